@@ -67,14 +67,26 @@ type Excerpts string
 
 // Whose words are published.
 const (
-	ExcerptsPublic Excerpts = "public" // of sources that have a web address: anybody can read them
-	ExcerptsAll    Excerpts = "all"    // of all: also of files, of rows of a database and of what tools returned
-	ExcerptsNone   Excerpts = "none"   // of none
+	ExcerptsPublic Excerpts = "public" // of sources whose addresses are public (snapshot.IsPublicURL): anybody can read them
+	// ExcerptsAll is of all: also of files, of rows of a database, of what tools returned, and of private networks.
+	ExcerptsAll  Excerpts = "all"
+	ExcerptsNone Excerpts = "none" // of none
 )
 
-// withholds reports whether the title and the words of a source are left out of a manifest.
-func (e Excerpts) withholds(s *Source) bool {
-	return e == ExcerptsNone || e != ExcerptsAll && strings.HasPrefix(s.URL, SourceURN)
+// keepBack keeps the title and words of a source out of the manifest, unless they may be published. Those of a private
+// network may be in a manifest that nobody reads outside of one, as its own address says.
+func (b *Builder) keepBack(s *source) {
+	switch b.Excerpts {
+	case ExcerptsAll:
+	case ExcerptsNone:
+		s.private = true
+	default:
+		public := b.Self == "" || snapshot.IsPublicURL(b.Self)
+		s.private = s.user || s.local && public || strings.HasPrefix(s.URL, SourceURN)
+	}
+	if s.private {
+		s.Title = ""
+	}
 }
 
 // maxReads is how many sources are read at once.

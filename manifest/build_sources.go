@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +30,18 @@ type source struct {
 	snap             *snapshot.Snapshot
 	text             *snapshot.Text
 	places           *ibid.Offsets // of text
+	local            bool          // one of its addresses is not public
+	user             bool          // one of them has a user or password
 	private, dropped bool
+}
+
+// foundAt notes addresses at which the source was found; empty ones are none.
+func (s *source) foundAt(addresses ...string) {
+	for _, address := range addresses {
+		u, err := url.Parse(address)
+		s.user = s.user || err == nil && u.User != nil
+		s.local = s.local || address != "" && !snapshot.IsPublicURL(address)
+	}
 }
 
 // sources is a list of sources, each once: those with an address by it, the others by what else names them.
@@ -99,15 +111,13 @@ func (w *building) gather() {
 	}
 	for _, s := range w.Own {
 		if url := clean(s.URL); url != "" && g.byURL[url] == nil && g.byURL[clean(s.FinalURL)] == nil {
-			g.add(&ibid.Source{URL: url}, nil)
+			g.add(&ibid.Source{URL: s.URL}, nil)
 		}
 	}
 	w.bound()
 	g.number()
 	for _, s := range g.list {
-		if s.private = w.Excerpts.withholds(&s.Source); s.private {
-			s.Title = ""
-		}
+		w.keepBack(s)
 	}
 }
 
@@ -146,6 +156,7 @@ func (g *sources) add(s *ibid.Source, at *source) *source {
 			}
 		}
 	}
+	at.foundAt(s.URL, s.OriginalURL)
 	at.sent(s.Content)
 	for i := range s.Chunks {
 		at.sent(s.Chunks[i].Content)
@@ -328,6 +339,7 @@ func (w *building) readAll(ctx context.Context) error {
 		return err
 	}
 	for _, s := range w.sources.list {
+		w.keepBack(s) // it may have been redirected to an address that is not public
 		s.describe(w)
 	}
 	return nil
@@ -357,6 +369,7 @@ func why(err error) string {
 // read says what was read.
 func (s *source) read(snap *snapshot.Snapshot, by string) {
 	s.snap, s.RetrievedBy, s.Status, s.MediaType = snap, by, snap.Status, short(snap.MediaType)
+	s.foundAt(snap.URL, snap.FinalURL)
 	if s.Hash = snap.Hash; s.Hash == "" {
 		s.Hash = snapshot.Hash(snap.Octets)
 	}

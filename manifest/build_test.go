@@ -301,6 +301,61 @@ func TestBuildKeepsMemosBack(t *testing.T) {
 	}
 }
 
+// Nor are the words of a page that one network alone can read, or that somebody read with a password.
+func TestBuildKeepsPrivateNetworksBack(t *testing.T) {
+	const words, public = "The salaries of the board rise by nine percent.", "https://src.example/redirected"
+	for _, address := range []string{
+		"http://10.0.0.5/hr", "http://localhost:3000/wiki", "http://intranet/wiki", "https://wiki.corp.internal/hr",
+		"http://[fd00::1]/hr", "http://[::ffff:10.0.0.1]/hr", "http://169.254.1.1/hr", "http://nas.local/hr",
+		"http://nas.lan/hr", "http://nas.home.arpa./hr", "http://a.LOCALHOST/hr", "https://bob:pa55w0rd@src.example/hr",
+		public,
+	} {
+		for excerpts, published := range map[manifest.Excerpts]bool{"": false, manifest.ExcerptsAll: true} {
+			a := &ibid.Answer{
+				Text:    "The salaries rise.",
+				Sources: []ibid.Source{{ID: "w1", Kind: ibid.Web, URL: address, Title: "Board only"}},
+			}
+			cite(t, a, a.Text, ibid.Ref{Source: "w1", Quote: words})
+			b := builder(nil)
+			b.Excerpts = excerpts
+			b.Read = func(_ context.Context, url string) (*snapshot.Snapshot, error) {
+				read := snap(url, "<p>"+words+"</p>")
+				if url == public {
+					read.FinalURL = "https://wiki.internal/hr"
+				}
+				return read, nil
+			}
+			m := build(t, b, a, nil)
+			body, err := m.Canonical()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, secret := range []string{"salaries of the board", "Board only"} {
+				if bytes.Contains(body, []byte(secret)) != published {
+					t.Errorf("%q, %s: %q is published: %v", excerpts, address, secret, !published)
+				}
+			}
+			if c := m.Claims[0].Sources[0]; c.ExcerptHash != snapshot.Hash([]byte(words)) || c.ExcerptOffset == nil {
+				t.Errorf("%q, %s: nothing to check the words by: %+v", excerpts, address, c)
+			}
+		}
+	}
+	for address, published := range map[string]bool{"http://intranet/wiki": true, "http://bob:pa55w0rd@intranet/wiki": false} {
+		a := &ibid.Answer{Text: "The salaries rise.", Sources: []ibid.Source{{ID: "w1", Kind: ibid.Web, URL: address}}}
+		cite(t, a, a.Text, ibid.Ref{Source: "w1", Quote: words})
+		b := builder(nil)
+		b.Self = "http://agent.internal/runs/r1/cite"
+		if c := build(t, b, a, nil).Claims[0].Sources[0]; (c.Excerpt != nil) != published {
+			t.Errorf("of an agent in a private network, %s is published: %v", address, !published)
+		}
+	}
+	for _, address := range []string{page, "http://8.8.8.8/", "https://[2606:4700::1111]/", "https://internal.example/"} {
+		if !snapshot.IsPublicURL(address) {
+			t.Errorf("%s is public", address)
+		}
+	}
+}
+
 func TestBuildMakesOneClaimOfAStretch(t *testing.T) {
 	a := herons()
 	a.Sources = append(a.Sources, ibid.Source{ID: "w2", Kind: ibid.Web, URL: "https://src.example/b"})

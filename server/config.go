@@ -174,7 +174,7 @@ func (c *Config) AddFlags(flags *pflag.FlagSet) {
 		"how Citation-Source is written: link, or list as RFC 9651 has it")
 	flags.Var(OneOf(&p.Excerpts, "whose", string(manifest.ExcerptsPublic), string(manifest.ExcerptsAll),
 		string(manifest.ExcerptsNone)), "publish-excerpts",
-		"whose words manifests have: public of sources with a web address, all, or none; of others only hashes")
+		"whose words manifests have: public of sources with a public web address, all, or none; of others only hashes")
 	flags.Int64Var(&p.HeaderBuffer, "header-buffer", p.HeaderBuffer,
 		"hold up to so many `bytes` of a JSON answer until its sources are known")
 	flags.StringVar(&p.AgentID, "agent-id", "",

@@ -29,6 +29,31 @@ func CleanURL(url string) (string, error) {
 	return t.clean, nil
 }
 
+// IsPublicURL reports whether anybody may be able to read what is at an absolute http or https address: it has no user
+// or password, and its host is none that only one machine or network knows (localhost, wiki, wiki.corp.internal,
+// 10.0.0.5, [fd00::1]). Names are not resolved, and what the address asks for may be secret all the same.
+func IsPublicURL(url string) bool {
+	t, err := parseTarget(url)
+	switch {
+	case err != nil || t.user:
+		return false
+	case t.ip.IsValid():
+		return ssrf.New().SafeAddr(t.ip.Unmap()) == nil
+	}
+	name := strings.TrimSuffix(t.url.Hostname(), ".")
+	_, domain, qualified := strings.Cut(name, ".")
+	return qualified && !slices.ContainsFunc(localDomains, func(local string) bool {
+		return domain == local || strings.HasSuffix(domain, "."+local)
+	})
+}
+
+// localDomains are domains whose names mean something else, or nothing, in every network: RFC 6761, 6762, 7686 and
+// 8375, the one that ICANN reserved for that, and those that routers and offices use without having been given them.
+var localDomains = []string{
+	"localhost", "local", "internal", "home.arpa", "onion", "test",
+	"lan", "localdomain", "intranet", "corp", "home", "private",
+}
+
 // target is an address that was understood.
 type target struct {
 	clean string

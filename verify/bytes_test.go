@@ -132,6 +132,14 @@ func TestBytes(t *testing.T) {
 			}
 		})
 	}
+	for level, code := range map[int]verify.Status{1: verify.LevelNotMet, 2: verify.LevelNotMet, 3: verify.Unsigned} {
+		v := w.verifier()
+		v.RequireLevel = level
+		r := must(t)(v.Bytes(t.Context(), []byte(document(t, w.origin+"/source", excerpt)), nil))
+		if wants(t, r, verify.Invalid, code); has(r, verify.LevelNotMet) == nil || has(r, code).Counts != verify.CountFailure {
+			t.Errorf("a document at level %d:\n%s", level, text(r))
+		}
+	}
 	for _, junk := range []string{"", "x", "{}", "[]", "HTTP/1.1", "HTTP/1.1 200 OK", "HTTP/1.1 abc\r\n\r\n", `{"claims":1}`, "\x00\xff"} {
 		if r, err := w.verifier().Bytes(t.Context(), []byte(junk), nil); err == nil {
 			t.Errorf("%q was taken for something: %s", junk, text(r))

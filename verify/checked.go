@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
@@ -61,8 +63,10 @@ func (m *checked) foundAs(code Status, counts Counts, format string, args ...any
 	m.report.add(Finding{Code: code, Counts: counts, Detail: fmt.Sprintf(format, args...), Manifest: m.out.URL})
 }
 
-// foundAt enters a finding about one place of the manifest.
+// foundAt enters a finding about one place of the manifest; its detail becomes a sentence.
 func (m *checked) foundAt(code Status, path, detail string) {
+	first, size := utf8.DecodeRuneInString(detail)
+	detail = strings.TrimRight(string(unicode.ToUpper(first))+detail[size:], ".") + "."
 	m.report.add(Finding{Code: code, Counts: code.counts(), Manifest: m.out.URL, Path: path, Detail: detail})
 }
 

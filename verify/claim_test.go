@@ -110,7 +110,7 @@ func TestSupport(t *testing.T) {
 		{"something of it", "The Eiffel Tower attracts seven million tourists", one, lexical, nil, verify.UnsupportedClaim, verify.CountInfo, "lexical", "not-checked unsure"},
 		{"no excerpt", "x", []verify.SourceResult{hashOnly}, lexical, nil, verify.SupportUnchecked, verify.CountInfo, "", "not-checked no-excerpt"},
 		{"no source was read", "x", []verify.SourceResult{gone, missing}, lexical, nil, verify.SupportUnchecked, verify.CountUnverifiable, "", "not-checked unread"},
-		{"no source", "x", nil, lexical, nil, verify.SupportUnchecked, verify.CountUnverifiable, "", "not-checked unread"},
+		{"no source", "x", nil, lexical, nil, verify.SupportUnchecked, verify.CountUnverifiable, "", "not-checked no-source"},
 		{"no source passes", "x", []verify.SourceResult{missing}, lexical, nil, verify.UnsupportedClaim, verify.CountFailure, "", "not-checked failed"},
 		{"a failing source is no evidence", "The Eiffel Tower was built in 1889", []verify.SourceResult{{Status: verify.ExcerptAltered, Counts: verify.CountFailure, Excerpt: excerpt}, hashOnly}, lexical, nil, verify.SupportUnchecked, verify.CountInfo, "", "not-checked no-excerpt"},
 		{"a checker's word alone makes nothing doubtful", "x y", one, says(support.Contradicted), nil, verify.UnsupportedClaim, verify.CountInfo, "nli", "not-checked unsure"},
@@ -136,6 +136,30 @@ func TestSupport(t *testing.T) {
 			t.Errorf("%s: %s counts %s by %s, %s, want %s counts %s by %s, %s", test.name,
 				got.Status, got.Counts, by, finding, test.want, test.counts, test.by, test.finding)
 		}
+	}
+}
+
+// What was compared is not said to be unknown.
+func TestUnsupportedDetail(t *testing.T) {
+	results := []verify.SourceResult{passing("The Eiffel Tower was built in 1889 by Gustave Eiffel and is 330 metres tall.")}
+	c, err := verify.CompareClaim(t.Context(), "The Eiffel Tower attracts seven million tourists", results, &support.Lexical{}, nil)
+	if err != nil || c.Status != verify.UnsupportedClaim || !strings.Contains(c.Detail, "do not support it") {
+		t.Errorf("%v: %s: %s", err, c.Status, c.Detail)
+	}
+}
+
+// A problem of a manifest is told in a sentence.
+func TestProblemSentence(t *testing.T) {
+	w := newWorld(t)
+	m := w.manifest()
+	m.Claims[0].Span[1]--
+	body, err := m.Canonical()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := has(w.bytes(string(body), nil), verify.ManifestInconsistent)
+	if f == nil || !strings.HasPrefix(f.Detail, "It has ") || !strings.HasSuffix(f.Detail, ".") {
+		t.Errorf("got %+v", f)
 	}
 }
 

@@ -134,6 +134,7 @@ func TestExcerptCut(t *testing.T) {
 func TestNothingClaimed(t *testing.T) {
 	for name, change := range map[string]func(*manifest.Manifest){
 		"no claim":     func(m *manifest.Manifest) { m.Claims = []manifest.Claim{} },
+		"contradicts":  func(m *manifest.Manifest) { m.Claims[0].Sources[0].Relation = manifest.RelationContradicts },
 		"context only": func(m *manifest.Manifest) { m.Claims[0].Sources[0].Relation = manifest.RelationContext },
 	} {
 		w := newWorld(t)
@@ -142,6 +143,9 @@ func TestNothingClaimed(t *testing.T) {
 		w.publish(m)
 		r := w.report(w.verifier())
 		wants(t, r, verify.Valid, verify.NothingClaimed)
+		if name != "no claim" && (r.Claims[0].Reason != "no-source" || !strings.Contains(text(r), "note     nothing-claimed")) {
+			t.Errorf("%s: %s", name, text(r))
+		}
 		if !strings.Contains(r.Why(), "claim") || strings.Contains(r.Why(), "trust who") {
 			t.Errorf("%s: %s", name, r.Why())
 		}

@@ -115,7 +115,7 @@ type ClaimReport struct {
 
 	// Finding is what was found out about the claim; Reason says why it was not checked, and is empty otherwise.
 	Finding ClaimFinding `json:"finding"`
-	Reason  string       `json:"reason,omitempty"` // unsure, no-excerpt, cut, unread, failed, error
+	Reason  string       `json:"reason,omitempty"` // unsure, no-excerpt, cut, unread, no-source, failed, error
 	Differs []Difference `json:"differs,omitempty"`
 
 	Status  Status         `json:"status"` // of the claim's support: supported-verbatim, …

@@ -116,15 +116,20 @@ func (j *job) checkPromise(ctx context.Context, address string, observed int) {
 // readHeader reads what a response announces: header, trailer and the events of a stream that ibid wrote. It may be
 // nothing; false: it cannot be read.
 func (j *job) readHeader(r *Response) ([]manifest.Announcement, bool) {
-	list, err := manifest.ParseHeader(append(fields(r.Header), fields(r.Trailer)...))
+	lines := append(fields(r.Header), fields(r.Trailer)...)
+	list, err := manifest.ParseHeader(lines)
 	if err == nil && strings.HasPrefix(strings.ToLower(r.Header.Get("Content-Type")), "text/event-stream") {
 		var more []manifest.Announcement
-		more, err = manifest.ParseHeader(events(r.Body))
-		list = append(list, more...)
+		sent := events(r.Body)
+		more, err = manifest.ParseHeader(sent)
+		list, lines = append(list, more...), append(lines, sent...)
 	}
 	switch {
 	case err != nil:
 		j.report.found(HeaderMalformed, "%s", sentence("Citation-Source cannot be read", err))
+		return nil, false
+	case len(list) == 0 && strings.Trim(strings.Join(lines, ""), " \t,") != "":
+		j.report.found(HeaderMalformed, "Citation-Source has no member that announces a source.")
 		return nil, false
 	case len(list) == 0:
 		j.report.found(HeaderMissing,
@@ -365,12 +370,20 @@ func (v *Verifier) answer(ctx context.Context, a *ibid.Answer, name string) (*Re
 	j := v.job(KindDocument, name)
 	m := j.newChecked("")
 	m.stored, m.man = true, quotes(a)
+	if j.RequireLevel > 0 {
+		j.report.found(LevelNotMet,
+			"An answer document has no manifest, which is level 0, and level %d is required.", j.RequireLevel)
+	}
 	if len(m.man.Claims) == 0 {
 		j.report.found(NothingQuoted,
 			"No citation of the answer quotes its source, so there is nothing to compare.")
 		return j.finished(), nil
 	}
-	j.report.found(Unsigned, "Nobody signed the answer.")
+	unsigned := newFinding(Unsigned, "Nobody signed the answer.")
+	if j.RequireLevel >= 3 {
+		unsigned.Counts = CountFailure
+	}
+	j.report.add(unsigned)
 	return j.result(m.checkClaims(ctx))
 }
 

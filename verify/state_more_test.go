@@ -54,6 +54,8 @@ func TestLevel0(t *testing.T) {
 			t.Errorf("level %+v:\n%s", r.Level, text(r))
 		}
 	}
+	garbage := &verify.Response{Body: []byte("x"), Header: http.Header{"Citation-Source": {"garbage"}}}
+	wants(t, must(t)(w.verifier().Response(t.Context(), garbage)), verify.Invalid, verify.HeaderMalformed)
 	r := must(t)(w.verifier().Response(t.Context(), &verify.Response{Body: []byte("x")}))
 	if wants(t, r, verify.Unverifiable, verify.HeaderMissing); has(r, verify.LevelNotMet) != nil {
 		t.Errorf("a promise of nobody is not kept:\n%s", text(r))

@@ -102,6 +102,7 @@ const (
 	reasonNoExcerpt = "no-excerpt" // no excerpt was recorded that it could be compared with
 	reasonCut       = "cut"        // its excerpts are parts of numbers or words
 	reasonUnread    = "unread"     // no source could be read
+	reasonNoSource  = "no-source"  // none is to support it
 	reasonFailed    = "failed"     // no source says what is quoted from it: those are failures of their own
 	reasonError     = "error"      // the checker could not
 )
@@ -127,7 +128,10 @@ func (e *evidence) setUncompared() {
 	case passed > 0:
 		e.Status, e.Reason = SupportUnchecked, reasonNoExcerpt
 		e.Detail = "No excerpt was recorded that the claim could be compared with."
-	case unread > 0 || len(e.results) == 0:
+	case len(e.results) == 0:
+		e.Status, e.Reason, e.Counts = SupportUnchecked, reasonNoSource, CountUnverifiable
+		e.Detail = "The manifest names no source that is to support the claim."
+	case unread > 0:
 		e.Status, e.Reason, e.Counts = SupportUnchecked, reasonUnread, CountUnverifiable
 		e.Detail = "No source of the claim could be verified."
 	default:
@@ -184,6 +188,8 @@ func (e *evidence) setVerdict(p *support.Pair, v *support.Verdict, judge bool) {
 		case saysNothing(p, v, score, share):
 			c.Finding, c.Reason = Doubtful, ""
 			c.Detail = "The excerpts say next to nothing of what the claim says."
+		case v.Label == support.Unsupported || v.Label == support.Contradicted:
+			c.Detail = "It was compared, and the excerpts do not support it: read them."
 		case v.Label == support.Partial:
 			c.Detail = "A part of the claim is not in the excerpts, or differs from them."
 		}

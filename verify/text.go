@@ -137,9 +137,11 @@ func (t *textReport) findings(r *Report, indent string) {
 	}
 }
 
-// general returns what was found beside the claims, the worst first.
+// general returns what was found beside the claims, the worst first; also that a claim has no source to support it.
 func (r *Report) general() []Finding {
-	return slices.DeleteFunc(slices.Concat(r.Failure, r.Info, r.Success), func(f Finding) bool { return f.Claim != "" })
+	return slices.DeleteFunc(slices.Concat(r.Failure, r.Info, r.Success), func(f Finding) bool {
+		return f.Claim != "" && f.Code != NothingClaimed
+	})
 }
 
 func (f *Finding) where() string {

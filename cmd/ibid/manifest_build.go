@@ -81,7 +81,7 @@ Exit codes: 0 done; 2 if the answer, or one of its sources, could not be read.`,
 	f.excerpts = string(manifest.ExcerptsPublic)
 	addChoice(cmd, server.OneOf(&f.excerpts, "WHOSE", string(manifest.ExcerptsPublic), string(manifest.ExcerptsAll),
 		string(manifest.ExcerptsNone)), "publish-excerpts",
-		"`WHOSE` words it has: public of sources with a web address, all, or none; of others only hashes")
+		"`WHOSE` words it has: public of sources with a public web address, all, or none; of others only hashes")
 	server.AddNetFlag(cmd.Flags(), &f.allow)
 	flags.StringVar(&f.tenant, "tenant", store.DefaultTenant, "whose stored answer: `TENANT`")
 	addStoreFlags(cmd, c)
