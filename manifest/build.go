@@ -67,7 +67,7 @@ type Excerpts string
 
 // Whose words are published.
 const (
-	ExcerptsPublic Excerpts = "public" // of sources whose addresses are public (snapshot.IsPublicURL): anybody can read them
+	ExcerptsPublic Excerpts = "public" // of sources with public addresses (snapshot.IsPublicURL)
 	// ExcerptsAll is of all: also of files, of rows of a database, of what tools returned, and of private networks.
 	ExcerptsAll  Excerpts = "all"
 	ExcerptsNone Excerpts = "none" // of none

@@ -203,8 +203,11 @@ func (s *Store) PublishAgain(ctx context.Context, tenant, answerID, path string)
 	if err == nil {
 		err = s.update(ctx, func(tx *transaction) error {
 			state := ""
-			err := each(ctx, tx, into(&state), "SELECT state FROM publications p WHERE path = $1 AND NOT EXISTS (SELECT 1 "+
-				"FROM publications WHERE pub = p.pub AND answer_id = p.answer_id AND revision > p.revision)", plain(path))
+			err := each(
+				ctx, tx, into(&state),
+				"SELECT state FROM publications p WHERE path = $1 AND NOT EXISTS (SELECT 1 FROM publications "+
+					"WHERE pub = p.pub AND answer_id = p.answer_id AND revision > p.revision)", plain(path),
+			)
 			if err != nil || state != stateBuilt {
 				return err
 			}

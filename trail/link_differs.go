@@ -47,8 +47,9 @@ func (l *linker) addDiffering(
 	return nil
 }
 
-// slipped reports whether the other value of a passage looks like what a step that concluded sentence i got wrong, rather
-// than like one of those that it calculated with: it stands before the same word, or in what the step had itself.
+// slipped reports whether the other value of a passage looks like what a step that concluded sentence i got wrong,
+// rather than like one of those that it calculated with: it stands before the same word, or in what the step had
+// itself.
 func (l *linker) slipped(i int, h *hit) bool {
 	if !h.differs.slip || h.differs.unit || h.row < 0 {
 		return h.differs.slip && h.differs.unit
@@ -57,9 +58,9 @@ func (l *linker) slipped(i int, h *hit) bool {
 	return distance == 0
 }
 
-// calculatedBy returns the steps that calculated a figure of a sentence: those that concluded it, else the one that gave
-// the final answer, if the figure [isResult] of figures before the same word in the candidates that these steps had or
-// build on. Nil: none did.
+// calculatedBy returns the steps that calculated a figure of a sentence: those that concluded it, else the one that
+// gave the final answer, if the figure [isResult] of figures before the same word in the candidates that these steps
+// had or build on. Nil: none did.
 func (l *linker) calculatedBy(s *Sentence, found *support.SentenceSupport, texts *pool) []int {
 	by := s.concluded
 	if len(by) == 0 && l.last >= 0 {
@@ -96,8 +97,8 @@ func (l *linker) calculatedBy(s *Sentence, found *support.SentenceSupport, texts
 	return nil
 }
 
-// isResult reports whether a number is none of others, and is the sum, the difference or the mean of two of them, or the
-// sum or the mean of all.
+// isResult reports whether a number is none of others, and is the sum, the difference or the mean of two of them, or
+// the sum or the mean of all.
 func isResult(n float64, others []float64) bool {
 	is := func(result float64) bool { return math.Abs(n-result) <= 1e-9*math.Abs(n) }
 	if len(others) < 2 || slices.ContainsFunc(others, is) {

@@ -201,7 +201,7 @@ func prefixed(place string) string {
 // those of a step; empty: none that is known.
 func otherDocument(members map[string]json.RawMessage) string {
 	has := func(names string) bool {
-		for _, name := range strings.Fields(names) {
+		for name := range strings.FieldsSeq(names) {
 			if _, ok := members[name]; !ok {
 				return false
 			}

@@ -114,8 +114,8 @@ func envName(flag string) string {
 	return "IBID_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// plain returns an error of a flag's Set without the names of Go's functions. Flags of our own types say themselves what
-// they want.
+// plain returns an error of a flag's Set without the names of Go's functions. Flags of our own types say themselves
+// what they want.
 func plain(f *pflag.Flag, err error) error {
 	kind := f.Value.Type()
 	switch number, ok := errors.AsType[*strconv.NumError](err); {

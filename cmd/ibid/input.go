@@ -120,8 +120,8 @@ func readDocuments(name string, stdin io.Reader) ([]ibid.Source, error) {
 }
 
 const (
-	// maxUnpacked is how many bytes compressed input may unpack to, and an answer to be attributed may have. A bomb of a
-	// few kilobytes would fill the memory.
+	// maxUnpacked is how many bytes compressed input may unpack to, and an answer to be attributed may have. A bomb of
+	// a few kilobytes would fill the memory.
 	maxUnpacked = 64 << 20
 	// maxHead is how many bytes are looked at to recognise a compression that has no mark of its own.
 	maxHead = 64 << 10
