@@ -95,7 +95,11 @@ func (r *request) wish(tools []string) {
 	r.breakOff = strings.Contains(prompt, "break off")
 	r.unsourced = strings.Contains(prompt, "unless you can search") && len(tools) == 0
 	if strings.Contains(prompt, "call a tool") {
-		r.tool = append(slices.Clip(tools), "look_up")[0]
+		// A tool of the provider's own need not have a name, but for its type: the first with one is the client's.
+		named := slices.IndexFunc(tools, func(tool string) bool {
+			return regexp.MustCompile(`"name"\s*:\s*"` + regexp.QuoteMeta(tool) + `"`).Match(r.body)
+		})
+		r.tool = append(slices.Clone(tools[max(named, 0):]), "look_up")[0]
 	}
 }
 

@@ -38,7 +38,8 @@ await withBrowser(executablePath, browser => scenarios({
       step_number: n, tool: 'search', question: `herons ${n}`,
       retrieved_documents: [{ document_id: `d${n}`, title: `Herons, part ${n}`, score: 0.9, content: `Part ${n}: herons build nests of sticks.` }],
     })
-    const { id } = await post('/v1/runs', { agent: 'birder', original_question: 'Do herons build?', reasoning_steps: [step(1)], final_answer: 'Herons build nests of sticks.' })
+    const { id } = await post('/v1/runs', { agent: 'birder', original_question: 'Do herons build?', final_answer: 'Herons build nests of sticks.' })
+    await post(`/v1/runs/${id}/steps`, step(1)) // with its steps at once it would have ended
     const watching = page.waitForResponse(r => r.url().includes(`/ui/runs/${id}/live`)) // what comes from now on is told
     await page.goto(`${world.base}/ui/runs/${id}`)
     assert.equal((await watching).status(), 200)
