@@ -124,6 +124,8 @@ Sources:
 [1] Ferry timetable — ferry.html
     “From April to October the ferry leaves the village at 7:40, 12:10 and 17:30.”
 
+No document supports: ⛴️ Good news 🎉!
+
 No document supports: Families `+"👩\u200d👩\u200d👧\u200d👦"+` pay for the grown-ups only.
 
 No document supports: On Sundays 🇯🇵 time does not matter: it sails when it is full 😀.
