@@ -162,7 +162,7 @@ func (c *comparison) crossedBy(k, a, b *clause, clauses []clause) bool {
 	}
 	slot := ""
 	for name, keys := range b.slots {
-		if within(ofB, keys) {
+		if within(ofB, keys) && name > slot { // one word may stand in several: always the same is taken
 			slot = name
 		}
 	}
