@@ -268,7 +268,7 @@ func (a *attributor) check(ctx context.Context, todo []*SentenceSupport) error {
 			pairs = append(pairs, a.pair(s, claim, a.passages[hit.Passage:hit.Passage+1]))
 		}
 	}
-	verdicts, err := a.ask(ctx, pairs)
+	verdicts, err := CheckPairs(ctx, a.options.Checker, pairs)
 	if err != nil {
 		return err
 	}
@@ -280,18 +280,6 @@ func (a *attributor) check(ctx context.Context, todo []*SentenceSupport) error {
 		slices.SortStableFunc(s.Candidates, func(x, y Candidate) int { return cmp.Compare(y.rank(), x.rank()) })
 	}
 	return nil
-}
-
-// ask has pairs judged.
-func (a *attributor) ask(ctx context.Context, pairs []Pair) ([]Verdict, error) {
-	if len(pairs) == 0 {
-		return nil, nil
-	}
-	verdicts, err := a.options.Checker.Check(ctx, pairs)
-	if err == nil && len(verdicts) != len(pairs) {
-		err = fmt.Errorf("checker %s gave %d verdicts for %d pairs", a.out.By, len(verdicts), len(pairs))
-	}
-	return verdicts, err
 }
 
 // candidates returns the passages that the checker is to judge for a claim.
@@ -398,7 +386,7 @@ func (a *attributor) together(ctx context.Context, todo []*SentenceSupport) erro
 	for i := range tries {
 		pairs[i] = a.pair(tries[i].sentence, tries[i].claim, tries[i].passages)
 	}
-	verdicts, err := a.ask(ctx, pairs)
+	verdicts, err := CheckPairs(ctx, a.options.Checker, pairs)
 	if err != nil {
 		return err
 	}
@@ -414,7 +402,7 @@ func (a *attributor) together(ctx context.Context, todo []*SentenceSupport) erro
 			}
 		}
 	}
-	if verdicts, err = a.ask(ctx, pairs); err != nil {
+	if verdicts, err = CheckPairs(ctx, a.options.Checker, pairs); err != nil {
 		return err
 	}
 	for i := range tries {

@@ -168,10 +168,7 @@ func (c *cascadeChecker) ask(ctx context.Context, in []Pair, verdicts []Verdict,
 	for k, i := range batch {
 		pairs[k] = in[i]
 	}
-	said, err := c.slow.Check(ctx, pairs)
-	if err == nil && len(said) != len(batch) {
-		err = fmt.Errorf("%d verdicts on %d pairs", len(said), len(batch))
-	}
+	said, err := CheckPairs(ctx, c.slow, pairs)
 	for k, i := range batch {
 		slow := Verdict{Err: err}
 		if err == nil {
@@ -321,12 +318,12 @@ func (r *rightSource) Check(ctx context.Context, in []Pair) ([]Verdict, error) {
 		for k, hit := range hits {
 			pairs[k] = Pair{Claim: p.Claim, Context: p.Context, Passages: p.Others[hit.Passage : hit.Passage+1]}
 		}
-		found, err := r.Checker.Check(ctx, pairs)
+		found, err := CheckPairs(ctx, r.Checker, pairs)
 		if err != nil {
 			return nil, fmt.Errorf("looking for the claim in other sources: %w", err)
 		}
 		best := Verdict{}
-		for k := range min(len(found), len(hits)) {
+		for k := range found {
 			if f := &found[k]; f.Label == Supported && len(f.Evidence) > 0 && f.strength() > best.strength() {
 				best = *f
 				v.WrongSource = &Span{Passage: hits[k].Passage, Span: f.Evidence[0].Span}

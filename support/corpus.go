@@ -398,11 +398,7 @@ func (s *seeking) check(ctx context.Context, c Checker) ([]Verdict, error) {
 	if l, ok := c.(*Lexical); ok {
 		return l.check(ctx, pairs, s.indexes)
 	}
-	verdicts, err := c.Check(ctx, pairs)
-	if err == nil && len(verdicts) != len(pairs) {
-		err = fmt.Errorf("%s gave %d verdicts on %d claims", c.Info().By(), len(verdicts), len(pairs))
-	}
-	return verdicts, err
+	return CheckPairs(ctx, c, pairs)
 }
 
 // found says where in the text the best evidence of a verdict is. Pieces of it in passages that follow each other are

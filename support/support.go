@@ -147,6 +147,19 @@ type Checker interface {
 	Info() Info
 }
 
+// CheckPairs asks a checker about pairs, unless there are none. The error of a checker that gives another number of
+// verdicts than there are pairs says so.
+func CheckPairs(ctx context.Context, c Checker, pairs []Pair) ([]Verdict, error) {
+	if len(pairs) == 0 {
+		return nil, nil
+	}
+	verdicts, err := c.Check(ctx, pairs)
+	if err == nil && len(verdicts) != len(pairs) {
+		err = fmt.Errorf("checker %s gave %d verdicts for %d pairs", c.Info().By(), len(verdicts), len(pairs))
+	}
+	return verdicts, err
+}
+
 // Info describes a [Checker].
 type Info struct {
 	ID, Version string

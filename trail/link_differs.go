@@ -3,7 +3,6 @@ package trail
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"iter"
 	"math"
 	"regexp"
@@ -133,7 +132,7 @@ func (l *linker) findDiffering(
 			all, pairs = append(all, h), append(pairs, l.pair(i, claim, text))
 		}
 	}
-	verdicts, err := l.checkPairs(ctx, pairs)
+	verdicts, err := support.CheckPairs(ctx, l.checker, pairs)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +175,7 @@ func (l *linker) markDiffering(ctx context.Context) error {
 			}
 		}
 	}
-	verdicts, err := l.checkPairs(ctx, pairs)
+	verdicts, err := support.CheckPairs(ctx, l.checker, pairs)
 	if err != nil {
 		return err
 	}
@@ -193,7 +192,7 @@ func (l *linker) markDiffering(ctx context.Context) error {
 			values = append(values, differs.text)
 		}
 	}
-	if verdicts, err = l.checkPairs(ctx, corrected); err != nil {
+	if verdicts, err = support.CheckPairs(ctx, l.checker, corrected); err != nil {
 		return err
 	}
 	for k := range verdicts {
@@ -211,17 +210,6 @@ func (l *linker) pair(i int, claim, passage string) support.Pair {
 		p.Context = l.links.Sentences[i-1].Text
 	}
 	return p
-}
-
-func (l *linker) checkPairs(ctx context.Context, pairs []support.Pair) ([]support.Verdict, error) {
-	if len(pairs) == 0 {
-		return nil, nil
-	}
-	verdicts, err := l.checker.Check(ctx, pairs)
-	if err == nil && len(verdicts) != len(pairs) {
-		err = fmt.Errorf("checker %s gave %d verdicts for %d pairs", l.checker.Info().By(), len(verdicts), len(pairs))
-	}
-	return verdicts, err
 }
 
 // withOtherValues yields a claim with values of a passage in the place of its own, by what a verdict says of both, each

@@ -58,7 +58,7 @@ func compareClaims(ctx context.Context, claims []evidence, checker, judge suppor
 			pairs = append(pairs, support.Pair{Claim: claims[i].Text, Passages: passages})
 		}
 	}
-	verdicts, err := check(ctx, checker, pairs)
+	verdicts, err := support.CheckPairs(ctx, checker, pairs)
 	if err != nil {
 		return fmt.Errorf("checking %d claims: %w", len(pairs), err)
 	}
@@ -70,7 +70,7 @@ func compareClaims(ctx context.Context, claims []evidence, checker, judge suppor
 			open, left = append(open, asked[n]), append(left, pairs[n])
 		}
 	}
-	if verdicts, err = check(ctx, judge, left); err != nil {
+	if verdicts, err = support.CheckPairs(ctx, judge, left); err != nil {
 		return fmt.Errorf("judging %d claims: %w", len(left), err)
 	}
 	for k, i := range open {
@@ -79,21 +79,6 @@ func compareClaims(ctx context.Context, claims []evidence, checker, judge suppor
 		}
 	}
 	return nil
-}
-
-// check asks a checker for verdicts. One that gives another number of them is an error.
-func check(ctx context.Context, c support.Checker, pairs []support.Pair) ([]support.Verdict, error) {
-	if len(pairs) == 0 {
-		return nil, nil
-	}
-	verdicts, err := c.Check(ctx, pairs)
-	if err != nil {
-		return nil, err
-	}
-	if len(verdicts) != len(pairs) {
-		return nil, fmt.Errorf("%s gave %d verdicts for %d pairs", c.Info().By(), len(verdicts), len(pairs))
-	}
-	return verdicts, nil
 }
 
 // Why a claim was not checked.
