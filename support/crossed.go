@@ -160,12 +160,7 @@ func (c *comparison) crossedBy(k, a, b *clause, clauses []clause) bool {
 	if len(ofA) == 0 || len(ofB) == 0 || share < crossedShare {
 		return false
 	}
-	slot := ""
-	for name, keys := range b.slots {
-		if within(ofB, keys) && name > slot { // one word may stand in several: always the same is taken
-			slot = name
-		}
-	}
+	slot := b.slotWith(ofB)
 	place := slot
 	if _, ok := a.slots["cause"]; ok && within(ofB, k.slots["cause"]) {
 		place = "cause"
@@ -219,6 +214,16 @@ func (c *comparison) crossedBy(k, a, b *clause, clauses []clause) bool {
 	}
 	c.addSpan(kind, c.claim.run(first, ofB), first, c.evidence.run(others[0], a.slots[place]), others[0])
 	return true
+}
+
+// slotWith returns the slot of a clause that has all of some words; empty: none has. Of several it is always the same.
+func (a *clause) slotWith(keys map[uint32]int) (slot string) {
+	for name, has := range a.slots {
+		if within(keys, has) && name > slot {
+			slot = name
+		}
+	}
+	return slot
 }
 
 // dividedWords returns the words of the claim's clause that only one of two clauses of the evidence has, and how much
