@@ -17,13 +17,11 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid"
-	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/gateway"
 	calls "github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/uimessage"
 	"github.com/ibidhq/ibid/internal/wire"
-	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/tee"
 )
 
@@ -96,8 +94,9 @@ func (c *Chat) prepare(ctx context.Context, who gateway.Identity, q *Question, f
 	}
 	path, _, _ := strings.Cut(built.Path, "?")
 	route, _ := calls.FindRoute(p.Provider, built.Method, path)
-	call := &call{chat: c, turn: t, provider: p, route: built.Method + " " + path, format: route.Format}
+	call := &call{chat: c, turn: t, provider: p, format: route.Format}
 	on, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	on, call.search = gateway.WithLateSearch(on)
 	call.ctx, t.stop = on, func() { cancel(nil) }
 	r := request(on, p, q, built)
 	if r == nil {
@@ -253,8 +252,8 @@ type call struct {
 	chat     *Chat
 	turn     *Turn
 	provider *Provider
-	route    string // method and path at the provider, escaped
-	format   string // of its answers
+	search   *gateway.LateSearch // for citations that come behind the answer
+	format   string              // of its answers
 	keys     http.Header
 	sent     []byte // the request's body, where the answer cannot be read without it
 	release  func() // lets go of what the body weighs; nil: that was done
@@ -401,7 +400,7 @@ func (c *call) answered(r tee.Result) {
 		}
 	}
 	status := uimessage.StatusOf(a)
-	if c.mayFollow(a) {
+	if c.mayFollow() {
 		status = uimessage.Pending
 	}
 	t.update(func() {
@@ -458,19 +457,10 @@ func (c *call) finish() {
 	close(t.done)
 }
 
-// errFound ends the waiting for late citations.
-var errFound = errors.New("citations came")
+// mayFollow reports whether citations may come for an answer that has ended without any: somebody searches for some.
+func (c *call) mayFollow() bool { return c.chat.options.Late > 0 && c.search.Begun() }
 
-// mayFollow reports whether citations may come for an answer that has ended without any.
-func (c *call) mayFollow(a *ibid.Answer) bool {
-	o := &c.chat.options
-	return o.Late > 0 && o.LateFor != nil && o.Bus != nil && a.Complete && a.Error == nil && a.Text != "" &&
-		len(a.Citations) == 0 &&
-		a.Finish != ibid.FinishTool &&
-		o.LateFor(c.provider.Upstream, c.route, c.turn.Run)
-}
-
-// late waits for citations that come behind the answer.
+// late waits until the search for citations that come behind the answer has ended.
 func (c *call) late() {
 	t := c.turn
 	t.mu.Lock()
@@ -482,54 +472,17 @@ func (c *call) late() {
 	ctx, cancel := context.WithTimeout(c.ctx, c.chat.options.Late)
 	defer cancel()
 	defer context.AfterFunc(c.chat.closing, cancel)()
-	found := c.wait(ctx)
+	select {
+	case <-c.search.Done():
+	case <-ctx.Done():
+	}
+	found := c.search.Answer()
+	if found != nil {
+		c.chat.reader.CatchUp(ctx) // so that whoever is told finds it stored
+	}
 	t.update(func() {
-		t.late = t.answer // nothing came: now that is final
-		if found != nil {
-			t.late = found
-		}
+		t.late = cmp.Or(found, t.answer) // nothing came: now that is final
 	})
-}
-
-// wait returns the answer with its citations; nil: none came in time.
-func (c *call) wait(ctx context.Context) *ibid.Answer {
-	o, t := &c.chat.options, c.turn
-	listener, err := o.Bus.Listen(ctx, t.tenant, t.Run)
-	if err == nil {
-		defer listener.Close()
-		err = listener.Follow(ctx, o.Store, 0, func(m bus.Message) error {
-			if m.Event != nil && m.Event.Kind == store.EventBackfill && isAbout(m.Event, t.AnswerID) {
-				return errFound
-			}
-			return nil
-		})
-	}
-	if !errors.Is(err, errFound) {
-		if err != nil && ctx.Err() == nil {
-			c.chat.log.LogAttrs(
-				ctx, slog.LevelWarn, "late citations cannot be waited for", slog.String("answer_id", t.AnswerID),
-				slog.Any("error", err),
-			)
-		}
-		return nil
-	}
-	call, err := o.Store.Call(ctx, t.tenant, t.AnswerID)
-	if err != nil {
-		c.chat.log.LogAttrs(
-			ctx, slog.LevelWarn, "late citations cannot be read", slog.String("answer_id", t.AnswerID),
-			slog.Any("error", err),
-		)
-		return nil
-	}
-	return call.Answer
-}
-
-// isAbout reports whether an event is about the answer.
-func isAbout(e *store.Event, answerID string) bool {
-	var d struct {
-		AnswerID string `json:"answer_id"`
-	}
-	return json.Unmarshal(e.Data, &d) == nil && d.AnswerID == answerID
 }
 
 const (

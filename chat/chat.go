@@ -14,7 +14,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ibidhq/ibid"
-	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/gateway"
 	calls "github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/internal/httpx"
@@ -38,17 +37,13 @@ type Options struct {
 	Gateway   *gateway.Gateway // needed
 	Guard     *gateway.Guard   // needed
 	Store     *store.Store     // needed
-	Bus       *bus.Bus         // tells of late citations; nil: none are waited for
 	Providers []Provider       // the first one is asked when a question names none; needed
-	// Late is how long a stream stays open for citations that come after the answer. 0: it does not.
+	// Late is how long a stream stays open at most while citations are searched for that the answer came without, by a
+	// second call or by attribution; it ends with the search. 0: it does not stay open.
 	Late time.Duration
 	// Silence is how long a provider may say nothing before its call is ended; 0: [MaxSilence]. While nobody follows it
 	// is [MaxSilenceAlone], if that is less.
 	Silence time.Duration
-	// LateFor reports whether citations may come after an answer that has none: by a second call for those of an
-	// upstream and a route, which is method and path as in [store.Call], or by a strategy that attributes the run. Nil:
-	// they never do. It must be safe for concurrent use.
-	LateFor func(upstream, route, run string) bool
 	Logger  *slog.Logger          // nil: nothing is logged
 	Metrics prometheus.Registerer // nil: nothing is registered
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +14,7 @@ import (
 	"github.com/ibidhq/ibid/chat"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/replay"
-	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/server"
 )
 
 // slow is an upstream that stops half through an answer until it is told to go on.
@@ -214,52 +215,85 @@ func TestClose(t *testing.T) {
 	}
 }
 
+// lateWorld is a chat that would wait an hour for late citations.
+func lateWorld(t *testing.T, upstream http.Handler, configure func(*server.Config)) *world {
+	t.Helper()
+	return newWorld(t, &setup{upstream: upstream, late: time.Hour, server: configure})
+}
+
 // Citations that come behind the answer are waited for, and told.
 func TestLate(t *testing.T) {
-	ended := make(chan string, 1)
-	w := newWorld(t, &setup{late: 20 * time.Second, lateFor: func(upstream, route, run string) bool {
-		if upstream != "mistral" || route != "POST /v1/chat/completions" {
-			t.Errorf("LateFor(%s, %s, %s)", upstream, route, run)
-		}
-		ended <- run
-		return true
-	}})
+	w := lateWorld(t, nil, func(c *server.Config) { c.Attribute = "balanced" })
+	const given = `,"documents":[{"id":"s","title":"Late","text":"The colony at Lake Tonbo has 41 nests this year."}]`
 	for _, form := range []string{"events", "ui", "openai", "no"} {
-		put := make(chan struct{})
-		go func() {
-			defer close(put)
-			call := *w.stored(t, http.Header{gateway.AnswerHeader: {"ans_" + strings.TrimPrefix(<-ended, "run_")}})
-			a := *call.Answer
-			a.Sources = []ibid.Source{{ID: "s", Kind: ibid.Web, URL: "https://late.example/", Title: "Late"}}
-			_ = a.Cite(ibid.Span{Start: 4, End: 10}, ibid.Ref{Source: "s"})
-			call.Answer, call.Of = &a, call.AnswerID
-			if err := w.Store.Put(context.Background(), []*store.Call{&call}); err != nil {
-				t.Error(err)
-			}
-			w.Bus.Wake()
-		}()
-		res := w.do(t, "POST", "/v1/chat?stream="+form, question("mistral", herons))
-		<-put
-		if !strings.Contains(res.body, "https://late.example/") {
+		res := w.do(t, "POST", "/v1/chat?stream="+form, question("mistral", herons, given))
+		if !strings.Contains(res.body, `Late`) {
 			t.Errorf("%s: %s", form, res.body)
 		}
 		if pending, final := strings.Index(res.body, `"pending"`), strings.LastIndex(res.body, `"final"`); form == "ui" && (pending < 0 || final < pending) {
 			t.Errorf("%s", res.body)
 		}
+		if call := w.stored(t, res.Header); len(call.Answer.Citations) == 0 {
+			t.Errorf("%s: what was told is not stored", form)
+		}
 	}
 }
 
-func TestNeverLate(t *testing.T) {
-	w := newWorld(t, &setup{late: 30 * time.Millisecond, lateFor: func(string, string, string) bool { return true }})
-	res := w.do(t, "POST", "/v1/chat?stream=ui", question("mistral", herons))
-	if !strings.Contains(res.body, `"status":"pending"`) || !strings.Contains(res.body, `"status":"final"`) {
+// Nobody waits for a search that has ended: with nothing found, with a refusal, or because it took too long. Where none
+// begins, nothing is pending at all.
+func TestLateSearchEnds(t *testing.T) {
+	providers := replay.New(nil)
+	second := func(h http.HandlerFunc) func(*server.Config) {
+		up := httptest.NewServer(h)
+		t.Cleanup(up.Close)
+		return func(c *server.Config) {
+			c.Upstreams["mistral"].Backfill = []server.Backfill{{Provider: "openai", Model: "m", Timeout: 200_000_000}}
+			c.Upstreams["openai"].URL = server.URL(up.URL)
+		}
+	}
+	for name, configure := range map[string]func(*server.Config){
+		"the comparison finds nothing": func(c *server.Config) { c.Attribute = "balanced" },
+		"the second call finds nothing": second(func(rw http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(rw, `{"id":"r","object":"response","status":"completed","model":"m","output":[{"type":"message","id":"m",`+
+				`"role":"assistant","status":"completed","content":[{"type":"output_text","text":"Twenty-five.","annotations":[]}]}]}`)
+		}),
+		"the second call is refused": second(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(429) }),
+		"the second call lasts": second(func(rw http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := lateWorld(t, providers, configure)
+			res := w.do(t, "POST", "/v1/chat?stream=ui", question("mistral", herons))
+			if !strings.Contains(res.body, `"status":"pending"`) || !strings.Contains(res.body, `"status":"final"`) {
+				t.Errorf("%s", res.body)
+			}
+			res = w.do(t, "POST", "/v1/chat", question("mistral", herons))
+			if n := strings.Count(res.body, "event: answer"); n != 1 {
+				t.Errorf("%d answers", n)
+			}
+		})
+	}
+	w := lateWorld(t, providers, nil)
+	if res := w.do(t, "POST", "/v1/chat?stream=ui", question("mistral", herons)); strings.Contains(res.body, `"pending"`) {
 		t.Errorf("%s", res.body)
 	}
-	res = w.do(t, "POST", "/v1/chat", question("mistral", herons))
-	if n := strings.Count(res.body, "event: answer"); n != 1 {
-		t.Errorf("%d answers", n)
-	}
-	if res := w.do(t, "POST", "/v1/chat?stream=ui", question("openai", herons)); strings.Contains(res.body, `"citations":[]`) {
+}
+
+// A search may last longer than anybody waits.
+func TestLateLimit(t *testing.T) {
+	w := newWorld(t, &setup{late: 30 * time.Millisecond, server: func(c *server.Config) {
+		up := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		}))
+		t.Cleanup(up.Close)
+		c.Upstreams["openai"].URL = server.URL(up.URL)
+		c.Upstreams["mistral"].Backfill = []server.Backfill{{Provider: "openai", Model: "m", Timeout: 3600_000_000_000}}
+	}})
+	res := w.do(t, "POST", "/v1/chat?stream=ui", question("mistral", herons))
+	if !strings.Contains(res.body, `"status":"pending"`) || !strings.Contains(res.body, `"status":"final"`) {
 		t.Errorf("%s", res.body)
 	}
 }

@@ -34,8 +34,8 @@ type setup struct {
 	origins  []string
 	late     time.Duration
 	silence  time.Duration
-	lateFor  func(upstream, model, run string) bool
 	change   func([]chat.Provider)
+	server   func(*server.Config)
 }
 
 // newWorld makes a chat of its own rather than taking the server's: what is special is not in a server's configuration.
@@ -45,7 +45,12 @@ func newWorld(tb testing.TB, s *setup) *world {
 		s = &setup{}
 	}
 	w := &world{World: servertest.Start(tb, &servertest.Setup{
-		Upstream: s.upstream, Configure: func(c *server.Config) { c.Origins = s.origins },
+		Upstream: s.upstream, Configure: func(c *server.Config) {
+			c.Origins = s.origins
+			if s.server != nil {
+				s.server(c)
+			}
+		},
 	})}
 	var providers []chat.Provider
 	for _, name := range servertest.AllProviders {
@@ -55,7 +60,7 @@ func newWorld(tb testing.TB, s *setup) *world {
 		s.change(providers)
 	}
 	w.chat = testenv.Must(chat.New(&chat.Options{
-		Gateway: w.Gateway, Guard: w.Guard, Store: w.Store, Bus: w.Bus, Providers: providers, Late: s.late, LateFor: s.lateFor, Silence: s.silence,
+		Gateway: w.Gateway, Guard: w.Guard, Store: w.Store, Providers: providers, Late: s.late, Silence: s.silence,
 		Logger: slog.New(slog.NewJSONHandler(w.Log, nil)),
 	}))(tb)
 	listener := httptest.NewServer(w.chat)

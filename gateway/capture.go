@@ -121,22 +121,6 @@ func (e *exchange) done(r tee.Result) {
 	e.logAnswer(c, r, waited, err)
 }
 
-// offerLateCitations hands an answer without citations to those who may find some: its provider, asked again, or else
-// who compares it with what the model was given.
-func (e *exchange) offerLateCitations(c *store.Call) {
-	job := watch.Job{Call: c, Provider: e.provider(), URL: e.up.URL, Format: e.route.Format, Request: e.body}
-	if e.stream && e.wantsBackfill() {
-		job.Keys = watch.Keys(e.in, e.provider())
-		if e.g.options.Backfill.Offer(job) {
-			return
-		}
-	}
-	if c.Strategy != "" {
-		job.Keys = nil
-		e.g.options.Attribution.Offer(job)
-	}
-}
-
 // call returns what is kept of an answer.
 func (e *exchange) call(a *ibid.Answer, ended time.Duration) *store.Call {
 	return &store.Call{

@@ -37,12 +37,14 @@ type Gateway struct {
 	buffers   buffers
 	patience  sync.Pool // of *patience
 
-	active  atomic.Int64 // calls that are being served
-	closing atomic.Bool
-	idle    chan struct{} // 1: the last call has ended while closing
-	inside  *http.Transport
-	stop    context.Context
-	cut     context.CancelFunc // ends what outlives its server: tunnels
+	active    atomic.Int64 // calls that are being served
+	closing   atomic.Bool
+	idle      chan struct{} // 1: the last call has ended while closing
+	inside    *http.Transport
+	lates     sync.Map // *LateSearch by the name that a call from inside has for it
+	lateNames atomic.Uint64
+	stop      context.Context
+	cut       context.CancelFunc // ends what outlives its server: tunnels
 
 	held    atomic.Int64 // bytes of request bodies that are held
 	tail    tail

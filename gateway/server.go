@@ -175,6 +175,7 @@ func (t *inside) RoundTrip(r *http.Request) (*http.Response, error) {
 	delete(out.Header, "Upgrade")
 	out.Close = t.g.closing.Load() // nothing is to be left of it
 	out.Header[identityHeader] = []string{string(who)}
+	defer t.g.announceLate(out)()
 	return t.g.inside.RoundTrip(out)
 }
 
@@ -204,7 +205,7 @@ func (g *Gateway) serveInside(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	delete(r.Header, identityHeader)
-	g.handle(w, r, &who) //nolint:contextcheck // the request has it
+	g.handle(w, g.withLate(r), &who) //nolint:contextcheck // the request has it
 }
 
 // insideConn is a server's end of a connection in memory. Closing the gateway breaks it off.

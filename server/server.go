@@ -199,8 +199,8 @@ func (s *Server) assemble() error {
 	}
 	if providers := c.chatProviders(o.Env); len(providers) > 0 {
 		s.Chat, err = chat.New(&chat.Options{
-			Gateway: s.Gateway, Guard: s.Guard, Store: s.Store, Bus: s.Bus, Providers: providers,
-			Late: c.ChatLate, LateFor: s.comesLate, Logger: s.log, Metrics: s.Metrics,
+			Gateway: s.Gateway, Guard: s.Guard, Store: s.Store, Providers: providers,
+			Late: c.ChatLate, Logger: s.log, Metrics: s.Metrics,
 		})
 		if err != nil {
 			return err
@@ -214,11 +214,6 @@ func (s *Server) assemble() error {
 		Strategies: c.AllStrategies(), Logger: s.log, Version: o.Version, PublicURL: c.PublicURL,
 	})
 	return err
-}
-
-// comesLate reports whether an answer without citations may get some after it has ended.
-func (s *Server) comesLate(upstream, route, run string) bool {
-	return s.backfill != nil && s.backfill.Wants(upstream, route) || s.attribution != nil && s.attribution.Wants(run)
 }
 
 // verifier returns what verifies for a tenant.

@@ -112,6 +112,7 @@ func (a *Attribution) do(ctx context.Context, j *Job) {
 	work, cancel := context.WithTimeout(ctx, attributeFor)
 	defer cancel()
 	found, err := a.attribute(work, j, s)
+	defer func() { j.end(found) }()
 	result := "found"
 	switch {
 	case ctx.Err() != nil:
@@ -126,8 +127,8 @@ func (a *Attribution) do(ctx context.Context, j *Job) {
 	a.results.WithLabelValues(s.ID(), result).Inc()
 }
 
-// attribute returns the answer with the citations that were found; nil: there were none.
-func (a *Attribution) attribute(ctx context.Context, j *Job, s *experiment.Strategy) (*ibid.Answer, error) {
+// attribute stores the call with the citations that were found, and returns it; nil: there were none.
+func (a *Attribution) attribute(ctx context.Context, j *Job, s *experiment.Strategy) (*store.Call, error) {
 	checker := a.options.Checkers[s.ID()]
 	if checker == nil && s.Checker != experiment.CheckerLexical {
 		return nil, fmt.Errorf("there is no checker %q", s.Checker)
@@ -145,10 +146,11 @@ func (a *Attribution) attribute(ctx context.Context, j *Job, s *experiment.Strat
 	if err != nil || len(found.Answer.Citations) == 0 {
 		return nil, err
 	}
-	if err := a.options.Store(ctx, j.Call.WithAnswer(found.Answer)); err != nil {
+	call := j.Call.WithAnswer(found.Answer)
+	if err := a.options.Store(ctx, call); err != nil {
 		return nil, fmt.Errorf("storing the citations: %w", err)
 	}
-	return found.Answer, nil
+	return call, nil
 }
 
 // sources returns what the model was given.

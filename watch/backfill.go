@@ -62,6 +62,17 @@ type Job struct {
 	Request  []byte      // the call's body; it does not change any more
 	// the caller's key, see [Keys]: kept in memory until the second call was made, never stored or logged
 	Keys http.Header
+	// Done is told the end of the work on a job that was accepted: the call with the citations that were stored, or nil
+	// where there are none, for whatever reason. It is not called for jobs that are forgotten because Run ends. Nil:
+	// nobody waits.
+	Done func(found *store.Call)
+}
+
+// end tells that the work on the job has ended.
+func (j *Job) end(found *store.Call) {
+	if j.Done != nil {
+		j.Done(found)
+	}
 }
 
 // NewBackfill checks the rules. It starts nothing: see [Backfill.Run].
@@ -149,9 +160,10 @@ func (b *Backfill) do(ctx context.Context, j *Job) {
 	if err == nil && call != nil {
 		result, citations = "found", len(call.Answer.Citations)
 		if err = b.store(ctx, call); err != nil {
-			err = &failure{result: "not-stored", err: fmt.Errorf("storing the citations: %w", err)}
+			call, err = nil, &failure{result: "not-stored", err: fmt.Errorf("storing the citations: %w", err)}
 		}
 	}
+	defer func() { j.end(call) }()
 	if err != nil {
 		if ctx.Err() == nil {
 			b.failed(ctx, j, err)
