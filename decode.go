@@ -255,6 +255,7 @@ func (d *Decoder) use(format string) {
 		Request:   scan.Value(bytes.TrimSpace(d.Options.Request)),
 		Documents: wireDocuments(d.Options.Documents),
 		Emit:      d.op,
+		Stream:    func() bool { return d.frames.Kind() == frame.SSE },
 	}
 	p, err := wire.New(format, c)
 	if err != nil {

@@ -350,8 +350,8 @@ func (f *fold) next() {
 	for _, c := range f.candidates {
 		c.flush()
 		c.endMarks()
+		c.endParts()
 		for i := range c.parts {
-			c.parts[i].ended = true
 			f.first = max(f.first, c.parts[i].key.Message+1)
 		}
 		c.placeRest() // no citation of it counts into the text of the next

@@ -233,6 +233,8 @@ func (c *candidate) report(cite *foldCite) {
 		where = snippet(cite.Quote)
 	}
 	switch {
+	case cite.Unit == wire.Block:
+		c.fold.issuef("cited-text-missing", "message %d, part %d", cite.Part.Message, cite.Part.Content)
 	case cite.anchor == AnchorUnitFixed:
 		c.fold.issue("span-unit-fixed", where)
 	case cite.anchor == AnchorMoved:
@@ -484,7 +486,7 @@ func (c *candidate) locateBlock(cite *foldCite, last bool) (place, bool) {
 		return place{Span{c.parts[i].from, c.parts[i].end}, AnchorExact, CoversBlock}, true
 	case !last && (i < 0 || !c.parts[i].ended):
 		return place{}, false
-	case i >= 0:
+	case i >= 0 && !c.parts[i].missing:
 		return place{Span{c.parts[i].from, c.parts[i].from}, AnchorExact, CoversPoint}, true
 	default:
 		return place{anchor: AnchorNone, covers: CoversBlock}, true

@@ -46,6 +46,7 @@ type foldPart struct {
 	start, end int
 	from       int // where the text of key begins
 	ended      bool
+	missing    bool // the input ended before its text came
 	split      bool // the text of key came in several runs, of which no single one can be compared with the whole
 }
 
@@ -443,13 +444,20 @@ func (c *candidate) close() {
 	c.fold.broken = !c.fold.complete
 	c.flush()
 	c.closed = true
-	for i := range c.parts {
-		c.parts[i].ended = true
-	}
+	c.endParts()
 	if c.marks != nil {
 		c.scanMarks(true)
 	}
 	c.placeRest()
+}
+
+// endParts ends all parts, as nothing more comes for them.
+func (c *candidate) endParts() {
+	for i := range c.parts {
+		p := &c.parts[i]
+		p.missing = p.missing || !p.ended && p.end == p.from
+		p.ended = true
+	}
 }
 
 // outParts returns the parts as the answer has them: without empty ones, and neighbours of one kind, message and place

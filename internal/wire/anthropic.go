@@ -21,7 +21,9 @@ type anthropic struct {
 	givenSources
 	given   bool   // the request, or the documents, are known: an index past them is wrong
 	id      string // of the message that is read
-	message int    // its number: a recording may hold several turns
+	message int    // number of the text: a recording may hold several turns, and a turn texts around tool calls
+	spoken  bool   // there was a text
+	between bool   // and behind it something else: the next block begins another one
 	blocks  map[int]*anthropicBlock
 	delta   template
 }
@@ -181,6 +183,7 @@ func (p *anthropic) messageStart(m scan.Value) {
 	id := m.Get("id").Str()
 	if p.id != "" && id != p.id {
 		p.message++
+		p.between = false
 		p.delta = template{}
 		clear(p.blocks)
 	}
@@ -197,7 +200,9 @@ func (p *anthropic) messageBody(m scan.Value) {
 	i := 0
 	for blocks := scan.Elements(content); blocks.Next(); i++ {
 		p.blockStart(i, blocks.Val)
-		p.blockStop(i)
+		if !blocks.Val.Cut() || len(blocks.Val.Get("text").Content()) > 0 { // else its text is missing
+			p.blockStop(i)
+		}
 	}
 	p.stop(reason)
 	if reason.IsString() {
@@ -215,6 +220,12 @@ func (p *anthropic) blockStart(i int, v scan.Value) {
 		return // a proxy began it twice
 	}
 	p.blocks[i] = b
+	if b.kind == "text" && p.between {
+		p.message++
+		p.between = false
+		b.part.Message = p.message
+	}
+	p.between = p.between || b.kind != "text" && p.spoken
 	switch b.kind {
 	case "text":
 		p.textBlock(b, v)
@@ -246,7 +257,7 @@ func (p *anthropic) textBlock(b *anthropicBlock, v scan.Value) {
 	for citations := scan.Elements(list); citations.Next(); {
 		p.citation(b, citations.Val)
 	}
-	p.text(b.part, text)
+	p.spoken = p.text(b.part, text) && len(text.Content()) > 0 || p.spoken
 }
 
 func (p *anthropic) blockStop(i int) {
@@ -289,6 +300,7 @@ func (p *anthropic) blockDelta(doc, index, delta scan.Value) bool {
 	switch kind := string(delta.Type()); kind {
 	case "text_delta":
 		text := delta.Get("text")
+		p.spoken = true
 		p.delta.learn(doc, text, b.part, variation{counter: "index", anyTail: before(index, text)})
 		return p.text(b.part, text)
 	case "citations_delta":

@@ -176,7 +176,7 @@ func (p *chat) choice(v scan.Value, object string) bool {
 	}
 	index, _ := p.index("choice index", place)
 	c := p.candidate(index)
-	whole := message.IsObject() && (object == "chat.completion" || !delta.IsObject())
+	whole := message.IsObject() && (!delta.IsObject() || object == "chat.completion" && !p.isPiece(c, delta, finish))
 	switch {
 	case messages.IsArray():
 		last = p.messages(index, messages) || last || object == "extensions.chat.completion"
@@ -192,7 +192,19 @@ func (p *chat) choice(v scan.Value, object string) bool {
 	if last {
 		p.end()
 	}
+	if !whole && object == "chat.completion" && finish.IsString() { // there need not be a [DONE]
+		p.emitOp(Op{Kind: End, Open: true})
+	}
 	return whole && object != "chat.completion.chunk"
+}
+
+// isPiece reports whether what has a message and a delta, as Perplexity sends them, is the event of a stream, which its
+// object does not always say. One that ends before anything came is the whole answer in one event.
+func (p *chat) isPiece(c *choice, delta, finish scan.Value) bool {
+	if p.config.Stream == nil || !p.config.Stream() {
+		return false
+	}
+	return c.begun || !finish.IsString() || len(delta.Get("content").Content()) > 0
 }
 
 // choiceOf returns what is known of a candidate that was mentioned before.

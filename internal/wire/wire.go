@@ -27,6 +27,9 @@ type Config struct {
 	// documents given to the model; they take the place of those in Request. An empty Key: the format's default id
 	Documents []Source
 	Emit      func(*Op) // takes the operations
+	// Stream reports whether the documents are the events of a stream, by their framing. It may be asked from the first
+	// document on. Nil: they are not.
+	Stream func() bool
 }
 
 // format is one line of the table of formats.
