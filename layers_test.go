@@ -152,6 +152,7 @@ var allowedModules = map[string][]string{
 		"github.com/prometheus/client_golang/prometheus",
 		"go.opentelemetry.io/otel",
 		"golang.org/x/sync",
+		"golang.org/x/time",
 	},
 	"internal/httpx":   {"golang.org/x/sync"},
 	"internal/testenv": {"github.com/google/go-cmp"},

@@ -60,7 +60,7 @@ type tokenOrder struct {
 	Publish bool     `json:"publish"`
 }
 
-// newToken makes a token. The first one closes the doors.
+// newToken makes a token. After the first one every request needs one, so that this must be able to make others.
 func (a *API) newToken(w *httpx.Reply, r *httpx.Request) error {
 	var order tokenOrder
 	if err := httpx.ReadJSON(w, r.Request, &order); err != nil {
@@ -84,6 +84,12 @@ func (a *API) newToken(w *httpx.Reply, r *httpx.Request) error {
 	}
 	if err := t.Check(); err != nil {
 		return httpx.BadRequest(err.Error(), "")
+	}
+	if r.Who.Token == "" && !slices.Contains(t.Scopes, store.ScopeAdmin) {
+		return httpx.BadRequest(
+			"scopes: the first token must have admin",
+			"from then on every request needs a token, and only one with admin makes others",
+		)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), httpx.StoreTime)
 	defer cancel()

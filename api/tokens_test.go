@@ -113,6 +113,9 @@ func (n *node) newToken(t *testing.T, order string, fields ...string) shownToken
 // The life of tokens: the first closes the doors, administrators manage their tenant's, those of default all.
 func TestTokens(t *testing.T) {
 	n := newNode(t, nil)
+	for _, scopes := range []string{`["read"]`, `["proxy", "publish"]`} { // who could make the next?
+		wantProblem(t, n.do(t, "POST", "/v1/tokens", `{"name": "laptop", "scopes": `+scopes+`}`), 400)
+	}
 	root := n.newToken(t, `{"name": "root", "scopes": ["admin", "read", "admin"]}`)
 	if want := (shownToken{ID: root.ID, Tenant: "default", Name: "root", Secret: root.Secret, Scopes: []string{"admin", "read"}}); !cmp.Equal(want, root) {
 		t.Errorf("(-want +got):\n%s", cmp.Diff(want, root))

@@ -180,7 +180,10 @@ func (c *Chat) stop(w *httpx.Reply, r *httpx.Request) error {
 // writeTurn tells a turn to whoever asked, from its beginning.
 func (c *Chat) writeTurn(w *httpx.Reply, r *httpx.Request, t *Turn, f form) error {
 	h := w.Header()
-	h[gateway.AnswerHeader], h[gateway.RunHeader] = []string{t.AnswerID}, []string{t.Run}
+	h[gateway.RunHeader] = []string{t.Run}
+	if t.AnswerID != "" { // else it is not kept
+		h[gateway.AnswerHeader] = []string{t.AnswerID}
+	}
 	ctx := r.Context()
 	t.patience.addFollowers(1)
 	defer t.patience.addFollowers(-1)

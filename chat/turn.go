@@ -20,7 +20,7 @@ const MaxTurn = 8 << 20
 
 // Turn is a question on its way to its answer. Its methods may be called at the same time.
 type Turn struct {
-	AnswerID     string // under which the answer is kept
+	AnswerID     string // under which the answer is kept; empty: it is not
 	Run          string
 	Conversation string // empty: it is part of none
 

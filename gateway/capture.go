@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"mime"
 	"net/http"
 	"net/url"
 	"runtime/debug"
@@ -27,8 +29,7 @@ import (
 // capture puts the tee between the upstream and the client.
 func (e *exchange) capture(body io.ReadCloser) io.ReadCloser {
 	if !e.route.Get {
-		h := e.w.Header()
-		h[RunHeader], h[AnswerHeader] = []string{e.labels.run}, []string{e.answerID}
+		e.announceAnswer(e.w.Header())
 	}
 	e.out.GetBody, e.model = nil, e.route.Model
 	if !call.ReadsRequest(e.route.Format) && !e.wantsBackfill() && !e.wantsAttribution() {
@@ -56,6 +57,44 @@ func (e *exchange) capture(body io.ReadCloser) io.ReadCloser {
 		o.OnEvent = e.live.event
 	}
 	return tee.NewBody(body, &o)
+}
+
+// announceAnswer says which run the call is part of, and under which id its answer will be kept. What the response's
+// header and the journal show already not to be kept gets no id, and a line in the log.
+func (e *exchange) announceAnswer(h http.Header) {
+	h[RunHeader] = []string{e.labels.run}
+	encoding := strings.Join(e.res.Header["Content-Encoding"], ", ")
+	var why error
+	switch limit := e.g.options.Limits.Decoded; {
+	case !tee.CanDecode(encoding):
+		why = fmt.Errorf("%w: %.40q", tee.ErrEncoding, encoding)
+	case e.res.ContentLength > limit:
+		why = fmt.Errorf("%w: %d bytes of %d", tee.ErrLimit, e.res.ContentLength, limit)
+	case isPage(e.res.Header):
+		why = errors.New("it is a web page")
+	default:
+		why = e.g.options.Journal.Stats().Err
+	}
+	if why == nil {
+		h[AnswerHeader] = []string{e.answerID}
+		return
+	}
+	e.logUnkept(slog.LevelWarn, why)
+}
+
+// isPage reports whether a response says that it is for a browser to show: no provider's answer is.
+func isPage(h http.Header) bool {
+	media, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	return err == nil && (media == "text/html" || media == "application/xhtml+xml")
+}
+
+// logUnkept logs that there is no answer to keep of a response to a call that asked for one, or that it cannot be kept.
+func (e *exchange) logUnkept(level slog.Level, why error) {
+	e.g.log.LogAttrs(
+		context.WithoutCancel(e.in.Context()), level, "a response is not kept", slog.String("tenant", e.tenant),
+		slog.String("upstream", e.up.Name), slog.String("route", e.pattern), slog.Int("status", e.status),
+		slog.Any("error", why),
+	)
 }
 
 // provider returns who answers, as far as it is known without the answer.
@@ -99,12 +138,16 @@ func (e *exchange) done(r tee.Result) {
 	if !isAnswer(r) || e.route.Get && r.Answer.ID == "" {
 		e.up.metrics.nothing.Inc()
 		e.teeOff(r.Err)
+		if len(e.w.Header()[AnswerHeader]) > 0 {
+			e.logUnkept(slog.LevelInfo, cmp.Or(r.Err, errNoAnswer))
+		}
 		return
 	}
 	e.hideKeys(r.Answer)
 	c := e.call(r.Answer, ended)
 	err := e.g.makeDurable(c)
 	waited := time.Since(e.started) - ended
+	e.kept = err == nil
 	if err == nil {
 		e.up.metrics.captured(r.Answer, waited)
 	}
@@ -145,6 +188,9 @@ func (e *exchange) call(a *ibid.Answer, ended time.Duration) *store.Call {
 		Answer:       a,
 	}
 }
+
+// errNoAnswer says that a response was whole, and no answer.
+var errNoAnswer = errors.New("there is no answer in it")
 
 // isAnswer reports whether there is something to keep: not of a page or of words that a proxy on the way may have put
 // in an answer's place, and not where nothing came.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -423,6 +424,9 @@ func TestJournalFull(t *testing.T) {
 		if res.StatusCode != 200 || len(body) < 5000 {
 			t.Fatalf("got %d, %d bytes", res.StatusCode, len(body))
 		}
+		if named := res.Header["Ibid-Answer"]; full && len(named) > 0 {
+			t.Fatalf("the journal is full, and an answer is named: %s", named)
+		}
 		_, found := w.gateway.Find(store.DefaultTenant, res.Header.Get("Ibid-Answer"))
 		if full = full || !found; found == full {
 			t.Fatal("an answer that is lost is found")
@@ -437,8 +441,44 @@ func TestJournalFull(t *testing.T) {
 		testenv.OK(t, w.gateway.CatchUp(ctx))
 		cancel()
 	}
-	if !strings.Contains(w.log.String(), "could not be kept") {
+	if log := w.log.String(); !strings.Contains(log, "could not be kept") || !strings.Contains(log, "a response is not kept") {
 		t.Error("the log does not say it")
+	}
+}
+
+// No header names an answer that will not be kept, where that shows before the body; the log says why.
+func TestUnkeptIsNotNamed(t *testing.T) {
+	answer := chatBody("So it is.")
+	for name, test := range map[string]struct {
+		header http.Header
+		body   string
+		why    string
+	}{
+		"an unknown encoding": {http.Header{"Content-Encoding": {"compress"}}, answer, "no such content encoding is known"},
+		"over the limit":      {http.Header{"Content-Length": {strconv.Itoa(len(answer) + 500)}}, answer + strings.Repeat(" ", 500), "over the limit"},
+		"a web page":          {http.Header{"Content-Type": {"text/html; charset=utf-8"}}, "<html><body>Sign in", "a web page"},
+	} {
+		w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			w.Header().Set("Content-Type", "application/json")
+			maps.Copy(w.Header(), test.header)
+			fmt.Fprint(w, test.body)
+		}, &setup{options: gateway.Options{Limits: gateway.Limits{Decoded: int64(len(answer)) + 100}}})
+		res, body := w.ask(t, nil)
+		if res.StatusCode != 200 || string(body) != test.body {
+			t.Errorf("%s: %d %q", name, res.StatusCode, body)
+		}
+		if named := res.Header["Ibid-Answer"]; len(named) > 0 || len(res.Header["Ibid-Run"]) != 1 {
+			t.Errorf("%s: headers %v", name, res.Header)
+		}
+		if log := w.log.String(); !strings.Contains(log, "a response is not kept") || !strings.Contains(log, test.why) {
+			t.Errorf("%s: the log: %s", name, log)
+		}
+	}
+	w := newWorld(t, answerJSON(`{"weather":"fine"}`), nil) // its header is sent before that is known
+	w.ask(t, nil)
+	if log := w.log.String(); !strings.Contains(log, "a response is not kept") || !strings.Contains(log, "there is no answer in it") {
+		t.Errorf("no answer: the log: %s", log)
 	}
 }
 

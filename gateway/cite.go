@@ -77,6 +77,9 @@ func (e *exchange) cite(body io.ReadCloser) io.ReadCloser {
 		return e.citeLater(captured)
 	}
 	_, _ = io.Copy(io.Discard, captured) // the same bytes again: now it is decoded and kept
+	if !e.kept {
+		delete(e.w.Header(), AnswerHeader)
+	}
 	if e.cited.answer != nil {
 		e.setCitations(e.w.Header(), e.announcements(e.cited.answer))
 	}

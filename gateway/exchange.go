@@ -57,6 +57,7 @@ type exchange struct {
 	answer   *ibid.Answer // for the span; nil: there is none
 	live     *live        // nil: there is no bus
 	cited    *citation    // nil: the response does not say what was consulted
+	kept     bool         // the answer is, or is about to be
 	ended    bool         // the response has been sent, to its end
 }
 

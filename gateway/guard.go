@@ -54,7 +54,7 @@ func (id Identity) publishes(said string) (bool, error) {
 	case said == publishYes && !id.Publish && !id.May(store.ScopePublish):
 		return false, NewProblem(CodeScope,
 			"the access token may not publish, and header "+PublishHeader+" asks for it",
-			"`ibid token new --publish` makes one that may")
+			"`ibid token new --publishes` makes one that may")
 	case said == "":
 		return id.Publish, nil
 	}
@@ -68,8 +68,9 @@ type GuardOptions struct {
 	// Origins are the web pages that may call from a browser: "https://app.example". "*" is any, and counts only where
 	// a token is needed.
 	Origins []string
-	// Hosts are the names under which ibid is reached, besides loopback ones: "ibid.example", or with the port.
-	Hosts []string
+	// Exposed says that others than the users of this machine reach ibid, by its address or its public URL: then every
+	// request needs a token, also where none was ever made or the database of tokens was lost.
+	Exposed bool
 	// Key signs stream tokens, at least 32 bytes, the same on all nodes. Empty: it is made of the bootstrap token, and
 	// without one at random, so that a stream token is valid in this process only.
 	Key    []byte
@@ -77,9 +78,11 @@ type GuardOptions struct {
 }
 
 // Guard decides who may make a request. As long as no token was ever made it lets everybody in, as the tenant default
-// with all scopes, but only under a loopback name or one of the configured ones, and not on behalf of a foreign web
-// page: that is what keeps pages away that a user of this machine happens to visit (DNS rebinding, forged requests).
-// Once there is a token, even a revoked one, every request needs a token that is valid.
+// with all scopes, but only under a loopback name, and not on behalf of a foreign web page: that is what keeps pages
+// away that a user of this machine happens to visit (DNS rebinding, forged requests). Once there is a token, even a
+// revoked one, and always where ibid is exposed, every request needs a token that is valid.
+//
+// Wrong tokens are logged, and an address that sends many different ones gets a 429 for a while.
 //
 // What the store says of a token is kept for 25 seconds, and for as long as the store cannot be asked: a database that
 // stops fails no call of a token that was used before, and a revoked token is refused within 30 seconds.
@@ -89,24 +92,25 @@ type Guard struct {
 	bootstrap *[sha256.Size]byte // nil: none
 	origins   []string
 	anyOrigin bool
-	hosts     []string
+	exposed   bool
 	key       []byte
 	tokens    *tokenCache
+	failures  *failures
 }
 
 // NewGuard returns a guard. Without options, or without a store in them, it knows no token but the bootstrap token.
 func NewGuard(o *GuardOptions) *Guard {
 	o = cmp.Or(o, &GuardOptions{})
-	g := &Guard{tokens: newTokenCache(o.Store, o.Logger), key: slices.Clone(o.Key)}
+	g := &Guard{
+		tokens: newTokenCache(o.Store, o.Logger), failures: newFailures(o.Logger), key: slices.Clone(o.Key),
+		exposed: o.Exposed,
+	}
 	for _, origin := range o.Origins {
 		if origin == "*" {
 			g.anyOrigin = true
 			continue
 		}
 		g.origins = append(g.origins, strings.ToLower(strings.TrimSuffix(origin, "/")))
-	}
-	for _, host := range o.Hosts {
-		g.hosts = append(g.hosts, strings.ToLower(host))
 	}
 	if o.Bootstrap != "" {
 		sum := sha256.Sum256([]byte(o.Bootstrap))
@@ -150,10 +154,10 @@ func (g *Guard) Local(r *http.Request) error {
 // Forget drops what is kept about tokens, so that a change made through this process counts at once.
 func (g *Guard) Forget() { g.tokens.forget() }
 
-// NeedsToken reports whether requests need a token: whether one was ever made, or there is a bootstrap token. The error
-// is a problem: the store cannot be asked.
+// NeedsToken reports whether requests need a token: whether one was ever made, there is a bootstrap token, or others
+// reach ibid. The error is a problem: the store cannot be asked.
 func (g *Guard) NeedsToken(ctx context.Context) (bool, error) {
-	if g.bootstrap != nil {
+	if g.bootstrap != nil || g.exposed {
 		return true, nil
 	}
 	return g.tokens.any(ctx)
@@ -178,16 +182,23 @@ func (g *Guard) admit(r *http.Request, scope, secret, scheme string) (Identity, 
 		return Identity{}, unauthorized(
 			scheme, "this needs an access token", "send it as "+credentials+"; `ibid token new` makes one")
 	}
-	id, known, err := g.identify(r, secret)
+	sum := sha256.Sum256([]byte(secret))
+	if err := g.failures.check(r, sum); err != nil {
+		return Identity{}, err
+	}
+	id, known, err := g.identify(r, secret, sum)
 	switch {
 	case err != nil:
 		return Identity{}, err
 	case !known:
+		g.failures.failed(r.Context(), r, sum)
 		return Identity{}, unauthorized(
 			scheme, "the access token is not valid",
 			"it may have been revoked; `ibid token list` shows which there are",
 		)
-	case scope != "" && !id.May(scope):
+	}
+	g.failures.right(sum)
+	if scope != "" && !id.May(scope) {
 		return Identity{}, NewProblem(CodeScope,
 			"the access token lacks the scope "+scope, "`ibid token new` makes one that has it")
 	}
@@ -195,8 +206,7 @@ func (g *Guard) admit(r *http.Request, scope, secret, scheme string) (Identity, 
 }
 
 // identify returns whose token a secret is.
-func (g *Guard) identify(r *http.Request, secret string) (Identity, bool, error) {
-	sum := sha256.Sum256([]byte(secret))
+func (g *Guard) identify(r *http.Request, secret string, sum [sha256.Size]byte) (Identity, bool, error) {
 	if g.bootstrap != nil && subtle.ConstantTimeCompare(sum[:], g.bootstrap[:]) == 1 {
 		return Identity{store.DefaultTenant, bootstrapID, store.Scopes(), true}, true, nil
 	}

@@ -183,13 +183,13 @@ func (c *tokenCache) remember(sum [sha256.Size]byte, token *store.Token, asked t
 	c.known[sum] = knownToken{token, asked}
 }
 
-// makeRoom removes some entry of a full map. Which one does not matter: there are never so many tokens in use.
-func makeRoom[V any](m map[[sha256.Size]byte]V, limit int) {
+// makeRoom removes some entry of a full map. Which one does not matter: there are never so many in use.
+func makeRoom[K comparable, V any](m map[K]V, limit int) {
 	if len(m) < limit {
 		return
 	}
-	for sum := range m {
-		delete(m, sum)
+	for key := range m {
+		delete(m, key)
 		return
 	}
 }

@@ -62,7 +62,8 @@ type Config struct {
 	BootstrapToken string
 	StreamKey      string
 
-	flagged upstreamFlag // upstreams named by flags
+	flagged   upstreamFlag // upstreams named by flags
+	namedData bool         // somebody said where Data is
 }
 
 // Publishing says whether and how answers are published, and how often cited sources are read again.
@@ -150,7 +151,7 @@ func (c *Config) AddFlags(flags *pflag.FlagSet) {
 	flags.Var(c.flagged, "upstream",
 		"an upstream besides the known ones, or one of them elsewhere: `NAME=URL[,provider=…]`; repeatable")
 	flags.StringVar(&c.PublicURL, "public-url", "",
-		"the `URL` under which others reach it: for the check of Host, and what manifests say")
+		"the `URL` under which others reach it, for which there must be a token; manifests and links say it")
 	flags.Var(OneOf(&c.Capture, "mode", "strict", "store", "relaxed"), "capture",
 		"when a client sees the end of an answer: strict, store or relaxed")
 	flags.DurationVar(&c.CaptureWait, "capture-wait", c.CaptureWait, "hold the end back no longer than this")
@@ -248,7 +249,7 @@ func (c *Config) ResolveStore(flags *pflag.FlagSet, env Env) error {
 
 // resolveData finds the data directory and the database in it.
 func (c *Config) resolveData(env Env) error {
-	if c.Data == "" {
+	if c.namedData = c.Data != ""; !c.namedData {
 		state := env.first([]string{"XDG_STATE_HOME"})
 		if !filepath.IsAbs(state) {
 			home := env.first([]string{"HOME"})
@@ -377,15 +378,6 @@ func (c *Config) origin() (string, error) {
 		return "", usagef("the paths of manifests and keys are fixed: /runs/…, /.well-known/…", "public-url: %w", err)
 	}
 	return (&url.URL{Scheme: u.Scheme, Host: strings.ToLower(u.Host)}).String(), nil
-}
-
-// hosts returns the names under which clients may reach a server without tokens.
-func (c *Config) hosts() []string {
-	u, err := ParseWebURL(c.PublicURL)
-	if err != nil {
-		return nil
-	}
-	return []string{u.Host}
 }
 
 // listenError says what is wrong with an address to listen at.

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 )
@@ -50,6 +52,41 @@ func TestNameHint(t *testing.T) {
 	} {
 		if got := nameHint(said, names); got != want {
 			t.Errorf("nameHint(%q) = %q, want %q", said, got, want)
+		}
+	}
+}
+
+// Who can be reached by others needs a token, by whatever way they come. The hint is a command that works as it stands.
+func TestCheckExposure(t *testing.T) {
+	for _, test := range []struct{ listen, public, bootstrap, want string }{
+		{"127.0.0.1:8080", "", "", ""},
+		{"localhost:8080", "http://127.0.0.1:8080", "", ""},
+		{"[::1]:8080", "https://ibid.localhost/", "", ""},
+		{"0.0.0.0:8080", "", "", "0.0.0.0:8080 can be reached from elsewhere, and there is no access token"},
+		{"127.0.0.1:8080", "https://ibid.example", "", "https://ibid.example can be reached from elsewhere, and there is no access token"},
+		{"127.0.0.1:8080", "http://192.168.1.2:8080", "", "http://192.168.1.2:8080 can be reached from elsewhere, and there is no access token"},
+		{"127.0.0.1:8080", "https://localhost.example", "", "https://localhost.example can be reached from elsewhere, and there is no access token"},
+		{"0.0.0.0:8080", "https://ibid.example", "0123456789abcdef", ""},
+	} {
+		c := Defaults()
+		c.Listen, c.PublicURL, c.BootstrapToken, c.Data = test.listen, test.public, test.bootstrap, "/var/lib/ibid"
+		if err := c.Resolve(nil, func(string) (string, bool) { return "", false }); err != nil {
+			t.Fatal(err)
+		}
+		err := c.CheckExposure(false)
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if got != test.want {
+			t.Errorf("%s, %q: %q, want %q", test.listen, test.public, got, test.want)
+		}
+		if usage, ok := errors.AsType[*usageError](err); test.want != "" &&
+			(!ok || !strings.HasPrefix(usage.hint, "`ibid token new --name FIRST --scope all --data /var/lib/ibid` ")) {
+			t.Errorf("%s, %q: the hint of %v", test.listen, test.public, err)
+		}
+		if err := c.CheckExposure(true); err != nil {
+			t.Errorf("%s, %q, with a token: %v", test.listen, test.public, err)
 		}
 	}
 }

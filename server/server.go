@@ -132,8 +132,8 @@ func (s *Server) open(ctx context.Context) error {
 	}
 	s.close = append(s.close, s.Bus.Close)
 	s.Guard = gateway.NewGuard(&gateway.GuardOptions{
-		Store: s.Store, Bootstrap: c.BootstrapToken, Origins: c.Origins, Hosts: c.hosts(),
-		Key: []byte(c.StreamKey), Logger: s.log,
+		Store: s.Store, Bootstrap: c.BootstrapToken, Origins: c.Origins,
+		Exposed: c.exposed() != "", Key: []byte(c.StreamKey), Logger: s.log,
 	})
 	s.fetcher = snapshot.NewFetcher(&snapshot.FetchOptions{Allow: c.Publish.Allow, Log: s.log})
 	s.close = append(s.close, s.fetcher.Close)
@@ -428,25 +428,57 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 	return Listen(ctx, s.config.Listen)
 }
 
-// CheckExposure refuses an address that others can reach while there are no tokens.
+// CheckExposure refuses an address to listen at, or a public URL, by which others reach a server without tokens.
 func (c *Config) CheckExposure(tokens bool) error {
-	local, err := c.IsLocal()
-	if err != nil || local || tokens || c.BootstrapToken != "" {
+	if _, err := c.isLocal(); err != nil {
 		return err
 	}
+	by := c.exposed()
+	if by == "" || tokens || c.BootstrapToken != "" {
+		return nil
+	}
 	return usagef(
-		"ibid token new --name FIRST makes one; containers are given theirs in IBID_BOOTSTRAP_TOKEN",
-		"%s can be reached from elsewhere, and there is no access token", c.Listen,
+		"`ibid token new --name FIRST --scope all"+c.storeFlags()+"` makes one; containers are given theirs in "+
+			"IBID_BOOTSTRAP_TOKEN",
+		"%s can be reached from elsewhere, and there is no access token", by,
 	)
 }
 
-// IsLocal reports whether only this machine can reach the address to listen at.
-func (c *Config) IsLocal() (bool, error) {
+// exposed returns by what others than the users of this machine reach the server: the address to listen at, or the
+// public URL; empty: by nothing.
+func (c *Config) exposed() string {
+	if local, err := c.isLocal(); err == nil && !local {
+		return c.Listen
+	}
+	if u, err := ParseWebURL(c.PublicURL); err == nil && !gateway.IsLoopbackHost(u.Host) {
+		return c.PublicURL
+	}
+	return ""
+}
+
+// isLocal reports whether only this machine can reach the address to listen at.
+func (c *Config) isLocal() (bool, error) {
 	address, err := net.ResolveTCPAddr("tcp", c.Listen)
 	if err != nil {
 		return false, listenError(c.Listen, err)
 	}
 	return address.IP.IsLoopback(), nil
+}
+
+// storeFlags returns the flags by which another command finds the database of a resolved configuration, each with a
+// space before it; empty: it finds it by itself.
+func (c *Config) storeFlags() string {
+	switch {
+	case c.File != "":
+		return " --config " + c.File
+	case store.IsPostgres(c.DB):
+		return " --db postgres://…"
+	case c.DB != filepath.Join(c.Data, databaseFile):
+		return " --db " + c.DB
+	case c.namedData:
+		return " --data " + c.Data
+	}
+	return ""
 }
 
 // url returns where a listener is reached.

@@ -34,6 +34,12 @@ func parseEncoding(header string) ([]unpack.Coding, error) {
 	return codings, nil
 }
 
+// CanDecode reports whether a [Body] can read a response with that Content-Encoding: see [Options].Encoding.
+func CanDecode(encoding string) bool {
+	_, err := parseEncoding(encoding)
+	return err == nil
+}
+
 // unpacker decompresses what is written to it. The decompressors want to read, and are written to: they run on a
 // coroutine that goes on, inside write, until it has read all there is.
 type unpacker struct {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -22,7 +23,8 @@ func newToken(w world) *cobra.Command {
 		Use:   "token new|list|revoke",
 		Short: "Make, list and revoke access tokens",
 		Long: `Works at the database directly, also while a server uses it; the server notices
-within 30 seconds. As soon as there is a token, every request needs one.`,
+within 30 seconds. As soon as there is a token, every request needs one: the
+first must have the scope admin, so that its holder can make others.`,
 	}
 	return group(cmd, newTokenNew(w), newTokenList(w), newTokenRevoke(w))
 }
@@ -38,10 +40,14 @@ database has its SHA-256.
 
 Clients send it as Ibid-Token to the providers' paths, and as Authorization:
 Bearer to /v1. What tokens of one tenant keep, another tenant does not see.`,
-		Example: `  export IBID_TOKEN=$(ibid token new --name laptop)`,
+		Example: `  ibid token new --name me --scope all
+  ibid token new --name laptop --scope proxy,read`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if token.Name == "" {
 				return &usageError{errors.New("a token needs a name"), "--name says who or what uses it"}
+			}
+			if slices.Contains(token.Scopes, allScopes) {
+				token.Scopes = store.Scopes()
 			}
 			if err := token.Check(); err != nil {
 				return &usageError{err, ""}
@@ -56,10 +62,10 @@ Bearer to /v1. What tokens of one tenant keep, another tenant does not see.`,
 	flags.StringVar(&token.Tenant, "tenant", store.DefaultTenant, "whose answers it keeps and reads")
 	flags.StringSliceVar(
 		&token.Scopes, "scope", []string{store.ScopeProxy, store.ScopeRead},
-		"what it may do: "+strings.Join(store.Scopes(), ", ")+"; repeatable",
+		"what it may do: "+strings.Join(store.Scopes(), ", ")+", or all; repeatable",
 	)
-	flags.BoolVar(&token.Publish, "publish", false, "publish its answers unless told otherwise")
-	completeScopes := cobra.FixedCompletions(store.Scopes(), cobra.ShellCompDirectiveNoFileComp)
+	flags.BoolVar(&token.Publish, "publishes", false, "publish its answers unless a request says otherwise")
+	completeScopes := cobra.FixedCompletions(append(store.Scopes(), allScopes), cobra.ShellCompDirectiveNoFileComp)
 	if err := cmd.RegisterFlagCompletionFunc("scope", completeScopes); err != nil {
 		panic(err) // the flag was added above
 	}
@@ -67,7 +73,21 @@ Bearer to /v1. What tokens of one tenant keep, another tenant does not see.`,
 	return cmd
 }
 
+// allScopes stands for every scope there is.
+const allScopes = "all"
+
 func makeToken(ctx context.Context, s *store.Store, token *store.Token, w world) error {
+	if !slices.Contains(token.Scopes, store.ScopeAdmin) {
+		if tokens, err := s.Tokens(ctx); err != nil || len(tokens) == 0 && !hasBootstrap(w) {
+			if err != nil {
+				return err
+			}
+			return &usageError{
+				errors.New("the first token must have the scope admin: from then on every request needs a token"),
+				"`ibid token new --name " + token.Name + " --scope all` makes it; then make this one",
+			}
+		}
+	}
 	secret, err := s.NewToken(ctx, token)
 	if err != nil {
 		return err
@@ -79,6 +99,12 @@ func makeToken(ctx context.Context, s *store.Store, token *store.Token, w world)
 	say(w.err, "token %s of tenant %s may %s; this is the only time it is shown", token.ID, token.Tenant, may)
 	_, err = fmt.Fprintln(w.out, secret)
 	return err
+}
+
+// hasBootstrap reports whether the server's environment, if it is this one, has a token with all scopes.
+func hasBootstrap(w world) bool {
+	value, _ := w.env("IBID_BOOTSTRAP_TOKEN")
+	return value != ""
 }
 
 // tokenLine is a token in the output of ibid token list --json: names stay.
