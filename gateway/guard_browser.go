@@ -86,8 +86,8 @@ func (g *Guard) foreign(r *http.Request) error {
 		CodeForeign, "a web page of another origin may not call ibid", "allow the page's origin by --cors-origin")
 }
 
-// IsLoopbackHost reports whether a host, with or without a port, names the machine itself: localhost, a name below it or
-// a loopback address.
+// IsLoopbackHost reports whether a host, with or without a port, names the machine itself: localhost, a name below it,
+// or a loopback address.
 func IsLoopbackHost(host string) bool {
 	host = strings.ToLower(host)
 	name := host
