@@ -88,6 +88,8 @@ test: | $(OUT) ## go test ./... and what needs other programs; IBID_INSTALL=1 in
 	@rm -f "$(IBID_LEFT_OUT)"
 	$(step) 'programs that tests use'
 	@scripts/tools
+	$(step) "PyPI's packages that tests use"
+	@scripts/python
 	$(step) 'go test $(race) ./...'
 	@$(GO) test $(race) -count=1 -timeout 30m ./...
 	@$(MAKE) interop
@@ -99,6 +101,7 @@ test: | $(OUT) ## go test ./... and what needs other programs; IBID_INSTALL=1 in
 interop: ## the providers' official SDKs, for Go and JavaScript, against ibid serve
 	$(step) "interop: the providers' SDKs"
 	@if command -v npm >/dev/null; then $(MAKE) -s $(packages); fi
+	@scripts/python
 	@$(GO) -C interop test $(race) -count=1 -timeout 30m ./...
 
 # They use the packages of interop/web. Where these cannot be had, two of their tests skip themselves.
@@ -106,6 +109,7 @@ interop: ## the providers' official SDKs, for Go and JavaScript, against ibid se
 examples: ## the examples, run for real
 	$(step) 'examples'
 	@if command -v npm >/dev/null; then $(MAKE) -s $(packages); fi
+	@scripts/python
 	@$(GO) -C examples test $(race) -count=1 -timeout 30m ./...
 
 packages := interop/npm/node_modules/.package-lock.json interop/web/node_modules/.package-lock.json

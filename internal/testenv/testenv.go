@@ -1,6 +1,7 @@
 package testenv
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -13,7 +14,7 @@ import (
 
 // The words of IBID_REQUIRE.
 const (
-	Tools       = "tools"  // every program that [Tool] is asked for
+	Tools       = "tools"  // every program that [Tool] is asked for, and [Python]
 	SharedFiles = "shared" // the directory that [Shared] returns
 )
 
@@ -63,6 +64,30 @@ func Tool(tb testing.TB, name string) string {
 		)
 	}
 	return path
+}
+
+// Python returns the path of the Python that has the packages of interop/python/requirements.lock, in all modules of
+// the repository. Where scripts/python has not installed them, or has others, the test is skipped, or fails if
+// IBID_REQUIRE has [Tools].
+func Python(tb testing.TB) string {
+	tb.Helper()
+	top := Root(tb)
+	for {
+		above, err := rootAbove(filepath.Dir(top))
+		if err != nil {
+			break
+		}
+		top = above
+	}
+	dir := filepath.Join(top, "out", ".python")
+	want, err := os.ReadFile(filepath.Join(top, "interop", "python", "requirements.lock"))
+	if err != nil {
+		tb.Fatalf("reading which packages Python needs: %v", err)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "requirements.lock")); err != nil || !bytes.Equal(got, want) {
+		absent(tb, Tools, "Python's packages are missing or others: scripts/python installs them")
+	}
+	return filepath.Join(dir, "bin", "python")
 }
 
 func find(name string) (string, error) {

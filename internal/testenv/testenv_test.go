@@ -90,6 +90,42 @@ func TestTool(t *testing.T) {
 	}
 }
 
+func TestPython(t *testing.T) {
+	top := t.TempDir()
+	write := func(name, content string) {
+		t.Helper()
+		name = filepath.Join(top, filepath.FromSlash(name))
+		OK(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		OK(t, os.WriteFile(name, []byte(content), 0o644))
+	}
+	write("go.mod", "")
+	write("interop/go.mod", "")
+	write("interop/python/requirements.lock", "six==1\n")
+	t.Setenv("IBID_LEFT_OUT", "") // these are left out for the test's sake
+	t.Setenv("IBID_REQUIRE", "")
+	got := ""
+	python := func(r *recorder) { got = Python(r) }
+	for _, dir := range []string{".", "interop"} {
+		t.Chdir(filepath.Join(top, dir))
+		testCase := func(about, want string) {
+			t.Helper()
+			if end := outcome(python); !strings.HasPrefix(end, want) {
+				t.Errorf("in %s, %s: %s, want %s", dir, about, end, want)
+			}
+		}
+		OK(t, os.RemoveAll(filepath.Join(top, "out")))
+		testCase("nothing installed", "skip: Python's packages are missing or others")
+		write("out/.python/requirements.lock", "six==0\n")
+		testCase("others installed", "skip: Python's packages are missing or others")
+		t.Setenv("IBID_REQUIRE", "tools")
+		testCase("others installed, but required", "fail: Python's packages are missing or others")
+		t.Setenv("IBID_REQUIRE", "")
+		write("out/.python/requirements.lock", "six==1\n")
+		testCase("installed", "pass")
+		Equal(t, dir, filepath.Join(top, "out/.python/bin/python"), got)
+	}
+}
+
 func TestRequired(t *testing.T) {
 	for _, test := range []struct {
 		list string
