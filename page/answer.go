@@ -1,18 +1,23 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"html/template"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
+	callwords "github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/verify"
 )
 
 const (
@@ -35,7 +40,11 @@ func (p *Page) answer(ctx context.Context, r *httpx.Request) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := p.answerView(call, &answerOptions{said: said, mute: !mayWrite(r)})
+	known, err := p.trustOf(ctx, r, call)
+	if err != nil {
+		return nil, err
+	}
+	body := p.answerView(call, &answerOptions{said: said, mute: !mayWrite(r), trust: known})
 	return &view{Name: "answer", Title: body.Heading, Body: body}, nil
 }
 
@@ -70,8 +79,10 @@ type answerOptions struct {
 	numbering *ibid.Numbering // of the sources of the conversation; nil: they begin at 1
 	prefix    string          // begins all ids of this answer on the page: letters, digits, hyphens
 	live      bool            // it is still arriving
+	steady    bool            // it was shown while it arrived: no words come into its text any more
 	mute      bool            // its reader may not judge it
 	said      *sayings        // what was said of it; nil: nothing
+	trust     *trust          // what is known of it besides; nil: nothing, and no line says what it came to
 }
 
 // answerView is an answer as templates/parts/answer.html shows it.
@@ -88,6 +99,10 @@ type answerView struct {
 	Lost     []*useView // citations whose sources are not among the answer's
 	Live     bool
 	Said     int // how much people said of it
+	Trust    *trustView
+	Worst    standing // of the cited sources, where something is wrong or doubtful; else the zero value
+	Worse    int      // how many of them have it
+	AskFor   string   // what the request must have for sources to be named; empty: some are, or nobody knows
 }
 
 // Dir returns in which direction the text runs.
@@ -99,7 +114,10 @@ func (v *answerView) Exports() []exportLink {
 }
 
 // notice is a sentence above an answer, with the kind of its icon and colour: see [badge].
-type notice struct{ Kind, Text string }
+type notice struct {
+	Kind, Text string
+	Links      []exportLink // nil: none
+}
 
 // answerView lays an answer out for its template.
 func (p *Page) answerView(call *store.Call, o *answerOptions) *answerView {
@@ -112,8 +130,22 @@ func (p *Page) answerView(call *store.Call, o *answerOptions) *answerView {
 		v.Said = o.said.words
 	}
 	l := p.layOut(call, o)
+	if len(call.Answer.Sources) == 0 && !o.live {
+		v.AskFor = callwords.AskForSources(cmp.Or(call.Answer.Provider, call.Upstream))
+	}
 	v.Text = l.text
+	v.Notices = append(v.Notices, l.changeNotices()...)
+	v.Trust = l.trustLine()
 	v.Cited, v.Uncited, v.Lost = l.list()
+	for _, s := range v.Cited {
+		switch one := &s.Standing; {
+		case one.wrongClass() == "":
+		case v.Worst.Word == "" || one.rank() < v.Worst.rank():
+			v.Worst, v.Worse = *one, 1
+		case one.Word == v.Worst.Word:
+			v.Worse++
+		}
+	}
 	return v
 }
 
@@ -138,11 +170,11 @@ func heading(prompt []store.Message) (short, full string) {
 
 // endings are the notices of how an answer ended.
 var endings = map[ibid.Finish]notice{
-	ibid.FinishLength:  {badgeClose, "The answer ends at the length that it was allowed."},
-	ibid.FinishRefusal: {badgeLost, "The model refused to answer."},
-	ibid.FinishFilter:  {badgeLost, "A filter of the provider stopped the answer."},
-	ibid.FinishTool:    {badgeNone, "This is not the end: the model waits for the result of a tool."},
-	ibid.FinishError:   {badgeBad, "The answer ended with an error."},
+	ibid.FinishLength:  {Kind: badgeClose, Text: "The answer ends at the length that it was allowed."},
+	ibid.FinishRefusal: {Kind: badgeLost, Text: "The model refused to answer."},
+	ibid.FinishFilter:  {Kind: badgeLost, Text: "A filter of the provider stopped the answer."},
+	ibid.FinishTool:    {Kind: badgeNone, Text: "This is not the end: the model waits for the result of a tool."},
+	ibid.FinishError:   {Kind: badgeBad, Text: "The answer ended with an error."},
 }
 
 // notices says what is not as it should be with an answer.
@@ -151,7 +183,8 @@ func notices(a *ibid.Answer, live bool) []notice {
 	ending, ended := endings[a.Finish]
 	if a.Error != nil {
 		all = append(all, notice{
-			badgeBad, "The provider answered with an error: " + text.Shorten(line(a.Error.Error()), maxHeading),
+			Kind: badgeBad,
+			Text: "The provider answered with an error: " + text.Shorten(line(a.Error.Error()), maxHeading),
 		})
 		ended = ended && a.Finish != ibid.FinishError
 	}
@@ -161,14 +194,14 @@ func notices(a *ibid.Answer, live bool) []notice {
 	switch {
 	case live:
 	case !a.Complete && a.Error == nil:
-		all = append(all, notice{badgeBad, "The answer broke off. This is what had arrived."})
+		all = append(all, notice{Kind: badgeBad, Text: "The answer broke off. This is what had arrived."})
 	case a.Text == "" && len(all) == 0:
-		all = append(all, notice{badgeNone, "The answer has no text."})
+		all = append(all, notice{Kind: badgeNone, Text: "The answer has no text."})
 	}
 	if n := len(a.Alternatives); n > 0 {
 		others := counted(n, "other answer", "other answers")
 		all = append(all, notice{
-			badgeNone, "The provider sent " + others + " to the same question. The JSON has them.",
+			Kind: badgeNone, Text: "The provider sent " + others + " to the same question. The JSON has them.",
 		})
 	}
 	return all
@@ -180,15 +213,18 @@ type layout struct {
 
 	call    *store.Call
 	answer  *ibid.Answer
-	text    template.HTML
-	sources []*sourceView  // as in Answer.Sources
-	index   map[string]int // of these, by their id
-	ids     []string       // of citations, as they stand in attributes
-	places  []int          // by citation: which chip it is the first time in, from 1; 0: in none
-	chips   int            // so far
-	quoted  int            // bytes of quotes laid out so far
-	views   *template.Template
-	badges  map[badge]template.HTML
+	weighed *weighed
+	// standings are those of the citations: what their chips say.
+	standings []standing
+	text      template.HTML
+	sources   []*sourceView  // as in Answer.Sources
+	index     map[string]int // of these, by their id
+	ids       []string       // of citations, as they stand in attributes
+	places    []int          // by citation: which chip it is the first time in, from 1; 0: in none
+	chips     int            // so far
+	quoted    int            // bytes of quotes laid out so far
+	views     *template.Template
+	badges    map[badge]template.HTML
 }
 
 // layOut renders the text of an answer, with its sources numbered as the answer's document numbers them.
@@ -196,8 +232,12 @@ func (p *Page) layOut(call *store.Call, o *answerOptions) *layout {
 	a := call.Answer
 	l := &layout{
 		answerOptions: o, call: call, answer: a, index: map[string]int{}, places: make([]int, len(a.Citations)),
-		views: p.views["answer"], badges: map[badge]template.HTML{},
+		views: p.views["answer"], badges: map[badge]template.HTML{}, weighed: &weighed{},
 	}
+	if !o.live {
+		l.weighed = p.weighings.of(p.closing, call)
+	}
+	l.stand()
 	numbering := o.numbering
 	if numbering == nil {
 		numbering = &ibid.Numbering{}
@@ -212,10 +252,59 @@ func (p *Page) layOut(call *store.Call, o *answerOptions) *layout {
 	for i := range a.Citations {
 		l.ids = append(l.ids, token(a.Citations[i].ID))
 	}
-	l.text = renderedHTML(a, &ibid.RenderOptions{
-		IDPrefix: o.prefix, Numbering: numbering, Marker: l.writeChip, Cited: l.markClaim,
+	all := maps.Clone(*numbering) // what stands for no source takes no number
+	l.text = renderedHTML(l.withBare(), &ibid.RenderOptions{
+		IDPrefix: o.prefix, Numbering: &all, Marker: l.writeChip, Cited: l.markClaim,
 	})
 	return l
+}
+
+// stand finds the standings of all citations.
+func (l *layout) stand() {
+	l.standings = make([]standing, len(l.answer.Citations))
+	for i := range l.answer.Citations {
+		c := &l.answer.Citations[i]
+		var claim *verify.ClaimReport
+		if i < len(l.weighed.claims) && l.weighed.claims[i].Finding != "" {
+			claim = &l.weighed.claims[i]
+		}
+		var last *verdict
+		if l.said != nil {
+			if v, ok := l.said.last[c.ID]; ok {
+				last = &v
+			}
+		}
+		l.standings[i] = standingOf(c, claim, last)
+		if l.trust == nil || l.standings[i].Kind != badgeBad {
+			continue
+		}
+		for k := range l.trust.pins[c.ID] {
+			if change := changeOf(&l.trust.pins[c.ID][k]); change != nil && change.Is != "" {
+				l.standings[i].Note = "now " + text.Shorten(line(change.Is), maxNote)
+				break
+			}
+		}
+	}
+}
+
+// bareID is the id of what stands for no source behind a sentence that has none.
+const bareID = "\x00no source"
+
+// withBare returns the answer with the sentences without a source as citations of nothing, so that they are marked, and
+// something stands behind them.
+func (l *layout) withBare() *ibid.Answer {
+	if len(l.weighed.bare) == 0 || l.steady {
+		return l.answer
+	}
+	a := *l.answer
+	a.Sources = append(slices.Clone(a.Sources), ibid.Source{ID: bareID, Kind: ibid.DocumentKind, Title: wordBare})
+	a.Citations = slices.Clone(a.Citations)
+	for _, s := range l.weighed.bare {
+		a.Citations = append(a.Citations, ibid.Citation{
+			Span: s, Claim: s, Covers: ibid.CoversClaim, Anchor: ibid.AnchorExact, Refs: []ibid.Ref{{Source: bareID}},
+		})
+	}
+	return &a
 }
 
 // renderedHTML returns an answer's text as it stands on a page. What the callbacks of the options put in must come from
@@ -261,22 +350,61 @@ func (l *layout) badge(b badge) template.HTML {
 // markClaim returns the tags around words that are cited.
 func (l *layout) markClaim(citations []int) (before, after string) {
 	var ids []string
+	worst := &standing{}
 	for _, c := range citations[:min(len(citations), maxMarked)] {
-		ids = append(ids, l.ids[c])
+		if c >= len(l.ids) {
+			continue // of a sentence without a source
+		}
+		if ids = append(ids, l.ids[c]); worst.Word == "" || l.standings[c].rank() < worst.rank() {
+			worst = &l.standings[c]
+		}
 	}
-	return `<mark class="claim" data-cites="` + template.HTMLEscapeString(strings.Join(ids, " ")) + `">`, "</mark>"
+	if len(ids) == 0 {
+		return `<span class="bare` + l.shownClass(wordBare) + `" data-s="` + slug(wordBare) + `">`, "</span>"
+	}
+	return `<mark class="claim` + worst.wrongClass() + l.shownClass(worst.Word) + `" data-s="` + slug(worst.Word) +
+		`" data-cites="` + template.HTMLEscapeString(strings.Join(ids, " ")) + `">`, "</mark>"
+}
+
+// shownClass returns the class, behind a space, of what is shown alone; empty: all is, or other things are.
+func (l *layout) shownClass(word string) string {
+	if l.trust != nil && l.trust.show == slug(word) {
+		return " shown"
+	}
+	return ""
+}
+
+// wrongClass returns the class, behind a space, of what is marked in the text; empty: nothing is wrong with it.
+func (s *standing) wrongClass() string {
+	if s.Kind == badgeBad || s.Kind == badgeClose {
+		return " " + s.Kind
+	}
+	return ""
 }
 
 // writeChip returns a marker: a link to the first source's row, in the element that makes a card of it. The element's
 // attributes say which citations and rows it is about.
 func (l *layout) writeChip(m ibid.Marker) string {
+	bare := ""
+	if at := slices.IndexFunc(m.Items, isBare); at >= 0 {
+		bare = ` <span class="no-source` + l.shownClass(wordBare) + `" data-s="` + slug(wordBare) + `">` + wordBare +
+			`</span>`
+		m.Items = slices.Delete(slices.Clone(m.Items), at, at+1)
+	}
+	if len(m.Items) == 0 {
+		return bare
+	}
 	l.chips++
 	first := &m.Items[0]
 	var cites []string
 	var rows []int
+	worst := &standing{}
 	for i := range m.Items {
 		rows = append(rows, m.Items[i].Number)
 		for _, c := range m.Items[i].Citations {
+			if worst.Word == "" || l.standings[c].rank() < worst.rank() {
+				worst = &l.standings[c]
+			}
 			if l.places[c] == 0 {
 				l.places[c] = l.chips
 			} else if l.places[c] == l.chips {
@@ -286,7 +414,11 @@ func (l *layout) writeChip(m ibid.Marker) string {
 		}
 	}
 	source := l.sources[l.index[first.Source.ID]]
-	words := "<bdi>" + template.HTMLEscapeString(
+	words := ""
+	if worst.Word != wordUnchecked {
+		words = `<span class="unseen">` + worst.Word + ": </span>"
+	}
+	words += `<span class="n">` + strconv.Itoa(first.Number) + "</span> <bdi>" + template.HTMLEscapeString(
 		text.Shorten(shortName(source.Site, source.Title), maxLabel),
 	) + "</bdi>"
 	if place := l.pagesOf(first); place != "" {
@@ -295,11 +427,19 @@ func (l *layout) writeChip(m ibid.Marker) string {
 	if more := len(m.Items) - 1; more > 0 {
 		words += fmt.Sprintf(` <span class="more">+%d</span>`, more)
 	}
+	if worst.Note != "" {
+		words += ` <span class="note">` + template.HTMLEscapeString(worst.Note) + "</span>"
+	}
 	return fmt.Sprintf(
-		`<ibid-cite id="%sm-%d" data-cites="%s" data-n="%s"><a class="chip" href="#%[1]ss-%[5]d">%[6]s</a></ibid-cite>`,
-		l.prefix, l.chips, template.HTMLEscapeString(strings.Join(cites, " ")), joinNumbers(rows), first.Number, words,
-	)
+		`<ibid-cite id="%sm-%d" data-s="%s" data-cites="%s" data-n="%s">`+
+			`<a class="chip %s" href="#%[1]ss-%[7]d">%[8]s</a></ibid-cite>`,
+		l.prefix, l.chips, slug(worst.Word), template.HTMLEscapeString(strings.Join(cites, " ")), joinNumbers(rows),
+		worst.Kind+l.shownClass(worst.Word), first.Number, words,
+	) + bare
 }
+
+// isBare reports whether an item of a marker says that a sentence has no source.
+func isBare(item ibid.MarkerItem) bool { return item.Source.ID == bareID }
 
 // pagesOf returns the pages of a source that the citations of a marker name first; empty: they name none.
 func (l *layout) pagesOf(item *ibid.MarkerItem) string {

@@ -15,7 +15,7 @@ import (
 // newViews returns a page that shows what it is given, with nothing behind it.
 func newViews(tb testing.TB) *Page {
 	tb.Helper()
-	p := &Page{}
+	p := &Page{closing: tb.Context()}
 	p.assets = testenv.Must(readAssets())(tb)
 	p.views = testenv.Must(readViews(p.assets))(tb)
 	return p

@@ -6,22 +6,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ibidhq/ibid"
-	"github.com/ibidhq/ibid/internal/text"
 )
 
 const (
 	// maxShownQuotes is how many bytes of quotes a list of sources shows. Of more only the beginnings.
 	maxShownQuotes = 512 << 10
-	// maxRated is how many citations of one source a reader can choose from to judge one. Cards judge them all.
-	maxRated = 50
-	// maxRatedRows is how many sources an answer can have for each to have a form of its own. Of more only the first
-	// that is cited has one, which cards take for all: a browser lays out the page anew for each form while it reads
-	// it.
-	maxRatedRows = 100
-	// maxRatedWords is how many characters of its claim stand for a citation there.
-	maxRatedWords = 60
 )
 
 // sourceView is a source as a row shows it: see templates/parts/source.html.
@@ -36,17 +28,13 @@ type sourceView struct {
 	Title   string
 	Site    string
 	Letter  string
-	Open    string        // where it can be opened; empty: nowhere
-	Wrongs  template.HTML // the buttons for what can be wrong with a citation
-	Excerpt *quoteView    // what was sent of it, where no citation quotes it; nil: it is quoted, or nothing was sent
-	Uses    []*useView    // what citations take from it
-	Rated   []ratedView   // the citations that a reader can judge here; nil: none
-
-	judged []ratedView
+	Open    string     // where it can be opened; empty: nowhere
+	Excerpt *quoteView // what was sent of it, where no citation quotes it; nil: it is quoted, or nothing was sent
+	Uses    []*useView // what citations take from it
+	// Standing is the gravest of its citations; the zero value: none names it.
+	Standing standing
+	Active   bool // it is the one that is open beside the text at first
 }
-
-// ratedView is a citation that a reader can judge.
-type ratedView struct{ ID, Words string }
 
 // useView is what citations take from one place of a source: citations that say the same of it are one use.
 type useView struct {
@@ -61,8 +49,19 @@ type useView struct {
 	Back       string        // the id of the first chip in the text; empty: there is none
 	Open       string        // where the source can be opened at these words; empty: nowhere
 	Said       *saidView
+	Judge      string        // where a reader says whether it is right; empty: nowhere
+	Diff       template.HTML // from what is quoted to what the source says now; empty: the same, or nobody knows
+	Now        string        // where the source can be opened at what it says now; empty: nowhere
+	Saved      *savedLink    // the copy that has the quote; nil: none is known
+	Doubt      string        // why it is doubtful whether the quote supports the claim; empty: it is not
 
 	quote *quote // nil: nothing is quoted
+}
+
+// savedLink is where a kept copy of a source is shown.
+type savedLink struct {
+	URL string
+	On  time.Time
 }
 
 // saidView is what was said last of a citation.
@@ -85,7 +84,6 @@ func (l *layout) sourceView(i int, row *ibid.DocumentSource) *sourceView {
 // list lays out the sources by number, those that are cited apart, and the citations that name none of them.
 func (l *layout) list() (cited, uncited []*sourceView, lost []*useView) {
 	lost = l.addUses()
-	forms, wrongs := 0, trustedHTML(l.execute("wrongs", wrongVerdicts))
 	for _, v := range l.sources {
 		for _, u := range v.Uses {
 			u.finish()
@@ -93,10 +91,6 @@ func (l *layout) list() (cited, uncited []*sourceView, lost []*useView) {
 		quoted := slices.ContainsFunc(v.Uses, func(u *useView) bool { return u.quote != nil })
 		if !quoted && strings.TrimSpace(v.Content) != "" {
 			v.Excerpt = new(l.newQuote(v.Content).view())
-		}
-		if len(v.judged) > 0 && !l.mute && (forms == 0 || len(l.sources) <= maxRatedRows) {
-			v.Rated, v.Wrongs = v.judged, wrongs
-			forms++
 		}
 		if v.Cited {
 			cited = append(cited, v)
@@ -107,7 +101,22 @@ func (l *layout) list() (cited, uncited []*sourceView, lost []*useView) {
 	byNumber := func(a, b *sourceView) int { return cmp.Compare(a.Number, b.Number) }
 	slices.SortStableFunc(cited, byNumber)
 	slices.SortStableFunc(uncited, byNumber)
+	activate(cited)
 	return cited, uncited, lost
+}
+
+// activate opens the first of the gravest sources.
+func activate(cited []*sourceView) {
+	if len(cited) == 0 {
+		return
+	}
+	at := cited[0]
+	for _, v := range cited[1:] {
+		if v.Standing.rank() < at.Standing.rank() && v.Standing.wrongClass() != "" {
+			at = v
+		}
+	}
+	at.Active = true
 }
 
 // useKey is what is the same in all citations of one use.
@@ -137,6 +146,9 @@ func (l *layout) addUses() (lost []*useView) {
 			if c.Support != nil {
 				key.labels = c.Support.Label
 			}
+			if l.standings[i].Word == wordDoubtful {
+				key.labels += wordDoubtful + l.standings[i].Title
+			}
 			if !ok {
 				u := l.useView(i, ref, &key, claim)
 				u.Source = line(ref.Source)
@@ -145,16 +157,17 @@ func (l *layout) addUses() (lost []*useView) {
 				continue
 			}
 			source := l.sources[at]
+			if s := l.standings[i]; source.Standing.Word == "" || s.rank() < source.Standing.rank() {
+				source.Standing = s
+			}
 			if u := known[key]; u != nil {
 				l.addCitation(u, i, claim)
 			} else {
 				u = l.useView(i, ref, &key, claim)
 				u.Open = passageURL(source.Source, ref)
+				l.addChange(u, source, c)
 				known[key] = u
 				source.Uses = append(source.Uses, u)
-			}
-			if n := len(source.judged); n < maxRated && (n == 0 || source.judged[n-1].ID != c.ID) {
-				source.judged = append(source.judged, ratedView{c.ID, text.Shorten(line(claim), maxRatedWords)})
 			}
 		}
 	}
@@ -176,6 +189,12 @@ func (l *layout) useView(citation int, ref *ibid.Ref, key *useKey, claim string)
 		Inferred: key.inferred,
 		Said:     l.saidOf(citation),
 	}
+	if s := &l.standings[citation]; s.Word == wordDoubtful {
+		u.Doubt = s.Title
+	}
+	if !l.mute && !l.live {
+		u.Judge = feedbackURL(l.call.AnswerID, c.ID)
+	}
 	if strings.TrimSpace(ref.Quote) != "" {
 		u.quote = l.newQuote(ref.Quote)
 		u.quote.compare(l.ids[citation], claim)
@@ -193,6 +212,27 @@ func (l *layout) addCitation(u *useView, citation int, claim string) {
 	}
 	u.Back = cmp.Or(u.Back, l.back(citation))
 	u.Said = cmp.Or(u.Said, l.saidOf(citation))
+}
+
+// addChange says how a source differs from what a citation quotes of it, and where both are.
+func (l *layout) addChange(u *useView, source *sourceView, c *ibid.Citation) {
+	if l.trust == nil {
+		return
+	}
+	address := cleanAddress(source.URL)
+	for k := range l.trust.pins[c.ID] {
+		pin := &l.trust.pins[c.ID][k]
+		if pin.URL != address {
+			continue
+		}
+		if saved := l.trust.saved[pin.URL]; saved.Hash != "" {
+			u.Saved = &savedLink{copyURL(l.call.AnswerID, source.N, saved.Hash), saved.Read}
+		}
+		if change := changeOf(pin); change != nil {
+			u.Diff = change.html()
+			u.Now = passageURL(source.Source, &ibid.Ref{Quote: change.near})
+		}
+	}
 }
 
 // finish lays out the quote, when all claims were compared with it.

@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +13,9 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/testenv"
+	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/verify"
 )
 
 // shownAnswer is the page of an answer, read as a browser reads it.
@@ -107,18 +110,18 @@ func TestAnswer(t *testing.T) {
 		want              []string
 	}{
 		{"heading", "h1", "", []string{"Which vaccines does a dog need?"}},
-		{"chips", "a", "chip", []string{"WSAVA-Vaccination-guidelines-2024.pdf p. 12 +1"}},
+		{"chips", "a", "chip", []string{"supported: 1 WSAVA-Vaccination-guidelines-2024.pdf p. 12 +1"}},
 		{"claims", "mark", "claim", []string{"Core vaccines protect dogs from distemper."}},
 		{"names", "p", "source-name", []string{"Source 1: WSAVA-Vaccination-guidelines-2024.pdf", "Source 2: Vaccines", "Source 3: Handbook"}},
 		{"quotes", "blockquote", "", []string{"Core vaccines for dogs include CDV, CAV, and CPV.", "A vet knows.", "Nobody.", "Opening hours."}},
 		{"badges", "span", "badge", []string{"quote found", "supported", "quote found", "supported", "not checked", "not checked"}},
 		{"uses", "div", "use", []string{
-			"Core vaccines for dogs include CDV, CAV, and CPV. p. 12 confidence 0.95, said by the provider quote found supported in the text",
-			"no words quoted quote found supported in the text open",
-			"A vet knows. not checked found afterwards for no certain place in the text open at the passage",
-			"source gone Nobody. not checked found afterwards for no certain place in the text",
+			"Core vaccines for dogs include CDV, CAV, and CPV. p. 12 confidence 0.95, said by the provider quote found supported in the text is this right?",
+			"no words quoted quote found supported in the text open is this right?",
+			"A vet knows. not checked found afterwards for no certain place in the text open at the passage is this right?",
+			"source gone Nobody. not checked found afterwards for no certain place in the text is this right?",
 		}},
-		{"heads of lists", "h2", "", []string{"Sources"}},
+		{"heads of lists", "h2", "", []string{"Sources 2"}},
 		{"other heads", "h3", "", []string{"Citations without their source", "Not cited", "Searches"}},
 		{"remarks", "details", "issues", []string{"1 remark on how the response was read unknown-source gone"}},
 		{"tiles", "span", "tile", []string{"W", "X", "H"}},
@@ -141,7 +144,7 @@ func TestAnswer(t *testing.T) {
 	}
 	testenv.Equal(t, "words that quote and claim share", []string{"Core vaccines", "dogs"}, hits)
 	for _, part := range []string{
-		`<ibid-cite id="m-1" data-cites="c-1" data-n="1 2"><a class="chip" href="#s-1">`, `<div class="source" role="listitem" id="s-1">`, `href="#m-1"`,
+		`<ibid-cite id="m-1" data-s="supported" data-cites="c-1" data-n="1 2"><a class="chip good" href="#s-1">`, `<div class="source active" role="listitem" id="s-1" data-s="supported">`, `href="#m-1"`,
 		`href="https://www.xn--bcher-kva.example/dogs"`, `>xn--bcher-kva.example<`, `read <time datetime="2026-02-03T00:00:00Z">3 February 2026</time>`,
 		`score 0.85, said by the retriever`, `href="/ui/answers/ans_1/sources/2"`, `href="/ui/runs/run_1"`, `href="/ui/conversations/talk#a-ans_1"`,
 		`href="/ui/answers/ans_1/export?as=bibtex"`, `href="https://www.xn--bcher-kva.example/dogs#:~:text=A%20vet%20knows."`,
@@ -222,9 +225,6 @@ func TestAnswerUses(t *testing.T) {
 	if len(uses) != 1 || len(strings.Fields(attr(uses[0], "data-cites"))) != 4 {
 		t.Errorf("%d uses; the first has the citations %q", len(uses), attr(uses[0], "data-cites"))
 	}
-	if options := s.all("option", ""); len(options) != 4 {
-		t.Errorf("%d citations can be judged, want 4", len(options))
-	}
 	v := p.answerView(call, &answerOptions{prefix: "t3-", numbering: &ibid.Numbering{"web:https://other.example/": 7}})
 	if v.Cited[0].Number != 8 || v.Cited[0].Prefix != "t3-" || !strings.Contains(string(v.Text), `<ibid-cite id="t3-m-1"`) || !strings.Contains(string(v.Text), `href="#t3-s-8"`) {
 		t.Errorf("in a conversation: number %d, prefix %s", v.Cited[0].Number, v.Cited[0].Prefix)
@@ -234,28 +234,135 @@ func TestAnswerUses(t *testing.T) {
 	}
 }
 
-// Where there are many sources one form stands for all, that of the first which can be judged; the choice of what is judged stands
-// before both words.
+// No row has a form: a browser lays out the page anew for each form while it reads it. A link leads to the one there is, for whoever
+// may judge.
 func TestAnswerJudged(t *testing.T) {
-	call := citedCall(300)
-	for i := range call.Answer.Citations {
-		if ref := &call.Answer.Citations[i].Refs[0]; ref.Source == "s0" {
-			ref.Source = "s1"
+	p, call := newViews(t), dogs()
+	s := showAnswer(t, p, call)
+	if forms := s.all("form", ""); len(forms) != 2 { // search and sign out
+		t.Errorf("%d forms", len(forms))
+	}
+	links := s.all("a", "judge")
+	if len(links) == 0 || attr(links[0], "href") != "/ui/feedback?answer=ans_1&citation=c-1" {
+		t.Errorf("links to judge: %q", texts(links))
+	}
+	if v := p.answerView(call, &answerOptions{mute: true}); v.Cited[0].Uses[0].Judge != "" {
+		t.Error("who may not judge is asked to")
+	}
+}
+
+// The chip says the gravest of what is known of its citations, in an icon and, for those who listen, a word; what is wrong is marked in
+// the text.
+func TestStandings(t *testing.T) {
+	p := newViews(t)
+	for name, test := range map[string]struct {
+		status, quote, support, said string
+		word, kind, note             string
+	}{
+		"not checked":                 {word: wordUnchecked, kind: badgeNone},
+		"found":                       {status: "verified", word: wordFound, kind: badgeFound},
+		"found and supported":         {status: "verified", quote: "The mill of Tonbo closed in 1967.", word: wordSupported, kind: badgeGood},
+		"supported and not read":      {quote: "The mill of Tonbo closed in 1967.", word: wordUnchecked, kind: badgeNone},
+		"doubtful by a value":         {status: "verified", quote: "The mill of Tonbo closed in 1962.", word: wordDoubtful, kind: badgeClose, note: "source: 1962"},
+		"doubtful by a checker":       {status: "verified", support: "contradicted", word: wordDoubtful, kind: badgeClose},
+		"doubtful over not reachable": {status: "unreachable", quote: "The mill of Tonbo closed in 1962.", word: wordDoubtful, kind: badgeClose, note: "source: 1962"},
+		"doubtful over supported":     {status: "verified", quote: "The mill of Tonbo closed in 1962.", support: "supported", word: wordDoubtful, kind: badgeClose, note: "source: 1962"},
+		"not reachable":               {status: "gone", quote: "The mill of Tonbo closed in 1967.", word: wordUnreachable, kind: badgeLost},
+		"cut":                         {status: "excerpt-cut", word: wordDoubtful, kind: badgeClose},
+		"changed over doubtful":       {status: "excerpt-altered", quote: "The mill of Tonbo closed in 1962.", word: wordChanged, kind: badgeBad},
+		"missing":                     {status: "excerpt-missing", word: wordMissing, kind: badgeBad},
+		"misquoted":                   {status: "excerpt-mismatch", word: wordMisquoted, kind: badgeBad},
+		"wrong source":                {status: "verified", said: store.VerdictWrongSource, word: wordWrongSource, kind: badgeBad},
+		"a reader says it is not so":  {status: "verified", said: store.VerdictNotSaid, word: wordDoubtful, kind: badgeClose},
+		"a reader says it is right":   {status: "excerpt-missing", said: store.VerdictRight, word: wordMissing, kind: badgeBad},
+		"a status that nobody knows":  {status: `x" onclick="y`, word: wordUnchecked, kind: badgeNone},
+	} {
+		text := "The mill of Tonbo closed in 1967."
+		span := ibid.Span{End: len(text)}
+		c := ibid.Citation{ID: "c", Span: span, Claim: span, Covers: ibid.CoversClaim, Anchor: ibid.AnchorExact, Refs: []ibid.Ref{{Source: "a", Quote: test.quote}}}
+		if test.status != "" {
+			c.Verification = &ibid.Verification{Status: test.status}
+		}
+		if test.support != "" {
+			c.Support = &ibid.Support{Label: test.support}
+		}
+		o := &answerOptions{}
+		if test.said != "" {
+			o.said = &sayings{last: map[string]verdict{"c": {Word: test.said}}}
+		}
+		call := &store.Call{AnswerID: name, Answer: &ibid.Answer{Text: text, Complete: true, Sources: []ibid.Source{{ID: "a", URL: "https://a.example/"}}, Citations: []ibid.Citation{c}}}
+		html := string(p.answerView(call, o).Text)
+		heard := ""
+		if test.word != wordUnchecked {
+			heard = `<span class="unseen">` + test.word + ": </span>"
+		}
+		want := `<a class="chip ` + test.kind + `" href="#s-1">` + heard + `<span class="n">1</span> <bdi>a.example</bdi>`
+		if test.note != "" {
+			want += ` <span class="note">` + test.note + "</span>"
+		}
+		if want += "</a>"; !strings.Contains(html, want) {
+			t.Errorf("%s: no %s in %s", name, want, html)
+		}
+		isWrong := test.kind == badgeBad || test.kind == badgeClose
+		if strings.Contains(html, `<mark class="claim `+test.kind+`"`) != isWrong {
+			t.Errorf("%s: the text is marked otherwise: %s", name, html)
 		}
 	}
-	p := newViews(t)
-	s := showAnswer(t, p, call)
-	forms := s.all("form", "rate")
-	if len(forms) != 1 {
-		t.Fatalf("%d forms", len(forms))
+}
+
+// A sentence that has no source says so, in an answer that has some, and takes no number.
+func TestBareSentences(t *testing.T) {
+	text := "The mill of Tonbo closed in 1967. The island in the lake belongs to the northern parish."
+	span := ibid.Span{End: 33}
+	call := &store.Call{AnswerID: "ans_1", Answer: &ibid.Answer{
+		Text: text, Complete: true, Sources: []ibid.Source{{ID: "a", URL: "https://a.example/"}, {ID: "b", URL: "https://b.example/"}},
+		Citations: []ibid.Citation{{ID: "c", Span: span, Claim: span, Covers: ibid.CoversClaim, Anchor: ibid.AnchorExact, Refs: []ibid.Ref{{Source: "a"}}}},
+	}}
+	numbering := &ibid.Numbering{}
+	o := &answerOptions{numbering: numbering, trust: &trust{show: "no-source"}}
+	v := newViews(t).answerView(call, o)
+	want := `<span class="bare shown" data-s="no-source">The island in the lake belongs to the northern parish.</span> <span class="no-source shown" data-s="no-source">no source</span>`
+	if !strings.Contains(string(v.Text), want) {
+		t.Errorf("%s", v.Text)
 	}
-	if id := attr(forms[0].Parent, "id"); !strings.Contains(spaced(forms[0].Parent), "part 1") {
-		t.Errorf("the form is in the row %s", id)
+	if len(*numbering) != 2 || len(call.Answer.Citations) != 1 {
+		t.Errorf("%d numbers, %d citations", len(*numbering), len(call.Answer.Citations))
 	}
-	if html := s.body[strings.Index(s.body, `<form class="rate"`):]; strings.Index(html, "<select") > strings.Index(html, `value="right"`) {
-		t.Error("what is right is chosen after it was said to be")
+	var parts []string
+	for _, part := range v.Trust.Parts {
+		parts = append(parts, part.Text+" "+part.URL)
 	}
-	if v := p.answerView(call, &answerOptions{mute: true}); v.Cited[0].Rated != nil {
-		t.Error("who may not judge is asked to")
+	testenv.Equal(t, "the line of trust", []string{"1 sentence without a source /ui/answers/ans_1", "1 not checked /ui/answers/ans_1?show=not-checked"}, parts)
+	call.Answer.Citations = nil
+	if html := string(newViews(t).answerView(call, nil).Text); strings.Contains(html, "no source") {
+		t.Errorf("an answer without any citation: %s", html)
+	}
+}
+
+// What changed in a source is said in a sentence: its words, and the answer's.
+func TestChangeSentence(t *testing.T) {
+	for _, test := range []struct{ claim, was, is, want string }{
+		{"It began in 1968, they say.", "seen in 1968, a year after", "seen in 1986, a year after", "The source now says 1986, the answer 1968."},
+		{"It began with a pair.", "seen in 1968, a year after", "seen in 1986, a year after", "The source now says “1986” instead of “1968”."},
+		{"They built in an old alder.", "built in an old alder there", "built in a young oak there", "The source now says “a young oak”, the answer “an old alder”."},
+		{"It is not open.", "It is not open now.", "It is open now.", "The source does not say “not” any more."},
+		{"It is open.", "It is open now.", "It is not open now.", "The source now also says “not”."},
+		{"It began in 1968.", "In 1968 pairs came twice.", "In 1986 pairs came thrice.", "The source now says 1986, the answer 1968. More of it changed."},
+	} {
+		near := &snapshot.Near{Text: test.is, Diff: []snapshot.Edit{{Kind: snapshot.EditQuote, Text: test.was}, {Kind: snapshot.EditText, Text: test.is}}}
+		detail := testenv.Must(json.Marshal(&verify.SourceResult{Near: near}))(t)
+		c := changeOf(&store.Pin{Detail: detail})
+		if c == nil {
+			t.Fatalf("%q: no change", test.is)
+		}
+		if got := c.sentence(test.claim); got != test.want {
+			t.Errorf("%q, want %q", got, test.want)
+		}
+		if html := string(c.html()); !strings.Contains(html, "<del>") && !strings.Contains(html, "<ins>") {
+			t.Errorf("shown as %s", html)
+		}
+	}
+	if changeOf(&store.Pin{Detail: []byte("{}")}) != nil || changeOf(&store.Pin{}) != nil {
+		t.Error("a change of nothing")
 	}
 }

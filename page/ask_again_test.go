@@ -123,12 +123,12 @@ func TestFeedbackShown(t *testing.T) {
 	about := "/ui/feedback?answer=ans_1&amp;citation=" + citation
 	for _, path := range []string{"/ui/answers/ans_1", "/ui/conversations/c%201%2F2"} {
 		got := w.get(t, path, "Cookie", cookies["ann <b>"])
-		for _, want := range []string{`<a href="` + about + `"><bdi>ann &lt;b&gt;</bdi>: wrong source: another one says it</a>`, `href="/ui/feedback?answer=ans_1"`, "2 readers’ words", `class="rate"`, "The source does not say this</button>"} {
+		for _, want := range []string{`<a href="` + about + `"><bdi>ann &lt;b&gt;</bdi> says: wrong source: another one says it</a>`, `href="/ui/feedback?answer=ans_1"`, "Feedback (2)", `class="judge"`, `class="chip bad"`, ">wrong source: </span>"} {
 			if !strings.Contains(got.body, want) {
 				t.Errorf("%s has no %s: %s", path, want, got.body)
 			}
 		}
-		if got := w.get(t, path, "Cookie", cookies["bob"]); strings.Contains(got.body, `class="rate"`) || !strings.Contains(got.body, "another one says it") {
+		if got := w.get(t, path, "Cookie", cookies["bob"]); strings.Contains(got.body, `class="judge"`) || !strings.Contains(got.body, "another one says it") {
 			t.Errorf("%s: who may not judge is asked to", path)
 		}
 	}

@@ -19,8 +19,9 @@ type badge struct {
 
 // The kinds of badges are classes of page.css. Each has an icon of its own in templates/parts/badge.html.
 const (
-	badgeGood  = "good"  // what was checked holds
-	badgeClose = "close" // it holds with a difference
+	badgeGood  = "good"  // the source supports the claim, or what was signed holds
+	badgeFound = "found" // the quoted words stand in the source, which does not say that the claim is right
+	badgeClose = "close" // somebody should read it
 	badgeBad   = "bad"   // it does not hold
 	badgeLost  = "lost"  // it could not be looked at
 	badgeNone  = "none"  // it was not looked at
@@ -42,40 +43,40 @@ const (
 type badgeRow struct{ codes, kind, word, title string }
 
 // badges is the one table of them, each with the statuses that it stands for. A quote's kind is as its status counts in
-// verify: what passes is good or close, what fails is bad.
+// verify: what passes is found, or close where it is cut; what fails is bad.
 var badges = map[subject][]badgeRow{
 	aboutQuote: {
-		{"verified excerpt-found offset-wrong", badgeGood, "quote found", "The source still has these words."},
+		{"verified excerpt-found offset-wrong", badgeFound, "quote found", "The source still has these words."},
 		{
-			"source-drifted-text-intact source-drifted-excerpt-intact", badgeGood, "quote found",
+			"source-drifted-text-intact source-drifted-excerpt-intact", badgeFound, "quote found",
 			"The source has changed, and still has these words.",
 		},
 		{
-			"verified-from-archive", badgeClose, "found in the archive",
+			"verified-from-archive", badgeFound, "found in the archive",
 			"The source cannot be read; its archived copy has these words.",
 		},
 		{
-			"verified-hash-only", badgeClose, "unchanged",
+			"verified-hash-only", badgeFound, "unchanged",
 			"The source is the same as when it was read; no words of it were recorded.",
 		},
 		{
-			"excerpt-reformatted", badgeClose, "reformatted",
+			"excerpt-reformatted", badgeFound, "reformatted",
 			"The source has these words in another form: spaces, quotes or hyphens differ.",
 		},
 		{
 			"excerpt-cut", badgeClose, "cut",
 			"The source has these words, cut inside a number or a word: they may mean something else there.",
 		},
-		{"excerpt-altered", badgeBad, "altered", "The source has something similar, and not these words."},
+		{"excerpt-altered", badgeBad, "changed", "The source has something similar, and not these words."},
 		{"excerpt-mismatch", badgeBad, "misquoted", "The source is unchanged, and never had these words."},
 		{"excerpt-missing", badgeBad, "missing", "The source does not have these words."},
 		{
-			"hash-mismatch", badgeLost, "changed",
+			"hash-mismatch", badgeLost, "changed, not compared",
 			"The source has changed, and there were no words that could be compared.",
 		},
-		{"gone", badgeLost, "gone", "The source is not there any more."},
+		{"gone", badgeLost, "not reachable", "The source is not there any more."},
 		{
-			"unreachable access-denied too-large unsupported-media algorithm-unsupported", badgeLost, "unreachable",
+			"unreachable access-denied too-large unsupported-media algorithm-unsupported", badgeLost, "not reachable",
 			"The source could not be read.",
 		},
 		{
@@ -90,13 +91,12 @@ var badges = map[subject][]badgeRow{
 	aboutSupport: {
 		{"supported", badgeGood, "supported", ""},
 		{"partial", badgeClose, "partly supported", ""},
-		{"unsupported", badgeBad, "unsupported", ""},
-		{"contradicted", badgeBad, "contradicted", ""},
+		{"unsupported contradicted", badgeClose, "doubtful", ""},
 	},
 	aboutClaim: {
 		{"supported-verbatim", badgeGood, "word for word", "The claim stands in an excerpt, word for word."},
 		{"supported", badgeGood, "supported", ""},
-		{"doubtful", badgeBad, "doubtful", ""},
+		{"doubtful", badgeClose, "doubtful", ""},
 		{"not-checked", badgeNone, "not checked", ""},
 		{"failed", badgeBad, "unsupported", ""}, // it was not checked because its sources failed
 		{"unsure", badgeClose, "unsure: read it", ""},
@@ -199,7 +199,7 @@ func supportBadge(s *ibid.Support) badge {
 	if !ok {
 		b = badge{Kind: badgeNone, Word: "support unclear", Code: s.Label}
 	}
-	b.Title = "By the checker " + s.By + "."
+	b.Title = "The checker " + s.By + " says: " + s.Label + "."
 	return b
 }
 

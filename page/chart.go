@@ -185,9 +185,8 @@ func verifiedChart(days []store.CheckedDay) *chart {
 	if weeks {
 		unit, last = "week", last.AddDate(0, 0, 6)
 	}
-	desc := "Of the citations that were checked, by the " + unit + " of their answer: the share whose source still " +
-		"has " +
-		"the quoted words or, where none were recorded, is unchanged. "
+	desc := "Of the citations whose source could be looked at, by the " + unit + " of their answer: the share whose " +
+		"source still has the quoted words or, where none were recorded, is unchanged. "
 	if len(spans) == 1 && !weeks {
 		desc += "On " + day(last) + "."
 	} else {
@@ -207,7 +206,9 @@ func verifiedChart(days []store.CheckedDay) *chart {
 	columns := make([]column, 0, len(spans))
 	for i, s := range spans {
 		share, word := "none was checked", ""
-		if of := s.passed + s.unverifiable + s.failed; of > 0 {
+		if of := s.passed + s.failed; of == 0 && s.unverifiable > 0 {
+			share = "none could be looked at"
+		} else if of > 0 { // what could not be looked at speaks neither for a source nor against it
 			word = percent(float64(s.passed) / float64(of))
 			share = word
 		}

@@ -218,7 +218,7 @@ func TestGiveFeedback(t *testing.T) {
 		t.Errorf("by a script: %d %s", got.StatusCode, got.body)
 	}
 	about := w.get(t, "/ui/feedback?answer=ans_1&citation="+citation)
-	for _, want := range []string{`value="wrong-source" required checked`, "It is about &lt;owls&gt;.", "It is."} {
+	for _, want := range []string{`value="wrong-source" class="first" aria-current="true"`, "It is about &lt;owls&gt;.", "It is."} {
 		if !strings.Contains(about.body, want) {
 			t.Errorf("no %q: %s", want, about.body)
 		}

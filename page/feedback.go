@@ -14,9 +14,6 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// wrongVerdicts are what somebody can say of a citation that is not right, in the order of the form.
-var wrongVerdicts = []string{store.VerdictNotSaid, store.VerdictWrongSource, store.VerdictOther}
-
 // verdictWords returns a verdict in words.
 func verdictWords(v string) string {
 	switch v {

@@ -235,6 +235,7 @@ func funcs(assets map[string]asset) template.FuncMap {
 		"took":    took,
 
 		"capital":       capital,
+		"slug":          slug,
 		"label":         label,
 		"line":          line,
 		"manifestWords": manifestWords,

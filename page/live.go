@@ -272,7 +272,7 @@ func (s *liveStream) readWhole(ctx context.Context) (*wholeAnswer, error) {
 		return nil, err
 	}
 	o := s.options
-	o.live = false
+	o.live, o.steady = false, true
 	numbering := maps.Clone(whole.numbering)
 	o.numbering = &numbering
 	whole.html, err = s.p.fragment("conversation", "answer", s.p.answerView(call, &o))

@@ -44,6 +44,10 @@ const (
 // The addresses of pages.
 
 func answerURL(id string) string       { return "/ui/answers/" + url.PathEscape(id) }
+func panelURL(id string, n int) string { return answerURL(id) + "/sources/" + strconv.Itoa(n) }
+func copyURL(id string, n int, hash string) string {
+	return panelURL(id, n) + "/copies/" + url.PathEscape(hash)
+}
 func runURL(id string) string          { return "/ui/runs/" + url.PathEscape(id) }
 func conversationURL(id string) string { return "/ui/conversations/" + url.PathEscape(id) }
 func sourceKeyURL(key string) string   { return "/ui/sources?key=" + url.QueryEscape(key) }
@@ -302,9 +306,6 @@ func placeWords(chunk *int, l *ibid.Locator) string {
 		if l.Chunk != "" {
 			add("chunk " + label(l.Chunk))
 			chunk = nil
-		}
-		if l.Block != nil {
-			add("block " + through(*l.Block+1, l.BlockEnd))
 		}
 		if l.CharStart != nil {
 			add("characters " + through(*l.CharStart, l.CharEnd))

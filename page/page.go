@@ -42,6 +42,8 @@ type Options struct {
 	Chat    *chat.Chat       // questions can be asked on the page; nil: they cannot
 	// Verifies says that readers may have something verified. The API does it, as it does by POST /v1/verify.
 	Verifies bool
+	// Rechecks says that cited sources are read again by the clock, so that readers may have it done now.
+	Rechecks bool
 	// Strategies are those that can be compared.
 	Strategies []experiment.Strategy
 	Logger     *slog.Logger // nil: nothing is logged
@@ -63,6 +65,8 @@ type Page struct {
 	captured httpx.Reader
 	bounds   *bounds
 	arriving arriving // answers that were asked for on a page and have not ended
+
+	weighings weighings
 }
 
 // New returns a page.
@@ -121,6 +125,11 @@ func (p *Page) routes() []httpx.Route {
 		{Pattern: "/ui/answers/{id}/export", Scope: read, Handle: p.exportAnswer},
 		{Pattern: "/ui/answers/{id}/display/{n}", Scope: read, Handle: p.display},
 		{Pattern: "/ui/answers/{id}/sources/{n}", Scope: read, Handle: p.showPanel},
+		{
+			Pattern: "/ui/answers/{id}/sources/{n}/copies/{hash}", Scope: read,
+			Handle: p.shows("conversations", p.showCopy),
+		},
+		{Method: "POST", Pattern: "/ui/answers/{id}/check", Scope: store.ScopeVerify, Handle: p.check},
 		{Pattern: "/ui/copies/{hash}", Scope: read, Handle: p.saveCopy},
 		{Pattern: "/ui/feedback", Scope: read, Handle: p.showFeedback},
 		{Method: "POST", Pattern: "/ui/feedback", Scope: write, Handle: p.giveFeedback},

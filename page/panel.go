@@ -14,7 +14,6 @@ import (
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/text"
-	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/trail"
@@ -87,6 +86,7 @@ type panelClaim struct {
 	Text  string // as it reads; empty: the answer as a whole
 	URL   string
 	Badge badge
+	Judge string // where a reader says whether it is right; empty: nowhere
 
 	claim string // as the answer has it
 }
@@ -97,6 +97,7 @@ type panel struct {
 	tenant string
 	call   *store.Call
 	url    string // the source's address as it is looked up; empty: it has none
+	may    bool   // its reader may judge the answer's citations
 	body   *panelBody
 }
 
@@ -117,7 +118,7 @@ func (p *Page) showPanel(w *httpx.Reply, r *httpx.Request) error {
 		Source: s, Fragment: r.URL.Query().Has("fragment"), N: n, AnswerID: call.AnswerID, Title: sourceTitle(s),
 		Letter: letterOf(s), Site: siteOf(s), Open: passageURL(s, firstRef(call.Answer, s.ID)),
 	}
-	one := &panel{p: p, tenant: r.Who.Tenant, call: call, url: cleanAddress(s.URL), body: body}
+	one := &panel{p: p, tenant: r.Who.Tenant, call: call, url: cleanAddress(s.URL), may: mayWrite(r), body: body}
 	for _, add := range []func(context.Context) error{one.addQuotes, one.addSteps, one.addManifest} {
 		if err := add(ctx); err != nil {
 			return err
@@ -363,6 +364,9 @@ func (o *panel) rests(c *ibid.Citation) {
 		URL:   answerURL(o.call.AnswerID),
 		Badge: quoteBadge(c.Verification),
 	}
+	if o.may {
+		one.Judge = feedbackURL(o.call.AnswerID, c.ID)
+	}
 	if fragment := textFragment(one.Text); fragment != "" {
 		one.URL += "#:~:text=" + fragment
 	}
@@ -390,16 +394,7 @@ func quoteOf(c *ibid.Citation, ref *ibid.Ref, pin *store.Pin) *panelQuote {
 	if err := json.Unmarshal(pin.Detail, &found); err != nil || found.Near == nil {
 		return q
 	}
-	was, is := "", ""
-	for _, e := range found.Near.Diff {
-		if e.Kind != snapshot.EditText {
-			was += e.Text
-		}
-		if e.Kind != snapshot.EditQuote {
-			is += e.Text
-		}
-	}
-	q.Diff = diffWords(was, is)
+	q.Diff = diffWords(sidesOf(found.Near))
 	return q
 }
 
@@ -566,33 +561,7 @@ type panelManifest struct {
 
 // addManifest says where the answer's manifest is, if one is published. Nothing of it is checked here.
 func (o *panel) addManifest(ctx context.Context) error {
-	run := o.call.Run
-	if run == "" {
-		run = o.call.AnswerID
-	}
-	pub, err := o.p.o.Store.Pub(ctx, o.tenant, run)
-	if err != nil {
-		return err
-	}
-	path, digest, err := o.p.o.Store.LastManifest(ctx, pub, o.call.AnswerID)
-	if errors.Is(err, manifest.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	m := &panelManifest{URL: path, Digest: digest, Badge: badgeOf(aboutSignature, "pending")}
-	o.body.Manifest = m
-	if digest == "" {
-		return nil
-	}
-	switch signed, err := o.p.o.Store.Manifest(ctx, path); {
-	case err != nil:
-		m.Badge = badgeOf(aboutSignature, "lost")
-	case signed.SignatureInput == "":
-		m.Badge = badgeOf(aboutSignature, "none")
-	default:
-		m.Badge = badgeOf(aboutSignature, "unchecked")
-	}
-	return nil
+	var err error
+	o.body.Manifest, err = o.p.manifestOf(ctx, o.tenant, o.call)
+	return err
 }

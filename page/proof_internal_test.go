@@ -72,18 +72,28 @@ func TestVerifiedChart(t *testing.T) {
 	}
 }
 
+// What could not be looked at does not count against what could.
+func TestVerifiedChartUnreachable(t *testing.T) {
+	at := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
+	c := verifiedChart([]store.CheckedDay{{Day: at, Passed: 3, Failed: 1, Unverifiable: 6}, {Day: at.AddDate(0, 0, 1), Unverifiable: 2}})
+	want := [][]string{{"2 March 2026", "3", "6", "1", "75 %"}, {"3 March 2026", "0", "2", "0", "none could be looked at"}}
+	if diff := cmp.Diff(want, c.Rows); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // Only all is 100 %, and only nothing is 0 %.
 func TestBadgesAgreeWithCounts(t *testing.T) {
 	for status, want := range map[verify.Status]badge{
-		verify.Verified:            {Kind: badgeGood, Word: "quote found"},
-		verify.VerifiedFromArchive: {Kind: badgeClose, Word: "found in the archive"},
-		verify.VerifiedHashOnly:    {Kind: badgeClose, Word: "unchanged"},
-		verify.ExcerptReformatted:  {Kind: badgeClose, Word: "reformatted"},
+		verify.Verified:            {Kind: badgeFound, Word: "quote found"},
+		verify.VerifiedFromArchive: {Kind: badgeFound, Word: "found in the archive"},
+		verify.VerifiedHashOnly:    {Kind: badgeFound, Word: "unchanged"},
+		verify.ExcerptReformatted:  {Kind: badgeFound, Word: "reformatted"},
 		verify.ExcerptCut:          {Kind: badgeClose, Word: "cut"},
-		verify.ExcerptAltered:      {Kind: badgeBad, Word: "altered"},
+		verify.ExcerptAltered:      {Kind: badgeBad, Word: "changed"},
 		verify.ExcerptMissing:      {Kind: badgeBad, Word: "missing"},
-		verify.HashMismatch:        {Kind: badgeLost, Word: "changed"},
-		verify.Gone:                {Kind: badgeLost, Word: "gone"},
+		verify.HashMismatch:        {Kind: badgeLost, Word: "changed, not compared"},
+		verify.Gone:                {Kind: badgeLost, Word: "not reachable"},
 		verify.NothingRecorded:     {Kind: badgeNone, Word: "not checked"},
 	} {
 		of := quoteBadge(&ibid.Verification{Status: string(status)})

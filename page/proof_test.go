@@ -332,7 +332,7 @@ func TestSearchPage(t *testing.T) {
 	w := newProofWorld(t, nil)
 	w.fill(t, store.DefaultTenant, 45)
 	body := w.get(t, "GET", "/ui/search?q=mill+clo").body
-	for _, want := range []string{"<mark>mill</mark> <mark>closed</mark>", "2 citations", "mill.example", "1 altered", "that have the words “mill clo”"} {
+	for _, want := range []string{"<mark>mill</mark> <mark>closed</mark>", "2 citations", "mill.example", "1 changed", "that have the words “mill clo”"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %q in %s", want, body)
 		}
@@ -373,7 +373,7 @@ func TestSourcePage(t *testing.T) {
 	body := w.get(t, "GET", "/ui/sources?url="+url.QueryEscape("https://mill.example/default#part")).body
 	hash := snapshot.Hash([]byte(store.DefaultTenant))
 	for _, want := range []string{
-		"The mill of default&#34;&gt;&lt;script", "ans_default_002", "<mark>1987</mark>", "quote found", "altered", "gone", hash, "Incident of default",
+		"The mill of default&#34;&gt;&lt;script", "ans_default_002", "<mark>1987</mark>", "quote found", "changed", "not reachable", hash, "Incident of default",
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %q", want)
@@ -478,7 +478,7 @@ func TestVerifyPage(t *testing.T) {
 			}
 		}
 	}
-	if !strings.Contains(w.get(t, "GET", "/ui/incidents").body, "altered") {
+	if !strings.Contains(w.get(t, "GET", "/ui/incidents").body, "changed") {
 		t.Error("what failed is no incident")
 	}
 	offline := w.verifyForm(t, map[string]string{"offline": "yes"}, document(t, w.site.URL+"/mill"))

@@ -357,7 +357,7 @@ func TestPanel(t *testing.T) {
 	}
 	text := wordsOf(root)
 	for _, want := range []string{
-		"From the copy that was read on 1 July 2026.", "From the copy that was read on 3 May 2026.", "The latest copy of the source does not have it.", "altered",
+		"From the copy that was read on 1 July 2026.", "From the copy that was read on 3 May 2026.", "The latest copy of the source does not have it.", "changed",
 		"has 1 of 2 quotes", "has all 2 quotes", "As sent" + heronBook + "?utm_source=x", "Both parents sit on the eggs for about 26 days.", "used by steps 2, 3 of",
 		"All answers that use it",
 	} {

@@ -211,6 +211,7 @@ func (s *Server) assemble() error {
 	}).Handler(s.Guard)
 	s.Page, err = page.New(&page.Options{
 		Store: s.Store, Guard: s.Guard, API: s.API, Gateway: s.Gateway, Bus: s.Bus, Chat: s.Chat, Verifies: true,
+		Rechecks:   c.Publish.Recheck > 0,
 		Strategies: c.AllStrategies(), Logger: s.log, Version: o.Version, PublicURL: c.PublicURL,
 	})
 	return err

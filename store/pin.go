@@ -203,6 +203,13 @@ func (s *Store) Pins(ctx context.Context, tenant, url string) ([]Pin, error) {
 	return list, about(err, "reading what was cited of %.200s", url)
 }
 
+// AnswerPins returns what an answer cites, as far as it was looked up, with what came of the last check of each, the
+// oldest first.
+func (s *Store) AnswerPins(ctx context.Context, tenant, answerID string) ([]Pin, error) {
+	list, err := scanPins(ctx, s.db, "tenant = $1 AND answer_id = $2 ORDER BY n", lookup(tenant), lookup(answerID))
+	return list, about(err, "reading what the answer %.200s cites", answerID)
+}
+
 func scanPins(ctx context.Context, q querier, where string, args ...any) ([]Pin, error) {
 	return collect(ctx, q, func(rows *sql.Rows, p *Pin) error {
 		var checked int64
@@ -548,6 +555,29 @@ func (s *Store) DueRechecks(ctx context.Context, limit int, lease time.Duration)
 		},
 	)
 	return list, about(err, "looking for sources to read again")
+}
+
+// RecheckNow makes the sources that an answer cites due at once, as far as they are read again by the clock and were
+// not read within the last so long, and returns how many these are. Whoever claims them next reads them: see
+// [Store.DueRechecks].
+func (s *Store) RecheckNow(ctx context.Context, tenant string, a *ibid.Answer, within time.Duration) (int, error) {
+	now := time.Now()
+	due := 0
+	err := s.update(ctx, func(tx *transaction) error {
+		due = 0
+		for _, url := range cited(a) {
+			n, err := tx.changed(
+				ctx, "UPDATE rechecks SET due = $1 WHERE tenant = $2 AND url = $3 AND checked < $4",
+				micros(now), lookup(tenant), lookup(url), micros(now.Add(-within)),
+			)
+			if err != nil {
+				return err
+			}
+			due += n
+		}
+		return nil
+	})
+	return due, about(err, "having sources read again")
 }
 
 // SetRecheck says when a source is to be read the next time, and whether it could not be read now. With a zero next it

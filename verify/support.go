@@ -191,6 +191,27 @@ func (e *evidence) setVerdict(p *support.Pair, v *support.Verdict, judge bool) {
 	}
 }
 
+// CheckClaims says of claims whether the passages of each support it, together, as a report says it of claims whose
+// excerpts stand in their sources: the same findings, statuses and differences. A nil checker is [support.Lexical]. Of
+// each report only Text and what follows from the comparison is set. An error means that nothing is known of any: the
+// context has ended, or the checker could say nothing at all.
+func CheckClaims(ctx context.Context, checker support.Checker, pairs []support.Pair) ([]ClaimReport, error) {
+	if checker == nil {
+		checker = &support.Lexical{}
+	}
+	verdicts, err := support.CheckPairs(ctx, checker, pairs)
+	if err != nil {
+		return nil, fmt.Errorf("checking %d claims: %w", len(pairs), err)
+	}
+	reports := make([]ClaimReport, len(pairs))
+	for i := range pairs {
+		reports[i].Text = pairs[i].Claim
+		e := evidence{ClaimReport: &reports[i]}
+		e.setVerdict(&pairs[i], &verdicts[i], false)
+	}
+	return reports, nil
+}
+
 // differences returns the values of a claim that are others in its excerpts, where these have at least that share of
 // the words around them. Where a checker does not compare values, as a judge does not, [support.Changed] does.
 func differences(p *support.Pair, v *support.Verdict, least float64) []Difference {

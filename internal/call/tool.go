@@ -165,3 +165,27 @@ type geminiFiles struct {
 // ofSonar reports whether Perplexity's own API of chats is meant, and not that of its agents, where Sonar has another
 // name.
 func (c *Chat) ofSonar() bool { return strings.HasPrefix(c.Model, "sonar") }
+
+// asked is what providers must be sent for sources where a search of theirs is not what does it.
+var asked = map[string]string{
+	"cohere":  `"documents": [{"id": "1", "data": {"title": "…", "text": "…"}}]`,
+	"bedrock": `{"document": {"name": "…", "source": {…}, "citations": {"enabled": true}}}`,
+	"azure":   `"tools": [{"type": "web_search"}]`,
+}
+
+// AskForSources returns what a request to a provider must have for the answer to name sources, as members of its JSON:
+// the provider's search of the web, or else the documents of the caller. Empty: none is known, or it always searches.
+func AskForSources(provider string) string {
+	if words := asked[provider]; words != "" || provider == "perplexity" {
+		return words
+	}
+	tool := (&neutralTool{kind: toolWeb}).toolFor(provider)
+	if tool == nil {
+		return ""
+	}
+	words, err := wire.Encode(tool)
+	if err != nil {
+		return ""
+	}
+	return `"tools": [` + strings.TrimSpace(string(words)) + `]`
+}

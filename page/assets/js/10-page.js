@@ -9,7 +9,7 @@ queueMicrotask(() => {
     if (text) n.textContent = text;
     return n;
   };
-  const citesOf = (n) => (n.dataset.cites || "").split(" ").filter(Boolean);
+  const citesOf = (n) => n.matches(".source") ? [...n.querySelectorAll(".use")].flatMap(citesOf) : (n.dataset.cites || "").split(" ").filter(Boolean);
   const answerOf = (n) => n.closest("[data-prefix]");
 
   // Lighting: everything in the same answer that is about the same citations.
@@ -32,7 +32,7 @@ queueMicrotask(() => {
     }
     for (const other of lit) other.classList.add("on");
   }
-  const lightable = (e) => e.target.closest && e.target.closest("ibid-cite, mark.claim, .use");
+  const lightable = (e) => e.target.closest && e.target.closest("ibid-cite, mark.claim, .use, .source");
   document.addEventListener("pointerover", (e) => { if (e.pointerType === "mouse") light(lightable(e) || open); });
   document.addEventListener("focusin", (e) => { if (!e.target.closest("ibid-card")) light(lightable(e) || open); });
   document.addEventListener("focusout", (e) => { if (!e.relatedTarget) light(open); });
@@ -43,6 +43,7 @@ queueMicrotask(() => {
     if (!answer || !cite.dataset.n) return;
     open = cite;
     light(cite);
+    activate(document.getElementById(answer.dataset.prefix + "s-" + cite.dataset.n.split(" ")[0]));
     const cites = new Set(citesOf(cite)), numbers = cite.dataset.n.split(" "), card = make("div", "card");
     for (const n of numbers.slice(0, MOST)) {
       const row = document.getElementById(answer.dataset.prefix + "s-" + n);
@@ -79,48 +80,128 @@ queueMicrotask(() => {
     copy.type = "button";
     copy.classList.add("copy-card"); // the next part of this script copies
     acts.append(copy);
+    const judge = part.querySelector(".judge"), said = judge && judge.parentElement;
+    if (judge) {
+      judge.textContent = "Is this right?";
+      acts.append(judge);
+      said.remove();
+      for (const other of part.querySelectorAll(".judge")) other.parentElement.remove();
+      const link = new URL(judge.href);
+      link.searchParams.set("citation", cited); // of those that say the same, the one whose card it is
+      judge.href = link;
+    }
     part.append(acts);
-    const rate = row.querySelector(":scope > .rate") || answerOf(row).querySelector(".source > .rate"); // far rows have none
-    if (rate && cited) acts.append(rated(rate.cloneNode(true), cited));
     return part;
   }
 
-  // A form for judging one citation, of one that lets its reader choose.
-  function rated(form, cited) {
-    const choice = form.querySelector("select");
-    if (choice) choice.closest("label").remove();
-    let field = form.elements.namedItem("citation");
-    if (!field) {
-      field = make("input");
-      field.type = "hidden";
-      field.name = "citation";
-      form.append(field);
-    }
-    field.value = cited;
-    form.hidden = false;
-    return form;
-  }
-
-  // A reader's word is sent without leaving the page. A form that chooses among citations stays for the others.
-  document.addEventListener("submit", (e) => {
-    const form = e.target;
-    if (!form.matches("form.rate") || !e.submitter) return;
+  // A reader's judgement: the form of its page, brought to where it was asked for. There is one at a time.
+  let form;
+  document.addEventListener("click", async (e) => {
+    const link = e.composedPath().find((n) => n.matches && n.matches("a.judge"));
+    if (!link || e.defaultPrevented || e.button || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) return;
     e.preventDefault();
+    try {
+      const response = await fetch(link.href);
+      const found = new DOMParser().parseFromString(await response.text(), "text/html").querySelector("form.judging");
+      if (!response.ok || !found || !found.querySelector("button")) throw new Error("no form");
+      if (form) form.remove();
+      form = document.adoptNode(found);
+      const row = link.closest("li");
+      if (row) row.append(form);
+      else (link.closest(".card-acts, .use") || link).after(form);
+      form.querySelector("button").focus();
+    } catch {
+      location.assign(link.href);
+    }
+  });
+  document.addEventListener("submit", (e) => {
+    const sent = e.target;
+    if (sent !== form || !e.submitter) return;
+    e.preventDefault();
+    const said = make("p", "rated");
+    said.setAttribute("role", "status");
+    said.tabIndex = -1;
     const say = (text) => {
-      let said = form.nextElementSibling;
-      if (!said || !said.matches(".rated")) form.after(said = make("p", "rated"));
-      said.setAttribute("role", "status");
       said.textContent = text;
-      return said;
+      sent.after(said);
     };
-    fetch(form.action, { method: "POST", headers: { Accept: "application/json" }, body: new URLSearchParams(new FormData(form, e.submitter)) }).then((r) => {
+    fetch(sent.action, { method: "POST", headers: { Accept: "application/json" }, body: new URLSearchParams(new FormData(sent, e.submitter)) }).then((r) => {
       if (r.status !== 204) { say("This could not be noted."); return; }
-      const said = say("Noted: " + e.submitter.textContent.trim().toLowerCase() + ".");
-      if (form.querySelector("select")) return;
-      said.tabIndex = -1;
-      said.focus(); // what was pressed goes away
-      form.hidden = true;
+      say("Noted: " + e.submitter.textContent.trim().toLowerCase() + ".");
+      sent.remove();
+      said.focus(); // what was pressed is gone
     }, () => say("This could not be sent."));
+  });
+
+  // The line of trust: what is counted there is shown alone.
+  document.addEventListener("click", (e) => {
+    const part = e.target.closest && e.target.closest(".trust a[data-show]");
+    if (!part || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) return;
+    e.preventDefault();
+    const article = part.closest(".answer"), was = article.dataset.show || "", want = part.dataset.show === was ? "" : part.dataset.show;
+    if (want) article.dataset.show = want;
+    else delete article.dataset.show;
+    let first;
+    for (const n of article.querySelectorAll(".prose [data-s]")) {
+      const isShown = want !== "" && n.dataset.s === want;
+      (n.querySelector(":scope > .chip") || n).classList.toggle("shown", isShown);
+      if (isShown) first ||= n;
+    }
+    for (const other of article.querySelectorAll(".trust a.trust-part")) {
+      if (want && other.dataset.show === want) other.setAttribute("aria-current", "true");
+      else other.removeAttribute("aria-current");
+    }
+    article.querySelector(".trust-all").hidden = !want;
+    const url = new URL(location.href);
+    if (want) url.searchParams.set("show", want);
+    else url.searchParams.delete("show");
+    history.replaceState(history.state, "", url);
+    if (first) {
+      const box = first.getBoundingClientRect();
+      if (box.bottom < 0 || box.top > innerHeight) first.scrollIntoView({ block: "center" });
+    }
+  });
+
+  // The rail: the source that was looked at last is open.
+  function activate(row) {
+    if (!row || row.classList.contains("active")) return;
+    for (const other of row.closest(".sources").querySelectorAll(".source.active")) other.classList.remove("active");
+    row.classList.add("active");
+    const rail = row.closest(".sources"), box = row.getBoundingClientRect(), frame = rail.getBoundingClientRect();
+    if (rail.scrollHeight > rail.clientHeight + 1 && (box.top < frame.top || box.bottom > frame.bottom)) rail.scrollTop += box.top - frame.top - 8;
+  }
+  document.addEventListener("click", (e) => { if (!e.target.closest("a, button, summary")) activate(e.target.closest(".source")); });
+  document.addEventListener("focusin", (e) => activate(e.target.closest(".sources .source")));
+
+  // On a phone the sources are a sheet.
+  document.addEventListener("click", (e) => {
+    const bar = e.target.closest && e.target.closest("a.to-sources"), list = bar && document.getElementById(bar.hash.slice(1));
+    if (!list || !list.showPopover) return;
+    e.preventDefault();
+    const close = make("button", "sources-close plain", "×");
+    close.type = "button";
+    close.setAttribute("aria-label", "Close the sources");
+    close.addEventListener("click", () => list.hidePopover());
+    list.popover = "auto";
+    list.prepend(close);
+    list.ontoggle = (t) => {
+      if (t.newState !== "closed") return;
+      close.remove();
+      list.removeAttribute("popover");
+      bar.focus({ preventScroll: true });
+    };
+    list.showPopover();
+    close.focus();
+  });
+
+  // The search is a key away.
+  document.addEventListener("keydown", (e) => {
+    const field = document.getElementById("q"), typing = e.target.closest && e.target.closest("input, textarea, select, [contenteditable]");
+    if (!field || e.altKey) return;
+    if (e.key === "/" ? typing || e.ctrlKey || e.metaKey : !(e.key.toLowerCase() === "k" && (e.ctrlKey || e.metaKey) && !e.shiftKey)) return;
+    e.preventDefault();
+    field.focus();
+    field.select();
   });
 
   // Menus close like all others.

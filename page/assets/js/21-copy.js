@@ -25,15 +25,22 @@ queueMicrotask(() => {
     return text;
   };
 
+  // noteOf returns what whoever reads a copy must know of a source: what is wrong with it, and when it was read.
+  const noteOf = (row) => {
+    const wrong = row && row.querySelector(".standing:is(.bad, .close)"), read = row && row.querySelector(".read");
+    return [wrong && wrong.textContent.trim(), read && read.textContent.trim()].filter(Boolean).join(", ");
+  };
+
   const withSources = (article) => {
     const root = part(article.querySelector(".prose")), numbers = new Map(), sources = [];
+    for (const n of root.querySelectorAll(".no-source")) n.replaceWith(" (no source)");
     for (const cite of root.querySelectorAll("ibid-cite")) {
       const marks = (cite.dataset.n || "").split(" ").filter(Boolean).map((n) => {
         if (!numbers.has(n)) {
           const row = document.getElementById(article.dataset.prefix + "s-" + n);
           const link = row && row.querySelector(".source-name a"), name = row && row.querySelector(".source-name bdi");
           numbers.set(n, numbers.size + 1);
-          sources.push({ title: name ? name.textContent.trim() : "unknown", url: link ? link.href : "" });
+          sources.push({ title: name ? name.textContent.trim() : "unknown", url: link ? link.href : "", note: noteOf(row) });
         }
         return numbers.get(n);
       });
@@ -41,12 +48,12 @@ queueMicrotask(() => {
       sup.textContent = marks.map((n) => `[${n}]`).join("");
       cite.replaceWith(sup);
     }
-    for (const m of root.querySelectorAll("mark")) m.replaceWith(...m.childNodes);
+    for (const m of root.querySelectorAll("mark, .bare")) m.replaceWith(...m.childNodes);
     for (const el of root.querySelectorAll("[id], [class]")) { el.removeAttribute("id"); el.removeAttribute("class"); }
     let text = plain(root).replace(/\n{3,}/g, "\n\n").trim(), html = root.innerHTML;
     if (sources.length) {
-      text += "\n\nSources\n" + sources.map((s, i) => `${i + 1}. ${s.title}${s.url ? " " + s.url : ""}`).join("\n");
-      html += "<p>Sources</p><ol>" + sources.map((s) => `<li>${s.url ? `<a href="${esc(s.url)}">${esc(s.title)}</a>` : esc(s.title)}</li>`).join("") + "</ol>";
+      text += "\n\nSources\n" + sources.map((s, i) => `${i + 1}. ${s.title}${s.url ? " " + s.url : ""}${s.note && ` (${s.note})`}`).join("\n");
+      html += "<p>Sources</p><ol>" + sources.map((s) => `<li>${s.url ? `<a href="${esc(s.url)}">${esc(s.title)}</a>` : esc(s.title)}${esc(s.note && ` (${s.note})`)}</li>`).join("") + "</ol>";
     }
     return { text: text + "\n", html };
   };
@@ -63,6 +70,8 @@ queueMicrotask(() => {
     out.push("— " + (link || name.querySelector("bdi")).textContent.trim());
     const passage = part.querySelector("a.passage") || link;
     if (passage) out.push(passage.href);
+    const note = noteOf(part);
+    if (note) out.push("(" + note + ")");
     return { text: out.join("\n") };
   }
 

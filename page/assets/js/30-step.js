@@ -115,7 +115,7 @@
 (() => {
   const path = /^\/ui\/answers\/[^/]+\/sources\/\d+$/;
   if (path.test(location.pathname)) return;
-  const wide = matchMedia("(min-width: 66rem)");
+  const wide = matchMedia("(min-width: 68.75rem)");
   let opener = null;
   let asked = 0;
 

@@ -1,0 +1,29 @@
+package call
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// What a provider is to be asked for sources with is something that its requests are read as asking for them with.
+func TestAskForSources(t *testing.T) {
+	for provider, want := range map[string]string{
+		"openai": `"tools": [{"type":"web_search"}]`, "gemini": `"tools": [{"googleSearch":{}}]`,
+		"anthropic": `"tools": [{"type":"web_search_20250305","name":"web_search"}]`, "openrouter": `"tools": [{"type":"openrouter:web_search"}]`,
+		"perplexity": "", "generic": "", "": "",
+	} {
+		if got := AskForSources(provider); got != want {
+			t.Errorf("%s: %s, want %s", provider, got, want)
+		}
+	}
+	for _, p := range Providers() {
+		words := AskForSources(p.Name)
+		if strings.Contains(words, "…}") { // not to be sent as it is
+			continue
+		}
+		if words != "" && !json.Valid([]byte("{"+words+"}")) {
+			t.Errorf("%s: %s is no JSON", p.Name, words)
+		}
+	}
+}

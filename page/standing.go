@@ -1,0 +1,246 @@
+package page
+
+import (
+	"cmp"
+	"encoding/json"
+	"html/template"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/text"
+	"github.com/ibidhq/ibid/snapshot"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/verify"
+)
+
+// standing is the gravest of what is known of a citation: what its chip says. The zero standing says nothing.
+type standing struct {
+	badge
+
+	Note string // the words that differ, short, for the chip: "source: 62"; empty: none are known
+}
+
+// The words of standings.
+const (
+	wordChanged     = "changed"
+	wordMisquoted   = "misquoted"
+	wordMissing     = "missing"
+	wordWrongSource = "wrong source"
+	wordDoubtful    = "doubtful"
+	wordUnreachable = "not reachable"
+	wordSupported   = "supported"
+	wordFound       = "quote found"
+	wordUnchecked   = "not checked"
+	wordBare        = "no source" // of a sentence
+)
+
+// gravity has the words of standings, the gravest first.
+var gravity = []string{
+	wordChanged, wordMisquoted, wordMissing, wordWrongSource, wordDoubtful, wordUnreachable, wordSupported, wordFound,
+	wordUnchecked,
+}
+
+// rank returns how grave a standing is: 0 is the gravest.
+func (s *standing) rank() int {
+	if at := slices.Index(gravity, s.Word); at >= 0 {
+		return at
+	}
+	return len(gravity)
+}
+
+// slug returns a word as a value of data-s and of the parameter show.
+func slug(word string) string { return strings.ReplaceAll(word, " ", "-") }
+
+// standingOf returns the gravest of what is known of a citation: what came of reading its sources again, what
+// comparing the claim with the quotes found, what a checker said when it was stored, and what a reader said last.
+func standingOf(c *ibid.Citation, claim *verify.ClaimReport, said *verdict) standing {
+	of := readStanding(c.Verification)
+	if s := supportStanding(c, claim, of.Word == wordFound); s.Word != "" && s.rank() < of.rank() {
+		of = s
+	}
+	if said != nil {
+		by := cmp.Or(line(said.By), "a reader")
+		s := standing{}
+		switch said.Word {
+		case store.VerdictWrongSource:
+			s.badge = badge{badgeBad, wordWrongSource, "Another source says it, says " + by + ".", said.Word}
+		case store.VerdictNotSaid:
+			s.badge = badge{badgeClose, wordDoubtful, "The source does not say this, says " + by + ".", said.Word}
+		}
+		if s.Word != "" && s.rank() < of.rank() {
+			of = s
+		}
+	}
+	return of
+}
+
+// readStanding says what came of reading the sources of a citation again.
+func readStanding(v *ibid.Verification) standing {
+	b := quoteBadge(v)
+	switch {
+	case b.Code == string(verify.ExcerptCut):
+		b.Kind, b.Word = badgeClose, wordDoubtful
+	case b.Kind == badgeFound:
+		b.Word = wordFound
+	case b.Kind == badgeLost:
+		b.Word = wordUnreachable
+	case b.Kind != badgeBad: // also statuses that nobody knows, which may be any text
+		b.Kind, b.Word = badgeNone, wordUnchecked
+	}
+	return standing{badge: b}
+}
+
+// supportStanding says whether the quotes of a citation support its claim. That they do counts only where they are
+// known to stand in the source: where it was read again, or where a program took them from it.
+func supportStanding(c *ibid.Citation, claim *verify.ClaimReport, found bool) standing {
+	isSupported := found || c.Origin == ibid.OriginInferred
+	doubtful := func(title, note string) standing {
+		return standing{badge{badgeClose, wordDoubtful, title, string(verify.Doubtful)}, note}
+	}
+	switch label := supportBadge(c.Support); {
+	case claim != nil && claim.Finding == verify.Doubtful:
+		note := ""
+		if len(claim.Differs) > 0 {
+			note = "source: " + text.Shorten(line(claim.Differs[0].Excerpt), maxNote)
+		}
+		return doubtful(claim.Detail, note)
+	case label.Word == wordDoubtful:
+		return doubtful(label.Title, "")
+	case !isSupported:
+	case label.Word == wordSupported:
+		return standing{badge: label}
+	case claim != nil && claim.Finding == verify.Supported:
+		return standing{badge: badge{
+			badgeGood, wordSupported, "The quoted words stand in the source and support the claim, by the words.",
+			string(verify.Supported),
+		}}
+	}
+	return standing{}
+}
+
+// maxNote is how many characters of the words that differ stand on a chip.
+const maxNote = 28
+
+// change is how the words of a source differ from those that were cited.
+type change struct {
+	Was, Is string // the first words that differ; empty on one side: nothing stands there
+	More    bool   // others differ too
+	near    string // what stands there now
+	edits   []snapshot.Edit
+}
+
+// maxNear is how many characters of what stands there now say where to open the source.
+const maxNear = 400
+
+// changeOf returns how a source differs from what a pin has of it; nil: nothing similar was found, or it does not
+// differ.
+func changeOf(pin *store.Pin) *change {
+	var found verify.SourceResult
+	if json.Unmarshal(pin.Detail, &found) != nil || found.Near == nil {
+		return nil
+	}
+	was, is := sidesOf(found.Near)
+	all := &change{near: text.Head(is, maxNear), edits: diffWords(was, is)}
+	behind := false // a word that is the same stands behind the first difference
+	for _, e := range all.edits {
+		isGap := strings.TrimSpace(e.Text) == ""
+		switch {
+		case behind:
+			all.More = all.More || !isGap && e.Kind != snapshot.EditSame
+		case e.Kind == snapshot.EditSame && isGap: // between two words that both differ
+			all.Was, all.Is = all.Was+e.Text, all.Is+e.Text
+		case e.Kind == snapshot.EditSame:
+			behind = strings.TrimSpace(all.Was+all.Is) != ""
+		case e.Kind == snapshot.EditQuote:
+			all.Was += e.Text
+		default:
+			all.Is += e.Text
+		}
+	}
+	all.Was, all.Is = strings.TrimSpace(all.Was), strings.TrimSpace(all.Is)
+	if all.Was == "" && all.Is == "" {
+		return nil
+	}
+	return all
+}
+
+// sidesOf returns the words that were quoted, and what stands there now.
+func sidesOf(near *snapshot.Near) (was, is string) {
+	for _, e := range near.Diff {
+		if e.Kind != snapshot.EditText {
+			was += e.Text
+		}
+		if e.Kind != snapshot.EditQuote {
+			is += e.Text
+		}
+	}
+	return was, is
+}
+
+// maxSaid is how many characters of each side a sentence about a change has.
+const maxSaid = 60
+
+// sentence says a change for a person who reads a claim.
+func (c *change) sentence(claim string) string {
+	was, is := text.Shorten(line(c.Was), maxSaid), text.Shorten(line(c.Is), maxSaid)
+	isShort := !strings.Contains(was+is, " ") && utf8.RuneCountInString(was+is) < maxNote
+	var said string
+	switch {
+	case was == "":
+		said = "The source now also says “" + is + "”."
+	case is == "":
+		said = "The source does not say “" + was + "” any more."
+	case slices.Contains(tokensOf(claim), c.Was) && isShort:
+		said = "The source now says " + is + ", the answer " + was + "."
+	case strings.Contains(claim, c.Was):
+		said = "The source now says “" + is + "”, the answer “" + was + "”."
+	default:
+		said = "The source now says “" + is + "” instead of “" + was + "”."
+	}
+	if c.More {
+		said += " More of it changed."
+	}
+	return said
+}
+
+// aroundChange is how many bytes stand on either side of the first difference that is shown of a change.
+const aroundChange = 90
+
+// html shows a change: what was quoted struck out, what stands there now behind it, and some words around both.
+func (c *change) html() template.HTML {
+	var b strings.Builder
+	edits := c.edits
+	for i, e := range edits {
+		shown := e.Text
+		if e.Kind == snapshot.EditSame {
+			shown = shortened(shown, i == 0, i == len(edits)-1)
+		}
+		shown = template.HTMLEscapeString(shown)
+		switch e.Kind {
+		case snapshot.EditQuote:
+			b.WriteString("<del>" + shown + "</del>")
+		case snapshot.EditText:
+			b.WriteString(" <ins>" + shown + "</ins>")
+		default:
+			b.WriteString(shown)
+		}
+	}
+	return trustedHTML(b.String())
+}
+
+// shortened returns words that did not change, without those far from what did: from the first stretch its end, from
+// the last its beginning, from others both.
+func shortened(s string, isFirst, isLast bool) string {
+	switch {
+	case isFirst && len(s) > aroundChange:
+		_, end, _ := strings.Cut(s[runeStart(s, len(s)-aroundChange):], " ")
+		return "… " + end
+	case isLast && len(s) > aroundChange:
+		return s[:runeStart(s, aroundChange)] + " …"
+	case len(s) > 2*aroundChange:
+		return s[:runeStart(s, aroundChange)] + " … " + s[runeStart(s, len(s)-aroundChange):]
+	}
+	return s
+}

@@ -1,0 +1,335 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/ibidhq/ibid/internal/httpx"
+	"github.com/ibidhq/ibid/manifest"
+	"github.com/ibidhq/ibid/store"
+)
+
+const (
+	// maxChanges is how many changes of sources stand above an answer, each in a notice.
+	maxChanges = 5
+	// checkWait is how long a reader waits for sources to be read again, and checkLook how often it is looked whether
+	// they were.
+	checkWait = 10 * time.Second
+	checkLook = 300 * time.Millisecond
+	// checkAgain is how long ago a source must have been read for a reader to have it read again.
+	checkAgain = 5 * time.Second
+)
+
+// trust is what the page of an answer knows of it besides the answer.
+type trust struct {
+	pins     map[string][]store.Pin // of citations of which a check failed, by their id
+	saved    map[string]savedCopy   // the copies that were cited, by the address of their source in pins
+	manifest *panelManifest         // nil: none is published
+	verify   string                 // where the manifest is verified; empty: nowhere
+	again    string                 // what has sources read again; empty: nothing does
+	show     string                 // the standing whose citations are shown alone; empty: all are
+	late     bool                   // sources are still being read again
+}
+
+// savedCopy is a kept copy of a source.
+type savedCopy struct {
+	Hash string
+	Read time.Time
+}
+
+// trustOf reads what is known of an answer besides it.
+func (p *Page) trustOf(ctx context.Context, r *httpx.Request, call *store.Call) (*trust, error) {
+	t := &trust{show: asked(r, "show"), late: r.URL.Query().Has("checking")}
+	var err error
+	if t.manifest, err = p.manifestOf(ctx, r.Who.Tenant, call); err != nil {
+		return nil, err
+	}
+	if t.manifest != nil && t.manifest.Digest != "" && p.o.Verifies {
+		t.verify = "/ui/verify?url=" + url.QueryEscape(p.baseURL(r)+t.manifest.URL)
+	}
+	hasWeb := false
+	for i := range call.Answer.Sources {
+		hasWeb = hasWeb || openURL(&call.Answer.Sources[i]) != ""
+	}
+	if p.o.Rechecks && hasWeb && (r.Who.May(store.ScopeVerify) || r.Who.Token == "") {
+		t.again = answerURL(call.AnswerID) + "/check"
+	}
+	failed := false
+	for i := range call.Answer.Citations {
+		failed = failed || quoteBadge(call.Answer.Citations[i].Verification).Kind == badgeBad
+	}
+	if !failed {
+		return t, nil
+	}
+	pins, err := p.o.Store.AnswerPins(ctx, r.Who.Tenant, call.AnswerID)
+	if err != nil {
+		return nil, err
+	}
+	t.pins, t.saved = map[string][]store.Pin{}, map[string]savedCopy{}
+	for _, pin := range pins {
+		if statusBadge(pin.Status, time.Time{}).Kind != badgeBad {
+			continue
+		}
+		t.pins[pin.Citation] = append(t.pins[pin.Citation], pin)
+		if _, known := t.saved[pin.URL]; known || len(t.saved) == maxChanges {
+			continue
+		}
+		if t.saved[pin.URL], err = p.savedOf(ctx, r.Who.Tenant, &pin); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// savedOf returns the kept copy that a pin was made from, else the oldest one that is listed; the zero value: none is
+// kept.
+func (p *Page) savedOf(ctx context.Context, tenant string, pin *store.Pin) (savedCopy, error) {
+	page, err := p.o.Store.Versions(ctx, tenant, pin.URL, &store.Query{Limit: maxVersions})
+	if err != nil {
+		return savedCopy{}, err
+	}
+	var oldest savedCopy
+	for i := range page.Items {
+		v := &page.Items[i]
+		if !v.Kept {
+			continue
+		}
+		oldest = savedCopy{v.Hash, v.FetchedAt}
+		if v.Hash == pin.Source.Hash {
+			break
+		}
+	}
+	return oldest, nil
+}
+
+// manifestOf says where the manifest of an answer is; nil: none is published. Nothing of it is checked here.
+func (p *Page) manifestOf(ctx context.Context, tenant string, call *store.Call) (*panelManifest, error) {
+	pub, err := p.o.Store.Pub(ctx, tenant, cmp.Or(call.Run, call.AnswerID))
+	if err != nil {
+		return nil, err
+	}
+	path, digest, err := p.o.Store.LastManifest(ctx, pub, call.AnswerID)
+	if errors.Is(err, manifest.ErrNotFound) {
+		return nil, nil //nolint:nilnil // that there is none is no error
+	}
+	if err != nil {
+		return nil, err
+	}
+	m := &panelManifest{URL: path, Digest: digest, Badge: badgeOf(aboutSignature, "pending")}
+	if digest == "" {
+		return m, nil
+	}
+	switch signed, err := p.o.Store.Manifest(ctx, path); {
+	case err != nil:
+		m.Badge = badgeOf(aboutSignature, "lost")
+	case signed.SignatureInput == "":
+		m.Badge = badgeOf(aboutSignature, "none")
+	default:
+		m.Badge = badgeOf(aboutSignature, "unchecked")
+	}
+	return m, nil
+}
+
+// trustView is the line under a question that says what is known of its answer.
+type trustView struct {
+	Parts   []trustPart
+	Signed  string // empty: there is no manifest
+	Verify  string
+	Checked time.Time // when a source was read again last; zero: none was
+	Ago     string
+	Again   string
+	Late    bool
+	Show    string // what is shown alone
+	All     string // the address on which all is shown
+}
+
+// trustPart is how many citations, or sentences, have a standing. Its address shows these alone.
+type trustPart struct {
+	badge
+
+	Count int
+	Text  string
+	Slug  string
+	URL   string
+	On    bool
+}
+
+// trustLine counts what the citations of an answer came to.
+func (l *layout) trustLine() *trustView {
+	t := l.trust
+	if t == nil || l.live || l.answer.Text == "" {
+		return nil
+	}
+	base := answerURL(l.call.AnswerID)
+	v := &trustView{Verify: t.verify, Again: t.again, Late: t.late, All: base}
+	if t.manifest != nil {
+		v.Signed = map[string]string{"unchecked": "signed", "none": "not signed"}[t.manifest.Badge.Code]
+	}
+	counts, first := map[string]int{}, map[string]badge{}
+	for i := range l.standings {
+		s := &l.standings[i]
+		if counts[s.Word]++; counts[s.Word] == 1 {
+			first[s.Word] = s.badge
+		}
+		if c := l.answer.Citations[i].Verification; c != nil && c.CheckedAt.After(v.Checked) {
+			v.Checked = c.CheckedAt
+		}
+	}
+	if n := len(l.weighed.bare); n > 0 {
+		counts[wordBare], first[wordBare] = n, badge{Kind: badgeNone, Word: wordBare}
+	}
+	// What was found, then what is wrong, the gravest first, then what nobody knows.
+	order := append([]string{wordFound, wordSupported}, gravity[:len(gravity)-3]...)
+	for _, word := range append(order, wordBare, wordUnchecked) {
+		n := counts[word]
+		if n == 0 {
+			continue
+		}
+		part := trustPart{badge: first[word], Count: n, Slug: slug(word), On: t.show == slug(word)}
+		switch word {
+		case wordFound:
+			part.Text = counted(n, "quote found", "quotes found")
+		case wordBare:
+			part.Text = counted(n, "sentence without a source", "sentences without a source")
+		default:
+			part.Text = strconv.Itoa(n) + " " + word
+		}
+		part.URL = base + "?show=" + part.Slug
+		if part.On {
+			v.Show, part.URL = part.Slug, base
+		}
+		v.Parts = append(v.Parts, part)
+	}
+	if !v.Checked.IsZero() {
+		v.Ago = ago(time.Since(v.Checked))
+	}
+	return v
+}
+
+// ago returns how long ago something was, as people say it.
+func ago(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return "just now"
+	case d < time.Hour:
+		return strconv.Itoa(int(d.Minutes())) + " min ago"
+	case d < 24*time.Hour:
+		return strconv.Itoa(int(d.Hours())) + " h ago"
+	}
+	return counted(int(d.Hours()/24), "day", "days") + " ago"
+}
+
+// changeNotices say which sources do not say any more, or never said, what the answer cites.
+func (l *layout) changeNotices() []notice {
+	if l.trust == nil {
+		return nil
+	}
+	var all []notice
+	seen, more := map[string]bool{}, 0
+	for i := range l.answer.Citations {
+		c := &l.answer.Citations[i]
+		for k := range l.trust.pins[c.ID] {
+			pin := &l.trust.pins[c.ID][k]
+			n := notice{Kind: badgeBad, Text: readWords[statusBadge(pin.Status, time.Time{}).Word]}
+			if change := changeOf(pin); change != nil {
+				n.Text = change.sentence(plainWords(claimOf(l.answer, c)))
+			}
+			at := l.sourceAt(pin.URL)
+			if key := pin.URL + "\x00" + n.Text; n.Text == "" || at < 0 || seen[key] {
+				continue
+			} else if seen[key] = true; len(all) == maxChanges {
+				more++
+				continue
+			}
+			n.Links = append(n.Links, exportLink{panelURL(l.call.AnswerID, at+1), "See the change"})
+			if saved := l.trust.saved[pin.URL]; saved.Hash != "" {
+				n.Links = append(n.Links, exportLink{
+					copyURL(l.call.AnswerID, at+1, saved.Hash), "Saved copy of " + saved.Read.UTC().Format("2 Jan"),
+				})
+			}
+			all = append(all, n)
+		}
+	}
+	if more > 0 {
+		all = append(all, notice{Kind: badgeBad, Text: "And " + counted(more, "more change", "more changes") + "."})
+	}
+	return all
+}
+
+// readWords say in a sentence that a source does not say what is cited of it.
+var readWords = map[string]string{
+	wordChanged:   "A source changed: it has something similar, and not the quoted words.",
+	wordMissing:   "A source does not have the words that the answer quotes.",
+	wordMisquoted: "A source is unchanged, and never had the words that the answer quotes.",
+}
+
+// sourceAt returns which of the answer's sources has an address, as pins have it; -1: none.
+func (l *layout) sourceAt(address string) int {
+	for i := range l.answer.Sources {
+		if cleanAddress(l.answer.Sources[i].URL) == address {
+			return i
+		}
+	}
+	return -1
+}
+
+// check has the sources of an answer read again, and leads back to it when they were, or when that takes long.
+func (p *Page) check(w *httpx.Reply, r *httpx.Request) error {
+	call, err := p.callOf(r.Context(), r)
+	if err != nil {
+		return err
+	}
+	if !p.o.Rechecks {
+		return errNotFound
+	}
+	begun := time.Now()
+	n, err := p.o.Store.RecheckNow(r.Context(), r.Who.Tenant, call.Answer, checkAgain)
+	if err != nil {
+		return err
+	}
+	next := answerURL(call.AnswerID)
+	if n > 0 {
+		done, err := p.awaitCheck(r.Context(), r.Who.Tenant, call.AnswerID, begun)
+		if err != nil {
+			return err
+		}
+		if !done {
+			next += "?checking=1"
+		}
+	}
+	http.Redirect(w, r.Request, next, http.StatusSeeOther)
+	return nil
+}
+
+// awaitCheck waits until all that is known to be cited of sources was compared again, and reports whether it was.
+func (p *Page) awaitCheck(ctx context.Context, tenant, answerID string, since time.Time) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, checkWait)
+	defer cancel()
+	tick := time.NewTicker(checkLook)
+	defer tick.Stop()
+	for {
+		pins, err := p.o.Store.AnswerPins(ctx, tenant, answerID)
+		if err != nil && ctx.Err() == nil {
+			return false, err
+		}
+		done := len(pins) > 0
+		for i := range pins {
+			done = done && !pins[i].CheckedAt.Before(since)
+		}
+		if done {
+			return true, nil
+		}
+		select {
+		case <-tick.C:
+		case <-p.closing.Done():
+			return false, nil
+		case <-ctx.Done():
+			return false, nil
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/support"
+	"github.com/ibidhq/ibid/verify"
+)
+
+const (
+	// maxWeighed is how many citations of an answer are compared with their quotes. The others say only what came of
+	// reading their sources.
+	maxWeighed = 5000
+	// maxRemembered is how many answers a page remembers that of.
+	maxRemembered = 256
+)
+
+// weighed is what a page finds out itself of an answer as it stands: whether the quotes of each citation support what
+// it is cited for, and which sentences have no source.
+type weighed struct {
+	claims []verify.ClaimReport // by citation; the zero value: it has no quote, or no place
+	bare   []ibid.Span          // sentences without a source, in an answer that has some
+}
+
+// weighings remembers the answers that were weighed last. The zero value is ready.
+type weighings struct {
+	mu  sync.Mutex
+	all map[string]*weighed
+}
+
+// of returns what is found out of an answer, which takes microseconds for each citation, and as long again for the
+// sentences.
+func (w *weighings) of(ctx context.Context, call *store.Call) *weighed {
+	a := call.Answer
+	if len(a.Citations) == 0 {
+		return &weighed{}
+	}
+	// An answer changes only by citations that come later.
+	key := strings.Join([]string{
+		call.Tenant, call.AnswerID, strconv.Itoa(len(a.Citations)), strconv.Itoa(len(a.Text)),
+	}, "\x00")
+	w.mu.Lock()
+	known := w.all[key]
+	w.mu.Unlock()
+	if known != nil {
+		return known
+	}
+	made := weigh(ctx, a)
+	if ctx.Err() != nil {
+		return made // not all of it was found out
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.all == nil || len(w.all) >= maxRemembered {
+		w.all = map[string]*weighed{}
+	}
+	w.all[key] = made
+	return made
+}
+
+// weigh compares the citations of an answer with their quotes, by the words: no model and no other server is asked.
+func weigh(ctx context.Context, a *ibid.Answer) *weighed {
+	made := &weighed{claims: make([]verify.ClaimReport, len(a.Citations))}
+	var pairs []support.Pair
+	of := make([]int, len(a.Citations)) // which pair, from 1; 0: none
+	known := map[ibid.Span]int{}        // by the claim: what is cited for the same words counts together
+	for i := range a.Citations {
+		c := &a.Citations[i]
+		claim, at := claimOf(a, c), cmp.Or(c.Claim, c.Span)
+		if claim == "" || len(pairs) == maxWeighed {
+			continue
+		}
+		n := known[at]
+		for k := range c.Refs {
+			quote := c.Refs[k].Quote
+			if strings.TrimSpace(quote) == "" {
+				continue
+			}
+			if n == 0 {
+				pairs = append(pairs, support.Pair{Claim: plainWords(claim)})
+				n = len(pairs)
+				known[at] = n
+			}
+			p := &pairs[n-1]
+			p.Passages = append(p.Passages, support.Passage{ID: c.Refs[k].Source, Text: quote})
+			of[i] = n
+		}
+	}
+	if reports, err := verify.CheckClaims(ctx, nil, pairs); err == nil {
+		for i, n := range of {
+			if n > 0 {
+				made.claims[i] = reports[n-1]
+			}
+		}
+	}
+	if found, err := support.Attribute(ctx, a, nil, nil); err == nil {
+		for i := range found.Sentences {
+			if s := &found.Sentences[i]; s.Uncited() && s.Claim.Len() > 0 {
+				made.bare = append(made.bare, s.Span)
+			}
+		}
+	}
+	return made
+}
