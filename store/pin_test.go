@@ -200,6 +200,16 @@ func exerciseVerification(t *testing.T, dsn string) {
 				setStatus(t, s, store.PinStatus{ID: p.ID, Status: test.b, Counts: test.y, CheckedAt: at})
 			}
 		}
+		own := map[verify.Status]bool{}
+		for _, p := range testenv.Must(s.AnswerPins(t.Context(), c.Tenant, c.AnswerID))(t) {
+			if p.AnswerID != c.AnswerID {
+				t.Errorf("a pin of %s among those of %s", p.AnswerID, c.AnswerID)
+			}
+			own[p.Status] = true
+		}
+		if !own[test.a] || !own[test.b] {
+			t.Errorf("the pins of %s have the statuses %v, want %s and %s", c.AnswerID, own, test.a, test.b)
+		}
 		one := testenv.Must(s.Call(t.Context(), c.Tenant, c.AnswerID))(t)
 		diff(t, "of two", statuses(one.Answer), []string{test.want})
 	}
@@ -262,6 +272,19 @@ func exerciseRechecks(t *testing.T, dsn string) {
 		if bees := strings.Contains(r.URL, "bees"); (r.Failures == 1) != bees || r.Checked.IsZero() != bees || r.Tenant != store.DefaultTenant {
 			t.Errorf("%+v", r)
 		}
+	}
+	// Somebody wants it read now: only what is read by the clock, and what was not read a moment ago.
+	for _, want := range []struct {
+		answer *store.Call
+		within time.Duration
+		n      int
+		urls   string
+	}{{c, time.Hour, 1, "bees.example/page"}, {far, time.Hour, 0, ""}, {far, 0, 1, address}, {uncited, 0, 0, ""}} {
+		if n, err := s.RecheckNow(ctx, store.DefaultTenant, want.answer.Answer, want.within); n != want.n || err != nil {
+			t.Errorf("%s: %d are due, %v; want %d", want.answer.AnswerID, n, err, want.n)
+		}
+		_, urls := list(time.Hour)
+		diff(t, "now", urls, want.urls)
 	}
 }
 
