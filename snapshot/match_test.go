@@ -352,7 +352,7 @@ func TestFindPoints(t *testing.T) {
 	for _, run := range []string{".", ",", ".,", "-", "("} {
 		snapshot.Find(strings.Repeat(run, 400_000), &snapshot.Quote{Exact: run})
 	}
-	if took := time.Since(start); took > 5*time.Second {
+	if took := time.Since(start); took > time.Minute {
 		t.Errorf("it took %v", took)
 	}
 }

@@ -37,7 +37,7 @@ func engines(t *testing.T, run func(t *testing.T, dsn func(t *testing.T) string)
 
 func open(tb testing.TB, dsn string) *store.Store {
 	tb.Helper()
-	s := testenv.Must(store.Open(context.Background(), dsn, nil))(tb)
+	s := testenv.Must(store.Open(context.Background(), dsn, &store.Options{Wait: time.Minute}))(tb)
 	tb.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			tb.Error(err)

@@ -54,7 +54,7 @@ func TestConflictsOfLongPassages(t *testing.T) {
 	long := strings.Repeat("Herons eat fish. ", 8<<10)
 	start := time.Now()
 	found, issues := Conflicts(passages(long, "The Verrin Bridge is 1,420 m long."), nil)
-	if took := time.Since(start); len(found) != 0 || len(issues) != 0 || took > 5*time.Second {
+	if took := time.Since(start); len(found) != 0 || len(issues) != 0 || took > time.Minute {
 		t.Errorf("%v: %d conflicts, issues %v", took, len(found), issues)
 	}
 }

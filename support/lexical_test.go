@@ -575,7 +575,7 @@ func TestVerbatimAnswer(t *testing.T) {
 func TestNeighboursAreBounded(t *testing.T) {
 	start := time.Now()
 	check(t, Pair{Claim: strings.Repeat("heron fish ", maxClaim/11), Passages: passages("fish and bridge. " + strings.Repeat("heron ", 4<<20/6))})
-	if took := time.Since(start); took > 5*time.Second { // a fiftieth on a quiet machine
+	if took := time.Since(start); took > time.Minute { // a tenth of a second on a quiet machine
 		t.Errorf("took %v", took)
 	}
 }

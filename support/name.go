@@ -13,12 +13,15 @@ var (
 	particles = lists["particle"]
 	breaks    = lists["break"]
 	cues      = lists["never"] // and what stands with another word:
+	cuesThat  = lists["cue-that"]
 	cuesTo    = lists["cue-to"]
 	lackWords = lists["cue-lack"]
 	notOnly   = lists["not-only"]
 	noDoubt   = lists["no-doubt"]
 
-	modalWords = lists["modal"]
+	falseAdverbs   = lists["cue-falsely"]
+	modalWords     = lists["modal"]
+	notConditional = lists["not-conditional"]
 )
 
 // names appends the names of the text: runs of capitalised words, with the small words that stand inside names. What is
@@ -185,12 +188,27 @@ func (r *valueReader) negationCue(i int) int {
 		return i
 	case low == "no" && (after == "one" || after == "longer"), cuesTo.has(low) && after == "to":
 		return i + 2
-	case cues.has(low), strings.HasSuffix(low, "n't"),
+	case cuesThat.has(low) && !cues.has(before) && !strings.HasSuffix(before, "n't"):
+		return r.behindThat(i)
+	case cues.has(low), strings.HasSuffix(low, "n't"), falseAdverbs.has(low),
 		lackWords.has(low) && after != "of" && before != "a" && before != "the":
 		return i + 1
 	}
 	return i
 }
+
+// behindThat returns the token behind the "that" of what token i denies: "denied in court that". i: there is none.
+func (r *valueReader) behindThat(i int) int {
+	for j := i + 1; j <= i+thatWords && r.sameSentence(i, j) && !breaks.has(r.low(j)); j++ {
+		if r.low(j) == "that" {
+			return j + 1
+		}
+	}
+	return i
+}
+
+// thatWords is how many words from a verb its "that" stands at most.
+const thatWords = 5
 
 // modality reads a word that says that what follows is possible, planned or alleged, or certain.
 func (r *valueReader) modality(i int) int {
@@ -201,8 +219,40 @@ func (r *valueReader) modality(i int) int {
 	if token := r.at(i); class == "" || token.upper && !token.caps && !token.opens {
 		return i
 	}
+	if class == "conditional" {
+		return r.condition(i)
+	}
 	r.operator(Value{Kind: ValueModality, Words: []string{class}}, i, next)
 	return next
+}
+
+// condition reads an "if" or "unless" that sets a condition. Its scope is the clause that depends on it: the one
+// before, or what follows the comma that ends the condition.
+func (r *valueReader) condition(i int) int {
+	if notConditional.has(r.low(i-1)) || notConditional.has(r.low(i+1)) {
+		return i
+	}
+	inClause := func(j int) bool { return j >= 0 && r.sameSentence(i, j) && !breaks.has(r.low(j)) }
+	from, to := i, i
+	for i-from < maxScope && inClause(from-1) {
+		from--
+	}
+	if from == i {
+		for from++; from-i < maxScope && r.sameSentence(i, from) && r.low(from) != ","; from++ {
+		}
+		from++
+		for to = from; to-from < maxScope && inClause(to); to++ {
+		}
+	}
+	if from >= to {
+		return i
+	}
+	r.out = append(r.out, Value{
+		Kind: ValueModality, Words: []string{"conditional"},
+		Span:  ibid.Span{Start: r.tokens[i].start, End: r.tokens[i].end},
+		Scope: ibid.Span{Start: r.tokens[from].start, End: r.tokens[to-1].end},
+	})
+	return i + 1
 }
 
 // degree reads a word, or two, that has an opposite.

@@ -62,7 +62,8 @@ func (c *comparison) operators() {
 func (t *valuedText) focus(value int) (weights map[uint32]float64, total float64) {
 	weights = make(map[uint32]float64, focusWords)
 	v := &t.values[value]
-	for i := t.places[value]; i < len(t.tokens) && t.tokens[i].start < v.Scope.End && len(weights) < focusWords; i++ {
+	first := t.sentences[t.sentenceOf(t.places[value])].tokens[0]
+	for i := first; i < len(t.tokens) && t.tokens[i].start < v.Scope.End && len(weights) < focusWords; i++ {
 		token := &t.tokens[i]
 		if token.key == 0 || token.start < v.Scope.Start || weights[token.key] != 0 {
 			continue
@@ -245,7 +246,9 @@ func (c *comparison) modalBy(value int) {
 		return
 	}
 	for i := range c.claim.values {
-		if kind := c.claim.values[i].Kind; kind == ValueModality || kind == ValueNegation {
+		said := &c.claim.values[i]
+		sure := said.Kind == ValueModality && said.Words[0] == "certain" && v.Words[0] == "conditional"
+		if (said.Kind == ValueModality || said.Kind == ValueNegation) && !sure {
 			return
 		}
 	}

@@ -206,3 +206,26 @@ func TestDoubtful(t *testing.T) {
 		}
 	}
 }
+
+// An excerpt can be cut so that it says what its sentence denies.
+func TestExcerptCutFromItsSentence(t *testing.T) {
+	for _, test := range []struct {
+		page, excerpt, claim string
+		want                 verify.ClaimFinding
+	}{
+		{"The trial ended. The mayor denied in court that he took the money. He was fined.", "he took the money", "He took the money.", verify.Doubtful},
+		{"It is a myth that the vaccine causes autism.", "the vaccine causes autism", "The vaccine causes autism.", verify.Doubtful},
+		{"If the money is found, the tunnel will open to traffic in May.", "the tunnel will open to traffic in May.", "The tunnel will open to traffic in May.", verify.Doubtful},
+		{"The minister said on Monday that the tunnel opened in May.", "the tunnel opened in May", "The tunnel opened in May.", verify.Supported},
+		{"Nobody was hurt. The tunnel opened in May.", "The tunnel opened in May.", "The tunnel opened in May.", verify.Supported},
+		{"The mayor denied that he took the money.", "The mayor denied that he took the money.", "The mayor denied that he took the money.", verify.Supported},
+	} {
+		page := read(test.page, "text/plain")
+		cs, src := recorded(t, page, test.excerpt)
+		result := verify.Compare(cs, src, page, nil, &verify.CompareOptions{TextProfile: manifest.TextProfile})
+		got, err := verify.CompareClaim(t.Context(), test.claim, []verify.SourceResult{result}, &support.Lexical{}, nil)
+		if err != nil || got.Finding != test.want || (got.Finding == verify.Doubtful) != (len(got.Differs) == 1) {
+			t.Errorf("%q in %q: %s (%s), %v, %v; want %s", test.excerpt, test.page, got.Finding, got.Detail, got.Differs, err, test.want)
+		}
+	}
+}

@@ -345,7 +345,7 @@ func TestTime(t *testing.T) {
 	start := time.Now()
 	r := w.report(v)
 	wants(t, r, verify.Unverifiable, verify.Blocked)
-	if took := time.Since(start); took > 10*time.Second {
+	if took := time.Since(start); took > time.Minute {
 		t.Errorf("it took %v", took)
 	}
 	close(slow)

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/net/publicsuffix"
 
+	"github.com/ibidhq/ibid/internal/prose"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
 )
@@ -38,6 +39,8 @@ type SourceResult struct {
 	FinalURL   string    `json:"final_url,omitempty"`
 	Redirected bool      `json:"redirected,omitempty"` // FinalURL belongs to another domain than the one recorded
 	CheckedAt  time.Time `json:"checked_at,omitzero"`  // when the source was read; zero: it was not
+
+	sentences string // those of the source that Excerpt is a part of; empty: it is whole
 }
 
 // Unit is what an offset counts.
@@ -404,8 +407,15 @@ func (c *comparison) textUnchanged() bool {
 // setMatch notes where the excerpt stands.
 func (c *comparison) setMatch(m snapshot.Match) {
 	c.result.Match = &m
-	excerpt, _ := snapshot.Slice(c.text.Content, m.Start, m.End)
+	content := c.text.Content
+	before, _ := snapshot.Slice(content, 0, m.Start)
+	excerpt, _ := snapshot.Slice(content[len(before):], 0, m.End-m.Start)
 	c.result.Excerpt = strings.Clone(excerpt) // so that it does not hold the whole text
+	start, _ := prose.SentenceAt(content, len(before)+1)
+	_, end := prose.SentenceAt(content, len(before)+len(excerpt))
+	if whole := content[min(start, len(before)):max(end, len(before)+len(excerpt))]; whole != excerpt {
+		c.result.sentences = strings.Clone(whole)
+	}
 }
 
 // isSHA256 reports whether a hash is one that can be compared; an empty one says nothing.

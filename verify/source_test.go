@@ -292,10 +292,10 @@ func TestFromArchive(t *testing.T) {
 	if got := verify.FromArchive(live, good); got.Status != verify.VerifiedFromArchive || got.Counts != verify.CountInfo || got.Reason != "gone" || got.Excerpt != quoted {
 		t.Errorf("%+v", got)
 	}
-	if diff := gocmp.Diff(live, verify.FromArchive(live, bad)); diff != "" {
+	if diff := gocmp.Diff(live, verify.FromArchive(live, bad), gocmp.AllowUnexported(verify.SourceResult{})); diff != "" {
 		t.Errorf("a copy that does not say it (-want +got):\n%s", diff)
 	}
-	if diff := gocmp.Diff(bad, verify.FromArchive(bad, good)); diff != "" {
+	if diff := gocmp.Diff(bad, verify.FromArchive(bad, good), gocmp.AllowUnexported(verify.SourceResult{})); diff != "" {
 		t.Errorf("a source that was read (-want +got):\n%s", diff)
 	}
 }

@@ -78,6 +78,43 @@ func compareClaims(ctx context.Context, claims []evidence, checker, judge suppor
 			claims[i].setVerdict(&left[k], v, true)
 		}
 	}
+	for i := range claims {
+		claims[i].setQualified()
+	}
+	return nil
+}
+
+// setQualified makes a supported claim doubtful if each excerpt is cut out of a sentence that denies it, or says that
+// it is possible, planned, alleged or so on a condition: "The mayor denied that he took the money."
+func (e *evidence) setQualified() {
+	if e.Finding != Supported {
+		return
+	}
+	var found *Difference
+	for i := range e.results {
+		r := &e.results[i]
+		if !r.Counts.Passes() || r.cut() || r.Excerpt == "" {
+			continue
+		}
+		d := r.qualifies(e.Text)
+		if d == nil {
+			return
+		}
+		found = cmp.Or(found, d)
+	}
+	if found != nil {
+		e.Finding, e.Counts, e.Differs = Doubtful, CountWarning, []Difference{*found}
+		e.Detail = fmt.Sprintf("The excerpt is a part of a sentence that says %q.", found.Excerpt)
+	}
+}
+
+// qualifies returns what the sentences around the excerpt deny, or say less surely, of what a claim says; nil: nothing.
+func (r *SourceResult) qualifies(claim string) *Difference {
+	for _, c := range support.Changed(claim, r.sentences) {
+		if c.Kind == support.ConflictNegation || c.Kind == support.ConflictModality {
+			return &Difference{c.Kind, c.A.ValueText(), c.B.ValueText(), c.B.Text}
+		}
+	}
 	return nil
 }
 
