@@ -254,8 +254,10 @@ func describe(t *trail.Trail, root *spanNode, all []*spanNode) {
 
 // adopt makes n the run, with all spans whose parents are not there below it.
 func (n *spanNode) adopt(all []*spanNode) {
-	if n.isStep = len(n.step.Sources) > 0; n.isStep {
-		n.Kind = spanChain // what it retrieved itself is a step of the run
+	n.isStep = len(n.step.Sources) > 0
+	if n.isStep || !n.Own && n.step.Question == "" && n.step.Answer == "" {
+		// What it retrieved itself is a step of the run; and an agent without words is what a library puts around one.
+		n.Kind = spanChain
 	}
 	n.holdsStep = true
 	for _, other := range all {

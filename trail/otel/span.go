@@ -167,13 +167,22 @@ func (r *reader) addSpan(resource attributes, b []byte, parse parser) {
 	}
 	k.facts, k.step = stepOf(s, kind)
 	if !k.facts.Own {
-		k.facts.Agent = cmp.Or(k.facts.Agent, s.attrs.text("langfuse.trace.name"), resource.text("service.name"))
+		k.facts.Agent = cmp.Or(k.facts.Agent, s.attrs.text("langfuse.trace.name"), service(resource))
 	}
 	id := spanID{s.trace, s.id}
 	if at, twice := r.latest[id]; !twice || k.facts.End >= r.kept[at].facts.End {
 		r.latest[id] = len(r.kept)
 	}
 	r.kept = append(r.kept, k)
+}
+
+// service returns the service's name; empty if nobody named it, which is when OpenTelemetry's SDKs make one up.
+func service(resource attributes) string {
+	name := resource.text("service.name")
+	if name == "unknown_service" || strings.HasPrefix(name, "unknown_service:") {
+		return ""
+	}
+	return name
 }
 
 func (r *reader) reject(err error) {
