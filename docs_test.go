@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -47,24 +48,37 @@ func TestPackageDocs(t *testing.T) {
 	}
 }
 
-// What the README shows was run: its Go stands in a test, its commands in a story of cmd/ibid/testdata.
+// The README's programs in Go build, and its commands that serve stand in a story of cmd/ibid/testdata. What its programs and the
+// other commands print is looked at by TestReadme of cmd/ibid and of examples.
 func TestReadme(t *testing.T) {
 	const name = "README.md"
-	tests := readMatches(t, "*_test.go", "*/*_test.go")
 	stories := readMatches(t, "cmd/ibid/testdata/*.txtar", "cmd/ibid/testdata/*/*.txtar")
+	programs := 0
 	for _, block := range parsePage(t, name).blocks {
 		switch block.language {
 		case "go":
-			if code := flatLines(goLines(block.code)); !strings.Contains(tests, code) {
-				t.Errorf("%s: this Go stands in no test, line for line:\n%s", name, code)
+			programs++
+			file := filepath.Join(t.TempDir(), "main.go")
+			if err := os.WriteFile(file, []byte(block.code), 0o600); err != nil {
+				t.Fatal(err)
 			}
-		case "sh", "shell", "bash", "console":
+			build := exec.CommandContext(t.Context(), "go", "build", "-o", os.DevNull, file)
+			if out, err := build.CombinedOutput(); err != nil {
+				t.Errorf("%s: this program does not build: %v\n%s\n%s", name, err, out, block.code)
+			}
+		case "sh":
 			for _, command := range ibidCommands(block.code) {
 				if !strings.Contains(stories, " "+command+"\n") {
 					t.Errorf("%s: no story of cmd/ibid/testdata runs: %s", name, command)
 				}
 			}
+		case "console", "python", "jsx": // run by the other tests
+		default:
+			t.Errorf("%s: nothing runs what is %q:\n%s", name, block.language, block.code)
 		}
+	}
+	if programs == 0 {
+		t.Errorf("%s has no program in Go", name)
 	}
 }
 
@@ -191,14 +205,6 @@ func slug(heading string) string {
 		}
 		return -1
 	}, heading)
-}
-
-// goLines returns what a block of Go does: of a whole program, the body of main.
-func goLines(code string) string {
-	if _, body, program := strings.Cut(code, "func main() {\n"); program {
-		code, _, _ = strings.Cut(body, "\n}")
-	}
-	return strings.TrimSpace(code)
 }
 
 // ibidCommands returns the calls of ibid in a block of shell, without redirections. In a block with prompts only what

@@ -23,6 +23,7 @@ func TestExamples(t *testing.T) {
 	t.Run("frameworks", p.testFrameworks)
 	t.Run("browser", p.testBrowser)
 	t.Run("usechat", p.testUseChat)
+	t.Run("README", p.testReadme)
 }
 
 const herons = "How many herons nest at Lake Tonbo?"

@@ -31,8 +31,13 @@ func answer(w http.ResponseWriter, r *http.Request) {
 
 // ask asks an agent and prints its header, without what differs from run to run.
 func ask(p *manifest.Publisher) *manifest.Announcement {
+	h, err := p.Middleware(http.HandlerFunc(answer))
+	if err != nil {
+		fmt.Println(err)
+		return nil
+	}
 	w := httptest.NewRecorder()
-	p.Middleware(http.HandlerFunc(answer)).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/ask", nil))
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/ask", nil))
 	list, err := manifest.ParseHeader(w.Header().Values(manifest.HeaderName))
 	if err != nil || len(list) != 1 {
 		fmt.Println(list, err)
@@ -100,7 +105,11 @@ func ExamplePublisher_Middleware() {
 		fmt.Println(err)
 	}
 	p := &manifest.Publisher{Origin: "https://agent.example", Level: 3, Keys: keys}
-	http.Handle("/ask", p.Middleware(http.HandlerFunc(answer)))
+	ask, err := p.Middleware(http.HandlerFunc(answer))
+	if err != nil {
+		fmt.Println(err) // it cannot publish, for want of a key, say
+	}
+	http.Handle("/ask", ask)
 	http.Handle("/", p.Handler()) // manifests, keys, discovery
 }
 

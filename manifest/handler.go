@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -25,13 +26,15 @@ const (
 const retryAfter = "2"
 
 // Handler serves manifests, their proofs, discovery, keys, schema and log at their paths, for GET and HEAD. Only at
-// Level 2 and 3 there are manifests, and only at Level 3 keys. At Level 0, and where Check complains, everything is
-// 404.
+// Level 2 and 3 there are manifests, and only at Level 3 keys. At Level 0 everything is 404, and where Check
+// complains, which OnError is told.
 //
 // A manifest that is not built yet is 202 with Retry-After and {"status":"pending"}. One that is built is served with
 // its signature, without a content coding, to be cached for ever.
 func (p *Publisher) Handler() http.Handler {
-	if !p.publishes() {
+	err := p.Check()
+	p.reportError(context.Background(), err)
+	if err != nil || p.Level == 0 {
 		return http.NotFoundHandler()
 	}
 	mux := http.NewServeMux()

@@ -41,10 +41,14 @@ const buildTime = 30 * time.Second
 // goes wrong with a manifest is told to OnError and never to the client: the header then names the sources, and no
 // manifest.
 //
-// Flushing, deadlines and hijacking work as without it. At Level 0, and where Check complains, it is agent itself.
-func (p *Publisher) Middleware(agent http.Handler) http.Handler {
-	if !p.publishes() {
-		return agent
+// Flushing, deadlines and hijacking work as without it. At Level 0 it is agent itself. The error says why p cannot
+// publish: that of Check, or that there is no key to sign with at Level 3.
+func (p *Publisher) Middleware(agent http.Handler) (http.Handler, error) {
+	if err := p.checkReady(); err != nil {
+		return nil, err
+	}
+	if p.Level == 0 {
+		return agent, nil
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodHead || r.Method == http.MethodOptions {
@@ -59,7 +63,7 @@ func (p *Publisher) Middleware(agent http.Handler) http.Handler {
 		defer held.abandon() // the agent may panic
 		agent.ServeHTTP(held, r.WithContext(context.WithValue(r.Context(), sessionKey{}, s)))
 		held.finish(r.Context())
-	})
+	}), nil
 }
 
 // Cite says what the response to the request of ctx answers, and how the run came to it; t may be nil. The last call

@@ -40,7 +40,11 @@ func serve(tb testing.TB, p *manifest.Publisher, http2 bool, answer http.Handler
 	tb.Cleanup(server.Close)
 	p.Origin = server.URL
 	p.Now = nil // what the agent reads, it reads now
-	mux.Handle("/ask", p.Middleware(answer))
+	ask, err := p.Middleware(answer)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	mux.Handle("/ask", ask)
 	mux.Handle("/", p.Handler())
 	return &agent{p, server}
 }
@@ -301,11 +305,6 @@ func TestMiddlewareKeepsHeadersApart(t *testing.T) {
 // What goes wrong with a manifest is nothing to the client.
 func TestMiddlewareErrorsBreakNothing(t *testing.T) {
 	p := publisher(t, 3)
-	for _, key := range p.Keys.List() {
-		if err := p.Keys.Revoke(key.ID, noon(), ""); err != nil {
-			t.Fatal(err)
-		}
-	}
 	told := make(chan error, 9)
 	p.OnError = func(_ context.Context, err error) { told <- err }
 	a := serve(t, p, false, func(w http.ResponseWriter, r *http.Request) {
@@ -315,6 +314,11 @@ func TestMiddlewareErrorsBreakNothing(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, text)
 	})
+	for _, key := range p.Keys.List() {
+		if err := p.Keys.Revoke(key.ID, noon(), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, query := range []string{"", "?stream"} {
 		r := a.do(t, "GET", a.server.URL+"/ask"+query)
 		if got := body(t, r); string(got) != herons().Text || r.StatusCode != 200 {

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -31,7 +32,7 @@ type Publisher struct {
 	Log       *tlog.Log     // nil: nothing is logged
 	Manifests Manifests     // nil: in memory
 	Now       func() time.Time
-	// is told what goes wrong where a response goes on without it; nil: nobody
+	// is told what goes wrong where a response goes on without it; nil: it is logged by [slog.Default]
 	OnError func(ctx context.Context, err error)
 
 	ManifestOrigins  []string // of Discovery
@@ -172,16 +173,24 @@ func (p *Publisher) store() Manifests {
 
 // reportError tells the owner what went wrong.
 func (p *Publisher) reportError(ctx context.Context, err error) {
-	if p.OnError != nil && err != nil {
+	switch {
+	case err == nil:
+	case p.OnError != nil:
 		p.OnError(ctx, err)
+	default:
+		slog.ErrorContext(ctx, "ibid: a manifest is missing", "error", err)
 	}
 }
 
-// publishes reports whether p publishes anything, and tells the owner why not if it should.
-func (p *Publisher) publishes() bool {
-	err := p.Check()
-	p.reportError(context.Background(), err)
-	return err == nil && p.Level > 0
+// checkReady is Check, and says whether there is a key now.
+func (p *Publisher) checkReady() error {
+	if err := p.Check(); err != nil || p.Level < 3 {
+		return err
+	}
+	if _, _, err := p.Keys.Signer(keyring.Manifest); err != nil {
+		return fmt.Errorf("publishing manifests: level 3 needs a key that signs: %w (Keys.New makes one)", err)
+	}
+	return nil
 }
 
 // Seal makes of m what is served at path, which must be that of m.Self: it signs it at Level 3 and logs its digest if

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -303,6 +304,40 @@ func TestPublisherCheck(t *testing.T) {
 	}
 	if err := new(manifest.Publisher).Check(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A publisher that cannot sign is an error where its agent is wrapped. It used to publish nothing, and to say nothing.
+func TestMiddlewareNeedsAKey(t *testing.T) {
+	retired := publisher(t, 3)
+	key, _, err := retired.Keys.Signer(keyring.Manifest)
+	if err == nil {
+		err = retired.Keys.Retire(key.ID, noon().Add(-time.Minute))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, p := range map[string]*manifest.Publisher{
+		"no keyring":    {Origin: origin, Level: 3},
+		"no key":        {Origin: origin, Level: 3, Keys: keyring.Memory(nil)},
+		"a retired key": retired,
+		"no origin":     {Level: 1},
+	} {
+		if h, err := p.Middleware(http.NotFoundHandler()); err == nil || h != nil {
+			t.Errorf("%s: %v, %v", name, h, err)
+		}
+	}
+}
+
+// What goes wrong is logged where nobody wants to be told.
+func TestErrorsAreLogged(t *testing.T) {
+	var log strings.Builder
+	old := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	defer slog.SetDefault(old)
+	(&manifest.Publisher{Origin: origin, Level: 3}).Handler()
+	if !strings.Contains(log.String(), "level 3 needs keys") {
+		t.Errorf("the log says %q", &log)
 	}
 }
 

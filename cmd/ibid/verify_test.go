@@ -76,7 +76,11 @@ func serveAgent(l net.Listener, level int, inbox string, args []string) error {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		}
 	})
-	mux.Handle("/ask", p.Middleware(http.HandlerFunc(ask)))
+	asked, err := p.Middleware(http.HandlerFunc(ask))
+	if err != nil {
+		return err
+	}
+	mux.Handle("/ask", asked)
 	if err := file.Replace(filepath.Clean(addressFile), []byte(p.Origin+"\n"), 0o644); err != nil {
 		return err
 	}

@@ -29,7 +29,11 @@ func main() {
 		log.Fatal(err, noKey)
 	}
 	p := &manifest.Publisher{Origin: "http://" + l.Addr().String(), Level: 3, Keys: keys}
-	http.Handle("/ask", p.Middleware(http.HandlerFunc(ask)))
+	agent, err := p.Middleware(http.HandlerFunc(ask))
+	if err != nil {
+		log.Fatal(err)
+	}
+	http.Handle("/ask", agent)
 	http.Handle("/", p.Handler()) // manifests, keys, discovery
 	log.Print("listening on ", p.Origin)
 	log.Fatal(http.Serve(l, nil))
