@@ -178,7 +178,7 @@ func (p *Publisher) reportError(ctx context.Context, err error) {
 	case p.OnError != nil:
 		p.OnError(ctx, err)
 	default:
-		slog.ErrorContext(ctx, "ibid: a manifest is missing", "error", err)
+		slog.ErrorContext(ctx, "ibid: a manifest is missing", slog.Any("error", err))
 	}
 }
 
