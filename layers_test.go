@@ -53,6 +53,7 @@ var layers = []string{
 	"watch",
 	"gateway",
 	"internal/httpx",
+	"internal/openapi",
 	"api",
 	"chat",
 	"mcp",
@@ -234,7 +235,8 @@ var providerNames = []string{
 
 // homonyms are names of our own contract that a provider happens to use too.
 var homonyms = map[string][]string{
-	"trail": {"document_ids"}, // step_breakdown of a run's summary
+	"trail":            {"document_ids"}, // step_breakdown of a run's summary
+	"internal/openapi": {"document_ids"},
 }
 
 // No package imports what comes after it.

@@ -95,7 +95,7 @@ func (a *API) deleteAnswer(w *httpx.Reply, r *httpx.Request) error {
 
 // unitParam is the unit of an answer document's offsets; the default depends on the form.
 func unitParam() httpx.Param {
-	return httpx.Param{Name: "unit", Kind: httpx.Word, Words: text.Strings(ibid.Units())}
+	return httpx.AnyOf("unit: what offsets count; without it, UTF-8 bytes", text.Strings(ibid.Units())...)
 }
 
 // documentOptions returns how answer documents are wanted. The unit is empty if it is not said.

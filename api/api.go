@@ -14,15 +14,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/httpx"
-	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/store"
-	"github.com/ibidhq/ibid/trail"
 	"github.com/ibidhq/ibid/verify"
 )
 
@@ -107,118 +104,6 @@ func (a *API) Close() { a.close() }
 
 // ServeHTTP answers the paths of docs/http.md but the providers'. Other paths get a 404.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
-
-// routes are the endpoints. Each is a section of docs/http.md.
-func (a *API) routes() []httpx.Route {
-	const read, write, admin = store.ScopeRead, store.ScopeWrite, store.ScopeAdmin
-	page, long := httpx.PageParams(defaultLimit), httpx.PageParams(maxLimit)
-	show := []httpx.Param{unitParam(), httpx.OneOf("style", text.Strings(ibid.Styles())...)}
-	as, texts := httpx.OneOf, httpx.Texts
-	form := as("as", forms()...)
-	none := httpx.NoTenant
-	all := []httpx.Route{
-		{
-			Method: "POST", Pattern: "/v1/decode", Scope: read, Tenant: none, Handle: a.decode,
-			Response: ibid.Document{},
-			Params:   append([]httpx.Param{{Name: "format", Kind: httpx.Word, Words: ibid.Formats()}, form}, show...),
-		},
-		httpx.List(httpx.Route{Pattern: "/v1/answers", Scope: read, Params: slices.Concat(
-			texts("q", "source", "conversation", "run", "verification"), page, show)},
-			"answers", &a.reader, a.answers, showListedCall),
-		{
-			Pattern: "/v1/answers/{id}", Scope: read, Params: append([]httpx.Param{form}, show...), Handle: a.answer,
-			Response: answerBody{},
-		},
-		{Method: "DELETE", Pattern: "/v1/answers/{id}", Scope: write, Handle: a.deleteAnswer},
-		httpx.JSON(httpx.Route{Pattern: "/v1/answers/{id}/manifest", Scope: read}, a.answerManifest),
-		httpx.List(httpx.Route{Pattern: "/v1/conversations", Scope: read, Params: page},
-			"conversations", &a.reader, a.conversations, showListedConversation),
-		{
-			Pattern: "/v1/conversations/{id}", Scope: read, Handle: a.conversation, Response: conversationBody{},
-			Params: slices.Concat([]httpx.Param{as("as", asJSON, asUI)}, long, show),
-		},
-		httpx.List(httpx.Route{Pattern: "/v1/sources", Scope: read, Params: append(texts("url", "id"), page...)},
-			"sources", &a.reader, a.sources, showUse),
-		httpx.List(httpx.Route{Pattern: "/v1/sources/versions", Scope: read, Params: append(texts("url"), page...)},
-			"versions", &a.reader, a.versions, showVersion),
-		{
-			Pattern: "/v1/copies/{hash}", Scope: read, Params: []httpx.Param{as("as", asOctets, asWARC)},
-			Handle: a.copyOf,
-		},
-
-		httpx.List(httpx.Route{Pattern: "/v1/runs", Scope: read, Params: page},
-			"runs", &a.reader, a.runs, showListedRun),
-		{
-			Method: "POST", Pattern: "/v1/runs", Scope: write, Handle: a.newRun,
-			Request: trail.Trail{}, Response: recordedBody{},
-		},
-		httpx.JSON(httpx.Route{Pattern: "/v1/runs/{id}", Scope: read, Params: slices.Concat(show, long)}, a.run),
-		{
-			Method: "POST", Pattern: "/v1/runs/{id}/steps", Scope: write, Handle: a.newSteps,
-			Request: trail.Step{}, Response: recordedBody{},
-		},
-		{
-			Method: "POST", Pattern: "/v1/runs/{id}/finish", Scope: write, Handle: a.finishRun,
-			Request: trail.Trail{}, Response: recordedBody{},
-		},
-		{
-			Pattern: "/v1/runs/{id}/summary", Scope: read, Params: summaryParams(), Handle: a.summary,
-			Response: trail.Summary{},
-		},
-		{
-			Pattern: "/v1/runs/{id}/events", Access: httpx.ByStream, Scope: read, Handle: a.events,
-			Params: append([]httpx.Param{httpx.Number("after", 0, 0, 1<<63-1)}, texts("access_token")...),
-		},
-		httpx.JSON(httpx.Route{Pattern: "/v1/runs/{id}/manifest", Scope: read}, a.runManifest),
-		{
-			Method: "POST", Pattern: tracesPath, Scope: write, Handle: a.traces, Fail: writeStatus,
-		},
-		{
-			Pattern: "/v1/feedback", Scope: read, Handle: a.feedback, Response: feedbackList{}, Params: slices.Concat(
-				[]httpx.Param{as("as", asJSON, asCSV, asJSONL)}, texts("answer", "run", "source", "strategy"), page),
-		},
-		{
-			Method: "POST", Pattern: "/v1/feedback", Scope: write, Handle: a.newFeedback,
-			Request: feedbackOrder{}, Response: feedbackBody{},
-		},
-
-		{
-			Method: "POST", Pattern: "/v1/verify", Scope: store.ScopeVerify, Params: verifyParams(), Handle: a.verify,
-			Request: verifyOrder{}, Response: verify.Report{},
-		},
-		httpx.List(httpx.Route{Pattern: "/v1/incidents", Scope: read, Params: append(
-			texts("manifest", "source", "status", "answer"), page...)},
-			"incidents", &a.reader, a.incidents, showIncident),
-
-		{Method: "POST", Pattern: "/v1/stream-token", Scope: read, Handle: a.streamToken, Request: streamOrder{}},
-		httpx.JSON(httpx.Route{Pattern: "/v1/tokens", Scope: admin, Tenant: httpx.AnyTenant}, a.tokens),
-		{
-			Method: "POST", Pattern: "/v1/tokens", Scope: admin, Tenant: httpx.AnyTenant, Handle: a.newToken,
-			Request: tokenOrder{}, Response: tokenBody{},
-		},
-		{
-			Method: "DELETE", Pattern: "/v1/tokens/{id}", Scope: admin, Tenant: httpx.AnyTenant, Handle: a.revokeToken,
-		},
-
-		{Pattern: "/healthz", Access: httpx.Open, Tenant: none, Handle: a.alive, Response: map[string]string{}},
-		{Pattern: "/readyz", Access: httpx.Open, Tenant: none, Handle: a.ready, Response: readiness{}},
-		{Pattern: "/metrics", Access: httpx.Open, Tenant: none, Handle: a.showMetrics},
-		{Pattern: "/v1", Access: httpx.Open, Tenant: none, Handle: a.index},
-		// where no page is served, and for programs
-		{Pattern: "/{$}", Access: httpx.Open, Tenant: none, Handle: a.index},
-	}
-	// What is published everybody may read, under any name and from any page. A later revision of a run's manifest, and
-	// proofs, have more behind the name.
-	for _, pattern := range []string{
-		"/runs/{pub}/{cite}", "/runs/{pub}/cite/{answer_id}", manifest.DiscoveryPath, manifest.DirectoryPath,
-		manifest.KeysPath, manifest.SchemaPath, manifest.LogPath + "{path...}",
-	} {
-		all = append(all, httpx.Route{
-			Pattern: pattern, Access: httpx.Public, Tenant: httpx.Published, Handle: a.published,
-		})
-	}
-	return all
-}
 
 // checkTime bounds how long readiness waits for each check.
 const checkTime = 2 * time.Second
@@ -320,6 +205,7 @@ Whether it is so:
 
   GET  /                        the page                         POST /mcp: tools for agents
   GET  /healthz                 GET /readyz                      GET /metrics
+  GET  /v1/openapi.json         all of this for programs
 
 https://github.com/ibidhq/ibid/blob/main/docs/http.md
 `, a.o.Version)

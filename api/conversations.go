@@ -24,14 +24,14 @@ type conversationItem struct {
 
 // conversationBody is a conversation as JSON.
 type conversationBody struct {
-	ID         string         `json:"id"`
-	Messages   []messageBody  `json:"messages"`
-	Numbering  ibid.Numbering `json:"numbering"`
-	NextCursor *string        `json:"next_cursor"` // of the page with the messages before these
+	ID         string                `json:"id"`
+	Messages   []conversationMessage `json:"messages"`
+	Numbering  ibid.Numbering        `json:"numbering"`
+	NextCursor *string               `json:"next_cursor"` // of the page with the messages before these
 }
 
-// messageBody is one message: either what was asked, with its text, or an answer.
-type messageBody struct {
+// conversationMessage is one message: either what was asked, with its text, or an answer.
+type conversationMessage struct {
 	Role     string      `json:"role"`
 	Text     *string     `json:"text,omitempty"`
 	AnswerID string      `json:"answer_id,omitempty"`
@@ -79,7 +79,7 @@ func CallJSON(c *store.Call) ([]byte, error) {
 func showConversation(c *store.Conversation, opts ibid.DocumentOptions) conversationBody {
 	body := conversationBody{
 		ID:         c.ID,
-		Messages:   []messageBody{},
+		Messages:   []conversationMessage{},
 		Numbering:  maps.Clone(c.Numbering),
 		NextCursor: httpx.OrNull(c.Next),
 	}
@@ -89,12 +89,12 @@ func showConversation(c *store.Conversation, opts ibid.DocumentOptions) conversa
 	opts.Numbering = &body.Numbering
 	for _, turn := range c.Turns() {
 		for _, m := range turn.Asked {
-			body.Messages = append(body.Messages, messageBody{Role: m.Role, Text: &m.Text})
+			body.Messages = append(body.Messages, conversationMessage{Role: m.Role, Text: &m.Text})
 		}
 		answer := showCall(turn.Call, opts)
-		body.Messages = append(
-			body.Messages, messageBody{Role: store.RoleAssistant, AnswerID: turn.Call.AnswerID, Answer: &answer},
-		)
+		body.Messages = append(body.Messages, conversationMessage{
+			Role: store.RoleAssistant, AnswerID: turn.Call.AnswerID, Answer: &answer,
+		})
 	}
 	return body
 }

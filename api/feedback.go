@@ -56,10 +56,10 @@ type feedbackOrder struct {
 	AnswerID  string   `json:"answer_id"`
 	Citation  string   `json:"citation"`
 	Run       string   `json:"run"`
-	Step      *int     `json:"step"`
+	Step      *int     `json:"step"      minimum:"1"`
 	Source    string   `json:"source"`
-	Verdict   string   `json:"verdict"`
-	Relevance *float64 `json:"relevance"`
+	Verdict   string   `json:"verdict"   enum:"right wrong-source not-said other"`
+	Relevance *float64 `json:"relevance" maximum:"1"                              minimum:"0"`
 	Note      string   `json:"note"`
 }
 

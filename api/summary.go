@@ -293,13 +293,16 @@ const (
 func summaryParams() []httpx.Param {
 	share := strconv.FormatFloat(trail.DefaultThreshold, 'g', -1, 64)
 	return []httpx.Param{
-		httpx.OneOf("as", slices.Concat([]string{asJSON, asPROV, asOTLP}, text.Strings(biblio.Formats()))...),
-		{Name: "threshold", Kind: httpx.Share, Default: share},
-		httpx.Number("top", trail.DefaultTop, 1, maxTop),
-		httpx.Number("excerpt", trail.DefaultExcerpt, 0, maxExcerpt),
-		httpx.OneOf("adjust", "false", "true"),
-		{Name: "strategy"},
-		httpx.OneOf("content", "false", "true"),
+		httpx.OneOf("as: the summary, the run in another program's format, or a bibliography",
+			slices.Concat([]string{asJSON, asPROV, asOTLP}, text.Strings(biblio.Formats()))...),
+		{
+			Name: "threshold", Kind: httpx.Share, Default: share, Doc: "primary sources are more relevant than this",
+		},
+		httpx.Number("top: how many primary sources there are at most", trail.DefaultTop, 1, maxTop),
+		httpx.Number("excerpt: characters of a passage that are shown; 0: none", trail.DefaultExcerpt, 0, maxExcerpt),
+		httpx.OneOf("adjust: rank sources by their relevance times the confidence of their step", "false", "true"),
+		httpx.Texts("strategy: by which strategy sentences are linked; without it, the run's own")[0],
+		httpx.OneOf("content: with the whole words of passages", "false", "true"),
 	}
 }
 

@@ -56,7 +56,7 @@ func (a *API) tokens(ctx context.Context, r *httpx.Request) (*tokenList, error) 
 type tokenOrder struct {
 	Name    string   `json:"name"`
 	Tenant  string   `json:"tenant"`
-	Scopes  []string `json:"scopes"`
+	Scopes  []string `json:"scopes"  required:"" minItems:"1"`
 	Publish bool     `json:"publish"`
 }
 
@@ -128,7 +128,14 @@ func (a *API) revokeToken(w *httpx.Reply, r *httpx.Request) error {
 
 // streamOrder is a request for a stream token.
 type streamOrder struct {
-	Run string `json:"run"`
+	Run string `json:"run" minLength:"1" required:""`
+}
+
+// streamTokenBody is a token for the events of one run.
+type streamTokenBody struct {
+	AccessToken string    `json:"access_token"`
+	Run         string    `json:"run"`
+	ExpiresAt   time.Time `json:"expires_at"`
 }
 
 // streamToken makes a token for the events of one run, to stand in the URL of an EventSource.
@@ -141,9 +148,5 @@ func (a *API) streamToken(w *httpx.Reply, r *httpx.Request) error {
 		return httpx.BadRequest("run: it is not a run's id", `send {"run": "run_…"}`)
 	}
 	token, expires := a.o.Guard.StreamToken(r.Who, order.Run)
-	return w.JSON(http.StatusCreated, struct {
-		AccessToken string    `json:"access_token"`
-		Run         string    `json:"run"`
-		ExpiresAt   time.Time `json:"expires_at"`
-	}{token, order.Run, expires})
+	return w.JSON(http.StatusCreated, streamTokenBody{token, order.Run, expires})
 }

@@ -139,7 +139,7 @@ func (v *Verification) order() (*verifyOrder, error) {
 func (a *API) canVerify() error {
 	if a.o.Verifier == nil {
 		return gateway.NewProblem(
-			gateway.CodeUnavailable, "nothing is verified here", "`ibid verify` does so without a server")
+			gateway.CodeNotFound, "nothing is verified here", "`ibid verify` does so without a server")
 	}
 	return nil
 }
@@ -192,11 +192,12 @@ func readOrder(body []byte, p httpx.Params) (*verifyOrder, error) {
 
 // verifyParams are the parameters of a body that is the thing itself.
 func verifyParams() []httpx.Param {
-	return append(httpx.Texts("url", "trust"),
-		httpx.OneOf("offline", "false", "true"),
-		httpx.Number("max_age", 0, 0, maxAge),
-		httpx.Number("require_level", 0, 0, 3),
-		httpx.Param{Name: "judge", Kind: httpx.Word, Words: []string{"false", "true"}})
+	return append(
+		httpx.Texts("url: where the response came from", "trust: whose signatures are trusted, separated by commas"),
+		httpx.OneOf("offline: nothing is fetched", "false", "true"),
+		httpx.Number("max_age: how old, in seconds, what is known of a source may be", 0, 0, maxAge),
+		httpx.Number("require_level: less than this level is a failure", 0, 0, 3),
+		httpx.AnyOf("judge: whether a model is asked if an excerpt supports its claim", "false", "true"))
 }
 
 // readParams reads what parameters say of a body that is the thing itself.

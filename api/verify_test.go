@@ -336,7 +336,7 @@ func TestVerifyBad(t *testing.T) {
 	wantProblem(t, p.do(t, "POST", "/v1/verify", strings.Repeat("x", 64<<20+1)), 413)
 	n := newNode(t, nil)
 	res := n.do(t, "POST", "/v1/verify", document)
-	if wantProblem(t, res, 503); !strings.Contains(res.body, "hint") {
+	if wantProblem(t, res, 404); !strings.Contains(res.body, "hint") {
 		t.Error(res.body)
 	}
 }

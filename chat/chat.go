@@ -95,22 +95,42 @@ func New(o *Options) (*Chat, error) {
 	}
 	c.closing, c.close = context.WithCancel(context.Background())
 	c.ending, c.end = context.WithCancel(context.Background())
+	c.mux = httpx.NewMux(c.routes(), &httpx.Options{Guard: o.Guard, Logger: c.log})
+	return c, nil
+}
+
+// Routes returns the endpoints of a Chat as data: their handlers cannot be called.
+func Routes() []httpx.Route { return (&Chat{}).routes() }
+
+// routes are the endpoints.
+func (c *Chat) routes() []httpx.Route {
 	form := []httpx.Param{
-		{Name: "stream", Kind: httpx.Word, Words: formNames},
-		{Name: "unit", Kind: httpx.Word, Words: text.Strings(ibid.Units())},
+		httpx.AnyOf("stream: how the answer is told; without it, as request and Accept say", formNames...),
+		httpx.AnyOf("unit: what offsets count; without it, what the form does", text.Strings(ibid.Units())...),
 	}
-	c.mux = httpx.NewMux([]httpx.Route{
+	media := []string{"text/event-stream"}
+	return []httpx.Route{
 		{
 			Method: "POST", Pattern: "/v1/chat", Scope: store.ScopeProxy, Params: form, Handle: c.postQuestion,
-			Request: body{}, Response: ibid.Document{},
+			Doc: "Asks a provider, and tells its answer with citations as it comes: as server-sent events, or with " +
+				"stream=no as one answer document. What the AI SDK's useChat sends is understood too.",
+			Request: body{}, Response: ibid.Document{}, Media: media, MaxBody: MaxRequest,
+			Problems: []string{
+				gateway.CodeTooMany, gateway.CodeUpstream, gateway.CodeUpstreamSlow,
+			},
+			Example: `{"messages": [{"role": "user", "content": "How high is Ararat?"}]}`,
 		},
 		{
 			Pattern: "/v1/chat/{id}/stream", Scope: store.ScopeRead, Params: form, Handle: c.resume,
-			Response: ibid.Document{},
+			Doc: "Tells an answer that is being given: what came so far, and what is still to come. 204 if there " +
+				"is none.",
+			Response: ibid.Document{}, Media: media, Status: []int{200, 204},
 		},
-		{Method: "DELETE", Pattern: "/v1/chat/{id}/stream", Scope: store.ScopeProxy, Handle: c.stop},
-	}, &httpx.Options{Guard: o.Guard, Logger: c.log})
-	return c, nil
+		{
+			Method: "DELETE", Pattern: "/v1/chat/{id}/stream", Scope: store.ScopeProxy, Handle: c.stop,
+			Doc: "Ends an answer that is being given.", Status: []int{204},
+		},
+	}
 }
 
 // check says what is wrong with a provider that stands behind others.

@@ -43,6 +43,9 @@ var statuses = map[string]int{
 	CodeUpstream: 502, CodeUnavailable: 503, CodeUpstreamSlow: 504,
 }
 
+// ProblemType returns the type of the problems that have a code: where it is explained.
+func ProblemType(code string) string { return problemDocs + code }
+
 // Problem is an error as ibid answers it over HTTP, by RFC 9457. Everything in it is shown to the client: it holds no
 // secrets and nothing of other tenants.
 type Problem struct {
@@ -99,7 +102,7 @@ func ProblemOf(err error) *Problem {
 		return NewProblem(CodeTooLarge,
 			"the request's body has more than "+strconv.FormatInt(large.Limit, 10)+" bytes", "")
 	case errors.Is(err, context.Canceled):
-		return NewProblem(CodeUnavailable, "the call was given up", "")
+		return Unavailable("the call was given up")
 	case errors.Is(err, context.DeadlineExceeded):
 		return Unavailable("it took too long")
 	}
@@ -121,7 +124,7 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 		Hint   string `json:"hint,omitempty"`
 	}{"about:blank", cmp.Or(p.Title, http.StatusText(p.status())), p.status(), p.Detail, p.Hint}
 	if p.Code != "" {
-		body.Type = problemDocs + p.Code
+		body.Type = ProblemType(p.Code)
 	}
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)

@@ -100,6 +100,11 @@ func (p *Page) Close() { p.close() }
 // ServeHTTP answers the paths of the page. Other paths get a page that says so.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.mux.ServeHTTP(w, r) }
 
+// Routes returns what of the page is for other programs and pages, as data: the handlers cannot be called.
+func Routes() []httpx.Route {
+	return slices.DeleteFunc((&Page{}).routes(), func(rt httpx.Route) bool { return rt.Access != httpx.Public })
+}
+
 // routes are the pages, and what they load and send.
 func (p *Page) routes() []httpx.Route {
 	const read, write = store.ScopeRead, store.ScopeWrite
@@ -109,7 +114,11 @@ func (p *Page) routes() []httpx.Route {
 		{Method: "POST", Pattern: "/ui/logout", Handle: p.logout},
 		{Pattern: "/ui/assets/{name...}", Handle: p.asset},
 		{Pattern: "/favicon.ico", Handle: p.icon},
-		{Pattern: "/ibid.js", Access: httpx.Public, Tenant: httpx.NoTenant, Handle: p.element},
+		{
+			Pattern: "/ibid.js", Access: httpx.Public, Tenant: httpx.NoTenant, Handle: p.element,
+			Doc:   "Returns the element that shows an answer with its citations in any web page.",
+			Media: []string{"text/javascript; charset=utf-8"}, Status: []int{200, 304},
+		},
 
 		{Pattern: "/{$}", Scope: read, Handle: p.shows("overview", p.overview)},
 		{Pattern: "/ui/search", Scope: read, Handle: p.shows("search", p.search)},

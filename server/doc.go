@@ -21,3 +21,5 @@
 // [Open] opens everything, [Server.Run] serves until its context ends, then lets the calls under way end, stores their
 // answers and closes what was opened. [Check] looks at all that Open needs and changes nothing.
 package server
+
+//go:generate go test -run ^TestOpenAPI$ . -update

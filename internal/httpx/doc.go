@@ -3,7 +3,8 @@
 // # Routes
 //
 // A package lists its endpoints as a table of [Route] values and serves them by a [Mux]. A route is data: method,
-// pattern, who may call it, whose rows it reaches, its query parameters, the types of its JSON bodies. The mux does
+// pattern, who may call it, whose rows it reaches, its query parameters, the types of its JSON bodies. Package
+// internal/openapi describes the API by them. The mux does
 // what is the same for all: request ids, headers, CORS, access by the [gateway.Guard], parameters, problems, the log,
 // panics.
 //

@@ -29,6 +29,7 @@ const (
 // Param is a query parameter. Without Kind it is any text.
 type Param struct {
 	Name    string
+	Doc     string // what it says, for the description of the API
 	Kind    Kind
 	Default string   // what it is if it is not given
 	Words   []string // of a [Word]: those that there are
@@ -47,28 +48,44 @@ const (
 	Share             // a number from 0 to 1
 )
 
+// The functions that return parameters take a name, or "name: what it says".
+
+// named returns a parameter by its name and what it says.
+func named(name string, p Param) Param {
+	p.Name, p.Doc, _ = strings.Cut(name, ": ")
+	return p
+}
+
 // Texts returns parameters that are any text.
 func Texts(names ...string) []Param {
 	all := make([]Param, len(names))
 	for i, name := range names {
-		all[i].Name = name
+		all[i] = named(name, Param{})
 	}
 	return all
 }
 
+// AnyOf returns a parameter that is one of words, and has no default of its own.
+func AnyOf(name string, words ...string) Param {
+	return named(name, Param{Kind: Word, Words: words})
+}
+
 // OneOf returns a parameter that is one of words, the first of them if it is not given.
 func OneOf(name string, words ...string) Param {
-	return Param{Name: name, Kind: Word, Words: words, Default: words[0]}
+	return named(name, Param{Kind: Word, Words: words, Default: words[0]})
 }
 
 // Number returns a parameter that is a whole number from least to most.
 func Number(name string, normal, least, most int64) Param {
-	return Param{Name: name, Kind: Int, Default: strconv.FormatInt(normal, 10), Min: least, Max: most}
+	return named(name, Param{Kind: Int, Default: strconv.FormatInt(normal, 10), Min: least, Max: most})
 }
 
 // PageParams returns the parameters of a list: cursor and limit, which is normal if it is not given.
 func PageParams(normal int64) []Param {
-	return []Param{{Name: "cursor"}, Number("limit", normal, 1, maxPage)}
+	return append(
+		Texts("cursor: next_cursor of the page before; without it, the first page"),
+		Number("limit: how many items a page has at most", normal, 1, maxPage),
+	)
 }
 
 // Params are the query parameters of a request.

@@ -30,8 +30,8 @@ const (
 	bodyTime = 2 * time.Minute
 	// firstRead is how many bytes of room a body has at first: its length is only a promise.
 	firstRead = 16 << 10
-	// maxJSON is how long the body of a request may be that [ReadJSON] reads, in bytes.
-	maxJSON = 64 << 10
+	// MaxJSON is how long the body of a request may be that [ReadJSON] reads, in bytes.
+	MaxJSON = 64 << 10
 )
 
 // Reader finds what was captured, wherever it is: in the gateway's memory, or in the store.
@@ -198,7 +198,7 @@ func bodyError(err error) error {
 // ReadJSON reads a small JSON object from a request's body. It may have no other members than v. The error is a
 // problem.
 func ReadJSON(w http.ResponseWriter, r *http.Request, v any) error {
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxJSON))
+	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, MaxJSON))
 	decoder.DisallowUnknownFields()
 	err := decoder.Decode(v)
 	if err == nil {

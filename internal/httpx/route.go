@@ -29,8 +29,42 @@ type Route struct {
 	// body, or it has another media type.
 	Request, Response any
 	List              string // the member of the response that holds the items of a list; empty: it is none
-	Handle            Handler
-	Fail              func(w *Reply, r *Request, err error) // answers with an error; nil: as the mux does
+
+	// What only the description of the API needs, [Route.Doc] in any case: docs/http.md says more.
+	Doc     string   // what it does: a sentence, by which it is listed, and what a caller must know besides
+	Body    []string // media types of the request's body, besides that of Request; "": the body may be left out
+	MaxBody int64    // how many bytes the body may have; 0: [MaxJSON], -1: no limit of ours
+	Example string   // of the request's body, as JSON
+	Media   []string // media types of the response besides that of Response; "": an empty body
+	Status  []int    // of responses that are not problems; nil: 200
+	// Problems are the codes of those that only this route has; [Route.Codes] knows them all.
+	Problems []string
+
+	Handle Handler
+	Fail   func(w *Reply, r *Request, err error) // answers with an error; nil: as the mux does
+}
+
+// Codes returns the codes of all problems that a route may answer with, each once.
+func (rt *Route) Codes() []string {
+	codes := slices.Clone(rt.Problems)
+	if rt.Access != Public {
+		codes = append(codes, gateway.CodeForeign, gateway.CodeInternal)
+	}
+	if rt.Access != Public && rt.Access != Open {
+		// query parameters are read, and tokens may have to be looked up
+		codes = append(codes, gateway.CodeToken, gateway.CodeBadRequest, gateway.CodeUnavailable)
+	}
+	if rt.Scope != "" {
+		codes = append(codes, gateway.CodeScope)
+	}
+	if strings.Contains(rt.Pattern, "{id}") {
+		codes = append(codes, gateway.CodeNotFound)
+	}
+	if rt.Request != nil || rt.Body != nil {
+		codes = append(codes, gateway.CodeBadRequest, gateway.CodeTooLarge, gateway.CodeMediaType)
+	}
+	slices.Sort(codes)
+	return slices.Compact(codes)
 }
 
 // Access says what a route asks of its callers.

@@ -1,0 +1,214 @@
+package openapi
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// object is an object of the description.
+type object = map[string]any
+
+// schemas collects the schemas of types.
+type schemas struct {
+	comments comments
+	all      object // by name
+	names    map[key]string
+	// closed says that objects have no other members than those that are known, as tests want them; members may be
+	// added to responses.
+	closed bool
+}
+
+// key is a type as it is sent, or as it is read: then nothing is needed but what says so.
+type key struct {
+	t    reflect.Type
+	read bool
+}
+
+// of returns the schema of a type.
+func (s *schemas) of(t reflect.Type, read bool) (object, error) {
+	if shape, ok := shapes[t]; ok {
+		return s.refer(t, shape, read)
+	}
+	switch t {
+	case reflect.TypeFor[time.Time]():
+		return object{"type": "string", "format": "date-time"}, nil
+	case reflect.TypeFor[json.RawMessage]():
+		return object{}, nil
+	}
+	switch t.Kind() { //nolint:exhaustive // bodies have no others
+	case reflect.Pointer:
+		return s.of(t.Elem(), read)
+	case reflect.Struct:
+		return s.refer(t, t, read)
+	case reflect.String:
+		about, err := s.comments.of(t)
+		if err != nil || len(about.words) == 0 {
+			return object{"type": "string"}, err
+		}
+		s.all[s.name(t, false)] = object{"type": "string", "enum": about.words, "description": about.doc}
+		return reference(s.name(t, false)), nil
+	case reflect.Bool:
+		return object{"type": "boolean"}, nil
+	case reflect.Int, reflect.Int64:
+		return object{"type": "integer"}, nil
+	case reflect.Float64:
+		return object{"type": "number"}, nil
+	case reflect.Slice:
+		items, err := s.of(t.Elem(), read)
+		return object{"type": "array", "items": items}, err
+	case reflect.Map:
+		values, err := s.of(t.Elem(), read)
+		return object{"type": "object", "additionalProperties": values}, err
+	case reflect.Interface:
+		return object{}, nil
+	}
+	return nil, fmt.Errorf("there is no schema of %v", t)
+}
+
+func reference(name string) object { return object{"$ref": "#/components/schemas/" + name} }
+
+// refer returns a reference to the schema of a struct that is sent in a shape: the struct itself, unless it writes
+// itself. A struct without a name stands where it is used.
+func (s *schemas) refer(t, shape reflect.Type, read bool) (object, error) {
+	if t.Name() == "" {
+		schema := object{"type": "object"}
+		return schema, s.fill(schema, t, shape, read)
+	}
+	name := s.name(t, read)
+	if s.all[name] == nil {
+		about, err := s.comments.of(t)
+		if err != nil {
+			return nil, err
+		}
+		schema := object{"type": "object"}
+		s.all[name] = schema // it may have itself in it
+		if about.doc != "" {
+			schema["description"] = about.doc
+		}
+		if err := s.fill(schema, t, shape, read); err != nil {
+			return nil, err
+		}
+	}
+	return reference(name), nil
+}
+
+// fill adds the members of a struct to its schema.
+func (s *schemas) fill(schema object, t, shape reflect.Type, read bool) error {
+	members, needed := object{}, []string{}
+	if err := s.members(shape, read, members, &needed); err != nil {
+		return fmt.Errorf("%v: %w", t, err)
+	}
+	schema["properties"] = members
+	if len(needed) > 0 {
+		slices.Sort(needed)
+		schema["required"] = needed
+	}
+	_, tolerant := shapes[t]
+	if read && !tolerant || s.closed && !read {
+		schema["additionalProperties"] = false
+	}
+	return nil
+}
+
+// members collects the members of a struct, with those of structs that are embedded in it.
+func (s *schemas) members(t reflect.Type, read bool, members object, needed *[]string) error {
+	about, err := s.comments.of(t)
+	if err != nil {
+		return err
+	}
+	for f := range t.Fields() {
+		if f.Anonymous {
+			inner := f.Type
+			if inner.Kind() == reflect.Pointer {
+				inner = inner.Elem()
+			}
+			if shape, ok := shapes[inner]; ok {
+				inner = shape
+			}
+			if err := s.members(inner, read, members, needed); err != nil {
+				return err
+			}
+			continue
+		}
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !f.IsExported() || name == "-" {
+			continue
+		}
+		if name == "" {
+			return fmt.Errorf("the field %s has no name in JSON", f.Name)
+		}
+		schema, err := s.of(f.Type, read)
+		if err != nil {
+			return err
+		}
+		schema = limit(schema, f.Tag)
+		said := cmp.Or(f.Tag.Get("doc"), about.fields[f.Name])
+		optional := strings.Contains(options, "omit")
+		list := f.Type.Kind() == reflect.Slice && strings.Contains(said, "null")
+		if !read && !optional && (f.Type.Kind() == reflect.Pointer || list) {
+			schema = orNull(schema)
+		}
+		if said != "" {
+			schema["description"] = said
+		}
+		members[name] = schema
+		if _, must := f.Tag.Lookup("required"); must || !read && !optional {
+			*needed = append(*needed, name)
+		}
+	}
+	return nil
+}
+
+// limit adds what the tags of a field say of its values: enum, with spaces between the words; minimum; maximum.
+func limit(schema object, tag reflect.StructTag) object {
+	if words := tag.Get("enum"); words != "" {
+		schema["enum"] = strings.Fields(words)
+	}
+	for _, name := range []string{"minimum", "maximum", "minItems", "minLength"} {
+		if n, err := strconv.ParseFloat(tag.Get(name), 64); err == nil {
+			schema[name] = n
+		}
+	}
+	return schema
+}
+
+// orNull returns the schema of a value that may be null.
+func orNull(schema object) object {
+	if kind, ok := schema["type"]; ok {
+		schema["type"] = []any{kind, "null"}
+		return schema
+	}
+	if len(schema) == 0 {
+		return schema
+	}
+	return object{"anyOf": []any{schema, object{"type": "null"}}}
+}
+
+// name returns the name of a type's schema: that of the type, without what says that it is a body, and before it that
+// of its package where two have the same.
+func (s *schemas) name(t reflect.Type, read bool) string {
+	k := key{t, read}
+	if s.names[k] != "" {
+		return s.names[k]
+	}
+	name := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(t.Name(), "Body"), "Order"), "body")
+	pkg := t.PkgPath()[strings.LastIndexByte(t.PkgPath(), '/')+1:]
+	name = capital(cmp.Or(name, pkg))
+	if read {
+		name += "Request"
+	}
+	if slices.Contains(slices.Collect(maps.Values(s.names)), name) {
+		name = capital(pkg) + name
+	}
+	s.names[k] = name
+	return name
+}
+
+func capital(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
