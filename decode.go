@@ -42,6 +42,9 @@ type DecodeOptions struct {
 
 // Limits bounds what a hostile response can cost. Zero fields mean the defaults. What goes over a limit is left out and
 // reported as an issue; the text never is.
+//
+// Whatever the fields say, a decoder and its answer keep at most 8 times the bytes of the input (with those of the
+// request and the documents) and 1 MiB. What does not fit is left out and reported, as "memory".
 type Limits struct {
 	Document     int // bytes of one JSON document or event; default 256 MiB
 	Sources      int // default 100,000
@@ -181,6 +184,7 @@ func (d *Decoder) Write(p []byte) (int, error) {
 		d.text(p)
 		return len(p), nil
 	}
+	d.fold.budget.input += len(p)
 	_, _ = d.frames.Write(p)
 	switch {
 	case d.plain && d.frames.Kind() != frame.Other: // just found to be generic: give back what was taken for documents
@@ -236,6 +240,7 @@ func (d *Decoder) start() {
 		limits: limits, onEvent: d.OnEvent, provider: d.Options.Provider, providerFixed: d.Options.Provider != "",
 	}
 	d.fold.sources.fold = d.fold
+	d.fold.budget.input = len(d.Options.Request) + sizeOfDocuments(d.Options.Documents)
 	d.frames.Emit = d.document
 	d.frames.MaxDocument = limits.Document
 	switch format := d.Options.Format; format {
@@ -256,6 +261,7 @@ func (d *Decoder) use(format string) {
 		Documents: wireDocuments(d.Options.Documents),
 		Emit:      d.op,
 		Stream:    func() bool { return d.frames.Kind() == frame.SSE },
+		Keep:      d.fold.keep,
 	}
 	p, err := wire.New(format, c)
 	if err != nil {

@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
@@ -19,6 +21,7 @@ import (
 // against their words, merges sources and orders citations; see ARCHITECTURE.md.
 type fold struct {
 	limits  Limits
+	budget  budget
 	onEvent func(Event)
 
 	id, model, format, provider string
@@ -73,7 +76,8 @@ func (f *fold) op(op *wire.Op) {
 	case wire.Head:
 		f.head(op.Name, op.More)
 	case wire.Query:
-		if q := validText(op.Name); !slices.Contains(f.queries, q) && f.room(len(f.queries), "queries") {
+		if q := validText(op.Name); !slices.Contains(f.queries, q) && f.room(len(f.queries), "queries") &&
+			f.keep(entrySize+2*len(q)) {
 			f.queries = append(f.queries, q)
 			f.emit(Event{Kind: EventQuery, Query: q})
 		}
@@ -81,7 +85,8 @@ func (f *fold) op(op *wire.Op) {
 		f.addTool(ToolCall{ID: validText(op.Name), Name: validText(op.More)})
 	case wire.Display:
 		d := Display{Kind: op.Name, HTML: validText(op.More)}
-		if !slices.Contains(f.display, d) && f.room(len(f.display), "things to display") {
+		if !slices.Contains(f.display, d) && f.room(len(f.display), "things to display") &&
+			f.keep(2*size[Display]()+len(d.HTML)) {
 			f.display = append(f.display, d)
 			f.emit(Event{Kind: EventDisplay, Display: &d})
 		}
@@ -134,6 +139,57 @@ func (f *fold) head(field, value string) {
 	}
 }
 
+// budget is how much is kept of a response, in bytes of memory, besides its text. What it counts are estimates, of the
+// room that a list or a map has free too; what is measured is promised by [Limits].
+type budget struct{ input, kept int }
+
+// The budget: so many bytes, and so many for each byte of input.
+const (
+	budgetBase = 512 << 10
+	budgetPer  = 4
+)
+
+// keep counts so many more bytes as kept, if there is room for them.
+func (b *budget) keep(n int) bool {
+	if n > 0 && b.kept+n > budgetBase+budgetPer*b.input {
+		return false
+	}
+	b.kept += n
+	return true
+}
+
+// keep reports whether so many more bytes may be kept, and counts them. If not, an issue says so.
+func (f *fold) keep(n int) bool {
+	if f.budget.keep(n) {
+		return true
+	}
+	f.limit("memory")
+	return false
+}
+
+// What one more of something takes of memory, in bytes, while a response is read and in its answer, besides the strings
+// that it has of its own. An entry of a map is counted with the room that the map has free.
+var (
+	entrySize  = 64
+	sourceSize = size[Source]() + size[string]() + 3*entrySize
+	chunkSize  = 2*size[Chunk]() + size[Locator]()
+	citeSize   = 2*size[foldCite]() + size[Citation]() + size[wait]() + 2*entrySize
+	refSize    = size[wire.Ref]() + size[Ref]() + size[Locator]()
+	partSize   = 2*(size[foldPart]()+size[Part]()) + entrySize
+	cutSize    = 2 * size[cut]()
+	issueSize  = 2*size[Issue]() + entrySize
+)
+
+func size[T any]() int { return int(reflect.TypeFor[T]().Size()) }
+
+// textSize returns what strings take that are kept.
+func textSize(texts ...string) (n int) {
+	for _, s := range texts {
+		n += len(s)
+	}
+	return n
+}
+
 // room reports whether one more of a small list's items is allowed.
 func (f *fold) room(have int, what string) bool {
 	if have >= f.limits.Items {
@@ -153,16 +209,23 @@ func (f *fold) addTool(t ToolCall) {
 			return
 		}
 	}
-	if f.room(len(f.tools), "tool calls") {
+	if f.room(len(f.tools), "tool calls") && f.keep(2*size[ToolCall]()+textSize(t.ID, t.Name)) {
 		f.tools = append(f.tools, t)
 	}
 }
 
 // issue reports something odd, once.
 func (f *fold) issue(code, detail string) {
-	is := Issue{Code: code, Detail: validText(detail)}
+	const longest, few = 500, 100 // bytes of a detail; issues that are always told
+	is := Issue{Code: code, Detail: text.Shorten(validText(detail), longest)}
 	if f.seenIssues[is] || len(f.issues) > f.limits.Issues {
 		return
+	}
+	if n := issueSize + len(is.Detail); !f.budget.keep(n) {
+		if len(f.issues) >= few {
+			return
+		}
+		f.budget.kept += n
 	}
 	if len(f.issues) == f.limits.Issues {
 		is = Issue{Code: wire.IssueLimit, Detail: "issues"}
@@ -187,6 +250,8 @@ func (f *fold) keepMetadata(name string, raw []byte) {
 		return
 	case f.metaSize+more > f.limits.Metadata:
 		f.limit("metadata")
+		return
+	case !f.keep(max(0, 2*more) + entrySize):
 		return
 	case unknown && len(f.unknown) > 0:
 		f.unknown = append(f.unknown, ',')
@@ -460,7 +525,9 @@ func (t *sourceTable) add(w *wire.Source) {
 		}
 	}
 	if ok {
-		t.keys[w.Key] = known
+		if t.fold.keep(entrySize + len(w.Key)) {
+			t.keys[w.Key] = known
+		}
 		if t.merge(known, w) {
 			t.emit(&t.list[known])
 		}
@@ -468,6 +535,9 @@ func (t *sourceTable) add(w *wire.Source) {
 	}
 	if len(t.list) >= t.fold.limits.Sources {
 		t.fold.limit("sources")
+		return
+	}
+	if !t.fold.keep(sourceSize + 2*len(w.Key) + 2*len(key) + 2*len(w.ID) + len(w.Raw) + missing(&Source{}, w)) {
 		return
 	}
 	s.ID = t.newID(w.ID, s.Kind)
@@ -505,7 +575,9 @@ func (t *sourceTable) resolve(key string) *Source {
 	if t.bare == nil {
 		t.bare = map[string]bool{}
 	}
-	t.bare[key] = true
+	if t.fold.keep(entrySize) {
+		t.bare[key] = true
+	}
 	return &t.list[i]
 }
 
@@ -551,11 +623,40 @@ func newSource(w *wire.Source) Source {
 
 // merge adds to the source at a place what w says besides and reports whether there was anything.
 func (t *sourceTable) merge(i int, w *wire.Source) bool {
-	changed := fill(&t.list[i], w)
-	if changed {
-		t.names[i] = ""
+	changed := false
+	if more := missing(&t.list[i], w); more > 0 && t.fold.keep(more) {
+		if changed = fill(&t.list[i], w); changed {
+			t.names[i] = ""
+		}
 	}
 	return t.addChunk(&t.list[i], w) || changed
+}
+
+// missing returns how many bytes [fill] may add, at most; 0: nothing.
+func missing(s *Source, w *wire.Source) (n int) {
+	for _, f := range [...]struct{ have, more string }{
+		{s.URL, w.URL},
+		{s.URL, w.URL},
+		{s.OriginalURL, w.OriginalURL},
+		{s.GlobalID, w.GlobalID},
+		{s.Title, w.Title},
+		{s.Filename, w.Filename},
+		{s.Site, w.Site},
+		{s.PublishedAt, w.PublishedAt},
+		{s.License, w.License},
+		{s.Content, w.Content},
+	} {
+		if f.have == "" {
+			n += len(f.more)
+		}
+	}
+	if len(s.Authors) == 0 {
+		n += len(w.Authors)*size[string]() + textSize(w.Authors...)
+	}
+	if w.Score != nil {
+		n += size[float64]()
+	}
+	return n
 }
 
 // fill sets what is still missing.
@@ -605,7 +706,7 @@ func (t *sourceTable) addChunk(s *Source, w *wire.Source) bool {
 			return false
 		}
 	}
-	if !t.fold.room(len(s.Chunks), "chunks of one source") {
+	if !t.fold.room(len(s.Chunks), "chunks of one source") || !t.fold.keep(chunkSize+len(c.ID)+len(c.Content)) {
 		return false
 	}
 	s.Chunks = append(s.Chunks, c)
@@ -691,6 +792,15 @@ func validText(s string) string {
 		return s
 	}
 	return strings.ToValidUTF8(s, "\ufffd")
+}
+
+// sizeOfDocuments returns about how many bytes documents have that were given by the caller.
+func sizeOfDocuments(docs []Source) (n int) {
+	for i := range docs {
+		s := &docs[i]
+		n += size[Source]() + textSize(s.ID, s.Title, s.URL, s.Content) + len(s.Raw)
+	}
+	return n
 }
 
 // wireDocuments turns documents given by the caller into what parsers take.

@@ -60,12 +60,18 @@ func (c *candidate) addCite(w *wire.Cite) {
 			return
 		}
 		cite.told = old.told
+		if more := sizeOfCite(w) - sizeOfCite(&old.Cite); more > 0 && !c.fold.keep(more) {
+			return
+		}
 		*old = cite
 		c.placeOrWait(i)
 		return
 	}
 	if len(c.cites) >= c.fold.limits.Citations {
 		c.fold.limit("citations")
+		return
+	}
+	if !c.fold.keep(sizeOfCite(w)) {
 		return
 	}
 	i := len(c.cites)
@@ -80,6 +86,15 @@ func (c *candidate) addCite(w *wire.Cite) {
 	}
 	c.cites = append(c.cites, cite)
 	c.placeOrWait(i)
+}
+
+// sizeOfCite returns what a citation takes of memory, in bytes, also in the answer.
+func sizeOfCite(w *wire.Cite) int {
+	n := citeSize + 2*len(w.Key) + len(w.Quote) + len(w.URL) + 8*len(w.Shifts) + len(w.Refs)*refSize
+	for i := range w.Refs {
+		n += len(w.Refs[i].Quote) + len(w.Refs[i].Source)
+	}
+	return n
 }
 
 func sameCite(a, b *wire.Cite) bool {

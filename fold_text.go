@@ -134,8 +134,11 @@ func (c *candidate) open(p wire.Part) {
 		c.parts[i].split = true
 		c.fold.issuef("text-out-of-order", "message %d, part %d goes on after a later part began", p.Message, p.Content)
 	}
-	if len(c.parts) >= c.fold.limits.Parts {
+	full := len(c.parts) >= c.fold.limits.Parts
+	if full {
 		c.fold.limit("parts")
+	}
+	if full || len(c.parts) > 0 && !c.fold.keep(partSize) {
 		if n := len(c.parts); n > 0 {
 			if c.first[c.parts[n-1].key] == n-1 {
 				delete(c.first, c.parts[n-1].key)
@@ -219,7 +222,9 @@ func (c *candidate) addCut(k cut) {
 			k.before[u] = c.cuts[n-1].before[u] + c.cuts[n-1].size[u]
 		}
 	}
-	c.cuts = append(c.cuts, k)
+	if c.fold.keep(cutSize + len(k.text)) { // else the places of what follows are counted without it
+		c.cuts = append(c.cuts, k)
+	}
 }
 
 // markerIDs returns what a private marker names, for a message.

@@ -72,10 +72,14 @@ func (c *candidate) scanMarks(last bool) {
 		}
 		for _, n := range found.numbers {
 			if n > len(c.marks.Refs) || c.marks.Refs[n-1].Source == "" {
-				c.marks.past = append(c.marks.past, found.span)
+				if len(c.marks.past) < c.fold.limits.Issues {
+					c.marks.past = append(c.marks.past, found.span)
+				}
 				continue
 			}
-			cite.Refs = append(cite.Refs, c.marks.Refs[n-1])
+			if len(cite.Refs) < c.fold.limits.Items {
+				cite.Refs = append(cite.Refs, c.marks.Refs[n-1])
+			}
 		}
 		if len(cite.Refs) > 0 {
 			c.addCite(&cite)

@@ -19,8 +19,8 @@ import (
 const DefaultHeaderBuffer = 1 << 20
 
 // Citing says how responses tell what was consulted for them: in the header Citation-Source of docs/attribution-v1.md.
-// Only captured calls are cited, of those who may publish (see [Identity.Publish]), whose answers are whole, and of
-// upstreams that do not say themselves what they cite.
+// Only captured calls are cited, of those who may publish (see [Identity.Publish]), and whose answers are whole. What
+// an upstream itself says in such a header is not passed on: a verifier would take it for ours.
 //
 // A JSON response is held until it is decoded and durable, so that its header names all sources; its bytes and its
 // length stay what they are. One that is longer than Buffer, and every stream, names in its header only the manifest,
@@ -56,7 +56,7 @@ type citation struct {
 // wantsCitation reports whether the response is to say what was consulted.
 func (e *exchange) wantsCitation() bool {
 	c := e.g.options.Citing
-	return c != nil && e.publishes && e.captured && !e.route.Get && e.res.Header[manifest.HeaderName] == nil
+	return c != nil && e.publishes && e.captured && !e.route.Get
 }
 
 // cite holds a JSON response until its answer is kept, and puts what it cites into the header. Everything else gets the

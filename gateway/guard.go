@@ -164,6 +164,9 @@ func (g *Guard) NeedsToken(ctx context.Context) (bool, error) {
 }
 
 func (g *Guard) admit(r *http.Request, scope, secret, scheme string) (Identity, error) {
+	if err := g.checkOrigin(r); err != nil {
+		return Identity{}, err
+	}
 	needed, err := g.NeedsToken(r.Context())
 	if err != nil {
 		return Identity{}, err

@@ -82,6 +82,28 @@ func (g *Guard) foreign(r *http.Request) error {
 	case origin == "" && !isCrossSite(r), isSameOrigin(origin, r.Host), r.Header.Get("Sec-Fetch-Site") == "same-origin":
 		return nil // the last where the page keeps its origin to itself, by a Referrer-Policy
 	}
+	return foreignOrigin()
+}
+
+// checkOrigin returns the problem of a request that changes something and that a browser sends for a page which is
+// neither ours nor allowed by name: one with an origin of its own, as a sandboxed page has (Origin: null), too.
+// Programs send neither Origin nor Sec-Fetch-Site, and are not asked.
+func (g *Guard) checkOrigin(r *http.Request) error {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions {
+		return nil
+	}
+	switch origin := r.Header.Get("Origin"); {
+	case origin == "":
+		if site := r.Header.Get("Sec-Fetch-Site"); site == "" || site == "same-origin" || site == "none" {
+			return nil
+		}
+	case isSameOrigin(origin, r.Host), origin != "null" && g.allowsOrigin(r, origin):
+		return nil
+	}
+	return foreignOrigin()
+}
+
+func foreignOrigin() error {
 	return NewProblem(
 		CodeForeign, "a web page of another origin may not call ibid", "allow the page's origin by --cors-origin")
 }
@@ -121,7 +143,11 @@ func isCrossSite(r *http.Request) bool {
 }
 
 // SessionCookie names the cookie that holds the access token of somebody who looks at ibid's pages in a browser.
-const SessionCookie = "ibid_session"
+// Over https it is [SecureCookie], which no page of another subdomain, and no page by http, can set.
+const (
+	SessionCookie = "ibid_session"
+	SecureCookie  = "__Host-" + SessionCookie
+)
 
 // sessionLife is how long a browser keeps the cookie. The token in it may be revoked before.
 const sessionLife = 30 * 24 * time.Hour
@@ -134,6 +160,9 @@ func SessionOf(secret string, secure bool) *http.Cookie {
 	c := &http.Cookie{
 		Name: SessionCookie, Value: url.PathEscape(secret), Path: "/", MaxAge: int(sessionLife / time.Second),
 		HttpOnly: true, Secure: secure, SameSite: http.SameSiteLaxMode,
+	}
+	if secure {
+		c.Name = SecureCookie
 	}
 	if secret == "" {
 		c.MaxAge = -1
@@ -149,7 +178,11 @@ const maxSessions = 4
 // may have any characters, and cookies may not.
 func sessions(r *http.Request) []string {
 	var all []string
-	for _, c := range r.CookiesNamed(SessionCookie) {
+	found := r.CookiesNamed(SecureCookie)
+	if len(found) == 0 {
+		found = r.CookiesNamed(SessionCookie)
+	}
+	for _, c := range found {
 		if secret, err := url.PathUnescape(c.Value); err == nil && secret != "" && len(all) < maxSessions {
 			all = append(all, secret)
 		}
@@ -162,7 +195,8 @@ func sessions(r *http.Request) []string {
 func isSession(pair string) bool {
 	name, _, _ := strings.Cut(strings.TrimLeft(pair, "= \t"), "=")
 	name, _, _ = strings.Cut(name, ";")
-	return strings.TrimRight(name, " \t") == SessionCookie
+	name = strings.TrimRight(name, " \t")
+	return name == SessionCookie || strings.EqualFold(name, SecureCookie)
 }
 
 // removeSession takes the session out of a request that goes to an upstream: a browser sends the cookie to every path
@@ -216,7 +250,9 @@ func OwnPage(r *http.Request) error {
 	origin := r.Header.Get("Origin")
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "same-origin", "none":
-		return nil
+		if origin == "" || isSameOrigin(origin, r.Host) {
+			return nil
+		}
 	case "":
 		cookie := bearer(r) == "" && len(sessions(r)) > 0
 		if origin == "" && !cookie || origin != "" && isSameOrigin(origin, r.Host) {

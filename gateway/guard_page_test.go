@@ -44,7 +44,8 @@ func TestGuardPage(t *testing.T) {
 		{"an empty cookie", "GET", gateway.CodeToken, []string{"Cookie", gateway.SessionCookie + "="}},
 		{"a cookie behind another one's", "GET", "", []string{"Cookie", gateway.SessionCookie + "=x; " + session}},
 		{"a cookie before another one's", "GET", "", []string{"Cookie", session + "; " + gateway.SessionCookie + "=x"}},
-		{"cookies without end", "GET", gateway.CodeToken, []string{"Cookie", strings.Repeat(gateway.SessionCookie+"=x; ", 100) + session}},
+		{"cookies without end", "GET", gateway.CodeToken, []string{"Cookie", strings.Repeat(gateway.SecureCookie+"=x; ", 100) + session}},
+		{"cookies that anybody may set", "GET", "", []string{"Cookie", strings.Repeat(gateway.SessionCookie+"=x; ", 100) + session}},
 		{"another cookie", "GET", gateway.CodeToken, []string{"Cookie", "session=" + reading}},
 		{"the header's token counts", "GET", gateway.CodeToken, []string{"Cookie", session, "Authorization", "Bearer x"}},
 		{"a link from another site", "GET", "", []string{"Cookie", session, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"}},
@@ -53,7 +54,7 @@ func TestGuardPage(t *testing.T) {
 
 		{"our page", "POST", "", []string{"Cookie", session, "Origin", own, "Sec-Fetch-Site", "same-origin"}},
 		{"our page over http", "POST", "", []string{"Cookie", session, "Origin", own}},
-		{"our page, which keeps its origin to itself", "POST", "", []string{"Cookie", session, "Origin", "null", "Sec-Fetch-Site", "same-origin"}},
+		{"a page that keeps its origin to itself", "POST", gateway.CodeForeign, []string{"Cookie", session, "Origin", "null", "Sec-Fetch-Site", "same-origin"}},
 		{"the user, by reloading", "POST", "", []string{"Cookie", session, "Sec-Fetch-Site", "none"}},
 		{"another site", "POST", gateway.CodeForeign, []string{"Cookie", session, "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"}},
 		{"another site by a form", "POST", gateway.CodeForeign, []string{"Cookie", session, "Origin", "null", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"}},
@@ -108,7 +109,7 @@ func TestGuardPageWithoutTokens(t *testing.T) {
 		{"a frame in our page", "GET", "", []string{"Sec-Fetch-Site", "same-origin", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}},
 		{"curl", "POST", "", nil},
 		{"our page", "POST", "", []string{"Origin", own, "Sec-Fetch-Site", "same-origin"}},
-		{"our page, which keeps its origin to itself", "POST", "", []string{"Origin", "null", "Sec-Fetch-Site", "same-origin"}},
+		{"a page that keeps its origin to itself", "POST", gateway.CodeForeign, []string{"Origin", "null", "Sec-Fetch-Site", "same-origin"}},
 		{"the same under a name that leads here", "POST", gateway.CodeForeign, []string{"Host", "evil.example", "Origin", "http://evil.example", "Sec-Fetch-Site", "same-origin"}},
 		{"what listens at another port", "POST", gateway.CodeForeign, []string{"Origin", "http://127.0.0.1:3000", "Sec-Fetch-Site", "same-site"}},
 		{"another site", "POST", gateway.CodeForeign, []string{"Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"}},
@@ -130,9 +131,9 @@ func TestGuardPageWithoutTokens(t *testing.T) {
 // The cookie is one that no script gets at and no other site's page, whatever is in it. A link from elsewhere comes with it.
 func TestSessionOf(t *testing.T) {
 	for secret, want := range map[string]string{
-		"tok_1":          "ibid_session=tok_1; Path=/; Max-Age=2592000; HttpOnly; Secure; SameSite=Lax",
-		"a; b=\"c\",\\é": "ibid_session=a%3B%20b=%22c%22%2C%5C%C3%A9; Path=/; Max-Age=2592000; HttpOnly; Secure; SameSite=Lax",
-		"":               "ibid_session=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Lax",
+		"tok_1":          "__Host-ibid_session=tok_1; Path=/; Max-Age=2592000; HttpOnly; Secure; SameSite=Lax",
+		"a; b=\"c\",\\é": "__Host-ibid_session=a%3B%20b=%22c%22%2C%5C%C3%A9; Path=/; Max-Age=2592000; HttpOnly; Secure; SameSite=Lax",
+		"":               "__Host-ibid_session=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Lax",
 	} {
 		if got := gateway.SessionOf(secret, true).String(); got != want {
 			t.Errorf("%q: %s, want %s", secret, got, want)
@@ -161,7 +162,7 @@ func TestSessionStays(t *testing.T) {
 		for _, path := range []string{captured, streamed, "/up/v1/realtime"} {
 			w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
 				testenv.Equal(t, fmt.Sprintf("%s, %s", name, path), test.want, r.Header["Cookie"])
-				set := []string{"ibid_session=evil; Path=/", " ibid_session =evil", "=ibid_session=evil", "ibid_session", "ibid_session;Max-Age=0", "theirs=ibid_session"}
+				set := []string{"ibid_session=evil; Path=/", "__Host-ibid_session=evil; Path=/; Secure", "__host-ibid_session=evil", " ibid_session =evil", "=ibid_session=evil", "ibid_session", "ibid_session;Max-Age=0", "theirs=ibid_session"}
 				w.Header()["Set-Cookie"] = set
 				w.WriteHeader(http.StatusEarlyHints)
 				w.WriteHeader(http.StatusNoContent)

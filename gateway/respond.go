@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/ibidhq/ibid/manifest"
 )
 
 // respond passes the response on, and captures it where it is an answer.
@@ -20,6 +22,7 @@ func (e *exchange) respond() {
 	removeHopByHop(res.Header)
 	h := e.w.Header()
 	passHeader(h, res.Header, e.g.options.Guard.hasOrigins())
+	sandbox(h, e.in)
 	body := io.ReadCloser((*source)(e))
 	if e.labels.named && e.captured {
 		h[RunHeader] = []string{e.labels.run}
@@ -56,11 +59,13 @@ func announce(h, trailer http.Header) int {
 	}
 	var names []string
 	for name := range trailer {
-		if !isOurs(name) {
+		if !isWithheld(name) {
 			names = append(names, name)
 		}
 	}
-	h.Add("Trailer", strings.Join(names, ", "))
+	if len(names) > 0 {
+		h.Add("Trailer", strings.Join(names, ", "))
+	}
 	return len(trailer)
 }
 
@@ -71,7 +76,7 @@ func (e *exchange) passTrailer(h http.Header, announced int) {
 	}
 	_ = e.flush() // without it the server would give a short body a length, and no trailers
 	for name, values := range e.res.Trailer {
-		if isOurs(name) {
+		if values = saidByUpstream(name, values); len(values) == 0 {
 			continue
 		}
 		if len(e.res.Trailer) != announced {
@@ -221,19 +226,20 @@ func isUpgrade(r *http.Request, captured bool) bool {
 	return !captured && !hasToken(protocols, "h2c") && !hasToken(protocols, "TLS/1.0")
 }
 
-// isOurs reports whether only ibid may say a header of a response.
-func isOurs(name string) bool { return strings.HasPrefix(name, "Ibid-") }
-
-// isOfHost reports whether a header is about the upstream's host and port: a browser would take its word for ibid's.
-func isOfHost(name string) bool {
-	return name == "Alt-Svc" || name == "Strict-Transport-Security" || name == "Clear-Site-Data"
+// isWithheld reports whether a header or trailer of an upstream's response never goes on: only ibid says what was
+// consulted and what is kept, and what is about a host or an origin a browser would take for ibid's.
+func isWithheld(name string) bool {
+	switch name {
+	case manifest.HeaderName, "Alt-Svc", "Strict-Transport-Security", "Clear-Site-Data", "Service-Worker-Allowed":
+		return true
+	}
+	return strings.HasPrefix(name, "Ibid-")
 }
 
-// saidByUpstream returns what an upstream may say in a header of its response: nothing of what is ours or its host's to
-// say.
+// saidByUpstream returns what an upstream may say in a header or trailer of its response.
 func saidByUpstream(name string, values []string) []string {
 	switch {
-	case isOurs(name), isOfHost(name):
+	case isWithheld(name):
 		return nil
 	case name == "Set-Cookie" && slices.ContainsFunc(values, isSession):
 		return slices.DeleteFunc(slices.Clone(values), isSession)
@@ -278,6 +284,47 @@ func passHeader(to, from http.Header, cors bool) {
 	}
 }
 
+// sandbox keeps a response out of ibid's origin where a browser may show it as a document: its page would otherwise
+// read ibid's pages and call ibid's API as the user. In a sandbox it has an origin of its own and runs no script. What
+// programs get stays as the upstream sent it.
+func sandbox(h http.Header, r *http.Request) {
+	if !isShown(h, r) {
+		return
+	}
+	const policy = "Content-Security-Policy"
+	h[policy] = append(slices.Clip(h[policy]), "sandbox") // an upstream's own policy counts as well
+	h["X-Content-Type-Options"] = []string{"nosniff"}
+}
+
+// isShown reports whether a browser may show a response as a document.
+func isShown(h http.Header, r *http.Request) bool {
+	values := h["Content-Type"]
+	if len(values) == 0 { // a browser would guess
+		return strings.HasPrefix(r.Header.Get("User-Agent"), "Mozilla/") || wantsDocument(r)
+	}
+	for _, value := range values {
+		kind, _, _ := strings.Cut(strings.ToLower(value), ";")
+		switch kind = textproto.TrimString(kind); {
+		case kind == "text/html", kind == "text/xml", kind == "application/xml", strings.HasSuffix(kind, "+xml"):
+			return true
+		}
+	}
+	return wantsDocument(r)
+}
+
+// wantsDocument reports whether a request is a browser's for a document: for a page, a frame or a plug-in. Browsers
+// that are too old to say so, or that reach ibid by http under a name that is not loopback, tell it by what they
+// accept.
+func wantsDocument(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Dest") {
+	case "":
+		return strings.Contains(strings.ToLower(strings.Join(r.Header["Accept"], ",")), "text/html")
+	case "document", "iframe", "frame", "fencedframe", "object", "embed":
+		return true
+	}
+	return false
+}
+
 // tunnelKey holds the exchange of a tunnelled call in its context.
 type tunnelKey struct{}
 
@@ -306,6 +353,7 @@ func (g *Gateway) newTunnel(u *upstream) http.Handler {
 				}
 				res.Header[name] = values
 			}
+			sandbox(res.Header, res.Request)
 			return nil
 		},
 		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) { exchangeOf(r).upstreamFailed(err) },

@@ -42,7 +42,7 @@ const maxToolInput = 64 << 10
 
 func newAnthropic(c *Config) Parser {
 	return &anthropic{
-		out: out{emit: c.Emit}, givenSources: givenSources{cfg: c}, blocks: map[int]*anthropicBlock{},
+		out: newOut(c), givenSources: givenSources{cfg: c}, blocks: map[int]*anthropicBlock{},
 		given: len(c.Request) > 0 || len(c.Documents) > 0,
 	}
 }
@@ -174,7 +174,9 @@ type describedSources map[string]bool
 
 func (d describedSources) emitSource(o *out, s *Source) {
 	s.ID = cmp.Or(s.ID, s.Key)
-	d[s.Key] = true
+	if o.keep(entrySize + len(s.Key)) {
+		d[s.Key] = true
+	}
 	o.source(s)
 }
 
@@ -349,8 +351,10 @@ func (p *anthropic) fetched(result scan.Value) {
 		p.issue(IssueSourceFailed, "web fetch: "+shorten(result.Get("error_code").Text()), nil)
 		return
 	}
-	p.documents = append(p.documents, s)
-	p.described[s.Key] = true
+	if p.keep(2*sourceSize + entrySize + len(s.Content) + 2*len(s.URL)) {
+		p.documents = append(p.documents, s)
+		p.described[s.Key] = true
+	}
 	p.source(&s)
 }
 

@@ -33,7 +33,7 @@ func (p *chat) azureCitations(index int, list scan.Value) {
 		return
 	}
 	p.numbers, p.style = nil, DocNumber
-	for a := scan.Elements(list); a.Next() && !a.Cut(); {
+	for a := scan.Elements(list); a.Next() && !a.Cut() && p.numbered(len(p.numbers)); {
 		s := azureChunk(a.Val)
 		s.Key = numbered("doc", len(p.numbers)+1)
 		p.numbers = append(p.numbers, Ref{Source: s.Key, Quote: s.Content, Locator: Locator{Chunk: s.ChunkID}})

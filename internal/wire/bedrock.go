@@ -21,7 +21,7 @@ type converse struct {
 }
 
 func newConverse(c *Config) Parser {
-	return &converse{out: out{emit: c.Emit}, givenSources: givenSources{cfg: c}, inputs: map[int][]byte{}}
+	return &converse{out: newOut(c), givenSources: givenSources{cfg: c}, inputs: map[int][]byte{}}
 }
 
 func looksConverse(s *shape) bool {
@@ -284,7 +284,7 @@ type bedrockRAG struct {
 	delta    template
 }
 
-func newBedrockRAG(c *Config) Parser { return &bedrockRAG{out: out{emit: c.Emit}} }
+func newBedrockRAG(c *Config) Parser { return &bedrockRAG{out: newOut(c)} }
 
 func looksBedrockRAG(s *shape) bool {
 	if s.val("output").Get("text").IsString() && s.hasAny("citations", "sessionId", "guardrailAction") {
@@ -413,7 +413,7 @@ func (p *bedrockRAG) citation(v scan.Value) {
 		}
 	}
 	for references := scan.Elements(list); references.Next(); {
-		cite.Refs = append(cite.Refs, p.reference(references.Val))
+		cite.Refs = p.addRef(cite.Refs, p.reference(references.Val))
 	}
 	if len(cite.Refs) > 0 { // an uncited run has none
 		p.cite(&cite)

@@ -23,7 +23,8 @@ type chat struct {
 	headed   bool
 	looking  bool              // for the flavour alone, which neither text nor annotations show
 	zero     choice            // of candidate 0, which most answers have alone
-	choices  map[int]*choice   // of the other candidates
+	choices  map[int]*choice   // of the other candidates, and
+	other    choice            // of those past the limit
 	lists    map[string][]byte // top-level members as they were read last; many repeat them in every chunk
 	numbers  []Ref             // what [n] in the text stands for
 	style    MarkerStyle
@@ -45,7 +46,7 @@ type choice struct {
 }
 
 func newChat(c *Config) Parser {
-	return &chat{out: out{emit: c.Emit}, config: c}
+	return &chat{out: newOut(c), config: c}
 }
 
 // chatDoc holds the members of a chunk or a body that matter.
@@ -212,7 +213,10 @@ func (p *chat) choiceOf(index int) *choice {
 	if index == 0 {
 		return &p.zero
 	}
-	return p.choices[index]
+	if c := p.choices[index]; c != nil {
+		return c
+	}
+	return &p.other
 }
 
 // several reports whether more than one candidate was mentioned.
@@ -221,12 +225,16 @@ func (p *chat) several() bool { return len(p.choices) > 1 || len(p.choices) == 1
 // candidate returns what is known of a candidate, and tells a new one what [n] stands for.
 func (p *chat) candidate(index int) *choice {
 	c := p.choiceOf(index)
-	if c == nil {
+	if c == &p.other {
 		c = &choice{}
 		if p.choices == nil {
 			p.choices = map[int]*choice{}
 		}
-		p.choices[index] = c
+		if len(p.choices) < maxItems {
+			p.choices[index] = c
+		} else { // far more than an answer has alternatives
+			c = &p.other
+		}
 	}
 	c.known = true
 	if !c.marked && len(p.numbers) > 0 {

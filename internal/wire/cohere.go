@@ -27,7 +27,7 @@ type cohere2 struct {
 const maxRepeated = 1000
 
 func newCohere2(c *Config) Parser {
-	return &cohere2{out: out{emit: c.Emit}, cfg: c, kinds: map[int]string{}, repeated: map[string]string{}}
+	return &cohere2{out: newOut(c), cfg: c, kinds: map[int]string{}, repeated: map[string]string{}}
 }
 
 func looksCohere2(s *shape) bool {
@@ -131,7 +131,9 @@ func (p *cohere2) body(doc scan.Value) bool {
 // contentStart begins a content block; in a body, it is the whole of it.
 func (p *cohere2) contentStart(i int, v scan.Value) {
 	kind := v.Get("type").Str()
-	p.kinds[i] = kind
+	if p.keep(entrySize + len(kind)) {
+		p.kinds[i] = kind
+	}
 	switch kind {
 	case "text", "":
 		p.isText(i)
@@ -202,7 +204,7 @@ func (p *cohere2) citation(key string, v scan.Value) {
 		c.Unit, c.Quote, c.Start, c.End = Nowhere, "", 0, 0
 	}
 	if c.Refs = p.sources(list); len(c.Refs) == 0 {
-		c.Refs = documentRefs(ids)
+		c.Refs = p.documentRefs(ids)
 	}
 	if len(c.Refs) == 0 {
 		p.issue(IssueSourceless, shorten(c.Quote), v)
@@ -228,18 +230,18 @@ func (p *cohere2) sources(list scan.Value) []Ref {
 	var refs []Ref
 	for sources := scan.Elements(list); sources.Next(); {
 		if key := p.cited(sources.Val); key != "" {
-			refs = append(refs, Ref{Source: key})
+			refs = p.addRef(refs, Ref{Source: key})
 		}
 	}
 	return refs
 }
 
 // documentRefs reads the ids of documents.
-func documentRefs(ids scan.Value) []Ref {
+func (o *out) documentRefs(ids scan.Value) []Ref {
 	var refs []Ref
 	for list := scan.Elements(ids); list.Next(); {
 		if id := list.Val.Text(); id != "" {
-			refs = append(refs, Ref{Source: id})
+			refs = o.addRef(refs, Ref{Source: id})
 		}
 	}
 	return refs
@@ -269,7 +271,7 @@ func (p *cohere2) cited(v scan.Value) string {
 	default:
 		return ""
 	}
-	if len(p.repeated) < maxRepeated {
+	if len(p.repeated) < maxRepeated && p.keep(entrySize+len(v)+len(s.Key)) {
 		p.repeated[string(v)] = s.Key
 	}
 	p.source(&s)
@@ -321,7 +323,7 @@ type cohere1 struct {
 	delta template
 }
 
-func newCohere1(c *Config) Parser { return &cohere1{out: out{emit: c.Emit}, cfg: c} }
+func newCohere1(c *Config) Parser { return &cohere1{out: newOut(c), cfg: c} }
 
 func looksCohere1(s *shape) bool {
 	if s.has("event_type", "is_finished") {
@@ -443,7 +445,7 @@ func (p *cohere1) citation(v scan.Value) {
 		c.Unit, c.Quote, c.Start, c.End = Nowhere, "", 0, 0
 	}
 	key := []string{number(start), number(end), text} // the end of a stream says the same citations again
-	for _, ref := range documentRefs(ids) {
+	for _, ref := range p.documentRefs(ids) {
 		c.Refs = append(c.Refs, ref)
 		key = append(key, ref.Source)
 	}

@@ -71,7 +71,7 @@ func fillDocument(s *Source, data scan.Value) {
 	if author.IsString() {
 		s.Authors = []string{author.Str()}
 	}
-	for a := scan.Elements(authors); a.Next(); {
+	for a := scan.Elements(authors); a.Next() && len(s.Authors) < maxItems; {
 		s.Authors = append(s.Authors, a.Val.Text())
 	}
 	s.Filename = cmp.Or(filename.Text(), file.Text())

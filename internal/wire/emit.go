@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,10 +18,11 @@ import (
 // out emits the operations of a parser, without an allocation for those that come often. Every parser embeds one.
 type out struct {
 	emit   func(*Op)
-	op     Op     // reused for every operation
-	textOp Op     // reused for text alone, so that nothing else needs to be cleared
-	buf    []byte // for unescaping
-	room   *room  // nil until it is needed: most answers cite nothing
+	keepIn func(bytes int) bool // Config.Keep
+	op     Op                   // reused for every operation
+	textOp Op                   // reused for text alone, so that nothing else needs to be cleared
+	buf    []byte               // for unescaping
+	room   *room                // nil until it is needed: most answers cite nothing
 }
 
 // room holds what operations point to, so that it is allocated once.
@@ -28,6 +30,35 @@ type room struct {
 	src Source
 	at  Cite
 	ref [1]Ref
+}
+
+func newOut(c *Config) out { return out{emit: c.Emit, keepIn: c.Keep} }
+
+// keep reports whether so many more bytes may be kept. Whatever grows with what a response says asks before.
+func (o *out) keep(bytes int) bool { return o.keepIn == nil || o.keepIn(bytes) }
+
+// What one more of something takes of memory, in bytes, besides the strings that it has of its own. An entry of a map
+// is counted with the room that the map has free.
+const entrySize = 64
+
+var (
+	refSize    = size[Ref]()
+	sourceSize = size[Source]()
+	citeSize   = size[heldCite]() + entrySize + size[citeKey]()
+)
+
+func size[T any]() int { return int(reflect.TypeFor[T]().Size()) }
+
+// maxItems is how many references one citation may have, and authors one source.
+const maxItems = 1000
+
+// addRef adds a reference to those of a citation, as long as there is room.
+func (o *out) addRef(refs []Ref, r Ref) []Ref {
+	if len(refs) >= maxItems {
+		o.issue(IssueLimit, "refs of one citation", nil)
+		return refs
+	}
+	return append(refs, r)
 }
 
 // Close implements [Parser] for those that hold nothing back.
@@ -244,9 +275,9 @@ type heldCite struct {
 // maxRefs is how many references one citation may have. Each of them makes the citation be said again.
 const maxRefs = 100
 
-// add files a citation of one source and returns the key under which it will be said. The part, unit, base and offsets
-// of c count.
-func (s *citeSet) add(c *Cite, ref *Ref) string {
+// add files a citation of one source and returns the key under which it will be said; empty: there is no room for it.
+// The part, unit, base and offsets of c count.
+func (s *citeSet) add(o *out, c *Cite, ref *Ref) string {
 	k := citeKey{part: c.Part, unit: c.Unit, start: c.Start, end: c.End}
 	if c.Unit == Nowhere {
 		k.source = ref.Source
@@ -256,6 +287,9 @@ func (s *citeSet) add(c *Cite, ref *Ref) string {
 	}
 	held := s.cites[k]
 	if held == nil {
+		if !o.keep(citeSize + refSize) {
+			return ""
+		}
 		held = &heldCite{Cite: *c}
 		held.Key, held.Refs = fmt.Sprintf("%d/%d/%s", k.part.Message, k.part.Content, k.source), nil
 		if k.unit != Nowhere {
@@ -270,6 +304,9 @@ func (s *citeSet) add(c *Cite, ref *Ref) string {
 	if slices.ContainsFunc(held.Refs, func(r Ref) bool {
 		return r.Source == ref.Source && r.Quote == ref.Quote && r.Locator.Page == ref.Locator.Page
 	}) {
+		return held.Key
+	}
+	if len(held.Refs) > 0 && !o.keep(2*refSize) {
 		return held.Key
 	}
 	held.Refs = append(held.Refs, *ref)

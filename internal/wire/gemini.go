@@ -45,7 +45,7 @@ type generate struct {
 func newGenerate(c *Config) Parser {
 	thinking := c.Request.Path("generationConfig", "thinkingConfig")
 	return &generate{
-		out: out{emit: c.Emit}, candidates: map[int]*candidate{}, once: onceSet{},
+		out: newOut(c), candidates: map[int]*candidate{}, once: onceSet{},
 		late: thinking.Get("includeThoughts").IsTrue(),
 	}
 }
@@ -55,10 +55,13 @@ type onceSet map[string]bool
 
 // first reports whether key comes for the first time.
 func (s onceSet) first(key string) bool {
+	const most = 4096 // what comes then is said again, and known to the fold
 	if s[key] {
 		return false
 	}
-	s[key] = true
+	if len(s) < most {
+		s[key] = true
+	}
 	return true
 }
 
@@ -89,7 +92,7 @@ const (
 type partStart struct{ index, start, hidden int }
 
 // next counts a part that stands at place i of its document.
-func (c *candidate) next(i int, sort partSort) {
+func (g *generate) next(c *candidate, i int, sort partSort) {
 	if i == 0 && c.last == sort {
 		return // the part goes on
 	}
@@ -97,7 +100,7 @@ func (c *candidate) next(i int, sort partSort) {
 		c.index++
 	}
 	c.last = sort
-	if sort == visiblePart {
+	if sort == visiblePart && g.keep(2*size[partStart]()) {
 		c.parts = append(c.parts, partStart{c.index, c.length, c.hidden})
 	}
 }
@@ -124,7 +127,7 @@ func eachDocument(doc scan.Value, read func(scan.Value) bool) bool {
 
 // addPiece says the text of the visible part that stands at place i of its document.
 func (g *generate) addPiece(c *candidate, i int, content []byte) {
-	c.next(i, visiblePart)
+	g.next(c, i, visiblePart)
 	g.raw(c.part, content)
 	c.length += len(g.textOp.Text)
 }
@@ -228,7 +231,7 @@ func (g *generate) candidate(i int, v scan.Value) digest {
 	d := g.content(c, content)
 	g.keepGrounding(c, grounding)
 	c.setField(fieldURLs, urls.Get("urlMetadata"))
-	c.keepRecitations(citations)
+	g.keepRecitations(c, citations)
 	reason := finish.Text()
 	d.finished = reason != "" && reason != "FINISH_REASON_UNSPECIFIED" && reason != "0"
 	if d.finished {
@@ -248,6 +251,9 @@ func (g *generate) at(index int) *candidate {
 		if index > 0 {
 			c.prefix = numbered("candidate:", index) + "/"
 		}
+		if len(g.order) > 0 && !g.keep(entrySize+2*size[candidate]()) {
+			return c // it is told, and forgotten
+		}
 		g.candidates[index] = c
 		g.order = append(g.order, c)
 	}
@@ -262,7 +268,7 @@ func (g *generate) content(c *candidate, v scan.Value) (d digest) {
 	for a := scan.Elements(parts); a.Next(); i++ {
 		text, hidden := g.partOf(c, a.Val)
 		if text.IsNull() || hidden {
-			c.next(i, hiddenPart)
+			g.next(c, i, hiddenPart)
 			c.hidden += len(g.unescape(text.Content()))
 			d.hidden++
 			continue
@@ -422,11 +428,11 @@ func (g *generate) keepGrounding(c *candidate, v scan.Value) {
 
 // keepRecitations keeps the recitations of one document. A chunk that repeats those of former chunks adds nothing;
 // within one list the same entry twice is two citations.
-func (c *candidate) keepRecitations(v scan.Value) {
+func (g *generate) keepRecitations(c *candidate, v scan.Value) {
 	list := v.Pick("citationSources", "citations")
 	before := len(c.recited)
 	for a := scan.Elements(list); a.Next() && !a.Cut(); {
-		if !c.recitedSeen[string(a.Val)] {
+		if !c.recitedSeen[string(a.Val)] && g.keep(2*size[scan.Value]()+entrySize+2*len(a.Val)) {
 			c.recited = append(c.recited, bytes.Clone(a.Val))
 		}
 	}
@@ -467,9 +473,7 @@ func (o *out) queries(once onceSet, list scan.Value) {
 
 // suggestions says, once, the search suggestions that Google's terms demand to be shown.
 func (o *out) suggestions(once onceSet, html scan.Value) {
-	if b := html.Bytes(); len(b) > 0 && !once[string(b)] {
-		s := string(b)
-		once[s] = true
+	if s := string(html.Bytes()); s != "" && once.first(s) {
 		o.emitOp(Op{Kind: Display, Name: searchSuggestions, More: s})
 	}
 }
@@ -482,7 +486,7 @@ const searchSuggestions = "google-search-suggestions"
 func (g *generate) sources(c *candidate) {
 	former := c.chunks
 	c.chunks = nil
-	for a := scan.Elements(c.fields[fieldChunks]); a.Next(); {
+	for a := scan.Elements(c.fields[fieldChunks]); a.Next() && g.keep(2*size[saidChunk]()); {
 		i := len(c.chunks)
 		if i < len(former) && bytes.Equal(former[i].raw, a.Val) {
 			c.chunks = append(c.chunks, former[i])
@@ -575,7 +579,7 @@ func (g *generate) support(c *candidate, i int, v scan.Value) (*Cite, bool) {
 			continue
 		}
 		ch := &c.chunks[n]
-		cite.Refs = append(cite.Refs, Ref{ch.key, ch.quote, ch.locator, confidence.Val.Number()})
+		cite.Refs = g.addRef(cite.Refs, Ref{ch.key, ch.quote, ch.locator, confidence.Val.Number()})
 	}
 	return cite, len(cite.Refs) > 0
 }

@@ -44,7 +44,7 @@ type interactions struct {
 
 func newInteractions(c *Config) Parser {
 	return &interactions{
-		out: out{emit: c.Emit}, steps: map[int]string{}, content: map[Part]int{}, texts: map[Part]bool{},
+		out: newOut(c), steps: map[int]string{}, content: map[Part]int{}, texts: map[Part]bool{},
 		sources: map[seenSource]bool{}, once: onceSet{},
 	}
 }
@@ -100,7 +100,9 @@ func (p *interactions) Parse(event []byte, doc scan.Value) bool {
 	case "step.start":
 		i := p.stepIndex(e.index)
 		b := readBlock(e.step)
-		p.steps[i] = string(b.kind)
+		if p.keep(entrySize + len(b.kind)) {
+			p.steps[i] = string(b.kind)
+		}
 		p.step(i, &b)
 	case "step.stop":
 		part := Part{Message: p.stepIndex(e.index)}
@@ -221,8 +223,15 @@ func (p *interactions) step(i int, b *block) {
 		inner := readBlock(a.Val)
 		p.output(Part{Message: i, Content: j}, &inner)
 	}
-	if j > 0 {
+	if j > 0 && p.keep(entrySize+size[Part]()) {
 		p.content[Part{Message: i}] = j - 1
+	}
+}
+
+// streamed remembers that the text of a part was said.
+func (p *interactions) streamed(part Part) {
+	if !p.texts[part] && p.keep(entrySize+size[Part]()) {
+		p.texts[part] = true
 	}
 }
 
@@ -244,7 +253,7 @@ func (p *interactions) output(part Part, b *block) {
 	case p.texts[part]:
 		p.final(part, b.text)
 	case p.text(part, b.text) && len(b.text) > 2:
-		p.texts[part] = true
+		p.streamed(part)
 	case !b.text.IsNull() && !b.text.IsString():
 		p.issue(IssueWrongType, "text", b.text)
 	}
@@ -263,7 +272,7 @@ func (p *interactions) delta(part Part, b *block, doc scan.Value) {
 			return
 		}
 		if p.text(part, b.text) {
-			p.texts[part] = true
+			p.streamed(part)
 		}
 		if p.annotations(part, b.annotations); b.annotations == nil && b.text != nil {
 			p.deltas.learn(doc, b.text, part, variation{padding: "event_id"}) // an id to resume the stream
@@ -382,12 +391,14 @@ func (p *interactions) annotation(part Part, v scan.Value) {
 		return
 	}
 	if seen := (seenSource{s.Key, s.Title, s.Locator.Page}); !p.sources[seen] {
-		p.sources[seen] = true
+		if p.keep(entrySize + size[seenSource]() + len(s.Key)) {
+			p.sources[seen] = true
+		}
 		p.source(s)
 	}
 	cite := Cite{Part: part, Base: PartBase}
 	p.byteSpan(&cite, start, end)
-	p.cites.add(&cite, &Ref{Source: s.Key, Locator: s.Locator})
+	p.cites.add(&p.out, &cite, &Ref{Source: s.Key, Locator: s.Locator})
 }
 
 // setKey sets a source's kind, and its key to the first thing that names it.

@@ -14,7 +14,7 @@ type conversations struct {
 	called bool // a function was called: its result is waited for
 }
 
-func newConversations(c *Config) Parser { return &conversations{out: out{emit: c.Emit}} }
+func newConversations(c *Config) Parser { return &conversations{out: newOut(c)} }
 
 func looksConversations(s *shape) bool {
 	switch s.kind {
@@ -164,7 +164,7 @@ func (p *chat) reference(part Part, v scan.Value) {
 		}
 		s := p.toolResult(id)
 		p.source(s)
-		c.Refs = append(c.Refs, Ref{Source: s.Key})
+		c.Refs = p.addRef(c.Refs, Ref{Source: s.Key})
 	}
 	if len(c.Refs) == 0 {
 		p.issue(IssueSourceless, "reference", v)

@@ -21,14 +21,15 @@ func (p *chat) evidence(d *chatDoc) {
 	if !fresh {
 		return
 	}
-	found := searchResults(d.results)
+	found, size := p.searchResults(d.results)
+	defer p.keep(-size)
 	if p.flavour == xaiChat {
 		p.unplaced(d.citations, found)
 		return
 	}
 	p.numbers, p.style = nil, bracketNumber
 	n := 0
-	for a := scan.Elements(d.citations); a.Next() && !a.Cut(); n++ {
+	for a := scan.Elements(d.citations); a.Next() && !a.Cut() && p.numbered(n); n++ {
 		s := citedURL(a.Val)
 		if s.URL == "" {
 			p.issue(IssueWrongType, "citations", a.Val)
@@ -49,6 +50,15 @@ func (p *chat) evidence(d *chatDoc) {
 	p.told()
 }
 
+// numbered reports whether a list may have an element n, from 0, that marks in the text can name.
+func (p *chat) numbered(n int) bool {
+	if n == maxNumber {
+		p.issue(IssueLimit, "numbered sources", nil)
+		return false
+	}
+	return p.keep(2*refSize + len("10000"))
+}
+
 func number(n int) string { return numbered("", n) }
 
 // citedURL reads an element of citations: an address, or an object with one.
@@ -66,14 +76,16 @@ type found struct {
 	id     int
 }
 
-func searchResults(list scan.Value) []found {
-	var all []found
-	for a := scan.Elements(list); a.Next() && len(all) < maxNumber; {
+// searchResults reads a list, and says how much of the budget it takes for as long as it is used.
+func (p *chat) searchResults(list scan.Value) (all []found, kept int) {
+	size := sourceSize + 3*size[found]()
+	for a := scan.Elements(list); a.Next() && len(all) < maxNumber && p.keep(size); {
+		kept += size
 		s, id := searchResult(a.Val)
 		s.Key = s.URL
 		all = append(all, found{s, id})
 	}
-	return all
+	return all, kept
 }
 
 // describe takes what the search results say of the n-th citation: the one with its address, of several the one at its
@@ -101,6 +113,9 @@ func (p *chat) resultsOnly(all []found) {
 			n = f.id
 		}
 		f.source.Key = number(n)
+		if !p.keep(2 * refSize * max(0, n-len(p.numbers))) {
+			return
+		}
 		for len(p.numbers) < n {
 			p.numbers = append(p.numbers, Ref{})
 		}
@@ -127,7 +142,7 @@ func (p *chat) told() {
 // unplaced says sources that the whole answer of a candidate rests on.
 func (p *chat) unplaced(citations scan.Value, all []found) {
 	n := 0
-	for a := scan.Elements(citations); a.Next() && !a.Cut(); n++ {
+	for a := scan.Elements(citations); a.Next() && !a.Cut() && p.numbered(n); n++ {
 		s := citedURL(a.Val)
 		if s.URL == "" {
 			p.issue(IssueSourceless, "citations", a.Val)
@@ -146,6 +161,9 @@ func (p *chat) annotated(index int, urls []string) {
 		p.numbers = nil
 	}
 	for _, url := range urls {
+		if !p.numbered(len(p.numbers)) {
+			break
+		}
 		p.numbers = append(p.numbers, Ref{Source: url})
 	}
 	p.style = bracketNumber

@@ -78,7 +78,7 @@ type outPart struct {
 
 func newResponses(c *Config) Parser {
 	return &responses{
-		out: out{emit: c.Emit}, repeats: repeats{seed: maphash.MakeSeed()},
+		out: newOut(c), repeats: repeats{seed: maphash.MakeSeed()},
 		byIndex: map[int]*outMessage{}, items: map[string]uint64{}, unknowns: map[string]bool{},
 	}
 }
@@ -242,6 +242,12 @@ func (p *responses) annotationAdded(doc scan.Value) {
 	p.annotation(part, e.note, e.value)
 }
 
+// What a message and a part of one take of memory.
+var (
+	messageSize = size[outMessage]() + 2*entrySize
+	partSize    = size[outPart]() + 3*entrySize
+)
+
 // message returns the message with the provider's index; -1 is the latest.
 func (p *responses) message(index int) *outMessage {
 	if m := p.byIndex[index]; m != nil {
@@ -252,6 +258,7 @@ func (p *responses) message(index int) *outMessage {
 		m = p.messages[n-1]
 	} else {
 		m = &outMessage{ordinal: n, parts: map[int]*outPart{}}
+		p.keep(messageSize) // which is less than its event: it is kept anyway
 		p.messages = append(p.messages, m)
 	}
 	if index >= 0 {
@@ -274,7 +281,9 @@ func (p *responses) part(m *outMessage, content int, refusal bool) *outPart {
 	} else {
 		p.answered = true
 	}
-	m.parts[content] = part
+	if len(m.parts) == 0 || p.keep(partSize) {
+		m.parts[content] = part
+	}
 	return part
 }
 
@@ -354,6 +363,9 @@ func (p *responses) annotations(part *outPart, list scan.Value, done bool) {
 
 // fresh reports whether a delta is not the repetition of one that was read, and says so if it is.
 func (p *responses) fresh(sequence int, content []byte, cut bool) bool {
+	if sequence < maxSequence && !p.keep(8*max(0, sequence+1-cap(p.repeats.seen))) {
+		return true
+	}
 	if p.repeats.fresh(sequence, content, cut) {
 		return true
 	}
@@ -545,6 +557,9 @@ func (p *responses) annotation(part *outPart, index int, v scan.Value) {
 	if part.notes[index] == hash {
 		return
 	}
+	if !p.keep(entrySize) {
+		return
+	}
 	part.notes[index] = hash
 	n := readNote(v)
 	if p.xai && strings.Trim(n.title, "0123456789") == "" { // the number shown in the text, no title
@@ -671,7 +686,7 @@ func (p *responses) itemEvent(doc scan.Value, done bool) {
 	}
 	p.messageItem(p.message(e.output), e.value, done)
 	if done {
-		p.items[id] = p.repeats.hash(e.value)
+		p.done(id, p.repeats.hash(e.value))
 	}
 }
 
@@ -682,15 +697,24 @@ func (p *responses) outputItem(item scan.Value, ordinal *int) {
 		p.otherItem(kind, id, item)
 		return
 	}
-	for len(p.messages) <= *ordinal {
-		p.messages = append(p.messages, &outMessage{ordinal: len(p.messages), bound: true, parts: map[int]*outPart{}})
+	m := &outMessage{ordinal: *ordinal, bound: true, parts: map[int]*outPart{}}
+	if *ordinal < len(p.messages) {
+		m = p.messages[*ordinal]
+	} else if p.keep(messageSize + partSize) { // else nothing comes back to it
+		p.messages = append(p.messages, m)
 	}
-	m := p.messages[*ordinal]
 	*ordinal++
 	if id != "" && p.items[id] == p.repeats.hash(item) {
 		return
 	}
 	p.messageItem(m, item, true)
+}
+
+// done remembers an item.
+func (p *responses) done(id string, hash uint64) {
+	if _, known := p.items[id]; known || p.keep(entrySize+len(id)) {
+		p.items[id] = hash
+	}
 }
 
 func identify(item scan.Value) (id, kind string) {
@@ -740,7 +764,7 @@ func (p *responses) otherItem(kind, id string, item scan.Value) {
 	if id != "" && p.items[id] == hash {
 		return
 	}
-	p.items[id] = hash
+	p.done(id, hash)
 	switch kind {
 	case "file_search_call":
 		p.fileSearch(item)
@@ -864,6 +888,9 @@ func (p *responses) searched(v scan.Value) {
 				continue
 			}
 			if s.Key = s.URL; id > 0 && id <= maxNumber {
+				if !p.keep(2 * refSize * max(0, id-len(p.results))) {
+					return
+				}
 				for len(p.results) < id {
 					p.results = append(p.results, Ref{})
 				}

@@ -51,7 +51,7 @@ type vertexRef struct {
 }
 
 func newVertexSearch(c *Config) Parser {
-	return &vertexSearch{out: out{emit: c.Emit}, once: onceSet{}}
+	return &vertexSearch{out: newOut(c), once: onceSet{}}
 }
 
 func (p *vertexSearch) Parse(_ []byte, doc scan.Value) bool {
@@ -217,7 +217,7 @@ func (p *vertexSearch) references(list scan.Value) {
 		prefix = fmt.Sprintf("ref:%d:", p.round)
 	}
 	p.raw, p.refs = bytes.Clone(list), p.refs[:0]
-	for a := scan.Elements(list); a.Next() && !a.Cut(); {
+	for a := scan.Elements(list); a.Next() && !a.Cut() && p.keep(2*size[vertexRef]()); {
 		p.refs = append(p.refs, p.reference(numbered(prefix, len(p.refs)), a.Val))
 	}
 }
@@ -370,7 +370,9 @@ func (p *vertexSearch) citation(i int, v scan.Value) {
 		}
 		found = true
 		ref.Confidence = confidence.Number()
-		p.latest[p.cites.add(&cite, &ref)] = true
+		if key := p.cites.add(&p.out, &cite, &ref); key != "" && p.keep(entrySize) {
+			p.latest[key] = true
+		}
 	}
 	if !found {
 		p.issue(IssueSourceless, numbered("citation ", i), v)
@@ -416,7 +418,7 @@ func (p *vertexSearch) summary(v, results scan.Value) {
 
 // results says the documents that were found and returns what stands for them.
 func (p *vertexSearch) results(list scan.Value) (found []Ref) {
-	for a := scan.Elements(list); a.Next(); {
+	for a := scan.Elements(list); a.Next() && p.keep(3*refSize); {
 		key := numbered("result:", len(found))
 		found = append(found, Ref{Source: key})
 		doc := a.Val.Get("document")

@@ -30,6 +30,9 @@ type Config struct {
 	// Stream reports whether the documents are the events of a stream, by their framing. It may be asked from the first
 	// document on. Nil: they are not.
 	Stream func() bool
+	// Keep reports whether so many more bytes may be kept of the response, and counts them if so; less than 0: they are
+	// let go. It says itself that the budget is used up. Nil: anything may.
+	Keep func(bytes int) bool
 }
 
 // format is one line of the table of formats.
