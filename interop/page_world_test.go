@@ -50,6 +50,7 @@ func servePages(t *testing.T, configure func(*server.Config)) *pageWorld {
 	mux.Handle("/", replay.New(nil))
 	mux.Handle("/slow/", replay.New(&replay.Options{Delay: 30 * time.Millisecond, ChunkSize: 6}))
 	mux.HandleFunc("/many/", answerMany)
+	mux.HandleFunc("/harm/", harm)
 	for _, name := range []string{"hostile-gemini", "hostile-anthropic"} {
 		body, err := os.ReadFile(filepath.Join("web", "page_"+name+".json"))
 		if err != nil {
@@ -68,7 +69,7 @@ func servePages(t *testing.T, configure func(*server.Config)) *pageWorld {
 			c.Chat, c.Prompts = nil, server.Defaults().Prompts
 			for name, provider := range map[string]string{
 				"slow": "openai", "slow-gemini": "gemini", "slow-anthropic": "anthropic",
-				"many": "perplexity", "hostile-gemini": "gemini", "hostile-anthropic": "anthropic",
+				"many": "perplexity", "harm": "", "hostile-gemini": "gemini", "hostile-anthropic": "anthropic",
 			} {
 				path, isSlow := "/"+name, strings.HasPrefix(name, "slow")
 				if isSlow {
@@ -87,6 +88,27 @@ func servePages(t *testing.T, configure func(*server.Config)) *pageWorld {
 		},
 	})
 	return &pageWorld{Base: w.URL, Answers: map[string]string{}}
+}
+
+// harm is an upstream whose pages would act as the user who opens them: each tries to mint a token that may do everything.
+func harm(w http.ResponseWriter, r *http.Request) {
+	kinds := map[string]string{"html": "text/html", "svg": "image/svg+xml", "xml": "application/xhtml+xml", "text": "text/plain"}
+	name := strings.TrimPrefix(r.URL.Path, "/harm/")
+	if kind, ok := kinds[name]; ok {
+		w.Header().Set("Content-Type", kind)
+	} else {
+		w.Header()["Content-Type"] = nil
+	}
+	w.Header().Set("Set-Cookie", "ibid_session=harm; Path=/")
+	w.Header().Set("Service-Worker-Allowed", "/")
+	const script = `fetch("/v1/tokens",{method:"POST",headers:{"Content-Type":"application/json"},` +
+		`body:'{"name":"harm","tenant":"default","scopes":["admin"]}'}).then(r=>{document.title="harm "+r.status})`
+	if name == "svg" {
+		_, _ = io.WriteString(w, `<svg xmlns="http://www.w3.org/2000/svg"><script>`+script+`</script></svg>`)
+		return
+	}
+	_, _ = io.WriteString(w, `<html xmlns="http://www.w3.org/1999/xhtml"><head><title>page</title></head><body><p>Shown.</p><script>`+
+		script+`</script></body></html>`)
 }
 
 // answerMany answers in the way of Perplexity, with as many citations as the prompt ends with.

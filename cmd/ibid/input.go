@@ -142,7 +142,7 @@ func unpacked(r io.Reader, name string) (io.Reader, error) {
 		return nil, err
 	}
 	head, _ := buffered.Peek(buffered.Buffered())
-	if !isMarked(head) && !isText(head) && !isEventStream(head) { // then it is no stream that somebody waits to see
+	if !isMarked(head) && !isText(head) && !isMostlyText(head) && !isEventStream(head) { // then it is no stream that somebody waits to see
 		head, _ = buffered.Peek(maxHead)
 	}
 	c, err := recognise(head, strings.HasSuffix(name, ".br"))
@@ -190,11 +190,11 @@ func recognise(head []byte, brotliName bool) (unpack.Coding, error) {
 		return unpack.Plain, errUTF16
 	}
 	for _, c := range []unpack.Coding{unpack.Zlib, unpack.Brotli, unpack.Flate} {
-		if fits(c, head) {
+		if !isMostlyText(head) && fits(c, head) {
 			return c, nil
 		}
 	}
-	if bytes.IndexByte(head, 0) >= 0 || hasControls(head) {
+	if !isMostlyText(head) && (bytes.IndexByte(head, 0) >= 0 || hasControls(head)) {
 		return unpack.Plain, errBinary
 	}
 	return unpack.Plain, nil // in an old encoding, or damaged
@@ -228,6 +228,23 @@ func isText(b []byte) bool {
 		b = b[n:]
 	}
 	return true
+}
+
+// isMostlyText reports whether b is text in which a few bytes are damaged, or in an old encoding. Of bytes that are
+// compressed few are printable, and their first ones hardly ever.
+func isMostlyText(b []byte) bool {
+	const first, most = 8, 8 // bytes that must be sound; one in so many may be odd
+	odd := 0
+	for i := 0; i < len(b); {
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n == 1 && utf8.FullRune(b[i:]) || r == 0 || hasControls(b[i:i+n]) {
+			if odd++; i < first {
+				return false
+			}
+		}
+		i += n
+	}
+	return odd <= len(b)/most && len(b) > first
 }
 
 // hasControls reports whether b holds characters that almost no text has.

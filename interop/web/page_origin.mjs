@@ -1,0 +1,42 @@
+// A gateway without tokens, and an upstream whose pages would mint one in the name of who opens them.
+//
+//	node page_origin.mjs CHROMIUM WORLD
+import assert from 'node:assert/strict'
+import { desktop, onPage, scenarios, told, withBrowser } from './browser.mjs'
+
+const { executablePath, world } = told()
+const may = ['sandbox', 'status of 403', 'ERR_FAILED', 'Failed to fetch', 'frame', 'asks ', 'CORS', 'ERR_BLOCKED']
+
+const tokens = async page => {
+  const response = await page.request.get(`${world.base}/v1/tokens`)
+  assert.equal(response.status(), 200)
+  return (await response.json()).tokens.length
+}
+
+const shown = name => async page => {
+  const asked = []
+  page.on('request', r => { if (r.url().includes('/v1/')) asked.push(r.url()) })
+  const response = await page.goto(`${world.base}/harm/${name}`)
+  assert.match(response.headers()['content-security-policy'], /(^|, )sandbox$/)
+  assert.equal(response.headers()['x-content-type-options'], 'nosniff')
+  assert.equal(response.headers()['service-worker-allowed'], undefined)
+  assert.deepEqual(asked, [])
+  assert.doesNotMatch(await page.title(), /harm/)
+  assert.equal((await page.context().cookies()).length, 0)
+  assert.equal(await tokens(page), 0)
+}
+
+await withBrowser(executablePath, browser => scenarios({
+  'a page of an upstream': () => onPage(browser, world, { ...desktop, fresh: true, may }, shown('html')),
+  'a picture of an upstream': () => onPage(browser, world, { ...desktop, fresh: true, may }, shown('svg')),
+  'XHTML of an upstream': () => onPage(browser, world, { ...desktop, fresh: true, may }, shown('xml')),
+  'text of an upstream': () => onPage(browser, world, { ...desktop, fresh: true, may }, shown('text')),
+  'what says no type': () => onPage(browser, world, { ...desktop, fresh: true, may }, shown('none')),
+  'a page without an origin': () => onPage(browser, world, { ...desktop, fresh: true, may }, async page => {
+    const [response] = await Promise.all([
+      page.waitForResponse(r => r.url() === `${world.base}/v1/tokens`), page.goto(`${world.foreign}/sandbox`),
+    ])
+    assert.equal(response.status(), 403)
+    assert.equal(await tokens(page), 0)
+  }),
+}))
