@@ -86,7 +86,7 @@ func (f *fold) op(op *wire.Op) {
 	case wire.Display:
 		d := Display{Kind: op.Name, HTML: validText(op.More)}
 		if !slices.Contains(f.display, d) && f.room(len(f.display), "things to display") &&
-			f.keep(2*size[Display]()+len(d.HTML)) {
+			f.keep(grown[Display]()+len(d.HTML)) {
 			f.display = append(f.display, d)
 			f.emit(Event{Kind: EventDisplay, Display: &d})
 		}
@@ -139,19 +139,19 @@ func (f *fold) head(field, value string) {
 	}
 }
 
-// budget is how much is kept of a response, in bytes of memory, besides its text. What it counts are estimates, of the
-// room that a list or a map has free too; what is measured is promised by [Limits].
-type budget struct{ input, kept int }
+// budget is how much of a response is kept, in bytes of memory: the text as it is, the rest by estimates of what it
+// takes with the room that lists and maps have free. [Limits] promises what comes of it, and a test measures that.
+type budget struct{ input, kept, text int }
 
-// The budget: so many bytes, and so many for each byte of input.
+// The budget: so many bytes, of which some are for the decoder itself, and so many for each byte of input.
 const (
-	budgetBase = 512 << 10
-	budgetPer  = 4
+	budgetBase = 1<<20 - 64<<10
+	budgetPer  = 8
 )
 
 // keep counts so many more bytes as kept, if there is room for them.
 func (b *budget) keep(n int) bool {
-	if n > 0 && b.kept+n > budgetBase+budgetPer*b.input {
+	if n > 0 && b.text+b.kept+n > budgetBase+budgetPer*b.input {
 		return false
 	}
 	b.kept += n
@@ -170,15 +170,18 @@ func (f *fold) keep(n int) bool {
 // What one more of something takes of memory, in bytes, while a response is read and in its answer, besides the strings
 // that it has of its own. An entry of a map is counted with the room that the map has free.
 var (
-	entrySize  = 64
-	sourceSize = size[Source]() + size[string]() + 3*entrySize
-	chunkSize  = 2*size[Chunk]() + size[Locator]()
-	citeSize   = 2*size[foldCite]() + size[Citation]() + size[wait]() + 2*entrySize
-	refSize    = size[wire.Ref]() + size[Ref]() + size[Locator]()
-	partSize   = 2*(size[foldPart]()+size[Part]()) + entrySize
-	cutSize    = 2 * size[cut]()
-	issueSize  = 2*size[Issue]() + entrySize
+	entrySize  = 56
+	sourceSize = grown[Source]() + grown[string]() + 3*entrySize
+	chunkSize  = grown[Chunk]() + size[Locator]()
+	citeSize   = grown[foldCite]() + entrySize
+	refSize    = size[wire.Ref]() + size[Ref]()
+	partSize   = grown[foldPart]() + grown[Part]() + entrySize
+	cutSize    = grown[cut]()
+	issueSize  = grown[Issue]() + entrySize
 )
+
+// grown returns what an element of a long list takes, which has up to a quarter of its room free.
+func grown[T any]() int { return size[T]() * 9 / 8 }
 
 func size[T any]() int { return int(reflect.TypeFor[T]().Size()) }
 
@@ -209,7 +212,7 @@ func (f *fold) addTool(t ToolCall) {
 			return
 		}
 	}
-	if f.room(len(f.tools), "tool calls") && f.keep(2*size[ToolCall]()+textSize(t.ID, t.Name)) {
+	if f.room(len(f.tools), "tool calls") && f.keep(grown[ToolCall]()+textSize(t.ID, t.Name)) {
 		f.tools = append(f.tools, t)
 	}
 }

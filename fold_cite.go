@@ -18,9 +18,8 @@ import (
 // foldCite is one citation while its response is read.
 type foldCite struct {
 	wire.Cite
-	needle    string // the words to look for: the quote, or the address that the link must hold
-	shift     int    // what the provider means to be added to the offsets: the first of Shifts
-	at        int    // length of the text when it was said
+	shift     int // what the provider means to be added to the offsets: the first of Shifts
+	at        int // length of the text when it was said
 	withdrawn bool
 	settled   bool // its place will not change any more
 	told      bool // an event told its place
@@ -31,6 +30,9 @@ type foldCite struct {
 	stated    Span  // the text that statement was looked for in
 	claimed   Span  // the claim that the last event told
 }
+
+// needle returns the words to look for: the quote, or the address that the link must hold.
+func (c *foldCite) needle() string { return cmp.Or(c.Quote, c.URL) }
 
 // place is where a citation stands.
 type place struct {
@@ -48,7 +50,7 @@ func (c *candidate) addCite(w *wire.Cite) {
 	for _, r := range w.Refs {
 		c.fold.sources.resolve(r.Source)
 	}
-	cite := foldCite{Cite: *w, needle: cmp.Or(w.Quote, w.URL), at: c.text.Len()}
+	cite := foldCite{Cite: *w, at: c.text.Len()}
 	cite.Refs, cite.Shifts = slices.Clone(w.Refs), slices.Clone(w.Shifts)
 	if len(w.Shifts) > 0 {
 		cite.shift = w.Shifts[0]
@@ -90,9 +92,18 @@ func (c *candidate) addCite(w *wire.Cite) {
 
 // sizeOfCite returns what a citation takes of memory, in bytes, also in the answer.
 func sizeOfCite(w *wire.Cite) int {
-	n := citeSize + 2*len(w.Key) + len(w.Quote) + len(w.URL) + 8*len(w.Shifts) + len(w.Refs)*refSize
+	n := citeSize + len(w.Key) + len(w.URL) + 8*len(w.Shifts) + len(w.Refs)*refSize
+	if w.Origin != wire.OriginMarker { // else its words are the text's, and its references the list's
+		n += len(w.Quote)
+	}
 	for i := range w.Refs {
-		n += len(w.Refs[i].Quote) + len(w.Refs[i].Source)
+		r := &w.Refs[i]
+		if w.Origin != wire.OriginMarker {
+			n += len(r.Quote) + len(r.Source)
+		}
+		if r.Locator != (wire.Locator{}) {
+			n += size[Locator]()
+		}
 	}
 	return n
 }
@@ -149,8 +160,8 @@ func (c *candidate) need(cite *foldCite) (int, bool) {
 	have := c.text.Len()
 	// the place is in the text, but other words: they may yet come near it
 	if _, ok := c.span(cite, cite.Unit, cite.shift); ok {
-		need := c.base(cite) + 4*(cite.End+cite.shift) + searchNear + len(cite.needle)
-		return need, need > have && cite.needle != ""
+		need := c.base(cite) + 4*(cite.End+cite.shift) + searchNear + len(cite.needle())
+		return need, need > have && cite.needle() != ""
 	}
 	if cite.Start < 0 || cite.End < cite.Start {
 		return 0, false
@@ -220,7 +231,7 @@ func (c *candidate) try(i int, last bool) bool {
 	changed := !cite.told || p != cite.place
 	cite.place, cite.told = p, true
 	cite.settled = last || p.anchor == AnchorExact || p.anchor == AnchorNone ||
-		p.anchor == AnchorUnverified && cite.needle == ""
+		p.anchor == AnchorUnverified && cite.needle() == ""
 	if cite.settled {
 		c.report(cite)
 	}
@@ -684,7 +695,7 @@ func (c *candidate) searchNear(cite *foldCite, shift int) (Span, bool) {
 		said = c.base(cite) + max(0, cite.Start+shift)
 	}
 	text := c.text.String()
-	needle := cite.needle
+	needle := cite.needle()
 	from := max(0, said-searchNear)
 	to := min(len(text), max(said, said+cite.End-cite.Start)+searchNear+len(needle))
 	best, found := Span{}, false
@@ -729,7 +740,7 @@ func (c *candidate) around(cite *foldCite, at int) (Span, bool) {
 
 // searchAll looks for a citation's words in the whole text. They count only where they stand once.
 func (c *candidate) searchAll(cite *foldCite) (Span, bool) {
-	text, needle := c.text.String(), cite.needle
+	text, needle := c.text.String(), cite.needle()
 	if c.searched > searchFloor+searchPer*len(text) {
 		c.fold.limit("search for lost quotes")
 		return Span{}, false

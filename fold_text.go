@@ -109,7 +109,9 @@ func (c *candidate) addText(p wire.Part, s []byte, ascii bool) {
 func (c *candidate) append(s []byte) {
 	from := c.text.Len()
 	if c.text.Cap()-from < len(s) {
+		before := c.text.Cap()
 		c.text.Grow(max(len(s), minText)) // doubles, which Write would not
+		c.fold.budget.text += c.text.Cap() - before
 	}
 	c.text.Write(s)
 	c.parts[len(c.parts)-1].end = c.text.Len()

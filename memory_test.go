@@ -62,6 +62,28 @@ func TestMemoryOfEmptyCitations(t *testing.T) {
 	}
 }
 
+// An honest answer may be as dense as this: one citation for every 60 bytes of text.
+func TestMemoryOfManyMarks(t *testing.T) {
+	const n = 5000
+	var text strings.Builder
+	for i := range n {
+		fmt.Fprintf(&text, "Pond %d froze %d days later than the one before it.[%d] ", i+1, i%17+1, i%60+1)
+	}
+	var urls []string
+	for i := range 60 {
+		urls = append(urls, fmt.Sprintf("https://ponds%d.example/survey/%d", i+1, i+1))
+	}
+	body := encode(map[string]any{
+		"object": "chat.completion", "model": "sonar", "citations": urls, "choices": []any{map[string]any{
+			"finish_reason": "stop", "message": map[string]string{"role": "assistant", "content": text.String()},
+		}},
+	})
+	a := measure(t, "marks", body, &ibid.DecodeOptions{})
+	if len(a.Citations) != n || len(a.Issues) > 0 {
+		t.Errorf("%d citations of %d, issues %v", len(a.Citations), n, a.Issues)
+	}
+}
+
 // measure decodes an input and returns its answer.
 func measure(t *testing.T, name string, input []byte, opts *ibid.DecodeOptions) *ibid.Answer {
 	t.Helper()
