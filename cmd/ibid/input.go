@@ -142,7 +142,8 @@ func unpacked(r io.Reader, name string) (io.Reader, error) {
 		return nil, err
 	}
 	head, _ := buffered.Peek(buffered.Buffered())
-	if !isMarked(head) && !isText(head) && !isMostlyText(head) && !isEventStream(head) { // then it is no stream that somebody waits to see
+	if !isMarked(head) && !isText(head) && !isMostlyText(head) && !isEventStream(head) {
+		// It is no stream that somebody waits to see.
 		head, _ = buffered.Peek(maxHead)
 	}
 	c, err := recognise(head, strings.HasSuffix(name, ".br"))
