@@ -7,53 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 )
-
-// Python with the standard library runs; with the SDKs, which may be missing here, it is compiled, and the addresses in it are the
-// gateway's.
-func (p programs) testPython(t *testing.T) {
-	python := tool(t, "python3", "python3")
-	gateway := p.gateway(t)
-	cmd := exec.CommandContext(t.Context(), python, "python/plain.py", herons)
-	cmd.Env = append(os.Environ(), "IBID_URL="+gateway)
-	compare(t, output(t, cmd), `'The colony at Lake Tonbo has 41 nests this year.' [1]
-'It began with a single pair in 1968, after the mill had closed.' [2]
-'When the water is low, the birds fish on the northern shore.' [1]
-'When the water is low, the birds fish on the northern shore.' [3]
-[1] Heron census at Lake Tonbo
-[2] The lake and its birds
-[3] Water levels, station 7
-`)
-	files, err := filepath.Glob("*/*.py")
-	if err != nil || len(files) < 4 {
-		t.Fatalf("found only %q: %v", files, err)
-	}
-	compile := exec.CommandContext(t.Context(), python, append([]string{"-m", "py_compile"}, files...)...)
-	compile.Env = append(os.Environ(), "PYTHONPYCACHEPREFIX="+t.TempDir())
-	output(t, compile)
-	// What the SDK appends to its base URL.
-	for file, path := range map[string]string{
-		"python/openai_sdk.py": "/responses",
-		"python/google_sdk.py": "/v1beta/models/gemini-3-flash:generateContent",
-	} {
-		code, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		base := regexp.MustCompile(`base_url=IBID \+ "([^"]*)"`).FindSubmatch(code)
-		if base == nil {
-			t.Errorf("%s has no base URL", file)
-			continue
-		}
-		res := post(t, gateway+string(base[1])+path, `{"model":"gpt-5","input":"`+herons+`","contents":[{"role":"user","parts":[{"text":"`+herons+`"}]}]}`)
-		if res.status != http.StatusOK || res.header.Get("Ibid-Answer") == "" {
-			t.Errorf("%s: %s%s is answered with %d: %s", file, base[1], path, res.status, res.body)
-		}
-	}
-}
 
 // The page without a build, opened in Chromium.
 func (p programs) testBrowser(t *testing.T) {

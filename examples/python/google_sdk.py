@@ -1,26 +1,26 @@
-"""Calls Gemini by Google's own SDK through ibid, and prints the answer with its citations.
+"""Asks Gemini by Google's own SDK through ibid, at once and as a stream, and prints the answers with their citations.
 
     pip install google-genai && python3 google_sdk.py
 
-One line differs from a program without ibid: the base URL.
+One line differs from a program without ibid: the base URL. The key stays in GEMINI_API_KEY; `ibid demo` takes any.
 """
 
-from urllib.request import urlopen
-
+from answer import IBID, fetch, show
 from google import genai
 from google.genai import types
 
-IBID = "http://127.0.0.1:8080"
+client = genai.Client(http_options=types.HttpOptions(base_url=IBID + "/gemini"))
+request = {
+    "model": "gemini-3-flash",
+    "contents": "How many herons nest at Lake Tonbo?",
+    "config": types.GenerateContentConfig(tools=[types.Tool(google_search=types.GoogleSearch())]),
+}
 
-client = genai.Client(http_options=types.HttpOptions(base_url=IBID + "/gemini"))  # the key stays in GEMINI_API_KEY
+response = client.models.generate_content(**request)
+print(response.text)
+show(fetch(response.sdk_http_response.headers["ibid-answer"]))
 
-response = client.models.generate_content(
-    model="gemini-3-flash",
-    contents="How many herons nest at Lake Tonbo?",
-    config=types.GenerateContentConfig(tools=[types.Tool(google_search=types.GoogleSearch())]),
-)
-print(response.text)  # as ever: byte offsets, and no citations in the text
-
-answer_id = response.sdk_http_response.headers["ibid-answer"]
-with urlopen(f"{IBID}/v1/answers/{answer_id}?as=markdown") as cited:
-    print(cited.read().decode())
+for chunk in client.models.generate_content_stream(**request):
+    print(chunk.text, end="")
+print()
+show(fetch(chunk.sdk_http_response.headers["ibid-answer"]))

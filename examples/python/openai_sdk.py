@@ -1,26 +1,29 @@
-"""Calls OpenAI by its own SDK through ibid, and prints the answer with its citations.
+"""Asks OpenAI by its own SDK through ibid, at once and as a stream, and prints the answers with their citations.
 
     pip install openai && python3 openai_sdk.py
 
-One line differs from a program without ibid: the base URL.
+One line differs from a program without ibid: the base URL. The key stays in OPENAI_API_KEY; `ibid demo` takes any.
 """
 
-from urllib.request import urlopen
-
+from answer import IBID, fetch, show
 from openai import OpenAI
 
-IBID = "http://127.0.0.1:8080"
+client = OpenAI(base_url=IBID + "/openai/v1")
+request = {
+    "model": "gpt-5",
+    "input": "How many herons nest at Lake Tonbo?",
+    "tools": [{"type": "web_search"}],
+    "include": ["web_search_call.action.sources"],  # also the sources that the answer does not cite
+}
 
-client = OpenAI(base_url=IBID + "/openai/v1")  # the key stays in OPENAI_API_KEY; ibid demo takes any
-
-raw = client.responses.with_raw_response.create(
-    model="gpt-5",
-    input="How many herons nest at Lake Tonbo?",
-    tools=[{"type": "web_search"}],
-    include=["web_search_call.action.sources"],  # also the sources that the answer does not cite
-)
+raw = client.responses.with_raw_response.create(**request)
 response = raw.parse()
-print(response.output_text)  # as ever
+print(response.output_text)
+show(fetch(raw.headers["ibid-answer"]))
 
-with urlopen(f"{IBID}/v1/answers/{raw.headers['ibid-answer']}?as=markdown") as cited:
-    print(cited.read().decode())
+raw = client.responses.with_raw_response.create(**request, stream=True)
+for event in raw.parse():
+    if event.type == "response.output_text.delta":
+        print(event.delta, end="")
+print()
+show(fetch(raw.headers["ibid-answer"]))

@@ -10,7 +10,7 @@ import os
 import sys
 from urllib.request import Request, urlopen
 
-IBID = os.environ.get("IBID_URL", "http://127.0.0.1:8080")
+from answer import IBID, fetch, show
 
 
 def ask(question):
@@ -31,22 +31,7 @@ def ask(question):
         return text, response.headers["Ibid-Answer"]
 
 
-def answer_of(answer_id):
-    """Returns the answer with its citations. Offsets count code points, as Python's strings do."""
-    with urlopen(f"{IBID}/v1/answers/{answer_id}?unit=code-point") as response:
-        return json.load(response)
-
-
-def main():
-    text, answer_id = ask(" ".join(sys.argv[1:]) or "How many herons nest at Lake Tonbo?")
-    answer = answer_of(answer_id)
-    assert answer["text"] == text, "what is kept is what was streamed"
-    for c in answer["citations"]:
-        if c["claim_start"] is not None:
-            print(f"{text[c['claim_start']:c['claim_end']]!r} [{c['index']}]")
-    for s in answer["sources"]:
-        print(f"[{s['index']}] {s['title'] or s['url']}")
-
-
-if __name__ == "__main__":
-    main()
+text, answer_id = ask(" ".join(sys.argv[1:]) or "How many herons nest at Lake Tonbo?")
+answer = fetch(answer_id)
+assert answer["text"] == text, "what is kept is what was streamed"
+show(answer)

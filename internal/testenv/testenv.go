@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -71,20 +72,18 @@ func Tool(tb testing.TB, name string) string {
 // IBID_REQUIRE has [Tools].
 func Python(tb testing.TB) string {
 	tb.Helper()
+	const name = "requirements.lock"
 	top := Root(tb)
-	for {
-		above, err := rootAbove(filepath.Dir(top))
-		if err != nil {
-			break
-		}
-		top = above
+	want, err := os.ReadFile(filepath.Join(top, "interop", "python", name))
+	for errors.Is(err, fs.ErrNotExist) && top != filepath.Dir(top) { // the module is one within the repository's
+		top = filepath.Dir(top)
+		want, err = os.ReadFile(filepath.Join(top, "interop", "python", name))
 	}
-	dir := filepath.Join(top, "out", ".python")
-	want, err := os.ReadFile(filepath.Join(top, "interop", "python", "requirements.lock"))
 	if err != nil {
 		tb.Fatalf("reading which packages Python needs: %v", err)
 	}
-	if got, err := os.ReadFile(filepath.Join(dir, "requirements.lock")); err != nil || !bytes.Equal(got, want) {
+	dir := filepath.Join(top, "out", ".python")
+	if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.Equal(got, want) {
 		absent(tb, Tools, "Python's packages are missing or others: scripts/python installs them")
 	}
 	return filepath.Join(dir, "bin", "python")
