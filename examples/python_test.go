@@ -22,12 +22,16 @@ When the water is low, the birds fish on the northern shore. [1][3]
 [2] The lake and its birds
 [3] Water levels, station 7
 `
-	heronsPlain = "The colony at Lake Tonbo has 41 nests this year. It began with a single pair in 1968, after the mill had closed. " +
+	heronsPlain = "The colony at Lake Tonbo has 41 nests this year. " +
+		"It began with a single pair in 1968, after the mill had closed. " +
 		"When the water is low, the birds fish on the northern shore. Nobody knows why they avoid the island.\n"
 	censusLink   = "([birds.example](https://birds.example/tonbo/census?utm_source=openai))"
-	heronsOpenAI = "The colony at Lake Tonbo has 41 nests this year. " + censusLink + " It began with a single pair in 1968, after the mill had closed. " +
-		"([lake.example](https://lake.example/history?utm_source=openai)) When the water is low, the birds fish on the northern shore. " + censusLink +
-		" ([water.example](https://water.example/levels?station=7&utm_source=openai)) Nobody knows why they avoid the island.\n"
+	heronsOpenAI = "The colony at Lake Tonbo has 41 nests this year. " + censusLink +
+		" It began with a single pair in 1968, after the mill had closed. " +
+		"([lake.example](https://lake.example/history?utm_source=openai)) " +
+		"When the water is low, the birds fish on the northern shore. " + censusLink +
+		" ([water.example](https://water.example/levels?station=7&utm_source=openai)) " +
+		"Nobody knows why they avoid the island.\n"
 )
 
 // Python with the standard library, with each SDK, whole and streamed, and traced agents.
@@ -45,10 +49,13 @@ func (p programs) testPython(t *testing.T) {
 		compare(t, run(t, tool(t, "python3", "python3"), "python/plain.py", herons), heronsClaims+heronsSources)
 	})
 	for name, once := range map[string]string{
-		"openai_sdk":    heronsOpenAI + heronsClaims + heronsSources,
-		"google_sdk":    heronsPlain + heronsClaims + "[1] birds.example\n[2] lake.example\n[3] water.example\n", // its titles are the names of hosts
+		"openai_sdk": heronsOpenAI + heronsClaims + heronsSources,
+		// Its titles are the names of hosts.
+		"google_sdk": heronsPlain + heronsClaims +
+			"[1] birds.example\n[2] lake.example\n[3] water.example\n",
 		"anthropic_sdk": heronsPlain + heronsClaims + heronsSources,
-		"cohere_sdk":    heronsPlain + heronsClaims + "[1] Heron census\n[2] The lake and its birds\n[3] Water levels, station 7\n",
+		"cohere_sdk": heronsPlain + heronsClaims +
+			"[1] Heron census\n[2] The lake and its birds\n[3] Water levels, station 7\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			compare(t, run(t, testenv.Python(t), "python/"+name+".py"), once+once)

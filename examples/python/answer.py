@@ -46,7 +46,7 @@ class Citation(TypedDict):
 
 class Issue(TypedDict):
     code: str
-    message: str
+    detail: str
 
 
 class Answer(TypedDict):
