@@ -56,6 +56,9 @@ type RenderOptions struct {
 	Uncited bool
 	// Quotes adds the sources' own words to the list, as far as citations have them.
 	Quotes bool
+	// Note, if not nil, returns what else the list says of a source, in words, behind its site and pages; empty:
+	// nothing. It is escaped for the style.
+	Note func(*Source) string
 	// IDPrefix begins the ids in HTML, the labels of footnotes and the keys in LaTeX, so that several answers fit into
 	// one document. Letters, digits and hyphens only; everything else is left out of it.
 	IDPrefix string

@@ -45,6 +45,11 @@ func (r *rendering) entries() (cited, uncited []entry) {
 		item := MarkerItem{Number: r.numbers[i], Source: src}
 		e := entry{MarkerItem: item, name: sourceName(src), url: markdown.SafeURL(src.URL), quotes: quotes[i]}
 		e.detail = sourceDetail(src, e.name, e.url, pages[i])
+		if r.Note != nil {
+			if note := tidy(r.Note(src)); note != "" {
+				e.detail = strings.TrimPrefix(e.detail+", "+note, ", ")
+			}
+		}
 		if r.cited[i] {
 			cited = append(cited, e)
 		} else if r.Uncited {

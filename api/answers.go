@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/verify"
 )
 
 // How many items a page of a list has: unless told otherwise, and of the messages of a conversation or the steps of a
@@ -194,18 +196,78 @@ func MediaType(form string) string {
 func RenderAnswer(a *ibid.Answer, form string, numbering *ibid.Numbering, opts *export.Options) ([]byte, error) {
 	var b bytes.Buffer
 	if f := biblio.Format(form); slices.Contains(biblio.Formats(), f) {
-		err := biblio.Write(&b, f, biblio.Cited(a), nil)
+		entries := biblio.Cited(a)
+		for i := range entries {
+			entries[i].Accessed = checkedAt(a, &entries[i].Source)
+		}
+		err := biblio.Write(&b, f, entries, nil)
 		return b.Bytes(), err
 	}
 	if f := export.Format(form); slices.Contains(export.Formats(), f) {
 		err := export.Write(&b, f, a, opts)
 		return b.Bytes(), err
 	}
-	b.WriteString(a.Render(&ibid.RenderOptions{Style: ibid.Style(form), List: true, Numbering: numbering}))
+	b.WriteString(a.Render(&ibid.RenderOptions{
+		Style: ibid.Style(form), List: true, Numbering: numbering,
+		Note: func(s *ibid.Source) string { return sourceNote(a, s) },
+	}))
 	if !strings.HasSuffix(b.String(), "\n") {
 		b.WriteByte('\n')
 	}
 	return b.Bytes(), nil
+}
+
+// checkedAt returns when a source was read again last, where that is later than when it was retrieved; else the zero
+// time.
+func checkedAt(a *ibid.Answer, s *ibid.Source) time.Time {
+	last := s.RetrievedAt
+	for c := range citationsOf(a, s) {
+		if v := c.Verification; v != nil && v.CheckedAt.After(last) && verify.Status(v.Status).Read() {
+			last = v.CheckedAt
+		}
+	}
+	if last.Equal(s.RetrievedAt) {
+		return time.Time{}
+	}
+	return last
+}
+
+// sourceNote returns what whoever reads an answer elsewhere must know of a source: when it was read, and what came of
+// reading it again, where that is no good.
+func sourceNote(a *ibid.Answer, s *ibid.Source) string {
+	var said []string
+	read := s.RetrievedAt
+	if checked := checkedAt(a, s); !checked.IsZero() {
+		read = checked
+	}
+	if !read.IsZero() {
+		said = append(said, "read "+read.UTC().Format("2 January 2006"))
+	}
+	var warnings []string
+	for c := range citationsOf(a, s) {
+		if v := c.Verification; v != nil {
+			if w := verify.Status(v.Status).Warning(); w != "" && !slices.Contains(warnings, w) {
+				warnings = append(warnings, w)
+			}
+		}
+	}
+	if len(warnings) > 0 {
+		said = append(said, "WARNING: "+strings.Join(warnings, "; "))
+	}
+	return strings.Join(said, ", ")
+}
+
+// citationsOf yields the citations of an answer that name a source.
+func citationsOf(a *ibid.Answer, s *ibid.Source) iter.Seq[*ibid.Citation] {
+	return func(yield func(*ibid.Citation) bool) {
+		for i := range a.Citations {
+			c := &a.Citations[i]
+			names := func(ref ibid.Ref) bool { return ref.Source == s.ID }
+			if slices.ContainsFunc(c.Refs, names) && !yield(c) {
+				return
+			}
+		}
+	}
 }
 
 // sourceBody says that an answer has a source, as JSON.

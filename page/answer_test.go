@@ -124,7 +124,7 @@ func TestAnswer(t *testing.T) {
 		{"heads of lists", "h2", "", []string{"Sources 2"}},
 		{"other heads", "h3", "", []string{"Citations without their source", "Not cited", "Searches"}},
 		{"remarks", "details", "issues", []string{"1 remark on how the response was read unknown-source gone"}},
-		{"tiles", "span", "tile", []string{"W", "X", "H"}},
+		{"tiles", "span", "tile", []string{"W", "B", "H"}},
 	} {
 		var got []string
 		for _, n := range s.all(test.name, test.class) {
@@ -145,7 +145,7 @@ func TestAnswer(t *testing.T) {
 	testenv.Equal(t, "words that quote and claim share", []string{"Core vaccines", "dogs"}, hits)
 	for _, part := range []string{
 		`<ibid-cite id="m-1" data-s="supported" data-cites="c-1" data-n="1 2"><a class="chip good" href="#s-1">`, `<div class="source active" role="listitem" id="s-1" data-s="supported">`, `href="#m-1"`,
-		`href="https://www.xn--bcher-kva.example/dogs"`, `>xn--bcher-kva.example<`, `read <time datetime="2026-02-03T00:00:00Z">3 February 2026</time>`,
+		`href="https://www.xn--bcher-kva.example/dogs"`, `>bücher.example<`, `read <time datetime="2026-02-03T00:00:00Z">3 February 2026</time>`,
 		`score 0.85, said by the retriever`, `href="/ui/answers/ans_1/sources/2"`, `href="/ui/runs/run_1"`, `href="/ui/conversations/talk#a-ans_1"`,
 		`href="/ui/answers/ans_1/export?as=bibtex"`, `href="https://www.xn--bcher-kva.example/dogs#:~:text=A%20vet%20knows."`,
 	} {

@@ -276,6 +276,25 @@ func (f *finder) has(word string) bool {
 	return f.last != "" && strings.HasPrefix(word, f.last) || slices.Contains(f.words, word)
 }
 
+// count returns how often the words that are looked for stand in a text, each up to so many times.
+func (f *finder) count(s string, most int) int {
+	seen := map[string]int{}
+	n := 0
+	for start, end := range prose.Words(s) {
+		if !f.has(s[start:end]) {
+			continue
+		}
+		word := fold(s[start:end])
+		if f.last != "" && strings.HasPrefix(word, f.last) {
+			word = f.last
+		}
+		if seen[word]++; seen[word] <= most {
+			n++
+		}
+	}
+	return n
+}
+
 // excerpt returns a stretch of a text, on one line, as it reads, with what is looked for marked; the beginning, if
 // nothing is found.
 func (f *finder) excerpt(s string) []piece {

@@ -86,25 +86,25 @@ func sourceTitle(s *ibid.Source) string {
 	return "untitled"
 }
 
-// siteOf returns where a source is from: its host as it is looked up, in ASCII, without www.; else its file name; empty
-// if neither is known. Where the address is only a way there, it is the site that the provider named.
+// siteOf returns where a source is from: its host as [shownHost] has it, without www.; else its file name; empty if
+// neither is known. Where the address is only a way there, it is the site that the provider named.
 func siteOf(s *ibid.Source) string {
 	host := ""
 	if !wire.IsRedirect(s.URL) {
 		host = siteAt(s.URL)
 	}
 	if host == "" && s.Site != "" {
-		host = strings.TrimPrefix(asciiHost(line(s.Site)), "www.")
+		host = strings.TrimPrefix(shownHost(line(s.Site)), "www.")
 	}
 	return cmp.Or(host, line(s.Filename))
 }
 
-// siteAt returns the host of an address in ASCII, without www.; empty if it has none.
+// siteAt returns the host of an address as it is shown, without www.; empty if it has none.
 func siteAt(address string) string {
 	if len(address) > maxAddress {
 		return ""
 	}
-	return strings.TrimPrefix(asciiHost(text.Host(address)), "www.")
+	return strings.TrimPrefix(shownHost(text.Host(address)), "www.")
 }
 
 // shortName returns what a source is called where there is little room: its site, unless that is this very machine,
@@ -216,6 +216,73 @@ func asciiHost(host string) string {
 		}
 	}
 	return b.String()
+}
+
+// display makes a host name that is looked up what people read.
+var display = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(true), idna.Transitional(false))
+
+// scriptsOfOne are the scripts that a language writes together; letters of any one other script may stand alone.
+var scriptsOfOne = [][]*unicode.RangeTable{
+	{unicode.Han, unicode.Hiragana, unicode.Katakana},
+	{unicode.Han, unicode.Hangul},
+	{unicode.Han, unicode.Bopomofo},
+}
+
+// likeLatin are letters of other scripts that look like those of Latin: a name of these alone is one in disguise.
+const likeLatin = "асԁеһіјӏорԛгѕуԝхүѵαγικνορτυχωᴏօսոտցհ"
+
+// shownHost returns a host name as people read it, where that cannot be taken for another one: each of its labels in
+// one script, and not in letters that look like Latin. Otherwise it is as it is looked up: see [asciiHost].
+func shownHost(host string) string {
+	ascii := asciiHost(host)
+	if !strings.Contains(ascii, "xn--") {
+		return ascii
+	}
+	shown, err := display.ToUnicode(ascii)
+	if err != nil {
+		return ascii
+	}
+	for label := range strings.SplitSeq(shown, ".") {
+		if !isUnmixed(label) {
+			return ascii
+		}
+	}
+	return shown
+}
+
+// isUnmixed reports whether the letters of a label are of one script and do not all look like letters of Latin.
+func isUnmixed(label string) bool {
+	var letters []rune
+	ascii, disguised := true, true
+	for _, r := range label {
+		switch {
+		case unicode.In(r, unicode.Common, unicode.Inherited):
+			if !unicode.IsDigit(r) && r != '-' && !unicode.Is(unicode.Mn, r) && r != 'ー' {
+				return false
+			}
+		default:
+			letters = append(letters, r)
+			ascii = ascii && r < utf8.RuneSelf
+			disguised = disguised && strings.ContainsRune(likeLatin, r)
+		}
+	}
+	if ascii || len(letters) == 0 {
+		return true
+	}
+	isOf := func(tables ...*unicode.RangeTable) bool {
+		return !slices.ContainsFunc(letters, func(r rune) bool { return !unicode.In(r, tables...) })
+	}
+	for _, tables := range scriptsOfOne {
+		if isOf(tables...) {
+			return true
+		}
+	}
+	for _, table := range unicode.Scripts {
+		if isOf(table) {
+			return !disguised
+		}
+	}
+	return false
 }
 
 // shownAddress returns an address as it is shown, which is not where a link leads.

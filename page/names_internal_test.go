@@ -77,3 +77,17 @@ func TestManifestWords(t *testing.T) {
 		}
 	}
 }
+
+// A host is shown in its own script where that is one, and as it is looked up where its letters are mixed or look like others.
+func TestShownHost(t *testing.T) {
+	for host, want := range map[string]string{
+		"birds.example": "birds.example", "bücher.example": "bücher.example", "xn--bcher-kva.example": "bücher.example", "例え.jp": "例え.jp",
+		"яндекс.рф": "яндекс.рф", "ελλάδα.example": "ελλάδα.example", "مثال.example": "مثال.example", "한국어.example": "한국어.example", "דוגמה.example": "דוגמה.example",
+		"аррӏе.com": "xn--80ak6aa92e.com", "pаypal.com": "xn--pypal-4ve.com", "例яе.jp": asciiHost("例яе.jp"), "a‿b.example": asciiHost("a‿b.example"),
+		"xn--zzzzzzzz.example": "xn--zzzzzzzz.example", "127.0.0.1:8080": "127.0.0.1:8080",
+	} {
+		if got := shownHost(host); got != want {
+			t.Errorf("%s: %s, want %s", host, got, want)
+		}
+	}
+}

@@ -168,3 +168,22 @@ func TestDigestsAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// A search has the answers first whose question has the words, then those whose sources are called so; others keep their order.
+func TestRank(t *testing.T) {
+	call := func(id, question, title, said string) *store.Call {
+		return &store.Call{AnswerID: id, Prompt: []store.Message{{Role: "user", Text: question}}, Answer: &ibid.Answer{Text: said, Sources: []ibid.Source{{ID: "a", Title: title}}}}
+	}
+	calls := []*store.Call{
+		call("text", "When?", "A page", "Herons and herons, herons and herons: herons."), call("later", "When?", "A page", "Herons, herons and herons."),
+		call("title", "When?", "Herons of the valley", "In spring."), call("question", "How do HERONS nest?", "A page", "In trees."), call("both", "Do herons sleep?", "Herons", "Yes."),
+	}
+	rank(newFinder("heron"), calls)
+	var got []string
+	for _, c := range calls {
+		got = append(got, c.AnswerID)
+	}
+	if diff := cmp.Diff([]string{"both", "question", "title", "text", "later"}, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -8,12 +8,15 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/httpx"
+	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/store"
 )
 
 const (
-	// hitsListed is how many answers a page of a search has.
+	// hitsListed is how many answers a page of a search has, and hitsRanked how many where words were asked for: these
+	// are the newest that have them, the best first.
 	hitsListed = 20
+	hitsRanked = 50
 	// sitesNamed is how many sources of a hit are named.
 	sitesNamed = 4
 	// maxHitQuestion is how many characters of what was asked stand above a hit.
@@ -59,8 +62,12 @@ func (p *Page) search(ctx context.Context, r *httpx.Request) (*view, error) {
 		body.Badges = append(body.Badges, choice{body.Badge, words(body.Badge), true})
 	}
 	p.captured.CatchUp(ctx)
+	limit := hitsListed
+	if body.Query != "" {
+		limit = hitsRanked
+	}
 	page, err := p.o.Store.Calls(ctx, r.Who.Tenant, &store.Query{
-		Text: body.Query, Source: body.Source, Verification: body.Badge, Cursor: q.Get("cursor"), Limit: hitsListed,
+		Text: body.Query, Source: body.Source, Verification: body.Badge, Cursor: q.Get("cursor"), Limit: limit,
 	})
 	if errors.Is(err, store.ErrCursor) {
 		return nil, httpx.BadRequest("There is no such page of this search.", "Search again from its beginning.")
@@ -69,6 +76,9 @@ func (p *Page) search(ctx context.Context, r *httpx.Request) (*view, error) {
 		return nil, err
 	}
 	find := newFinder(body.Query)
+	if body.Query != "" {
+		rank(find, page.Items)
+	}
 	for _, call := range page.Items {
 		h := hitView{Call: call, Question: questionOf(call)}
 		if call.Answer.Text != "" {
@@ -79,6 +89,30 @@ func (p *Page) search(ctx context.Context, r *httpx.Request) (*view, error) {
 	}
 	body.Next = nextURL(r.URL, page.Next)
 	return &view{Name: "search", Title: "Search", Query: body.Query, Body: body}, nil
+}
+
+// The weights of a word that was looked for, by where it stands.
+const (
+	inQuestion = 8
+	inTitle    = 4 // of a cited source
+	inText     = 1 // each time, up to mostInText
+	mostInText = 3
+)
+
+// rank sorts answers by how well they fit what is looked for: by words of the question, then by titles of their
+// sources, then by the text. Those that fit as well keep their order.
+func rank(find *finder, calls []*store.Call) {
+	points := make(map[*store.Call]int, len(calls))
+	for _, call := range calls {
+		n := inQuestion * find.count(questionOf(call), 1)
+		titles := ""
+		for i := range call.Answer.Sources {
+			titles += call.Answer.Sources[i].Title + "\n"
+		}
+		n += inTitle * find.count(titles, 1)
+		points[call] = n + inText*find.count(text.Head(call.Answer.Text, hitLooked), mostInText)
+	}
+	slices.SortStableFunc(calls, func(a, b *store.Call) int { return cmp.Compare(points[b], points[a]) })
 }
 
 // questionOf returns what was asked last, short; else what is known of the answer.

@@ -150,3 +150,33 @@ func (s Status) counts() Counts {
 	}
 	return CountFailure
 }
+
+// Warning returns what whoever cites a source must know after it was read again and had this status, in words that
+// follow its name: empty where it still says what it was cited for, or nothing was found out.
+func (s Status) Warning() string {
+	switch s { //nolint:exhaustive // of the others nothing is to be said
+	case ExcerptAltered:
+		return "changed: it has something similar, and not the quoted words"
+	case ExcerptMissing:
+		return "missing: it does not have the quoted words"
+	case ExcerptMismatch:
+		return "misquoted: it is unchanged, and never had the quoted words"
+	case ExcerptCut:
+		return "doubtful: the quoted words are part of a number or a word there"
+	case HashMismatch:
+		return "changed since it was cited, and no words were recorded that could be compared"
+	case Unreachable, Gone, AccessDenied:
+		return "not reachable when it was to be read again"
+	}
+	return ""
+}
+
+// Read reports whether a status says that the source itself was read.
+func (s Status) Read() bool {
+	switch s { //nolint:exhaustive // the others say that it was not
+	case Verified, VerifiedHashOnly, ExcerptFound, OffsetWrong, DriftedTextIntact, DriftedExcerptIntact,
+		ExcerptReformatted, ExcerptCut, ExcerptAltered, ExcerptMissing, ExcerptMismatch, HashMismatch:
+		return true
+	}
+	return false
+}

@@ -18,6 +18,11 @@ button{font:inherit;min-block-size:24px;min-inline-size:24px;padding:0 .2rem;bor
 @media(max-width:640px){:host{position:fixed;inset:auto 0 0!important;inline-size:100%;max-inline-size:none;max-block-size:60vh;border-radius:14px 14px 0 0;border-width:1px 0 0;padding-block-end:max(1rem,env(safe-area-inset-bottom))}}
 @media(prefers-reduced-motion:reduce){:host{transition:none}}`);
 
+  // A citation looks like a chip unless the page says otherwise: nothing here is as specific as what a page says.
+  const chip = new CSSStyleSheet();
+  chip.replaceSync(`:where(ibid-cite){position:relative;white-space:nowrap}:where(ibid-cite):where(:not(:has(a,button))),:where(ibid-cite)>:where(a,button){display:inline-block;margin-inline-start:.3em;padding:.05em .55em;border:0;border-radius:1em;font:500 .75em/1.5 system-ui,sans-serif;text-decoration:none;vertical-align:.1em;cursor:pointer;color:var(--ibid-accent,light-dark(#1f5a6e,#8cc4d8));background:var(--ibid-chip,light-dark(#e6eff2,#1d2f36))}`);
+  document.adoptedStyleSheets = [chip, ...document.adoptedStyleSheets];
+
   let card, parts, active, pinned, timer, was, held;
   const hovers = matchMedia("(hover:hover)"), narrow = matchMedia("(max-width:640px)");
   const citeOf = (e) => e.composedPath().find((n) => n.localName === "ibid-cite");
