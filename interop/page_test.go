@@ -42,7 +42,7 @@ func TestPage(t *testing.T) {
 		t.Cleanup(func() { shrink(t, w.Images) }) // when all scripts have ended
 	}
 	t.Run("many", func(t *testing.T) { w.script(t, "many") }) // alone: it measures how long things take
-	for _, script := range []string{"all", "card", "live", "run", "ways"} {
+	for _, script := range []string{"all", "card", "live", "run", "trust", "ways"} {
 		t.Run(script, func(t *testing.T) {
 			t.Parallel()
 			w.script(t, script)

@@ -196,11 +196,12 @@ await withBrowser(executablePath, browser => scenarios({
       return r.top >= 0 && r.bottom <= innerHeight
     }, card)
   }),
-  'a thumb is sent, and the page stays': () => onPage(browser, world, desktop, async page => {
+  'a judgement is sent, and the page stays': () => onPage(browser, world, desktop, async page => {
     await page.goto(at('heron'))
     await chip(page).click()
     const sent = page.waitForRequest(r => r.url().endsWith('/ui/feedback') && r.method() === 'POST')
-    await page.locator(`${card} button.thumb.up`).click()
+    await page.locator(`${card} a.judge`).click()
+    await page.locator(`${card} .judging button`, { hasText: 'Right' }).click()
     const body = new URLSearchParams((await sent).postData())
     assert.equal(body.get('verdict'), 'right')
     assert.equal(body.get('answer'), world.answers.heron)

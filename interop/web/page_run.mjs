@@ -113,7 +113,7 @@ await withBrowser(executablePath, browser => scenarios({
   }),
   'what changed is said, and what was published is verified': () => onPage(browser, world, desktop, async page => {
     await page.goto(`${world.demo}/ui/incidents`)
-    assert.match(await page.textContent('main'), /altered/)
+    assert.match(await page.textContent('main'), /changed/)
     await page.locator('main .list a').first().click()
     assert.deepEqual(await axe(page), [])
     await page.goto(`${world.demo}/ui/conversations/herons`)
@@ -122,7 +122,7 @@ await withBrowser(executablePath, browser => scenarios({
     assert.equal(await page.locator('.sources .badge:not(:has(svg))').count(), 0, 'a badge without an icon')
     const first = await page.locator('article.answer').first().getAttribute('data-answer')
     for (const [n, badge, quote] of [
-      [1, 'quote found', 'Volunteers counted 41 nests in the alders on 12 April.'], [2, 'altered', 'The first pair was seen in 1968, a year after the mill closed.'],
+      [1, 'quote found', 'Volunteers counted 41 nests in the alders on 12 April.'], [2, 'changed', 'The first pair was seen in 1968, a year after the mill closed.'],
     ]) { // in the panel, exactly what is quoted is marked, in the copy that has it
       await page.goto(`${world.demo}/ui/answers/${first}/sources/${n}`)
       assert.deepEqual(await page.locator('.excerpt mark').allTextContents(), [quote])
@@ -134,7 +134,7 @@ await withBrowser(executablePath, browser => scenarios({
     await page.fill('#v-url', `${world.demo}/v1/answers/${first}`)
     await Promise.all([page.waitForNavigation(), page.locator('.verifying button.first').click()])
     // All that was promised is there, and a source that changed since is told.
-    for (const words of [/invalid/, /Level 3 was seen, as promised/, /The signature holds/, /quote found/, /altered/]) {
+    for (const words of [/invalid/, /Level 3 was seen, as promised/, /The signature holds/, /quote found/, /changed/]) {
       assert.match(await page.locator('main').innerText(), words)
     }
     assert.deepEqual(await axe(page), [])

@@ -14,7 +14,8 @@ await withBrowser(executablePath, browser => scenarios({
     await page.locator('.prose .chip').nth(1).click()
     assert.match(page.url(), /#s-2$/)
     assert.ok(await page.locator('#s-2').isVisible())
-    await page.locator('a.to-panel').first().click()
+    await page.goto(at('heron'))
+    await page.locator('#s-1 a.to-panel').click() // the first is open
     assert.match(await page.textContent('main'), /Heron census/)
     await page.goto(at('heron'))
     const menu = page.locator('.answer .menu')
@@ -29,7 +30,8 @@ await withBrowser(executablePath, browser => scenarios({
     }
     console.log(`  exports: ${kinds.join(', ')}`)
     assert.ok(kinds.length >= 6)
-    await page.locator('#s-1 .thumb.up').click()
+    await page.locator('#s-1 a.judge').first().click()
+    await page.locator('.judging button', { hasText: 'Right' }).click()
     assert.match(await page.textContent('main'), /right/i)
     await page.goto(`${world.base}/ui/search`)
     await page.fill('#s-q', 'alders')
@@ -45,7 +47,7 @@ await withBrowser(executablePath, browser => scenarios({
     const marks = await page.locator('.prose ibid-cite').evaluateAll(all => all.map(e => getComputedStyle(e, '::after').content + e.dataset.n))
     assert.ok(marks.length >= 4)
     assert.ok(marks.every(m => /^"\[\d/.test(m)), String(marks))
-    for (const hidden of ['.top', '.menu', '.rate', '.to-panel']) {
+    for (const hidden of ['.top', '.menu', '.judge', '.to-panel']) {
       assert.equal(await page.locator(hidden).evaluateAll(all => all.filter(e => e.checkVisibility()).length), 0, hidden)
     }
     assert.equal(await page.locator('.source').evaluateAll(all => all.filter(e => !e.checkVisibility()).length), 0)
@@ -122,8 +124,6 @@ await withBrowser(executablePath, browser => scenarios({
         await page.goto(url)
         if (name === 'answer') {
           await page.goto(new URL(await page.locator('.answer-foot a[href^="/ui/answers/"], a[href*="/ui/answers/"]').first().getAttribute('href'), url).href.replace(/\/(export|sources).*/, ''))
-          await page.locator('a.to-panel').first().click()
-          await page.waitForSelector('#panel .source-panel')
         }
         await page.screenshot({ path: `${world.images}/${name}.png` })
       }
