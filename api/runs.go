@@ -42,7 +42,7 @@ type runBody struct {
 type stepBody struct {
 	Number   *int        `json:"number"`
 	Tool     *string     `json:"tool"`
-	After    []int       `json:"after"`
+	After    []int       `json:"after"` // the steps that it builds on; null: the one before, or not said
 	AnswerID *string     `json:"answer_id"`
 	Answer   *answerBody `json:"answer"`
 	Recorded *trail.Step `json:"recorded"`

@@ -1,0 +1,143 @@
+package interop
+
+import (
+	"cmp"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/replay"
+	"github.com/ibidhq/ibid/internal/testenv"
+	"github.com/ibidhq/ibid/server/servertest"
+)
+
+// The API answers as it is described, whatever schemathesis asks it, about what is there and what is not: with the same
+// seed always the same. IBID_EXAMPLES says how many requests it makes of each operation at most. Streams of events are
+// described, and tested elsewhere.
+func TestOpenAPI(t *testing.T) {
+	program := filepath.Join(filepath.Dir(testenv.Python(t)), "schemathesis")
+	base, ids := serveDescribed(t)
+	description, requests := describe(t, base, ids), 0
+	for _, args := range [][]string{
+		{"--mode", "positive"},
+		// What is wrong in the steps of a run is shown as it was sent.
+		{"--mode", "negative", "--exclude-path", "/v1/runs/{id}", "--exclude-path", "/v1/runs/{id}/summary"},
+	} {
+		requests += ask(t, program, append(args, description, "--url", base)...)
+	}
+	if requests < 500 {
+		t.Errorf("%d requests were made", requests)
+	}
+	t.Logf("%d requests", requests)
+}
+
+// ask has schemathesis make requests, and returns how many.
+func ask(t *testing.T, program string, args ...string) int {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program,
+		append([]string{
+			"--config-file", filepath.Join("python", "schemathesis.toml"), "run",
+			"--include-path-regex", "^/v1", "--exclude-path", "/v1/runs/{id}/events", "--exclude-path", "/v1/chat/{id}/stream",
+			"--phases", "examples,fuzzing", "--max-examples", cmp.Or(os.Getenv("IBID_EXAMPLES"), "20"), "--seed", "1",
+			"--continue-on-failure", "--generation-database", "none", "--warnings", "off",
+		}, args...)...)
+	out, err := cmd.CombinedOutput()
+	said := regexp.MustCompile(`(?m)^ *(\d+) generated`).FindSubmatch(out)
+	if err != nil || said == nil {
+		t.Fatalf("schemathesis: %v\n%s", err, out)
+	}
+	n, _ := strconv.Atoi(string(said[1])) // they are digits
+	return n
+}
+
+// describe returns a file with the description that a server serves, in which the ids of paths, and the filters by ids,
+// are as often ids that are there as any others.
+func describe(t *testing.T, base string, ids map[string][]string) string {
+	t.Helper()
+	data, err := fetch(t.Context(), base+"/v1/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document map[string]any
+	if err := json.Unmarshal(data, &document); err != nil {
+		t.Fatal(err)
+	}
+	for path, methods := range document["paths"].(map[string]any) {
+		kind, _, _ := strings.Cut(strings.TrimPrefix(path, "/v1/"), "/")
+		for _, operation := range methods.(map[string]any) {
+			parameters, _ := operation.(map[string]any)["parameters"].([]any)
+			for _, p := range parameters {
+				p := p.(map[string]any)
+				known := ids[p["name"].(string)]
+				if p["in"] == "path" {
+					known = ids[kind]
+				}
+				if known != nil {
+					p["schema"] = map[string]any{"anyOf": []any{map[string]any{"enum": known}, p["schema"]}}
+				}
+			}
+		}
+	}
+	if data, err = json.Marshal(document); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "openapi.json")
+	if err := os.WriteFile(name, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// serveDescribed starts a server that has something of everything, and returns its URL and the ids of what is there, by
+// the first word of their paths and by the parameters that filter by them.
+func serveDescribed(t *testing.T) (base string, ids map[string][]string) {
+	t.Helper()
+	w := servertest.Start(t, &servertest.Setup{
+		Upstream: withKey(replay.New(nil)), Providers: []string{"openai", "gemini"},
+	})
+	post := func(path, body string) []byte {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.URL+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		answer, err := io.ReadAll(res.Body)
+		if err != nil || res.StatusCode >= 300 {
+			t.Fatalf("%s: %s %v %s", path, res.Status, err, answer)
+		}
+		return answer
+	}
+	var answers []string
+	for _, provider := range []string{"openai", "gemini"} {
+		var d ibid.Document
+		data := post("/v1/chat?stream=no", `{"provider": "`+provider+`", "conversation": "c1", "run": "r1",
+			"messages": [{"role": "user", "content": "When did the pond freeze?"}]}`)
+		if err := json.Unmarshal(data, &d); err != nil || d.AnswerID == nil {
+			t.Fatalf("%v: %s", err, data)
+		}
+		answers = append(answers, *d.AnswerID)
+	}
+	post("/v1/runs", `{"run_id": "r2", "original_question": "How high is Ararat?", "final_answer": "5,137 m",
+		"reasoning_steps": [{"step_number": 1, "tool": "search", "intermediate_answer": "Ararat is 5,137 m high.",
+		"source_attributions": [{"document_id": "d1", "excerpt": "Ararat, 5,137 m", "relevance_score": 0.9, "used": true}]}]}`)
+	post("/v1/feedback", `{"by": "ann", "run": "r2", "step": 1, "source": "d1", "relevance": 0.5}`)
+	post("/v1/verify", `{"url": "http://127.0.0.1:9/answer"}`)
+	return w.URL, map[string][]string{
+		"answers": answers, "answer": answers, "conversations": {"c1"}, "conversation": {"c1"},
+		"runs": {"r1", "r2"}, "run": {"r1", "r2"},
+	}
+}
