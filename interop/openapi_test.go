@@ -42,13 +42,18 @@ func TestOpenAPI(t *testing.T) {
 // ask has schemathesis make requests, and returns how many.
 func ask(t *testing.T, program string, args ...string) int {
 	t.Helper()
+	config, err := filepath.Abs(filepath.Join("python", "schemathesis.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	cmd := exec.CommandContext(t.Context(), program,
 		append([]string{
-			"--config-file", filepath.Join("python", "schemathesis.toml"), "run",
+			"--config-file", config, "run",
 			"--include-path-regex", "^/v1", "--exclude-path", "/v1/runs/{id}/events", "--exclude-path", "/v1/chat/{id}/stream",
 			"--phases", "examples,fuzzing", "--max-examples", cmp.Or(os.Getenv("IBID_EXAMPLES"), "20"), "--seed", "1",
 			"--continue-on-failure", "--generation-database", "none", "--warnings", "off",
 		}, args...)...)
+	cmd.Dir = t.TempDir() // it leaves files behind
 	out, err := cmd.CombinedOutput()
 	said := regexp.MustCompile(`(?m)^ *(\d+) generated`).FindSubmatch(out)
 	if err != nil || said == nil {
