@@ -50,8 +50,15 @@ func copyURL(id string, n int, hash string) string {
 }
 func runURL(id string) string          { return "/ui/runs/" + url.PathEscape(id) }
 func conversationURL(id string) string { return "/ui/conversations/" + url.PathEscape(id) }
-func sourceKeyURL(key string) string   { return "/ui/sources?key=" + url.QueryEscape(key) }
-func sourceURL(address string) string  { return "/ui/sources?url=" + url.QueryEscape(address) }
+func verifyURL(base, id string) string {
+	return "/ui/verify?url=" + url.QueryEscape(base+"/v1/answers/"+id)
+}
+
+// panelURL returns where the n-th source of an answer is shown, from 1.
+func panelURL(id string, n int) string { return answerURL(id) + "/sources/" + strconv.Itoa(n) }
+
+func sourceKeyURL(key string) string  { return "/ui/sources?key=" + url.QueryEscape(key) }
+func sourceURL(address string) string { return "/ui/sources?url=" + url.QueryEscape(address) }
 
 // nextURL returns the address of the page behind a cursor, with the other parameters of a request; empty: there is
 // none.
@@ -104,18 +111,42 @@ func siteAt(address string) string {
 	if len(address) > maxAddress {
 		return ""
 	}
-	return strings.TrimPrefix(shownHost(text.Host(address)), "www.")
+	host := shownHost(text.Host(address))
+	if isHere(host) {
+		host = cmp.Or(exampleOf(address), host)
+	}
+	return strings.TrimPrefix(host, "www.")
 }
 
-// shortName returns what a source is called where there is little room: its site, unless that is this very machine,
-// which says nothing; else its title.
-func shortName(site, title string) string {
+// exampleOf returns the site of which a page of this machine is a copy that ibid demo serves: birds.example of
+// http://127.0.0.1:8080/demo/birds.example/tonbo/census. Empty: it is no such copy. Nobody has a site below .example.
+func exampleOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	below, ok := strings.CutPrefix(u.Path, "/demo/")
+	site, _, _ := strings.Cut(below, "/")
+	if site = shownHost(site); ok && strings.HasSuffix(site, ".example") {
+		return site
+	}
+	return ""
+}
+
+// isHere reports whether a host, which may have a port, is this very machine.
+func isHere(site string) bool {
 	host, _, err := net.SplitHostPort(site)
 	if err != nil {
 		host = site
 	}
 	address, err := netip.ParseAddr(host)
-	if err == nil && address.IsLoopback() || host == "localhost" || strings.HasSuffix(host, ".localhost") {
+	return err == nil && address.IsLoopback() || host == "localhost" || strings.HasSuffix(host, ".localhost")
+}
+
+// shortName returns what a source is called where there is little room: its site, unless that is this very machine,
+// which says nothing; else its title.
+func shortName(site, title string) string {
+	if isHere(site) {
 		return title
 	}
 	return cmp.Or(site, title)

@@ -15,12 +15,9 @@ import (
 	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/support"
-	"github.com/ibidhq/ibid/verify"
 )
 
 const (
-	// latestListed is how many of the latest things of a kind an overview lists.
-	latestListed = 5
 	// digestFor is how long an overview's numbers are good for.
 	digestFor = time.Minute
 	// maxDigests is of how many tenants they are kept.
@@ -42,24 +39,15 @@ const (
 type overviewBody struct {
 	*digest
 
-	Base          string // the address of this server, for whom nothing is here yet
-	Facts         []total
-	CitedChart    *chart
-	Verified      *chart // nil: nothing was checked
-	Conversations []conversationItem
-	Runs          []runRow
-	Alarms        []verify.Incident
-}
-
-// Empty reports whether nothing is here yet.
-func (b *overviewBody) Empty() bool {
-	return b.Counts == (store.Counts{}) && len(b.Conversations)+len(b.Runs)+len(b.Alarms) == 0
+	Facts      []total
+	CitedChart *chart
+	Verified   *chart // nil: nothing was checked
 }
 
 // total is a number with its noun, and where there is more of it.
 type total struct{ Count, Noun, URL string }
 
-// overview shows what is here.
+// overview shows what is here, in numbers.
 func (p *Page) overview(ctx context.Context, r *httpx.Request) (*view, error) {
 	p.captured.CatchUp(ctx)
 	d, err := p.digest(ctx, r.Who.Tenant)
@@ -67,20 +55,8 @@ func (p *Page) overview(ctx context.Context, r *httpx.Request) (*view, error) {
 		return nil, err
 	}
 	body := &overviewBody{
-		digest: d, Base: p.baseURL(r), Facts: totals(&d.Counts), CitedChart: citationChart(d),
-		Verified: verifiedChart(d.days),
+		digest: d, Facts: totals(&d.Counts), CitedChart: citationChart(d), Verified: verifiedChart(d.days),
 	}
-	if body.Conversations, _, err = p.latestConversations(ctx, r.Who.Tenant, "", latestListed); err != nil {
-		return nil, err
-	}
-	if body.Runs, err = p.latestRuns(ctx, r.Who.Tenant); err != nil {
-		return nil, err
-	}
-	alarms, err := p.o.Store.Incidents(ctx, r.Who.Tenant, &store.IncidentQuery{Limit: latestListed})
-	if err != nil {
-		return nil, err
-	}
-	body.Alarms = alarms.Items
 	return &view{Name: "overview", Title: "Overview", Body: body}, nil
 }
 

@@ -48,6 +48,8 @@ type Options struct {
 	Strategies []experiment.Strategy
 	Logger     *slog.Logger // nil: nothing is logged
 	Version    string       // of the program
+	Upstreams  []Upstream   // whom the gateway calls, as whoever has called nobody yet is told
+	Demo       *Demo        // nil: this is no demonstration
 	// PublicURL is where others reach the page: https://ibid.example. If it is https the page's cookies are never sent
 	// without, also where a proxy ends TLS. Empty: where each request came.
 	PublicURL string
@@ -120,7 +122,8 @@ func (p *Page) routes() []httpx.Route {
 			Media: []string{"text/javascript; charset=utf-8"}, Status: []int{200, 304},
 		},
 
-		{Pattern: "/{$}", Scope: read, Handle: p.shows("overview", p.overview)},
+		{Pattern: "/{$}", Scope: read, Handle: p.shows("", p.front)},
+		{Pattern: "/ui/overview", Scope: read, Handle: p.shows("overview", p.overview)},
 		{Pattern: "/ui/search", Scope: read, Handle: p.shows("search", p.search)},
 
 		{Pattern: "/ui/conversations", Scope: read, Handle: p.shows("conversations", p.conversations)},

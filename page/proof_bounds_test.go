@@ -63,7 +63,7 @@ func TestOverviewOfLongAnswers(t *testing.T) {
 		call.Answer.Parts = []ibid.Part{{Span: ibid.Span{End: len(text)}, Kind: ibid.AnswerPart}}
 		must(t, w.store.Put(t.Context(), []*store.Call{call}))
 	}
-	for _, path := range []string{"/", "/ui/sources"} {
+	for _, path := range []string{"/ui/overview", "/ui/sources"} {
 		got := w.get(t, "GET", path)
 		if got.StatusCode != http.StatusOK || !regexp.MustCompile(`(Of|In) the last [12] answers?`).MatchString(got.body) {
 			t.Errorf("%s: %d %s", path, got.StatusCode, got.body)

@@ -10,7 +10,7 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// The overview names runs by what was asked, and those first that somebody recorded: single answers, of which each is a run, do not push
+// The front page names runs by what was asked, and those first that somebody recorded: single answers, of which each is a run, do not push
 // them out.
 func TestLatestRuns(t *testing.T) {
 	w := newWorld(t, nil)

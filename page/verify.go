@@ -35,6 +35,32 @@ type verifyPage struct {
 	Offline bool
 	Wrong   string
 	Report  *reportView // nil: nothing was verified yet
+
+	Examples []verifyExample
+}
+
+// verifyExample is something to verify that is there.
+type verifyExample struct{ Words, URL string }
+
+// examples returns what a demonstration has to verify; none: this is no demonstration.
+func (p *Page) examples(ctx context.Context, r *httpx.Request) ([]verifyExample, error) {
+	if p.o.Demo == nil {
+		return nil, nil
+	}
+	var all []verifyExample
+	for _, one := range []struct{ words, run string }{
+		{"An answer whose sources all say it", p.o.Demo.Holds},
+		{"An answer whose source changed", p.o.Demo.Changed},
+	} {
+		id, err := p.finalAnswer(ctx, r.Who.Tenant, one.run)
+		if err != nil {
+			return nil, err
+		}
+		if id != "" {
+			all = append(all, verifyExample{one.words, p.baseURL(r) + "/v1/answers/" + id})
+		}
+	}
+	return all, nil
 }
 
 // showVerify asks what is to be verified.
@@ -44,6 +70,9 @@ func (p *Page) showVerify(ctx context.Context, r *httpx.Request) (*view, error) 
 		return nil, err
 	}
 	body := &verifyPage{Off: !p.o.Verifies, Base: p.baseURL(r), URL: address}
+	if body.Examples, err = p.examples(ctx, r); err != nil {
+		return nil, err
+	}
 	return &view{Name: "verify", Title: "Verify", Body: body}, nil
 }
 

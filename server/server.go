@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -29,6 +30,7 @@ import (
 	"github.com/ibidhq/ibid/chat"
 	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/mcp"
 	"github.com/ibidhq/ibid/page"
 	"github.com/ibidhq/ibid/snapshot"
@@ -47,6 +49,8 @@ type Options struct {
 
 	// Handlers serve more paths, by their first segment.
 	Handlers map[string]http.Handler
+	// Demo is what the page of a demonstration shows besides; nil: this is none.
+	Demo *page.Demo
 	// Listener is where Run serves; nil: it listens at Config.Listen.
 	Listener net.Listener
 }
@@ -213,8 +217,27 @@ func (s *Server) assemble() error {
 		Store: s.Store, Guard: s.Guard, API: s.API, Gateway: s.Gateway, Bus: s.Bus, Chat: s.Chat, Verifies: true,
 		Rechecks:   c.Publish.Recheck > 0,
 		Strategies: c.AllStrategies(), Logger: s.log, Version: o.Version, PublicURL: c.PublicURL,
+		Upstreams: c.upstreamsToCall(), Demo: o.Demo,
 	})
 	return err
+}
+
+// upstreamsToCall returns the upstreams in the order of the documentation, those of other names behind them.
+func (c *Config) upstreamsToCall() []page.Upstream {
+	var all []page.Upstream
+	for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
+		all = append(all, page.Upstream{Name: name, Provider: c.Upstreams[name].Provider})
+	}
+	known := call.Providers()
+	place := func(u page.Upstream) int {
+		i := slices.IndexFunc(known, func(p call.Provider) bool { return p.Name == u.Name })
+		if i < 0 {
+			return len(known)
+		}
+		return i
+	}
+	slices.SortStableFunc(all, func(a, b page.Upstream) int { return place(a) - place(b) })
+	return all
 }
 
 // verifier returns what verifies for a tenant.

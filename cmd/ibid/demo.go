@@ -8,10 +8,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	htmltemplate "html/template"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -22,6 +24,7 @@ import (
 
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/internal/replay"
+	"github.com/ibidhq/ibid/page"
 	"github.com/ibidhq/ibid/server"
 	"github.com/ibidhq/ibid/store"
 )
@@ -87,11 +90,6 @@ func demo(ctx context.Context, c *server.Config, w world) error {
 		defer os.RemoveAll(dir) //nolint:errcheck // what is left of a temporary directory harms nobody
 		c.Data = dir
 	}
-	upstream, end, err := startReplay(ctx)
-	if err != nil {
-		return err
-	}
-	defer end()
 	if err := c.CheckExposure(false); err != nil {
 		return err
 	}
@@ -101,26 +99,52 @@ func demo(ctx context.Context, c *server.Config, w world) error {
 		return err
 	}
 	defer l.Close() //nolint:errcheck // the server has closed it
-	configureDemo(c, "http://"+l.Addr().String(), upstream)
+	publicURL := "http://" + l.Addr().String()
+	upstream, end, err := startReplay(ctx, publicURL+"/"+demoSitePath+"/")
+	if err != nil {
+		return err
+	}
+	defer end()
+	configureDemo(c, publicURL, upstream)
 	if err := c.Resolve(nil, func(string) (string, bool) { return "", false }); err != nil {
 		return err
 	}
 	site := &demoSite{}
-	o := &server.Options{Listener: l, Handlers: map[string]http.Handler{demoSitePath: site}}
+	o := &server.Options{
+		Listener: l, Handlers: map[string]http.Handler{demoSitePath: site},
+		Demo: &page.Demo{Changed: demoRun, Holds: demoHolds, Questions: demoQuestions[:3]},
+	}
 	return serve(ctx, c, o, func(s *server.Server, url string) error {
 		return greet(ctx, s, site, url, w.out)
 	}, w)
 }
 
-// startReplay starts the upstream at a port of its own, and returns where it is and what ends it.
-func startReplay(ctx context.Context) (address string, end func(), err error) {
+// demoQuestions are what the demo can be asked in English, of which its page offers the first three.
+var demoQuestions = []string{
+	"How many herons nest at Lake Tonbo?",
+	"When does the ferry to the island leave?",
+	"May I photograph in the reading room?",
+	"Write a short report on the marsh.",
+}
+
+// demoOtherwise is what the demo answers to every other question.
+func demoOtherwise() string {
+	return "This is the demo of ibid: its answers are made up, and there is none to this question. Ask one of these:\n\n- " +
+		strings.Join(demoQuestions, "\n- ") + "\n"
+}
+
+// startReplay starts the upstream at a port of its own, and returns where it is and what ends it. The pages that it
+// cites are below an address.
+func startReplay(ctx context.Context, copies string) (address string, end func(), err error) {
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, fmt.Errorf("listening for the demo's upstream: %w", err)
 	}
 	s := &http.Server{
-		Handler:           replay.New(&replay.Options{First: demoFirst, Delay: demoDelay}),
+		Handler: replay.New(&replay.Options{
+			First: demoFirst, Delay: demoDelay, Copies: copies, Otherwise: demoOtherwise(),
+		}),
 		ReadHeaderTimeout: time.Minute,
 	}
 	done := make(chan struct{})
@@ -137,6 +161,7 @@ func startReplay(ctx context.Context) (address string, end func(), err error) {
 const (
 	demoConversation = "herons"
 	demoRun          = "demo"
+	demoHolds        = "timetable" // all its sources say what its answer cites
 	// demoRecheck is how often the demo reads cited sources again.
 	demoRecheck = 5 * time.Second
 	// demoPublish is how long publishing may take.
@@ -177,16 +202,22 @@ func greet(ctx context.Context, s *server.Server, site *demoSite, url string, ou
 	if err != nil {
 		return fmt.Errorf("having the demo's conversation: %w", err)
 	}
-	path, err := awaitManifests(ctx, s)
+	path, err := awaitManifests(ctx, s, demoRun, true)
 	if err != nil {
 		return fmt.Errorf("publishing the demo's answer: %w", err)
+	}
+	holds, err := awaitManifests(ctx, s, demoHolds, false)
+	if err != nil {
+		return fmt.Errorf("publishing the demo's other answer: %w", err)
 	}
 	site.changed.Store(true)
 	words, err := template.New("words").Parse(demoWords)
 	if err != nil {
 		return fmt.Errorf("reading the demo's words: %w", err)
 	}
-	return words.Execute(out, map[string]string{"URL": url, "Answer": answer, "Manifest": url + path})
+	return words.Execute(out, map[string]string{
+		"URL": url, "Answer": answer, "Changed": url + path, "Holds": url + holds,
+	})
 }
 
 // converse has the conversation, and returns the id of its last answer.
@@ -215,17 +246,17 @@ func converse(ctx context.Context, s *server.Server, url string) (answer string,
 	return answer, nil
 }
 
-// awaitManifests returns the path of the manifest of the demo's published answer, once that of its run is there as
-// well: whatever reads a source then finds it as it was cited.
-func awaitManifests(ctx context.Context, s *server.Server) (path string, err error) {
+// awaitManifests returns the path of the manifest of the answer of a run that is published, if final once that of the
+// run is there as well: whatever reads a source then finds it as it was cited.
+func awaitManifests(ctx context.Context, s *server.Server, run string, final bool) (path string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, demoPublish)
 	defer cancel()
-	listener, err := s.Bus.Listen(ctx, store.DefaultTenant, demoRun)
+	listener, err := s.Bus.Listen(ctx, store.DefaultTenant, run)
 	if err != nil {
 		return "", err
 	}
 	defer listener.Close()
-	isFinal := false
+	isFinal := !final
 	enough := errors.New("both are there")
 	err = listener.Follow(ctx, s.Store, 0, func(m bus.Message) error {
 		if m.Event == nil || m.Event.Kind != store.EventManifest {
@@ -281,19 +312,44 @@ func (c *demoCall) make(ctx context.Context, url string) (string, error) {
 // demoSitePath is what the paths of the demo's pages begin with.
 const demoSitePath = "demo"
 
+//go:embed demo/page.html
+var demoPageWords string
+
+// demoPage writes the page at a site and path that an answer of the demo cites; nil: none does.
+func demoPage(at string) []byte {
+	for _, a := range replay.Answers() {
+		for _, source := range a.Sources {
+			u, err := url.Parse(source.URL)
+			if err != nil || u.Host+u.Path != at {
+				continue
+			}
+			var b bytes.Buffer
+			if err := htmltemplate.Must(htmltemplate.New("page").Parse(demoPageWords)).Execute(&b, source); err != nil {
+				return nil
+			}
+			return b.Bytes()
+		}
+	}
+	return nil
+}
+
 //go:embed demo/pages
 var demoPages embed.FS
 
-// demoSite serves the pages that the demo's agent cites. They are real as far as a verifier is concerned: it reads
-// them, and one of them changes.
+// demoSite serves the pages that the demo's answers cite, below the names of their sites:
+// /demo/birds.example/tonbo/census is what https://birds.example/tonbo/census would be. They are real as far as a
+// verifier is concerned: it reads them, and one of them changes.
 type demoSite struct{ changed atomic.Bool }
 
 // ServeHTTP serves a page. Once the site has changed, the history says another year.
 func (s *demoSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := demoPages.ReadFile("demo/pages/" + strings.TrimPrefix(r.URL.Path, "/"+demoSitePath+"/"))
+	at := strings.TrimPrefix(r.URL.Path, "/"+demoSitePath+"/")
+	body, err := demoPages.ReadFile("demo/pages/" + at + ".html")
 	if err != nil {
-		http.NotFound(w, r)
-		return
+		if body = demoPage(at); body == nil {
+			http.NotFound(w, r)
+			return
+		}
 	}
 	if s.changed.Load() {
 		body = bytes.ReplaceAll(body, []byte("seen in 1968"), []byte("seen in 1986"))

@@ -29,13 +29,7 @@ type Answer struct {
 type Source struct {
 	ID, URL, Title string
 	Quote          string // its words
-}
-
-// Site returns the host name of the URL.
-func (s Source) Site() string {
-	_, rest, _ := strings.Cut(s.URL, "://")
-	host, _, _ := strings.Cut(rest, "/")
-	return host
+	Site           string // the host name of the URL, wherever copies of the page are
 }
 
 // Length returns the length of the quote, in code points.
@@ -58,13 +52,17 @@ type Claim struct {
 // Answers returns the answers: what tests can compare with. They are the caller's.
 func Answers() []Answer { return mustRead(answerFiles) }
 
-// choose returns the answer that a prompt asks for.
-func choose(answers []Answer, prompt string) *Answer {
+// choose returns the answer that a prompt asks for; of a prompt that has no answer, the one that says what otherwise
+// does, if that is not nil.
+func choose(answers []Answer, prompt string, otherwise *Answer) *Answer {
 	lower := strings.ToLower(prompt)
 	for i := range answers {
 		if slices.ContainsFunc(answers[i].Keywords, func(word string) bool { return strings.Contains(lower, word) }) {
 			return &answers[i]
 		}
+	}
+	if otherwise != nil {
+		return otherwise
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(prompt)) // never fails
@@ -94,6 +92,17 @@ func (a *Answer) at(addresses []string) *Answer {
 		moved.Sources[i].URL = address
 	}
 	return &moved
+}
+
+// atCopies has the sources at their copies: below an address, by their host and path.
+func atCopies(answers []Answer, below string) {
+	for _, a := range answers {
+		for i := range a.Sources {
+			if s := &a.Sources[i]; s.ID == "" {
+				s.URL = below + strings.TrimPrefix(s.URL, "https://")
+			}
+		}
+	}
 }
 
 // mustRead reads the answers. They are part of the program, so an error in them is one of ours.
@@ -137,7 +146,9 @@ func readAnswer(file string) (Answer, error) {
 			if len(f) != 4 {
 				return Answer{}, fmt.Errorf("a source has four fields: %s", value)
 			}
-			a.Sources = append(a.Sources, Source{ID: strings.TrimSpace(f[0]), URL: f[1], Title: f[2], Quote: f[3]})
+			_, address, _ := strings.Cut(f[1], "://")
+			site, _, _ := strings.Cut(address, "/")
+			a.Sources = append(a.Sources, Source{ID: strings.TrimSpace(f[0]), URL: f[1], Title: f[2], Quote: f[3], Site: site})
 		default:
 			return Answer{}, fmt.Errorf("unknown line %q", line)
 		}

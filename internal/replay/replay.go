@@ -25,12 +25,23 @@ type Options struct {
 	Split     int           // bytes that are written and flushed at a time; 0: whole events, whole bodies
 	Gzip      bool          // compress every response, whatever the request accepts
 	PaddingTo int           // fills each answer's text with repetitions up to so many characters; 0: as it is
+	// Copies is the address, with a slash at its end, below which the pages that answers cite are, by host and path.
+	// Empty: they are cited where they would be, where nothing is.
+	Copies string
+	// Otherwise is the text of what answers a prompt that no answer is for. Empty: any of the answers does.
+	Otherwise string
 }
 
 // New returns the upstream. It may serve any number of requests at the same time.
 func New(o *Options) http.Handler {
 	o = cmp.Or(o, &Options{})
 	s := &server{options: *o, answers: mustRead(answerFiles), formats: mustParse(wireFiles), kept: map[string]*reply{}}
+	if o.Copies != "" {
+		atCopies(s.answers, o.Copies)
+	}
+	if o.Otherwise != "" {
+		s.otherwise = &Answer{Text: o.Otherwise}
+	}
 	if s.options.ChunkSize <= 0 {
 		s.options.ChunkSize = 12
 	}
@@ -41,7 +52,9 @@ func New(o *Options) http.Handler {
 type server struct {
 	options Options
 	answers []Answer
-	formats map[string]*format
+	// otherwise answers a prompt that no answer is for; nil: any of the answers does
+	otherwise *Answer
+	formats   map[string]*format
 
 	mu    sync.Mutex
 	kept  map[string]*reply // by id
@@ -82,7 +95,11 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // reply makes the answer of a request.
 func (s *server) reply(asked *request) *reply {
-	answer := choose(s.answers, asked.prompt)
+	otherwise := s.otherwise
+	if asked.afterTool || asked.tool != "" || asked.breakOff || asked.errorInside || len(asked.found) > 0 {
+		otherwise = nil // what is wished for is shown by an answer that has sources
+	}
+	answer := choose(s.answers, asked.prompt, otherwise)
 	if asked.unsourced {
 		answer = &Answer{Text: answer.Text}
 	}

@@ -167,7 +167,7 @@ func (r *reply) Links() *view {
 		for _, n := range claim.Sources {
 			b.WriteByte(' ')
 			start := b.Len()
-			b.WriteString("([" + r.Sources[n].Site() + "](" + r.Sources[n].Tagged() + "))")
+			b.WriteString("([" + r.Sources[n].Site + "](" + r.Sources[n].Tagged() + "))")
 			links = append(links, link{start, b.Len(), n, r.Text[claim.Start:claim.End]})
 		}
 	}

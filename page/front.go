@@ -1,0 +1,133 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/call"
+	"github.com/ibidhq/ibid/internal/httpx"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/verify"
+)
+
+// latestListed is how many of the latest things of a kind the front page lists.
+const latestListed = 5
+
+// Demo is what the page of a demonstration shows besides. Its fields are all needed.
+type Demo struct {
+	Changed   string   // the run whose answer the front page opens on: a source of it changed
+	Holds     string   // a run whose sources all say what its answer cites
+	Questions []string // that the demonstration can answer
+}
+
+// Upstream is a provider behind the gateway, as the front page tells how to call it.
+type Upstream struct{ Name, Provider string }
+
+// firstCall is what the front page needs to know of a provider to say how it is called.
+type firstCall struct {
+	Upstream
+
+	Base string // the address of this server
+	Key  string // the environment variable that usually holds a key
+}
+
+func firstCallOf(base string, u Upstream) firstCall {
+	c := firstCall{u, base, "API_KEY"}
+	if p, ok := call.FindProvider(u.Provider); ok && len(p.KeyEnv) > 0 {
+		c.Key = p.KeyEnv[0]
+	}
+	return c
+}
+
+// frontBody is what the front page shows.
+type frontBody struct {
+	Base          string // the address of this server, for whom nothing is here yet
+	Upstreams     []Upstream
+	Demo          *Demo       // nil: this is no demonstration
+	Hero          *answerView // the answer that it opens on; nil: there is none
+	Follow        string      // where the sentence whose source changed is followed to it
+	VerifyURL     string      // where the answer is verified
+	Conversations []conversationItem
+	Runs          []runRow
+	Alarms        []verify.Incident
+}
+
+// Empty reports whether nothing is here yet.
+func (b *frontBody) Empty() bool { return len(b.Conversations)+len(b.Runs)+len(b.Alarms) == 0 }
+
+// front shows what came last and, in a demonstration, an answer whose source changed.
+func (p *Page) front(ctx context.Context, r *httpx.Request) (*view, error) {
+	p.captured.CatchUp(ctx)
+	body := &frontBody{Base: p.baseURL(r), Upstreams: p.o.Upstreams, Demo: p.o.Demo}
+	var err error
+	if body.Conversations, _, err = p.latestConversations(ctx, r.Who.Tenant, "", latestListed); err != nil {
+		return nil, err
+	}
+	if body.Runs, err = p.latestRuns(ctx, r.Who.Tenant); err != nil {
+		return nil, err
+	}
+	alarms, err := p.o.Store.Incidents(ctx, r.Who.Tenant, &store.IncidentQuery{Limit: latestListed})
+	if err != nil {
+		return nil, err
+	}
+	body.Alarms = alarms.Items
+	if p.o.Demo != nil {
+		if err := p.addHero(ctx, r, body); err != nil {
+			return nil, err
+		}
+	}
+	return &view{Name: "front", Title: "Where each sentence comes from", Body: body}, nil
+}
+
+// addHero adds the answer that the front page of a demonstration opens on, if it is there.
+func (p *Page) addHero(ctx context.Context, r *httpx.Request, body *frontBody) error {
+	id, err := p.finalAnswer(ctx, r.Who.Tenant, p.o.Demo.Changed)
+	if err != nil || id == "" {
+		return err
+	}
+	answer, err := p.call(ctx, r.Who.Tenant, id)
+	if err != nil {
+		return err
+	}
+	said, err := p.said(ctx, r.Who.Tenant, id)
+	if err != nil {
+		return err
+	}
+	body.Hero = p.answerView(answer, &answerOptions{said: said, mute: !mayWrite(r)})
+	body.Follow = followURL(answer)
+	body.VerifyURL = verifyURL(body.Base, id)
+	return nil
+}
+
+// finalAnswer returns the id of the answer that a run came to; empty: there is no such run, or it has none yet.
+func (p *Page) finalAnswer(ctx context.Context, tenant, run string) (string, error) {
+	s, err := p.o.API.Summary(ctx, tenant, run)
+	switch {
+	case err == nil:
+		return s.Run.FinalID(), nil
+	case gateway.ProblemOf(err).Status == errNotFound.Status, errors.Is(err, store.ErrNotFound):
+		return "", nil
+	}
+	return "", err
+}
+
+// followURL returns where a reader follows a sentence of an answer to its source: one whose source does not have its
+// words any more, if there is one.
+func followURL(answer *store.Call) string {
+	a := answer.Answer
+	for i := range a.Citations {
+		c := &a.Citations[i]
+		if c.Verification == nil || quoteBadge(c.Verification).Kind != badgeBad {
+			continue
+		}
+		for k := range c.Refs {
+			if n := slices.IndexFunc(a.Sources, func(s ibid.Source) bool { return s.ID == c.Refs[k].Source }); n >= 0 {
+				return panelURL(answer.AnswerID, n+1)
+			}
+		}
+	}
+	return panelURL(answer.AnswerID, 1)
+}
