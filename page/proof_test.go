@@ -81,8 +81,10 @@ func newProofWorld(tb testing.TB, waits chan struct{}) *proofWorld {
 	guard := gateway.NewGuard(&gateway.GuardOptions{Store: w.store})
 	strategies := append(experiment.Builtin(), experiment.Strategy{Name: "judged", Version: 1, PostHoc: true, Threshold: 0.5, Scorer: "bm25", Checker: "judge"})
 	a := testenv.Must(api.New(&api.Options{Store: w.store, Guard: guard, Bus: b, Verifier: verifier, Strategies: strategies}))(tb)
-	w.options = page.Options{Store: w.store, Guard: guard, API: a, Bus: b, Verifies: true, Strategies: strategies,
-		Upstreams: []page.Upstream{{Name: "openai", Provider: "openai"}}}
+	w.options = page.Options{
+		Store: w.store, Guard: guard, API: a, Bus: b, Verifies: true, Strategies: strategies,
+		Upstreams: []page.Upstream{{Name: "openai", Provider: "openai"}},
+	}
 	w.start(tb)
 	return w
 }
