@@ -148,7 +148,7 @@ func readAnswer(file string) (Answer, error) {
 			}
 			_, address, _ := strings.Cut(f[1], "://")
 			site, _, _ := strings.Cut(address, "/")
-			a.Sources = append(a.Sources, Source{ID: strings.TrimSpace(f[0]), URL: f[1], Title: f[2], Quote: f[3], Site: site})
+			a.Sources = append(a.Sources, Source{strings.TrimSpace(f[0]), f[1], f[2], f[3], site})
 		default:
 			return Answer{}, fmt.Errorf("unknown line %q", line)
 		}
