@@ -28,8 +28,8 @@ import (
 const (
 	// maxRefusal is how much of an upstream's error is read.
 	maxRefusal = 64 << 10
-	// codeEnded is the code of an answer that somebody ended.
-	codeEnded = "ended"
+	// CodeEnded is the code of an answer that somebody ended, see [Turn.Err].
+	CodeEnded = "ended"
 	// maxDecoded is how many bytes of a response are decoded: as much as the gateway does.
 	maxDecoded = 32 << 20
 )
@@ -423,7 +423,7 @@ func (c *call) failure(r *tee.Result) *ibid.ProviderError {
 	case errors.Is(context.Cause(c.ctx), errSilent):
 		return &ibid.ProviderError{Code: gateway.CodeUpstreamSlow, Message: errSilent.Error()}
 	case c.ctx.Err() != nil:
-		return &ibid.ProviderError{Code: codeEnded, Message: "the answer was ended before it was whole"}
+		return &ibid.ProviderError{Code: CodeEnded, Message: "the answer was ended before it was whole"}
 	}
 	return &ibid.ProviderError{Code: gateway.CodeUpstream, Message: "the answer broke off"}
 }

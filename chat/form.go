@@ -98,7 +98,7 @@ func (u *tellUI) answer(a *ibid.Answer, status uimessage.Status) error {
 func (u *tellUI) late(a *ibid.Answer) error { return u.w.Late(a, uimessage.StatusOf(a)) }
 
 func (u *tellUI) fail(e *ibid.ProviderError) error {
-	if e.Code == codeEnded {
+	if e.Code == CodeEnded {
 		return u.w.Abort()
 	}
 	return u.w.Fail(e.Message)

@@ -162,18 +162,27 @@ func (t *Turn) await(w *httpx.Reply, r *httpx.Request, f form) error {
 
 // stop answers DELETE /v1/chat/{id}/stream.
 func (c *Chat) stop(w *httpx.Reply, r *httpx.Request) error {
-	all := c.turns.all(r.Who.Tenant, r.PathValue("id"))
+	if err := c.Stop(r.Context(), r.Who.Tenant, r.PathValue("id")); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// Stop ends the turns of a conversation, or the turn of an answer, as DELETE /v1/chat/{id}/stream does, and returns when
+// they have ended. What arrived of them is kept. There need not be any. The error is that of the context.
+func (c *Chat) Stop(ctx context.Context, tenant, id string) error {
+	all := c.turns.all(tenant, id)
 	for _, t := range all {
 		t.stop()
 	}
 	for _, t := range all {
 		select {
 		case <-t.done:
-		case <-r.Context().Done():
-			return r.Context().Err()
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
-	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 

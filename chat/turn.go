@@ -42,6 +42,7 @@ type Turn struct {
 	wake     chan struct{} // closed at the next change; nil: nobody waits
 	refused  error         // why there is no answer: set before begun is closed
 	draft    draft
+	queries  []string
 	rewrites []rewrite
 	marks    marks
 	size     int
@@ -130,6 +131,9 @@ func (t *Turn) event(ev ibid.Event) {
 	case ibid.EventSource, ibid.EventCitation:
 		t.size += weight(&ev)
 		t.marks.add(&ev)
+	case ibid.EventQuery:
+		t.size += len(ev.Query)
+		t.queries = append(t.queries, ev.Query)
 	default:
 		return // the answer tells
 	}
@@ -202,7 +206,7 @@ func (t *Turn) Answer() *ibid.Answer {
 	if a := cmp.Or(t.late, t.answer); a != nil {
 		return a
 	}
-	a := &ibid.Answer{Text: t.draft.text.String(), Parts: slices.Clone(t.draft.parts)}
+	a := &ibid.Answer{Text: t.draft.text.String(), Parts: slices.Clone(t.draft.parts), Queries: slices.Clone(t.queries)}
 	for i := range a.Parts {
 		a.Parts[i].End = t.draft.end(i)
 	}

@@ -81,6 +81,7 @@ type answerOptions struct {
 	live      bool            // it is still arriving
 	steady    bool            // it was shown while it arrived: no words come into its text any more
 	mute      bool            // its reader may not judge it
+	strip     bool            // its sources are a strip of tiles that opens
 	said      *sayings        // what was said of it; nil: nothing
 	trust     *trust          // what is known of it besides; nil: nothing, and no line says what it came to
 }
@@ -98,7 +99,8 @@ type answerView struct {
 	Uncited  []*sourceView
 	Lost     []*useView // citations whose sources are not among the answer's
 	Live     bool
-	Said     int // how much people said of it
+	Strip    bool // the sources are a strip of tiles that opens
+	Said     int  // how much people said of it
 	Trust    *trustView
 	Worst    standing // of the cited sources, where something is wrong or doubtful; else the zero value
 	Worse    int      // how many of them have it
@@ -124,7 +126,7 @@ func (p *Page) answerView(call *store.Call, o *answerOptions) *answerView {
 	if o == nil {
 		o = &answerOptions{}
 	}
-	v := &answerView{Call: call, Prefix: o.prefix, Live: o.live, Notices: notices(call.Answer, o.live)}
+	v := &answerView{Call: call, Prefix: o.prefix, Live: o.live, Strip: o.strip, Notices: notices(call.Answer, o.live)}
 	v.Heading, v.Question = heading(call.Prompt)
 	if o.said != nil {
 		v.Said = o.said.words

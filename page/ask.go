@@ -39,16 +39,33 @@ type composer struct {
 	Provider     string // the chosen one
 	Model        string
 	Citations    []choice
-	Question     string // what was written before, if it was not right
-	Wrong        string // what was not right
-	May          bool   // the reader may ask
+	Question     string   // what was written before, if it was not right
+	Wrong        string   // what was not right
+	May          bool     // the reader may ask
+	Stop         string   // the answer that is arriving, which can be stopped; empty: none is
+	Samples      []string // questions that a demonstration can answer; none: this is no demonstration
 }
+
+// retry is a question that can be put again.
+type retry struct{ Conversation, Question, Provider, Model string }
+
+// failedTurn is a question that got no answer: nothing of it is stored, so it is kept here for as long as there is room.
+type failedTurn struct {
+	retry
+
+	tenant string
+	Wrong  string // why, in sentences
+}
+
+// maxFailed is how many questions without an answer are kept, and maxFailedSize how many bytes they have together.
+const maxFailed, maxFailedSize = 256, 4 << 20
 
 // arrivingAnswer is an answer that is arriving.
 type arrivingAnswer struct {
 	turn                    *chat.Turn // nil: another node asked for it
 	tenant, conversation    string
 	answerID, run, question string
+	provider                string // that was asked; empty: the first one, or it is not known
 	since                   time.Time
 	whole                   *store.Call // the answer, if it has ended; nil: that is not known
 }
@@ -81,6 +98,44 @@ type arriving struct {
 	mu    sync.Mutex
 	all   []*arrivingAnswer  // oldest first
 	whole singleflight.Group // of answers that have arrived, for who watches
+
+	failed []*failedTurn // oldest first
+}
+
+// fail keeps a question that got no answer.
+func (t *arriving) fail(f *failedTurn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.failed = append(t.failed, f)
+	size := 0
+	for i := len(t.failed) - 1; i >= 0; i-- {
+		if size += len(t.failed[i].Question) + len(t.failed[i].Wrong); size > maxFailedSize || len(t.failed)-i > maxFailed {
+			t.failed = slices.Delete(t.failed, 0, i+1)
+			return
+		}
+	}
+}
+
+// failures returns the questions of a conversation that got no answer.
+func (t *arriving) failures(tenant, conversation string) []*failedTurn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var list []*failedTurn
+	for _, f := range t.failed {
+		if f.tenant == tenant && f.Conversation == conversation {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// forget forgets a question that got no answer: it is put again.
+func (t *arriving) forget(tenant, conversation, question string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.failed = slices.DeleteFunc(t.failed, func(f *failedTurn) bool {
+		return f.tenant == tenant && f.Conversation == conversation && f.Question == question
+	})
 }
 
 func (t *arriving) add(a *arrivingAnswer) {
@@ -123,6 +178,9 @@ func (p *Page) composer(r *httpx.Request, c *store.Conversation) *composer {
 		return nil
 	}
 	form := &composer{May: r.Who.May(store.ScopeProxy) || r.Who.Token == ""}
+	if p.o.Demo != nil {
+		form.Samples = p.o.Demo.Questions
+	}
 	if c != nil {
 		form.Conversation = c.ID
 		if n := len(c.Calls); n > 0 {
@@ -195,20 +253,43 @@ func (p *Page) ask(w *httpx.Reply, r *httpx.Request) error {
 		return again(problemWords(err), gateway.ProblemOf(err).Status)
 	}
 	q.Messages = append(q.Messages, chat.Message{Role: store.RoleUser, Text: question})
+	p.arriving.forget(r.Who.Tenant, q.Conversation, question)
 	turn, err := p.o.Chat.Ask(r.Context(), r.Who, q)
-	if err != nil && !gateway.IsInternal(err) {
-		return again(problemWords(err), unfit)
+	if err != nil && !gateway.IsInternal(err) { // it stands in the conversation, and can be put again
+		p.arriving.fail(&failedTurn{
+			retry{q.Conversation, question, q.Provider, q.Model}, r.Who.Tenant, problemWords(err),
+		})
+		http.Redirect(w, r.Request, conversationURL(q.Conversation)+"#failed", http.StatusSeeOther)
+		return nil
 	}
 	if err != nil {
 		return err
 	}
 	p.arriving.add(&arrivingAnswer{
 		turn: turn, tenant: r.Who.Tenant, conversation: q.Conversation, answerID: turn.AnswerID, run: turn.Run,
-		question: question, since: time.Now(),
+		question: question, provider: q.Provider, since: time.Now(),
 	})
 	to := url.Values{"answer": {turn.AnswerID}, "run": {turn.Run}} // for a node that did not ask
 	next := conversationURL(q.Conversation) + "?" + to.Encode() + "#a-" + url.PathEscape(turn.AnswerID)
 	http.Redirect(w, r.Request, next, http.StatusSeeOther)
+	return nil
+}
+
+// stop ends an answer that is arriving. What arrived of it is kept.
+func (p *Page) stop(w *httpx.Reply, r *httpx.Request) error {
+	id, err := r.PathID()
+	if err != nil {
+		return err
+	}
+	if p.o.Chat == nil {
+		return errNotFound
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), askStore)
+	defer cancel()
+	if err := p.o.Chat.Stop(ctx, r.Who.Tenant, id); err != nil {
+		return gateway.Unavailable("The answer takes long to stop. Reload the page.")
+	}
+	http.Redirect(w, r.Request, cameFrom(r).RequestURI(), http.StatusSeeOther)
 	return nil
 }
 
@@ -226,10 +307,11 @@ func (p *Page) recall(r *httpx.Request, q *chat.Question) error {
 	defer cancel()
 	p.captured.CatchUp(ctx)
 	// before the store: an answer that ends now is in one of both
-	begun := len(p.arriving.of(r.Who.Tenant, q.Conversation)) > 0
+	begun := len(p.arriving.of(r.Who.Tenant, q.Conversation)) > 0 ||
+		len(p.arriving.failures(r.Who.Tenant, q.Conversation)) > 0
 	c, err := p.o.Store.Conversation(ctx, r.Who.Tenant, q.Conversation, &store.Query{Limit: recalled})
 	if begun && errors.Is(err, store.ErrNotFound) {
-		return nil // its first answer is still arriving: there is nothing to recall
+		return nil // its first answer is still arriving, or never came: there is nothing to recall
 	}
 	if err != nil {
 		return err

@@ -66,10 +66,6 @@ func TestAskNowhere(t *testing.T) {
 	if got.StatusCode != 404 || !strings.Contains(got.body, "Where do &lt;herons&gt; nest?</textarea>") || !strings.Contains(got.body, `role="alert"`) {
 		t.Errorf("%d %s", got.StatusCode, got.body)
 	}
-	got = w.post(t, "/ui/ask", url.Values{"question": {"error 429"}})
-	if strings.Contains(got.body, "..") || !strings.Contains(got.body, `role="alert"`) {
-		t.Errorf("what is wrong: %s", got.body)
-	}
 }
 
 // An address may say that an answer is arriving. One that is there is only shown in its own conversation, once, and with its question.

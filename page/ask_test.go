@@ -3,9 +3,11 @@ package page_test
 import (
 	"encoding/json"
 	"errors"
+	"html"
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +28,9 @@ func TestAsk(t *testing.T) {
 	w.waitFor(t, to.Query().Get("answer"))
 	first := w.get(t, to.Path)
 	id := to.Query().Get("answer")
+	if strings.Contains(first.body, "talk_") && strings.Contains(first.body, "<code") {
+		t.Error("it shows the id of its conversation")
+	}
 	for _, want := range []string{`id="a-` + id + `"`, "Question", `name="conversation"`, `<textarea id="question"`} {
 		if first.StatusCode != 200 || !strings.Contains(first.body, want) {
 			t.Errorf("no %s: %d %s", want, first.StatusCode, first.body)
@@ -83,8 +88,6 @@ func TestAskWrong(t *testing.T) {
 		want []string
 	}{
 		{"nothing", url.Values{"question": {" "}}, []string{"Write a question first."}},
-		{"no such provider", url.Values{"question": {"Where <b>?"}, "provider": {"nobody"}}, []string{"Where &lt;b&gt;?", "there is none of that name"}},
-		{"refused", url.Values{"question": {"error 429"}}, []string{`>error 429</textarea>`, `role="alert"`}},
 		{"too long", url.Values{"question": {strings.Repeat("a", 300<<10)}}, []string{"256 KiB"}},
 	}
 	for _, tt := range tests {
@@ -99,6 +102,32 @@ func TestAskWrong(t *testing.T) {
 				}
 			}
 		})
+	}
+	for _, tt := range []struct{ question, provider, want string }{
+		{"Where <b>?", "nobody", "there is none of that name"}, {"error 429", "", "429"},
+	} {
+		sent := w.post(t, "/ui/ask", url.Values{"question": {tt.question}, "provider": {tt.provider}})
+		to, err := sent.Location()
+		if sent.StatusCode != http.StatusSeeOther || err != nil {
+			t.Fatalf("%s: %d %s", tt.question, sent.StatusCode, sent.body)
+		}
+		for range 2 { // a reload loses nothing
+			got := w.get(t, to.Path)
+			for _, want := range []string{
+				html.EscapeString(tt.question), tt.want, `role="alert"`, "Try again", `<input type="hidden" name="question" value="` + html.EscapeString(tt.question),
+				`name="conversation" value="`,
+			} {
+				if got.StatusCode != 200 || strings.Contains(got.body, "..") || !strings.Contains(got.body, want) {
+					t.Errorf("%s: no %q: %d %s", tt.question, want, got.StatusCode, got.body)
+				}
+			}
+		}
+		// put again in its place, it stands there once, above its answer
+		talk, _ := url.PathUnescape(strings.TrimPrefix(to.EscapedPath(), "/ui/conversations/"))
+		w.post(t, "/ui/ask", url.Values{"question": {tt.question}, "provider": {tt.provider}, "conversation": {talk}})
+		if got := w.get(t, to.Path).body; strings.Count(got, `class="turn failed"`) != 1 {
+			t.Errorf("%s put again: %s", tt.question, got)
+		}
 	}
 	if got := w.do(t, "POST", "/ui/ask", "question=x", "Content-Type", "application/x-www-form-urlencoded", "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"); got.StatusCode != 403 {
 		t.Errorf("another site's form: %d", got.StatusCode)
@@ -154,9 +183,9 @@ func TestLive(t *testing.T) {
 	if len(blocks) == 0 || changed == 0 || whole == "" || !ended {
 		t.Fatalf("%d blocks, %d changes, ended %v, whole %q", len(blocks), changed, ended, whole)
 	}
-	for n, html := range blocks {
-		if !strings.Contains(textOf(whole), strings.TrimSpace(textOf(html))) {
-			t.Errorf("block %d is not in the answer: %q", n, textOf(html))
+	for n, block := range blocks {
+		if !strings.Contains(textOf(whole), strings.TrimSpace(textOf(block))) {
+			t.Errorf("block %d is not in the answer: %q", n, textOf(block))
 		}
 	}
 	w.settle(t)
@@ -287,10 +316,73 @@ func TestLiveBrokenOff(t *testing.T) {
 		return e.name == "end"
 	})
 	w.settle(t)
-	for name, html := range map[string]string{"watched": whole, "afterwards": w.get(t, to.Path).body, "exported": w.get(t, to.Path+"/export?as=markdown").body} {
-		if !strings.Contains(html, "broken off") && !strings.Contains(html, "broke off") {
-			t.Errorf("%s: %s", name, html)
+	for name, text := range map[string]string{"watched": whole, "afterwards": w.get(t, to.Path).body, "exported": w.get(t, to.Path+"/export?as=markdown").body} {
+		if !strings.Contains(text, "broken off") && !strings.Contains(text, "broke off") {
+			t.Errorf("%s: %s", name, text)
 		}
+	}
+}
+
+// Who stops an answer keeps what had arrived, and is told that it was stopped.
+func TestStop(t *testing.T) {
+	w := newWorld(t, replay.New(&replay.Options{Delay: 100 * time.Millisecond, ChunkSize: 8}))
+	to := w.ask(t, "", replay.Answers()[0].Prompt)
+	id, state, whole := to.Query().Get("answer"), "", true
+	opened := w.get(t, to.RequestURI()).body
+	if !strings.Contains(opened, `action="/ui/answers/`+id+`/stop"`) {
+		t.Fatalf("nothing to stop it by: %s", opened)
+	}
+	w.watch(t, "/ui/answers/"+id+"/live", func(e sent) bool {
+		if e.name == "block" && state == "" {
+			state = "stopping"
+			if got := w.post(t, "/ui/answers/"+id+"/stop", nil); got.StatusCode != http.StatusSeeOther {
+				t.Errorf("stop: %d %s", got.StatusCode, got.body)
+			}
+		}
+		if e.name == "answer" {
+			var told struct {
+				State string `json:"state"`
+				Whole bool   `json:"whole"`
+			}
+			testenv.OK(t, json.Unmarshal([]byte(e.data), &told))
+			state, whole = told.State, told.Whole
+		}
+		return e.name == "end"
+	})
+	testenv.Equal(t, "state", "The answer was stopped.", state)
+	testenv.Equal(t, "whole", false, whole)
+	w.settle(t)
+	for _, want := range []string{"The answer broke off", "Try again", html.EscapeString(replay.Answers()[0].Prompt)} {
+		if got := w.get(t, to.Path).body; !strings.Contains(got, want) {
+			t.Errorf("afterwards no %q: %s", want, got)
+		}
+	}
+}
+
+// The list of sources comes before the chips that open cards of it.
+func TestLiveSources(t *testing.T) {
+	w := newWorld(t, replay.New(&replay.Options{Delay: 30 * time.Millisecond, ChunkSize: 8}))
+	to := w.ask(t, "", "How many herons nest at Lake Tonbo?")
+	known, searching := "", false
+	w.watch(t, "/ui/answers/"+to.Query().Get("answer")+"/live?prefix=live1-", func(e sent) bool {
+		var data struct{ HTML, Text string }
+		testenv.OK(t, json.Unmarshal([]byte(e.data), &data))
+		switch e.name {
+		case "state":
+			searching = searching || strings.HasPrefix(data.Text, "Searching: heron colony")
+		case "sources":
+			known = data.HTML
+		case "block":
+			for _, m := range regexp.MustCompile(`class="chip[^"]*" href="#([^"]+)"`).FindAllStringSubmatch(data.HTML, -1) {
+				if !strings.Contains(known, `id="`+m[1]+`"`) {
+					t.Errorf("the chip of %s has no row yet: %s", m[1], known)
+				}
+			}
+		}
+		return e.name == "answer"
+	})
+	if known == "" || !searching {
+		t.Errorf("sources %q, searching %v", known, searching)
 	}
 }
 

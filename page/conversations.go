@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -183,7 +184,7 @@ func titleOf(c *store.Conversation) string {
 			}
 		}
 	}
-	return "Conversation " + short(c.ID, maxTitle)
+	return "Conversation of " + moment(c.Started)
 }
 
 // conversationBody is what the page of a conversation shows.
@@ -194,6 +195,7 @@ type conversationBody struct {
 	Turns           []turnView
 	Earlier, Latest string // pages of it; empty: there are none
 	Arriving        []arrivingView
+	Failed          []*failedTurn
 	Composer        *composer // nil: nobody can be asked here
 }
 
@@ -206,6 +208,7 @@ func (b *conversationBody) Exports() []exportLink {
 type turnView struct {
 	Asked  []messageView
 	Answer *answerView
+	Again  *retry // nil: the answer is whole, or others came after it
 }
 
 // messageView is a message that is no answer. Rest is what opens of it.
@@ -215,7 +218,9 @@ type messageView struct{ Role, Text, Rest string }
 type arrivingView struct {
 	Question string
 	LiveURL  string // empty: it has arrived meanwhile
+	State    string // of the answer, in a sentence
 	Answer   *answerView
+	Again    *retry // how the question is put again, if the answer breaks off
 }
 
 // conversation shows the latest messages of a conversation with their answers, numbered as they always were, and what
@@ -228,11 +233,15 @@ func (p *Page) conversation(ctx context.Context, r *httpx.Request) (*view, error
 	p.captured.CatchUp(ctx)
 	cursor := r.URL.Query().Get("cursor")
 	arriving := p.arriving.of(r.Who.Tenant, id) // before the store: an answer that ends now is in one of both
+	var failed []*failedTurn
+	if cursor == "" {
+		failed = p.arriving.failures(r.Who.Tenant, id)
+	}
 	if cursor == "" && len(arriving) == 0 {
 		arriving = p.announced(ctx, r, id)
 	}
 	c, err := p.conversationPart(ctx, r.Who.Tenant, id, cursor)
-	if errors.Is(err, store.ErrNotFound) && cursor == "" && len(arriving) > 0 {
+	if errors.Is(err, store.ErrNotFound) && cursor == "" && len(arriving)+len(failed) > 0 {
 		c, err = &store.Conversation{ID: id, Started: time.Now(), Updated: time.Now()}, nil
 	}
 	if err != nil {
@@ -249,12 +258,42 @@ func (p *Page) conversation(ctx context.Context, r *httpx.Request) (*view, error
 		body.Latest = conversationURL(id)
 	} else {
 		body.Arriving = p.arrivingViews(ctx, r, c, arriving)
-		if len(body.Arriving) > 0 && len(body.Turns) == 0 {
+		body.Failed = failed
+		switch {
+		case len(body.Turns) > 0:
+		case len(body.Arriving) > 0:
 			body.Title = short(body.Arriving[0].Question, maxTitle)
+		case len(failed) > 0:
+			body.Title = short(failed[0].Question, maxTitle)
 		}
-		body.Composer = p.composer(r, c)
+		form := p.composer(r, c)
+		if form != nil && len(arriving) > 0 {
+			form.Provider = cmp.Or(arriving[len(arriving)-1].provider, form.Provider)
+		}
+		body.addComposer(form)
 	}
 	return &view{Name: "conversation", Title: body.Title, Body: body}, nil
+}
+
+// addComposer adds the form for the next question, and offers to put the last one again if its answer broke off.
+func (b *conversationBody) addComposer(form *composer) {
+	if b.Composer = form; form == nil || !form.May {
+		return
+	}
+	for i := range b.Arriving {
+		v := &b.Arriving[i]
+		v.Again = &retry{b.ID, v.Question, form.Provider, ""}
+		if v.LiveURL != "" {
+			form.Stop = v.Answer.AnswerID
+		}
+	}
+	if len(b.Turns) == 0 || len(b.Arriving)+len(b.Failed) > 0 {
+		return
+	}
+	last := &b.Turns[len(b.Turns)-1]
+	if asked := lastQuestion(last.Answer.Prompt); asked != nil && !last.Answer.Answer.Complete {
+		last.Again = &retry{b.ID, asked.Text, last.Answer.Upstream, last.Answer.Answer.Model}
+	}
 }
 
 // conversationPart reads the part of a conversation that a page shows: up to [maxTurns] answers before a cursor, fewer
@@ -311,7 +350,7 @@ func (p *Page) addTurns(ctx context.Context, r *httpx.Request, body *conversatio
 			return err
 		}
 		prefix := "m" + strconv.Itoa(i+1) + "-"
-		o := &answerOptions{numbering: &numbering, prefix: prefix, said: said, mute: !mayWrite(r)}
+		o := &answerOptions{numbering: &numbering, prefix: prefix, said: said, mute: !mayWrite(r), strip: true}
 		t := turnView{Answer: p.answerView(turn.Call, o)}
 		for _, m := range turn.Asked {
 			message := messageView{Role: m.Role, Text: m.Text}
@@ -348,11 +387,12 @@ func (p *Page) arrivingViews(
 		}
 		o := &answerOptions{
 			numbering: &numbering, prefix: "live" + strconv.Itoa(len(views)+1) + "-", live: call == nil,
-			mute: !mayWrite(r),
+			mute: !mayWrite(r), strip: true,
 		}
 		v := arrivingView{Question: t.question}
 		if o.live {
 			call = t.call(c.ID)
+			v.State = arrivingWords(call.Answer)
 			call.Answer = settled(call.Answer, 0)
 			q := url.Values{"prefix": {o.prefix}, "run": {t.run}, "conversation": {c.ID}}
 			v.LiveURL = answerURL(t.answerID) + "/live?" + q.Encode()

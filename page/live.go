@@ -14,8 +14,10 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/bus"
+	"github.com/ibidhq/ibid/chat"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/httpx"
+	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -44,9 +46,11 @@ const (
 
 // liveStream tells one reader of one answer while it arrives.
 //
-// Events are block ({"n":…,"of":…,"html":…,"dir":…}: the n-th block of the text, from 0, how many there are, and in
-// which direction it runs), answer ({"html":…,"facts":…,"takes":…}: the whole article, and what the head of its
-// conversation says and offers, once the answer has ended and again when it gets citations later), gone ({"text":…}:
+// Events are state ({"text":…}: what is being done), block ({"n":…,"of":…,"html":…,"dir":…}: the n-th block of the text,
+// from 0, how many there are, and in which direction it runs), sources ({"html":…}: the list of sources so far, from
+// which cards are filled), answer ({"html":…,"state":…,"whole":…,"facts":…,"takes":…}: the whole article, how the answer
+// ended in a sentence, whether that is well, and what the head of its conversation says and offers, once the answer has
+// ended and again when it gets citations later), gone ({"text":…}:
 // there is no such answer and will be none), and end. Whoever connects again is sent all blocks; those that the page
 // has as they are stay untouched.
 type liveStream struct {
@@ -65,6 +69,7 @@ type liveStream struct {
 	seen     liveState         // how much of it was sent
 	shown    int               // bytes of its text that were
 	blocks   []string          // what they were sent as
+	state    string            // what was sent of what is being done
 	article  []byte            // the whole answer, as it was sent
 	head     *conversationBody // what the head of its conversation says; nil: it has none yet
 	heard    time.Time
@@ -76,7 +81,7 @@ type liveStream struct {
 }
 
 // liveState is how much there is of an answer.
-type liveState struct{ text, sources, citations int }
+type liveState struct{ text, sources, citations, queries int }
 
 // liveAnswer tells a reader of an answer while it arrives.
 func (p *Page) liveAnswer(w *httpx.Reply, r *httpx.Request) error {
@@ -127,7 +132,9 @@ func (s *liveStream) prepare() error {
 	case s.arriving == nil && s.run == "":
 		return err
 	}
-	s.options = answerOptions{prefix: idPrefix(q.Get("prefix")), live: true, mute: !mayWrite(s.r)}
+	s.options = answerOptions{
+		prefix: idPrefix(q.Get("prefix")), live: true, mute: !mayWrite(s.r), strip: q.Get("conversation") != "",
+	}
 	var err error
 	s.numbering, s.head, err = s.number(ctx)
 	return err
@@ -223,6 +230,7 @@ type wholeAnswer struct {
 	numbering ibid.Numbering
 	head      *conversationBody
 	html      []byte
+	state     string
 }
 
 // look sends the whole answer if it is there. Hundreds may watch it end: one of those who look at the same time does
@@ -248,9 +256,10 @@ func (s *liveStream) look(ctx context.Context) error {
 	}
 	whole, _ := got.(*wholeAnswer)
 	s.whole, s.numbering, s.head = true, whole.numbering, whole.head
+	s.state = whole.state
 	if !bytes.Equal(whole.html, s.article) {
 		s.article = whole.html
-		if err := s.sendArticle(); err != nil {
+		if err := s.sendArticle(whole.call.Answer.Complete); err != nil {
 			return err
 		}
 	}
@@ -267,7 +276,11 @@ func (s *liveStream) readWhole(ctx context.Context) (*wholeAnswer, error) {
 		return nil, err
 	}
 	s.p.captured.CatchUp(ctx)
-	whole := &wholeAnswer{call: call}
+	whole := &wholeAnswer{call: call, state: stateWords(call)}
+	var ended *ibid.ProviderError
+	if s.arriving != nil && errors.As(s.arriving.turn.Err(), &ended) && ended.Code == chat.CodeEnded {
+		whole.state = "The answer was stopped."
+	}
 	if whole.numbering, whole.head, err = s.number(ctx); err != nil {
 		return nil, err
 	}
@@ -280,8 +293,8 @@ func (s *liveStream) readWhole(ctx context.Context) (*wholeAnswer, error) {
 }
 
 // sendArticle sends the whole answer, and what the head of its conversation says now.
-func (s *liveStream) sendArticle() error {
-	data := map[string]string{"html": string(s.article)}
+func (s *liveStream) sendArticle(complete bool) error {
+	data := map[string]any{"html": string(s.article), "state": s.state, "whole": complete}
 	if s.head != nil {
 		facts, err := s.p.fragment("conversation", "conversation-facts", s.head)
 		if err != nil {
@@ -346,21 +359,34 @@ func (s *liveStream) sendBlocks() error {
 	state := s.partial.state()
 	if s.arriving != nil {
 		a = s.arriving.call("").Answer
-		state = liveState{len(a.Text), len(a.Sources), len(a.Citations)}
+		state = liveState{len(a.Text), len(a.Sources), len(a.Citations), len(a.Queries)}
 	}
 	if state == s.seen {
 		return nil
 	}
+	before := s.seen
 	s.seen = state
 	if a == nil {
 		a = s.partial.answer()
+	}
+	if words := arrivingWords(a); words != s.state {
+		s.state = words
+		if err := s.send("state", map[string]string{"text": words}); err != nil {
+			return err
+		}
 	}
 	a = settled(a, s.shown)
 	s.shown = len(a.Text)
 	numbering := maps.Clone(s.numbering)
 	o := s.options
 	o.numbering = &numbering
-	l := s.p.layOut(&store.Call{AnswerID: s.answerID, Run: s.run, Answer: a}, &o)
+	call := &store.Call{AnswerID: s.answerID, Run: s.run, Answer: a}
+	if state.sources != before.sources || state.citations != before.citations { // cards need them before their chips
+		if err := s.sendSources(call, o); err != nil {
+			return err
+		}
+	}
+	l := s.p.layOut(call, &o)
 	blocks := blocksOf(string(l.text))
 	for i, html := range blocks {
 		// The last block says how many there are, so that it is sent too where these are fewer or more.
@@ -374,6 +400,46 @@ func (s *liveStream) sendBlocks() error {
 	}
 	s.blocks = blocks
 	return nil
+}
+
+// sendSources sends the list of sources as far as it is known.
+func (s *liveStream) sendSources(call *store.Call, o answerOptions) error {
+	numbering := maps.Clone(s.numbering)
+	o.numbering = &numbering
+	html, err := s.p.fragment("conversation", "sources", s.p.answerView(call, &o))
+	if err != nil {
+		return err
+	}
+	return s.send("sources", map[string]string{"html": string(html)})
+}
+
+// arrivingWords says what is being done for an answer that is arriving.
+func arrivingWords(a *ibid.Answer) string {
+	if n := len(a.Queries); a.Text == "" && n > 0 {
+		return "Searching: " + text.Shorten(line(a.Queries[n-1]), maxHeading) + " …"
+	}
+	return "The answer is arriving."
+}
+
+// stateWords says how an answer ended.
+func stateWords(call *store.Call) string {
+	a, n := call.Answer, 0
+	d := a.Document(&ibid.DocumentOptions{Bare: true})
+	for i := range d.Sources {
+		if d.Sources[i].Cited {
+			n++
+		}
+	}
+	switch {
+	case a.Error != nil:
+		return "The answer ended with an error."
+	case !a.Complete:
+		return "The answer broke off."
+	case n == 0:
+		return "The answer is complete. It cites no sources."
+	default:
+		return "The answer is complete, with " + counted(n, "source", "sources") + "."
+	}
 }
 
 // send sends an event.

@@ -133,6 +133,7 @@ func (p *Page) routes() []httpx.Route {
 		{Method: "POST", Pattern: "/ui/ask", Scope: store.ScopeProxy, Handle: p.ask},
 
 		{Pattern: "/ui/answers/{id}", Scope: read, Handle: p.shows("conversations", p.answer)},
+		{Method: "POST", Pattern: "/ui/answers/{id}/stop", Scope: store.ScopeProxy, Handle: p.stop},
 		{Pattern: "/ui/answers/{id}/live", Scope: read, Handle: p.liveAnswer},
 		{Pattern: "/ui/answers/{id}/export", Scope: read, Handle: p.exportAnswer},
 		{Pattern: "/ui/answers/{id}/display/{n}", Scope: read, Handle: p.display},

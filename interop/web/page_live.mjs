@@ -32,12 +32,26 @@ const observe = page => page.evaluate(() => {
   requestAnimationFrame(look)
 })
 
-const asked = (options, provider, theme) => browser => onPage(browser, world, options, async page => {
+/** Sums up what shifts on a page without its reader's doing. */
+const shifts = page => page.addInitScript(() => {
+  globalThis.shifted = 0
+  new PerformanceObserver(list => { for (const e of list.getEntries()) if (!e.hadRecentInput) globalThis.shifted += e.value }).observe({ type: 'layout-shift', buffered: true })
+})
+
+const asked = (options, provider, theme) => browser => onPage(browser, world, { ...options, fresh: true }, async page => {
+  await shifts(page)
   await page.goto(`${world.base}/ui/ask`)
   assert.deepEqual(await axe(page), [])
   await page.fill('#question', 'How many herons nest at Lake Tonbo?')
   await page.selectOption('#ask-provider', provider)
-  await Promise.all([page.waitForURL('**/ui/conversations/**'), page.locator('.composer button.first').click()])
+  if (options.hasTouch) await Promise.all([page.waitForURL('**/ui/conversations/**'), page.locator('.composer .send').tap()])
+  else {
+    await page.keyboard.press('Tab')
+    await page.focus('#question')
+    await page.keyboard.press('Shift+Enter')
+    assert.equal(await page.inputValue('#question'), 'How many herons nest at Lake Tonbo?\n')
+    await Promise.all([page.waitForURL('**/ui/conversations/**'), page.keyboard.press('Enter')])
+  }
   await page.waitForSelector('[data-live] .prose')
   await observe(page)
   assert.equal(await page.getAttribute('[data-live] .answer', 'aria-busy'), 'true')
@@ -45,7 +59,9 @@ const asked = (options, provider, theme) => browser => onPage(browser, world, op
   await page.waitForFunction(() => document.querySelector('[data-live] .prose').textContent.length > 40)
   if (theme) assert.deepEqual(await axe(page), [])
   assert.deepEqual(await overflow(page), [])
-  await page.waitForSelector('[data-live] .sources .source')
+  const rows = await page.waitForFunction(() => document.querySelector('[data-live]:not(.ended) .live-sources .source, [data-live].ended .source'))
+  assert.ok(rows)
+  await page.waitForSelector('[data-live].ended')
   const seen = await page.evaluate(() => {
     globalThis.enough = true
     return { ...globalThis.seen, lengths: [...globalThis.seen.lengths] }
@@ -53,10 +69,15 @@ const asked = (options, provider, theme) => browser => onPage(browser, world, op
   assert.ok(seen.lengths.length > 3, `the text came at once: ${seen.lengths}`)
   console.log(`  the text was ${seen.lengths.length} times longer in ${seen.paints} paints; ${seen.moved.length} words moved`)
   assert.deepEqual(seen.moved.slice(0, 5), [])
+  const shifted = await page.evaluate(() => globalThis.shifted)
+  console.log(`  the layout shifted by ${shifted.toFixed(4)}`)
+  assert.ok(shifted < 0.02, `the layout shifted by ${shifted}`)
+  assert.equal(await page.locator('[data-live] .strip:not([open])').count(), 1)
   assert.ok(await page.locator('[data-live] .prose .chip').count() >= 3)
   assert.equal(await page.locator('[data-live] .answer[aria-busy]').count(), 0)
   assert.match(await page.textContent('.live-state'), /complete, with 3 sources/)
   assert.match(await page.textContent('.live-log'), /41 nests/)
+  if (theme) assert.deepEqual(await axe(page), [])
   await page.locator('[data-live] .chip').first().click()
   await page.waitForSelector('ibid-card:popover-open')
   assert.match(await page.textContent('ibid-card:popover-open'), /Heron census|birds\.example/)
@@ -73,27 +94,67 @@ await withBrowser(executablePath, browser => scenarios({
   'words arrive and stay in their places, on a phone': () => asked(phone, 'slow')(browser),
   'they do when all citations come behind the text': () => asked(desktop, 'slow-gemini')(browser),
   'they do when each citation comes behind its words': () => asked(desktop, 'slow-anthropic')(browser),
+  'a card is filled before the answer has ended': () => onPage(browser, world, desktop, async page => {
+    await page.goto(`${world.base}/ui/ask`)
+    await page.fill('#question', 'Write a short report on the marsh.')
+    await page.selectOption('#ask-provider', 'slow-anthropic')
+    await Promise.all([page.waitForURL('**/ui/conversations/**'), page.keyboard.press('Enter')])
+    await page.waitForSelector('[data-live]:not(.ended) .prose ibid-cite:not(.late) .chip')
+    await page.locator('[data-live] .prose .chip').first().click()
+    assert.match(await page.textContent('ibid-card:popover-open'), /Area of the marsh/)
+    assert.equal(await page.locator('[data-live].ended').count(), 0)
+    await page.waitForSelector('[data-live].ended')
+  }),
+  'an answer is stopped, and asked for again': () => onPage(browser, world, desktop, async page => {
+    await page.goto(`${world.base}/ui/ask`)
+    await page.fill('#question', 'Write a short report on the marsh.')
+    await page.selectOption('#ask-provider', 'slow')
+    await Promise.all([page.waitForURL('**/ui/conversations/**'), page.keyboard.press('Enter')])
+    await page.waitForSelector('[data-live] .prose p, [data-live] .prose h2')
+    await page.locator('.composer .stop').click()
+    await page.waitForSelector('[data-live].ended.broken')
+    assert.equal(await page.innerText('.live-word'), 'The answer was stopped.')
+    assert.equal(await page.locator('.composer .stop').count(), 0)
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'question')
+    await Promise.all([page.waitForNavigation(), page.locator('.again button').click()])
+    await page.waitForSelector('[data-live].ended:not(.broken)')
+    assert.match(await page.innerText('.live-word'), /complete/)
+    assert.equal(await page.locator('.said.user').count(), 2)
+  }),
+  'what fails stands in the thread, and the question is kept': () => onPage(browser, world, desktop, async page => {
+    await page.goto(`${world.base}/ui/ask`)
+    await page.fill('#question', 'Say error 429')
+    await page.selectOption('#ask-provider', 'slow')
+    await Promise.all([page.waitForURL('**/ui/conversations/**'), page.keyboard.press('Enter')])
+    assert.match(await page.innerText('.turn.failed [role=alert]'), /429/)
+    assert.equal(await page.innerText('.turn.failed .said-text'), 'Say error 429')
+    assert.deepEqual(await axe(page), [])
+    await page.reload()
+    assert.equal(await page.innerText('.turn.failed .said-text'), 'Say error 429')
+  }),
   'a page that is opened while it arrives goes on': () => onPage(browser, world, desktop, async (page, context) => {
     await page.goto(`${world.base}/ui/ask`)
     await page.fill('#question', 'How many herons nest at Lake Tonbo?')
     await page.selectOption('#ask-provider', 'slow')
-    await Promise.all([page.waitForURL('**/ui/conversations/**'), page.locator('.composer button.first').click()])
+    await Promise.all([page.waitForURL('**/ui/conversations/**'), page.locator('.composer .send').click()])
     const other = await context.newPage()
     await other.goto(page.url())
     await page.close()
-    await other.waitForSelector('[data-live] .sources .source')
+    await other.waitForSelector('[data-live].ended')
     assert.match(await other.textContent('.prose'), /41 nests this year/)
   }),
   'without scripts, one reloads': () => onPage(browser, world, { ...desktop, javaScriptEnabled: false }, async page => {
     await page.goto(`${world.base}/ui/ask`)
     await page.fill('#question', 'How many herons nest at Lake Tonbo?')
     await page.selectOption('#ask-provider', 'slow')
-    await Promise.all([page.waitForURL('**/ui/conversations/**'), page.locator('.composer button.first').click()])
+    await Promise.all([page.waitForURL('**/ui/conversations/**'), page.locator('.composer .send').click()])
     assert.match(await page.textContent('main'), /Reload the page/)
     for (;;) {
       await page.reload()
       if (await page.locator('.sources .source').count() >= 3) break
     }
+    await page.locator('.strip summary').click()
+    assert.ok(await page.locator('.sources .source').first().isVisible())
     await page.locator('.prose .chip').first().click()
     assert.match(page.url(), /#.*s-1$/)
   }),

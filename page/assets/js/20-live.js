@@ -1,4 +1,4 @@
-// Shows answers while they arrive, and copies what is marked with its sources.
+// Shows answers while they arrive. What is shown already stays: text is appended to, chips come in, nothing is replaced.
 queueMicrotask(() => {
   "use strict";
 
@@ -8,16 +8,76 @@ queueMicrotask(() => {
     t.innerHTML = html;
     return t.content.firstElementChild;
   };
-  // same reports whether two blocks show the same. The element of a chip may have added to itself since.
-  const face = (el) => el.localName + el.textContent + [...el.querySelectorAll("[data-cites]")].map((c) => `|${c.dataset.cites} ${c.dataset.n}`).join("");
-  const same = (a, b) => face(a) === face(b);
-  // put makes the n-th block of a text what it should be. What is that already is not touched: words stay where they are, and selected.
-  const put = (prose, n, next) => {
+  const isText = (n) => n && n.nodeType === Node.TEXT_NODE;
+  const isCite = (n) => n && n.localName === "ibid-cite";
+  const face = (cite) => cite.textContent + cite.className + (cite.querySelector("a")?.className || "") + (cite.querySelector("a")?.getAttribute("href") || "");
+
+  // follows reports whether words stand behind a node in its block.
+  const follows = (node, block) => {
+    const range = document.createRange();
+    range.selectNodeContents(block);
+    range.setStartAfter(node);
+    return range.toString().trim() !== "";
+  };
+
+  // put makes the children of old those of next, and keeps every node that can stay. A chip that comes behind words that others follow
+  // already is marked late: it takes no room, so that nothing moves.
+  const put = (old, next, block) => {
+    let at = old.firstChild;
+    for (const to of [...next.childNodes]) {
+      if (isText(at) && isText(to)) {
+        if (to.data.startsWith(at.data)) at.appendData(to.data.slice(at.data.length));
+        else if (at.data.startsWith(to.data) && to.nextSibling) at.splitText(to.data.length); // something comes between
+        else if (at.data !== to.data) at.data = to.data;
+        at = at.nextSibling;
+      } else if (isCite(to) && isCite(at)) {
+        for (const name of ["data-cites", "data-n"]) if (at.getAttribute(name) !== to.getAttribute(name)) at.setAttribute(name, to.getAttribute(name));
+        if (face(at) !== face(to)) {
+          const late = at.classList.contains("late");
+          at.replaceWith(to);
+          to.classList.toggle("late", late);
+          at = to;
+        }
+        at = at.nextSibling;
+      } else if (isCite(to)) {
+        old.insertBefore(to, at);
+        if (follows(to, block)) to.classList.add("late");
+      } else if (to.nodeType === Node.ELEMENT_NODE && isText(at) && at.data && to.textContent.startsWith(at.data.slice(0, to.textContent.length)) && !to.querySelector("ibid-cite")) {
+        const words = at.data.length > to.textContent.length ? at.splitText(to.textContent.length) : at.nextSibling; // words that are marked now
+        const around = to.cloneNode(false);
+        at.replaceWith(around);
+        around.append(at);
+        put(around, to, block);
+        at = words;
+      } else if (at && at.nodeType === Node.ELEMENT_NODE && at.localName === to.localName) {
+        for (const a of to.attributes) if (at.getAttribute(a.name) !== a.value) at.setAttribute(a.name, a.value);
+        put(at, to, block);
+        at = at.nextSibling;
+      } else {
+        const rest = at;
+        at = at && at.nextSibling;
+        if (rest && rest.nodeType === to.nodeType) rest.replaceWith(to);
+        else { old.insertBefore(to, rest); at = rest; }
+      }
+    }
+    while (at) { const rest = at; at = at.nextSibling; rest.remove(); }
+  };
+  // block makes the n-th block of a text what it should be.
+  const block = (prose, n, next) => {
     const old = prose.children[n];
     if (!old) prose.append(next);
-    else if (!same(old, next)) old.replaceWith(next);
+    else if (old.localName !== next.localName) old.replaceWith(next);
+    else put(old, next, old);
   };
   const trim = (prose, n) => { while (prose.children.length > n) prose.lastElementChild.remove(); };
+
+  // Who is at the end of the page stays there while it grows.
+  const atEnd = () => innerHeight + scrollY >= document.documentElement.scrollHeight - 120;
+  const keepEnd = (change) => {
+    const was = atEnd();
+    change();
+    if (was && !atEnd()) scrollTo({ top: document.documentElement.scrollHeight });
+  };
 
   for (const turn of document.querySelectorAll(".turn[data-live]")) {
     const log = turn.querySelector(".live-log"), state = turn.querySelector(".live-state"), article = turn.querySelector(".answer");
@@ -34,50 +94,54 @@ queueMicrotask(() => {
         log.append(p);
       }
     };
-    const say = (text, ended) => {
-      turn.classList.toggle("ended", ended);
+    const say = (text, ended, whole) => {
       state.querySelector(".live-word").textContent = text;
+      if (!ended) return;
+      turn.classList.add("ended");
+      turn.classList.toggle("broken", !whole);
+      const again = turn.querySelector(".live-again"), stop = document.querySelector(".composer .stop");
+      if (again) again.hidden = whole;
+      if (stop) stop.remove();
     };
-    source.addEventListener("block", (e) => {
+    source.addEventListener("state", (e) => say(JSON.parse(e.data).text));
+    source.addEventListener("block", (e) => keepEnd(() => {
       const b = JSON.parse(e.data);
       prose.dir = b.dir;
-      put(prose, b.n, one(b.html));
+      block(prose, b.n, one(b.html));
       trim(prose, b.of);
       tell(b.of - 1);
+    }));
+    // Cards are filled from the rows, which are not shown yet: below the text they would move with every line.
+    source.addEventListener("sources", (e) => {
+      const rows = article.querySelector(".live-sources");
+      if (rows) rows.replaceChildren(one(JSON.parse(e.data).html));
     });
-    source.addEventListener("answer", (e) => {
-      // The words stay; what belongs around them comes in.
+    source.addEventListener("answer", (e) => keepEnd(() => {
+      // The words stay; what belongs around them comes behind them, because above them it would move them.
       const sent = JSON.parse(e.data), next = one(sent.html), text = next.querySelector(".prose"), blocks = [...text.children];
       prose.dir = text.dir;
       trim(prose, blocks.length);
-      blocks.forEach((b, n) => put(prose, n, b));
+      blocks.forEach((b, n) => block(prose, n, b));
       tell(blocks.length);
       article.removeAttribute("aria-busy");
-      // What the head of the conversation says of it stands below until the next load: above, it would move the words.
       const talk = article.closest(".talk"), old = document.querySelector(".talk-end"), end = document.createElement("div");
       if (talk && sent.facts) {
         end.className = "talk-end";
         end.append(one(sent.facts));
         if (sent.takes) end.append(one(sent.takes));
         if (old) old.replaceWith(end);
-        else talk.after(end);
+        else talk.append(end);
       }
-      let before = true;
       for (const el of [...article.children]) if (el !== prose) el.remove();
-      for (const el of [...next.children]) {
-        if (el === text) before = false;
-        else if (before) prose.before(el);
-        else article.append(el);
-      }
-      const n = article.querySelectorAll(".sources > .rows:not(.uncited) > .source").length;
-      say(n ? `The answer is complete, with ${n} ${n === 1 ? "source" : "sources"}.` : "The answer is complete. It cites no sources.", true);
+      for (const el of [...next.children]) if (el !== text && !el.matches(".notice")) article.append(el);
+      say(sent.state, true, sent.whole);
       done = true;
       setTimeout(() => log.replaceChildren(), 5000); // it was heard; the text itself is there to be read
-    });
-    source.addEventListener("gone", (e) => { say(JSON.parse(e.data).text, true); done = true; });
+    }));
+    source.addEventListener("gone", (e) => { say(JSON.parse(e.data).text, true, false); done = true; });
     source.addEventListener("end", () => source.close());
     source.addEventListener("error", () => {
-      if (source.readyState === EventSource.CLOSED && !done) say("The connection was lost. Reload the page to see the answer.", true);
+      if (source.readyState === EventSource.CLOSED && !done) say("The connection was lost. Reload the page to see the answer.", true, false);
     });
   }
 });
