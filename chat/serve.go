@@ -169,8 +169,8 @@ func (c *Chat) stop(w *httpx.Reply, r *httpx.Request) error {
 	return nil
 }
 
-// Stop ends the turns of a conversation, or the turn of an answer, as DELETE /v1/chat/{id}/stream does, and returns when
-// they have ended. What arrived of them is kept. There need not be any. The error is that of the context.
+// Stop ends the turns of a conversation, or the turn of an answer, as DELETE /v1/chat/{id}/stream does, and returns
+// when they have ended. What arrived of them is kept. There need not be any. The error is that of the context.
 func (c *Chat) Stop(ctx context.Context, tenant, id string) error {
 	all := c.turns.all(tenant, id)
 	for _, t := range all {

@@ -49,7 +49,7 @@ type composer struct {
 // retry is a question that can be put again.
 type retry struct{ Conversation, Question, Provider, Model string }
 
-// failedTurn is a question that got no answer: nothing of it is stored, so it is kept here for as long as there is room.
+// failedTurn is a question that got no answer. Nothing of it is stored: it is kept here as long as there is room.
 type failedTurn struct {
 	retry
 
@@ -108,8 +108,9 @@ func (t *arriving) fail(f *failedTurn) {
 	defer t.mu.Unlock()
 	t.failed = append(t.failed, f)
 	size := 0
-	for i := len(t.failed) - 1; i >= 0; i-- {
-		if size += len(t.failed[i].Question) + len(t.failed[i].Wrong); size > maxFailedSize || len(t.failed)-i > maxFailed {
+	for i, one := range slices.Backward(t.failed) {
+		size += len(one.Question) + len(one.Wrong)
+		if size > maxFailedSize || len(t.failed)-i > maxFailed {
 			t.failed = slices.Delete(t.failed, 0, i+1)
 			return
 		}

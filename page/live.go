@@ -46,11 +46,11 @@ const (
 
 // liveStream tells one reader of one answer while it arrives.
 //
-// Events are state ({"text":…}: what is being done), block ({"n":…,"of":…,"html":…,"dir":…}: the n-th block of the text,
-// from 0, how many there are, and in which direction it runs), sources ({"html":…}: the list of sources so far, from
-// which cards are filled), answer ({"html":…,"state":…,"whole":…,"facts":…,"takes":…}: the whole article, how the answer
-// ended in a sentence, whether that is well, and what the head of its conversation says and offers, once the answer has
-// ended and again when it gets citations later), gone ({"text":…}:
+// Events are state ({"text":…}: what is being done), block ({"n":…,"of":…,"html":…,"dir":…}: the n-th block of the
+// text, from 0, how many there are, and in which direction it runs), sources ({"html":…}: the list of sources so far,
+// from which cards are filled), answer ({"html":…,"state":…,"whole":…,"facts":…,"takes":…}: the whole article, how the
+// answer ended in a sentence, whether that is well, and what the head of its conversation says and offers, once the
+// answer has ended and again when it gets citations later), gone ({"text":…}:
 // there is no such answer and will be none), and end. Whoever connects again is sent all blocks; those that the page
 // has as they are stay untouched.
 type liveStream struct {
