@@ -116,7 +116,7 @@ await withBrowser(executablePath, browser => scenarios({
     assert.equal(await page.innerText('.live-word'), 'The answer was stopped.')
     assert.equal(await page.locator('.composer .stop').count(), 0)
     assert.equal(await page.evaluate(() => document.activeElement.id), 'question')
-    await Promise.all([page.waitForNavigation(), page.locator('.again button').click()])
+    await Promise.all([page.waitForNavigation(), page.locator('.retry button').click()])
     await page.waitForSelector('[data-live].ended:not(.broken)')
     assert.match(await page.innerText('.live-word'), /complete/)
     assert.equal(await page.locator('.said.user').count(), 2)
