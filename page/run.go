@@ -124,9 +124,10 @@ type runBody struct {
 
 	ID      string
 	URL     string
-	Open    bool   // nobody said that it has ended
-	Live    string // where a script hears that something was added; empty: nowhere
-	Without int    // steps that used no sources
+	Open    bool        // nobody said that it has ended
+	Live    string      // where a script hears that something was added; empty: nowhere
+	Tabs    *answerTabs // nil: it has no answer of its own
+	Without int         // steps that used no sources
 
 	Answer    *answerText // nil: there is none
 	Steps     []*stepView
@@ -141,8 +142,10 @@ type runBody struct {
 	at      map[int]int // the index of the first step of each number
 	docs    map[string]*documentView
 	ratings map[rated]float64
-	passed  int // passages that have a number
-	counted int // documents that have one
+	total   int64       // microseconds that the steps took, see traces
+	placed  map[int]int // the step that shows a passage, by its number
+	passed  int         // passages that have a number
+	counted int         // documents that have one
 }
 
 // Title returns the question, or what the run is called.
@@ -155,6 +158,23 @@ func (b *runBody) Title() string {
 
 // Took says how long the run took; empty: it is not known.
 func (b *runBody) Took() string { return took(runTime(b.Run)) }
+
+// Scale says which times the quarters of the bars behind the steps stand for; none: no step says how long it took.
+func (b *runBody) Scale() []string {
+	if b.total == 0 {
+		return nil
+	}
+	const quarters = 4
+	var all []string
+	for i := range quarters + 1 {
+		if i == 0 {
+			all = append(all, "0")
+			continue
+		}
+		all = append(all, took(time.Duration(b.total*int64(i)/quarters)*time.Microsecond))
+	}
+	return all
+}
 
 // Others returns how many documents are not shown.
 func (b *runBody) Others() int {
@@ -171,6 +191,18 @@ type stepRef struct {
 type stepPages struct {
 	From, To, Of   int // 1-based places, not numbers of steps
 	Before, Behind string
+}
+
+// answerTabs are the pages about one answer.
+type answerTabs struct {
+	Answer, Steps, Verification string // addresses
+	Count                       int    // of steps
+	Current                     string // answer, steps, verification
+}
+
+// tabsOf returns the pages about an answer, of which one is shown.
+func (p *Page) tabsOf(r *httpx.Request, answerID, run string, steps int, current string) *answerTabs {
+	return &answerTabs{answerURL(answerID), runURL(run), verifyURL(p.baseURL(r), answerID), steps, current}
 }
 
 // chosen is what a reader chose, so that what belongs to it is marked. At most one of its fields is not 0.
@@ -192,27 +224,30 @@ func (p *Page) run(_ context.Context, r *httpx.Request) (*view, error) {
 	}
 	b := &runBody{
 		Summary: s, ID: id, URL: runURL(id), Open: s.Run.Finished.IsZero() && isRecorded(s.Run),
-		at: map[int]int{}, docs: map[string]*documentView{},
+		at: map[int]int{}, docs: map[string]*documentView{}, placed: map[int]int{},
 	}
 	b.ratings, err = p.ratings(r.Context(), r.Who.Tenant, id) //nolint:contextcheck // it may take longer than ctx
 	if err != nil {
 		return nil, err
 	}
-	if b.Open {
-		b.Live = live
+	if b.Open || !isRecorded(s.Run) {
+		b.Live = live // whose calls alone are known may go on without saying so
 	}
 	if b.chosen.Sentence = number(r, "sentence"); b.chosen.Sentence == 0 {
 		if b.chosen.Step = number(r, "step"); b.chosen.Step == 0 {
 			b.chosen.Passage = number(r, "passage")
 		}
 	}
-	b.layOut(number(r, "from") - 1)
+	b.layOut(number(r, "from")-1, func() { p.addAnswer(b, &answerOptions{mute: true}) })
+	if final := s.Run.FinalID(); final != "" {
+		b.Tabs = p.tabsOf(r, final, id, len(s.Run.Steps), "steps")
+	}
 	return &view{Name: "run", Title: b.Title(), Body: b}, nil
 }
 
 // layOut lays the run out, with the steps of the page that has the one at the index from. If it is negative, that is
 // the page of the chosen step. Documents come first, for the rest names them; they learn last what rests on them.
-func (b *runBody) layOut(from int) {
+func (b *runBody) layOut(from int, addAnswer func()) {
 	t := b.Run
 	for i := range t.Steps {
 		if _, there := b.at[t.Steps[i].Number]; !there {
@@ -224,7 +259,7 @@ func (b *runBody) layOut(from int) {
 	}
 	b.from = max(0, min(from, len(t.Steps)-1)) / maxShownSteps * maxShownSteps
 	b.addDocuments()
-	b.addAnswer()
+	addAnswer()
 	b.addSteps()
 	for i := range b.Summary.Conflicts[:min(len(b.Summary.Conflicts), maxShownConflicts)] {
 		b.addConflict(&b.Summary.Conflicts[i])
@@ -287,22 +322,20 @@ func (b *runBody) refs(numbers []int) []stepRef {
 
 func stepID(number int) string { return "step-" + strconv.Itoa(number) }
 
-// answerText is the final answer of a run, sentence by sentence.
+// answerText is the final answer of a run, with its sentences.
 type answerText struct {
-	Paragraphs [][]*sentenceView
-	Sentences  []*sentenceView
-	Chosen     bool   // something was chosen
-	Says       string // which sentences rest on the step or passage that was chosen; empty: none of these was
-	More       string // what of the text is not cut into sentences; empty: all of it is
-	Left       int    // sentences in More
+	View      *answerView
+	Sentences []*sentenceView
+	Chosen    bool   // something was chosen
+	Says      string // which sentences rest on the step or passage that was chosen; empty: none of these was
+	Left      int    // sentences that are not marked
 }
 
 // sentenceView is a sentence of the final answer, and what it rests on.
 type sentenceView struct {
 	*trail.Sentence
 
-	N        int    // from 1
-	Before   string // what stands between it and the one before
+	N        int // from 1
 	Words    string
 	Refs     []stepRef   // of Steps
 	Rests    []*restView // of Passages
@@ -310,7 +343,6 @@ type sentenceView struct {
 	Choose   string
 	Chosen   bool
 	Related  bool
-	Heading  bool
 	Unlooked string // why no source was looked for; empty: it was
 }
 
@@ -331,70 +363,8 @@ type restView struct {
 	Relation string // cited, marked, inferred
 }
 
-// addAnswer shows the final answer, and tells passages and steps which sentences rest on them.
-func (b *runBody) addAnswer() {
-	whole := b.Run.Answer
-	if b.Run.Final != nil && b.Run.Final.Text != "" {
-		whole = b.Run.Final.Text
-	}
-	if whole == "" {
-		return
-	}
-	a := &answerText{Chosen: b.chosen != chosen{}}
-	b.Answer = a
-	at := 0
-	for i := range b.Links.Sentences {
-		s := &b.Links.Sentences[i]
-		if i == maxShownSentences {
-			a.Left = len(b.Links.Sentences) - i
-			break
-		}
-		if s.Span.Start < at || s.Span.End > len(whole) {
-			continue
-		}
-		v := b.sentence(i+1, s)
-		v.Before, v.Words = whole[at:s.Span.Start], whole[s.Span.Start:s.Span.End]
-		if at = s.Span.End; v.Heading {
-			v.Before, v.Words = strings.TrimRight(v.Before, "# "), strings.TrimLeft(v.Words, "# ")
-		}
-		if len(a.Sentences) == 0 || strings.Count(v.Before, "\n") > 1 { // a paragraph begins
-			v.Before = strings.TrimLeft(v.Before, "\n")
-			a.Paragraphs = append(a.Paragraphs, nil)
-		}
-		last := len(a.Paragraphs) - 1
-		a.Paragraphs[last] = append(a.Paragraphs[last], v)
-		a.Sentences = append(a.Sentences, v)
-	}
-	a.Says = a.bears(b.chosen)
-	a.More = shownText(whole[at:])
-}
-
 // shownText returns as much of a text as a page shows.
 func shownText(s string) string { return trail.Excerpt(s, maxShownText) }
-
-// bears says which sentences rest on the step or passage that was chosen.
-func (a *answerText) bears(c chosen) string {
-	what := "Step " + strconv.Itoa(c.Step)
-	if c.Step == 0 {
-		what = "Passage " + strconv.Itoa(c.Passage)
-	}
-	if c.Step == 0 && c.Passage == 0 {
-		return ""
-	}
-	var on []int
-	for _, s := range a.Sentences {
-		if s.Related {
-			on = append(on, s.N)
-		}
-	}
-	switch len(on) {
-	case 0:
-		return what + " bears no sentence."
-	case 1:
-		return what + " bears sentence " + strconv.Itoa(on[0]) + "."
-	}
-	return what + " bears sentences " + strings.ReplaceAll(joinNumbers(on), " ", ", ") + "."
-}
 
 // unlooked says why no source was looked for.
 var unlooked = map[support.SkipReason]string{
@@ -408,7 +378,7 @@ var unlooked = map[support.SkipReason]string{
 
 func (b *runBody) sentence(n int, s *trail.Sentence) *sentenceView {
 	v := &sentenceView{
-		Sentence: s, N: n, Heading: s.Skipped == support.SkipHeading, Refs: b.refs(s.Steps),
+		Sentence: s, N: n, Refs: b.refs(s.Steps),
 		Chosen: b.chosen.Sentence == n, Choose: b.choose("sentence", n, "why"),
 		Related: b.chosen.Step != 0 && slices.Contains(s.Steps, b.chosen.Step),
 	}

@@ -24,6 +24,18 @@ type documentView struct {
 // Uses returns the address of the page with all that uses the document; empty: there is none.
 func (d *documentView) Uses() string { return usesURL(d.Key) }
 
+// Unplaced returns the passages that no step of the page shows.
+func (d *documentView) Unplaced() []*passageView {
+	var list []*passageView
+	for _, v := range d.Passages {
+		same := func(other *passageView) bool { return other.Placed && other.Words == v.Words }
+		if !v.Placed && !slices.ContainsFunc(d.Passages, same) {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
 // MorePassages returns how many are not shown.
 func (d *documentView) MorePassages() int { return len(d.SummarySource.Passages) - len(d.Passages) }
 
@@ -34,6 +46,7 @@ type passageView struct {
 	N         int // in the run, from 1
 	Words     string
 	Sentences []int // that rest on it
+	Placed    bool  // a step shows it
 	Choose    string
 	Chosen    bool
 	Related   bool

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/ibidhq/ibid/trail"
 )
@@ -16,17 +15,21 @@ type stepView struct {
 
 	ID        string          // of the element
 	Usage     trail.StepUsage // what it used; zero: it is not known
-	Share     int             // how long it took, of the longest step that is shown, in percent
+	Trace     trace           // where it stands on the time of the run; zero: that is not known
 	Builds    []stepRef       // what it builds on, where that is not simply the step before
 	First     bool            // it builds on nothing, and is not the first
 	Rows      []stepSource    // of Sources
 	Documents []*documentView
+	Used      int // documents
 	Inner     *nestedView
 	Sentences []int // that rest on it
 	Choose    string
 	Chosen    bool
 	Related   bool
 }
+
+// Opened reports whether the step is shown in full at once.
+func (v *stepView) Opened() bool { return v.Chosen || v.Related || v.Error != "" }
 
 // MoreRows returns how many sources are not shown.
 func (v *stepView) MoreRows() int { return len(v.Sources) - len(v.Rows) }
@@ -38,8 +41,10 @@ type stepSource struct {
 	Doc     *documentView
 	Name    string
 	Passage *passageView // nil: it is not shown
-	Words   string
-	Rating  string // what was said of it last; empty: nothing
+	Here    bool         // the passage is shown here
+	At      *stepRef     // where else it is shown; nil: nowhere
+	Words   string       // what the step had, where that is not the passage
+	Rating  string       // what was said of it last; empty: nothing
 	Run     string
 	Step    int
 }
@@ -66,15 +71,11 @@ func (b *runBody) addSteps() {
 	for _, u := range b.Summary.Steps {
 		usage[u.Number] = u
 	}
-	var longest time.Duration
-	for i := b.from; i < to; i++ {
-		longest = max(longest, t.Steps[i].Duration)
-	}
+	all, total := traces(t)
+	b.total = total
 	for i := b.from; i < to; i++ {
 		v := b.step(i, usage[t.Steps[i].Number])
-		if longest > 0 {
-			v.Share = int(100 * v.Duration / longest)
-		}
+		v.Trace = all[i]
 		b.Steps = append(b.Steps, v)
 	}
 	b.Pages = stepPages{From: b.from + 1, To: to, Of: len(t.Steps)}
@@ -110,6 +111,7 @@ func (b *runBody) step(i int, used trail.StepUsage) *stepView {
 	for k := range s.Sources[:min(len(s.Sources), maxShownSources)] {
 		v.Rows = append(v.Rows, b.stepSource(s, &s.Sources[k]))
 	}
+	v.Used = len(used.Documents)
 	v.Choose = b.choose("step", s.Number, v.ID)
 	v.Chosen = b.chosen.Step == s.Number
 	if b.Answer != nil {
@@ -135,6 +137,15 @@ func (b *runBody) stepSource(s *trail.Step, f *trail.Source) stepSource {
 	row := stepSource{
 		Source: f, Doc: doc, Name: doc.nameOr(f.Title, f.DocumentID), Run: b.ID, Step: s.Number, Words: words,
 		Passage: doc.passage(f.ChunkIndex, words, s.Number),
+	}
+	if v := row.Passage; v != nil {
+		switch at, placed := b.placed[v.N]; {
+		case placed:
+			row.At, row.Words = &stepRef{at, b.stepURL(at)}, ""
+		case trail.Excerpt(words, 0) == trail.Excerpt(v.Words, 0) || words == "":
+			b.placed[v.N], row.Here, row.Words = s.Number, true, ""
+			v.Placed = true
+		}
 	}
 	said, ok := b.ratings[rated{s.Number, f.DocumentID}]
 	if !ok && f.Key != "" {

@@ -34,15 +34,28 @@ func TestRun(t *testing.T) {
 	for _, s := range every(root, "sentence") {
 		sentences = append(sentences, tied{attribute(s, "data-steps"), attribute(s, "data-passages"), wordsOf(s)})
 	}
+	if answer := every(root, "run-answer"); strings.Contains(wordsOf(answer[0]), "#") {
+		t.Errorf("the answer is not rendered: %s", wordsOf(answer[0]))
+	}
+	var ties []string
+	for _, n := range every(root, "tie") {
+		if attribute(n, "data-choose") != "step" && attribute(n, "data-choose") != "passage" {
+			ties = append(ties, wordsOf(n))
+		}
+	}
+	testenv.Equal(t, "what stands behind sentences", []string{
+		"Sentence 2 rests on step 2", "Sentence 3 rests on step 3", "Sentence 4 rests on step 3", "Sentence 5 rests on step 4", "no source", "no source", "no source",
+		"Sentence 8 rests on step 5",
+	}, ties)
 	want := []tied{
 		{"", "", "Herons"},
-		{"2", "1", "Grey herons nest in colonies high up in tall trees, often 25 m above the ground.Sentence 2 rests on step 2"},
-		{"3", "1", "They lay three to five eggs in early spring. [heron_book]Sentence 3 rests on step 3"},
-		{"3", "1", "Both parents sit on the eggs for about 26 days.Sentence 4 rests on step 3"},
-		{"4", "2", "Young herons can fly when they are 50 days old.Sentence 5 rests on step 4"},
-		{"", "", "Nobody knows what they think of it all, however long one watches them.no source"},
-		{"", "", "The oldest colony in the county has stood since 1866.no source"},
-		{"5", "", "It is near the mill. [step 5]no sourceSentence 8 rests on step 5"},
+		{"2", "1", "Grey herons nest in colonies high up in tall trees, often 25 m above the ground."},
+		{"3", "1", "They lay three to five eggs in early spring. [heron_book]"},
+		{"3", "1", "Both parents sit on the eggs for about 26 days."},
+		{"4", "2", "Young herons can fly when they are 50 days old."},
+		{"", "", "Nobody knows what they think of it all, however long one watches them."},
+		{"", "", "The oldest colony in the county has stood since 1866."},
+		{"5", "", "It is near the mill. [step 5]"},
 	}
 	testenv.Equal(t, "sentences", want, sentences)
 	if got := len(every(root, "timeline")); got != 1 {
@@ -50,12 +63,12 @@ func TestRun(t *testing.T) {
 	}
 	steps := every(root, "step")
 	for i, words := range [][]string{
-		{"Which questions have to be answered?", "tool plan", "400 ms", "No sources used."},
-		{"Where do grey herons nest?", "1.2 s", "confidence 0.92", "The Heron Book primary source", "relevance 0.93, said by the retriever", "retrieved, not used", "sentence 2"},
-		{"How many eggs do grey herons lay", "builds on step 1", "relevance 0.88"},
+		{"Which questions have to be answered?", "plan", "400 ms", "no source", "No sources used."},
+		{"Where do grey herons nest?", "1.2 s", "confidence 0.92", "The Heron Book primary source", "0.93, said by the retriever", "retrieved, not used", "sentence 2"},
+		{"How many eggs do grey herons lay", "builds on step 1", "0.88"},
 		{"A run of its own: When can young herons fly?", "heron fledging", "Ringing Report 1998", "50 days"},
 		{"Failed: the index of maps timed out", "No sources used."},
-		{"Put the answer together", "the model", "builds on steps 2, 3, 4, 5", "Reasoning"},
+		{"Put the answer together", "model", "builds on steps 2, 3, 4, 5", "Reasoning"},
 	} {
 		if i >= len(steps) {
 			t.Fatalf("%d steps", len(steps))
@@ -104,10 +117,10 @@ func TestRunChosen(t *testing.T) {
 			"?sentence=2", "Sentence 2 rests on step 2 and 1 passage.", []string{"sentence-2"}, []string{"passage-1", "step-2"},
 		},
 		{
-			"?step=4", "Step 4 bears sentence 5.", []string{"step-4"}, []string{"passage-2", "sentence-5"},
+			"?step=4", "Sentence 5 rests on step 4.", []string{"step-4"}, []string{"passage-2", "sentence-5"},
 		},
 		{
-			"?passage=1", "Passage 1 bears sentences 2, 3, 4.", []string{"passage-1"}, []string{"sentence-2", "sentence-3", "sentence-4", "step-2", "step-3"},
+			"?passage=1", "Sentences 2, 3, 4 rest on passage 1.", []string{"passage-1"}, []string{"sentence-2", "sentence-3", "sentence-4", "step-2", "step-3"},
 		},
 		{"?sentence=99", "", nil, nil},
 		{"?step=x&passage=-1", "Choose the note", nil, nil},

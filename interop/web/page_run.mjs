@@ -11,8 +11,11 @@ const names = async (page, selector, name) => (await page.locator(selector).eval
 await withBrowser(executablePath, browser => scenarios({
   'a sentence leads to its steps and passages, and back': () => onPage(browser, world, desktop, async page => {
     await page.goto(run)
-    await page.locator('.sentence a[data-choose]').first().click()
-    assert.deepEqual(await names(page, '.sentence.chosen', 'n'), ['1'])
+    await page.locator('.run-answer a[data-choose]').first().click()
+    assert.deepEqual([...new Set(await names(page, '.sentence.chosen', 'n'))], ['1'])
+    assert.ok(await page.locator('.run-answer .prose .chip').count() >= 3, 'the answer has no chips')
+    assert.deepEqual(await page.locator('.passage blockquote').allTextContents().then(all => all.length - new Set(all).size), 0, 'a passage stands there twice')
+    assert.ok(await page.locator('.step .step-bar').count() >= 4)
     const steps = await names(page, '.step.related', 'step'), passages = await names(page, '.passage.related', 'passage')
     assert.ok(steps.length > 0 && passages.length > 0)
     assert.match(await page.textContent('#why'), /41 nests/)
@@ -23,9 +26,11 @@ await withBrowser(executablePath, browser => scenarios({
     const chosen = await page.locator('.sentence.chosen, .step.related, .passage.related').count()
     await page.reload()
     assert.equal(await page.locator('.sentence.chosen, .step.related, .passage.related').count(), chosen, 'a reload chooses something else')
+    await page.locator(`#passage-${passages[0]}`).evaluate(e => { for (let d = e.closest('details'); d; d = d.parentElement.closest('details')) d.open = true })
     await page.locator(`#passage-${passages[0]} a[data-choose]`).click()
     assert.ok((await names(page, '.sentence.related', 'n')).includes('1'))
-    await page.locator(`#step-${steps[0]} a[data-choose], [data-step="${steps[0]}"] a[data-choose]`).first().click()
+    await page.locator(`#step-${steps[0]} > details`).evaluate(e => { e.open = true })
+    await page.locator(`#step-${steps[0]} a[data-choose="step"]`).first().click()
     assert.ok((await names(page, '.sentence.related', 'n')).includes('1'))
   }),
   'a run that goes on says so, and is of use meanwhile': () => onPage(browser, world, desktop, async page => {
@@ -44,7 +49,8 @@ await withBrowser(executablePath, browser => scenarios({
     await page.goto(`${world.base}/ui/runs/${id}`)
     assert.equal((await watching).status(), 200)
     assert.match(await page.innerText('.run-open'), /has not finished/)
-    const tie = page.locator('.step a[data-choose]').first()
+    await page.locator('.step summary').first().click()
+    const tie = page.locator('.step a[data-choose="step"]').first()
     await tie.click()
     assert.deepEqual(await names(page, '.step.chosen', 'step'), ['1'])
     assert.deepEqual([await tie.getAttribute('role'), await tie.getAttribute('aria-pressed')], ['button', 'true'])
@@ -61,14 +67,27 @@ await withBrowser(executablePath, browser => scenarios({
     await page.reload()
     assert.equal(await page.locator('.run-open').count(), 0)
   }),
+  'a run of captured calls alone tells when something is added': () => onPage(browser, world, desktop, async page => {
+    const call = () => page.request.post(`${world.demo}/openai/v1/responses`, { headers: { 'Ibid-Run': 'calls-alone' }, data: { model: 'gpt-5', input: 'How many herons nest at Lake Tonbo?' } })
+    await call()
+    const watching = page.waitForResponse(r => r.url().includes('/ui/runs/calls-alone/live'))
+    await page.goto(`${world.demo}/ui/runs/calls-alone`)
+    assert.equal((await watching).status(), 200)
+    assert.equal(await page.locator('.run-open').isVisible(), false)
+    await call()
+    await page.waitForSelector('.run-open.good')
+    assert.match(await page.innerText('.run-open'), /Something was added/)
+    assert.deepEqual(await axe(page), [])
+  }),
   'by keyboard, as far as the drawing': () => onPage(browser, world, desktop, async page => {
     await page.goto(run)
-    await page.locator('.sentence a[data-choose]').first().focus()
+    await page.locator('.run-answer a[data-choose]').first().focus()
     await page.keyboard.press('Space')
-    assert.equal(await page.locator('.sentence.chosen').count(), 1)
-    assert.equal(await page.locator('.sentence a[data-choose]').first().getAttribute('aria-pressed'), 'true')
+    assert.ok(await page.locator('.sentence.chosen').count() >= 1)
+    assert.equal(await page.locator('.run-answer a[data-choose]').first().getAttribute('aria-pressed'), 'true')
     await page.keyboard.press('Space')
     assert.equal(await page.locator('.sentence.chosen').count(), 0)
+    await page.locator('.drawing > summary').press('Enter')
     const seen = []
     for (let i = 0; i < 40 && seen.length < 4; i++) {
       await page.keyboard.press('Tab')
@@ -83,21 +102,28 @@ await withBrowser(executablePath, browser => scenarios({
   }),
   'without scripts the same links show the same': () => onPage(browser, world, { ...desktop, javaScriptEnabled: false }, async page => {
     await page.goto(run)
-    await page.locator('.sentence a[data-choose]').first().click()
-    assert.equal(await page.locator('.sentence.chosen').count(), 1)
-    assert.ok(await page.locator('.step.related').count() > 0)
+    await page.locator('.run-answer a[data-choose]').first().click()
+    assert.ok(await page.locator('.sentence.chosen').count() >= 1)
+    assert.ok(await page.locator('.step.related > details[open]').count() > 0)
     assert.match(await page.locator('#why').innerText(), /41 nests/)
   }),
   'on a phone': () => onPage(browser, world, phone, async page => {
     await page.goto(run)
     assert.deepEqual(await overflow(page), [])
-    await page.locator('.sentence a[data-choose]').nth(1).tap()
-    assert.equal(await page.locator('.sentence.chosen').count(), 1)
+    await page.locator('.run-answer a[data-choose]').nth(1).tap()
+    assert.ok(await page.locator('.sentence.chosen').count() >= 1)
     assert.deepEqual(await overflow(page), [])
     assert.deepEqual(await axe(page), [])
+    const sheet = await page.locator('#why').boundingBox()
+    assert.ok(sheet.y > 200 && Math.abs(sheet.y + sheet.height - phone.viewport.height) < 2, `no sheet: ${JSON.stringify(sheet)}`)
+    await page.locator('.why-close').tap()
+    assert.equal(await page.locator('.sentence.chosen').count(), 0)
+    assert.equal(await page.evaluate(() => getComputedStyle(document.getElementById('why')).position), 'static')
   }),
   'a step, a passage and a source are rated': () => onPage(browser, world, desktop, async page => {
     await page.goto(run)
+    await page.locator('.step summary').first().click()
+    await page.locator('.step-numbers > summary').first().click()
     const rate = page.locator('.rate-source').first()
     await rate.locator('summary').click()
     await Promise.all([page.waitForNavigation(), rate.locator('button', { hasText: 'partly' }).click()])

@@ -49,9 +49,24 @@
     says.hidden = !chosen || chosen.kind === "sentence";
     if (says.hidden) return;
     const list = [...found.sentence];
-    says.textContent = (chosen.kind === "step" ? "Step " : "Passage ") + chosen.n + " bears " +
-      (list.length === 0 ? "no sentence." : (list.length === 1 ? "sentence " : "sentences ") + list.join(", ") + ".");
+    says.textContent = (list.length === 0 ? "No sentence rests on " : list.length === 1 ? `Sentence ${list[0]} rests on ` : `Sentences ${list.join(", ")} rest on `) +
+      chosen.kind + " " + chosen.n + ".";
   };
+
+  // On phones what a sentence rests on is a sheet that closes.
+  const closer = why && document.createElement("button");
+  if (closer) {
+    closer.type = "button";
+    closer.className = "why-close plain";
+    closer.setAttribute("aria-label", "Close");
+    closer.innerHTML = '<svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><path d="M4 4l8 8M12 4l-8 8"/></svg>';
+    closer.addEventListener("click", () => {
+      const on = ties.find((tie) => tie.getAttribute("aria-pressed") === "true");
+      if (on) { toggle(on); on.focus({ preventScroll: true }); }
+    });
+    why.prepend(closer);
+    why.addEventListener("keydown", (event) => { if (event.key === "Escape") closer.click(); });
+  }
 
   const isSeen = (element) => {
     const box = element.getBoundingClientRect();
@@ -68,6 +83,14 @@
     mark(all("[data-passage]"), "passage", (e) => e.dataset.passage, chosen, found);
     for (const tie of ties) tie.setAttribute("aria-pressed", String(chosen?.kind === tie.dataset.choose && chosen.n === tie.dataset.n));
     say(chosen, found);
+    if (why) {
+      why.classList.toggle("sheet", Boolean(chosen));
+      if (chosen) why.scrollTop = 0;
+    }
+    for (const step of all(".step.chosen, .step.related")) {
+      const shown = step.querySelector("details"); // of what was chosen the steps are open
+      if (shown) shown.open = true;
+    }
     const next = chosen?.kind === "sentence" ? all(".step.related") : all(".sentence.related");
     if (next.length > 0 && !next.some(isSeen)) next[0].scrollIntoView({ block: "nearest" });
   };
@@ -87,6 +110,7 @@
       source.close();
       open.querySelector(".run-said").textContent = "Something was added to this run.";
       open.classList.add("good");
+      open.hidden = false;
     });
   }
 

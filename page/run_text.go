@@ -1,0 +1,191 @@
+package page
+
+import (
+	"fmt"
+	"html/template"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/trail"
+)
+
+// sentencePrefix begins the ids of the sources that stand for sentences while the final answer is rendered: no source
+// of an answer has such an id.
+const sentencePrefix = "\x00sentence "
+
+// addAnswer shows the final answer as an answer's own page does, with a mark behind each sentence that names the steps
+// which concluded it, and tells passages and steps which sentences rest on them.
+func (p *Page) addAnswer(b *runBody, o *answerOptions) {
+	final := b.Run.Final
+	if final == nil || final.Text == "" {
+		if b.Run.Answer == "" {
+			return
+		}
+		final = &ibid.Answer{Text: b.Run.Answer, Complete: true, Parts: []ibid.Part{
+			{Span: ibid.Span{End: len(b.Run.Answer)}, Kind: ibid.AnswerPart},
+		}}
+	}
+	a := &answerText{Chosen: b.chosen != chosen{}}
+	b.Answer = a
+	for i := range b.Links.Sentences {
+		s := &b.Links.Sentences[i]
+		if i == maxShownSentences {
+			a.Left = len(b.Links.Sentences) - i
+			break
+		}
+		if s.Span.Start < 0 || s.Span.Start >= s.Span.End || s.Span.End > len(final.Text) {
+			continue
+		}
+		v := b.sentence(i+1, s)
+		v.Words = final.Text[s.Span.Start:s.Span.End]
+		a.Sentences = append(a.Sentences, v)
+	}
+	a.Says = a.leads(b.chosen)
+	a.View = p.answerView(&store.Call{AnswerID: b.Run.FinalID(), Run: b.ID, Answer: final}, o)
+	a.View.Strip = true
+	a.View.Text = p.sentencesHTML(a, final, o)
+}
+
+// sentencesHTML renders an answer with its chips, and with its sentences marked.
+func (p *Page) sentencesHTML(a *answerText, final *ibid.Answer, o *answerOptions) template.HTML {
+	numbering := ibid.Numbering{}
+	final.Document(&ibid.DocumentOptions{Bare: true, Numbering: &numbering})
+	l := p.layOut(&store.Call{AnswerID: a.View.AnswerID, Answer: final}, o)
+	l.chips, l.places = 0, make([]int, len(final.Citations)) // it rendered them once
+	marked, cited := *final, len(final.Citations)
+	marked.Sources, marked.Citations = slices.Clone(final.Sources), slices.Clone(final.Citations)
+	byID := map[string]*sentenceView{}
+	for _, s := range a.Sentences {
+		id := sentencePrefix + strconv.Itoa(s.N)
+		byID[id] = s
+		marked.Sources = append(marked.Sources, ibid.Source{ID: id, Kind: ibid.DocumentKind})
+		marked.Citations = append(marked.Citations, ibid.Citation{
+			ID: id, Span: s.Span, Claim: s.Span, Covers: ibid.CoversClaim, Refs: []ibid.Ref{{Source: id}},
+			Anchor: ibid.AnchorExact, Origin: ibid.OriginInferred,
+		})
+	}
+	begun := map[int]bool{} // sentences whose first words are written: they have the id
+	return renderedHTML(&marked, &ibid.RenderOptions{
+		IDPrefix: o.prefix, Numbering: &numbering,
+		Marker: func(m ibid.Marker) string {
+			var ties strings.Builder
+			real := m.Items[:0:0]
+			for _, item := range m.Items {
+				if s := byID[item.Source.ID]; s != nil {
+					ties.WriteString(l.execute("tie", s))
+				} else {
+					real = append(real, item)
+				}
+			}
+			if m.Items = real; len(real) == 0 {
+				return ties.String()
+			}
+			return l.writeChip(m) + ties.String()
+		},
+		Cited: func(citations []int) (before, after string) {
+			var claims []int
+			for _, c := range citations {
+				if c < cited {
+					claims = append(claims, c)
+					continue
+				}
+				s := a.Sentences[c-cited]
+				before += s.tag(!begun[s.N])
+				after += "</span>"
+				begun[s.N] = true
+			}
+			if len(claims) > 0 {
+				open, end := l.markClaim(claims)
+				before, after = before+open, end+after
+			}
+			return before, after
+		},
+	})
+}
+
+// tag returns the tag before words of the sentence. The first of them have its id.
+func (v *sentenceView) tag(first bool) string {
+	class, id := "sentence", ""
+	if v.Chosen {
+		class += " chosen"
+	}
+	if v.Related {
+		class += " related"
+	}
+	if v.NoSources() {
+		class += " bare"
+	}
+	if first {
+		id = fmt.Sprintf(` id="sentence-%d"`, v.N)
+	}
+	return fmt.Sprintf(
+		`<span class="%s"%s data-n="%d" data-steps="%s" data-passages="%s">`, class, id, v.N, joinNumbers(v.Steps),
+		joinNumbers(v.Named),
+	)
+}
+
+// leads says which sentences rest on the step or passage that was chosen.
+func (a *answerText) leads(c chosen) string {
+	if c.Step == 0 && c.Passage == 0 {
+		return ""
+	}
+	what := "step " + strconv.Itoa(c.Step)
+	if c.Step == 0 {
+		what = "passage " + strconv.Itoa(c.Passage)
+	}
+	var on []string
+	for _, s := range a.Sentences {
+		if s.Related {
+			on = append(on, strconv.Itoa(s.N))
+		}
+	}
+	switch len(on) {
+	case 0:
+		return "No sentence rests on " + what + "."
+	case 1:
+		return "Sentence " + on[0] + " rests on " + what + "."
+	}
+	return "Sentences " + strings.Join(on, ", ") + " rest on " + what + "."
+}
+
+// trace is where a step stands on the time of its run, in thousandths of it.
+type trace struct{ From, Length int }
+
+// traces returns where each step stands: by when it began where that is known, else behind those that it builds on.
+// Total is the time of all of them, in microseconds; 0: no step says how long it took.
+func traces(t *trail.Trail) (all []trace, total int64) {
+	begins, ends := make([]int64, len(t.Steps)), make([]int64, len(t.Steps))
+	first := t.Started
+	for i := range t.Steps {
+		if at := t.Steps[i].Started; !at.IsZero() && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	before := t.Graph()
+	for i := range t.Steps {
+		s := &t.Steps[i]
+		if !s.Started.IsZero() {
+			begins[i] = s.Started.Sub(first).Microseconds()
+		}
+		for _, k := range before[i] {
+			if k < i && (s.Started.IsZero() || t.Steps[k].Started.IsZero()) { // one of both says nothing of when
+				begins[i] = max(begins[i], ends[k])
+			}
+		}
+		ends[i] = begins[i] + max(0, s.Duration.Microseconds())
+		total = max(total, ends[i])
+	}
+	const whole = 1000
+	for i := range t.Steps {
+		if total == 0 {
+			return make([]trace, len(t.Steps)), 0
+		}
+		from := int(begins[i] * whole / total)
+		length := max(int((ends[i]-begins[i])*whole/total), 4) // what is short can still be seen
+		all = append(all, trace{min(from, whole-length), length})
+	}
+	return all, total
+}
