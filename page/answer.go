@@ -45,6 +45,9 @@ func (p *Page) answer(ctx context.Context, r *httpx.Request) (*view, error) {
 		return nil, err
 	}
 	body := p.answerView(call, &answerOptions{said: said, mute: !mayWrite(r), trust: known})
+	if body.Tabs = p.tabsOf(r, call.AnswerID, call.Run, 0, "answer"); call.Run == "" {
+		body.Tabs.Steps = ""
+	}
 	return &view{Name: "answer", Title: body.Heading, Body: body}, nil
 }
 
@@ -99,8 +102,9 @@ type answerView struct {
 	Uncited  []*sourceView
 	Lost     []*useView // citations whose sources are not among the answer's
 	Live     bool
-	Strip    bool // the sources are a strip of tiles that opens
-	Said     int  // how much people said of it
+	Tabs     *answerTabs // the pages about it; nil: it is not alone on its page
+	Strip    bool        // the sources are a strip of tiles that opens
+	Said     int         // how much people said of it
 	Trust    *trustView
 	Worst    standing // of the cited sources, where something is wrong or doubtful; else the zero value
 	Worse    int      // how many of them have it

@@ -96,7 +96,11 @@ func (p *Page) addHero(ctx context.Context, r *httpx.Request, body *frontBody) e
 	if err != nil {
 		return err
 	}
-	body.Hero = p.answerView(answer, &answerOptions{said: said, mute: !mayWrite(r)})
+	known, err := p.trustOf(ctx, r, answer)
+	if err != nil {
+		return err
+	}
+	body.Hero = p.answerView(answer, &answerOptions{said: said, mute: !mayWrite(r), trust: known})
 	body.Follow = followURL(answer)
 	body.VerifyURL = verifyURL(body.Base, id)
 	return nil

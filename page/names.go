@@ -54,9 +54,6 @@ func verifyURL(base, id string) string {
 	return "/ui/verify?url=" + url.QueryEscape(base+"/v1/answers/"+id)
 }
 
-// panelURL returns where the n-th source of an answer is shown, from 1.
-func panelURL(id string, n int) string { return answerURL(id) + "/sources/" + strconv.Itoa(n) }
-
 func sourceKeyURL(key string) string  { return "/ui/sources?key=" + url.QueryEscape(key) }
 func sourceURL(address string) string { return "/ui/sources?url=" + url.QueryEscape(address) }
 
