@@ -197,8 +197,8 @@ func verifiedChart(days []store.CheckedDay) *chart {
 	}
 	c := &chart{
 		ID: "verified", Title: "Citations that hold", Desc: desc,
-		Head: []string{"Day of the answers", "Found", "Not reachable", "Changed or missing", "Share"},
-		Key:  []chartKey{{badgeGood, "found"}, {badgeLost, "not reachable"}, {badgeBad, "changed or missing"}},
+		Head: []string{"Day of the answers", "Hold", "Could not be looked at", "Do not hold", "Share"},
+		Key:  []chartKey{{badgeGood, "holds"}, {badgeLost, "could not be looked at"}, {badgeBad, "does not hold"}},
 	}
 	if weeks {
 		c.Head[0] = "Week of the answers, from"

@@ -66,7 +66,7 @@ func TestVerifiedChart(t *testing.T) {
 		t.Error(c.Desc)
 	}
 	got := c.Rows[len(c.Rows)-3:]
-	want := [][]string{{"15 December 2025", "299", "0", "1", "over 99 %"}, {"22 December 2025", "0", "0", "0", "none could be looked at"}, {"29 December 2025", "0", "0", "1", "0 %"}}
+	want := [][]string{{"15 December 2025", "299", "0", "1", "over 99 %"}, {"22 December 2025", "0", "0", "0", "none was checked"}, {"29 December 2025", "0", "0", "1", "0 %"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
