@@ -143,7 +143,7 @@ await withBrowser(executablePath, browser => scenarios({
     await page.locator('main .list a').first().click()
     assert.deepEqual(await axe(page), [])
     await page.goto(`${world.demo}/ui/conversations/herons`)
-    const badges = await page.locator('.sources .badge').allInnerTexts()
+    const badges = await page.locator('.sources .badge').allTextContents()
     assert.ok(badges.some(b => /found/.test(b)), `badges: ${badges}`)
     assert.equal(await page.locator('.sources .badge:not(:has(svg))').count(), 0, 'a badge without an icon')
     const first = await page.locator('article.answer').first().getAttribute('data-answer')

@@ -32,7 +32,7 @@ queueMicrotask(() => {
         at = at.nextSibling;
       } else if (isCite(to) && isCite(at)) {
         for (const name of ["data-cites", "data-n"]) if (at.getAttribute(name) !== to.getAttribute(name)) at.setAttribute(name, to.getAttribute(name));
-        if (face(at) !== face(to)) {
+        if (face(at) !== face(to) && !follows(at, block)) { // a wider one would move what follows; its card has all
           const late = at.classList.contains("late");
           at.replaceWith(to);
           to.classList.toggle("late", late);
@@ -101,7 +101,11 @@ queueMicrotask(() => {
       turn.classList.toggle("broken", !whole);
       const again = turn.querySelector(".live-again"), stop = document.querySelector(".composer .stop");
       if (again) again.hidden = whole;
-      if (stop) stop.remove();
+      if (stop) {
+        const focused = document.activeElement === stop || document.activeElement === document.body;
+        stop.remove();
+        if (focused && !matchMedia("(pointer: coarse)").matches) document.getElementById("question")?.focus({ preventScroll: true });
+      }
     };
     source.addEventListener("state", (e) => say(JSON.parse(e.data).text));
     source.addEventListener("block", (e) => keepEnd(() => {
