@@ -137,7 +137,12 @@ func (a *API) ready(w *httpx.Reply, r *httpx.Request) error {
 		}
 		return err == nil
 	}
-	check("store", a.store.Ping(ctx), "it does not answer")
+	stored := a.store.Ping(ctx)
+	bad := "it does not answer"
+	if errors.Is(stored, store.ErrFile) {
+		bad = "its file was deleted, replaced or damaged; answers wait in the journal, and the log says how to recover"
+	}
+	check("store", stored, bad)
 	check("bus", a.o.Bus.Healthy(), "it reaches no other node; live events are late")
 	if a.o.Gateway != nil && !check("journal", a.o.Gateway.Ready(), "answers cannot be captured") {
 		status, body.Status = http.StatusServiceUnavailable, "not ready"

@@ -30,8 +30,8 @@ type Citing struct {
 	Origin string // what the manifests' addresses begin with: https://agent.example
 	Form   manifest.Form
 	Buffer int64 // bytes; 0: [DefaultHeaderBuffer]
-	// Pub returns the published name of a run, as [store.PubNames] has it. It must be safe for concurrent use. Needed
-	// from level 2 on.
+	// Pub returns the published name of a run, as [store.PubNames] has it; empty: nobody knows it yet, and a response
+	// names its sources only. It must be safe for concurrent use. Needed from level 2 on.
 	Pub func(tenant, run string) string
 }
 
@@ -129,8 +129,8 @@ type heldBody struct {
 // citeLater says where the manifest will be, as the sources are not known yet, and announces them for the trailer.
 func (e *exchange) citeLater(body io.ReadCloser) io.ReadCloser {
 	h := e.w.Header()
-	if e.g.options.Citing.Level > 1 {
-		e.setCitations(h, []manifest.Announcement{{More: true, Manifest: e.manifestURL()}})
+	if url := e.manifestURL(); url != "" {
+		e.setCitations(h, []manifest.Announcement{{More: true, Manifest: url}})
 	}
 	if e.cited.trailer = e.res.ContentLength < 0 && e.in.ProtoAtLeast(1, 1); e.cited.trailer {
 		h.Add("Trailer", manifest.HeaderName)
@@ -159,17 +159,21 @@ func (e *exchange) setCitations(h http.Header, list []manifest.Announcement) {
 
 // announcements returns what is said of each source of an answer, cited or not: all were consulted.
 func (e *exchange) announcements(a *ibid.Answer) []manifest.Announcement {
-	url := ""
-	if e.g.options.Citing.Level > 1 {
-		url = e.manifestURL()
-	}
-	return manifest.Announce(manifest.Consulted(a, nil), url, nil)
+	return manifest.Announce(manifest.Consulted(a, nil), e.manifestURL(), nil)
 }
 
-// manifestURL returns the address of the answer's manifest, which is there once it was made.
+// manifestURL returns the address of the answer's manifest, which is there once it was made; empty: there will be none,
+// or its address is not known yet.
 func (e *exchange) manifestURL() string {
 	c := e.g.options.Citing
-	return c.Origin + manifest.Path(c.Pub(e.tenant, e.labels.run), e.answerID, 1)
+	if c.Level < 2 {
+		return ""
+	}
+	pub := c.Pub(e.tenant, e.labels.run)
+	if pub == "" {
+		return ""
+	}
+	return c.Origin + manifest.Path(pub, e.answerID, 1)
 }
 
 // binding returns what binds an answer to the body that it came in; nil: only its text does.

@@ -73,7 +73,10 @@ type GuardOptions struct {
 	Exposed bool
 	// Key signs stream tokens, at least 32 bytes, the same on all nodes. Empty: it is made of the bootstrap token, and
 	// without one at random, so that a stream token is valid in this process only.
-	Key    []byte
+	Key []byte
+	// Copy is a file that [Guard.Run] copies the tokens to, as hashes, and that is read at once: it says who is let in
+	// as long as the store could not be asked, and that there were tokens where the store has lost them. Empty: none.
+	Copy   string
 	Logger *slog.Logger // nil: nothing is logged
 }
 
@@ -102,7 +105,7 @@ type Guard struct {
 func NewGuard(o *GuardOptions) *Guard {
 	o = cmp.Or(o, &GuardOptions{})
 	g := &Guard{
-		tokens: newTokenCache(o.Store, o.Logger), failures: newFailures(o.Logger), key: slices.Clone(o.Key),
+		tokens: newTokenCache(o.Store, o.Copy, o.Logger), failures: newFailures(o.Logger), key: slices.Clone(o.Key),
 		exposed: o.Exposed,
 	}
 	for _, origin := range o.Origins {
@@ -149,6 +152,17 @@ func (g *Guard) Local(r *http.Request) error {
 		return nil //nolint:nilerr // whether the store answers is what such requests may want to know
 	}
 	return g.foreign(r)
+}
+
+// Run keeps GuardOptions.Copy up to date until ctx ends, and returns nil. Without a copy it does nothing.
+func (g *Guard) Run(ctx context.Context) error {
+	for g.tokens.file != "" {
+		g.tokens.copyOut(ctx)
+		if pause(ctx, tokenFresh) != nil {
+			break
+		}
+	}
+	return nil
 }
 
 // Forget drops what is kept about tokens, so that a change made through this process counts at once.

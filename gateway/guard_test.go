@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -197,6 +198,62 @@ func TestGuardGuessing(t *testing.T) {
 			t.Errorf("and another: %q", got)
 		}
 	})
+}
+
+// The next process lets those in whom this one knew, while its store is away, and nobody else. A store that has lost its
+// tokens opens nothing.
+func TestGuardCopy(t *testing.T) {
+	server := testenv.Postgres(t)
+	s := testenv.Must(store.Open(t.Context(), server.DSN, nil))(t)
+	defer s.Close() //nolint:errcheck // of a server that is gone
+	reader, _ := newSecret(t, s, store.Token{Tenant: "acme", Scopes: []string{store.ScopeRead, store.ScopeProxy}, Publish: true})
+	revoked, id := newSecret(t, s, store.Token{Scopes: []string{store.ScopeRead}})
+	testenv.OK(t, s.RevokeToken(t.Context(), id))
+	file := filepath.Join(t.TempDir(), "tokens.json")
+	run := func(s *store.Store, until string) {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- gateway.NewGuard(&gateway.GuardOptions{Store: s, Copy: file}).Run(ctx) }()
+		data := []byte(nil)
+		for !strings.Contains(string(data), until) {
+			data, _ = os.ReadFile(file)
+		}
+		if strings.Contains(string(data), reader) {
+			t.Error("the copy has a secret")
+		}
+		cancel()
+		testenv.OK(t, <-done)
+	}
+	run(s, `"tenant":"acme"`)
+
+	server.Stop(t)
+	away := testenv.Must(store.Open(t.Context(), server.DSN, &store.Options{Later: true}))(t)
+	defer away.Close() //nolint:errcheck // of a server that is gone
+	g := gateway.NewGuard(&gateway.GuardOptions{Store: away, Copy: file})
+	who, err := g.API(guardRequest("GET", "Authorization", "Bearer "+reader), store.ScopeRead)
+	if err != nil || who.Tenant != "acme" || !who.Publish || who.May(store.ScopeAdmin) || !g.Still(t.Context(), who) {
+		t.Errorf("a token of before: %+v, %v", who, err)
+	}
+	for name, fields := range map[string][]string{"revoked": {"Authorization", "Bearer " + revoked}, "unknown": {"Authorization", "Bearer ibid_x"}} {
+		if _, err := g.API(guardRequest("GET", fields...), store.ScopeRead); outcome(err) != gateway.CodeUnavailable {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := g.Proxy(guardRequest("GET")); outcome(err) != gateway.CodeToken {
+		t.Errorf("no token: %v", err)
+	}
+
+	lost := openTokens(t) // an empty one
+	run(lost, `{"made":true,"tokens":[]}`)
+	g = gateway.NewGuard(&gateway.GuardOptions{Store: lost, Copy: file})
+	if _, err := g.Proxy(guardRequest("GET")); outcome(err) != gateway.CodeToken {
+		t.Errorf("no token, of a store that lost them: %v", err)
+	}
+	testenv.OK(t, os.WriteFile(file, []byte("rubbish"), 0o600))
+	g = gateway.NewGuard(&gateway.GuardOptions{Store: lost, Copy: file})
+	if _, err := g.Proxy(guardRequest("GET")); outcome(err) != gateway.CodeToken {
+		t.Errorf("no token, and a copy that cannot be read: %v", err)
+	}
 }
 
 func TestGuardWithTokens(t *testing.T) {

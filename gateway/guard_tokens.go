@@ -49,6 +49,11 @@ type tokenCache struct {
 	version  int       // goes up by forget: what was asked before is not kept
 
 	exist atomic.Bool // there are tokens; never false again
+
+	file   string      // of the copy; empty: none
+	copied *tokenCopy  // what the file had when the process began; nil: there was none
+	saved  []byte      // what the file has; of copyOut alone
+	warned atomic.Bool // that the store has lost its tokens
 }
 
 type knownToken struct {
@@ -56,11 +61,13 @@ type knownToken struct {
 	at    time.Time
 }
 
-func newTokenCache(s *store.Store, logger *slog.Logger) *tokenCache {
-	return &tokenCache{
-		store: s, logger: cmp.Or(logger, slog.New(slog.DiscardHandler)),
+func newTokenCache(s *store.Store, file string, logger *slog.Logger) *tokenCache {
+	c := &tokenCache{
+		store: s, file: file, logger: cmp.Or(logger, slog.New(slog.DiscardHandler)),
 		known: map[[sha256.Size]byte]knownToken{}, unknown: map[[sha256.Size]byte]time.Time{},
 	}
+	c.copyIn()
+	return c
 }
 
 func (c *tokenCache) forget() {
@@ -85,7 +92,7 @@ func (c *tokenCache) list(ctx context.Context) ([]store.Token, error) {
 	case said && (fresh || down):
 		return listed, nil
 	case down:
-		return nil, errNoTokens()
+		return c.copied.list()
 	}
 	v, err := c.askStore(ctx, "", func(ctx context.Context) (any, error) {
 		asked := time.Now()
@@ -104,7 +111,7 @@ func (c *tokenCache) list(ctx context.Context) ([]store.Token, error) {
 	case ok:
 		return tokens, nil
 	case err != nil && !said:
-		return nil, errNoTokens()
+		return c.copied.list()
 	}
 	return listed, nil
 }
@@ -144,7 +151,7 @@ func (c *tokenCache) find(ctx context.Context, secret string, sum [sha256.Size]b
 	case isUnknown:
 		return nil, nil
 	case down:
-		return nil, errNoTokens()
+		return c.copied.find(sum)
 	}
 	asked := time.Now()
 	v, err := c.askStore(ctx, string(sum[:]), func(ctx context.Context) (any, error) {
@@ -159,7 +166,7 @@ func (c *tokenCache) find(ctx context.Context, secret string, sum [sha256.Size]b
 		if isKnown {
 			return entry.token, nil
 		}
-		return nil, errNoTokens()
+		return c.copied.find(sum)
 	}
 	c.remember(sum, token, asked, version)
 	return token, nil

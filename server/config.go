@@ -93,6 +93,7 @@ func (p *Publishing) number() int {
 const (
 	defaultRunIdle = 15 * time.Minute
 	databaseFile   = "ibid.db"
+	tokensFile     = "tokens.json" // what the guard knows of tokens when the database cannot be asked
 	defaultDataDoc = "$XDG_STATE_HOME/ibid, else ~/.local/state/ibid"
 	minRecheck     = time.Second // more often, nobody may have sources read again
 	minBootstrap   = 16          // bytes of IBID_BOOTSTRAP_TOKEN

@@ -38,9 +38,8 @@ func (s *Server) openPublishing(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		names, err := s.Store.Publications(ctx)
-		if err != nil {
-			return fmt.Errorf("preparing attribution: %w", err)
+		if _, err := s.Store.Publications(ctx); err != nil && !errors.Is(err, store.ErrUnreachable) {
+			return fmt.Errorf("preparing to publish: %w", err)
 		}
 		publisher := s.config.publisher(origin)
 		publisher.Manifests, publisher.Texts = s.Store, s.texts
@@ -57,7 +56,7 @@ func (s *Server) openPublishing(ctx context.Context) error {
 		}
 		s.publishing.publisher = publisher
 		s.publishing.citing = &gateway.Citing{
-			Level: level, Origin: origin, Form: publisher.Form, Buffer: p.HeaderBuffer, Pub: names.Of,
+			Level: level, Origin: origin, Form: publisher.Form, Buffer: p.HeaderBuffer, Pub: s.Store.KnownPub,
 		}
 	}
 	if level > 1 {
@@ -100,7 +99,7 @@ func (c *Config) publisher(origin string) *manifest.Publisher {
 // checkPublisher says what keeps a publisher from publishing.
 func checkPublisher(p *manifest.Publisher) error {
 	if err := p.Check(); err != nil {
-		return usagef("--agent-id and --public-url name the same host", "preparing attribution: %w", err)
+		return usagef("--agent-id and --public-url name the same host", "preparing to publish: %w", err)
 	}
 	return nil
 }
@@ -144,6 +143,7 @@ func (s *Server) openKeys(ctx context.Context, p *manifest.Publisher) error {
 		Tiles:  s.Store.Tiles(),
 		Keys:   logKeys(ring),
 		File:   filepath.Join(s.config.Data, checkpointFile),
+		Later:  func(err error) bool { return errors.Is(err, store.ErrUnreachable) },
 		Logger: s.log,
 	})
 	if errors.Is(err, tlog.ErrForeign) {

@@ -121,7 +121,9 @@ func (s *Server) open(ctx context.Context) error {
 		return err
 	}
 	var err error
-	s.Store, err = store.Open(ctx, c.DB, &store.Options{Logger: s.log, Track: c.Publish.Recheck > 0})
+	s.Store, err = store.Open(ctx, c.DB, &store.Options{
+		Logger: s.log, Track: c.Publish.Recheck > 0, Later: true,
+	})
 	if err != nil {
 		return fmt.Errorf("opening the database %s: %w", Redacted(c.DB), err)
 	}
@@ -137,7 +139,7 @@ func (s *Server) open(ctx context.Context) error {
 	s.close = append(s.close, s.Bus.Close)
 	s.Guard = gateway.NewGuard(&gateway.GuardOptions{
 		Store: s.Store, Bootstrap: c.BootstrapToken, Origins: c.Origins,
-		Exposed: c.exposed() != "", Key: []byte(c.StreamKey), Logger: s.log,
+		Exposed: c.exposed() != "", Key: []byte(c.StreamKey), Copy: filepath.Join(c.Data, tokensFile), Logger: s.log,
 	})
 	s.fetcher = snapshot.NewFetcher(&snapshot.FetchOptions{Allow: c.Publish.Allow, Log: s.log})
 	s.close = append(s.close, s.fetcher.Close)
@@ -398,6 +400,7 @@ func (s *Server) Run(ctx context.Context, ready func(ctx context.Context, url st
 // startWork starts what works in the background.
 func (s *Server) startWork(ctx context.Context, start func(name string, run func(context.Context) error)) {
 	start("indexing", s.Gateway.Run)
+	start("copying tokens", s.Guard.Run)
 	start("relaying events", func(ctx context.Context) error { return s.Bus.Relay(ctx, s.Store) })
 	for _, name := range s.config.unknownProviders() {
 		s.log.LogAttrs(
@@ -440,10 +443,15 @@ func (s *Server) httpServer() (*http.Server, error) {
 // listen opens the address, unless everybody could reach a gateway that needs no token.
 func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 	tokens, err := s.Store.Tokens(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("reading the tokens: %w", err)
+	switch {
+	case errors.Is(err, store.ErrUnreachable): // the guard lets nobody in that it does not know
+		_, err = s.config.isLocal()
+	case err != nil:
+		err = fmt.Errorf("reading the tokens: %w", err)
+	default:
+		err = s.config.CheckExposure(len(tokens) > 0)
 	}
-	if err := s.config.CheckExposure(len(tokens) > 0); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	if s.options.Listener != nil {

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"modernc.org/sqlite"
@@ -66,6 +67,9 @@ func explain(err *error, format string, args ...any) { *err = about(*err, format
 // the engine is away, busy, broken or out of space. After any other error of [Store.Put], trying the same calls again
 // is in vain: one of them is at fault, or what is stored of its conversation is damaged.
 func IsTemporary(err error) bool {
+	if errors.Is(err, errNotReady) || errors.Is(err, ErrFile) {
+		return true
+	}
 	for _, not := range []error{
 		nil, ErrNotFound, ErrCursor, ErrNewer, ErrOlder, ErrConflict, ErrLimit, errCall, errDamaged,
 		manifest.ErrMutated,
@@ -108,7 +112,13 @@ func isConflict(err error) bool {
 }
 
 // isBusy reports whether another connection holds the lock of a SQLite file.
-func isBusy(err error) bool {
+func isBusy(err error) bool { return hasCode(err, sqlite3.SQLITE_BUSY) }
+
+// isDamage reports whether SQLite says that a file is damaged.
+func isDamage(err error) bool { return hasCode(err, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) }
+
+// hasCode reports whether an error has one of SQLite's primary result codes.
+func hasCode(err error, codes ...int) bool {
 	lite, ok := errors.AsType[*sqlite.Error](err)
-	return ok && lite.Code()&0xff == sqlite3.SQLITE_BUSY
+	return ok && slices.Contains(codes, lite.Code()&0xff)
 }

@@ -37,6 +37,9 @@ type Options struct {
 	// Track says that the web addresses of the sources that answers cite are noted as they are put, to be read again:
 	// see [Store.DueRechecks].
 	Track bool
+	// Later opens a store whose server of PostgreSQL cannot be reached: until it can be, everything that is asked of
+	// it fails with [ErrUnreachable], and is temporary. The first who reaches it brings its tables up to date.
+	Later bool
 }
 
 // Store is an open store. Its methods may be called by many goroutines at once.
@@ -46,6 +49,7 @@ type Store struct {
 	write  *sql.DB       // nil for PostgreSQL, which writes by db as well
 	writer *preparer     // the connection of write
 	turn   chan struct{} // taken by who uses writer
+	file   *sqliteFile   // nil for PostgreSQL
 	logger *slog.Logger
 	wait   time.Duration // of SQLite: Options.Wait
 	track  bool
@@ -56,7 +60,7 @@ type Store struct {
 // Open opens the store that dsn names, the name of a SQLite file or postgres://…, makes what is not there and brings
 // its tables up to date. Any number of processes may do so at the same time. A store that a newer ibid has changed is
 // refused with [ErrNewer], one from before the first release with [ErrOlder]; [ErrUnreachable] says that there is no
-// server.
+// server, unless Options.Later has it open all the same.
 //
 // ctx bounds opening only.
 func Open(ctx context.Context, dsn string, o *Options) (*Store, error) {
@@ -68,7 +72,7 @@ func Open(ctx context.Context, dsn string, o *Options) (*Store, error) {
 		track:  o.Track,
 		packer: newPacker(),
 	}
-	if err := s.open(ctx, dsn); err != nil {
+	if err := s.open(ctx, dsn, o.Later); err != nil {
 		return nil, fmt.Errorf("opening the store: %w", errors.Join(err, s.Close()))
 	}
 	s.logger.LogAttrs(ctx, slog.LevelDebug, "store opened", slog.Bool("postgres", s.postgres))
@@ -93,8 +97,13 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// Ping reports whether the store can be read now.
+// Ping reports whether the store can be read and written now.
 func (s *Store) Ping(ctx context.Context) error {
+	if s.file != nil {
+		if err := s.file.health(); err != nil {
+			return fmt.Errorf("asking the store: %w", err)
+		}
+	}
 	if err := each(ctx, s.db, func(*sql.Rows) error { return nil }, "SELECT 1 FROM conversations LIMIT 1"); err != nil {
 		return fmt.Errorf("asking the store: %w", err)
 	}
@@ -124,24 +133,46 @@ func parsePostgres(dsn string) (*pgx.ConnConfig, error) {
 	return config, nil
 }
 
-func (s *Store) open(ctx context.Context, dsn string) error {
+func (s *Store) open(ctx context.Context, dsn string, later bool) error {
 	if IsPostgres(dsn) {
-		return s.openPostgres(ctx, dsn)
+		return s.openPostgres(ctx, dsn, later)
 	}
-	return s.openSQLite(ctx, dsn)
+	err := s.openSQLite(ctx, dsn)
+	if isDamage(err) {
+		err = fmt.Errorf("%w: %w", ErrFile, err)
+	}
+	return err
 }
 
+// connectTime is how long connecting to PostgreSQL may take unless the DSN has a connect_timeout: what does not answer
+// at all is as far away as what refuses.
+const connectTime = 5 * time.Second
+
 // openPostgres connects to the server that dsn names.
-func (s *Store) openPostgres(ctx context.Context, dsn string) error {
+func (s *Store) openPostgres(ctx context.Context, dsn string, later bool) error {
 	config, err := parsePostgres(dsn)
 	if err != nil {
 		return err
 	}
 	config.RuntimeParams["application_name"] = cmp.Or(config.RuntimeParams["application_name"], "ibid")
 	s.postgres = true
-	s.db = &pool{stdlib.OpenDB(*config), 8}
+	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectTime)
+	s.db = &pool{DB: stdlib.OpenDB(*config), size: 8}
 	s.db.SetMaxOpenConns(s.db.size)
 	s.db.SetMaxIdleConns(s.db.size)
+	err = s.migratePostgres(ctx)
+	if later && errors.Is(err, ErrUnreachable) {
+		s.logger.LogAttrs(
+			ctx, slog.LevelWarn, "the database cannot be reached; answers wait in the journal", slog.Any("error", err),
+		)
+		s.db.setup = newSetup(s.migratePostgres)
+		return nil
+	}
+	return err
+}
+
+// migratePostgres brings the tables up to date, as the only process that does.
+func (s *Store) migratePostgres(ctx context.Context) error {
 	return unreachable(newDialect(true).migrate(ctx, s.db.DB, func(ctx context.Context) (func() error, error) {
 		conn, err := s.db.Conn(ctx)
 		if err != nil {
@@ -194,14 +225,16 @@ func (s *Store) openSQLite(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	s.db = &pool{reader, max(4, runtime.GOMAXPROCS(0))}
+	s.db = &pool{DB: reader, size: max(4, runtime.GOMAXPROCS(0))}
 	s.db.SetMaxOpenConns(s.db.size)
 	s.db.SetMaxIdleConns(2)
-	return nil
+	s.file, err = watchFile(name, s.logger)
+	return err
 }
 
+// sqliteDB opens a file, which has to be there: a later connection must not make one that was deleted.
 func sqliteDB(name string, pragmas ...string) (*sql.DB, error) {
-	query := url.Values{}
+	query := url.Values{"mode": {"rw"}}
 	for _, p := range append([]string{busyTimeout(20 * moment), "journal_mode(WAL)"}, pragmas...) {
 		query.Add("_pragma", p)
 	}

@@ -19,11 +19,15 @@ import (
 type pool struct {
 	*sql.DB
 
-	size int // connections at the same time
+	size  int    // connections at the same time
+	setup *setup // what is left to do before the first query; nil: nothing
 }
 
 // QueryContext is that of [sql.DB].
 func (p *pool) QueryContext(ctx context.Context, query string, args ...any) (rows *sql.Rows, err error) {
+	if err := p.setup.ready(ctx); err != nil {
+		return nil, err
+	}
 	err = p.retry(func() error {
 		rows, err = p.DB.QueryContext(ctx, query, args...) //nolint:sqlclosecheck,rowserrcheck // the caller's
 		return err
@@ -33,6 +37,9 @@ func (p *pool) QueryContext(ctx context.Context, query string, args ...any) (row
 
 // BeginTx is that of [sql.DB].
 func (p *pool) BeginTx(ctx context.Context, o *sql.TxOptions) (tx *sql.Tx, err error) {
+	if err := p.setup.ready(ctx); err != nil {
+		return nil, err
+	}
 	err = p.retry(func() error {
 		tx, err = p.DB.BeginTx(ctx, o)
 		return err

@@ -620,6 +620,16 @@ func (s *Store) Publications(ctx context.Context) (*PubNames, error) {
 	return names, nil
 }
 
+// KnownPub returns what [Store.Pub] does, without asking anybody; empty: the store could not be asked for its secret
+// yet.
+func (s *Store) KnownPub(tenant, run string) string {
+	names := s.names.Load()
+	if names == nil {
+		return ""
+	}
+	return names.Of(tenant, run)
+}
+
 // secret returns 32 random bytes that are always the same for a name. Of several nodes that make them at the same time
 // one does.
 func (s *Store) secret(ctx context.Context, name string) ([]byte, error) {

@@ -110,6 +110,18 @@ func (s *Store) Tokens(ctx context.Context) ([]Token, error) {
 	return list, about(err, "listing tokens")
 }
 
+// HashedToken is a token with the SHA-256 of its secret, in hexadecimal.
+type HashedToken struct {
+	Token
+	Hash string
+}
+
+// HashedTokens returns what [Store.Tokens] does, so that others can tell a secret when they see it.
+func (s *Store) HashedTokens(ctx context.Context) ([]HashedToken, error) {
+	list, err := s.tokens(ctx, "1 = 1 ORDER BY created, id")
+	return list, about(err, "listing tokens")
+}
+
 // TokenBySecret returns the token that has this secret. One that is revoked or unknown is [ErrNotFound].
 func (s *Store) TokenBySecret(ctx context.Context, secret string) (*Token, error) {
 	sum := hash(secret)
@@ -118,7 +130,7 @@ func (s *Store) TokenBySecret(ctx context.Context, secret string) (*Token, error
 		return nil, fmt.Errorf("looking up a token: %w", err)
 	}
 	for i := range found {
-		if subtle.ConstantTimeCompare([]byte(found[i].hash), []byte(sum)) == 1 {
+		if subtle.ConstantTimeCompare([]byte(found[i].Hash), []byte(sum)) == 1 {
 			return &found[i].Token, nil
 		}
 	}
@@ -138,17 +150,12 @@ func (s *Store) RevokeToken(ctx context.Context, id string) error {
 	return about(err, "revoking token %.60q", id)
 }
 
-type storedToken struct {
-	Token
-	hash string
-}
-
-func (s *Store) tokens(ctx context.Context, where string, args ...any) ([]storedToken, error) {
-	return collect(ctx, s.db, func(rows *sql.Rows, t *storedToken) error {
+func (s *Store) tokens(ctx context.Context, where string, args ...any) ([]HashedToken, error) {
+	return collect(ctx, s.db, func(rows *sql.Rows, t *HashedToken) error {
 		var scopes string
 		var publish int
 		var created, revoked int64
-		err := rows.Scan(&t.ID, &t.Tenant, &t.Name, &scopes, &publish, &created, &revoked, &t.hash)
+		err := rows.Scan(&t.ID, &t.Tenant, &t.Name, &scopes, &publish, &created, &revoked, &t.Hash)
 		t.Scopes, t.Publish = strings.Fields(scopes), publish != 0
 		t.Created, t.Revoked = instant(created), instant(revoked)
 		return err

@@ -14,6 +14,14 @@ import (
 // added in several transactions. An [ErrInconsistent] means that the log was tampered with or put back: nothing was
 // signed.
 func (l *Log) Append(ctx context.Context, digests ...Leaf) ([]int64, error) {
+	if err := l.opened(ctx); err != nil {
+		return nil, fmt.Errorf("appending to the log: %w", err)
+	}
+	return l.appendAll(ctx, digests)
+}
+
+// appendAll is Append to a log that need not be open yet.
+func (l *Log) appendAll(ctx context.Context, digests []Leaf) ([]int64, error) {
 	var indexes []int64
 	for first := true; first || len(digests) > 0; first = false {
 		n := min(len(digests), MaxLeaves)

@@ -69,6 +69,10 @@ type Options struct {
 	// Processes that share a log may share the file or have one each.
 	File string
 
+	// Later reports whether an error of Tiles says only that they cannot be asked now. Then [Open] returns the log all
+	// the same, and the first Append compares it with the checkpoints, before it adds anything. Nil: no error does.
+	Later func(error) bool
+
 	Logger *slog.Logger // what the handler could not serve; nil: nothing is logged
 }
 
@@ -79,6 +83,9 @@ type Log struct {
 	tiles  Tiles
 	ask    func() (crypto.Signer, []crypto.PublicKey, error)
 	logger *slog.Logger
+
+	opening  sync.Mutex
+	unopened bool // the tree is still to be compared with the checkpoints; opening is held
 
 	mu   sync.Mutex
 	last *Checkpoint // the largest one known to be right
@@ -94,7 +101,10 @@ func Open(ctx context.Context, o *Options) (*Log, error) {
 		return nil, fmt.Errorf("opening the log %q: %w", o.Origin, err)
 	}
 	if err := l.open(ctx); err != nil {
-		return nil, fmt.Errorf("opening the log %q: %w", o.Origin, err)
+		if o.Later == nil || !o.Later(err) {
+			return nil, fmt.Errorf("opening the log %q: %w", o.Origin, err)
+		}
+		l.unopened = true
 	}
 	return l, nil
 }
@@ -139,8 +149,27 @@ func (l *Log) open(ctx context.Context) error {
 		}
 		l.last.Note = nil // so that the store's is read, even if it is the same
 	}
+	return l.compare(ctx)
+}
+
+// opened compares the tree with the checkpoints where that could not be done by [Open].
+func (l *Log) opened(ctx context.Context) error {
+	l.opening.Lock()
+	defer l.opening.Unlock()
+	if !l.unopened {
+		return nil
+	}
+	if err := l.compare(ctx); err != nil {
+		return err
+	}
+	l.unopened = false
+	return nil
+}
+
+// compare compares the tree with the checkpoints in the store and in the file.
+func (l *Log) compare(ctx context.Context) error {
 	// signs the empty tree, or what a former key has signed, and makes the copy
-	if _, err := l.Append(ctx); err != nil {
+	if _, err := l.appendAll(ctx, nil); err != nil {
 		return err
 	}
 	if head := l.seen(); head.Size <= maxOpenCheck {

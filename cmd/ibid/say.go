@@ -158,8 +158,10 @@ func serveHint(err error) string {
 	case errors.Is(err, store.ErrNewer):
 		return "a newer ibid has changed this database: use that one, or a copy of it from before"
 	case errors.Is(err, store.ErrUnreachable):
-		return "is PostgreSQL running there? ibid serve needs it to start; if it goes away later, answers wait in " +
-			"the journal"
+		return "is PostgreSQL running there? ibid serve starts without it, and answers wait in the journal"
+	case errors.Is(err, store.ErrFile):
+		return "put a backup in its place, or move it away with its -wal and -shm: answers that wait in the journal " +
+			"are stored then; `sqlite3 FILE .recover` reads what is left"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "is it running there?"
 	case errors.Is(err, server.ErrConfigFile):

@@ -26,10 +26,18 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// Stories with a PostgreSQL server at $POSTGRES, which the command "postgres stop" crashes and "postgres start" starts.
+// Stories with a PostgreSQL server at $POSTGRES, which the command "postgres stop" crashes and "postgres start" starts: one
+// for each directory.
 func TestPostgresScript(t *testing.T) {
+	for _, dir := range []string{"testdata/postgres", "testdata/postgres_away"} {
+		t.Run(filepath.Base(dir), func(t *testing.T) { runPostgres(t, dir) })
+	}
+}
+
+func runPostgres(t *testing.T, dir string) {
+	t.Helper()
 	server := testenv.Postgres(t)
-	params := scripts("testdata/postgres")
+	params := scripts(dir)
 	params.Setup = func(env *testscript.Env) error {
 		env.Setenv("POSTGRES", server.DSN)
 		return nil

@@ -1,0 +1,125 @@
+package store_test
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ibidhq/ibid/internal/testenv"
+	"github.com/ibidhq/ibid/store"
+)
+
+// The file of an open database is deleted or damaged: what is put then is refused for the time being, so that the journal
+// keeps it, and the operator hears how to go on. SQLite would take it, and it would be lost.
+func TestFileLost(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		harm  func(t *testing.T, name string)
+		whole bool // the next process finds what was stored before
+	}{
+		{"deleted", func(t *testing.T, name string) {
+			t.Helper()
+			for _, one := range []string{name, name + "-wal", name + "-shm"} {
+				testenv.OK(t, os.Remove(one))
+			}
+		}, true},
+		{"deleted with its directory", func(t *testing.T, name string) {
+			t.Helper()
+			testenv.OK(t, os.RemoveAll(filepath.Dir(name)))
+		}, true},
+		{"without its log", func(t *testing.T, name string) {
+			t.Helper()
+			testenv.OK(t, os.Remove(name+"-wal"))
+		}, true},
+		{"replaced", func(t *testing.T, name string) {
+			t.Helper()
+			other := filepath.Join(t.TempDir(), "other.db")
+			testenv.OK(t, testenv.Must(store.Open(t.Context(), other, nil))(t).Close())
+			testenv.OK(t, os.Rename(other, name))
+		}, false},
+		{"emptied", func(t *testing.T, name string) {
+			t.Helper()
+			testenv.OK(t, os.Truncate(name, 0))
+		}, false},
+		{"cut", func(t *testing.T, name string) {
+			t.Helper()
+			info := testenv.Must(os.Stat(name))(t)
+			testenv.OK(t, os.Truncate(name, info.Size()/2))
+		}, false},
+		{"overwritten", func(t *testing.T, name string) {
+			t.Helper()
+			info := testenv.Must(os.Stat(name))(t)
+			f := testenv.Must(os.OpenFile(name, os.O_WRONLY, 0))(t)
+			_ = testenv.Must(f.Write(bytes.Repeat([]byte{0x5a}, int(info.Size()))))(t)
+			testenv.OK(t, f.Close())
+		}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			name := filepath.Join(t.TempDir(), "data", "ibid.db")
+			testenv.OK(t, os.Mkdir(filepath.Dir(name), 0o700))
+			testenv.OK(t, testenv.Must(store.Open(t.Context(), name, nil))(t).Close()) // so that the file has its tables
+			var log bytes.Buffer
+			s := testenv.Must(store.Open(t.Context(), name, &store.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}))(t)
+			put(t, s, call(1, "Before."))
+			testenv.OK(t, s.Ping(t.Context()))
+			test.harm(t, name)
+			for range 2 {
+				if err := s.Put(t.Context(), []*store.Call{call(2, "After.")}); !errors.Is(err, store.ErrFile) || !store.IsTemporary(err) {
+					t.Errorf("putting: %v", err)
+				}
+			}
+			if err := s.Ping(t.Context()); !errors.Is(err, store.ErrFile) {
+				t.Errorf("Ping: %v", err)
+			}
+			if n := strings.Count(log.String(), "the database file is not as it was; answers stay in the journal"); n != 1 ||
+				!strings.Contains(log.String(), "stop ibid, put a backup in its place") {
+				t.Errorf("it was said %d times: %s", n, log.String())
+			}
+			_ = s.Close() // a file that is damaged cannot be closed well
+			if !test.whole {
+				return
+			}
+			info := testenv.Must(os.Stat(name))(t)
+			if info.Mode().Perm() != 0o600 {
+				t.Errorf("its mode is %v", info.Mode())
+			}
+			s = open(t, name)
+			if got := ids(t, s, store.Query{}); len(got) != 1 {
+				t.Errorf("the next process finds %q", got)
+			}
+			put(t, s, call(2, "After."))
+			testenv.OK(t, s.Ping(t.Context()))
+		})
+	}
+}
+
+// PostgreSQL is away when the store is opened: what is asked fails until it is there, and then works without anybody's help.
+func TestOpenLater(t *testing.T) {
+	server := testenv.Postgres(t)
+	server.Stop(t)
+	s := testenv.Must(store.Open(t.Context(), server.DSN, &store.Options{Later: true}))(t)
+	defer func() { testenv.OK(t, s.Close()) }()
+	if err := s.Ping(t.Context()); !errors.Is(err, store.ErrUnreachable) {
+		t.Errorf("Ping: %v", err)
+	}
+	if err := s.Put(t.Context(), []*store.Call{call(1, "Away.")}); !errors.Is(err, store.ErrUnreachable) || !store.IsTemporary(err) {
+		t.Errorf("putting: %v", err)
+	}
+	if _, err := s.Tokens(t.Context()); !errors.Is(err, store.ErrUnreachable) {
+		t.Errorf("tokens: %v", err)
+	}
+	if pub := s.KnownPub(store.DefaultTenant, "run_1"); pub != "" {
+		t.Errorf("the run's public id is known: %q", pub)
+	}
+	server.Start(t)
+	put(t, s, call(1, "Back."))
+	testenv.OK(t, s.Ping(t.Context()))
+	want := testenv.Must(s.Pub(t.Context(), store.DefaultTenant, "run_1"))(t)
+	if got := s.KnownPub(store.DefaultTenant, "run_1"); got != want {
+		t.Errorf("the run's public id is %q, want %q", got, want)
+	}
+}
