@@ -43,7 +43,7 @@ func (a *API) published(w *httpx.Reply, r *httpx.Request) error {
 // notPublished is the problem of a path at which nothing is published.
 func (a *API) notPublished(path string) error {
 	p := gateway.NewProblem(gateway.CodeNotFound, "nothing is published here",
-		"`ibid serve --attribution 3 --public-url https://…` publishes a signed manifest of each answer")
+		"`ibid serve --publish 3 --public-url https://…` publishes a signed manifest of each answer")
 	p.Header = http.Header{"Access-Control-Allow-Origin": {"*"}}
 	switch {
 	case a.publisher == nil:
@@ -54,7 +54,7 @@ func (a *API) notPublished(path string) error {
 		p.Hint = manifest.DiscoveryPath + " says what is published, and where"
 	default:
 		p.Hint = fmt.Sprintf(
-			"--attribution is %d; manifests and their log are published from 2 on, keys from 3 on", a.publisher.Level,
+			"--publish is %d; manifests and their log are published from 2 on, keys from 3 on", a.publisher.Level,
 		)
 	}
 	return p

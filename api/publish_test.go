@@ -351,7 +351,7 @@ func TestNothingPublished(t *testing.T) {
 	for path := range paths {
 		res := n.get(t, path, "Host", "agent.example")
 		wantProblem(t, res, 404)
-		if !strings.Contains(res.body, "--attribution") {
+		if !strings.Contains(res.body, "--publish") {
 			t.Errorf("%s: %s", path, res.body)
 		}
 	}
@@ -361,7 +361,7 @@ func TestNothingPublished(t *testing.T) {
 	}
 	for _, path := range []string{"/runs/x/cite/ans_1", "/log/other"} {
 		res := newPress(t, 3).get(t, path)
-		if wantProblem(t, res, 404); strings.Contains(res.body, "--attribution") {
+		if wantProblem(t, res, 404); strings.Contains(res.body, "--publish") {
 			t.Errorf("at level 3 it is not the level: %s", res.body)
 		}
 	}

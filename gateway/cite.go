@@ -39,9 +39,9 @@ type Citing struct {
 func (c *Citing) check() error {
 	switch {
 	case c.Level < 1 || c.Level > 3:
-		return errors.New("the level of attribution is none of 1, 2 and 3")
+		return errors.New("the level of publishing is none of 1, 2 and 3")
 	case c.Level > 1 && (c.Origin == "" || c.Pub == nil):
-		return errors.New("attribution: from level 2 on manifests need an address")
+		return errors.New("publishing: from level 2 on manifests need an address")
 	}
 	return nil
 }

@@ -156,13 +156,19 @@ func (g *Guard) Local(r *http.Request) error {
 
 // Run keeps GuardOptions.Copy up to date until ctx ends, and returns nil. Without a copy it does nothing.
 func (g *Guard) Run(ctx context.Context) error {
-	for g.tokens.file != "" {
+	if g.tokens.file == "" {
+		return nil
+	}
+	tick := time.NewTicker(tokenFresh)
+	defer tick.Stop()
+	for {
 		g.tokens.copyOut(ctx)
-		if pause(ctx, tokenFresh) != nil {
-			break
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
 		}
 	}
-	return nil
 }
 
 // Forget drops what is kept about tokens, so that a change made through this process counts at once.

@@ -205,7 +205,7 @@ func TestGuardGuessing(t *testing.T) {
 func TestGuardCopy(t *testing.T) {
 	server := testenv.Postgres(t)
 	s := testenv.Must(store.Open(t.Context(), server.DSN, nil))(t)
-	defer s.Close() //nolint:errcheck // of a server that is gone
+	defer s.Close()
 	reader, _ := newSecret(t, s, store.Token{Tenant: "acme", Scopes: []string{store.ScopeRead, store.ScopeProxy}, Publish: true})
 	revoked, id := newSecret(t, s, store.Token{Scopes: []string{store.ScopeRead}})
 	testenv.OK(t, s.RevokeToken(t.Context(), id))
@@ -228,7 +228,7 @@ func TestGuardCopy(t *testing.T) {
 
 	server.Stop(t)
 	away := testenv.Must(store.Open(t.Context(), server.DSN, &store.Options{Later: true}))(t)
-	defer away.Close() //nolint:errcheck // of a server that is gone
+	defer away.Close()
 	g := gateway.NewGuard(&gateway.GuardOptions{Store: away, Copy: file})
 	who, err := g.API(guardRequest("GET", "Authorization", "Bearer "+reader), store.ScopeRead)
 	if err != nil || who.Tenant != "acme" || !who.Publish || who.May(store.ScopeAdmin) || !g.Still(t.Context(), who) {

@@ -60,8 +60,13 @@ func Check(ctx context.Context, c *Config, o *CheckOptions) error {
 	k.line("data", c.Data, writable(c.Data))
 	schema, words, err := k.database(ctx)
 	readable := err == nil
+	away := errors.Is(err, store.ErrUnreachable)
+	if away { // a server starts all the same
+		k.Warn(fmt.Errorf("database: %w", err))
+		words, err = ", cannot be reached", nil
+	}
 	k.line("database", Redacted(c.DB)+words, err)
-	k.line("listen", c.Listen, c.CheckExposure(schema != nil && schema.Tokens > 0))
+	k.line("listen", c.Listen, c.CheckExposure(away || schema != nil && schema.Tokens > 0))
 	certificate, err := k.certificate()
 	k.line("tls", certificate, err)
 	k.line("nats", Redacted(c.NATS), reachNATS(ctx, c.NATS))
@@ -126,6 +131,9 @@ func (k *check) database(ctx context.Context) (schema *store.Schema, words strin
 	if !store.IsPostgres(k.config.DB) {
 		switch _, err := os.Stat(k.config.DB); {
 		case errors.Is(err, fs.ErrNotExist):
+			if err := k.config.checkDatabaseDir(); err != nil {
+				return nil, "", err
+			}
 			return nil, ", will be made", writable(filepath.Dir(k.config.DB))
 		case err != nil:
 			return nil, "", err
@@ -213,7 +221,7 @@ func (k *check) publishing(ctx context.Context, schema *store.Schema, readable b
 		if err == nil {
 			err = checkPublisher(publisher)
 		}
-		k.line("attribution", fmt.Sprintf("level %d, as %s at %s", level, publisher.Agent(), origin), err)
+		k.line("publish", fmt.Sprintf("level %d, as %s at %s", level, publisher.Agent(), origin), err)
 		held := "no JSON answer is held for it"
 		if p.HeaderBuffer > 0 {
 			held = fmt.Sprintf("JSON answers of up to %d bytes are held for it", p.HeaderBuffer)
@@ -258,14 +266,14 @@ func (k *check) unused() {
 		said  bool
 		level int // from which on it has an effect
 	}{
-		{"--citation-header", p.Header != none.Header, 1},
-		{"--header-buffer", p.HeaderBuffer != gateway.DefaultHeaderBuffer, 1},
-		{"--agent-id", p.AgentID != "", 1},
-		{"--contact", p.Contact != "", 1},
-		{"--incident-endpoint", p.IncidentEndpoint != "", 1},
-		{"--publish-excerpts", p.Excerpts != none.Excerpts, 2},
-		{"--run-idle", p.RunIdle != none.RunIdle, 2},
-		{"--resolve-redirects", p.ResolveRedirects, 2},
+		{"citation-header", p.Header != none.Header, 1},
+		{"header-buffer", p.HeaderBuffer != gateway.DefaultHeaderBuffer, 1},
+		{"agent-id", p.AgentID != "", 1},
+		{"contact", p.Contact != "", 1},
+		{"incident-endpoint", p.IncidentEndpoint != "", 1},
+		{"publish-excerpts", p.Excerpts != none.Excerpts, 2},
+		{"run-idle", p.RunIdle != none.RunIdle, 2},
+		{"resolve-redirects", p.ResolveRedirects, 2},
 	} {
 		if s.said && level < s.level {
 			unused = append(unused, s.name)
@@ -274,7 +282,7 @@ func (k *check) unused() {
 	if len(unused) == 0 {
 		return
 	}
-	have, needs := "has", "--attribution"
+	have, needs := "has", "--publish"
 	if len(unused) > 1 {
 		have = "have"
 	}

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -24,8 +27,8 @@ const (
 	checkerCascade   = "cascade"
 )
 
-// Checker describes what decides whether passages support a claim. Start from [NewChecker]. Commands have it as flags,
-// and the member checkers of the file describes each by the same names.
+// Checker describes what decides whether passages support a claim, as the member checkers of the file does. Start from
+// [NewChecker].
 type Checker struct {
 	Kind string // empty: lexical
 	Slow string // of a cascade: the checker that is asked where lexical is not sure; empty: a judge
@@ -57,8 +60,14 @@ func NewChecker() *Checker {
 	}
 }
 
-// AddFlags adds the flags that describe a checker.
-func (c *Checker) AddFlags(flags *pflag.FlagSet) {
+// settings returns what the file says of a checker.
+func (c *Checker) settings() *pflag.FlagSet {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	c.addSettings(flags)
+	return flags
+}
+
+func (c *Checker) addSettings(flags *pflag.FlagSet) {
 	kinds := []string{checkerLexical, checkerJudge, checkerMiniCheck, checkerGrounding, checkerCascade}
 	slow := []string{checkerJudge, checkerMiniCheck, checkerGrounding}
 	flags.Var(OneOf(&c.Kind, "CHECKER", kinds...), "checker",
@@ -133,17 +142,35 @@ func (t *Threshold) Set(word string) error {
 	return nil
 }
 
-// Unused says which flags have no effect. With a threshold, somebody asked for one.
-func (c *Checker) Unused(threshold bool) []string {
-	var unused []string
-	if c.Slow != "" && c.Kind != checkerCascade {
-		unused = append(unused, "--slow has no effect without --checker cascade")
+// Labels reports whether the checker says a label itself, so that a threshold of scores has no effect.
+func (c *Checker) Labels() bool { return c.Kind == checkerJudge || c.Kind == checkerMiniCheck }
+
+// ReadChecker returns the description of the checker of that name: of the built-in one, or of one that stands under
+// checkers in a file. An empty name is the built-in one's; the file is read for others only.
+func ReadChecker(file, name string) (*Checker, error) {
+	if name == "" || name == checkerLexical {
+		return NewChecker(), nil
 	}
-	if threshold && (c.Kind == checkerJudge || c.Kind == checkerMiniCheck) {
-		unused = append(unused, "--threshold has no effect on a judge, which says a label itself")
+	c, all := Defaults(), pflag.NewFlagSet("", pflag.ContinueOnError)
+	c.AddFlags(all)
+	all.AddFlagSet(c.Settings())
+	c.File = file
+	if err := c.readFile(all); err != nil {
+		return nil, err
 	}
-	return unused
+	if described := c.Checkers[name]; described != nil {
+		return described, nil
+	}
+	known := append([]string{checkerLexical}, slices.Sorted(maps.Keys(c.Checkers))...)
+	return nil, usagef(
+		"others than "+checkerLexical+" stand under checkers in the file of --config: "+CheckerExample,
+		"there is no checker %q, only %s", name, strings.Join(known, ", "),
+	)
 }
+
+// CheckerExample is how a file describes a checker.
+const CheckerExample = "checkers: {careful: {checker: judge, judge-url: 'http://127.0.0.1:11434/v1', " +
+	"judge-model: llama3.1}}"
 
 // Build makes the checker. What a score has to be for supported is threshold; 0 is the checker's own.
 func (c *Checker) Build(threshold float64, env Env) (support.Checker, error) {
@@ -154,7 +181,7 @@ func (c *Checker) Build(threshold float64, env Env) (support.Checker, error) {
 		return lexical, nil
 	case checkerCascade:
 		if c.Low > c.High {
-			return nil, usagef("as --low 0.3 --high 0.8", "--low %v is above --high %v", c.Low, c.High)
+			return nil, usagef("as low: 0.3, high: 0.8", "low %v is above high %v", c.Low, c.High)
 		}
 		if name = c.Slow; name == "" {
 			name = checkerJudge
@@ -184,7 +211,7 @@ func (c *Checker) buildRemote(name string, threshold float64, env Env) (support.
 	if name == checkerGrounding {
 		if c.GroundingProject == "" {
 			return nil, usagef(
-				"the project's number or id in Google Cloud", "grounding needs --grounding-project",
+				"the project's number or id in Google Cloud", "grounding needs grounding-project",
 			)
 		}
 		token := env.first([]string{c.GroundingTokenEnv})
@@ -201,8 +228,8 @@ func (c *Checker) buildRemote(name string, threshold float64, env Env) (support.
 	}
 	if c.JudgeURL == "" || c.JudgeModel == "" {
 		return nil, usagef(
-			"as --judge-url http://127.0.0.1:11434/v1 --judge-model llama3.1",
-			"%s needs --judge-url and --judge-model", name,
+			"as judge-url: http://127.0.0.1:11434/v1, judge-model: llama3.1",
+			"%s needs judge-url and judge-model", name,
 		)
 	}
 	judge := &support.Judge{
@@ -228,7 +255,7 @@ func (c *Checker) buildRemote(name string, threshold float64, env Env) (support.
 		judge.Header = ""
 		if c.JudgeKeyEnv != "" {
 			return nil, usagef(
-				"leave out --judge-key-env for an address that needs none",
+				"leave out judge-key-env for an address that needs none",
 				"there is no key in the environment variable %s", c.JudgeKeyEnv,
 			)
 		}

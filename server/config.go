@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net"
 	"net/url"
@@ -62,8 +63,9 @@ type Config struct {
 	BootstrapToken string
 	StreamKey      string
 
-	flagged   upstreamFlag // upstreams named by flags
-	namedData bool         // somebody said where Data is
+	flagged   upstreamFlag   // upstreams named by flags
+	settings  *pflag.FlagSet // see Settings; nil: nobody asked for them
+	namedData bool           // somebody said where Data is
 }
 
 // Publishing says whether and how answers are published, and how often cited sources are read again.
@@ -127,14 +129,20 @@ func Defaults() *Config {
 // AddListenFlags adds the flags of where a server listens.
 func (c *Config) AddListenFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Listen, "listen", c.Listen, "`address` to listen at; port 0 takes a free one")
-	flags.StringVar(&c.AddressFile, "address-file", "", "write the URL to this `file` once it listens there")
+	flags.StringVar(&c.AddressFile, "address-file", c.AddressFile,
+		"write the URL to this `file` once it listens there")
 }
 
 // AddStoreFlags adds the flags of where answers are kept: those of every command that works at the database.
 func (c *Config) AddStoreFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&c.Data, "data", "", "`directory` of the journal and the database (default "+defaultDataDoc+")")
-	flags.StringVar(&c.File, "config", "", "YAML `file` with the same settings")
-	flags.StringVar(&c.DB, "db", "", "the database: an SQLite `file` or postgres://… (default ibid.db in --data)")
+	flags.StringVar(&c.Data, "data", c.Data, "`directory` of the journal and the database (default "+defaultDataDoc+")")
+	AddFileFlag(flags, &c.File)
+	flags.StringVar(&c.DB, "db", c.DB, "the database: an SQLite `file` or postgres://… (default ibid.db in --data)")
+}
+
+// AddFileFlag adds the flag of which file has the settings.
+func AddFileFlag(flags *pflag.FlagSet, file *string) {
+	flags.StringVar(file, "config", *file, "YAML `file` with the same settings, and more")
 }
 
 // AddNetFlag adds the flag of which networks may be read besides the public ones.
@@ -143,7 +151,7 @@ func AddNetFlag(flags *pflag.FlagSet, allow *Networks) {
 		"a `CIDR` that sources, manifests and keys may be in though it is not public, on any port; repeatable")
 }
 
-// AddFlags adds all flags of a server.
+// AddFlags adds the flags of a server. What few people set is in [Config.Settings].
 func (c *Config) AddFlags(flags *pflag.FlagSet) {
 	c.AddListenFlags(flags)
 	c.AddStoreFlags(flags)
@@ -151,49 +159,77 @@ func (c *Config) AddFlags(flags *pflag.FlagSet) {
 		"`address` of NATS, which tells nodes about each other: nats://host:4222,…")
 	flags.Var(c.flagged, "upstream",
 		"an upstream besides the known ones, or one of them elsewhere: `NAME=URL[,provider=…]`; repeatable")
-	flags.StringVar(&c.PublicURL, "public-url", "",
+	flags.StringVar(&c.PublicURL, "public-url", c.PublicURL,
 		"the `URL` under which others reach it, for which there must be a token; manifests and links say it")
 	flags.Var(OneOf(&c.Capture, "mode", "strict", "store", "relaxed"), "capture",
 		"when a client sees the end of an answer: strict, store or relaxed")
-	flags.DurationVar(&c.CaptureWait, "capture-wait", c.CaptureWait, "hold the end back no longer than this")
 	flags.Var(OneOf(&c.Prompts, "which", "none", "last", "all"), "prompts",
 		"which messages of a request are kept: none, last or all")
-	flags.BoolVar(&c.KeepEncoding, "keep-encoding", false,
-		"let upstreams compress answers, whose end is then not held back")
-	flags.Var(&c.Origins, "cors-origin", "a web `origin` whose pages may call: https://app.example; repeatable")
-	flags.StringVar(&c.TLSCert, "tls-cert", "", "PEM `file` with the certificate and those above it: serve HTTPS")
-	flags.StringVar(&c.TLSKey, "tls-key", "", "PEM `file` with its key")
-	flags.DurationVar(&c.Drain, "drain", c.Drain, "when told to stop, let calls go on for so long")
-	flags.StringVar(&c.Attribute, "attribute", "",
+	AddOriginFlag(flags, &c.Origins)
+	flags.StringVar(&c.TLSCert, "tls-cert", c.TLSCert,
+		"PEM `file` with the certificate and those above it: serve HTTPS")
+	flags.StringVar(&c.TLSKey, "tls-key", c.TLSKey, "PEM `file` with its key")
+	flags.StringVar(&c.Attribute, "attribute", c.Attribute,
 		"find citations for answers that came without, by this `STRATEGY`: balanced, strict or one of the file's")
 	flags.Var(&c.Experiment, "experiment",
 		"the same by two strategies, each run by one: `NAME=A,B[,SHARE]`, the share being B's")
-	flags.StringVar(&c.OTLP, "otlp", "", "send traces to this `URL` by OTLP over HTTP")
-	p := &c.Publish
-	flags.Var(OneOf(&p.Level, "level", levelOff, "1", "2", "3"), "attribution",
-		"say in responses what was consulted: 1 the sources, 2 with a manifest of each answer, 3 signed; or off")
-	flags.Var(OneOf(&p.Header, "form", string(manifest.Link), string(manifest.List)), "citation-header",
-		"how Citation-Source is written: link, or list as RFC 9651 has it")
-	flags.Var(OneOf(&p.Excerpts, "whose", string(manifest.ExcerptsPublic), string(manifest.ExcerptsAll),
-		string(manifest.ExcerptsNone)), "publish-excerpts",
-		"whose words manifests have: public of sources with a public web address, all, or none; of others only hashes")
-	flags.Int64Var(&p.HeaderBuffer, "header-buffer", p.HeaderBuffer,
-		"hold up to so many `bytes` of a JSON answer until its sources are known")
-	flags.StringVar(&p.AgentID, "agent-id", "",
-		"the `name` in manifests: agent.example/v1 (default the host of --public-url and /v1)")
-	flags.StringVar(&p.Contact, "contact", "", "an `address` for disputes, told to everybody")
-	flags.StringVar(&p.IncidentEndpoint, "incident-endpoint", "",
-		"a `URL` to which verifiers may report incidents, told to everybody")
-	flags.DurationVar(&p.RunIdle, "run-idle", p.RunIdle, "a run has ended when it had no call for so long")
-	flags.DurationVar(&p.Recheck, "recheck", 0, "read cited sources again this often, and say what changed; 0 is never")
-	flags.BoolVar(&p.ResolveRedirects, "resolve-redirects", false,
-		"ask a provider's redirect for the address behind it, once")
-	AddNetFlag(flags, &p.Allow)
+	flags.Var(OneOf(&c.Publish.Level, "LEVEL", levelOff, "1", "2", "3"), "publish",
+		"say in responses what was consulted, by `LEVEL`: 1 the sources, 2 with a manifest of each answer, 3 signed; "+
+			"or off")
+	flags.DurationVar(&c.Publish.Recheck, "recheck", c.Publish.Recheck,
+		"read cited sources again this often, and say what changed; 0 is never")
+	AddNetFlag(flags, &c.Publish.Allow)
 	flags.Var(chatFlag{&c.Chat}, "chat",
 		"whom POST /v1/chat asks, the first unless told: the `NAME[=MODEL]` of an upstream; repeatable; "+
 			"off (default all)")
+}
+
+// AddOriginFlag adds the flag of which web pages may call.
+func AddOriginFlag(flags *pflag.FlagSet, origins *Words) {
+	flags.Var(origins, "cors-origin", "a web `origin` whose pages may call: https://app.example; repeatable")
+}
+
+// Settings returns what the file and environment variables say, and no flag does: the same set at each call. Who has
+// set something in it did so before [Config.Resolve], which reads the file.
+func (c *Config) Settings() *pflag.FlagSet {
+	if c.settings == nil {
+		c.settings = pflag.NewFlagSet("", pflag.ContinueOnError)
+		c.addSettings(c.settings)
+	}
+	return c.settings
+}
+
+func (c *Config) addSettings(flags *pflag.FlagSet) {
+	p := &c.Publish
+	flags.DurationVar(&c.CaptureWait, "capture-wait", c.CaptureWait,
+		"hold the end of an answer back no longer than this")
+	flags.BoolVar(&c.KeepEncoding, "keep-encoding", c.KeepEncoding,
+		"let upstreams compress answers, whose end is then not held back")
+	flags.DurationVar(&c.Drain, "drain", c.Drain, "when told to stop, let calls go on for so long")
+	flags.StringVar(&c.OTLP, "otlp", c.OTLP, "send traces to this `URL` by OTLP over HTTP")
 	flags.DurationVar(&c.ChatLate, "chat-late", c.ChatLate,
 		"keep a stream of chat open for so long, where citations may come after the answer")
+	flags.Var(OneOf(&p.Header, "form", string(manifest.Link), string(manifest.List)), "citation-header",
+		"how Citation-Source is written: link, or list as RFC 9651 has it")
+	AddExcerptsFlag(flags, &p.Excerpts)
+	flags.Int64Var(&p.HeaderBuffer, "header-buffer", p.HeaderBuffer,
+		"hold up to so many `bytes` of a JSON answer until its sources are known")
+	flags.StringVar(&p.AgentID, "agent-id", p.AgentID,
+		"the agent's `name` in manifests: agent.example/v1 (default the host that publishes, and /v1)")
+	flags.StringVar(&p.Contact, "contact", p.Contact, "an `address` for disputes, told to everybody")
+	flags.StringVar(&p.IncidentEndpoint, "incident-endpoint", p.IncidentEndpoint,
+		"a `URL` to which verifiers may report incidents, told to everybody")
+	flags.DurationVar(&p.RunIdle, "run-idle", p.RunIdle, "a run has ended when it had no call for so long")
+	flags.BoolVar(&p.ResolveRedirects, "resolve-redirects", p.ResolveRedirects,
+		"ask a provider's redirect for the address behind it, once")
+}
+
+// AddExcerptsFlag adds the flag of whose words are published.
+func AddExcerptsFlag(flags *pflag.FlagSet, whose *string) {
+	flags.Var(OneOf(whose, "WHOSE", string(manifest.ExcerptsPublic), string(manifest.ExcerptsAll),
+		string(manifest.ExcerptsNone)), "publish-excerpts",
+		"`WHOSE` words manifests have: public of sources with a public web address, all, or none; of others only "+
+			"hashes")
 }
 
 // Env looks an environment variable up, as os.LookupEnv does.
@@ -214,7 +250,14 @@ func (env Env) first(names []string) string {
 func (c *Config) Resolve(flags *pflag.FlagSet, env Env) error {
 	c.BootstrapToken = cmp.Or(c.BootstrapToken, env.first([]string{"IBID_BOOTSTRAP_TOKEN"}))
 	c.StreamKey = cmp.Or(c.StreamKey, env.first([]string{"IBID_STREAM_KEY"}))
-	if err := c.readFile(flags); err != nil {
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	if flags == nil {
+		c.AddFlags(all)
+	} else {
+		all.AddFlagSet(flags)
+	}
+	all.AddFlagSet(c.Settings())
+	if err := c.readFile(all); err != nil {
 		return err
 	}
 	if err := c.resolveData(env); err != nil {
@@ -232,6 +275,7 @@ func (c *Config) ResolveStore(flags *pflag.FlagSet, env Env) error {
 	if c.File != "" {
 		whole, all := Defaults(), pflag.NewFlagSet("", pflag.ContinueOnError)
 		whole.AddFlags(all)
+		all.AddFlagSet(whole.Settings())
 		all.VisitAll(func(f *pflag.Flag) { // of the settings of the file, these two count
 			f.Changed = f.Name != "data" && f.Name != "db" || flags.Changed(f.Name)
 		})
@@ -265,22 +309,46 @@ func (c *Config) resolveData(env Env) error {
 	if c.Data, err = filepath.Abs(c.Data); err != nil {
 		return fmt.Errorf("finding the data directory: %w", err)
 	}
-	c.DB = cmp.Or(c.DB, filepath.Join(c.Data, databaseFile))
+	if c.DB == "" {
+		c.DB = filepath.Join(c.Data, databaseFile)
+	}
 	return nil
 }
 
-// makeData makes the data directory, and the database's. Nobody else may look into them.
+// makeData makes the data directory, into which nobody else may look.
 func (c *Config) makeData() error {
-	dirs := []string{c.Data}
-	if !store.IsPostgres(c.DB) {
-		dirs = append(dirs, filepath.Dir(c.DB))
+	if err := os.MkdirAll(c.Data, 0o700); err != nil {
+		return fmt.Errorf("making the data directory: %w", err)
 	}
-	for _, dir := range dirs {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return fmt.Errorf("making the data directory: %w", err)
-		}
+	return c.MakeDatabaseDir()
+}
+
+// MakeDatabaseDir makes the directory of an SQLite database, if that is the data directory. Another one, which --db
+// names, has to be there: who may use it is its owner's to say.
+func (c *Config) MakeDatabaseDir() error {
+	if store.IsPostgres(c.DB) {
+		return nil
+	}
+	dir := filepath.Dir(c.DB)
+	if dir != c.Data {
+		return c.checkDatabaseDir()
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("making the data directory: %w", err)
 	}
 	return nil
+}
+
+// checkDatabaseDir says that the directory of an SQLite database is not there, unless it will be made.
+func (c *Config) checkDatabaseDir() error {
+	dir := filepath.Dir(c.DB)
+	if _, err := os.Stat(dir); dir == c.Data || !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return usagef(
+		"`install -d -m 700 "+dir+"` makes it; run that as the user whom ibid serve runs as",
+		"the directory of the database is not there: %s", dir,
+	)
 }
 
 // check finds what cannot work, wherever it was said.
@@ -326,7 +394,7 @@ func (c *Config) check() error {
 		if c.PublicURL == "" {
 			return usagef(
 				"--public-url https://ibid.example says it",
-				"attribution needs an address under which everybody reaches ibid",
+				"publishing needs an address under which everybody reaches ibid",
 			)
 		}
 		if _, err := c.origin(); err != nil {
@@ -373,7 +441,7 @@ func (c *Config) checkURLs() error {
 func (c *Config) origin() (string, error) {
 	u, err := ParseWebURL(c.PublicURL)
 	if err == nil && (u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" || u.User != nil) {
-		err = errors.New("attribution needs one without path, query and user")
+		err = errors.New("publishing needs one without path, query and user")
 	}
 	if err != nil {
 		return "", usagef("the paths of manifests and keys are fixed: /runs/…, /.well-known/…", "public-url: %w", err)

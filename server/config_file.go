@@ -82,10 +82,6 @@ func (c *Config) readFile(flags *pflag.FlagSet) error {
 	if c.File == "" {
 		return nil
 	}
-	if flags == nil {
-		flags = pflag.NewFlagSet("", pflag.ContinueOnError)
-		c.AddFlags(flags)
-	}
 	data, err := os.ReadFile(c.File)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfigFile, err)
@@ -330,7 +326,7 @@ func (c *Config) readStrategies(m member) error {
 	return nil
 }
 
-// readCheckers reads the member checkers, which describes each by the flags of ibid check.
+// readCheckers reads the member checkers.
 func (c *Config) readCheckers(m member) error {
 	entries, err := mapping(m.value)
 	if err != nil {
@@ -340,8 +336,8 @@ func (c *Config) readCheckers(m member) error {
 		if e.key == experiment.CheckerLexical {
 			return mistake(e.at, "give it another name", "%s is the built-in one", e.key)
 		}
-		checker, flags := NewChecker(), pflag.NewFlagSet("", pflag.ContinueOnError)
-		checker.AddFlags(flags)
+		checker := NewChecker()
+		flags := checker.settings()
 		var names []string
 		flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		settings, err := mapping(e.value)

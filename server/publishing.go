@@ -99,7 +99,7 @@ func (c *Config) publisher(origin string) *manifest.Publisher {
 // checkPublisher says what keeps a publisher from publishing.
 func checkPublisher(p *manifest.Publisher) error {
 	if err := p.Check(); err != nil {
-		return usagef("--agent-id and --public-url name the same host", "preparing to publish: %w", err)
+		return usagef("agent-id and --public-url name the same host", "preparing to publish: %w", err)
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func (s *Store) Close() error {
 // Ping reports whether the store can be read and written now.
 func (s *Store) Ping(ctx context.Context) error {
 	if s.file != nil {
-		if err := s.file.health(); err != nil {
+		if err := s.file.health(ctx); err != nil {
 			return fmt.Errorf("asking the store: %w", err)
 		}
 	}

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"syscall"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
@@ -77,14 +79,57 @@ func isDead(err error) bool {
 	return false
 }
 
-// unreachable marks an error that says that there is no server that takes connections.
+// unreachable marks an error that says that there is no server that takes connections. Where a server answers, it says
+// what the operator has to do there first.
 func unreachable(err error) error {
-	connect, ok := errors.AsType[*pgconn.ConnectError](err)
-	if !ok {
+	pg, answered := errors.AsType[*pgconn.PgError](err)
+	connect, connecting := errors.AsType[*pgconn.ConnectError](err)
+	switch {
+	case connecting && !answered, connecting && pg.Code == "57P03": // it starts or stops
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+	case connecting:
+		return advised(err, pg, connect.Config.User, connect.Config.Database)
+	case answered:
+		return advised(err, pg, "ROLE", "DATABASE")
+	}
+	return err
+}
+
+// setupError is an error of a PostgreSQL server that is not set up for ibid.
+type setupError struct {
+	error
+
+	hint string
+}
+
+func (e *setupError) Unwrap() error { return e.error }
+
+// Hint says what to do at the server.
+func (e *setupError) Hint() string { return e.hint }
+
+// advised adds what to do about an error of a server that was to be used by that role and database.
+func advised(err error, pg *pgconn.PgError, role, database string) error {
+	role, database = pgx.Identifier{role}.Sanitize(), pgx.Identifier{database}.Sanitize()
+	var hint string
+	switch pg.Code {
+	case "3D000": // invalid_catalog_name
+		hint = "as the server's administrator: CREATE DATABASE " + database + " OWNER " + role + ";"
+	case "28P01": // invalid_password
+		hint = "the password is that of PGPASSWORD, ~/.pgpass or the URL; as the server's administrator: " +
+			"ALTER ROLE " + role + " PASSWORD '…'; or, if there is no such role, CREATE ROLE " + role +
+			" LOGIN PASSWORD '…';"
+	case "28000": // invalid_authorization_specification
+		hint = "as the server's administrator: CREATE ROLE " + role + " LOGIN PASSWORD '…'; CREATE DATABASE " +
+			database + " OWNER " + role + ";"
+		if strings.Contains(pg.Message, "pg_hba.conf") {
+			hint = "pg_hba.conf on the server says who may connect from where, and whether only with " +
+				"?sslmode=require or verify-full in the URL"
+		}
+	case "42501": // insufficient_privilege
+		hint = "ibid makes its tables itself; as the server's administrator: ALTER DATABASE " + database +
+			" OWNER TO " + role + "; or GRANT CREATE ON SCHEMA public TO " + role + ";"
+	default:
 		return err
 	}
-	if pg, answered := errors.AsType[*pgconn.PgError](connect); answered && pg.Code != "57P03" { // it starts or stops
-		return err
-	}
-	return fmt.Errorf("%w: %w", ErrUnreachable, err)
+	return &setupError{err, hint}
 }

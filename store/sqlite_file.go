@@ -55,19 +55,19 @@ func watchFile(name string, logger *slog.Logger) (*sqliteFile, error) {
 }
 
 // check looks whether the file is still the one that was opened. It logs what it finds once.
-func (f *sqliteFile) check() error {
+func (f *sqliteFile) check(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	err := f.look()
 	if err != nil {
-		f.tell(err)
+		f.tell(ctx, err)
 	}
 	return err
 }
 
 // health returns what is wrong with the file, as far as is known; nil: nothing.
-func (f *sqliteFile) health() error {
-	if err := f.check(); err != nil {
+func (f *sqliteFile) health(ctx context.Context) error {
+	if err := f.check(ctx); err != nil {
 		return err
 	}
 	f.mu.Lock()
@@ -77,7 +77,7 @@ func (f *sqliteFile) health() error {
 
 // wrote notes how a write ended, and returns its error: with [ErrFile] where SQLite says that the file is damaged. A
 // damaged index of words is none of that.
-func (f *sqliteFile) wrote(err error) error {
+func (f *sqliteFile) wrote(ctx context.Context, err error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
@@ -86,13 +86,13 @@ func (f *sqliteFile) wrote(err error) error {
 	case isDamage(err) && !errors.Is(err, errDamaged):
 		err = fmt.Errorf("%w: %w", ErrFile, err)
 		f.damaged = err
-		f.tell(err)
+		f.tell(ctx, err)
 	}
 	return err
 }
 
 // tell tells the operator what is wrong and what to do about it, once. f.mu is held.
-func (f *sqliteFile) tell(err error) {
+func (f *sqliteFile) tell(ctx context.Context, err error) {
 	if f.told {
 		return
 	}
@@ -100,7 +100,7 @@ func (f *sqliteFile) tell(err error) {
 	hint := "stop ibid, put a backup in its place or move it away with its -wal and -shm, and start ibid again: " +
 		"the answers that wait in the journal are stored then; `sqlite3 " + f.name + " .recover` reads what is left"
 	f.logger.LogAttrs(
-		context.Background(), slog.LevelError, "the database file is not as it was; answers stay in the journal",
+		ctx, slog.LevelError, "the database file is not as it was; answers stay in the journal",
 		slog.Any("error", err), slog.String("hint", hint),
 	)
 }

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"bytes"
+	"database/sql"
 	"errors"
 	"log/slog"
 	"os"
@@ -94,6 +95,30 @@ func TestFileLost(t *testing.T) {
 			put(t, s, call(2, "After."))
 			testenv.OK(t, s.Ping(t.Context()))
 		})
+	}
+}
+
+// A server that is not set up for ibid says so when the store is opened, and what to do there.
+func TestPostgresNotSetUp(t *testing.T) {
+	server := testenv.Postgres(t)
+	admin := testenv.Must(sql.Open("pgx", server.DSN))(t)
+	defer admin.Close()
+	_ = testenv.Must(admin.Exec(`CREATE ROLE "a guest" LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC`))(t)
+	for dsn, want := range map[string]string{
+		strings.Replace(server.DSN, "user=postgres", "user=nobody", 1):  `CREATE ROLE "nobody" LOGIN PASSWORD '…'; CREATE DATABASE "ibid" OWNER "nobody";`,
+		strings.Replace(server.DSN, "///ibid", "///other", 1):           `CREATE DATABASE "other" OWNER "postgres";`,
+		strings.Replace(server.DSN, "user=postgres", "user=a+guest", 1): `GRANT CREATE ON SCHEMA public TO `,
+	} {
+		for _, later := range []bool{false, true} {
+			_, err := store.Open(t.Context(), dsn, &store.Options{Later: later})
+			var advised interface{ Hint() string }
+			if !errors.As(err, &advised) || !strings.Contains(advised.Hint(), want) || errors.Is(err, store.ErrUnreachable) {
+				t.Errorf("%s: %v, which does not say %q", dsn, err, want)
+			}
+		}
+		if _, err := store.Inspect(t.Context(), dsn); err == nil && !strings.Contains(dsn, "guest") {
+			t.Errorf("%s is there", dsn)
+		}
 	}
 }
 

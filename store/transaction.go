@@ -101,21 +101,21 @@ func (s *Store) updateSQLite(ctx context.Context, do func(*transaction) error) e
 	if s.writer == nil {
 		return errClosed
 	}
-	if err := s.file.check(); err != nil {
+	if err := s.file.check(ctx); err != nil {
 		s.saveDeleted(ctx)
 		return err
 	}
 	if err := s.begin(ctx); err != nil {
-		return s.file.wrote(err)
+		return s.file.wrote(ctx, err)
 	}
 	err := do(&transaction{s.writer, s.engine, s.logger})
 	if err == nil {
 		if _, err = s.writer.ExecContext(ctx, "COMMIT"); err == nil {
-			_ = s.file.wrote(nil)
-			return s.file.check() // what went to a file that was deleted meanwhile is not kept
+			_ = s.file.wrote(ctx, nil)
+			return s.file.check(ctx) // what went to a file that was deleted meanwhile is not kept
 		}
 	}
-	err = s.file.wrote(err)
+	err = s.file.wrote(ctx, err)
 	// An error that ended the transaction by itself, such as a full disk, makes this one fail: nothing is lost by that.
 	_, _ = s.writer.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 	return err

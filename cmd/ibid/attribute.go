@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/server"
@@ -25,13 +26,13 @@ type attributeFlags struct {
 	cited       bool
 	explain     bool
 	allow       server.Networks // only the networks that may be reached
-	checker     *server.Checker
+	checker     checkerFlags
 }
 
 func newAttribute(w world) *cobra.Command {
-	f := &attributeFlags{checker: server.NewChecker(), threshold: support.Balanced}
+	f := &attributeFlags{threshold: support.Balanced}
 	c := &cobra.Command{
-		Use:   "attribute ANSWER --sources PATH|URL...",
+		Use:   "attribute ANSWER --source PATH|URL...",
 		Short: "Find citations for an answer that has none",
 		Long: `Reads an answer and the sources it may rest on, finds for each sentence the
 passages that support it, and shows the answer with these citations, as ibid
@@ -57,12 +58,12 @@ that the sentence gives otherwise.
 
 Exit codes: 0 done, also if nothing was found; 2 if the answer, or a source or a
 line of one, could not be read.`,
-		Example: `  ibid attribute answer.md --sources notes/
-  ibid attribute response.json --sources paper.pdf --sources page.html --as html
-  ibid attribute answer.txt --sources docs/*.md --threshold strict --explain
-  curl -s https://api.example/… | ibid attribute - --sources docs.jsonl --json`,
+		Example: `  ibid attribute answer.md --source notes/
+  ibid attribute response.json --source paper.pdf --source page.html --as html
+  ibid attribute answer.txt --source docs/*.md --threshold strict --explain
+  curl -s https://api.example/… | ibid attribute - --source docs.jsonl --json`,
 		Args: wants(many, "there is no answer",
-			"ibid attribute ANSWER --sources PATH; - reads the answer from standard input"),
+			"ibid attribute ANSWER --source PATH; - reads the answer from standard input"),
 		RunE: func(c *cobra.Command, args []string) error {
 			job, err := newAttributeJob(c, f, args, w)
 			if err != nil {
@@ -78,9 +79,15 @@ line of one, could not be read.`,
 func (f *attributeFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	flags.SortFlags = false
+	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "sources" { // an alias
+			name = "source"
+		}
+		return pflag.NormalizedName(name)
+	})
 	flags.StringArrayVar(
 		&f.sources,
-		"sources",
+		"source",
 		nil,
 		"a file or directory of sources, or the URL of a page, as a `PATH`; repeatable, and more may follow as "+
 			"arguments",
@@ -97,8 +104,8 @@ func (f *attributeFlags) add(c *cobra.Command) {
 	flags.BoolVar(&f.explain, "explain", false, "say for each sentence which passages were considered")
 	f.cite.add(c)
 	server.AddNetFlag(c.Flags(), &f.allow)
-	f.checker.AddFlags(c.Flags())
-	wrapFlags(c)
+	f.checker.add(c, nil)
+	complete(c)
 }
 
 // attributeJob is one call of ibid attribute.
@@ -119,7 +126,7 @@ func newAttributeJob(c *cobra.Command, f *attributeFlags, args []string, w world
 	names := slices.Concat(f.sources, args[1:])
 	if len(f.sources) == 0 {
 		return nil, &usageError{
-			errors.New("there are no sources"), "--sources PATH names a file, a directory or a page",
+			errors.New("there are no sources"), "--source PATH names a file, a directory or a page",
 		}
 	}
 	if f.perSentence < 1 {
@@ -133,7 +140,7 @@ func newAttributeJob(c *cobra.Command, f *attributeFlags, args []string, w world
 		return nil, err
 	}
 	// what is supported is for it to say; the threshold says what is cited
-	checker, err := buildChecker(f.checker, 0, w)
+	checker, err := f.checker.build(f.checker.file, 0, w)
 	if err != nil {
 		return nil, err
 	}

@@ -23,11 +23,11 @@ type checkFlags struct {
 	json                  bool
 	threshold             server.Threshold
 	allow                 server.Networks // only the networks that may be reached
-	checker               *server.Checker
+	checker               checkerFlags
 }
 
 func newCheck(w world) *cobra.Command {
-	f := &checkFlags{checker: server.NewChecker()}
+	f := &checkFlags{}
 	c := &cobra.Command{
 		Use:   "check --claim TEXT --source FILE|URL... | --batch FILE",
 		Short: "Say whether sources support a claim",
@@ -41,11 +41,16 @@ and its score is the calibrated probability that people would call the claim
 supported. It never says contradicted. A changed number, date, name or negation
 makes it say partial.
 
---checker judge asks a language model at any address that answers OpenAI's chat
-completions. Its verdict counts only if the words it quotes stand in the source.
---checker minicheck asks a model of that family, grounding Google's check
-grounding API. cascade asks lexical first and one of the others only where
-lexical is not sure. What these are asked about leaves this machine.
+Others stand under checkers in the file of --config, and --checker names one:
+
+  checkers:
+    careful: {checker: judge, judge-url: http://127.0.0.1:11434/v1, judge-model: llama3.1}
+
+A judge is a language model at any address that answers OpenAI's chat completions;
+its verdict counts only if the words it quotes stand in the source. minicheck is
+one of that family, grounding Google's check grounding API. cascade asks lexical
+first and one of the others only where lexical is not sure. What these are asked
+about leaves this machine. docs/support.md has all settings.
 
 Of addresses only public ones are fetched, at ports 80 and 443, unless --allow-net
 names another network.
@@ -62,13 +67,12 @@ or it could not be found out, or a part of a source could not be read. With
   ibid check --claim 'Herons eat fish.' --source birds.pdf --source a.md --json
   ibid check --claim 'Herons eat fish.' --source https://herons.example/food
   ibid check --batch claims.jsonl >verdicts.jsonl
-  ibid check --claim 'Herons eat fish.' --source birds.md --checker cascade \
-    --judge-url http://127.0.0.1:11434/v1 --judge-model llama3.1`,
+  ibid check --claim 'Herons eat fish.' --source birds.md --config ibid.yaml --checker careful`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := f.validate(c); err != nil {
 				return err
 			}
-			checker, err := buildChecker(f.checker, float64(f.threshold), w)
+			checker, err := f.checker.build(f.checker.file, float64(f.threshold), w)
 			if err != nil {
 				return err
 			}
@@ -107,13 +111,8 @@ func (f *checkFlags) add(c *cobra.Command) {
 			"the checker's own",
 	)
 	server.AddNetFlag(c.Flags(), &f.allow)
-	f.checker.AddFlags(c.Flags())
-	wrapFlags(c)
-}
-
-// wrapFlags keeps the flags in a command's help within 80 columns.
-func wrapFlags(c *cobra.Command) {
-	c.SetUsageTemplate(strings.ReplaceAll(c.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
+	f.checker.add(c, nil)
+	complete(c)
 }
 
 // validate says what is wrong with the call itself.

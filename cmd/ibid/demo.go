@@ -72,8 +72,8 @@ is there again the next time.`,
 	flags := cmd.Flags()
 	c.AddListenFlags(flags)
 	flags.StringVar(&c.Data, "data", "", "`directory` to keep what is asked in (default a temporary one)")
-	flags.Var(&c.Origins, "cors-origin",
-		"a web `origin` whose pages may call, besides the usual ones of development servers; repeatable")
+	withoutVariable(flags, "data") // that of ibid serve
+	server.AddOriginFlag(flags, &c.Origins)
 	complete(cmd)
 	return cmd
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ibidhq/ibid/internal/testenv"
+	"github.com/ibidhq/ibid/server"
 )
 
 const docsHead = `<!-- Written by go generate from the help of the program: change that, and run make generate. -->
@@ -25,8 +26,8 @@ What is said here can be relied on; the wording of messages cannot.
   ` + "`hint: `" + `. Long work shows how far it is there, if that is a terminal.
 - The exit code is 0 for yes or done, 1 for no, and 2 if ibid could not find out: a wrong call, input that cannot be read, a
   provider's error.
-- Every flag has an environment variable, which counts for all commands with that flag. The flag wins over it, and an empty
-  variable is none.
+- Flags have an environment variable where one is named below; it counts for all commands with that flag, and means the same
+  to all. The flag wins over it, and an empty variable is none.
 - What goes to a terminal is stripped of control characters and of those that reverse the direction of text. Files and
   pipes get every byte.
 - ` + "`-`" + ` is standard input.
@@ -76,13 +77,17 @@ func documentCommands(w io.Writer, commands []*cobra.Command) {
 		if c.Example != "" {
 			fmt.Fprintf(w, "\nExamples:\n\n```sh\n%s\n```\n", unindent(c.Example))
 		}
-		documentFlags(w, c.LocalFlags())
+		documentFlags(w, c.LocalFlags(), "flag", "--")
+		if c.Name() == "serve" {
+			fmt.Fprint(w, "\nWhat few people need is in the file of `--config` or in a variable:\n")
+			documentFlags(w, server.Defaults().Settings(), "setting", "")
+		}
 		documentCommands(w, c.Commands())
 	}
 }
 
-func documentFlags(w io.Writer, flags *pflag.FlagSet) {
-	head := "\n| flag | variable | |\n| --- | --- | --- |\n"
+func documentFlags(w io.Writer, flags *pflag.FlagSet, what, dashes string) {
+	head := "\n| " + what + " | variable | |\n| --- | --- | --- |\n"
 	flags.VisitAll(func(f *pflag.Flag) {
 		if f.Hidden || f.Name == "help" {
 			return
@@ -94,7 +99,11 @@ func documentFlags(w io.Writer, flags *pflag.FlagSet) {
 		if value != "" && f.DefValue != "" && f.DefValue != "[]" && !strings.Contains(usage, "(default") {
 			usage += " (default " + strings.Trim(f.DefValue, "[]") + ")"
 		}
-		fmt.Fprintf(w, "%s| `--%s%s` | `%s` | %s |\n", head, f.Name, value, envName(f.Name), usage)
+		variable := "–"
+		if hasVariable(f) {
+			variable = "`" + envName(f.Name) + "`"
+		}
+		fmt.Fprintf(w, "%s| `%s%s%s` | %s | %s |\n", head, dashes, f.Name, value, variable, usage)
 		head = ""
 	})
 }

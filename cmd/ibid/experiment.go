@@ -85,7 +85,7 @@ strategies in the file of --config.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&f.live, "live", false, "compare runs as they were attributed while they ran")
 	flags.IntVar(&f.runs, "runs", defaultExperimentRuns, "look at the latest `N` runs")
-	flags.StringVar(&f.tenant, "tenant", store.DefaultTenant, "whose runs: `TENANT`")
+	addTenantFlag(flags, &f.tenant)
 	flags.BoolVar(&f.json, "json", false, "print the report, or the strategies, as JSON")
 	addStoreFlags(cmd, c)
 	return cmd

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/server"
+	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/support"
 )
 
@@ -19,6 +20,11 @@ import (
 func addChoice(cmd *cobra.Command, choice *server.Choice, name, usage string) {
 	cmd.Flags().Var(choice, name, usage)
 	complete(cmd)
+}
+
+// addTenantFlag adds the flag of which tenant a command is about.
+func addTenantFlag(flags *pflag.FlagSet, tenant *string) {
+	flags.StringVar(tenant, "tenant", store.DefaultTenant, "the `TENANT` whose answers, runs and incidents these are")
 }
 
 // addStoreFlags gives a command the flags of where the answers are.
@@ -73,21 +79,37 @@ func complete(cmd *cobra.Command) {
 	})
 }
 
-// buildChecker makes the checker that flags describe, and says which of them have no effect. A threshold of 0 was not
-// asked for.
-func buildChecker(c *server.Checker, threshold float64, w world) (support.Checker, error) {
-	checker, err := c.Build(threshold, w.env)
-	if err == nil {
-		for _, unused := range c.Unused(threshold > 0) {
-			hint(w.err, unused)
-		}
+// checkerFlags say which checker a command uses.
+type checkerFlags struct{ name, file string }
+
+// add adds --checker, and --config where the command has none of its own: then file is that.
+func (f *checkerFlags) add(cmd *cobra.Command, file *string) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.name, "checker", "",
+		"the checker that says what is supported: lexical (default), or the `NAME` of one under checkers in the file "+
+			"of --config")
+	if file == nil {
+		file = &f.file
+		server.AddFileFlag(flags, file)
+	}
+}
+
+// build makes the checker. A threshold of 0 was not asked for.
+func (f *checkerFlags) build(file string, threshold float64, w world) (support.Checker, error) {
+	described, err := server.ReadChecker(file, f.name)
+	if err != nil {
+		return nil, err
+	}
+	checker, err := described.Build(threshold, w.env)
+	if err == nil && threshold > 0 && described.Labels() {
+		hint(w.err, "--threshold has no effect on a judge, which says a label itself")
 	}
 	return checker, err
 }
 
-// judgeOf returns a checker whose word counts when something is verified; nil: it is the one that compares words.
-func judgeOf(c *server.Checker, checker support.Checker) support.Checker {
-	if c.Kind == "" || c.Kind == "lexical" {
+// judge returns a checker whose word counts when something is verified; nil: it is the one that compares words.
+func (f *checkerFlags) judge(checker support.Checker) support.Checker {
+	if f.name == "" || f.name == "lexical" {
 		return nil
 	}
 	return checker
@@ -107,6 +129,27 @@ func alternatives(flags *pflag.FlagSet, names ...string) {
 		}
 		f.Annotations[annotationInstead] = others
 	}
+}
+
+// annotationNoVariable marks a flag that no environment variable sets: what it means differs from a flag of the same
+// name of another command, or it says what to do in this one call.
+const annotationNoVariable = "ibid_no_variable"
+
+// withoutVariable marks flags that no environment variable sets.
+func withoutVariable(flags *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		f := flags.Lookup(name)
+		if f.Annotations == nil {
+			f.Annotations = map[string][]string{}
+		}
+		f.Annotations[annotationNoVariable] = []string{}
+	}
+}
+
+// hasVariable reports whether an environment variable sets a flag.
+func hasVariable(f *pflag.Flag) bool {
+	_, marked := f.Annotations[annotationNoVariable]
+	return !marked && f.Name != "help"
 }
 
 // envName returns the environment variable of a flag.
@@ -136,12 +179,21 @@ func plain(f *pflag.Flag, err error) error {
 
 // readEnv sets the flags that the command line left alone. An empty variable is no variable.
 func readEnv(c *cobra.Command, env server.Env) error {
+	return setFromEnv(c.Flags(), env, func(f *pflag.Flag) string {
+		return fmt.Sprintf(
+			"it is for all commands with --%s: unset it, or overrule it with %s --%[1]s", f.Name, c.CommandPath(),
+		)
+	})
+}
+
+// setFromEnv sets those of flags that were not set. What to do about a wrong value is what advice says.
+func setFromEnv(flags *pflag.FlagSet, env server.Env, advice func(*pflag.Flag) string) error {
 	var onLine []string
-	c.Flags().Visit(func(f *pflag.Flag) { onLine = append(onLine, f.Name) })
+	flags.Visit(func(f *pflag.Flag) { onLine = append(onLine, f.Name) })
 	var failed error
-	c.Flags().VisitAll(func(f *pflag.Flag) {
+	flags.VisitAll(func(f *pflag.Flag) {
 		said := func(name string) bool { return slices.Contains(onLine, name) }
-		if failed != nil || f.Name == "help" || said(f.Name) ||
+		if failed != nil || !hasVariable(f) || said(f.Name) ||
 			slices.ContainsFunc(f.Annotations[annotationInstead], said) {
 			return
 		}
@@ -152,11 +204,7 @@ func readEnv(c *cobra.Command, env server.Env) error {
 		}
 		if err := f.Value.Set(value); err != nil {
 			failed = &usageError{
-				fmt.Errorf("environment variable %s=%q: %w", name, value, plain(f, err)),
-				fmt.Sprintf(
-					"it is for all commands with --%s: unset it, or overrule it with %s --%[1]s", f.Name,
-					c.CommandPath(),
-				),
+				fmt.Errorf("environment variable %s=%q: %w", name, value, plain(f, err)), advice(f),
 			}
 		}
 		f.Changed = true

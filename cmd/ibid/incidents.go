@@ -20,7 +20,7 @@ import (
 type incidentsFlags struct {
 	query       store.IncidentQuery
 	limit       int
-	json, check bool
+	json, audit bool
 	tenant      string
 }
 
@@ -36,20 +36,20 @@ func newIncidents(w world) *cobra.Command {
 		Long: `Every failure that a verification finds is kept once, in a list that is only
 added to: by ibid serve, when it reads cited sources again or is asked to verify
 something, and by ibid verify with --data. Each has the hash of the one before, so
-that none can be changed or left out without a trace; --check looks for such.
+that none can be changed or left out without a trace; --audit looks for such.
 Keep the id of the last one elsewhere to notice when the list's end is cut off.
 
-Exit codes: 0 done, 1 the list is not in order (--check), 2 it cannot be read.`,
+Exit codes: 0 done, 1 the list is not in order (--audit), 2 it cannot be read.`,
 		Example: `  ibid incidents
   ibid incidents --source https://example.org/page --json
-  ibid incidents --check`,
+  ibid incidents --audit`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.limit < 1 {
 				return &usageError{fmt.Errorf("--limit %d: there must be at least one", f.limit), ""}
 			}
 			return withStore(cmd, c, w, false, func(ctx context.Context, s *store.Store) error {
-				if f.check {
-					return f.checkAll(ctx, s, w)
+				if f.audit {
+					return f.auditAll(ctx, s, w)
 				}
 				return f.list(ctx, s, w)
 			})
@@ -61,17 +61,17 @@ Exit codes: 0 done, 1 the list is not in order (--check), 2 it cannot be read.`,
 	flags.StringVar(&f.query.Status, "status", "", "only those with this status `WORD`, as excerpt-altered")
 	flags.StringVar(&f.query.AnswerID, "answer", "", "only those of the answer with this `ID`")
 	flags.IntVar(&f.limit, "limit", defaultIncidents, "list the latest `N`")
-	flags.BoolVar(&f.check, "check", false, "list nothing; check that none was changed, left out or put in between")
-	flags.StringVar(&f.tenant, "tenant", store.DefaultTenant, "whose incidents: `TENANT`")
-	flags.BoolVar(&f.json, "json", false, "one JSON object a line; with --check one object")
+	flags.BoolVar(&f.audit, "audit", false, "list nothing; check that none was changed, left out or put in between")
+	addTenantFlag(flags, &f.tenant)
+	flags.BoolVar(&f.json, "json", false, "one JSON object a line; with --audit one object")
 	if err := cmd.RegisterFlagCompletionFunc(
 		"status",
 		cobra.FixedCompletions(text.Strings(incidentStatuses()), cobra.ShellCompDirectiveNoFileComp),
 	); err != nil {
 		panic(err) // the flag was added above
 	}
+	withoutVariable(flags, "manifest", "source", "status", "answer", "audit", "limit")
 	addStoreFlags(cmd, c)
-	wrapFlags(cmd)
 	return cmd
 }
 
@@ -145,8 +145,8 @@ func (f *incidentsFlags) table(list []verify.Incident, w world) error {
 	return t.Flush()
 }
 
-// checkAll checks the whole list.
-func (f *incidentsFlags) checkAll(ctx context.Context, s *store.Store, w world) error {
+// auditAll checks the whole list.
+func (f *incidentsFlags) auditAll(ctx context.Context, s *store.Store, w world) error {
 	n, err := s.CheckIncidents(ctx, f.tenant)
 	if ctx.Err() != nil || store.IsTemporary(err) {
 		return err

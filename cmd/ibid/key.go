@@ -38,6 +38,7 @@ func newKeyNew(w world) *cobra.Command {
 	o := &keyring.NewOptions{}
 	var at timeFlag
 	var file string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "new [--use USE] [--algorithm NAME] [--env NAME | --import FILE]",
 		Short: "Make a signing key, or take one in",
@@ -56,7 +57,7 @@ those before it can be retired. What they signed stays good.`,
 				}
 			}
 			o.Use, o.Algorithm, o.At = keyring.Use(use), algorithm, at.Time
-			return makeKey(ring, o, w)
+			return makeKey(ring, o, asJSON, w)
 		},
 	}
 	addChoice(cmd, server.OneOf(&use, "use", string(keyring.Manifest), string(keyring.Log)), "use",
@@ -68,13 +69,15 @@ those before it can be retired. What they signed stays good.`,
 		&o.Env, "env", "",
 		"the environment `variable` that has the private key, here and where it signs; it is not copied",
 	)
+	flags.BoolVar(&asJSON, "json", false, "write the key as one JSON object, without what is private")
 	flags.StringVar(&file, "import", "", "take in the private key of this `file`: PKCS#8 in PEM, or a JWK")
 	flags.Var(&at, "at", "sign from this `time` on: 2026-05-01T12:00:00Z, 2026-05-01 (default now)")
+	withoutVariable(flags, "at")
 	addKeyFlags(cmd, c)
 	return cmd
 }
 
-func makeKey(ring *keyring.Ring, o *keyring.NewOptions, w world) error {
+func makeKey(ring *keyring.Ring, o *keyring.NewOptions, asJSON bool, w world) error {
 	k, err := ring.New(o)
 	switch {
 	case errors.Is(err, keyring.ErrExists):
@@ -85,6 +88,9 @@ func makeKey(ring *keyring.Ring, o *keyring.NewOptions, w world) error {
 		return err
 	}
 	say(w.err, "%s key of algorithm %s, which signs from %s on", k.Use, k.Algorithm, k.NotBefore.Format(time.RFC3339))
+	if asJSON {
+		return json.NewEncoder(w.out).Encode(newKeyLine(k, time.Now()))
+	}
 	_, err = fmt.Fprintln(w.out, k.ID)
 	return err
 }
@@ -125,6 +131,13 @@ type keyLine struct {
 	Private   string      `json:"private"`
 }
 
+func newKeyLine(k *keyring.Key, now time.Time) keyLine {
+	return keyLine{
+		k.ID, k.Use, k.Algorithm, keyState(k, now), k.Created.Format(time.RFC3339), timeOrNull(k.NotBefore),
+		timeOrNull(k.NotAfter), timeOrNull(k.RetiredAt), timeOrNull(k.RevokedAt), k.Reason, k.Private,
+	}
+}
+
 func newKeyList(w world) *cobra.Command {
 	c := server.Defaults()
 	var asJSON bool
@@ -149,11 +162,7 @@ func listKeys(keys []keyring.Key, asJSON bool, w world) error {
 	if asJSON {
 		e := json.NewEncoder(w.out)
 		for i := range keys {
-			k := &keys[i]
-			if err := e.Encode(keyLine{
-				k.ID, k.Use, k.Algorithm, keyState(k, now), k.Created.Format(time.RFC3339), timeOrNull(k.NotBefore),
-				timeOrNull(k.NotAfter), timeOrNull(k.RetiredAt), timeOrNull(k.RevokedAt), k.Reason, k.Private,
-			}); err != nil {
+			if err := e.Encode(newKeyLine(&keys[i], now)); err != nil {
 				return err
 			}
 		}
@@ -161,7 +170,7 @@ func listKeys(keys []keyring.Key, asJSON bool, w world) error {
 	}
 	if len(keys) == 0 {
 		say(w.err, "there are no keys")
-		hint(w.err, "ibid key new makes one; ibid serve --attribution 3 does so by itself")
+		hint(w.err, "ibid key new makes one; ibid serve --publish 3 does so by itself")
 		return nil
 	}
 	table := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0)
@@ -216,6 +225,7 @@ it can be verified for years. Make the next key a day before: whoever verifies
 keeps the published keys for so long.`,
 	}, func(ring *keyring.Ring, id string, _ *server.Config) error { return ring.Retire(id, at.Time) })
 	cmd.Flags().Var(&at, "at", "sign until this `time`, which may be one to come: 2026-05-01T12:00:00Z (default now)")
+	withoutVariable(cmd.Flags(), "at")
 	return cmd
 }
 
@@ -230,6 +240,7 @@ signed at this time or later. What it signed before stays good, if it is in the
 transparency log from before; the time can be moved back later, not forward.`,
 	}, func(ring *keyring.Ring, id string, _ *server.Config) error { return ring.Revoke(id, at.Time, reason) })
 	cmd.Flags().Var(&at, "at", "since this `time`, not later than now: 2026-05-01T12:00:00Z (default now)")
+	withoutVariable(cmd.Flags(), "at")
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for ibid key list; it is not published")
 	return cmd
 }

@@ -12,7 +12,9 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -58,8 +60,8 @@ func newRoot(w world) *cobra.Command {
 		Short: "The citation layer for LLM applications",
 		Long: `ibid shows what LLM providers answered with its citations in the right places.
 
-Every flag can be set by an environment variable, too: --no-list by
-IBID_NO_LIST=true. The flag wins.
+Flags can be set by environment variables, too: --no-list by IBID_NO_LIST=true.
+The flag wins.
 
 Exit codes: 0 yes or done, 1 no, 2 could not find out.`,
 		PersistentPreRunE:          func(c *cobra.Command, _ []string) error { return readEnv(c, w.env) },
@@ -80,7 +82,13 @@ Exit codes: 0 yes or done, 1 no, 2 could not find out.`,
 			why := plain(f, wrong.Unwrap())
 			err = fmt.Errorf("invalid argument %q for \"--%s\" flag: %w", wrong.GetValue(), f.Name, why)
 		}
-		return &usageError{err, fmt.Sprintf("%s --help lists the flags", c.CommandPath())}
+		advice := fmt.Sprintf("%s --help lists the flags", c.CommandPath())
+		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && c.Name() == "serve" {
+			if name := unknown.GetSpecifiedName(); server.Defaults().Settings().Lookup(name) != nil {
+				advice = name + " stands in the file of --config, or in the environment variable " + envName(name)
+			}
+		}
+		return &usageError{err, advice}
 	})
 	group(
 		root, newCite(w), newTrail(w), newAttribute(w), newCheck(w), newManifest(w), newVerify(w), newIncidents(w),
@@ -89,7 +97,64 @@ Exit codes: 0 yes or done, 1 no, 2 could not find out.`,
 	)
 	root.SetHelpCommand(newHelp())
 	refuseArgs(root)
+	wrapHelp(root, terminalWidth(w.out))
 	return root
+}
+
+// minHelp is the narrowest terminal that help is wrapped for: in fewer columns nobody could read it.
+const minHelp = 40
+
+// wrapHelp keeps the help of a command, and of all below it, within so many columns.
+func wrapHelp(root *cobra.Command, width int) {
+	width = max(width, minHelp)
+	root.SetUsageTemplate("") // cobra's
+	root.SetUsageTemplate(strings.ReplaceAll(
+		root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped "+strconv.Itoa(width),
+	))
+	if width <= helpWidth { // in wider ones texts stay as they are
+		wrapTexts(root, width)
+	}
+}
+
+func wrapTexts(c *cobra.Command, width int) {
+	c.Long = wrapText(c.Long, width)
+	for _, sub := range c.Commands() {
+		wrapTexts(sub, width)
+	}
+}
+
+// wrapText wraps the paragraphs of a text. What is indented is literal.
+func wrapText(s string, width int) string {
+	var b strings.Builder
+	at := 0 // columns of the line that is written; 0: none was begun
+	end := func() {
+		if at > 0 {
+			b.WriteByte('\n')
+		}
+		at = 0
+	}
+	for line := range strings.Lines(s) {
+		line = strings.TrimSuffix(line, "\n")
+		if line == "" || strings.HasPrefix(line, " ") {
+			end()
+			b.WriteString(line + "\n")
+			continue
+		}
+		for word := range strings.FieldsSeq(line) {
+			n := utf8.RuneCountInString(word)
+			switch {
+			case at == 0:
+			case at+1+n > width:
+				end()
+			default:
+				b.WriteByte(' ')
+				at++
+			}
+			b.WriteString(word)
+			at += n
+		}
+	}
+	return b.String()
 }
 
 // group makes cmd a command that only has others below it.

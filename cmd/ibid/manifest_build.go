@@ -50,7 +50,7 @@ the words of its sources that it rests on, and the hashes of what was read. ID i
 that of a stored answer (ans_…) or of a run; FILE is an answer document, or a
 provider's response.
 
-ibid serve --attribution 3 does this by itself, and serves the manifests. What is
+ibid serve --publish 3 does this by itself, and serves the manifests. What is
 built here is for looking at it before, and for agents that serve it themselves at
 the address of --self. A signature does not stand in a manifest but in the header
 of its response: with --sign, and with --bundle, the output is a stored bundle,
@@ -72,20 +72,18 @@ Exit codes: 0 done; 2 if the answer, or one of its sources, could not be read.`,
 	flags.StringVar(&f.self, "self", "", "the `URL` that the manifest will be served at")
 	flags.StringVar(
 		&f.agent, "agent-id", "",
-		"the agent's `name`: the host of --self, and what follows after a slash (default that host and /v1)",
+		"the agent's `name` in manifests: agent.example/v1 (default the host that publishes, and /v1)",
 	)
 	flags.StringVar(&f.run, "run", "", "the `name` of the run in the manifest (default one that tells nobody yours)")
 	flags.BoolVar(&f.noFetch, "no-fetch", false, "read no source: the manifest has no hashes then")
 	flags.BoolVar(&f.sign, "sign", false, "sign it with the newest key of --data, and print a bundle")
 	flags.BoolVar(&f.bundle, "bundle", false, "print a stored bundle")
+	flags.Bool("json", false, "write JSON, as it does anyway")
 	f.excerpts = string(manifest.ExcerptsPublic)
-	addChoice(cmd, server.OneOf(&f.excerpts, "WHOSE", string(manifest.ExcerptsPublic), string(manifest.ExcerptsAll),
-		string(manifest.ExcerptsNone)), "publish-excerpts",
-		"`WHOSE` words it has: public of sources with a public web address, all, or none; of others only hashes")
+	server.AddExcerptsFlag(flags, &f.excerpts)
 	server.AddNetFlag(cmd.Flags(), &f.allow)
-	flags.StringVar(&f.tenant, "tenant", store.DefaultTenant, "whose stored answer: `TENANT`")
+	addTenantFlag(flags, &f.tenant)
 	addStoreFlags(cmd, c)
-	wrapFlags(cmd)
 	return cmd
 }
 

@@ -22,12 +22,12 @@ type mcpFlags struct {
 	tenant  string
 	trust   []string
 	allow   server.Networks // only the networks that may be reached
-	checker *server.Checker
+	checker checkerFlags
 }
 
 func newMCP(w world) *cobra.Command {
 	c := server.Defaults()
-	f := &mcpFlags{checker: server.NewChecker()}
+	f := &mcpFlags{}
 	cmd := &cobra.Command{
 		Use:   "mcp",
 		Short: "Offer ibid to agents as tools, over the Model Context Protocol",
@@ -68,16 +68,15 @@ be read.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.tenant, "tenant", store.DefaultTenant, "whose answers and runs, in the database: `TENANT`")
+	addTenantFlag(flags, &f.tenant)
 	flags.StringSliceVar(
 		&f.trust, "trust", nil, "whose signatures verify trusts: a host or the id of a key, as `WHO`; repeatable",
 	)
 	server.AddNetFlag(cmd.Flags(), &f.allow)
-	f.checker.AddFlags(cmd.Flags())
+	f.checker.add(cmd, &c.File)
 	addStoreFlags(cmd, c)
 	flags.Lookup("data").Usage = "offer the answers and runs in the database in this `directory`; without it, --db " +
 		"and --config there are none"
-	wrapFlags(cmd)
 	return cmd
 }
 
@@ -86,7 +85,7 @@ func (f *mcpFlags) start(cmd *cobra.Command, c *server.Config, w world) error {
 	if err := checkTrust(f.trust); err != nil {
 		return err
 	}
-	checker, err := buildChecker(f.checker, 0, w)
+	checker, err := f.checker.build(c.File, 0, w)
 	if err != nil {
 		return err
 	}
@@ -113,7 +112,7 @@ func (f *mcpFlags) serve(ctx context.Context, s *store.Store, checker support.Ch
 				Texts:   texts,
 				Memory:  memory,
 				Copies:  copies,
-				Judge:   judgeOf(f.checker, checker),
+				Judge:   f.checker.judge(checker),
 				Trust:   f.trust,
 				Version: readBuild().Version,
 			}, what)

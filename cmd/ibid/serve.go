@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io"
 	stdlog "log"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/ibidhq/ibid/internal/file"
 	"github.com/ibidhq/ibid/server"
@@ -34,17 +36,24 @@ The file of --config has the names of the flags, and besides
   upstreams:
     NAME: {url: …, provider: …, key_env: …, retention: 30d, backfill: {…}}
   retention: {default: forever, PROVIDER: 30d}
+and settings that few people need, which have no flag but a variable.
 
-Without an access token ibid listens on loopback addresses only. The variable
-IBID_BOOTSTRAP_TOKEN holds one for containers; ibid token new makes others.
+Without an access token ibid answers this machine only: ibid token new --name me
+--scope all makes the first one, before --listen or --public-url let others in.
+The variable IBID_BOOTSTRAP_TOKEN holds one for containers.
 
-SIGINT, SIGTERM and SIGHUP end it when the calls under way have ended, within --drain;
-a second one ends it at once.`,
+SIGINT, SIGTERM and SIGHUP end it when the calls under way have ended, within 30
+seconds (drain); a second one ends it at once.`,
 		Example: `  ibid serve
   curl http://127.0.0.1:8080/openai/v1/responses -H "Authorization: Bearer $OPENAI_API_KEY" \
     -H 'Content-Type: application/json' -d '{"model":"gpt-5","input":"Hello"}'
   ibid serve --config /etc/ibid.yaml --check`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := setFromEnv(c.Settings(), w.env, func(f *pflag.Flag) string {
+				return "it is the setting " + f.Name + " of ibid serve"
+			}); err != nil {
+				return err
+			}
 			if err := c.Resolve(cmd.Flags(), w.env); err != nil {
 				return err
 			}
@@ -62,12 +71,19 @@ a second one ends it at once.`,
 	return cmd
 }
 
+// whereText tells somebody at a terminal where everything is.
+const whereText = `  page      %[1]s/
+  base URL  %[1]s/openai/v1 in place of https://api.openai.com/v1
+  data      %[2]s
+`
+
 // serve runs a server until ctx ends. It calls ready, if there is one, before it says that it listens.
 func serve(
 	ctx context.Context, c *server.Config, o *server.Options, ready func(*server.Server, string) error, w world,
 ) error {
 	// There net/http shows the first bytes of what an upstream sends unasked: an answer, perhaps.
 	stdlog.SetOutput(io.Discard)
+	terminal := isTerminal(w.err)
 	w.err = &locked{w: w.err}
 	o.Logger, o.Env, o.Version = newLogger(w.err, c.Quiet), w.env, readBuild().Version
 	s, err := server.Open(ctx, c, o)
@@ -80,7 +96,19 @@ func serve(
 				return err
 			}
 		}
-		fmt.Fprintln(w.err, "ibid: listening on "+url)
+		if terminal || c.Quiet {
+			fmt.Fprintln(w.err, "ibid: listening on "+url)
+		}
+		switch {
+		case c.Quiet: // the demo has said more
+		case terminal:
+			fmt.Fprintf(w.err, whereText, url, c.Data)
+		default:
+			o.Logger.LogAttrs(
+				ctx, slog.LevelInfo, "listening", slog.String("url", url), slog.String("page", url+"/"),
+				slog.String("base_url", url+"/NAME"), slog.String("data", c.Data),
+			)
+		}
 		if c.AddressFile == "" {
 			return nil
 		}

@@ -20,6 +20,21 @@ func isTerminal(f any) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
+// helpWidth is how many columns help has where nothing says how wide the terminal is.
+const helpWidth = 80
+
+// terminalWidth returns how wide a terminal is, and helpWidth of what is none.
+func terminalWidth(w io.Writer) int {
+	if c, ok := w.(*cleaner); ok {
+		if f, ok := c.w.(*os.File); ok {
+			if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
+				return n
+			}
+		}
+	}
+	return helpWidth
+}
+
 // forTerminal makes a terminal safe to write answers to. What is no terminal gets every byte.
 func forTerminal(w io.Writer) io.Writer {
 	if isTerminal(w) {

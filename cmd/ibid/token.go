@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -32,6 +31,7 @@ first must have the scope admin, so that its holder can make others.`,
 func newTokenNew(w world) *cobra.Command {
 	c := server.Defaults()
 	token := &store.Token{}
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "new --name NAME [--tenant TENANT] [--scope SCOPE…]",
 		Short: "Make an access token",
@@ -53,17 +53,19 @@ Bearer to /v1. What tokens of one tenant keep, another tenant does not see.`,
 				return &usageError{err, ""}
 			}
 			return withStore(cmd, c, w, true, func(ctx context.Context, s *store.Store) error {
-				return makeToken(ctx, s, token, w)
+				return makeToken(ctx, s, token, asJSON, w)
 			})
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&token.Name, "name", "", "who or what uses it, for ibid token list")
-	flags.StringVar(&token.Tenant, "tenant", store.DefaultTenant, "whose answers it keeps and reads")
+	withoutVariable(flags, "name")
+	addTenantFlag(flags, &token.Tenant)
 	flags.StringSliceVar(
 		&token.Scopes, "scope", []string{store.ScopeProxy, store.ScopeRead},
 		"what it may do: "+strings.Join(store.Scopes(), ", ")+", or all; repeatable",
 	)
+	flags.BoolVar(&asJSON, "json", false, "write the token as one JSON object, with its secret")
 	flags.BoolVar(&token.Publish, "publishes", false, "publish its answers unless a request says otherwise")
 	completeScopes := cobra.FixedCompletions(append(store.Scopes(), allScopes), cobra.ShellCompDirectiveNoFileComp)
 	if err := cmd.RegisterFlagCompletionFunc("scope", completeScopes); err != nil {
@@ -76,7 +78,7 @@ Bearer to /v1. What tokens of one tenant keep, another tenant does not see.`,
 // allScopes stands for every scope there is.
 const allScopes = "all"
 
-func makeToken(ctx context.Context, s *store.Store, token *store.Token, w world) error {
+func makeToken(ctx context.Context, s *store.Store, token *store.Token, asJSON bool, w world) error {
 	if !slices.Contains(token.Scopes, store.ScopeAdmin) {
 		if tokens, err := s.Tokens(ctx); err != nil || len(tokens) == 0 && !hasBootstrap(w) {
 			if err != nil {
@@ -97,6 +99,12 @@ func makeToken(ctx context.Context, s *store.Store, token *store.Token, w world)
 		may += ", and its answers are published"
 	}
 	say(w.err, "token %s of tenant %s may %s; this is the only time it is shown", token.ID, token.Tenant, may)
+	if asJSON {
+		return json.NewEncoder(w.out).Encode(struct {
+			tokenLine
+			Secret string `json:"secret"`
+		}{newTokenLine(token), secret})
+	}
 	_, err = fmt.Fprintln(w.out, secret)
 	return err
 }
@@ -116,6 +124,10 @@ type tokenLine struct {
 	Publish bool     `json:"publish"`
 	Created *string  `json:"created_at"`
 	Revoked *string  `json:"revoked_at"` // null: it is valid
+}
+
+func newTokenLine(t *store.Token) tokenLine {
+	return tokenLine{t.ID, t.Name, t.Tenant, t.Scopes, t.Publish, timeOrNull(t.Created), timeOrNull(t.Revoked)}
 }
 
 func newTokenList(w world) *cobra.Command {
@@ -164,10 +176,8 @@ func listTokens(ctx context.Context, s *store.Store, asJSON bool, w world) error
 
 func listJSON(tokens []store.Token, w world) error {
 	e := json.NewEncoder(w.out)
-	for _, t := range tokens {
-		if err := e.Encode(tokenLine{
-			t.ID, t.Name, t.Tenant, t.Scopes, t.Publish, timeOrNull(t.Created), timeOrNull(t.Revoked),
-		}); err != nil {
+	for i := range tokens {
+		if err := e.Encode(newTokenLine(&tokens[i])); err != nil {
 			return err
 		}
 	}
@@ -216,8 +226,8 @@ func withStore(
 	}
 	ctx := cmd.Context()
 	if mayMake {
-		if err := os.MkdirAll(filepath.Dir(c.DB), 0o700); err != nil && !store.IsPostgres(c.DB) {
-			return fmt.Errorf("making the data directory: %w", err)
+		if err := c.MakeDatabaseDir(); err != nil {
+			return err
 		}
 	} else if _, err := os.Stat(c.DB); err != nil && !store.IsPostgres(c.DB) {
 		return &usageError{fmt.Errorf("there is no database: %w", err), "--data or --db says where ibid serve keeps it"}

@@ -77,6 +77,7 @@ others a bibliography of the sources that the run used.`,
 	flags.BoolVar(&f.adjust, "adjust", false, "rank sources by relevance times the confidence of the step")
 	flags.BoolVar(&f.noInferred, "no-inferred", false, "tie sentences to passages by citations and marks only")
 	alternatives(flags, "as", "json")
+	withoutVariable(flags, "as", "threshold") // ibid cite and ibid check take others
 	return c
 }
 

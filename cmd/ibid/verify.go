@@ -24,12 +24,12 @@ type verifyFlags struct {
 	trust                []string
 	level, failOn        string
 	allow                server.Networks // only the networks that may be reached
-	checker              *server.Checker
+	checker              checkerFlags
 }
 
 func newVerify(w world) *cobra.Command {
 	c := server.Defaults()
-	f := &verifyFlags{checker: server.NewChecker()}
+	f := &verifyFlags{}
 	cmd := &cobra.Command{
 		Use:   "verify URL|FILE|-...",
 		Short: "Check what an agent says about where its claims come from",
@@ -56,8 +56,8 @@ The other is about what is claimed, and counts the claims:
 
 Sources, manifests and keys are named by others, so addresses that are not
 public are refused, and all ports but 80 and 443, unless --allow-net names their
-network. What is said to be supported is so by comparing words; --checker judge
-asks a language model, whose word counts then.
+network. What is said to be supported is so by comparing words; with --checker,
+the word of another checker in the file of --config counts, too.
 
 Nothing is kept, unless --data, --db or --config says where: then what was seen
 is remembered, so that a manifest that changed or was used twice is noticed, good
@@ -79,15 +79,14 @@ read. Of several, the first of these that occurs: 2 for one that cannot be read,
 		Args: wants(many, "ibid verify takes a URL or a file", "to read standard input: ibid verify -"),
 		RunE: func(cmd *cobra.Command, names []string) error { return f.start(cmd, c, names, w) },
 	}
-	f.add(cmd)
+	f.add(cmd, c)
 	addStoreFlags(cmd, c)
 	cmd.Flags().Lookup("data").Usage = "remember in the database in this `directory`; without it, --db and --config " +
 		"nothing is kept"
-	wrapFlags(cmd)
 	return cmd
 }
 
-func (f *verifyFlags) add(cmd *cobra.Command) {
+func (f *verifyFlags) add(cmd *cobra.Command, c *server.Config) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.BoolVar(&f.json, "json", false, "write the report as JSON, one line for each input")
@@ -117,8 +116,8 @@ func (f *verifyFlags) add(cmd *cobra.Command) {
 		"tell publishers who ask for it what failed of theirs, signed with the key in --data",
 	)
 	server.AddNetFlag(cmd.Flags(), &f.allow)
-	flags.StringVar(&f.tenant, "tenant", store.DefaultTenant, "whose memory and incidents, in that database: `TENANT`")
-	f.checker.AddFlags(cmd.Flags())
+	addTenantFlag(flags, &f.tenant)
+	f.checker.add(cmd, &c.File)
 	complete(cmd)
 }
 
@@ -178,11 +177,11 @@ func (f *verifyFlags) start(cmd *cobra.Command, c *server.Config, names []string
 	if v.ring, err = f.openRing(cmd, c, w); err != nil {
 		return err
 	}
-	checker, err := buildChecker(f.checker, 0, w)
+	checker, err := f.checker.build(c.File, 0, w)
 	if err != nil {
 		return err
 	}
-	v.judge = judgeOf(f.checker, checker)
+	v.judge = f.checker.judge(checker)
 	return withNamedStore(cmd, c, w, true, func(ctx context.Context, s *store.Store) error {
 		if s != nil {
 			v.store, v.turns = s, newTurns(s.Memory(f.tenant))
