@@ -107,7 +107,7 @@ func TestPostgresNotSetUp(t *testing.T) {
 	for dsn, want := range map[string]string{
 		strings.Replace(server.DSN, "user=postgres", "user=nobody", 1):  `CREATE ROLE "nobody" LOGIN PASSWORD '…'; CREATE DATABASE "ibid" OWNER "nobody";`,
 		strings.Replace(server.DSN, "///ibid", "///other", 1):           `CREATE DATABASE "other" OWNER "postgres";`,
-		strings.Replace(server.DSN, "user=postgres", "user=a+guest", 1): `GRANT CREATE ON SCHEMA public TO `,
+		strings.Replace(server.DSN, "user=postgres", "user=a%20guest", 1): `GRANT CREATE ON SCHEMA public TO `,
 	} {
 		for _, later := range []bool{false, true} {
 			_, err := store.Open(t.Context(), dsn, &store.Options{Later: later})
