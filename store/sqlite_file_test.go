@@ -105,8 +105,8 @@ func TestPostgresNotSetUp(t *testing.T) {
 	defer admin.Close()
 	_ = testenv.Must(admin.Exec(`CREATE ROLE "a guest" LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC`))(t)
 	for dsn, want := range map[string]string{
-		strings.Replace(server.DSN, "user=postgres", "user=nobody", 1):  `CREATE ROLE "nobody" LOGIN PASSWORD '…'; CREATE DATABASE "ibid" OWNER "nobody";`,
-		strings.Replace(server.DSN, "///ibid", "///other", 1):           `CREATE DATABASE "other" OWNER "postgres";`,
+		strings.Replace(server.DSN, "user=postgres", "user=nobody", 1):    `CREATE ROLE "nobody" LOGIN PASSWORD '…'; CREATE DATABASE "ibid" OWNER "nobody";`,
+		strings.Replace(server.DSN, "///ibid", "///other", 1):             `CREATE DATABASE "other" OWNER "postgres";`,
 		strings.Replace(server.DSN, "user=postgres", "user=a%20guest", 1): `GRANT CREATE ON SCHEMA public TO `,
 	} {
 		for _, later := range []bool{false, true} {
