@@ -70,7 +70,7 @@ func New(o *Options) (*API, error) {
 	}
 	a := &API{
 		o: *o, store: o.Store, logger: o.Logger,
-		bodies:    httpx.NewBodies(maxDecoding),
+		bodies:    httpx.NewBodies(maxDecoding, maxDecode),
 		listeners: httpx.Quota{Most: maxStreams},
 		summaries: httpx.NewRuns(),
 		verifying: semaphore.NewWeighted(maxVerifying),

@@ -32,7 +32,7 @@ func (a *API) decode(w *httpx.Reply, r *httpx.Request) error {
 		return err
 	}
 	doc, opts := documentOptions(r), ibid.DecodeOptions{Format: r.Params.Get("format")}
-	body, release, err := a.bodies.Read(w, r.Request, maxDecode)
+	body, release, err := a.bodies.Read(w, r, maxDecode)
 	if err != nil {
 		return err
 	}
@@ -40,6 +40,11 @@ func (a *API) decode(w *httpx.Reply, r *httpx.Request) error {
 	if body, err = readParts(r.Header.Get("Content-Type"), body, &opts); err != nil {
 		return err
 	}
+	done, err := a.holdDecoding(r.Who, len(body)+len(opts.Request))
+	if err != nil {
+		return err
+	}
+	defer done()
 	answer, err := ibid.Decode(body, &opts)
 	if err := judge(answer, err, opts.Format); err != nil {
 		return err
@@ -56,6 +61,18 @@ func (a *API) decode(w *httpx.Reply, r *httpx.Request) error {
 	}
 	w.Body(http.StatusOK, MediaType(form), out)
 	return nil
+}
+
+// holdDecoding takes room for a body that is decoded: it shares what its tenant has with the captures.
+func (a *API) holdDecoding(who gateway.Identity, n int) (release func(), err error) {
+	if a.o.Gateway == nil {
+		return func() {}, nil
+	}
+	budget := a.o.Gateway.Decoding()
+	if err := budget.Hold(who, int64(n)); err != nil {
+		return nil, err
+	}
+	return func() { budget.Release(who, int64(n)) }, nil
 }
 
 // IsBlank reports whether nothing was found in a response, not even its end or an error.

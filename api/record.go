@@ -129,7 +129,7 @@ func (a *API) publishRun(r *httpx.Request, said *store.Recording) error {
 func (a *API) recordBody(
 	w *httpx.Reply, r *httpx.Request, id string, read func(body []byte) (*store.Recording, error),
 ) error {
-	body, release, err := a.bodies.Read(w, r.Request, maxRun)
+	body, release, err := a.bodies.Read(w, r, maxRun)
 	if err != nil {
 		return err
 	}

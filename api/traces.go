@@ -24,7 +24,7 @@ const tracesPath = "/v1/traces"
 // traces records the spans of agents' runs in a trace request of OTLP/HTTP. Spans that have nothing to do with a run
 // are accepted and not kept. A request may come again: each span is kept once.
 func (a *API) traces(w *httpx.Reply, r *httpx.Request) error {
-	body, release, err := a.bodies.Read(w, r.Request, maxRun)
+	body, release, err := a.bodies.Read(w, r, maxRun)
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func (a *API) verify(w *httpx.Reply, r *httpx.Request) error {
 	if err := a.canVerify(); err != nil {
 		return err
 	}
-	body, release, err := a.bodies.Read(w, r.Request, maxDecode)
+	body, release, err := a.bodies.Read(w, r, maxDecode)
 	if err != nil {
 		return err
 	}

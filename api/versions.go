@@ -53,7 +53,7 @@ const (
 // copyOf hands out the octets of a source as they were read. Whatever they are, no browser shows them as a page of this
 // origin.
 func (a *API) copyOf(w *httpx.Reply, r *httpx.Request) error {
-	release, err := a.bodies.Hold(store.MaxCopy)
+	release, err := a.bodies.Hold(r.Who, store.MaxCopy)
 	if err != nil {
 		return err
 	}

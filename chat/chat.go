@@ -75,7 +75,7 @@ func New(o *Options) (*Chat, error) {
 	c := &Chat{
 		options:    *o,
 		log:        o.Logger,
-		bodies:     httpx.NewBodies(maxReading),
+		bodies:     httpx.NewBodies(maxReading, MaxRequest),
 		stillEvery: stillEvery,
 		turns:      turns{open: httpx.Quota{Most: MaxTurns}},
 	}

@@ -39,7 +39,7 @@ const (
 // postQuestion answers POST /v1/chat.
 func (c *Chat) postQuestion(w *httpx.Reply, r *httpx.Request) error {
 	f := formOf(r)
-	data, release, err := c.bodies.Read(w, r.Request, MaxRequest)
+	data, release, err := c.bodies.Read(w, r, MaxRequest)
 	if err != nil {
 		return err
 	}

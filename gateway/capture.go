@@ -42,6 +42,7 @@ func (e *exchange) capture(body io.ReadCloser) io.ReadCloser {
 		Length:   e.res.ContentLength,
 		Limit:    limits.Decoded,
 		Done:     e.done,
+		Hold:     e.holdDecoded,
 	}
 	o.Decode.Provider, o.Decode.Limits = e.provider(), limits.Decode
 	if e.up.Provider != "" { // else the path only resembles a provider's, and the response tells more
@@ -95,6 +96,16 @@ func (e *exchange) logUnkept(level slog.Level, why error) {
 		slog.String("upstream", e.up.Name), slog.String("route", e.pattern), slog.Int("status", e.status),
 		slog.Any("error", why),
 	)
+}
+
+// holdDecoded takes room for so many more bytes of the response that are decoded. Without it the response passes and is
+// not decoded any further.
+func (e *exchange) holdDecoded(n int64) bool {
+	if err := e.g.decoding.Hold(e.who, n); err != nil {
+		return false
+	}
+	e.decoded += n
+	return true
 }
 
 // provider returns who answers, as far as it is known without the answer.

@@ -597,6 +597,11 @@ func TestProblems(t *testing.T) {
 	}{
 		{name: "no upstream", path: "/nobody/v1", status: 404, says: `the upstreams are up`},
 		{name: "no name", path: "/", status: 404, says: `the upstreams are up`},
+		{name: "out of the base path", path: "/up/../../x", status: 400, says: "leads out"},
+		{name: "the same, escaped", path: "/up/v1/%2e%2e/x", status: 400, says: "leads out"},
+		{name: "the same, all of it escaped", path: "/up/v1%2f%2E.%2fx", status: 400, says: "leads out"},
+		{name: "the same, as some servers read it", path: "/up/v1/..;a=b/x", status: 400, says: "leads out"},
+		{name: "the same, with backslashes", path: "/up/v1/..%5cx", status: 400, says: "leads out"},
 		{name: "escaped name", path: "/u%70/v1", status: 404, says: `the upstreams are up`},
 		{name: "signed", header: "Authorization", value: "AWS4-HMAC-SHA256 Credential=x", status: 400, says: "tee.Transport"},
 		{name: "run", header: "Ibid-Run", value: "a b", status: 400, says: "Ibid-Run"},
@@ -657,7 +662,7 @@ func TestInFlight(t *testing.T) {
 	}()
 	<-entered
 	res, body := w.do(t, request())
-	if res.StatusCode != 503 || res.Header.Get("Retry-After") == "" {
+	if res.StatusCode != 429 || res.Header.Get("Retry-After") == "" {
 		t.Errorf("got %d %s", res.StatusCode, body)
 	}
 	close(leave)

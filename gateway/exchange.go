@@ -26,6 +26,7 @@ type exchange struct {
 	to     url.URL // where out goes
 	labels labels
 	tenant string
+	who    Identity
 
 	publishes bool // the answer is to be published
 
@@ -35,12 +36,13 @@ type exchange struct {
 	pattern  string // of the route, for metrics and logs
 	answerID string
 
-	body   []byte  // of a captured request, as long as somebody needs it
-	held   int64   // how much of Gateway.held is ours
-	upload *upload // the body of a request that streams; nil: it does not
-	model  string  // that the request asks for
-	stream bool    // it asks for a stream
-	prompt []store.Message
+	body    []byte  // of a captured request, as long as somebody needs it
+	held    int64   // how much of it counts in Gateway.bodies
+	decoded int64   // how much of the response counts in Gateway.decoding
+	upload  *upload // the body of a request that streams; nil: it does not
+	model   string  // that the request asks for
+	stream  bool    // it asks for a stream
+	prompt  []store.Message
 
 	trace    httptrace.ClientTrace
 	mu       sync.Mutex // guards the response's header against late 1xx responses
@@ -61,6 +63,20 @@ type exchange struct {
 	ended    bool         // the response has been sent, to its end
 }
 
+// leavesBase reports whether a path, unescaped, has a segment that leads upwards, in any server's reading. The upstream
+// would leave the base path of its URL, which may be all that its key, or its network, is meant for.
+func leavesBase(path string) bool {
+	if !strings.Contains(path, "..") {
+		return false
+	}
+	for segment := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '/' || r == '\\' }) {
+		if segment, _, _ = strings.Cut(segment, ";"); segment == ".." {
+			return true
+		}
+	}
+	return false
+}
+
 // sigV4 begins the Authorization header of a request that is signed for one host.
 const sigV4 = "AWS4-HMAC-SHA256"
 
@@ -77,10 +93,14 @@ func (e *exchange) admit(known *Identity) error {
 			return err
 		}
 	}
-	e.tenant = who.Tenant
+	e.who, e.tenant = who, who.Tenant
 	name, path, rawPath := splitPath(e.in.URL)
 	if e.up = e.g.upstreams[name]; e.up == nil {
 		return e.g.noUpstream(name)
+	}
+	if leavesBase(path) {
+		return NewProblem(CodeBadRequest, "the path leads out of what the upstream serves under its URL",
+			"leave out the segments `..`")
 	}
 	h := e.in.Header
 	if strings.HasPrefix(h.Get("Authorization"), sigV4) {
@@ -170,6 +190,7 @@ func (e *exchange) end() {
 		e.g.patience.Put(e.patience)
 	}
 	e.release()
+	e.g.decoding.Release(e.who, e.decoded)
 	e.up.metrics.count(e.pattern, e.status)
 	e.up.metrics.received.Add(float64(e.received))
 	e.traceCall()

@@ -46,7 +46,10 @@ type Gateway struct {
 	stop      context.Context
 	cut       context.CancelFunc // ends what outlives its server: tunnels
 
-	held    atomic.Int64 // bytes of request bodies that are held
+	bodies   *Budget // bytes of requests
+	calls    *Budget // calls that are served
+	decoding *Budget // bytes of responses that are being decoded
+
 	tail    tail
 	last    atomic.Uint64 // the last position that was appended
 	indexed progress
@@ -65,6 +68,10 @@ func New(o *Options) (*Gateway, error) {
 	if err := g.setDefaults(); err != nil {
 		return nil, fmt.Errorf("making a gateway: %w", err)
 	}
+	limits := &g.options.Limits
+	g.bodies = NewBudget("bytes of requests", limits.InFlight, limits.Request+1)
+	g.calls = NewBudget("calls", limits.Calls, 1)
+	g.decoding = NewBudget("bytes of responses", limits.Decoding, limits.Decoded)
 	g.inside = g.newInside()
 	g.tail.limit = g.options.Limits.Tail
 	var err error
@@ -132,8 +139,16 @@ func (g *Gateway) handle(w http.ResponseWriter, r *http.Request, who *Identity) 
 		g.refuse(w, r, err)
 		return
 	}
+	if err := g.calls.Hold(e.who, 1); err != nil {
+		g.refuse(w, r, err)
+		return
+	}
+	defer g.calls.Release(e.who, 1)
 	e.serve()
 }
+
+// Decoding returns the budget of bytes of responses that are being decoded: whoever else decodes holds them too.
+func (g *Gateway) Decoding() *Budget { return g.decoding }
 
 // refuse answers with a problem. Who does not read it is left.
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
@@ -291,10 +306,18 @@ const DefaultCaptureWait = 250 * time.Millisecond
 // server: see [NewServer].
 type Limits struct {
 	Request int64 // bytes of the body of a captured request; more is a 413. Default 32 MiB
-	// bytes of the bodies of all captured requests that are held; more is a 503. Default 512 MiB
+	// bytes of the bodies of all captured requests that are held; more is a 503. A tenant may have half of them, a token
+	// a quarter; more is a 429. Default 512 MiB
 	InFlight int64
+	// calls that are served at the same time, shared likewise. Default 32,768
+	Calls int64
+	// bytes of responses that are being decoded, by captures and by POST /v1/decode, shared likewise. What is more is
+	// not decoded; a captured response passes all the same. Default 1 GiB
+	Decoding int64
 	// in which the body of a captured request has to arrive; longer is a 408. Default 2 minutes
 	RequestTime time.Duration
+	// in which each next [PaceBytes] of it have to arrive; longer is a 408. Default [DefaultPace]
+	RequestPace time.Duration
 	// for which an upload, or a client that should read, may stand still; seen within twice that. Default 2 minutes
 	Idle time.Duration
 	// bytes of captured answers that are kept in memory until they are in the store. Default 64 MiB
@@ -308,6 +331,9 @@ type Limits struct {
 func (l Limits) withDefaults() Limits {
 	l.Request = cmp.Or(max(l.Request, 0), 32<<20)
 	l.InFlight = cmp.Or(max(l.InFlight, 0), 512<<20)
+	l.Calls = cmp.Or(max(l.Calls, 0), 32<<10)
+	l.Decoding = cmp.Or(max(l.Decoding, 0), 1<<30)
+	l.RequestPace = cmp.Or(max(l.RequestPace, 0), DefaultPace)
 	l.RequestTime = cmp.Or(max(l.RequestTime, 0), 2*time.Minute)
 	l.Idle = cmp.Or(max(l.Idle, 0), 2*time.Minute)
 	l.Tail = cmp.Or(max(l.Tail, 0), 64<<20)

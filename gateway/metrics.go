@@ -79,7 +79,7 @@ func newMetrics(g *Gateway, r prometheus.Registerer) (*metrics, error) {
 	gauge("in_flight", "Calls that are being served.", func() float64 { return float64(g.active.Load()) })
 	gauge(
 		"held_request_bytes", "Bytes of request bodies that are held.",
-		func() float64 { return float64(g.held.Load()) },
+		func() float64 { return float64(g.bodies.Held()) },
 	)
 	gauge("journal_bytes", "Size of the journal.", func() float64 { return float64(g.options.Journal.Stats().Bytes) })
 	gauge(

@@ -30,10 +30,10 @@ func (e *exchange) receive() error {
 	if e.in.ContentLength > limits.Request {
 		return tooLarge(limits.Request)
 	}
-	setReadDeadline(e.w, e.started.Add(limits.RequestTime))
-	err := e.read(max(e.in.ContentLength, 0))
+	body := NewPaced(e.in.Body, e.w, limits.RequestPace, e.started.Add(limits.RequestTime))
+	err := e.read(body, max(e.in.ContentLength, 0))
 	if err == nil {
-		setReadDeadline(e.w, time.Time{})
+		body.Done()
 		return nil
 	}
 	e.release()
@@ -42,7 +42,7 @@ func (e *exchange) receive() error {
 }
 
 // read reads the body, of which length is known or 0.
-func (e *exchange) read(length int64) error {
+func (e *exchange) read(body io.Reader, length int64) error {
 	limit := e.g.options.Limits.Request
 	room, most := min(firstRead, limit+1), limit+1
 	if length > 0 {
@@ -53,7 +53,7 @@ func (e *exchange) read(length int64) error {
 	}
 	e.body = make([]byte, 0, room)
 	for {
-		n, err := e.in.Body.Read(e.body[len(e.body):cap(e.body)])
+		n, err := body.Read(e.body[len(e.body):cap(e.body)])
 		e.body = e.body[:len(e.body)+n]
 		switch {
 		case int64(len(e.body)) > limit:
@@ -82,13 +82,10 @@ func (e *exchange) finish() error {
 	return nil
 }
 
-// hold makes sure that all calls together do not hold too much.
+// hold makes sure that neither all calls together nor those of one tenant or token hold too much.
 func (e *exchange) hold(n int64) error {
-	if e.g.held.Add(n) > e.g.options.Limits.InFlight {
-		e.g.held.Add(-n)
-		p := Unavailable("too many large requests are being served")
-		p.Hint = "try again in a moment"
-		return p
+	if err := e.g.bodies.Hold(e.who, n); err != nil {
+		return err
 	}
 	e.held += n
 	return nil
@@ -96,7 +93,7 @@ func (e *exchange) hold(n int64) error {
 
 // release lets go of the body.
 func (e *exchange) release() {
-	e.g.held.Add(-e.held)
+	e.g.bodies.Release(e.who, e.held)
 	e.held, e.body = 0, nil
 }
 

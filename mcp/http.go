@@ -56,7 +56,7 @@ func (m *MCP) admit(w http.ResponseWriter, r *http.Request, guard *gateway.Guard
 	if r.Header.Get("Content-Encoding") != "" {
 		return gateway.NewProblem(gateway.CodeMediaType, "the message has a Content-Encoding", "send it as it is")
 	}
-	body, release, err := m.bodies.Read(w, r, MaxMessage)
+	body, release, err := m.bodies.Read(w, &httpx.Request{Request: r, Who: who}, MaxMessage)
 	if err != nil {
 		return err
 	}

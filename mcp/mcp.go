@@ -82,7 +82,7 @@ func New(o *Options) *MCP {
 		checker:  o.Checker,
 		logger:   o.Logger,
 		requests: semaphore.NewWeighted(MaxRequests),
-		bodies:   httpx.NewBodies(maxBodies),
+		bodies:   httpx.NewBodies(maxBodies, MaxMessage),
 		calls:    semaphore.NewWeighted(MaxCalls),
 		linking:  httpx.NewRuns(),
 	}

@@ -46,6 +46,8 @@ type Options struct {
 	// Limit is how many bytes are decoded, of a compressed body how many after decompression. A longer body passes all
 	// the same, but its answer is what came until then, with [ErrLimit]. 0: [DefaultLimit].
 	Limit int64
+	// Hold is asked, inside Read, before more of a response is decoded, for [HoldStep] bytes each time. False: nothing more of it is decoded, as with Limit. Nil: everything may be.
+	Hold func(bytes int64) bool
 	// OnEvent is told what becomes known, while it does, inside Read, and inside Close what the end settles. It must
 	// not call Read. Nil: nobody listens.
 	OnEvent func(ibid.Event)
@@ -89,6 +91,9 @@ func (e End) String() string {
 	}
 	return fmt.Sprintf("End(%d)", uint8(e))
 }
+
+// HoldStep is for how many bytes [Options.Hold] is asked each time.
+const HoldStep = 16 << 10
 
 // maxHeld is how many bytes are held behind an end mark that is not confirmed before they are let go: a server that
 // sends white space for ever does not make us keep it.
@@ -273,12 +278,14 @@ type decoding struct {
 	unpack  *unpacker // nil: the response is not compressed
 	size    int64     // bytes decoded so far
 	limit   int64
-	off     error // why nothing is decoded any more
-	panicky bool  // because the decoder panicked
+	hold    func(int64) bool // nil: all may be decoded
+	held    int64            // what it allowed
+	off     error            // why nothing is decoded any more
+	panicky bool             // because the decoder panicked
 }
 
 func newDecoding(o *Options) *decoding {
-	d := &decoding{dec: ibid.Decoder{Options: o.Decode, OnEvent: o.OnEvent}, limit: o.Limit}
+	d := &decoding{dec: ibid.Decoder{Options: o.Decode, OnEvent: o.OnEvent}, limit: o.Limit, hold: o.Hold}
 	d.dec.Options.One = true // whatever follows the end mark, and in whichever read it comes
 	if d.limit <= 0 {
 		d.limit = DefaultLimit
@@ -288,7 +295,10 @@ func newDecoding(o *Options) *decoding {
 	case err != nil:
 		d.off = err
 	case len(codings) > 0:
-		d.unpack = newUnpacker(codings, d.limit, func(p []byte) { _, _ = d.dec.Write(p) })
+		d.unpack = newUnpacker(codings, d.limit, func(p []byte) {
+			d.size += int64(len(p))
+			d.decode(p)
+		})
 	}
 	return d
 }
@@ -308,8 +318,22 @@ func (d *decoding) write(p []byte) (at int64, sure bool) {
 		d.off = fmt.Errorf("decode response: %w", ErrLimit)
 		return at, false
 	}
-	_, _ = d.dec.Write(p)
+	d.decode(p)
 	return d.dec.End()
+}
+
+// decode hands the decoder the next bytes, of which size counts.
+func (d *decoding) decode(p []byte) {
+	for d.hold != nil && d.off == nil && d.held < d.size {
+		if !d.hold(HoldStep) {
+			d.off = fmt.Errorf("decode response: %w", ErrLimit)
+			return
+		}
+		d.held += HoldStep
+	}
+	if d.off == nil {
+		_, _ = d.dec.Write(p)
+	}
 }
 
 // guard switches the decoding off after a panic.

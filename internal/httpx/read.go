@@ -117,23 +117,25 @@ func (rs *Runs) Hold(ctx context.Context, s *store.Store, tenant, run string) (r
 }
 
 // Bodies bounds the bytes of all request bodies that are held at the same time.
-type Bodies struct{ room *semaphore.Weighted }
+type Bodies struct{ room *gateway.Budget }
 
-// NewBodies returns a Bodies that holds up to so many bytes.
-func NewBodies(most int64) *Bodies { return &Bodies{semaphore.NewWeighted(most)} }
+// NewBodies returns a Bodies that holds up to so many bytes, of which one request may need so many.
+func NewBodies(most, one int64) *Bodies {
+	return &Bodies{gateway.NewBudget("bytes of requests", most, one+1)}
+}
 
 // Hold takes up room for n bytes that do not come from a request's body. Release gives it back.
-func (b *Bodies) Hold(n int64) (release func(), err error) {
-	if !b.room.TryAcquire(n) {
-		return nil, gateway.Unavailable("too much is being read at the same time")
+func (b *Bodies) Hold(who gateway.Identity, n int64) (release func(), err error) {
+	if err := b.room.Hold(who, n); err != nil {
+		return nil, err
 	}
-	return func() { b.room.Release(n) }, nil
+	return func() { b.room.Release(who, n) }, nil
 }
 
 // Read reads the body of a request, as it was before its Content-Encoding. It may have limit bytes, before and after it
 // is unpacked, and takes up room as it comes. Release gives the room back; call it once, when the body is not needed
 // any more. The error is a problem, and leaves nothing to release.
-func (b *Bodies) Read(w http.ResponseWriter, r *http.Request, limit int64) (body []byte, release func(), err error) {
+func (b *Bodies) Read(w http.ResponseWriter, r *Request, limit int64) (body []byte, release func(), err error) {
 	tooLarge := &http.MaxBytesError{Limit: limit}
 	if r.ContentLength > limit {
 		return nil, nil, tooLarge
@@ -146,27 +148,26 @@ func (b *Bodies) Read(w http.ResponseWriter, r *http.Request, limit int64) (body
 		p.Header = http.Header{"Accept-Encoding": {codings}}
 		return nil, nil, p
 	}
-	rc := http.NewResponseController(w)
-	_ = rc.SetReadDeadline(time.Now().Add(bodyTime)) // a server that has none has its own ways
-	defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
+	paced := gateway.NewPaced(http.MaxBytesReader(w, r.Body, limit), w, gateway.DefaultPace, time.Now().Add(bodyTime))
+	defer paced.Done()
 	var held int64
-	plain, err := coding.Reader(http.MaxBytesReader(w, r.Body, limit), unpack.MaxWindow)
+	plain, err := coding.Reader(paced, unpack.MaxWindow)
 	if err == nil {
-		body, held, err = b.readAll(unpack.Limit(plain, limit, tooLarge), limit)
+		body, held, err = b.readAll(r.Who, unpack.Limit(plain, limit, tooLarge), limit)
 	}
 	if err == nil {
-		return body, func() { b.room.Release(held) }, nil
+		return body, func() { b.room.Release(r.Who, held) }, nil
 	}
-	b.room.Release(held)
+	b.room.Release(r.Who, held)
 	return nil, nil, bodyError(err)
 }
 
 // readAll reads to the end, and returns for how many bytes it took up room.
-func (b *Bodies) readAll(from io.Reader, limit int64) (body []byte, held int64, err error) {
+func (b *Bodies) readAll(who gateway.Identity, from io.Reader, limit int64) (body []byte, held int64, err error) {
 	for {
 		if len(body) == cap(body) {
 			more := min(max(firstRead, 2*int64(cap(body))), limit+1) // one more, to see that it ends
-			if _, err := b.Hold(more - held); err != nil {
+			if err := b.room.Hold(who, more-held); err != nil {
 				return nil, held, err
 			}
 			held = more
