@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
@@ -446,13 +447,20 @@ func (r *feedbackRow) cells() []string {
 	}
 }
 
-// textCell returns text for a table. Programs for tables run what looks like a formula: it gets an apostrophe before
-// it.
+// formulas are what a cell begins with that some program for tables takes for a formula: Excel, LibreOffice, Google
+// Sheets, Numbers and those that know Lotus's, in narrow and in wide forms.
+const formulas = "=+-@|%\t\r\n\u00ad\uff1d\uff0b\uff0d\uff20\u2212\ufe62\ufe63\ufe66"
+
+// textCell returns text for a table. Programs for tables run what looks like a formula, behind white space too: it gets
+// an apostrophe before it.
 func textCell(s *string) string {
 	if s == nil {
 		return ""
 	}
-	if strings.IndexAny(*s, "=+-@\t\r") == 0 {
+	bare := strings.TrimLeftFunc(*s, func(r rune) bool {
+		return unicode.IsSpace(r) && !strings.ContainsRune(formulas, r) || r == '\ufeff' || r == '\u200b' || r == '"'
+	})
+	if strings.IndexAny(bare, formulas) == 0 {
 		return "'" + *s
 	}
 	return *s

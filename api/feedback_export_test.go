@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibidhq/ibid/api"
 	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 )
@@ -89,5 +90,16 @@ func TestFeedbackExportPages(t *testing.T) {
 	}
 	if got := strings.Count(n.get(t, "/v1/feedback?as=csv").body, "\n"); got != many+1 {
 		t.Errorf("%d lines with the header", got)
+	}
+}
+
+// No cell of a table begins in a way that some program takes for a formula.
+func TestFormulas(t *testing.T) {
+	for _, bad := range []string{"=", "+", "-", "@", "|", "%", "\t=", "\r=", "\n=", " =", "\u00a0=", "\ufeff=", "\"=", "＝", "＋", "－", "＠", "−"} {
+		text := bad + `cmd|' /C calc'!A0`
+		testenv.Equal(t, fmt.Sprintf("%q", bad), "'"+text, api.TextCell(&text))
+	}
+	for _, good := range []string{"", "words", "1-2", "é = 1", "'=1"} {
+		testenv.Equal(t, good, good, api.TextCell(&good))
 	}
 }

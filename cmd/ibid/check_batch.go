@@ -323,6 +323,6 @@ func writeCheckLine(w io.Writer, line *checkLine) error {
 	if err := e.Encode(line); err != nil {
 		return err
 	}
-	_, err := w.Write(b.Bytes())
+	_, err := w.Write(bytes.ToValidUTF8(b.Bytes(), []byte("\ufffd"))) // ids stand there as their line had them
 	return err
 }

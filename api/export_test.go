@@ -1,0 +1,4 @@
+package api
+
+// TextCell is for tests.
+var TextCell = textCell
