@@ -63,15 +63,22 @@ type exchange struct {
 	ended    bool         // the response has been sent, to its end
 }
 
-// leavesBase reports whether a path, unescaped, has a segment that leads upwards, in any server's reading. The upstream
-// would leave the base path of its URL, which may be all that its key, or its network, is meant for.
+// leavesBase reports whether a path, unescaped, leads above where it begins, in any server's reading: it would leave
+// the base path of the upstream's URL.
 func leavesBase(path string) bool {
 	if !strings.Contains(path, "..") {
 		return false
 	}
+	depth := 0
 	for segment := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '/' || r == '\\' }) {
-		if segment, _, _ = strings.Cut(segment, ";"); segment == ".." {
-			return true
+		switch segment, _, _ = strings.Cut(segment, ";"); segment {
+		case "..":
+			if depth--; depth < 0 {
+				return true
+			}
+		case ".", "":
+		default:
+			depth++
 		}
 	}
 	return false
