@@ -209,11 +209,12 @@ func (p *Page) tabsOf(r *httpx.Request, answerID, run string, steps int, current
 type chosen struct{ Sentence, Step, Passage int }
 
 // run shows a run: its answer sentence by sentence, its steps and its sources, and which of these rest on which.
-func (p *Page) run(_ context.Context, r *httpx.Request) (*view, error) {
+func (p *Page) run(ctx context.Context, r *httpx.Request) (*view, error) {
 	id, err := r.PathID()
 	if err != nil {
 		return nil, err
 	}
+	p.captured.CatchUp(ctx) // what was captured before is not told as something new
 	live, err := p.liveURL(r.Context(), r.Who.Tenant, id) //nolint:contextcheck // it may take longer than ctx
 	if err != nil {
 		return nil, err

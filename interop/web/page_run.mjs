@@ -68,7 +68,7 @@ await withBrowser(executablePath, browser => scenarios({
     assert.equal(await page.locator('.run-open').count(), 0)
   }),
   'a run of captured calls alone tells when something is added': () => onPage(browser, world, desktop, async page => {
-    const call = () => page.request.post(`${world.demo}/openai/v1/responses`, { headers: { 'Ibid-Run': 'calls-alone' }, data: { model: 'gpt-5', input: 'How many herons nest at Lake Tonbo?' } })
+    const call = () => page.request.post(`${world.demo}/openai/v1/responses`, { headers: { 'Ibid-Run': 'calls-alone', 'Ibid-Publish': 'no' }, data: { model: 'gpt-5', input: 'How many herons nest at Lake Tonbo?' } })
     await call()
     const watching = page.waitForResponse(r => r.url().includes('/ui/runs/calls-alone/live'))
     await page.goto(`${world.demo}/ui/runs/calls-alone`)
