@@ -68,9 +68,8 @@ func TestDocs(t *testing.T) {
 	tools := allTools(t)
 	for _, tool := range tools {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| argument | | |\n| --- | --- | --- |\n", tool.Name, tool.Description)
-		describe(&b, read(t, tool.InputSchema), "", true)
-		b.WriteString("\n| result | | |\n| --- | --- | --- |\n")
-		describe(&b, read(t, tool.OutputSchema), "", false)
+		describe(&b, read(t, tool.InputSchema), "")
+		fmt.Fprintf(&b, "\nThe result has %s.\n", topMembers(read(t, tool.OutputSchema)))
 	}
 	if *update {
 		testenv.OK(t, os.WriteFile(name, []byte(b.String()), 0o666))
@@ -81,11 +80,17 @@ func TestDocs(t *testing.T) {
 	}
 }
 
+// topMembers returns the names of an object's members.
+func topMembers(p *property) string {
+	names := slices.Sorted(maps.Keys(p.Properties))
+	return "`" + strings.Join(names, "`, `") + "`"
+}
+
 // describe writes a row for each member of an object, those below it after it.
-func describe(b *strings.Builder, p *property, path string, input bool) {
+func describe(b *strings.Builder, p *property, path string) {
 	names := slices.SortedFunc(maps.Keys(p.Properties), func(x, y string) int {
 		rank := func(name string) int {
-			if input && !slices.Contains(p.Required, name) {
+			if !slices.Contains(p.Required, name) {
 				return 1
 			}
 			return 0
@@ -98,13 +103,13 @@ func describe(b *strings.Builder, p *property, path string, input bool) {
 	for _, name := range names {
 		of := p.Properties[name]
 		words := of.Description
-		if input && slices.Contains(p.Required, name) {
+		if slices.Contains(p.Required, name) {
 			words += " Needed."
 		}
 		if len(of.Enum) > 0 && !strings.Contains(words, of.Enum[0]) {
 			words += " One of `" + strings.Join(of.Enum, "`, `") + "`."
 		}
-		if of.Minimum != nil && of.Maximum != nil && input {
+		if of.Minimum != nil && of.Maximum != nil {
 			words += fmt.Sprintf(" From %v to %v.", *of.Minimum, *of.Maximum)
 		}
 		if of.Default != nil {
@@ -112,10 +117,10 @@ func describe(b *strings.Builder, p *property, path string, input bool) {
 		}
 		fmt.Fprintf(b, "| `%s%s` | %s | %s |\n", path, name, typeOf(of), words)
 		if of.Closed != nil {
-			describe(b, of, path+name+".", input)
+			describe(b, of, path+name+".")
 		}
 		if of.Items != nil && of.Items.Closed != nil {
-			describe(b, of.Items, path+name+"[].", input)
+			describe(b, of.Items, path+name+"[].")
 		}
 	}
 }

@@ -3,8 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,7 +50,13 @@ What is said here can be relied on; the wording of messages cannot.
 func TestDocs(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(docsHead)
-	documentCommands(&b, newRoot(world{}).Commands())
+	commands := newRoot(world{}).Commands()
+	shared := sharedFlags(commands)
+	documentCommands(&b, commands, shared)
+	b.WriteString("\n## Flags of several commands\n" + flagsHead("flag"))
+	for _, row := range slices.Sorted(maps.Keys(shared)) {
+		b.WriteString(row)
+	}
 	name := filepath.Join(testenv.Root(t), "docs", "cli.md")
 	if *update {
 		if err := os.WriteFile(name, []byte(b.String()), 0o666); err != nil {
@@ -65,7 +73,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-func documentCommands(w io.Writer, commands []*cobra.Command) {
+func documentCommands(w io.Writer, commands []*cobra.Command, shared map[string]string) {
 	for _, c := range commands {
 		if !c.IsAvailableCommand() {
 			continue
@@ -77,35 +85,70 @@ func documentCommands(w io.Writer, commands []*cobra.Command) {
 		if c.Example != "" {
 			fmt.Fprintf(w, "\nExamples:\n\n```sh\n%s\n```\n", unindent(c.Example))
 		}
-		documentFlags(w, c.LocalFlags(), "flag", "--")
+		documentFlags(w, c.LocalFlags(), "flag", "--", shared)
 		if c.Name() == "serve" {
 			fmt.Fprint(w, "\nWhat few people need is in the file of `--config` or in a variable:\n")
-			documentFlags(w, server.Defaults().Settings(), "setting", "")
+			documentFlags(w, server.Defaults().Settings(), "setting", "", nil)
 		}
-		documentCommands(w, c.Commands())
+		documentCommands(w, c.Commands(), shared)
 	}
 }
 
-func documentFlags(w io.Writer, flags *pflag.FlagSet, what, dashes string) {
-	head := "\n| " + what + " | variable | |\n| --- | --- | --- |\n"
+func flagsHead(what string) string { return "\n| " + what + " | variable | |\n| --- | --- | --- |\n" }
+
+// sharedFlags returns the rows of flags that several commands have, and their names.
+func sharedFlags(commands []*cobra.Command) map[string]string {
+	count, shared := map[string]int{}, map[string]string{}
+	var walk func([]*cobra.Command)
+	walk = func(commands []*cobra.Command) {
+		for _, c := range commands {
+			c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+				row := flagRow(f, "--")
+				if count[row]++; row != "" && count[row] == 2 {
+					shared[row] = f.Name
+				}
+			})
+			walk(c.Commands())
+		}
+	}
+	walk(commands)
+	return shared
+}
+
+// flagRow returns a flag's row of a table; empty: it is not documented.
+func flagRow(f *pflag.Flag, dashes string) string {
+	if f.Hidden || f.Name == "help" {
+		return ""
+	}
+	value, usage := pflag.UnquoteUsage(f)
+	if value != "" {
+		value = " " + value
+	}
+	if value != "" && f.DefValue != "" && f.DefValue != "[]" && !strings.Contains(usage, "(default") {
+		usage += " (default " + strings.Trim(f.DefValue, "[]") + ")"
+	}
+	variable := "–"
+	if hasVariable(f) {
+		variable = "`" + envName(f.Name) + "`"
+	}
+	return fmt.Sprintf("| `%s%s%s` | %s | %s |\n", dashes, f.Name, value, variable, usage)
+}
+
+func documentFlags(w io.Writer, flags *pflag.FlagSet, what, dashes string, shared map[string]string) {
+	head := flagsHead(what)
+	var elsewhere []string
 	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Hidden || f.Name == "help" {
-			return
+		row := flagRow(f, dashes)
+		if name, several := shared[row]; several {
+			elsewhere = append(elsewhere, "`--"+name+"`")
+		} else if row != "" {
+			fmt.Fprint(w, head+row)
+			head = ""
 		}
-		value, usage := pflag.UnquoteUsage(f)
-		if value != "" {
-			value = " " + value
-		}
-		if value != "" && f.DefValue != "" && f.DefValue != "[]" && !strings.Contains(usage, "(default") {
-			usage += " (default " + strings.Trim(f.DefValue, "[]") + ")"
-		}
-		variable := "–"
-		if hasVariable(f) {
-			variable = "`" + envName(f.Name) + "`"
-		}
-		fmt.Fprintf(w, "%s| `%s%s%s` | %s | %s |\n", head, dashes, f.Name, value, variable, usage)
-		head = ""
 	})
+	if len(elsewhere) > 0 {
+		fmt.Fprintf(w, "\nAnd [flags of several commands](#flags-of-several-commands): %s.\n", strings.Join(elsewhere, ", "))
+	}
 }
 
 // markdownHelp makes Markdown of a help text: what is indented in it is literal.
