@@ -43,8 +43,8 @@ type DecodeOptions struct {
 // Limits bounds what a hostile response can cost. Zero fields mean the defaults. What goes over a limit is left out and
 // reported as an issue; the text never is.
 //
-// Whatever the fields say, a decoder and its answer keep at most 8 times the bytes of the input (with those of the
-// request and the documents) and 1 MiB. What does not fit is left out and reported, as "memory".
+// Whatever the fields say, a closed decoder and its answer keep at most 8 times the bytes of the input (with those of
+// the request and the documents) and 1 MiB. What does not fit is left out and reported, as "memory".
 type Limits struct {
 	Document     int // bytes of one JSON document or event; default 256 MiB
 	Sources      int // default 100,000

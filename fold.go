@@ -143,10 +143,11 @@ func (f *fold) head(field, value string) {
 // takes with the room that lists and maps have free. [Limits] promises what comes of it, and a test measures that.
 type budget struct{ input, kept, text int }
 
-// The budget: so many bytes, of which some are for the decoder itself, and so many for each byte of input.
+// The budget: so many bytes, of which some are for the decoder itself, and so many for each byte of input. That is what
+// the lists of a decoder take at their largest; at its end the answer has fewer, and no maps.
 const (
 	budgetBase = 1<<20 - 64<<10
-	budgetPer  = 8
+	budgetPer  = 10
 )
 
 // keep counts so many more bytes as kept, if there is room for them.
@@ -170,7 +171,7 @@ func (f *fold) keep(n int) bool {
 // What one more of something takes of memory, in bytes, while a response is read and in its answer, besides the strings
 // that it has of its own. An entry of a map is counted with the room that the map has free.
 var (
-	entrySize  = 56
+	entrySize  = 40
 	sourceSize = grown[Source]() + grown[string]() + 3*entrySize
 	chunkSize  = grown[Chunk]() + size[Locator]()
 	citeSize   = grown[foldCite]() + entrySize
@@ -540,7 +541,7 @@ func (t *sourceTable) add(w *wire.Source) {
 		t.fold.limit("sources")
 		return
 	}
-	if !t.fold.keep(sourceSize + 2*len(w.Key) + 2*len(key) + 2*len(w.ID) + len(w.Raw) + missing(&Source{}, w)) {
+	if !t.fold.keep(sourceSize + len(w.Key) + len(key) + len(w.ID) + len(w.Raw) + missing(&Source{}, w)) {
 		return
 	}
 	s.ID = t.newID(w.ID, s.Kind)
@@ -638,7 +639,6 @@ func (t *sourceTable) merge(i int, w *wire.Source) bool {
 // missing returns how many bytes [fill] may add, at most; 0: nothing.
 func missing(s *Source, w *wire.Source) (n int) {
 	for _, f := range [...]struct{ have, more string }{
-		{s.URL, w.URL},
 		{s.URL, w.URL},
 		{s.OriginalURL, w.OriginalURL},
 		{s.GlobalID, w.GlobalID},

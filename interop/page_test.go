@@ -57,7 +57,6 @@ func TestPage(t *testing.T) {
 	t.Run("origin", func(t *testing.T) {
 		t.Parallel()
 		open := servePages(t, nil) // of which nobody has a token
-		open.Foreign = servePage(t, open.Base)
 		open.script(t, "origin")
 	})
 	t.Run("login", func(t *testing.T) {
@@ -117,9 +116,6 @@ func servePage(t *testing.T, base string) string {
 				_, _ = fmt.Fprintf(w, `<input type="hidden" name="%s" value="%s">`, html.EscapeString(name), html.EscapeString(fields.Get(name)))
 			}
 			_, _ = io.WriteString(w, "<button>Win</button></form>")
-		case "/sandbox": // a page without an origin, that posts as a simple request may
-			_, _ = fmt.Fprintf(w, `<!doctype html><html lang="en"><title>Sandbox</title><iframe sandbox="allow-scripts" srcdoc="%s"></iframe>`,
-				html.EscapeString(`<script>fetch("`+base+`/v1/tokens",{method:"POST",mode:"no-cors",body:'{"name":"harm","tenant":"default","scopes":["admin"]}'})</script>`))
 		case "/frame":
 			_, _ = fmt.Fprintf(w, `<!doctype html><html lang="en"><title>Frame</title><iframe src="%s"></iframe>`, html.EscapeString(q.Get("of")))
 		default:

@@ -50,7 +50,6 @@ func servePages(t *testing.T, configure func(*server.Config)) *pageWorld {
 	mux.Handle("/", replay.New(nil))
 	mux.Handle("/slow/", replay.New(&replay.Options{Delay: 30 * time.Millisecond, ChunkSize: 6}))
 	mux.HandleFunc("/many/", answerMany)
-	mux.HandleFunc("/harm/", harm)
 	for _, name := range []string{"hostile-gemini", "hostile-anthropic"} {
 		body, err := os.ReadFile(filepath.Join("web", "page_"+name+".json"))
 		if err != nil {
@@ -62,7 +61,7 @@ func servePages(t *testing.T, configure func(*server.Config)) *pageWorld {
 		})
 	}
 	w := servertest.Start(t, &servertest.Setup{
-		Upstream:  withKey(mux),
+		Upstream:  withHarm(withKey(mux)),
 		Providers: []string{"openai", "gemini", "anthropic", "cohere", "perplexity", "mistral"},
 		Configure: func(c *server.Config) {
 			upstream := strings.TrimSuffix(string(c.Upstreams["openai"].URL), "/openai")
@@ -88,6 +87,17 @@ func servePages(t *testing.T, configure func(*server.Config)) *pageWorld {
 		},
 	})
 	return &pageWorld{Base: w.URL, Answers: map[string]string{}}
+}
+
+// withHarm serves pages of [harm], which a browser gets without a key, besides what next does.
+func withHarm(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/harm/") {
+			harm(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // harm is an upstream whose pages would act as the user who opens them: each tries to mint a token that may do everything.

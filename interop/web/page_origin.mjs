@@ -32,11 +32,4 @@ await withBrowser(executablePath, browser => scenarios({
   'XHTML of an upstream': () => onPage(browser, world, { ...desktop, fresh: true, may }, shown('xml')),
   'text of an upstream': () => onPage(browser, world, { ...desktop, fresh: true, may }, shown('text')),
   'what says no type': () => onPage(browser, world, { ...desktop, fresh: true, may }, shown('none')),
-  'a page without an origin': () => onPage(browser, world, { ...desktop, fresh: true, may }, async page => {
-    const [response] = await Promise.all([
-      page.waitForResponse(r => r.url() === `${world.base}/v1/tokens`), page.goto(`${world.foreign}/sandbox`),
-    ])
-    assert.equal(response.status(), 403)
-    assert.equal(await tokens(page), 0)
-  }),
 }))
