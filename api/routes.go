@@ -161,8 +161,8 @@ func (a *API) runRoutes() []httpx.Route {
 		}, "runs", &a.reader, a.runs, showListedRun),
 		recording(httpx.Route{
 			Pattern: "/v1/runs", Handle: a.newRun, Request: trail.Trail{}, Body: []string{"application/jsonl"},
-			Doc: "Records a run: what is known at its beginning, or all of it. Without run_id it gets one. A member of " +
-				"the wrong type is kept and shown as it came, and an issue says so.",
+			Doc: "Records a run: what is known at its beginning, or all of it. Without run_id it gets one. " +
+				"A member of the wrong type is kept and shown as it came, and an issue says so.",
 			Example: `{"run_id": "r1", "original_question": "How high is Ararat?", "reasoning_steps": [` +
 				`{"step_number": 1, "tool": "search", "source_attributions": [{"document_id": "d1"}]}]}`,
 		}),

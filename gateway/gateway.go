@@ -306,8 +306,8 @@ const DefaultCaptureWait = 250 * time.Millisecond
 // server: see [NewServer].
 type Limits struct {
 	Request int64 // bytes of the body of a captured request; more is a 413. Default 32 MiB
-	// bytes of the bodies of all captured requests that are held; more is a 503. A tenant may have half of them, a token
-	// a quarter; more is a 429. Default 512 MiB
+	// bytes of the bodies of all captured requests that are held; more is a 503. A tenant may have half of them, a
+	// token a quarter; more is a 429. Default 512 MiB
 	InFlight int64
 	// calls that are served at the same time, shared likewise. Default 32,768
 	Calls int64

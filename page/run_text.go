@@ -72,15 +72,15 @@ func (p *Page) sentencesHTML(a *answerText, final *ibid.Answer, o *answerOptions
 		IDPrefix: o.prefix, Numbering: &numbering,
 		Marker: func(m ibid.Marker) string {
 			var ties strings.Builder
-			real := m.Items[:0:0]
+			cited := m.Items[:0:0]
 			for _, item := range m.Items {
 				if s := byID[item.Source.ID]; s != nil {
 					ties.WriteString(l.execute("tie", s))
 				} else {
-					real = append(real, item)
+					cited = append(cited, item)
 				}
 			}
-			if m.Items = real; len(real) == 0 {
+			if m.Items = cited; len(cited) == 0 {
 				return ties.String()
 			}
 			return l.writeChip(m) + ties.String()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/httpx"
@@ -105,11 +106,11 @@ func rank(find *finder, calls []*store.Call) {
 	points := make(map[*store.Call]int, len(calls))
 	for _, call := range calls {
 		n := inQuestion * find.count(questionOf(call), 1)
-		titles := ""
+		var titles strings.Builder
 		for i := range call.Answer.Sources {
-			titles += call.Answer.Sources[i].Title + "\n"
+			titles.WriteString(call.Answer.Sources[i].Title + "\n")
 		}
-		n += inTitle * find.count(titles, 1)
+		n += inTitle * find.count(titles.String(), 1)
 		points[call] = n + inText*find.count(text.Head(call.Answer.Text, hitLooked), mostInText)
 	}
 	slices.SortStableFunc(calls, func(a, b *store.Call) int { return cmp.Compare(points[b], points[a]) })

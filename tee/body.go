@@ -46,7 +46,8 @@ type Options struct {
 	// Limit is how many bytes are decoded, of a compressed body how many after decompression. A longer body passes all
 	// the same, but its answer is what came until then, with [ErrLimit]. 0: [DefaultLimit].
 	Limit int64
-	// Hold is asked, inside Read, before more of a response is decoded, for [HoldStep] bytes each time. False: nothing more of it is decoded, as with Limit. Nil: everything may be.
+	// Hold is asked, inside Read, before more of a response is decoded, for [HoldStep] bytes each time. False: nothing
+	// more of it is decoded, as with Limit. Nil: everything may be.
 	Hold func(bytes int64) bool
 	// OnEvent is told what becomes known, while it does, inside Read, and inside Close what the end settles. It must
 	// not call Read. Nil: nobody listens.
