@@ -38,6 +38,9 @@ type Options struct {
 	// Choose returns the strategy of a run that is recorded, as it does of one whose calls are captured; nil: it has
 	// none.
 	Choose func(run string) *experiment.Strategy
+	// Pending returns the calls of a conversation that are being answered, with their prompts and without answers,
+	// oldest first; nil: nobody knows of any.
+	Pending func(tenant, conversation string) []*store.Call
 	// Publisher serves what is published, and Store keeps its manifests. Nil: nothing is published.
 	Publisher *manifest.Publisher
 	// Verifier returns a new verifier for what a tenant asks; it is changed to what the request says, and closed. Nil:

@@ -1,11 +1,14 @@
 package api
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ibidhq/ibid"
@@ -53,15 +56,23 @@ func (a *API) conversation(w *httpx.Reply, r *httpx.Request) error {
 	if err != nil {
 		return err
 	}
+	isUI := r.Params.Get("as") == asUI
+	var pending []*store.Call // before the store is asked: an answer may end meanwhile, and then is there
+	if isUI && a.o.Pending != nil && r.Params.Query().Cursor == "" {
+		pending = a.o.Pending(r.Who.Tenant, id)
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), httpx.StoreTime)
 	defer cancel()
 	a.reader.CatchUp(ctx)
 	c, err := a.store.Conversation(ctx, r.Who.Tenant, id, r.Params.Query())
+	if errors.Is(err, store.ErrNotFound) && len(pending) > 0 {
+		c, err = &store.Conversation{ID: id}, nil
+	}
 	if err != nil {
 		return httpx.StoreError("read a conversation", err)
 	}
-	if r.Params.Get("as") == asUI {
-		return writeUI(w, r, c)
+	if isUI {
+		return writeUI(w, r, c, pending)
 	}
 	return w.JSON(http.StatusOK, showConversation(c, documentOptions(r)))
 }
@@ -104,7 +115,7 @@ const asUI = "ui"
 
 // writeUI answers with the messages of a conversation as a list of UIMessage. That there are older ones says the header
 // Link.
-func writeUI(w *httpx.Reply, r *httpx.Request, c *store.Conversation) error {
+func writeUI(w *httpx.Reply, r *httpx.Request, c *store.Conversation, pending []*store.Call) error {
 	for _, name := range []string{"unit", "style"} {
 		if _, said := r.Params.Given()[name]; said {
 			return httpx.BadRequest(
@@ -118,27 +129,48 @@ func writeUI(w *httpx.Reply, r *httpx.Request, c *store.Conversation) error {
 		}
 		w.Header().Set("Link", "<"+r.URL.EscapedPath()+"?"+query.Encode()+`>; rel="next"`)
 	}
-	return w.JSON(http.StatusOK, uiMessages(c))
+	return w.JSON(http.StatusOK, uiMessages(c, pending))
 }
 
-// uiMessages returns the messages of a conversation, oldest first: what its user said, and the answers. Instructions
-// and what tools returned are not for readers, and a client would send them again. An answer has its own id, what was
-// asked that of the answer and its place before it.
-func uiMessages(c *store.Conversation) []uimessage.Message {
+// uiMessages returns the messages of a conversation, oldest first: what its user said, and the answers. Behind them is
+// what the user said of the calls that are still being answered, so that a client that resumes continues the answer to
+// it and not the one before. Instructions, documents and what tools returned are not for readers, and a client would
+// send them again. An answer has its own id, what was asked that of the answer and its place before it.
+func uiMessages(c *store.Conversation, pending []*store.Call) []uimessage.Message {
 	all := []uimessage.Message{}
 	numbering := maps.Clone(c.Numbering)
 	if numbering == nil {
 		numbering = ibid.Numbering{}
 	}
-	for _, turn := range c.Turns() {
+	turns := c.Turns()
+	before := c.Before
+	stored := map[string]bool{}
+	for _, turn := range turns {
+		before = turn.Call
+		stored[turn.Call.AnswerID] = true
+	}
+	for _, call := range pending {
+		if !stored[call.AnswerID] {
+			turns = append(turns, store.Turn{Asked: call.Asked(before), Call: call})
+		}
+	}
+	for _, turn := range turns {
+		id := cmp.Or(turn.Call.AnswerID, "pending")
 		for i, m := range turn.Asked {
-			if m.Role == store.RoleUser && m.Text != "" { // a picture alone has no words
-				all = append(all, uimessage.UserMessage(turn.Call.AnswerID+"-"+strconv.Itoa(i+1), m.Text))
+			if m.Role == store.RoleUser && m.Text != "" && !isDocuments(m.Text) { // a picture alone has no words
+				all = append(all, uimessage.UserMessage(id+"-"+strconv.Itoa(i+1), m.Text))
 			}
 		}
-		all = append(
-			all, uimessage.MessageOf(turn.Call.AnswerID, turn.Call.Answer, &uimessage.Options{Numbering: &numbering}),
-		)
+		if turn.Call.Answer == nil {
+			continue
+		}
+		all = append(all, uimessage.MessageOf(id, turn.Call.Answer, &uimessage.Options{Numbering: &numbering}))
 	}
 	return all
+}
+
+// isDocuments reports whether a message is the documents that were given with a question, as [ibid.PromptSources] has
+// them.
+func isDocuments(text string) bool {
+	return strings.HasPrefix(text, "<sources><result ") && strings.HasSuffix(text, "</result></sources>")
 }

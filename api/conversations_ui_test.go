@@ -48,7 +48,7 @@ func TestConversationUI(t *testing.T) {
 		id := fmt.Sprintf("ans_%d", i)
 		// The instructions are said again with every call, and counted before what was said first only.
 		question := fmt.Sprintf("%s-%d user text", id, map[bool]int{true: 4, false: 2}[i == 0])
-		want = append(want, question, id+" assistant text", id+" assistant source-url", id+" assistant data-citations final utf-16 1")
+		want = append(want, question, id+" assistant step-start", id+" assistant data-citations final utf-16 1", id+" assistant text", id+" assistant source-url")
 	}
 	if diff := cmp.Diff(want, lines); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -22,6 +22,7 @@ import (
 	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/uimessage"
 	"github.com/ibidhq/ibid/internal/wire"
+	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/tee"
 )
 
@@ -79,7 +80,7 @@ func (c *Chat) prepare(ctx context.Context, who gateway.Identity, q *Question, f
 	if err := q.check(); err != nil {
 		return nil, nil, err
 	}
-	built, err := build(p, q)
+	built, said, err := build(p, q)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -89,6 +90,8 @@ func (c *Chat) prepare(ctx context.Context, who gateway.Identity, q *Question, f
 		tenant:       who.Tenant,
 		model:        cmp.Or(q.Model, p.Model),
 		form:         f,
+		prompt:       said,
+		asked:        time.Now(),
 		begun:        make(chan struct{}),
 		done:         make(chan struct{}),
 	}
@@ -129,8 +132,8 @@ func (c *Chat) provider(name string) (*Provider, error) {
 	return nil, httpx.BadRequest("provider: there is none of that name", "there is "+strings.Join(names, ", "))
 }
 
-// build writes the question in the provider's words.
-func build(p *Provider, q *Question) (*calls.Built, error) {
+// build writes the question in the provider's words, and returns what is said with it.
+func build(p *Provider, q *Question) (*calls.Built, []store.Message, error) {
 	w := calls.Chat{
 		Model: cmp.Or(
 			q.Model, p.Model,
@@ -161,9 +164,13 @@ func build(p *Provider, q *Question) (*calls.Built, error) {
 		if w.Model == "" {
 			hint = "name a model; this provider has none of its own in the configuration"
 		}
-		return nil, httpx.BadRequest(err.Error(), hint)
+		return nil, nil, httpx.BadRequest(err.Error(), hint)
 	}
-	return built, nil
+	said := make([]store.Message, 0, len(w.Messages))
+	for _, m := range w.Messages {
+		said = append(said, store.Message{Role: m.Role, Text: m.Text})
+	}
+	return built, said, nil
 }
 
 // documents returns documents as a request has them.
@@ -319,6 +326,9 @@ func (c *call) unanswered(err error) error {
 		"upstream "+c.provider.Upstream+": the call broke off", "try again; ibid's log says more")
 }
 
+// hintProvider is the hint of a problem whose detail repeats a provider.
+const hintProvider = "the words are the provider's"
+
 // refusal returns the problem that a response with an error is: the gateway's own, or the provider's words.
 func (c *call) refusal(res *http.Response) error {
 	data, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal)) // what came of it
@@ -330,7 +340,7 @@ func (c *call) refusal(res *http.Response) error {
 		p.Detail, p.Hint, p.Header = gateway.HideKeys(c.keys, p.Detail), gateway.HideKeys(c.keys, p.Hint), header
 		return p
 	}
-	code, hint := gateway.CodeUpstream, "the words are the provider's"
+	code, hint := gateway.CodeUpstream, hintProvider
 	switch res.StatusCode {
 	case http.StatusTooManyRequests:
 		code = gateway.CodeTooMany

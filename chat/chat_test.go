@@ -2,6 +2,7 @@ package chat_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -239,6 +240,8 @@ func TestBadRequests(t *testing.T) {
 		{"a list", "", `{"model":[]}`, 400, "model may not be an array"},
 		{"a tool's words", "", `{"messages":[{"role":"tool","content":"x"},{"role":"user","content":"?"}]}`, 400, "message 0: its role is not"},
 		{"a tool's words of useChat", "", `{"id":"a","messages":[{"role":"tool","parts":[]},{"role":"user","parts":[{"type":"text","text":"?"}]}]}`, 400, "message 0: its role is not"},
+		{"a picture", "", `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:,"}}]}]}`, 400, `part 0 of a content is no text: \"image_url\"`},
+		{"a content that is none", "", `{"messages":[{"role":"user","content":7}]}`, 400, "content is neither a string nor a list"},
 		{"wrong role", "", `{"messages":[{"role":"boss","content":"?"}]}`, 400, "role"},
 		{"wrong citations", "", question("openai", "?", `,"citations":"many"`), 400, "fast, accurate, off"},
 		{"wrong documents", "", question("openai", "?", `,"documents":7`), 400, "documents"},
@@ -258,8 +261,12 @@ func TestBadRequests(t *testing.T) {
 		{"query", "?%zz", question("openai", "?"), 400, "encoded"},
 		{"too large", "", `{"messages":[{"role":"user","content":"` + strings.Repeat("x", chat.MaxRequest) + `"}]}`, 413, "bytes"},
 	} {
+		kind := "application/problem+json"
+		if strings.Contains(test.path+test.body, "stream=ui") || strings.Contains(test.body, `"parts"`) {
+			kind = "text/plain; charset=utf-8" // a front-end shows it as it is
+		}
 		res := w.do(t, "POST", "/v1/chat"+test.path, test.body)
-		if res.StatusCode != test.status || !strings.Contains(res.body, test.want) || res.Header.Get("Content-Type") != "application/problem+json" {
+		if res.StatusCode != test.status || !strings.Contains(res.body, test.want) || res.Header.Get("Content-Type") != kind {
 			t.Errorf("%s: %d %.300s", test.name, res.StatusCode, res.body)
 		}
 	}
@@ -286,7 +293,7 @@ func TestRefusals(t *testing.T) {
 		{"error 503", 502, gateway.CodeUpstream},
 	} {
 		for _, provider := range servertest.AllProviders {
-			res := w.do(t, "POST", "/v1/chat?stream=ui", question(provider, "Please, "+test.words+"!"))
+			res := w.do(t, "POST", "/v1/chat", question(provider, "Please, "+test.words+"!"))
 			if res.StatusCode != test.status || !strings.Contains(res.body, "#"+test.code) || !strings.Contains(res.body, "upstream "+provider+" answered "+test.words[6:]+": ") {
 				t.Errorf("%s: %s: %d %s", provider, test.words, res.StatusCode, res.body)
 			}
@@ -395,6 +402,79 @@ func TestNew(t *testing.T) {
 	for _, p := range w.chat.Providers() {
 		if p.Key != "" || p.Upstream == "" {
 			t.Errorf("%+v", p)
+		}
+	}
+}
+
+// A front-end of the AI SDK shows the body of a refusal to its user: it is one sentence, not JSON.
+func TestPlainErrors(t *testing.T) {
+	w := newWorld(t, nil)
+	for body, want := range map[string]string{
+		`{"id":"a","messages":[{"role":"user","parts":[{"type":"text","text":"error 429"}]}],"provider":"openai"}`: "Upstream openai answered 429: ",
+		`{"id":"a","messages":[{"role":"user","parts":[{"type":"text","text":"?"}]}],"provider":"nobody"}`:         "provider: there is none of that name; there is openai, ",
+		`{"id":"a","messages":[{"role":"user","parts":[]}]}`:                                                       "messages: there is no message of the user that says something; ",
+	} {
+		res := w.do(t, "POST", "/v1/chat", body)
+		if !strings.HasPrefix(res.body, want) || !strings.HasSuffix(res.body, ".") || strings.ContainsAny(res.body, "\n#") || strings.Contains(res.body, "the words are") {
+			t.Errorf("%s", res.body)
+		}
+		if got := res.Header.Get("Content-Type"); got != "text/plain; charset=utf-8" {
+			t.Errorf("Content-Type: %s", got)
+		}
+	}
+}
+
+// A message's content may be a list of parts, as the providers' own APIs have it.
+func TestContentParts(t *testing.T) {
+	w := newWorld(t, nil)
+	res := w.do(t, "POST", "/v1/chat", `{"provider":"openai","messages":[{"role":"user","content":[{"type":"text","text":"How many herons"},{"type":"input_text","text":"nest at Lake Tonbo?"}]}]}`)
+	call := w.stored(t, res.Header)
+	if n := len(call.Prompt); n == 0 || call.Prompt[n-1].Text != "How many herons\nnest at Lake Tonbo?" {
+		t.Errorf("asked %+v", call.Prompt)
+	}
+}
+
+// Cohere's fast citations come where the model uses a document, and so they are told: whoever prints a mark for each has
+// it behind its words, however late they read.
+func TestFastCitationsKeepTheirPlace(t *testing.T) {
+	event := func(kind, rest string) string {
+		return "event: " + kind + "\ndata: {\"type\":\"" + kind + "\"," + rest + "}\n\n"
+	}
+	text := func(s string) string {
+		return event("content-delta", `"index":0,"delta":{"message":{"content":{"text":"`+s+`"}}}`)
+	}
+	cite := func(i, start, end int, text, id string) string {
+		return event("citation-start", fmt.Sprintf(`"index":%d,"delta":{"message":{"citations":{"start":%d,"end":%d,"text":%q,"content_index":0,"type":"TEXT_CONTENT",`+
+			`"sources":[{"type":"document","id":%q,"document":{"id":%q,"snippet":"…","title":"T%s"}}]}}}`, i, start, end, text, id, id, id)) + event("citation-end", fmt.Sprintf(`"index":%d`, i))
+	}
+	stream := event("message-start", `"id":"m1","delta":{"message":{"role":"assistant","content":[],"citations":[]}}`) +
+		event("content-start", `"index":0,"delta":{"message":{"content":{"type":"text","text":""}}}`) +
+		text("The") + text(" tallest") + text(" penguins") + cite(0, 4, 20, "tallest penguins", "100") + text(" are") + text(" the Emperor penguins") +
+		cite(1, 29, 45, "Emperor penguins", "100") + text(", which only live in Antarctica.") + cite(2, 66, 76, "Antarctica", "101") +
+		event("content-end", `"index":0`) + event("message-end", `"delta":{"finish_reason":"COMPLETE"}`)
+	w := newWorld(t, &setup{upstream: http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(rw, stream)
+	})})
+	for range 20 {
+		res := w.do(t, "POST", "/v1/chat", question("cohere", "Where do the tallest penguins live?", `,"citations":"fast"`))
+		var printed strings.Builder
+		seen := map[string]bool{}
+		for _, e := range events(res.body) {
+			switch e.name {
+			case "text":
+				printed.WriteString(unmarshal[struct{ Text string }](t, e.data).Text)
+			case "citation":
+				c := unmarshal[struct{ Citation gateway.LiveCitations }](t, e.data).Citation
+				if !seen[c.Key] {
+					seen[c.Key] = true
+					printed.WriteString(" [" + c.Citations[0].SourceID + "]")
+				}
+			}
+		}
+		const want = "The tallest penguins [100] are the Emperor penguins [100], which only live in Antarctica. [101]"
+		if got := printed.String(); got != want {
+			t.Fatalf("%s", got)
 		}
 	}
 }

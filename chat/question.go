@@ -54,9 +54,36 @@ type body struct {
 }
 
 type bodyMessage struct {
-	Role    string  `json:"role"`
-	Content *string `json:"content"`
-	Text    *string `json:"text"` // as a conversation of ours has it
+	Role    string          `json:"role"`
+	Content json.RawMessage `json:"content"` // a string, or a list of text parts
+	Text    *string         `json:"text"`    // as a conversation of ours has it
+}
+
+// readContent reads a message's content: a string, or a list of parts as the providers' own APIs have it. All of them
+// have to be text.
+func readContent(data json.RawMessage) (string, error) {
+	var text string
+	if json.Unmarshal(data, &text) == nil {
+		return text, nil
+	}
+	var parts []struct {
+		Type string  `json:"type"`
+		Text *string `json:"text"`
+	}
+	if json.Unmarshal(data, &parts) != nil {
+		return "", errors.New("content is neither a string nor a list of parts")
+	}
+	var texts []string
+	for i, p := range parts {
+		if !strings.HasSuffix(p.Type, "text") { // each API has a prefix of its own
+			return "", fmt.Errorf("part %d of a content is no text: %.80q", i, p.Type)
+		}
+		if p.Text == nil {
+			return "", fmt.Errorf("part %d of a content has no text", i)
+		}
+		texts = append(texts, *p.Text)
+	}
+	return strings.Join(texts, "\n"), nil
 }
 
 // readQuestion reads the body of a request, and reports whether useChat sent it. The error is a problem.
@@ -183,9 +210,14 @@ func (q *Question) takeMessages(r *uimessage.Request) {
 
 func (q *Question) readMessages(list []bodyMessage) error {
 	for i, m := range list {
-		text := m.Content
-		if text == nil {
-			text = m.Text
+		text := m.Text
+		if len(m.Content) > 0 && string(m.Content) != "null" {
+			words, err := readContent(m.Content)
+			if err != nil {
+				return httpx.BadRequest(
+					fmt.Sprintf("messages: message %d: %v", i, err), `a message is {"role": "user", "content": "…"}`)
+			}
+			text = &words
 		}
 		if text == nil {
 			return httpx.BadRequest(

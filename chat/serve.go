@@ -36,30 +36,44 @@ const (
 	stillEvery = 5 * time.Second
 )
 
-// postQuestion answers POST /v1/chat.
+// postQuestion answers POST /v1/chat. A front-end of the AI SDK shows the body of a refusal to its user.
 func (c *Chat) postQuestion(w *httpx.Reply, r *httpx.Request) error {
 	f := formOf(r)
+	err := c.ask(w, r, &f)
+	if err == nil || f.name != formUI || errors.Is(err, httpx.ErrGone) || gateway.IsInternal(err) {
+		return err
+	}
+	p := *gateway.ProblemOf(err)
+	p.Plain = true
+	if p.Hint == hintProvider {
+		p.Hint = ""
+	}
+	return &p
+}
+
+// ask puts a request's question and tells what comes of it, in the form that it finds out.
+func (c *Chat) ask(w *httpx.Reply, r *httpx.Request, f *form) error {
 	data, release, err := c.bodies.Read(w, r, MaxRequest)
 	if err != nil {
 		return err
 	}
 	q, isUI, err := readQuestion(data, r.Header)
+	if isUI && f.name == "" {
+		f.name = formUI
+	}
 	if err == nil {
-		if isUI && f.name == "" {
-			f.name = formUI
-		}
 		err = f.setDefaults()
 	}
 	if err != nil {
 		release()
 		return err
 	}
-	t, err := c.putQuestion(r.Context(), r.Who, q, f, release)
+	t, err := c.putQuestion(r.Context(), r.Who, q, *f, release)
 	if err != nil {
 		return err
 	}
 	defer t.patience.addFollowers(-1)
-	return c.writeTurn(w, r, t, f)
+	return c.writeTurn(w, r, t, *f)
 }
 
 // formOf returns the form that a request asks for; it has no name where none is said.

@@ -12,6 +12,7 @@ import (
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/uimessage"
+	"github.com/ibidhq/ibid/store"
 )
 
 // MaxTurn is how many bytes of text, sources and citations a turn holds for those who follow it. Whoever follows a
@@ -25,7 +26,9 @@ type Turn struct {
 	Conversation string // empty: it is part of none
 
 	tenant string
-	model  string        // that was asked for
+	model  string // that was asked for
+	prompt []store.Message
+	asked  time.Time
 	stop   func()        // breaks the call off
 	leave  func()        // says that its tenant has one less: turns have it
 	form   form          // that the asker chose
@@ -80,10 +83,17 @@ type mark struct {
 	version int
 }
 
-type said struct{ at, version int }
+// fits reports whether what is known of a mark now can be told behind so much text already.
+func (m *mark) fits(text int) bool {
+	c := m.event.Citation
+	return c == nil || !c.Placed() || c.Span.End <= text && c.Claim.End <= text
+}
 
-// add remembers a source or a citation, or what more is known of it.
-func (m *marks) add(ev *ibid.Event) {
+// said is that a source or a citation was told, and behind how much text.
+type said struct{ at, version, text int }
+
+// add remembers a source or a citation that was told behind so much text, or what more is known of it.
+func (m *marks) add(ev *ibid.Event, text int) {
 	key := markKey{ev.Kind, ev.Key}
 	if ev.Kind == ibid.EventSource {
 		key.key = ev.Source.ID
@@ -99,17 +109,7 @@ func (m *marks) add(ev *ibid.Event) {
 	}
 	m.list[at].event = *ev
 	m.list[at].version++
-	m.said = append(m.said, said{at, m.list[at].version})
-}
-
-// after appends what was said from place n on, each source and each citation once.
-func (m *marks) after(n int, events []ibid.Event) []ibid.Event {
-	for _, s := range m.said[n:] {
-		if m.list[s.at].version == s.version {
-			events = append(events, m.list[s.at].event)
-		}
-	}
-	return events
+	m.said = append(m.said, said{at, m.list[at].version, text})
 }
 
 // event takes what became known.
@@ -130,7 +130,7 @@ func (t *Turn) event(ev ibid.Event) {
 		t.addPart(&ev)
 	case ibid.EventSource, ibid.EventCitation:
 		t.size += weight(&ev)
-		t.marks.add(&ev)
+		t.marks.add(&ev, t.draft.text.Len())
 	case ibid.EventQuery:
 		t.size += len(ev.Query)
 		t.queries = append(t.queries, ev.Query)
@@ -339,6 +339,26 @@ func (l *turns) find(tenant, id string) *Turn {
 	return list[len(list)-1]
 }
 
+// Pending returns the calls of a conversation that are being answered, as the store will have them, but without their
+// answers: the one that was asked first is the first. A call whose answer has not begun has no AnswerID.
+func (c *Chat) Pending(tenant, conversation string) []*store.Call {
+	c.turns.mu.Lock()
+	defer c.turns.mu.Unlock()
+	var list []*store.Call
+	for _, t := range c.turns.by[turnKey{tenant, conversation}] {
+		if t.Conversation != conversation { // it is named by its answer
+			continue
+		}
+		call := &store.Call{Tenant: tenant, Conversation: conversation, Prompt: t.prompt, Started: t.asked}
+		if t.known {
+			call.AnswerID = t.AnswerID
+		}
+		list = append(list, call)
+	}
+	slices.SortStableFunc(list, func(a, b *store.Call) int { return a.Started.Compare(b.Started) })
+	return list
+}
+
 // all returns the turns of a conversation or an answer.
 func (l *turns) all(tenant, id string) []*Turn {
 	l.mu.Lock()
@@ -369,7 +389,8 @@ func (t *Turn) newFollower() *follower {
 	return &follower{t: t, rewrites: len(t.rewrites)}
 }
 
-// news is what a turn tells at a time, in the order of the fields.
+// news is what a turn tells at a time, in the order of the fields. Sources and citations stand among the pieces of the
+// text where they were told, so that a mark can be put where a citation comes.
 type news struct {
 	events []ibid.Event
 	answer *ibid.Answer // the answer has ended
@@ -419,9 +440,19 @@ func (f *follower) collect() (*news, <-chan struct{}) {
 		n.events = append(n.events, r.event)
 		f.text += r.shift
 	}
-	n.events = f.tellText(n.events, t.draft.text.String(), t.draft.parts)
-	n.events = t.marks.after(f.said, n.events)
+	text := t.draft.text.String()
+	told := map[int]bool{}
+	for _, s := range t.marks.said[f.said:] {
+		m := &t.marks.list[s.at]
+		if told[s.at] || m.version != s.version && !m.fits(s.text) {
+			continue
+		}
+		told[s.at] = true
+		n.events = f.tellText(n.events, text[:min(s.text, len(text))], t.draft.parts)
+		n.events = append(n.events, m.event)
+	}
 	f.said = len(t.marks.said)
+	n.events = f.tellText(n.events, text, t.draft.parts)
 	if t.answer != nil && !f.answered {
 		f.answered = true
 		n.answer, n.status = t.answer, t.status
@@ -453,7 +484,7 @@ func (f *follower) tellText(events []ibid.Event, text string, parts []ibid.Part)
 			events = append(events, ibid.Event{Kind: ibid.EventText, Text: text[f.text:end], At: f.text})
 			f.text = end
 		}
-		if f.parts >= len(parts) {
+		if f.parts >= len(parts) || parts[f.parts].Start > len(text) {
 			return events
 		}
 		part := parts[f.parts]

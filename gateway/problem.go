@@ -9,6 +9,9 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/ibidhq/ibid/store"
 )
@@ -55,6 +58,8 @@ type Problem struct {
 	Detail string // what is wrong with this request
 	Hint   string // what the caller can do about it; may be empty
 	Header http.Header
+	// Plain says that the response is one sentence of plain text: for clients that show a body as it is.
+	Plain bool
 }
 
 // NewProblem returns a problem with the status of its code.
@@ -73,6 +78,19 @@ func Unavailable(detail string) *Problem {
 // Error returns the detail, else the title.
 func (p *Problem) Error() string {
 	return cmp.Or(p.Detail, p.Title, http.StatusText(p.status()))
+}
+
+// sentence says what is wrong, and what can be done about it, in one sentence.
+func (p *Problem) sentence() string {
+	words := strings.TrimRight(p.Error(), ".")
+	if p.Hint != "" {
+		words += "; " + strings.TrimRight(p.Hint, ".")
+	}
+	if word, _, _ := strings.Cut(words, " "); !strings.HasSuffix(word, ":") { // else it is a member's name
+		first, n := utf8.DecodeRuneInString(words)
+		words = string(unicode.ToUpper(first)) + words[n:]
+	}
+	return words + "."
 }
 
 func (p *Problem) status() int { return cmp.Or(p.Status, http.StatusInternalServerError) }
@@ -127,15 +145,21 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 		body.Type = ProblemType(p.Code)
 	}
 	var b bytes.Buffer
+	kind := "application/problem+json"
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	_ = encoder.Encode(body) // strings and a number always can be
+	if p.Plain {
+		kind = "text/plain; charset=utf-8"
+		b.Reset()
+		b.WriteString(p.sentence())
+	}
 	h := w.Header()
 	for _, name := range []string{"Content-Encoding", "Etag", "Last-Modified", "Content-Disposition"} {
 		h.Del(name)
 	}
 	maps.Copy(h, p.Header)
-	h.Set("Content-Type", "application/problem+json")
+	h.Set("Content-Type", kind)
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Length", strconv.Itoa(b.Len()))

@@ -2,6 +2,7 @@ package interop
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -62,55 +63,96 @@ func TestChatAISDK(t *testing.T) {
 	}
 }
 
-// A stock useChat page, bundled by esbuild and opened in Chromium: it asks, sees the answer arrive with its citations, and has them
-// again after a reload.
+// reactVersions are the packages of React's useChat for each version of npm "ai" since 5, by their names in
+// web/package.json.
+var reactVersions = map[string]string{"ai-5": "react-ai-5", "ai-6": "react-ai-6", "ai-7": "@ai-sdk/react"}
+
+// The component of docs/chat.md, bundled by esbuild and opened in Chromium: it asks, sees the answer arrive with its citations, also
+// late ones, and has it again after a reload, whenever that is.
 func TestChatReact(t *testing.T) {
 	node := webProgram(t)
 	chromium, err := exec.LookPath("chromium")
 	if err != nil {
 		missing(t, "chromium is missing: apt-get install chromium")
 	}
-	bundle := filepath.Join(t.TempDir(), "ui_app.js")
-	build := exec.CommandContext(t.Context(), filepath.Join("node_modules", ".bin", "esbuild"), "ui_app.jsx", "--bundle", "--format=esm", "--jsx=automatic",
-		"--define:process.env.NODE_ENV=\"production\"", "--outfile="+bundle)
-	build.Dir = "web"
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("bundling the page: %v\n%s", err, out)
-	}
-	script, err := os.ReadFile(bundle)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var plain string // the page of docs/chat.md
-	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/ui_app.js" {
-			w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
-			_, _ = w.Write(script)
-			return
-		}
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		if r.URL.Path == "/plain" {
-			_, _ = io.WriteString(w, plain)
-			return
-		}
-		_, _ = io.WriteString(w, `<!doctype html><title>useChat</title><div id="root"></div><script type="module" src="/ui_app.js"></script>`)
-	}))
-	t.Cleanup(page.Close)
-	w := startChat(t, page.URL)
 	docs, err := os.ReadFile(filepath.Join("..", "docs", "chat.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, plain, _ = strings.Cut(string(docs), "```html\n")
-	plain, _, _ = strings.Cut(plain, "```")
-	plain = strings.ReplaceAll(plain, "http://127.0.0.1:8080", w.gateway)
-	cmd := exec.CommandContext(t.Context(), node, "ui_browser.mjs", page.URL, w.gateway, chromium)
-	cmd.Dir = "web"
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Errorf("%v\n%s", err, out)
+	example := func(language string) string {
+		_, code, _ := strings.Cut(string(docs), "```"+language+"\n")
+		code, _, _ = strings.Cut(code, "```")
+		return code
 	}
-	t.Logf("%s", out)
+	component := strings.NewReplacer(
+		`'http://127.0.0.1:8080/v1/chat'`, "`${new URLSearchParams(location.search).get('ibid')}/v1/chat`",
+		`DefaultChatTransport({ api })`, `DefaultChatTransport({ api, body: { provider: new URLSearchParams(location.search).get('provider') } })`,
+	).Replace(example("jsx"))
+	pages := http.NewServeMux()
+	for ai, react := range reactVersions {
+		script := bundle(t, component, ai, react)
+		pages.HandleFunc("/"+ai+".js", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
+			_, _ = w.Write(script)
+		})
+		pages.HandleFunc("/"+ai, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			_, _ = io.WriteString(w, `<!doctype html><title>useChat</title><div id="root"></div><script type="module" src="/`+ai+`.js"></script>`)
+		})
+	}
+	page := httptest.NewServer(pages)
+	t.Cleanup(page.Close)
+	w := startChat(t, page.URL)
+	pages.HandleFunc("/plain", func(out http.ResponseWriter, _ *http.Request) {
+		out.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = io.WriteString(out, strings.ReplaceAll(example("html"), "http://127.0.0.1:8080", w.gateway))
+	})
+	for ai := range reactVersions {
+		t.Run(ai, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), node, "ui_browser.mjs", page.URL, w.gateway, chromium, ai)
+			cmd.Dir = "web"
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+			t.Logf("%s", out)
+		})
+	}
+}
+
+// bundle returns the script of the page with a component, for a version of the AI SDK and of its hook.
+func bundle(t *testing.T, component, ai, react string) []byte {
+	t.Helper()
+	dir := t.TempDir()
+	app, err := os.ReadFile(filepath.Join("web", "ui_app.jsx"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "ui_app.jsx"), app, 0o600)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "ui_component.jsx"), []byte(component), 0o600)
+	}
+	packages, pathErr := filepath.Abs(filepath.Join("web", "node_modules"))
+	if err = errors.Join(err, pathErr); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(dir, "app.js")
+	arguments := []string{
+		filepath.Join(dir, "ui_app.jsx"), "--bundle", "--format=esm", "--jsx=automatic", "--define:process.env.NODE_ENV=\"production\"",
+		"--alias:ai=" + ai, "--outfile=" + out,
+	}
+	if react != "@ai-sdk/react" {
+		arguments = append(arguments, "--alias:@ai-sdk/react="+react)
+	}
+	build := exec.CommandContext(t.Context(), filepath.Join(packages, ".bin", "esbuild"), arguments...)
+	build.Dir, build.Env = "web", append(os.Environ(), "NODE_PATH="+packages)
+	if words, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("bundling the page: %v\n%s", err, words)
+	}
+	script, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return script
 }
 
 // webProgram returns the path of node. It ends the test where node or the packages are missing.

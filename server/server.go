@@ -198,7 +198,7 @@ func (s *Server) assemble() error {
 	s.API, err = api.New(&api.Options{
 		Store: s.Store, Guard: s.Guard, Gateway: s.Gateway, Bus: s.Bus, Logger: s.log, Metrics: s.Metrics,
 		Version: o.Version, Strategies: c.AllStrategies(), Choose: s.choose,
-		Publisher: s.publishing.publisher, Verifier: s.verifier,
+		Publisher: s.publishing.publisher, Verifier: s.verifier, Pending: s.pending,
 	})
 	if err != nil {
 		return err
@@ -240,6 +240,14 @@ func (c *Config) upstreamsToCall() []page.Upstream {
 	}
 	slices.SortStableFunc(all, func(a, b page.Upstream) int { return place(a) - place(b) })
 	return all
+}
+
+// pending returns the questions of a conversation that are being answered.
+func (s *Server) pending(tenant, conversation string) []*store.Call {
+	if s.Chat == nil {
+		return nil
+	}
+	return s.Chat.Pending(tenant, conversation)
 }
 
 // verifier returns what verifies for a tenant.

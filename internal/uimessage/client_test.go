@@ -104,6 +104,8 @@ func (c *client) apply(p uimessage.Part, words string) error {
 	switch p.Type {
 	case "start":
 		m.ID, m.Role = words, "assistant"
+	case "start-step":
+		m.Parts = append(m.Parts, uimessage.Part{Type: "step-start"})
 	case "text-start":
 		c.open[p.ID] = len(m.Parts)
 		m.Parts = append(m.Parts, uimessage.Part{Type: "text"})
@@ -136,21 +138,6 @@ func (c *client) apply(p uimessage.Part, words string) error {
 		}
 	}
 	return nil
-}
-
-// sorted returns the parts in an order that does not depend on when they came.
-func sorted(m uimessage.Message) uimessage.Message {
-	rank := func(p *uimessage.Part) int {
-		return slices.Index([]string{"text", "source-url", "source-document", "data-citations"}, p.Type)
-	}
-	m.Parts = slices.Clone(m.Parts)
-	slices.SortStableFunc(m.Parts, func(a, b uimessage.Part) int {
-		if rank(&a) != rank(&b) {
-			return rank(&a) - rank(&b)
-		}
-		return strings.Compare(a.SourceID, b.SourceID)
-	})
-	return m
 }
 
 // citations is what data-citations holds.

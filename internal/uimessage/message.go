@@ -75,15 +75,18 @@ type Options struct {
 	Status    Status
 }
 
-// MessageOf returns an answer as the assistant's message with the given id, which is the answer's: its text parts with
-// their citations, its sources, and in a last part data-citations all citations. It is what a client has when it has
-// read all that a [Writer] wrote of the same answer.
+// MessageOf returns an answer as the assistant's message with the given id, which is the answer's: the beginning of its
+// step, in one part data-citations all citations, its text parts with theirs, and its sources. It is what a client has,
+// part by part, when it has read all that a [Writer] wrote of the same answer.
 func MessageOf(id string, a *ibid.Answer, o *Options) Message {
 	if o == nil {
 		o = &Options{}
 	}
 	d := documentOf(a, o.Numbering)
-	m := Message{ID: id, Role: RoleAssistant, Parts: []Part{}}
+	m := Message{
+		ID: id, Role: RoleAssistant,
+		Parts: []Part{{Type: "step-start"}, dataPart(id, d, cmp.Or(o.Status, StatusOf(a)))},
+	}
 	for _, run := range runs(a) {
 		m.Parts = append(m.Parts, Part{
 			Type:             typeText,
@@ -95,7 +98,6 @@ func MessageOf(id string, a *ibid.Answer, o *Options) Message {
 	for i := range d.Sources {
 		m.Parts = append(m.Parts, sourcePart(&d.Sources[i]))
 	}
-	m.Parts = append(m.Parts, dataPart(id, d, cmp.Or(o.Status, StatusOf(a))))
 	return m
 }
 

@@ -97,6 +97,7 @@ func (w *Writer) writeStart() {
 		w.started = true
 		w.writeChunk(&chunk{Part: Part{Type: "start"}, MessageID: w.MessageID})
 		w.writeChunk(&chunk{Part: Part{Type: "start-step"}})
+		w.data(documentOf(&ibid.Answer{}, nil), Pending) // so that it always has the same place in the message
 	}
 }
 

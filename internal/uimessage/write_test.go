@@ -109,7 +109,7 @@ func TestCorpus(t *testing.T) {
 					corrected++
 					continue
 				}
-				if diff := cmp.Diff(sorted(uimessage.MessageOf("ans_1", a, nil)), sorted(c.message)); diff != "" {
+				if diff := cmp.Diff(uimessage.MessageOf("ans_1", a, nil), c.message); diff != "" {
 					t.Errorf("%s: %s in pieces of %d (-stored +streamed):\n%s", file, f.Name, piece, diff)
 				}
 			}
@@ -188,8 +188,8 @@ func TestLate(t *testing.T) {
 		data, _ := readCitations(&c.data[i])
 		statuses = append(statuses, data.Status)
 	}
-	testenv.Equal(t, "", []uimessage.Status{uimessage.Pending, uimessage.Final, uimessage.Verified}, statuses)
-	last, _ := readCitations(&c.data[2])
+	testenv.Equal(t, "", []uimessage.Status{uimessage.Pending, uimessage.Pending, uimessage.Final, uimessage.Verified}, statuses)
+	last, _ := readCitations(&c.data[3])
 	if len(last.Citations) != 2 || last.Citations[0].Index != 7 || *last.Citations[0].TextStart != 4 || *last.Citations[1].TextStart != 10 {
 		t.Errorf("%+v", last.Citations)
 	}
@@ -295,7 +295,7 @@ func TestFailures(t *testing.T) {
 	w.Event(ibid.Event{Kind: ibid.EventText, Text: "Herons"})
 	testenv.OK(t, errors.Join(w.Fail(""), w.Close()))
 	var c client
-	if err := c.read(b.Bytes()); err != nil || c.failed == "" || c.message.Parts[0].Text != "Herons" {
+	if err := c.read(b.Bytes()); err != nil || c.failed == "" || c.message.Parts[2].Text != "Herons" {
 		t.Errorf("%v: %+v", err, c)
 	}
 	b.Reset()
@@ -320,7 +320,7 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("gone") }
 func TestMessageOf(t *testing.T) {
 	testenv.Equal(t, "", `{"id":"u1","role":"user","parts":[{"type":"text","text":"<b>?"}]}`, marshal(t, uimessage.UserMessage("u1", "<b>?")))
 	empty := uimessage.MessageOf("ans_1", &ibid.Answer{}, nil)
-	if len(empty.Parts) != 1 || empty.Parts[0].ID != "cit_ans_1" {
+	if len(empty.Parts) != 2 || empty.Parts[0].Type != "step-start" || empty.Parts[1].ID != "cit_ans_1" {
 		t.Errorf("%+v", empty)
 	}
 	m := uimessage.MessageOf("ans_1", herons(), nil)

@@ -1,83 +1,139 @@
 // Uses the page of ui_app.jsx in Chromium, as a person would.
 //
-//	node ui_browser.mjs PAGE IBID CHROMIUM
+//	node ui_browser.mjs PAGE IBID CHROMIUM VERSION
 import assert from 'node:assert/strict'
 import { chromium } from 'playwright-core'
 
-const [page_, ibid, executablePath] = process.argv.slice(2)
+const [page_, ibid, executablePath, version] = process.argv.slice(2)
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
 try {
-  const page = await browser.newPage()
+  const context = await browser.newContext()
   const wrong = []
-  page.on('pageerror', e => wrong.push(String(e)))
-  page.on('console', m => { if (m.type() === 'error' && !m.text().includes('404')) wrong.push(m.text()) })
-  const open = (provider, chat = 'react-1') =>
-    page.goto(`${page_}/?ibid=${encodeURIComponent(ibid)}&chat=${chat}&provider=${provider}`)
-  const ask = async words => {
-    await page.fill('input', words)
-    await page.press('input', 'Enter')
+  const tab = async () => {
+    const page = await context.newPage()
+    page.on('pageerror', e => wrong.push(String(e)))
+    page.on('console', m => { if (m.type() === 'error' && !/404|429/.test(m.text())) wrong.push(m.text()) })
+    return page
   }
-  const ready = () => page.waitForSelector('main[data-status=ready]')
+  const page = await tab()
+  const name = chat => `${version}-${chat}`
+  const open = (provider, chat, on = page) =>
+    on.goto(`${page_}/${version}?ibid=${encodeURIComponent(ibid)}&chat=${name(chat)}&provider=${provider}`)
+  const ask = async (words, on = page) => {
+    await on.fill('input', words)
+    await on.press('input', 'Enter')
+  }
+  const herons = 'How many herons nest at Lake Tonbo?'
+  const ready = (on = page) => on.waitForSelector('main[data-status=ready]')
+  const final = (n, on = page) => on.waitForFunction(n => document.querySelectorAll('article[data-citations=final]').length === n, n)
+  const arriving = (n, on = page) =>
+    on.waitForFunction(n => [...document.querySelectorAll('article')].at(n - 1)?.querySelector('p')?.textContent.length > 30, n)
+  /** What a reader sees. */
+  const seen = async (on = page) => ({
+    questions: await on.locator('h2').allTextContents(),
+    texts: await on.locator('article p').allTextContents(),
+    sources: await on.locator('article li').allTextContents(),
+    numbers: await on.locator('article sup').allTextContents(),
+  })
 
-  await open('slow')
-  await ask('How many herons nest at Lake Tonbo?')
-  await page.waitForSelector('.assistant .text')
+  await open('slow', 'one')
+  await ask(herons)
+  await page.waitForSelector('article p')
   const lengths = new Set()
   while (await page.getAttribute('main', 'data-status') === 'streaming') {
-    lengths.add((await page.textContent('.assistant .text')).length)
+    lengths.add((await page.textContent('article p')).length)
     await page.waitForTimeout(30)
   }
   assert.ok(lengths.size > 5, `the text came at once: ${[...lengths]}`)
   await ready()
-  console.log(`text streams in: ${lengths.size} lengths seen`)
-
-  const seen = async () => ({
-    id: await page.getAttribute('.assistant', 'id'),
-    texts: await page.locator('.assistant .text').allTextContents(),
-    chips: await page.locator('.assistant .chip').allTextContents(),
-    sources: await page.locator('.assistant .source').allTextContents(),
-    citations: await page.locator('.assistant .citations').allTextContents(),
-    status: await page.getAttribute('.assistant .citations', 'data-status'),
-  })
-  const before = await seen()
-  assert.match(before.id, /^ans_/)
-  assert.equal(before.status, 'final')
-  assert.equal(before.sources.length, 3)
-  assert.ok(before.chips.length >= 3, String(before.chips))
-  console.log(`citations arrive: ${before.citations}, chips ${before.chips.join('')}`)
-
+  await final(1)
+  const first = await seen()
+  assert.deepEqual(first.numbers, ['1', '2', '1', '3'])
+  assert.equal(first.sources.length, 3)
   await page.reload()
-  await page.waitForSelector('.assistant .text')
-  assert.deepEqual(await seen(), before)
-  console.log('a reload shows the same')
+  await final(1)
+  assert.deepEqual(await seen(), first)
+  console.log(`text streams in, ${lengths.size} lengths seen; a reload shows the same`)
 
-  await open('gemini')
-  await ask('アオサギは何羽いますか？🪿')
-  await page.waitForSelector('.assistant:nth-of-type(4) .chip')
-  await ready()
-  const pieces = await page.locator('.assistant:nth-of-type(4) .text').first().textContent()
-  assert.match(pieces, /四十一あります。\[\d\]最初の/)
-  console.log(`beyond ASCII: ${pieces}`)
-
-  await open('late')
-  await ask('How many herons nest at Lake Tonbo? From memory unless you can search.')
-  await page.waitForSelector('.assistant:nth-of-type(6) .citations[data-status=final]')
-  assert.notEqual(await page.textContent('.assistant:nth-of-type(6) .citations'), '0')
-  console.log('late citations arrive')
-
-  await open('slow', 'react-2')
-  await ask('How many herons nest at Lake Tonbo?')
-  await page.waitForFunction(() => document.querySelector('.assistant .text')?.textContent.length > 30)
+  await ask(herons)
+  await arriving(2)
   await page.reload()
-  await page.waitForFunction(() => document.querySelector('.assistant .text')?.textContent.length > 30)
+  await arriving(2)
+  assert.deepEqual((await seen()).questions, [herons, herons], 'the question is gone while its answer arrives')
   assert.equal(await page.getAttribute('main', 'data-status'), 'streaming')
-  await page.waitForSelector('.assistant .citations[data-status=final]')
+  const second = await tab()
+  await open('slow', 'one', second)
+  await arriving(2, second)
+  for (const on of [page, second]) {
+    await final(2, on)
+    await ready(on)
+  }
+  const both = await seen()
+  assert.deepEqual(both.texts, [...first.texts, ...first.texts])
+  assert.deepEqual(await seen(second), both)
+  await page.reload()
+  await final(2)
+  assert.deepEqual(await seen(), both)
+  await second.close()
+  console.log('a reload in turn 2, and a second tab, show question and answer, and go on')
+
+  await open('slow', 'two')
+  await ask(herons)
+  await arriving(1)
+  await page.reload()
+  await arriving(1)
+  assert.deepEqual((await seen()).questions, [herons])
+  await final(1)
   await ready()
-  assert.deepEqual({ ...await seen(), id: '' }, { ...before, id: '', chips: ['[1]', '[2]', '[1]', '[3]'] })
-  console.log('a reload while the answer arrives goes on with it')
+  assert.deepEqual(await seen(), first)
+  console.log('so does a reload in turn 1')
+
+  await open('gemini', 'three')
+  await ask('アオサギは何羽いますか？🪿')
+  await final(1)
+  assert.match((await seen()).texts[0], /四十一あります。\d最初の/)
+  console.log('beyond ASCII')
+
+  await open('late', 'four')
+  await ask(`${herons} From memory unless you can search.`)
+  await final(1)
+  await ready()
+  const late = await seen()
+  assert.ok(late.numbers.length >= 3 && late.sources.length === 3, JSON.stringify(late))
+  await page.reload()
+  await final(1)
+  assert.deepEqual(await seen(), late)
+  console.log('late citations are shown, with their sources')
+
+  await open('slow', 'five')
+  await ask(herons)
+  await arriving(1)
+  await page.click('button')
+  await ready()
+  await page.waitForFunction(async path => {
+    const messages = await (await fetch(path)).json()
+    return messages.length === 2 && messages[1].parts.some(p => p.type === 'text')
+  }, `${ibid}/v1/conversations/${name('five')}?as=ui`)
+  await page.reload()
+  await page.waitForSelector('article p')
+  const stopped = await seen()
+  assert.ok(stopped.texts[0].length < first.texts[0].length, 'it was not stopped')
+  assert.equal(await page.getAttribute('main', 'data-status'), 'ready')
+  console.log('what was stopped stays stopped')
+
+  await open('openai', 'six')
+  await ask('Please answer with error 429')
+  await page.waitForSelector('[role=alert]')
+  assert.match(await page.textContent('[role=alert]'), /^Upstream openai answered 429: [^{}]*\.$/)
+  await open('openai', 'seven')
+  await ask(`${herons} With an error in the stream.`)
+  await page.waitForSelector('[role=alert]')
+  assert.ok((await seen()).texts[0].length > 20, 'what came before the error is gone')
+  assert.ok((await page.textContent('[role=alert]')).length > 0)
+  console.log('a refusal and an error in the stream are said in words')
 
   await page.goto(`${page_}/plain`)
-  await ask('How many herons nest at Lake Tonbo?')
+  await ask(herons)
   await page.waitForSelector('#sources li')
   assert.equal(await page.locator('#sources li').count(), 3)
   assert.match(await page.textContent('#text'), /41 nests this year\..*\[1\].*\[3\] Nobody knows/)
