@@ -15,7 +15,8 @@ const (
 
 // NewPaced returns a reader of a request's body that times out where the body comes too slowly: where the next
 // [PaceBytes] do not come within pace, or all of it not by end (zero: no such limit). A client that stops in the middle
-// would otherwise hold memory that others need. What follows the body may take as long as it likes once [Paced.Done] was called.
+// would otherwise hold memory that others need. What follows the body may take as long as it likes once [Paced.Done]
+// was called.
 func NewPaced(body io.Reader, w http.ResponseWriter, pace time.Duration, end time.Time) *Paced {
 	p := &Paced{body: body, w: w, pace: pace, end: end}
 	p.extend()

@@ -88,6 +88,9 @@ func (s *Store) Close() error {
 		s.writer = nil
 		<-s.turn
 	}
+	if s.file != nil {
+		s.file.close()
+	}
 	if s.db != nil {
 		errs = append(errs, s.db.Close())
 	}

@@ -36,6 +36,7 @@ type sqliteFile struct {
 	damaged error                  // with which the last write failed, where that is damage; nil: it was none
 	told    bool                   // the log says what is wrong
 	lost    bool                   // the file was deleted, and saving it was tried
+	closed  bool                   // the database is closed
 }
 
 // watchFile begins to look after the file of that name, which is open.
@@ -105,7 +106,17 @@ func (f *sqliteFile) tell(ctx context.Context, err error) {
 	)
 }
 
+// close ends looking after the file: SQLite deletes its log when it is closed.
+func (f *sqliteFile) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+}
+
 func (f *sqliteFile) look() error {
+	if f.closed {
+		return nil
+	}
 	for name, opened := range f.opened {
 		info, err := os.Stat(name)
 		switch {
