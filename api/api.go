@@ -203,6 +203,7 @@ What was answered, with citations:
   POST /v1/traces               the spans of an agent, by OTLP/HTTP
   POST /v1/feedback             GET /v1/feedback
   POST /v1/decode               a provider's response in, its answer document out
+  POST /v1/prompt               documents or stored sources in, the XML for a prompt out
   POST /v1/chat                 asks a provider: server-sent events, or ?stream=ui for useChat
 
 Whether it is so:

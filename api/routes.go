@@ -77,6 +77,12 @@ func (a *API) answerRoutes() []httpx.Route {
 			Params: slices.Concat([]httpx.Param{httpx.AnyOf(
 				"format: the format of the response; without it, it is recognised", ibid.Formats()...), form}, show),
 		},
+		{
+			Method: "POST", Pattern: "/v1/prompt", Scope: read, Handle: a.prompt, MaxBody: maxPrompt,
+			Doc: "Writes documents, and sources of stored answers, as the XML that providers recommend for passages in " +
+				"a prompt, escaped.",
+			Request: promptRequest{}, Response: promptBody{}, Problems: []string{gateway.CodeNotFound},
+		},
 		httpx.List(httpx.Route{
 			Pattern: "/v1/answers", Scope: read,
 			Doc: "Lists answers, the last stored first.",

@@ -276,6 +276,8 @@ func (e *exchange) logAnswer(c *store.Call, r tee.Result, waited time.Duration, 
 		slog.String("model", cmp.Or(a.Model, e.model)), // Cohere names none in its answers
 		slog.Int("status", c.Status),
 		slog.Bool("complete", a.Complete),
+		slog.String("finish", string(a.Finish)),
+		slog.Int("messages", e.messages),
 		slog.String("end", r.End.String()),
 		slog.Int64("bytes", c.Bytes),
 		slog.Int("citations", len(a.Citations)),

@@ -44,6 +44,7 @@ type exchange struct {
 	stream  bool    // it asks for a stream
 	prompt  []store.Message
 
+	messages int // of the request
 	trace    httptrace.ClientTrace
 	mu       sync.Mutex // guards the response's header against late 1xx responses
 	answered bool
@@ -103,6 +104,9 @@ func (e *exchange) admit(known *Identity) error {
 	e.who, e.tenant = who, who.Tenant
 	name, path, rawPath := splitPath(e.in.URL)
 	if e.up = e.g.upstreams[name]; e.up == nil {
+		if p := e.g.MissingUpstream(e.in); p != nil {
+			return p
+		}
 		return e.g.noUpstream(name)
 	}
 	if leavesBase(path) {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/bus"
+	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/store/journal"
 	"github.com/ibidhq/ibid/watch"
@@ -170,6 +171,34 @@ func (g *Gateway) noUpstream(name string) error {
 		"the upstreams are "+strings.Join(g.names, ", "))
 	if name != "" && CheckName(name) == "" {
 		p.Detail = fmt.Sprintf("there is no upstream %q", name)
+	}
+	return p
+}
+
+// MissingUpstream returns the problem of a call whose path is a provider's own, without the name of an upstream before
+// it, as a client makes it whose base URL lacks that; nil: the path is no provider's.
+func (g *Gateway) MissingUpstream(r *http.Request) *Problem {
+	path := r.URL.EscapedPath()
+	if _, ok := call.FindRoute("", r.Method, path); !ok {
+		return nil
+	}
+	var fit []string
+	for _, name := range g.names {
+		if _, ok := call.FindRoute(g.upstreams[name].Provider, r.Method, path); ok {
+			fit = append(fit, name)
+		}
+	}
+	if len(fit) == 0 {
+		return nil
+	}
+	name := fit[0]
+	if slices.Contains(fit, "openai") { // whose path the others copied
+		name = "openai"
+	}
+	p := NewProblem(CodeNotFound, "the path is a provider's, without the name of an upstream before it",
+		"put the name into the base URL: "+r.Method+" /"+name+path)
+	if len(fit) > 1 {
+		p.Hint += "; upstreams with this path are " + strings.Join(fit, ", ")
 	}
 	return p
 }

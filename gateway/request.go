@@ -222,7 +222,7 @@ func (e *exchange) readRequest() {
 			e.model = request.Model
 		}
 		e.stream = e.route.Stream || request.Stream
-		e.prompt = promptOf(request, o.Prompts)
+		e.prompt, e.messages = promptOf(request, o.Prompts), len(request.Messages)
 	}
 }
 

@@ -314,6 +314,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if !s.Guard.CORS(w, r) {
 			s.Gateway.ServeHTTP(w, r)
 		}
+	case first == "v1" && r.URL.Path != "/v1/chat" && s.Gateway.MissingUpstream(r) != nil:
+		if !s.Guard.CORS(w, r) {
+			s.Gateway.ServeHTTP(w, r) // it says so, to those who may know the upstreams
+		}
 	case first == "ui", first == "ibid.js", first == "favicon.ico", r.URL.Path == "/" && !wantsIndex(r):
 		s.Page.ServeHTTP(w, r)
 	case more != nil:

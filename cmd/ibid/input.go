@@ -50,11 +50,37 @@ func openInput(name string, stdin io.Reader, through func(io.Reader) io.Reader) 
 		in.Reader = through(in.Reader)
 	}
 	var err error
-	if in.Reader, err = unpacked(in.Reader, name); err != nil {
+	if in.Reader, err = withoutHead(in.Reader); err == nil {
+		in.Reader, err = unpacked(in.Reader, name)
+	}
+	if err != nil {
 		in.Close()
 		return nil, bare(err)
 	}
 	return in, nil
+}
+
+var errHead = errors.New("the header before the body does not end")
+
+// withoutHead returns what r holds without the header that curl -i prints before a body, or the headers of several
+// responses: of a proxy, before a redirect, 100 Continue.
+func withoutHead(r io.Reader) (io.Reader, error) {
+	const mark = "HTTP/"
+	b := bufio.NewReaderSize(r, maxHead)
+	for left := maxHead; ; {
+		head, err := b.Peek(1)
+		if err == nil && head[0] == mark[0] {
+			head, _ = b.Peek(len(mark))
+		}
+		if string(head) != mark {
+			return b, nil // with the error of reading, if there is one
+		}
+		for line := []byte(nil); len(bytes.TrimRight(line, "\r\n")) > 0 || line == nil; left -= len(line) {
+			if line, err = b.ReadSlice('\n'); err != nil || len(line) > left {
+				return nil, errHead
+			}
+		}
+	}
 }
 
 func isRegular(r io.Reader) bool {

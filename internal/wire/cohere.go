@@ -55,6 +55,7 @@ func (p *cohere2) Parse(_ []byte, doc scan.Value) bool {
 	}
 	if !p.begun {
 		p.begun = true
+		p.head(HeadModel, p.cfg.Request.Get("model")) // its answers do not say it
 		sayDocuments(&p.out, p.cfg, "doc:")
 	}
 	var kind string
@@ -342,6 +343,7 @@ func (p *cohere1) Parse(_ []byte, doc scan.Value) bool {
 	}
 	if !p.begun {
 		p.begun = true
+		p.head(HeadModel, p.cfg.Request.Get("model"))
 		sayDocuments(&p.out, p.cfg, "doc_")
 	}
 	switch doc.Get("event_type").Str() {

@@ -419,6 +419,11 @@ func (g *generate) keepGrounding(c *candidate, v scan.Value) {
 		f := slices.IndexFunc(groundingNames[:], func(name string) bool { return scan.IsName(o.Key, name) })
 		switch {
 		case f >= 0:
+			if before := c.fields[fieldChunks]; groundingField(f) == fieldChunks && !blank(before) && !blank(o.Val) &&
+				!bytes.Equal(before, o.Val) { // its sources stay, though the places of citations count in the new one
+				g.sources(c)
+				c.round++
+			}
 			c.setField(groundingField(f), o.Val)
 		case !blank(o.Val): // retrievalMetadata, googleMapsWidgetContextToken, sourceFlaggingUris …
 			g.meta(c.prefix+string(o.Key), o.Val)

@@ -271,7 +271,8 @@ func bareError(doc scan.Value) (code, message string, ok bool) {
 	message = firstText(doc, "message", "Message")
 	code = firstText(doc, "code", "__type", "status", "statusCode")
 	kind := strings.ToLower(doc.Get("type").Str())
-	sure := code != "" || strings.HasSuffix(kind, "error") || strings.HasSuffix(kind, "exception")
+	sure := code != "" || strings.HasSuffix(kind, "error") || strings.HasSuffix(kind, "exception") ||
+		message != "" && (doc.Get("request_id").IsString() || isUUID(doc.Get("id").Str())) // Mistral, Cohere
 	if message == "" {
 		message = firstText(doc, "detail", "title")
 		sure = firstText(doc, "detail", "status") != ""
@@ -307,6 +308,11 @@ func firstText(v scan.Value, names ...string) string {
 		}
 	}
 	return ""
+}
+
+// isUUID reports whether s looks like a UUID: what names a request, and nothing that somebody says.
+func isUUID(s string) bool {
+	return len(s) == 36 && strings.Count(s, "-") == 4 && strings.Trim(s, "0123456789abcdefABCDEF-") == ""
 }
 
 // ReadException returns the words of an exception in a binary event stream: its message, or all of it.

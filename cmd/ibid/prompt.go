@@ -1,0 +1,42 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibidhq/ibid"
+)
+
+// newPrompt returns the command prompt.
+func newPrompt(w world) *cobra.Command {
+	var documents string
+	c := &cobra.Command{
+		Use:   "prompt --documents FILE",
+		Short: "Write documents as XML to put into a prompt",
+		Long: `Writes documents as the XML that providers recommend for passages in a prompt: a
+result for each, with its id, name and address, and a content for each passage.
+Everything is escaped, so that no passage can close its element.
+
+Exit codes: 0 done, 2 the documents cannot be read.`,
+		Example: `  ibid prompt --documents passages.json
+  ibid prompt --documents - < passages.json`,
+		RunE: func(*cobra.Command, []string) error {
+			if documents == "" {
+				return &usageError{
+					errors.New("no documents"), "ibid prompt --documents FILE; - is standard input",
+				}
+			}
+			list, err := readDocuments(documents, w.in)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(w.out, ibid.PromptSources(list))
+			return err
+		},
+	}
+	c.Flags().StringVar(&documents, "documents", "",
+		"the documents: a JSON array of strings, flat objects, or {\"id\", \"data\"} in `FILE`")
+	return c
+}
