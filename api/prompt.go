@@ -54,7 +54,9 @@ func (a *API) prompt(w *httpx.Reply, r *httpx.Request) error {
 	case len(list)+len(q.Sources) == 0:
 		return httpx.BadRequest("there are neither documents nor sources", hint)
 	case len(q.Sources) > maxPromptSources:
-		return httpx.BadRequest(fmt.Sprintf("sources: there are more than %d", maxPromptSources), "ask in several requests")
+		return httpx.BadRequest(
+			fmt.Sprintf("sources: there are more than %d", maxPromptSources), "ask in several requests",
+		)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), httpx.StoreTime)
 	defer cancel()

@@ -79,8 +79,8 @@ func (a *API) answerRoutes() []httpx.Route {
 		},
 		{
 			Method: "POST", Pattern: "/v1/prompt", Scope: read, Handle: a.prompt, MaxBody: maxPrompt,
-			Doc: "Writes documents, and sources of stored answers, as the XML that providers recommend for passages in " +
-				"a prompt, escaped.",
+			Doc: "Writes documents, and sources of stored answers, as the XML that providers recommend for passages " +
+				"in a prompt, escaped.",
 			Request: promptRequest{}, Response: promptBody{}, Problems: []string{gateway.CodeNotFound},
 		},
 		httpx.List(httpx.Route{
