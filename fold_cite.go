@@ -92,8 +92,9 @@ func (c *candidate) addCite(w *wire.Cite) {
 
 // sizeOfCite returns what a citation takes of memory, in bytes, also in the answer.
 func sizeOfCite(w *wire.Cite) int {
-	n := citeSize + len(w.Key) + 8*len(w.Shifts) + len(w.Refs)*refSize // its address and keys are its source's
-	if w.Origin != wire.OriginMarker {                                 // else its words are the text's, and its references the list's
+	// Its address and keys are its source's; the words of a marker are the text's, and its references the list's.
+	n := citeSize + len(w.Key) + 8*len(w.Shifts) + len(w.Refs)*refSize
+	if w.Origin != wire.OriginMarker {
 		n += len(w.Quote)
 	}
 	for i := range w.Refs {
