@@ -36,6 +36,7 @@ var oneMeaning = map[string]string{
 	"threshold": "the least score of what counts as supported",
 	"trust":     "whose signatures are trusted",
 	"manifests": "how long manifests are kept",
+	"documents": "the documents that are, or were, given to the model",
 }
 
 // No environment variable means one thing to one command and another thing to another: IBID_CHECK made ibid incidents audit

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -12,6 +13,7 @@ import (
 // newPrompt returns the command prompt.
 func newPrompt(w world) *cobra.Command {
 	var documents string
+	var asJSON bool
 	c := &cobra.Command{
 		Use:   "prompt --documents FILE",
 		Short: "Write documents as XML to put into a prompt",
@@ -32,11 +34,15 @@ Exit codes: 0 done, 2 the documents cannot be read.`,
 			if err != nil {
 				return err
 			}
+			if asJSON {
+				return json.NewEncoder(w.out).Encode(map[string]string{"prompt": ibid.PromptSources(list)})
+			}
 			_, err = fmt.Fprintln(w.out, ibid.PromptSources(list))
 			return err
 		},
 	}
 	c.Flags().StringVar(&documents, "documents", "",
 		"the documents: a JSON array of strings, flat objects, or {\"id\", \"data\"} in `FILE`")
+	c.Flags().BoolVar(&asJSON, "json", false, "write {\"prompt\"}, as POST /v1/prompt does")
 	return c
 }
