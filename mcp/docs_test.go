@@ -67,7 +67,7 @@ func TestDocs(t *testing.T) {
 	b.WriteString(head + mark)
 	tools := allTools(t)
 	for _, tool := range tools {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| argument | | |\n| --- | --- | --- |\n", tool.Name, tool.Description)
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", tool.Name, tool.Description)
 		describe(&b, read(t, tool.InputSchema), "")
 		fmt.Fprintf(&b, "\nThe result has %s.\n", topMembers(read(t, tool.OutputSchema)))
 	}
@@ -86,7 +86,7 @@ func topMembers(p *property) string {
 	return "`" + strings.Join(names, "`, `") + "`"
 }
 
-// describe writes a row for each member of an object, those below it after it.
+// describe writes a line for each member of an object, those below it after it.
 func describe(b *strings.Builder, p *property, path string) {
 	names := slices.SortedFunc(maps.Keys(p.Properties), func(x, y string) int {
 		rank := func(name string) int {
@@ -115,7 +115,7 @@ func describe(b *strings.Builder, p *property, path string) {
 		if of.Default != nil {
 			words += fmt.Sprintf(" Default `%v`.", of.Default)
 		}
-		fmt.Fprintf(b, "| `%s%s` | %s | %s |\n", path, name, typeOf(of), words)
+		fmt.Fprintf(b, "- `%s%s` (%s): %s\n", path, name, typeOf(of), words)
 		if of.Closed != nil {
 			describe(b, of, path+name+".")
 		}

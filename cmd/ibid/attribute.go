@@ -41,20 +41,17 @@ cite does. - is standard input, for the answer or for one source.
 The answer is a provider's response, an answer document of ibid, plain text or
 Markdown. Sources are text, Markdown, HTML, PDF (its text layer), or JSON lines
 of documents; of a directory, all such files in it and below. Pages are fetched
-from public addresses at ports 80 and 443 only, unless --allow-net names another
-network.
+from public addresses at ports 80 and 443 only, unless --allow-net names another.
 
-Each sentence is compared with all passages; the nearest are checked, and those
-with at least the threshold are cited. Such citations say "origin": "inferred",
-with the words of the source, their place and the score. Citations that the
-answer has already stay, and their sentences are left alone, unless --cited asks
-for all. Headings, images, questions, code and phrases such as "I hope this
-helps" cite nothing.
+For each sentence the nearest passages are checked, and those with at least the
+threshold are cited, as "origin": "inferred", with the words of the source, their
+place and the score. Citations that the answer has already stay, and their
+sentences are left alone, unless --cited asks for all. Headings, images, questions,
+code and phrases such as "I hope this helps" cite nothing.
 
 Sentences that say something and have no citation are listed on standard error,
-and in the member attribution of JSON. --explain adds which passages were
-considered for each sentence, their scores, the words they lack, and the values
-that the sentence gives otherwise.
+and in the member attribution of JSON. --explain adds the passages considered for
+each sentence, their scores, the words they lack, and the values that differ.
 
 Exit codes: 0 done, also if nothing was found; 2 if the answer, or a source or a
 line of one, could not be read.`,

@@ -36,24 +36,20 @@ layer) or JSON lines of documents, in files or at addresses. It says supported,
 partial, unsupported, contradicted or unverified, where the evidence stands, and
 what the claim says that the evidence does not.
 
-The default checker, lexical, compares words. It needs no network and no model,
-and its score is the calibrated probability that people would call the claim
-supported. It never says contradicted. A changed number, date, name or negation
-makes it say partial.
+The default checker, lexical, compares words, without a network or a model. Its
+score is the calibrated probability that people would call the claim supported.
+It never says contradicted; a changed number, date, name or negation is partial.
 
 Others stand under checkers in the file of --config, and --checker names one:
 
   checkers:
     careful: {checker: judge, judge-url: http://127.0.0.1:11434/v1, judge-model: llama3.1}
 
-A judge is a language model at any address that answers OpenAI's chat completions;
-its verdict counts only if the words it quotes stand in the source. minicheck is
-one of that family, grounding Google's check grounding API. cascade asks lexical
-first and one of the others only where lexical is not sure. What these are asked
-about leaves this machine. docs/support.md has all settings.
+What these are asked about leaves this machine. docs/support.md has all kinds
+(judge, minicheck, grounding, cascade) and settings.
 
-Of addresses only public ones are fetched, at ports 80 and 443, unless --allow-net
-names another network.
+Only public addresses are fetched, at ports 80 and 443, unless --allow-net names
+another network.
 
 --batch reads JSON lines {"id", "claim", "passages": [...]}, whose passages are
 strings or objects with text, and may have a member context, and writes one line

@@ -37,18 +37,17 @@ at all. A stream that arrives there is shown while it does.
 Which provider it was is recognised. Any other JSON or text is shown as it is.
 
 Some formats name their documents only in the request, or not at all: --request
-is the body of the request, --documents a JSON array of the documents that were
-given to the model: strings, flat objects, or objects of "id" and "data".
+is its body, --documents a JSON array of the documents that the model was given:
+strings, flat objects, or objects of "id" and "data".
 
 --as markdown, the default, plain, html, footnotes and latex write the text with
 its citations, and the sources below it. On a terminal the default is plain.
---as json writes the answer document, one line for each input. --as bibtex, ris,
-csl-json, apa, mla and chicago write one bibliography of what all inputs cite.
---as openai, langchain and llamaindex write answers in the shapes of these
-programs, one line for each input.
+--as json writes the answer document; openai, langchain and llamaindex write it in
+the shapes of these programs; one line for each input. --as bibtex, ris, csl-json,
+apa, mla and chicago write one bibliography of what all inputs cite.
 
-Work goes on past an input that cannot be read, or that holds a provider's error;
-with --json its line has the member error. The exit code is then 2. An answer
+An input that cannot be read, or that holds a provider's error, does not end the
+work; with --json its line has the member error. The exit code is then 2. An answer
 that breaks off is shown as far as it goes, and is no error.
 
 Formats:

@@ -28,22 +28,19 @@ What is said here can be relied on; the wording of messages cannot.
   ` + "`hint: `" + `. Long work shows how far it is there, if that is a terminal.
 - The exit code is 0 for yes or done, 1 for no, and 2 if ibid could not find out: a wrong call, input that cannot be read, a
   provider's error.
-- Flags have an environment variable where one is named below; it counts for all commands with that flag, and means the same
-  to all. The flag wins over it, and an empty variable is none.
+- Flags have an environment variable unless "no variable" is said: ` + "`IBID_DRY_RUN`" + ` is that of ` + "`--dry-run`" + `, for all commands
+  with that flag. The flag wins over it, and an empty variable is none.
 - What goes to a terminal is stripped of control characters and of those that reverse the direction of text. Files and
   pipes get every byte.
 - ` + "`-`" + ` is standard input.
 - JSON only gains members. With ` + "`ibid cite --json`" + ` each input is one line, in the order of the arguments. One that failed has
   the member ` + "`error`" + ` with a ` + "`message`" + ` and a ` + "`code`" + `: the provider's own, or one of these:
-
-| code | means |
-| --- | --- |
-| ` + "`empty`" + ` | the input has no bytes |
-| ` + "`unreadable`" + ` | it cannot be opened, read or unpacked, or is no text |
-| ` + "`damaged`" + ` | its framing is broken; what could be read is in the document |
-| ` + "`too-large`" + ` | a document of it is larger than 256 MiB, or it unpacks to more than 64 MiB |
-| ` + "`wrong-format`" + ` | nothing in it is of the format that ` + "`--format`" + ` names |
-| ` + "`html-page`" + ` | it is a web page |
+  - ` + "`empty`" + `: the input has no bytes
+  - ` + "`unreadable`" + `: it cannot be opened, read or unpacked, or is no text
+  - ` + "`damaged`" + `: its framing is broken; what could be read is in the document
+  - ` + "`too-large`" + `: a document of it is larger than 256 MiB, or it unpacks to more than 64 MiB
+  - ` + "`wrong-format`" + `: nothing in it is of the format that ` + "`--format`" + ` names
+  - ` + "`html-page`" + `: it is a web page
 `
 
 // docs/cli.md is what the program says about itself.
@@ -53,7 +50,7 @@ func TestDocs(t *testing.T) {
 	commands := newRoot(world{}).Commands()
 	shared := sharedFlags(commands)
 	documentCommands(&b, commands, shared)
-	b.WriteString("\n## Flags of several commands\n" + flagsHead("flag"))
+	b.WriteString("\n## Shared flags\n\n")
 	for _, row := range slices.Sorted(maps.Keys(shared)) {
 		b.WriteString(row)
 	}
@@ -85,18 +82,16 @@ func documentCommands(w io.Writer, commands []*cobra.Command, shared map[string]
 		if c.Example != "" {
 			fmt.Fprintf(w, "\nExamples:\n\n```sh\n%s\n```\n", unindent(c.Example))
 		}
-		documentFlags(w, c.LocalFlags(), "flag", "--", shared)
+		documentFlags(w, c.LocalFlags(), "--", shared)
 		if c.Name() == "serve" {
-			fmt.Fprint(w, "\nWhat few people need is in the file of `--config` or in a variable:\n")
-			documentFlags(w, server.Defaults().Settings(), "setting", "", nil)
+			fmt.Fprint(w, "\nWhat few people need is in the file of `--config` or in its variable:\n")
+			documentFlags(w, server.Defaults().Settings(), "", nil)
 		}
 		documentCommands(w, c.Commands(), shared)
 	}
 }
 
-func flagsHead(what string) string { return "\n| " + what + " | variable | |\n| --- | --- | --- |\n" }
-
-// sharedFlags returns the rows of flags that several commands have, and their names.
+// sharedFlags returns the lines of flags that several commands have, and their names.
 func sharedFlags(commands []*cobra.Command) map[string]string {
 	count, shared := map[string]int{}, map[string]string{}
 	var walk func([]*cobra.Command)
@@ -115,7 +110,7 @@ func sharedFlags(commands []*cobra.Command) map[string]string {
 	return shared
 }
 
-// flagRow returns a flag's row of a table; empty: it is not documented.
+// flagRow returns a flag's line of a list; empty: it is not documented.
 func flagRow(f *pflag.Flag, dashes string) string {
 	if f.Hidden || f.Name == "help" {
 		return ""
@@ -127,15 +122,14 @@ func flagRow(f *pflag.Flag, dashes string) string {
 	if value != "" && f.DefValue != "" && f.DefValue != "[]" && !strings.Contains(usage, "(default") {
 		usage += " (default " + strings.Trim(f.DefValue, "[]") + ")"
 	}
-	variable := "–"
-	if hasVariable(f) {
-		variable = "`" + envName(f.Name) + "`"
+	if !hasVariable(f) {
+		usage += " (no variable)"
 	}
-	return fmt.Sprintf("| `%s%s%s` | %s | %s |\n", dashes, f.Name, value, variable, usage)
+	return fmt.Sprintf("- `%s%s%s`: %s\n", dashes, f.Name, value, usage)
 }
 
-func documentFlags(w io.Writer, flags *pflag.FlagSet, what, dashes string, shared map[string]string) {
-	head := flagsHead(what)
+func documentFlags(w io.Writer, flags *pflag.FlagSet, dashes string, shared map[string]string) {
+	head := "\n"
 	var elsewhere []string
 	flags.VisitAll(func(f *pflag.Flag) {
 		row := flagRow(f, dashes)
@@ -147,7 +141,7 @@ func documentFlags(w io.Writer, flags *pflag.FlagSet, what, dashes string, share
 		}
 	})
 	if len(elsewhere) > 0 {
-		fmt.Fprintf(w, "\nAnd [flags of several commands](#flags-of-several-commands): %s.\n", strings.Join(elsewhere, ", "))
+		fmt.Fprintf(w, "\n[Shared flags](#shared-flags): %s.\n", strings.Join(elsewhere, ", "))
 	}
 }
 

@@ -50,12 +50,10 @@ the words of its sources that it rests on, and the hashes of what was read. ID i
 that of a stored answer (ans_…) or of a run; FILE is an answer document, or a
 provider's response.
 
-ibid serve --publish 3 does this by itself, and serves the manifests. What is
-built here is for looking at it before, and for agents that serve it themselves at
-the address of --self. A signature does not stand in a manifest but in the header
-of its response: with --sign, and with --bundle, the output is a stored bundle,
-which has both, and the sources that were read. ibid verify reads it, also
---offline.
+ibid serve --publish 3 does this by itself, and serves the manifests. Use this to
+look at one before, or for an agent that serves it itself at the address of --self.
+With --sign and --bundle the output is a stored bundle: manifest, signature and the
+sources that were read, for ibid verify, also --offline.
 
 Exit codes: 0 done; 2 if the answer, or one of its sources, could not be read.`,
 		Example: `  ibid manifest build ans_0192f0c1-7d2e-7b3c-8a4d-5e6f70819203

@@ -34,8 +34,7 @@ func newMCP(w world) *cobra.Command {
 		Long: `Speaks the Model Context Protocol on standard input and output, for a program
 that starts it: Claude Desktop, Claude Code, Cursor, VS Code or an agent of yours.
 Its tools are cite, attribute, check and verify and, where --data, --db or --config
-names the database of ibid serve, run_sources and find_answers. docs/mcp.md has
-their arguments.
+names the database of ibid serve, run_sources and find_answers.
 
 Most programs take this, in a file such as claude_desktop_config.json, .mcp.json
 or .cursor/mcp.json:
@@ -46,19 +45,13 @@ or .cursor/mcp.json:
     }
   }
 
-Name the program with its whole path if it is not found. VS Code calls the member
-servers instead of mcpServers, in .vscode/mcp.json. For Claude Code:
+For Claude Code:
 
   claude mcp add ibid -- ibid mcp --db /path/to/ibid.db
 
-A running ibid serve offers the same tools at /mcp over streamable HTTP, with an
-access token as on its API:
-
-  {"mcpServers": {"ibid": {"url": "http://127.0.0.1:8080/mcp"}}}
-
-Of what verify fetches only public addresses are reached, at ports 80 and 443,
-unless --allow-net names another network. Standard output has nothing but the
-protocol; what goes wrong is said on standard error.
+docs/mcp.md has other programs, the same over HTTP (/mcp of ibid serve), and the
+arguments of the tools. verify reaches public addresses only, at ports 80 and 443,
+unless --allow-net names another network.
 
 Exit codes: 0 when standard input has ended; 2 if it, or the database, could not
 be read.`,

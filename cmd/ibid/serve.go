@@ -38,9 +38,8 @@ The file of --config has the names of the flags, and besides
   retention: {default: forever, PROVIDER: 30d}
 and settings that few people need, which have no flag but a variable.
 
-Without an access token ibid answers this machine only: ibid token new --name me
---scope all makes the first one, before --listen or --public-url let others in.
-The variable IBID_BOOTSTRAP_TOKEN holds one for containers.
+Without an access token ibid answers this machine only. Before others may reach it:
+ibid token new --name me --scope all; in containers, IBID_BOOTSTRAP_TOKEN.
 
 SIGINT, SIGTERM and SIGHUP end it when the calls under way have ended, within 30
 seconds (drain); a second one ends it at once.`,

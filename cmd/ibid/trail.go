@@ -42,17 +42,14 @@ func newTrail(w world) *cobra.Command {
 lines with one step each, or an OpenTelemetry trace request as JSON. - is standard
 input. docs/trail.md lists the members.
 
-Shown are the sentences of the answer with the steps and passages that each rests
-on, the sources that each step used, and the primary sources. A sentence rests on
-a passage that is cited for it, that a mark in it names, or that is found to
-support it; the latter says "inferred", with the probability of support.
+It shows the sentences of the answer with the steps and passages that each rests on,
+the sources that each step used, and the primary sources. A sentence rests on a
+passage that is cited for it, that a mark in it names, or that is found to support
+it ("inferred", with the probability). What is odd about the run, such as steps in
+a cycle, goes to standard error and keeps nothing from being shown.
 
-What is odd about the run (steps in a cycle, a score that is none) goes to
-standard error. It keeps nothing from being shown.
-
---as json writes the run with the members source_summary, display, sentences and
-uncited_share, prov W3C PROV-JSON, otlp an OpenTelemetry trace request as JSON, the
-others a bibliography of the sources that the run used.`,
+--as json adds the members source_summary, display, sentences and uncited_share;
+prov is W3C PROV-JSON, otlp an OpenTelemetry trace request as JSON.`,
 		Example: `  ibid trail run.json
   ibid trail --json run.jsonl | jq .display
   ibid trail --adjust --top 5 run.json`,

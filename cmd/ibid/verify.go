@@ -54,15 +54,14 @@ The other is about what is claimed, and counts the claims:
                  the excerpt, or the excerpt has next to nothing of it
   not checked    nobody can say: read it
 
-Sources, manifests and keys are named by others, so addresses that are not
-public are refused, and all ports but 80 and 443, unless --allow-net names their
-network. What is said to be supported is so by comparing words; with --checker,
-the word of another checker in the file of --config counts, too.
+Only public addresses are fetched, at ports 80 and 443, unless --allow-net names
+another network. Support is judged by comparing words; with --checker, another
+checker in the file of --config counts, too.
 
-Nothing is kept, unless --data, --db or --config says where: then what was seen
-is remembered, so that a manifest that changed or was used twice is noticed, good
-results count for a day, and what failed goes to ibid incidents. --save keeps
-bundles: all that is needed to verify a manifest again --offline, for years.
+Nothing is kept, unless --data, --db or --config says where: then a manifest that
+changed or was used twice is noticed, good results count for a day, and what
+failed goes to ibid incidents. --save keeps bundles, which have all that is needed
+to verify a manifest again --offline, for years.
 
 --report tells publishers who ask for it what failed of theirs: each record that
 ibid incidents lists of it, signed with the key that ibid key new --data made.
