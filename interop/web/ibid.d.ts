@@ -500,6 +500,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/prompt": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Writes documents, and sources of stored answers, as the XML that providers recommend for passages in a prompt, escaped
+         * @description Scope: read.
+         */
+        post: operations["postPrompt"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/runs": {
         parameters: {
             query?: never;
@@ -858,7 +878,8 @@ export interface components {
             version: number;
         };
         BodyMessageRequest: {
-            content?: string;
+            /** @description a string, or a list of text parts */
+            content?: unknown;
             role?: string;
             /** @description as a conversation of ours has it */
             text?: string;
@@ -1529,6 +1550,17 @@ export interface components {
             status: number;
             title: string;
             type: string;
+        };
+        /** @description The block. */
+        Prompt: {
+            prompt: string;
+        };
+        /** @description What a prompt's block is made of: documents, and behind them sources of stored answers. */
+        PromptRequestRequest: {
+            /** @description an array, as for decoding */
+            documents?: unknown;
+            /** @description keys, global ids or addresses, as GET /v1/sources knows them */
+            sources?: string[];
         };
         /** @description An error with which a provider answered. */
         ProviderError: {
@@ -4186,6 +4218,41 @@ export interface operations {
             };
             403: components["responses"]["foreign-caller"];
             500: components["responses"]["internal-error"];
+        };
+    };
+    postPrompt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description At most 8388608 bytes. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PromptRequestRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description The id of the request in ibid's log. */
+                    "X-Request-Id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Prompt"];
+                };
+            };
+            400: components["responses"]["bad-request"];
+            401: components["responses"]["token-needed"];
+            403: components["responses"]["foreign-caller-or-scope-needed"];
+            404: components["responses"]["not-found"];
+            413: components["responses"]["too-large"];
+            415: components["responses"]["wrong-media-type"];
+            500: components["responses"]["internal-error"];
+            503: components["responses"]["unavailable"];
         };
     };
     getRuns: {
