@@ -3,6 +3,7 @@ package examples
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -74,7 +75,7 @@ func (p programs) serve(t *testing.T, name string, args ...string) string {
 		defer close(ended)
 		lines := bufio.NewScanner(said)
 		for lines.Scan() {
-			if _, at, ok := strings.Cut(lines.Text(), "listening on "); ok && len(url) == 0 {
+			if at := listening(lines.Text()); at != "" && len(url) == 0 {
 				url <- at
 			}
 			log.WriteString(lines.Text() + "\n")
@@ -96,6 +97,18 @@ func (p programs) serve(t *testing.T, name string, args ...string) string {
 		t.Fatalf("%s did not start:\n%s", name, &log)
 		return ""
 	}
+}
+
+// listening returns the URL of a line that says where a program listens: as examples say it, or as ibid serve logs it.
+func listening(line string) string {
+	if _, at, ok := strings.Cut(line, "listening on "); ok {
+		return at
+	}
+	var logged struct{ Msg, URL string }
+	if json.Unmarshal([]byte(line), &logged) == nil && logged.Msg == "listening" {
+		return logged.URL
+	}
+	return ""
 }
 
 // key is what the made-up providers are called with.
