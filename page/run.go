@@ -214,7 +214,8 @@ func (p *Page) run(ctx context.Context, r *httpx.Request) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.captured.CatchUp(ctx)                               // what was captured before is not told as something new
+	// What was captured before is not told as something new.
+	p.captured.CatchUp(ctx)
 	live, err := p.liveURL(r.Context(), r.Who.Tenant, id) //nolint:contextcheck // it may take longer than ctx
 	if err != nil {
 		return nil, err

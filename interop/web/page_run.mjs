@@ -70,6 +70,8 @@ await withBrowser(executablePath, browser => scenarios({
   'a run of captured calls alone tells when something is added': () => onPage(browser, world, desktop, async page => {
     const call = () => page.request.post(`${world.demo}/openai/v1/responses`, { headers: { 'Ibid-Run': 'calls-alone', 'Ibid-Publish': 'no' }, data: { model: 'gpt-5', input: 'How many herons nest at Lake Tonbo?' } })
     await call()
+    const stored = async () => (await (await page.request.get(`${world.demo}/v1/runs`)).json()).runs.some(r => r.id === 'calls-alone')
+    while (!await stored()) await page.waitForTimeout(50) // a page waits for the store for half a second only
     const watching = page.waitForResponse(r => r.url().includes('/ui/runs/calls-alone/live'))
     await page.goto(`${world.demo}/ui/runs/calls-alone`)
     assert.equal((await watching).status(), 200)
