@@ -40,7 +40,7 @@ func (a *API) events(w *httpx.Reply, r *httpx.Request) error {
 	}
 	release, ok := a.listeners.Take(r.Who.Tenant)
 	if !ok {
-		return httpx.TooMany(reconnect, fmt.Sprintf("%d event streams are open already", maxStreams),
+		return gateway.TooMany(reconnect, fmt.Sprintf("%d event streams are open already", maxStreams),
 			"close some; one stream tells everything about its run")
 	}
 	defer release()

@@ -147,8 +147,10 @@ func (a *API) canVerify() error {
 // verified makes the report of an order, unless too many are being made, and keeps what it says.
 func (a *API) verified(ctx context.Context, tenant string, o *verifyOrder) (*verify.Report, error) {
 	if !a.verifying.TryAcquire(1) {
-		return nil, httpx.TooMany(tryAgain, fmt.Sprintf("%d verifications are being made at the moment", maxVerifying),
-			"try again in a moment")
+		return nil, gateway.TooMany(
+			tryAgain, fmt.Sprintf("%d verifications are being made at the moment", maxVerifying),
+			"try again in a moment",
+		)
 	}
 	defer a.verifying.Release(1)
 	report, err := o.report(ctx, a.o.Verifier(tenant))

@@ -276,7 +276,7 @@ func (l *turns) add(t *Turn) error {
 	}
 	var ok bool
 	if t.leave, ok = l.open.Take(t.tenant); !ok {
-		return httpx.TooMany(2*time.Second, fmt.Sprintf("%d questions are being answered already", MaxTurns),
+		return gateway.TooMany(2*time.Second, fmt.Sprintf("%d questions are being answered already", MaxTurns),
 			"wait for one of them, or end it: DELETE /v1/chat/{id}/stream")
 	}
 	if l.by == nil {

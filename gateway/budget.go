@@ -57,10 +57,10 @@ func (b *Budget) Hold(who Identity, n int64) error {
 }
 
 func (b *Budget) tooMuch(whose string) error {
-	p := NewProblem(CodeTooMany, fmt.Sprintf("too many %s of this %s are held at the same time", b.what, whose),
-		"try again when others have ended")
-	p.Header = http.Header{"Retry-After": {"2"}}
-	return p
+	return TooMany(
+		2*time.Second, fmt.Sprintf("too many %s of this %s are held at the same time", b.what, whose),
+		"try again when others have ended",
+	)
 }
 
 // Release gives back n of what a request held.

@@ -5,10 +5,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"log/slog"
-	"math"
 	"net/http"
 	"net/netip"
-	"strconv"
 	"sync"
 	"time"
 
@@ -67,11 +65,10 @@ func (f *failures) check(r *http.Request, sum [sha256.Size]byte) error {
 	if left >= 1 {
 		return nil
 	}
-	p := NewProblem(CodeTooMany, "too many access tokens from this address were not valid",
-		"try again later; `ibid token list` shows which tokens there are")
-	wait := math.Ceil((1 - left) * failureEvery.Seconds())
-	p.Header = http.Header{"Retry-After": {strconv.Itoa(int(wait))}}
-	return p
+	return TooMany(
+		time.Duration((1-left)*float64(failureEvery)), "too many access tokens from this address were not valid",
+		"try again later; `ibid token list` shows which tokens there are",
+	)
 }
 
 // right notes that a token was valid.

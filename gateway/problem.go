@@ -7,9 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -72,6 +74,13 @@ func NewProblem(code, detail, hint string) *Problem {
 func Unavailable(detail string) *Problem {
 	p := NewProblem(CodeUnavailable, detail, "try again; /readyz says what does not work")
 	p.Header = http.Header{"Retry-After": {"2"}}
+	return p
+}
+
+// TooMany returns the problem of a request that may be made again after a time, which is told in whole seconds.
+func TooMany(after time.Duration, detail, hint string) *Problem {
+	p := NewProblem(CodeTooMany, detail, hint)
+	p.Header = http.Header{"Retry-After": {strconv.Itoa(int(math.Ceil(after.Seconds())))}}
 	return p
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/snapshot"
 )
@@ -60,4 +61,4 @@ func newBounds() *bounds {
 }
 
 // busy is the error for what is done by others at the moment.
-func busy(detail string) error { return httpx.TooMany(retryAfter, detail, "Try again in a moment.") }
+func busy(detail string) error { return gateway.TooMany(retryAfter, detail, "Try again in a moment.") }

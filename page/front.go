@@ -102,7 +102,7 @@ func (p *Page) addHero(ctx context.Context, r *httpx.Request, body *frontBody) e
 	}
 	body.Hero = p.answerView(answer, &answerOptions{said: said, mute: !mayWrite(r), trust: known})
 	body.Follow = followURL(answer)
-	body.VerifyURL = verifyURL(body.Base, id)
+	body.VerifyURL = verifyURL(servedURL(body.Base, id))
 	return nil
 }
 

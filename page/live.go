@@ -528,7 +528,7 @@ func (p *Page) liveRun(w *httpx.Reply, r *httpx.Request) error {
 
 // tooManyWatch is the error for who would watch more than a tenant can.
 func tooManyWatch(hint string) error {
-	return httpx.TooMany(retryAfter, fmt.Sprintf("%d answers and runs are being watched already.", maxLive), hint)
+	return gateway.TooMany(retryAfter, fmt.Sprintf("%d answers and runs are being watched already.", maxLive), hint)
 }
 
 // stream begins a stream of events and calls tell, whose context ends when the reader leaves or the server ends. That a

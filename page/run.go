@@ -202,7 +202,7 @@ type answerTabs struct {
 
 // tabsOf returns the pages about an answer, of which one is shown.
 func (p *Page) tabsOf(r *httpx.Request, answerID, run string, steps int, current string) *answerTabs {
-	return &answerTabs{answerURL(answerID), runURL(run), verifyURL(p.baseURL(r), answerID), steps, current}
+	return &answerTabs{answerURL(answerID), runURL(run), verifyURL(servedURL(p.baseURL(r), answerID)), steps, current}
 }
 
 // chosen is what a reader chose, so that what belongs to it is marked. At most one of its fields is not 0.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -50,7 +49,7 @@ func (p *Page) trustOf(ctx context.Context, r *httpx.Request, call *store.Call) 
 		return nil, err
 	}
 	if t.manifest != nil && t.manifest.Digest != "" && p.o.Verifies {
-		t.verify = "/ui/verify?url=" + url.QueryEscape(p.baseURL(r)+t.manifest.URL)
+		t.verify = verifyURL(p.baseURL(r) + t.manifest.URL)
 	}
 	hasWeb := false
 	for i := range call.Answer.Sources {

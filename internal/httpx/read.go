@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -84,13 +83,6 @@ func StoreError(doing string, err error) error {
 		return fmt.Errorf("%s: %w: %w", doing, gateway.Unavailable("the store does not answer"), err)
 	}
 	return fmt.Errorf("%s: %w", doing, err)
-}
-
-// TooMany returns the problem of a request that may be made again after a time.
-func TooMany(after time.Duration, detail, hint string) *gateway.Problem {
-	p := gateway.NewProblem(gateway.CodeTooMany, detail, hint)
-	p.Header = http.Header{"Retry-After": {strconv.Itoa(int(after.Seconds()))}}
-	return p
 }
 
 // maxRuns is how many stored bytes of runs are worked on at the same time: they take some times as many. A larger run
