@@ -195,6 +195,8 @@ func (v *reportView) Badge() badge { return stateBadge(v.State) }
 func (v *reportView) Claimed() badge {
 	n := &v.Findings.Claims
 	switch {
+	case n.Failed > 0:
+		return badge{badgeBad, n.String(), "No source says what is quoted from it.", "failed"}
 	case n.Doubtful > 0:
 		return badge{badgeBad, n.String(), v.WhyClaims(), "doubtful"}
 	case n.NotChecked > 0:

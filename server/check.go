@@ -66,7 +66,7 @@ func Check(ctx context.Context, c *Config, o *CheckOptions) error {
 		words, err = ", cannot be reached", nil
 	}
 	k.line("database", Redacted(c.DB)+words, err)
-	k.line("listen", c.Listen, c.CheckExposure(away || schema != nil && schema.Tokens > 0))
+	k.addresses(c.CheckExposure(away || schema != nil && schema.Tokens > 0))
 	certificate, err := k.certificate()
 	k.line("tls", certificate, err)
 	k.line("nats", Redacted(c.NATS), reachNATS(ctx, c.NATS))
@@ -123,6 +123,21 @@ func (k *check) line(name, what string, err error) {
 	k.failed = true
 	fmt.Fprintf(k.table, "%s\t%s\tERROR\n", name, what)
 	k.Warn(fmt.Errorf("%s: %w", name, err))
+}
+
+// addresses says where the server listens and how others reach it. What exposes a server without tokens is wrong with
+// the one of both that does it.
+func (k *check) addresses(exposure error) {
+	flag, _ := k.config.exposed()
+	for _, a := range [][2]string{{"listen", k.config.Listen}, {"public-url", k.config.PublicURL}} {
+		switch {
+		case a[1] == "":
+		case a[0] == flag || flag == "" && a[0] == "listen":
+			k.line(a[0], a[1], exposure)
+		default:
+			k.line(a[0], a[1], nil)
+		}
+	}
 }
 
 // database looks at the database without changing it, and says what it found. No schema and no error: it is not there

@@ -5,10 +5,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -118,6 +120,12 @@ func (s *Server) open(ctx context.Context) error {
 	if err := s.openTraces(ctx); err != nil {
 		return err
 	}
+	// What listen would refuse of a new database is refused before there is one.
+	if _, err := os.Stat(c.DB); s.options.Listener == nil && !store.IsPostgres(c.DB) && errors.Is(err, fs.ErrNotExist) {
+		if err := c.CheckExposure(false); err != nil {
+			return err
+		}
+	}
 	if err := c.makeData(); err != nil {
 		return err
 	}
@@ -138,9 +146,10 @@ func (s *Server) open(ctx context.Context) error {
 		return fmt.Errorf("connecting to NATS at %s: %w", Redacted(c.NATS), err)
 	}
 	s.close = append(s.close, s.Bus.Close)
+	flag, _ := c.exposed()
 	s.Guard = gateway.NewGuard(&gateway.GuardOptions{
 		Store: s.Store, Bootstrap: c.BootstrapToken, Origins: c.Origins,
-		Exposed: c.exposed() != "", Key: []byte(c.StreamKey), Copy: filepath.Join(c.Data, tokensFile), Logger: s.log,
+		Exposed: flag != "", Key: []byte(c.StreamKey), Copy: filepath.Join(c.Data, tokensFile), Logger: s.log,
 	})
 	s.fetcher = snapshot.NewFetcher(&snapshot.FetchOptions{Allow: c.Publish.Allow, Log: s.log})
 	s.close = append(s.close, s.fetcher.Close)
@@ -478,7 +487,7 @@ func (c *Config) CheckExposure(tokens bool) error {
 	if _, err := c.isLocal(); err != nil {
 		return err
 	}
-	by := c.exposed()
+	_, by := c.exposed()
 	if by == "" || tokens || c.BootstrapToken != "" {
 		return nil
 	}
@@ -489,16 +498,16 @@ func (c *Config) CheckExposure(tokens bool) error {
 	)
 }
 
-// exposed returns by what others than the users of this machine reach the server: the address to listen at, or the
-// public URL; empty: by nothing.
-func (c *Config) exposed() string {
+// exposed returns by what others than the users of this machine reach the server: the flag and its value, the address
+// to listen at or the public URL. Both empty: by nothing.
+func (c *Config) exposed() (flag, by string) {
 	if local, err := c.isLocal(); err == nil && !local {
-		return c.Listen
+		return "listen", c.Listen
 	}
 	if u, err := ParseWebURL(c.PublicURL); err == nil && !gateway.IsLoopbackHost(u.Host) {
-		return c.PublicURL
+		return "public-url", c.PublicURL
 	}
-	return ""
+	return "", ""
 }
 
 // isLocal reports whether only this machine can reach the address to listen at.

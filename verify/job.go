@@ -137,8 +137,11 @@ func (j *job) finished() *Report {
 			n.Doubtful++
 		default:
 			n.NotChecked++
-			if c.Reason == reasonUnsure {
+			switch c.Reason {
+			case reasonUnsure:
 				n.Unsure++
+			case reasonFailed:
+				n.Failed++
 			}
 		}
 	}

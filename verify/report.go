@@ -162,26 +162,20 @@ type ClaimCounts struct {
 	Doubtful   int `json:"doubtful"`
 	NotChecked int `json:"not_checked"`
 	Unsure     int `json:"unsure"` // of NotChecked, those that were compared
+	Failed     int `json:"failed"` // of NotChecked, those of which no source says what is quoted from it
 }
 
-// worst returns what is worst of what was found out.
-func (n *ClaimCounts) worst() ClaimFinding {
-	switch {
-	case n.Doubtful > 0:
-		return Doubtful
-	case n.NotChecked > 0 || n.Supported == 0:
-		return NotChecked
-	}
-	return Supported
-}
-
-// String returns the counts in words, the doubtful first: 1 doubtful, 3 supported.
+// String returns the counts in words, the gravest first: 1 failed, 1 doubtful, 3 supported, 2 unsure. What failed or is
+// unsure is not counted as not checked once more.
 func (n *ClaimCounts) String() string {
 	var parts []string
 	for _, part := range []struct {
 		n    int
 		what string
-	}{{n.Doubtful, "doubtful"}, {n.Supported, "supported"}, {n.NotChecked, "not checked"}} {
+	}{
+		{n.Failed, "failed"}, {n.Doubtful, "doubtful"}, {n.Supported, "supported"},
+		{n.Unsure, "unsure"}, {n.NotChecked - n.Unsure - n.Failed, "not checked"},
+	} {
 		if part.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
 		}

@@ -57,6 +57,20 @@ var findingMarks = map[ClaimFinding][2]string{
 	Supported: {"32", "SUPPORTED"}, Doubtful: {"1;31", "DOUBTFUL"}, NotChecked: {"33", "NOT CHECKED"},
 }
 
+// reasonMarks stand in place of the mark of a claim that is not checked, where more is known of it than that.
+var reasonMarks = map[string][2]string{reasonFailed: {"1;31", "FAILED"}, reasonUnsure: {"33", "UNSURE"}}
+
+// colour returns the colour of the gravest of what was found out.
+func (n *ClaimCounts) colour() string {
+	switch {
+	case n.Failed > 0 || n.Doubtful > 0:
+		return findingMarks[Doubtful][0]
+	case n.NotChecked > 0 || n.Supported == 0:
+		return findingMarks[NotChecked][0]
+	}
+	return findingMarks[Supported][0]
+}
+
 // marks are what stands before a status, with its colour.
 var marks = map[Counts][2]string{
 	CountPass: {"32", "ok     "}, CountInfo: {"36", "note   "}, CountWarning: {"33", "WARN   "},
@@ -75,7 +89,7 @@ func (t *textReport) report(r *Report, indent string) {
 	t.line(indent, "sources: %s  %s", t.paint(cmp.Or(stateColours[r.State], "1;33"),
 		cmp.Or(strings.ToUpper(string(r.State)), "UNTRUSTED")), shown(r.title()))
 	n := &r.Findings.Claims
-	t.line(indent, "claims:  %s", t.paint(findingMarks[n.worst()][0], strings.ToUpper(n.String())))
+	t.line(indent, "claims:  %s", t.paint(n.colour(), strings.ToUpper(n.String())))
 	t.line(indent, "%s", strings.TrimSpace(r.Why()+" "+r.WhyClaims()))
 	t.about(r, indent)
 	t.findings(r, indent)
@@ -161,7 +175,9 @@ func (t *textReport) claim(c *ClaimReport, indent string) {
 		said = strings.TrimSpace(said + " (said by " + c.By + ")")
 	}
 	mark, word := findingMarks[c.Finding], string(c.Status)
-	if c.Reason != "" {
+	if instead, ok := reasonMarks[c.Reason]; ok {
+		mark = instead
+	} else if c.Reason != "" {
 		word = c.Reason + ", " + word
 	}
 	t.line("", "")

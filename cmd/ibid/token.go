@@ -53,7 +53,7 @@ Bearer to /v1. What tokens of one tenant keep, another tenant does not see.`,
 				return &usageError{err, ""}
 			}
 			return withStore(cmd, c, w, true, func(ctx context.Context, s *store.Store) error {
-				return makeToken(ctx, s, token, asJSON, w)
+				return makeToken(ctx, s, server.Redacted(c.DB), token, asJSON, w)
 			})
 		},
 	}
@@ -78,7 +78,8 @@ Bearer to /v1. What tokens of one tenant keep, another tenant does not see.`,
 // allScopes stands for every scope there is.
 const allScopes = "all"
 
-func makeToken(ctx context.Context, s *store.Store, token *store.Token, asJSON bool, w world) error {
+// makeToken makes a token in a database, whose name it says, and writes its secret.
+func makeToken(ctx context.Context, s *store.Store, db string, token *store.Token, asJSON bool, w world) error {
 	if !slices.Contains(token.Scopes, store.ScopeAdmin) {
 		if tokens, err := s.Tokens(ctx); err != nil || len(tokens) == 0 && !hasBootstrap(w) {
 			if err != nil {
@@ -98,7 +99,8 @@ func makeToken(ctx context.Context, s *store.Store, token *store.Token, asJSON b
 	if token.Publish {
 		may += ", and its answers are published"
 	}
-	say(w.err, "token %s of tenant %s may %s; this is the only time it is shown", token.ID, token.Tenant, may)
+	say(w.err, "token %s of tenant %s may %s; kept in %s; this is the only time it is shown",
+		token.ID, token.Tenant, may, db)
 	if asJSON {
 		return json.NewEncoder(w.out).Encode(struct {
 			tokenLine
