@@ -144,9 +144,11 @@ func TestEvent(t *testing.T) {
 	}
 }
 
-// lateReader is a listener, and what it makes of the deltas as docs/events.md says.
+// lateReader is a listener, and what it makes of the deltas as docs/events.md says. What arrives waits in heard, so that
+// a slow test (under the race detector, say) is no listener that falls behind and is dropped.
 type lateReader struct {
 	*bus.Listener
+	heard   chan bus.Message
 	text    string
 	sources map[string]string
 	cited   map[string][]string
@@ -159,7 +161,7 @@ func (h *lateReader) hear(t *testing.T, text string, sources, citations int) {
 	defer late.Stop()
 	for h.text != text || len(h.sources) != sources || len(h.cited) != citations {
 		select {
-		case m, open := <-h.C:
+		case m, open := <-h.heard:
 			if !open {
 				t.Fatal("the listener was dropped")
 			}
@@ -259,7 +261,14 @@ func (s *stepwise) listen(t *testing.T) *lateReader {
 	t.Helper()
 	l := testenv.Must(s.bus.Listen(t.Context(), store.DefaultTenant, "run-1"))(t)
 	t.Cleanup(l.Close)
-	return &lateReader{Listener: l, sources: map[string]string{}, cited: map[string][]string{}}
+	heard := make(chan bus.Message, 100*bus.MaxBehind)
+	go func() {
+		defer close(heard)
+		for m := range l.C {
+			heard <- m
+		}
+	}()
+	return &lateReader{Listener: l, heard: heard, sources: map[string]string{}, cited: map[string][]string{}}
 }
 
 func (s *stepwise) end(parts ...string) {
@@ -282,7 +291,7 @@ func TestLiveLate(t *testing.T) {
 	early := s.listen(t)
 	for said := false; !said; {
 		select {
-		case m := <-early.C:
+		case m := <-early.heard:
 			said = m.Live != nil && m.Live.Kind == gateway.LiveText && string(m.Live.Data) == `""`
 		case <-time.After(20 * time.Second):
 			t.Fatal("nobody says that the answer is on its way")
