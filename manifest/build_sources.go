@@ -26,12 +26,13 @@ import (
 type source struct {
 	Source
 	given            *ibid.Source // what is known of it
+	address          string       // where it is read: URL, with the parameters that give access to it
 	pieces           []string     // what was sent of it, each once
 	snap             *snapshot.Snapshot
 	text             *snapshot.Text
 	places           *ibid.Offsets // of text
 	local            bool          // one of its addresses is not public
-	user             bool          // one of them has a user or password
+	user             bool          // one of them has a user or password, or a signature or token in its query
 	private, dropped bool
 }
 
@@ -39,7 +40,7 @@ type source struct {
 func (s *source) foundAt(addresses ...string) {
 	for _, address := range addresses {
 		u, err := url.Parse(address)
-		s.user = s.user || err == nil && u.User != nil
+		s.user = s.user || err == nil && u.User != nil || snapshot.WithoutAccess(address) != address
 		s.local = s.local || address != "" && !snapshot.IsPublicURL(address)
 	}
 }
@@ -131,9 +132,10 @@ func citedIDs(a *ibid.Answer) map[string]bool {
 	return cited
 }
 
-// clean returns a URL as manifests have it; empty: they cannot have it, or there is none.
+// clean returns a URL as manifests have it, which is without what gives access to it; empty: they cannot have it, or
+// there is none.
 func clean(url string) string {
-	url, err := snapshot.CleanURL(url)
+	url, err := snapshot.CleanURL(snapshot.WithoutAccess(url))
 	if err != nil || len(url) > MaxURL { // it is all ASCII
 		return ""
 	}
@@ -151,6 +153,7 @@ func (g *sources) add(s *ibid.Source, at *source) *source {
 		g.list = append(g.list, at)
 		if at.URL = clean(s.URL); at.URL != "" {
 			g.byURL[at.URL] = at
+			at.address, _ = snapshot.CleanURL(s.URL)
 			if s.OriginalURL != "" && clean(s.OriginalURL) != at.URL {
 				at.OriginalURL = clean(s.OriginalURL)
 			}
@@ -346,7 +349,7 @@ func (w *building) readAll(ctx context.Context) error {
 }
 
 func (s *source) fetch(ctx context.Context, b *Builder) {
-	snap, err := b.Read(ctx, s.URL)
+	snap, err := b.Read(ctx, s.address)
 	switch {
 	case err != nil:
 		s.Unavailable = why(err)

@@ -301,6 +301,42 @@ func TestBuildKeepsMemosBack(t *testing.T) {
 	}
 }
 
+// A signed address gives whoever has it what it names: the signature is not published, the source is read by it all the
+// same, and its words stay private.
+func TestBuildKeepsSignaturesBack(t *testing.T) {
+	const words = "The salaries of the board rise by nine percent."
+	for address, want := range map[string]string{
+		"https://b.s3.example/hr.html?versionId=3&X-Amz-Signature=5ec2e7&X-Amz-Expires=900": "https://b.s3.example/hr.html?versionId=3&X-Amz-Expires=900",
+		"https://a.blob.example/hr?sv=2024&sig=5ec2e7":                                      "https://a.blob.example/hr?sv=2024",
+		"https://drive.example/hr?%74oken=5ec2e7":                                           "https://drive.example/hr",
+		"https://src.example/hr?id=7":                                                       "https://src.example/hr?id=7",
+	} {
+		a := &ibid.Answer{Text: "The salaries rise.", Sources: []ibid.Source{{ID: "w1", Kind: ibid.Web, URL: address}}}
+		cite(t, a, a.Text, ibid.Ref{Source: "w1", Quote: words})
+		b := builder(nil)
+		b.Read = func(_ context.Context, url string) (*snapshot.Snapshot, error) {
+			if signed := strings.Contains(address, "5ec2e7"); signed != strings.Contains(url, "5ec2e7") {
+				t.Errorf("%s is read at %s", address, url)
+			}
+			return snap(url, "<p>"+words+"</p>"), nil
+		}
+		m := build(t, b, a, nil)
+		body, err := m.Canonical()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(body, []byte("5ec2e7")) {
+			t.Errorf("%s: its signature is published", address)
+		}
+		if got := m.Sources[0].URL; got != want {
+			t.Errorf("%s is published as %s, want %s", address, got, want)
+		}
+		if signed := want != address; bytes.Contains(body, []byte("salaries of the board")) == signed {
+			t.Errorf("%s: its words are published: %v", address, signed)
+		}
+	}
+}
+
 // Nor are the words of a page that one network alone can read, or that somebody read with a password.
 func TestBuildKeepsPrivateNetworksBack(t *testing.T) {
 	const words, public = "The salaries of the board rise by nine percent.", "https://src.example/redirected"

@@ -47,6 +47,45 @@ func IsPublicURL(url string) bool {
 	})
 }
 
+// WithoutAccess returns an address without the parameters of its query that give whoever has them access to what it
+// names: a signature of Amazon S3 and CloudFront, Google Cloud, Azure, Alibaba or Tencent, or a token. The others stay
+// as they are, in their order; an address without such parameters is returned unchanged.
+func WithoutAccess(address string) string {
+	from := strings.IndexByte(address, '?')
+	if from < 0 {
+		return address
+	}
+	query, fragment, _ := strings.Cut(address[from+1:], "#")
+	var kept []string
+	for parameter := range strings.SplitSeq(query, "&") {
+		name, _, _ := strings.Cut(parameter, "=")
+		if plain, err := url.QueryUnescape(name); err == nil {
+			name = plain
+		}
+		if !slices.Contains(accessParameters, strings.ToLower(name)) {
+			kept = append(kept, parameter)
+		}
+	}
+	if len(kept) == strings.Count(query, "&")+1 {
+		return address
+	}
+	address = address[:from]
+	if len(kept) > 0 {
+		address += "?" + strings.Join(kept, "&")
+	}
+	if fragment != "" {
+		address += "#" + fragment
+	}
+	return address
+}
+
+// accessParameters are the parameters of queries, in lower case, that give access. What stands beside a signature, such
+// as its time and its key's name, is worth nothing without it.
+var accessParameters = []string{
+	"signature", "sig", "x-amz-signature", "x-amz-security-token", "x-goog-signature", "x-oss-signature", "q-signature",
+	"token", "access_token", "auth_token", "id_token", "jwt", "api_key", "apikey", "password",
+}
+
 // localDomains are domains whose names mean something else, or nothing, in every network: RFC 6761, 6762, 7686 and
 // 8375, the one that ICANN reserved for that, and those that routers and offices use without having been given them.
 var localDomains = []string{
