@@ -417,6 +417,7 @@ type verifiedClaim struct {
 	Finding verify.ClaimFinding `json:"finding"`
 	Reason  *string             `json:"reason"`
 	Differs []verify.Difference `json:"differs"`
+	Wrong   *verify.Excerpted   `json:"wrong_source"`
 	Sources []verifiedSource    `json:"sources"`
 }
 
@@ -506,7 +507,7 @@ func showReport(r *verify.Report, whole bool) *verified {
 		c := &r.Claims[i]
 		claim := verifiedClaim{
 			c.ID, c.Text, c.Status, c.Counts, c.Finding, httpx.OrNull(c.Reason),
-			append([]verify.Difference{}, c.Differs...),
+			append([]verify.Difference{}, c.Differs...), c.WrongSource,
 			[]verifiedSource{},
 		}
 		for k := range c.Sources {

@@ -297,43 +297,58 @@ const rightSources = 4
 
 // RightSource returns a checker that looks for a claim that c does not call [Supported] by its passages in
 // [Pair.Others], too. Where c calls it supported by one of those alone, the verdict has the issue wrong-source, and
-// [Verdict.WrongSource] says where; its label stays. It is as safe for concurrent use as c.
+// [Verdict.WrongSource] says where; its label stays. Pairs may share one list of others, which is indexed once then; what
+// a pair has among its own passages is none. It is as safe for concurrent use as c.
 func RightSource(c Checker) Checker { return &rightSource{c} }
 
 type rightSource struct{ Checker }
 
 // Check implements [Checker].
 func (r *rightSource) Check(ctx context.Context, in []Pair) ([]Verdict, error) {
-	verdicts, err := r.Checker.Check(ctx, in)
+	verdicts, err := CheckPairs(ctx, r.Checker, in)
 	if err != nil {
 		return nil, err
 	}
+	type candidate struct{ pair, other int }
+	var candidates []candidate
+	var pairs []Pair
+	indexes := map[*Passage]*Corpus{} // by the first of the others
 	for i := range verdicts {
 		v, p := &verdicts[i], &in[i]
 		if v.Label == Supported || v.Err != nil || len(p.Others) == 0 {
 			continue
 		}
-		hits := NewCorpus(p.Others).Search(p.Claim, rightSources)
-		pairs := make([]Pair, len(hits))
-		for k, hit := range hits {
-			pairs[k] = Pair{Claim: p.Claim, Context: p.Context, Passages: p.Others[hit.Passage : hit.Passage+1]}
+		index := indexes[&p.Others[0]]
+		if index == nil || index.Len() != len(p.Others) {
+			index = NewCorpus(p.Others)
+			indexes[&p.Others[0]] = index
 		}
-		found, err := CheckPairs(ctx, r.Checker, pairs)
-		if err != nil {
-			return nil, fmt.Errorf("looking for the claim in other sources: %w", err)
-		}
-		best := Verdict{}
-		for k := range found {
-			if f := &found[k]; f.Label == Supported && len(f.Evidence) > 0 && f.strength() > best.strength() {
-				best = *f
-				v.WrongSource = &Span{Passage: hits[k].Passage, Span: f.Evidence[0].Span}
+		for _, hit := range index.Search(p.Claim, rightSources+len(p.Passages)) {
+			other := p.Others[hit.Passage]
+			if !slices.ContainsFunc(p.Passages, func(own Passage) bool { return own.Text == other.Text }) {
+				candidates = append(candidates, candidate{i, hit.Passage})
+				pairs = append(pairs, Pair{Claim: p.Claim, Context: p.Context, Passages: []Passage{other}})
 			}
 		}
-		if v.WrongSource != nil {
-			v.Issues = slices.Clone(v.Issues)
-			name := p.Others[v.WrongSource.Passage].ID
-			v.note(issueWrongSource, "%s", cmp.Or(name, "other passage "+strconv.Itoa(v.WrongSource.Passage)))
+	}
+	found, err := CheckPairs(ctx, r.Checker, pairs)
+	if err != nil {
+		return nil, fmt.Errorf("looking for claims in other sources: %w", err)
+	}
+	best := map[int]float64{} // the strength of what was found for a pair
+	for k, at := range candidates {
+		f := &found[k]
+		if f.Label != Supported || len(f.Evidence) == 0 || f.strength() <= best[at.pair] {
+			continue
 		}
+		best[at.pair] = f.strength()
+		verdicts[at.pair].WrongSource = &Span{Passage: at.other, Span: f.Evidence[0].Span}
+	}
+	for i := range best {
+		v := &verdicts[i]
+		v.Issues = slices.Clone(v.Issues)
+		name := in[i].Others[v.WrongSource.Passage].ID
+		v.note(issueWrongSource, "%s", cmp.Or(name, "other passage "+strconv.Itoa(v.WrongSource.Passage)))
 	}
 	return verdicts, nil
 }

@@ -46,9 +46,8 @@ func (v *Verdict) Report(p *Pair) *Report {
 	if v.Threshold > 0 {
 		r.Threshold = &v.Threshold
 	}
-	if e := v.WrongSource; e != nil && e.Passage < len(p.Others) {
-		text := textAt(p.Others[e.Passage].Text, e.Span)
-		r.WrongSource = &ReportEvidence{Passage: e.Passage, Start: e.Start, End: e.End, Text: text}
+	if e := v.WrongSource; e != nil {
+		r.WrongSource = &ReportEvidence{Passage: e.Passage, Start: e.Start, End: e.End, Text: p.OtherText(*e)}
 	}
 	for _, e := range v.Evidence {
 		r.Evidence = append(r.Evidence, ReportEvidence{Passage: e.Passage, Start: e.Start, End: e.End, Text: p.Text(e)})

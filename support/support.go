@@ -52,6 +52,14 @@ func (p *Pair) Text(s Span) string {
 	return textAt(p.Passages[s.Passage].Text, s.Span)
 }
 
+// OtherText returns what stands in a place of p.Others: see [Verdict.WrongSource]. It is empty if there is no such place.
+func (p *Pair) OtherText(s Span) string {
+	if s.Passage < 0 || s.Passage >= len(p.Others) {
+		return ""
+	}
+	return textAt(p.Others[s.Passage].Text, s.Span)
+}
+
 // textAt returns what stands in a span of a text; empty if the text has no such place. What a checker says of a place
 // is cut here and nowhere else.
 func textAt(text string, s ibid.Span) string {

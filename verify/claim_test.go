@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/support"
@@ -136,6 +138,29 @@ func TestSupport(t *testing.T) {
 			t.Errorf("%s: %s counts %s by %s, %s, want %s counts %s by %s, %s", test.name,
 				got.Status, got.Counts, by, finding, test.want, test.counts, test.by, test.finding)
 		}
+	}
+}
+
+// A claim that its excerpt does not say, and that of another claim does, has the wrong source; the right one is named.
+func TestWrongSource(t *testing.T) {
+	of := func(url, excerpt string) []verify.SourceResult {
+		r := passing(excerpt)
+		r.FinalURL = url
+		return []verify.SourceResult{r}
+	}
+	claims := []string{"The bridge has eight lanes.", "The towers are 89 metres high.", "The bridge has nine lanes."}
+	towers := of("https://towers.example/", "The towers of the bridge are 89 metres high.")
+	results := [][]verify.SourceResult{towers, towers, of("https://lanes.example/", "The bridge has eight lanes of traffic.")}
+	got, err := verify.CompareClaims(t.Context(), claims, results, &support.Lexical{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &verify.Excerpted{URL: "https://lanes.example/", Excerpt: "The bridge has eight lanes of traffic."}
+	if c := got[0]; c.Finding != verify.Doubtful || !cmp.Equal(c.WrongSource, want) || !strings.HasSuffix(c.Detail, want.URL) {
+		t.Errorf("got %+v", c)
+	}
+	if got[1].Finding != verify.Supported || got[1].WrongSource != nil || got[2].WrongSource != nil {
+		t.Errorf("got %+v", got[1:])
 	}
 }
 

@@ -34,25 +34,33 @@ type doubts struct {
 
 func (d *doubts) doubtful() bool { return d.score <= doubtfulScore || d.share >= shownShare }
 
-// readDoubts asks the default checker of a set of pairs that people judged, and of their claims with another's passages.
-func readDoubts(t *testing.T, name string) (own, others []doubts) {
+// judged is a claim with passages, of which people said whether they support it.
+type judged struct {
+	Claim, Label, Question string
+	Passages               []string
+}
+
+func readJudged(t *testing.T, name string) []judged {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(testenv.Shared(t), "eval", name+".dev.jsonl"))
 	if err != nil {
 		t.Skipf("the evaluation data are not here: %v", err)
 	}
-	type row struct {
-		Claim, Label, Question string
-		Passages               []string
-	}
-	var rows []row
+	var rows []judged
 	for d := json.NewDecoder(bytes.NewReader(b)); d.More(); {
-		var r row
+		var r judged
 		if err := d.Decode(&r); err != nil {
 			t.Fatal(err)
 		}
 		rows = append(rows, r)
 	}
+	return rows
+}
+
+// readDoubts asks the default checker of a set of pairs that people judged, and of their claims with another's passages.
+func readDoubts(t *testing.T, name string) (own, others []doubts) {
+	t.Helper()
+	rows := readJudged(t, name)
 	const apart = 97 // rows beside each other may be about one thing
 	ask := func(shift int) []doubts {
 		pairs := make([]support.Pair, len(rows))
@@ -146,5 +154,47 @@ func TestEvalDoubtful(t *testing.T) {
 	if alarms > mostFalseAlarms || quiet(20) < leastQuiet {
 		t.Errorf("false alarms: %.4f, want at most %v; %.3f of answers of 20 have none, want %v",
 			alarms, mostFalseAlarms, quiet(20), leastQuiet)
+	}
+}
+
+// TestEvalDoubtfulSource counts how many claims have the wrong source, where the other passages are those of all claims
+// that answer the same question: of the claims that people call supported by their own, and of the others.
+func TestEvalDoubtfulSource(t *testing.T) {
+	rows := readJudged(t, "attribench")
+	others := map[string][]support.Passage{} // by question
+	for i := range rows {
+		for _, text := range rows[i].Passages {
+			others[rows[i].Question] = append(others[rows[i].Question], support.Passage{Text: text})
+		}
+	}
+	var all, wrong [2]int // not supported, supported
+	for i := range rows {
+		r := &rows[i]
+		p := support.Pair{Claim: r.Claim, Others: others[r.Question]}
+		if len(p.Others) == len(r.Passages) {
+			continue
+		}
+		for _, text := range r.Passages {
+			p.Passages = append(p.Passages, support.Passage{Text: text})
+		}
+		verdicts, err := support.RightSource(&support.Lexical{}).Check(t.Context(), []support.Pair{p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := evidence{ClaimReport: &ClaimReport{Text: r.Claim}}
+		e.setVerdict(&p, &verdicts[0], false)
+		supported := 0
+		if r.Label == "supported" {
+			supported = 1
+		}
+		all[supported]++
+		if e.WrongSource != nil {
+			wrong[supported]++
+		}
+	}
+	t.Logf("attribench: another claim's source says it: %d of %d supported claims (false alarms), %d of %d others",
+		wrong[1], all[1], wrong[0], all[0])
+	if rate := float64(wrong[1]) / float64(all[1]); rate > mostByScore {
+		t.Errorf("false alarms: %.4f, want at most %v", rate, mostByScore)
 	}
 }

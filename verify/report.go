@@ -117,6 +117,8 @@ type ClaimReport struct {
 	Finding ClaimFinding `json:"finding"`
 	Reason  string       `json:"reason,omitempty"` // unsure, no-excerpt, cut, unread, no-source, failed, error
 	Differs []Difference `json:"differs,omitempty"`
+	// WrongSource is what another claim quotes, and says what this one's own excerpts do not; nil: nothing does.
+	WrongSource *Excerpted `json:"wrong_source,omitempty"`
 
 	Status  Status         `json:"status"` // of the claim's support: supported-verbatim, …
 	Counts  Counts         `json:"counts"`
@@ -143,6 +145,12 @@ type Difference struct {
 	Claim    string               `json:"claim"`    // the words of the claim
 	Excerpt  string               `json:"excerpt"`  // what the excerpt has in their place
 	Sentence string               `json:"sentence"` // of the excerpt
+}
+
+// Excerpted is a sentence of an excerpt.
+type Excerpted struct {
+	URL     string `json:"url"`
+	Excerpt string `json:"excerpt"`
 }
 
 // sentence says it for a person.

@@ -47,18 +47,29 @@ func (r *SourceResult) cut() bool { return r.Match != nil && r.Match.Cut }
 // compareClaims sets for each claim whether the excerpts of their sources that passed support them, together. An error
 // means that nothing is known of any: the context has ended, or the checker could say nothing at all.
 //
-// A judge, if there is one, is asked about all claims that do not stand in an excerpt as they are, and its word counts.
+// A claim that its excerpts do not support, and those of another claim do, is doubtful: its source is the wrong one. A
+// judge, if there is one, is asked about all claims that do not stand in an excerpt as they are, and its word counts.
 func compareClaims(ctx context.Context, claims []evidence, checker, judge support.Checker) error {
 	var asked []int
 	var pairs []support.Pair
+	var all []support.Passage // the excerpts of all claims, each once
+	seen := map[support.Passage]bool{}
 	for i := range claims {
 		claims[i].setUncompared()
 		if passages := claims[i].excerpts(); len(passages) > 0 {
 			asked = append(asked, i)
 			pairs = append(pairs, support.Pair{Claim: claims[i].Text, Passages: passages})
+			for _, p := range passages {
+				if !seen[p] {
+					seen[p], all = true, append(all, p)
+				}
+			}
 		}
 	}
-	verdicts, err := support.CheckPairs(ctx, checker, pairs)
+	for i := range pairs {
+		pairs[i].Others = all
+	}
+	verdicts, err := support.CheckPairs(ctx, support.RightSource(checker), pairs)
 	if err != nil {
 		return fmt.Errorf("checking %d claims: %w", len(pairs), err)
 	}
@@ -185,7 +196,7 @@ const (
 func (e *evidence) setVerdict(p *support.Pair, v *support.Verdict, judge bool) {
 	c := e.ClaimReport
 	c.Status, c.By, c.Finding, c.Reason, c.Detail = Status(v.Word()), v.By, NotChecked, reasonUnsure, ""
-	c.Label, c.Score, c.Differs = v.Label, v.Score, nil
+	c.Label, c.Score, c.Differs, c.WrongSource = v.Label, v.Score, nil, nil
 	switch {
 	case v.Err != nil:
 		c.Reason, c.Detail = reasonError, "The claim could not be checked."
@@ -207,6 +218,12 @@ func (e *evidence) setVerdict(p *support.Pair, v *support.Verdict, judge bool) {
 		switch {
 		case len(c.Differs) > 0:
 			c.Finding, c.Reason, c.Detail = Doubtful, "", c.Differs[0].sentence()
+		case v.WrongSource != nil && (v.Label == support.Unsupported || v.Label == support.Contradicted):
+			// Seldom wrong: see TestEvalDoubtfulSource.
+			right := p.Others[v.WrongSource.Passage].ID
+			c.WrongSource = &Excerpted{right, p.OtherText(*v.WrongSource)}
+			c.Finding, c.Reason = Doubtful, ""
+			c.Detail = "Its excerpts do not say it, those of another source do: " + shownURL(right)
 		case saysNothing(p, v, score, share):
 			c.Finding, c.Reason = Doubtful, ""
 			c.Detail = "The excerpts say next to nothing of what the claim says."

@@ -188,6 +188,9 @@ func (t *textReport) claim(c *ClaimReport, indent string) {
 		t.line(indent, "    %s: the claim says %s, its excerpt %s, in: %s",
 			d.Kind, shown(d.Claim), shown(d.Excerpt), shown(d.Sentence))
 	}
+	if right := c.WrongSource; right != nil {
+		t.line(indent, "    %s says: %s", shownURL(right.URL), shown(right.Excerpt))
+	}
 	for i := range c.Sources {
 		t.source(&c.Sources[i], indent+"  ")
 	}

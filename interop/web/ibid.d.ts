@@ -918,6 +918,8 @@ export interface components {
         /** @description Says how many claims were found to be what. */
         ClaimCounts: {
             doubtful: number;
+            /** @description of NotChecked, those of which no source says what is quoted from it */
+            failed: number;
             not_checked: number;
             supported: number;
             /** @description of NotChecked, those that were compared */
@@ -950,6 +952,8 @@ export interface components {
             /** @description of the claim's support: supported-verbatim, … */
             status: components["schemas"]["Status"];
             text: string;
+            /** @description WrongSource is what another claim quotes, and says what this one's own excerpts do not; nil: nothing does. */
+            wrong_source?: components["schemas"]["Excerpted"];
         };
         /** @description A possible conflict between two passages of the run: see support.Conflict. */
         Conflict: {
@@ -1265,6 +1269,11 @@ export interface components {
          * @enum {string}
          */
         EditKind: "quote" | "same" | "text";
+        /** @description A sentence of an excerpt. */
+        Excerpted: {
+            excerpt: string;
+            url: string;
+        };
         /** @description What a manifest says of a source; empty members are not said. */
         Expected: {
             excerpt_hash: string;
