@@ -65,9 +65,10 @@ type FreshnessOptions struct {
 // rests on is compared with it, the outcome is the citation's verification, and what is wrong an incident. It honours
 // robots.txt. Several nodes share the work.
 type Freshness struct {
-	options FreshnessOptions
-	log     *slog.Logger
-	checks  *prometheus.CounterVec
+	options   FreshnessOptions
+	log       *slog.Logger
+	checks    *prometheus.CounterVec
+	incidents prometheus.Counter
 }
 
 // NewFreshness checks the options. It starts nothing: see [Freshness.Run].
@@ -80,7 +81,16 @@ func NewFreshness(o *FreshnessOptions) (*Freshness, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing to check sources again: %w", err)
 	}
-	return &Freshness{options: *o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), checks: checks}, nil
+	// Without labels it is there from the start, at 0: an alert on its increase sees the first incident too.
+	incidents, err := newCounter(o.Metrics, "ibid_source_incidents_total",
+		"New incidents that reading sources again has found.")
+	if err != nil {
+		return nil, fmt.Errorf("preparing to check sources again: %w", err)
+	}
+	return &Freshness{
+		options: *o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		checks: checks, incidents: incidents.WithLabelValues(),
+	}, nil
 }
 
 // Run checks sources until ctx ends; then it returns nil. It begins with those that answers cite which were stored
@@ -333,9 +343,11 @@ func (f *Freshness) compare(
 		}
 	}
 	if len(incidents) > 0 {
-		if _, err := f.options.Store.AddIncidents(ctx, job.Tenant, incidents); err != nil {
+		added, err := f.options.Store.AddIncidents(ctx, job.Tenant, incidents)
+		if err != nil {
 			return err
 		}
+		f.incidents.Add(float64(len(added)))
 	}
 	if err := f.options.Store.SetStatuses(ctx, job.Tenant, statuses); err != nil {
 		return err

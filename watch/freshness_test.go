@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/testenv"
@@ -73,9 +74,17 @@ func TestFreshness(t *testing.T) {
 		web := site(t, map[string]string{"/tides": tidePage})
 		web.etag = etag
 		s := newStore(t)
+		metrics := prometheus.NewRegistry()
+		incidentsCounted := func(want int) {
+			t.Helper()
+			metric := fmt.Sprintf("# HELP ibid_source_incidents_total New incidents that reading sources again has found.\n"+
+				"# TYPE ibid_source_incidents_total counter\nibid_source_incidents_total %d\n", want)
+			testenv.OK(t, testutil.GatherAndCompare(metrics, strings.NewReader(metric), "ibid_source_incidents_total"))
+		}
 		put(t, s, cites(t, "ans_1", "work", web.URL+"/tides"))
-		checks(t, s, nil)
+		checks(t, s, func(o *watch.FreshnessOptions) { o.Metrics = metrics })
 		becomes(t, s, "ans_1", verify.Verified)
+		incidentsCounted(0)
 		n, kept := web.count("/tides"), web.count("304")
 		until(t, "it is read again", func() bool { return web.count("/tides") > n+2 && (!etag || web.count("304") > kept) })
 		web.set("/tides", strings.Replace(tidePage, "03:12", "04:12", 1))
@@ -89,6 +98,7 @@ func TestFreshness(t *testing.T) {
 		if err != nil || len(incidents.Items) != 1 {
 			t.Fatalf("%d incidents, %v", len(incidents.Items), err)
 		}
+		incidentsCounted(1)
 		in := incidents.Items[0]
 		if in.Status != verify.ExcerptAltered || in.SourceURL != web.URL+"/tides" || !strings.Contains(in.Observed.Nearest, "04:12") ||
 			in.ResponseURL != "https://agent.example/v1/answers/ans_1" || in.Expected.Hash != snapshot.Hash([]byte(tidePage)) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -37,6 +38,7 @@ nears 8 GiB.
 func TestMetricsDocs(t *testing.T) {
 	c := server.Defaults()
 	c.Data = t.TempDir()
+	c.Publish.Recheck = 24 * time.Hour
 	c.Upstreams["openai"] = &server.Upstream{Backfill: []server.Backfill{{Provider: "gemini", Model: "m"}}}
 	testenv.OK(t, c.Resolve(nil, func(string) (string, bool) { return "", false }))
 	d := testenv.Must(server.Open(t.Context(), c, nil))(t)
