@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/heap"
 	"math"
+	"regexp"
 	"slices"
 	"sort"
 	"strconv"
@@ -339,10 +340,38 @@ func (c *candidate) claim(cite *foldCite) (claim Span, inferred bool) {
 		cite.stated, cite.statement = before, Span{start + base, end + base}
 	}
 	start, end := cite.statement.Start, cite.statement.End
-	if start >= end && c.closed {
+	if start < end {
+		return Span{start, end}, true
+	}
+	if before := c.endBeforeLinks(text[base:], at-base, cite.span.End-base); before > 0 {
+		start, end = prose.SentenceBefore(text[base:base+before], before)
+		start, end = start+base, end+base
+	} else if c.closed {
 		start, end = prose.SentenceAt(text, cite.span.End)
 	}
 	return Span{start, max(start, end)}, true
+}
+
+// onlyLinks matches what stands behind a link in a paragraph of nothing but links.
+var onlyLinks = regexp.MustCompile(`^[ \t().,;]*(?:\[[^\]\n]*\]\([^)\n]*\)[ \t().,;]*)*$`)
+
+// endBeforeLinks returns where the paragraph ends before the one that holds nothing but the links text[at:end] and
+// their like: they stand for its last sentence. It is 0 where there is more in their paragraph, or where what is before
+// it introduces what follows: a heading, or a line that ends with a colon.
+func (c *candidate) endBeforeLinks(text string, at, end int) int {
+	const longest = 4096 // bytes of such a paragraph behind the link
+	rest, _, ended := strings.Cut(text[end:min(len(text), end+longest)], "\n")
+	head := strings.TrimRight(text[:at], " \t(")
+	if !strings.HasSuffix(head, "\n") || !ended && (!c.closed || len(rest) == longest) || !onlyLinks.MatchString(rest) {
+		return 0
+	}
+	before := strings.TrimRight(head, " \t\n")
+	last := strings.TrimSpace(before[strings.LastIndexByte(before, '\n')+1:])
+	if strings.HasPrefix(last, "#") || strings.HasSuffix(strings.TrimRight(last, "*_"), ":") ||
+		strings.HasPrefix(last, "**") && strings.HasSuffix(last, "**") {
+		return 0
+	}
+	return len(before)
 }
 
 // linkRunStart returns where the run of links and marks begins that ends at at: they all stand for the statement before
