@@ -9,15 +9,12 @@ import (
 	"testing"
 )
 
-// Every row of the threat model in SECURITY.md names what shows it, and that exists.
+// Every row of the threat model in SECURITY.md and of the faults in docs/reliability.md names what shows it, and that
+// exists: a function, or one story of a test of stories.
 func TestSecurityTable(t *testing.T) {
-	doc, err := os.ReadFile("SECURITY.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	exists := map[string]bool{}
 	function := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
-	err = filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git") {
 			return filepath.SkipDir
 		}
@@ -33,22 +30,38 @@ func TestSecurityTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(string(doc), "| --- | --- | --- | --- |\n")
-	table, _, _ = strings.Cut(table, "\n\n")
-	rows := strings.Split(table, "\n")
-	if len(rows) < 15 {
-		t.Fatalf("the table has %d rows", len(rows))
-	}
-	name := regexp.MustCompile("`((?:Test|Fuzz)\\w+)`")
-	for _, row := range rows {
-		cells := strings.Split(strings.Trim(row, "| "), " | ")
-		found := name.FindAllStringSubmatch(cells[len(cells)-1], -1)
-		if len(found) == 0 {
-			t.Errorf("nothing shows %q", cells[0])
+	stories := map[string]string{"TestScript": "cmd/ibid/testdata/script", "TestPostgresScript": "cmd/ibid/testdata"}
+	name := regexp.MustCompile("`((?:Test|Fuzz)\\w+)(/[\\w/]+)?`")
+	for _, file := range []string{"SECURITY.md", "docs/reliability.md"} {
+		doc, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
 		}
-		for _, m := range found {
-			if !exists[m[1]] {
-				t.Errorf("%q is shown by %s, which does not exist", cells[0], m[1])
+		head := regexp.MustCompile(`(?m)^\| (?:--- \| )*--- \|\n`).FindIndex(doc)
+		if head == nil {
+			t.Fatalf("%s has no table", file)
+		}
+		table, _, _ := strings.Cut(string(doc[head[1]:]), "\n\n")
+		rows := strings.Split(table, "\n")
+		if len(rows) < 15 {
+			t.Fatalf("the table of %s has %d rows", file, len(rows))
+		}
+		for _, row := range rows {
+			cells := strings.Split(strings.Trim(row, "| "), " | ")
+			found := name.FindAllStringSubmatch(cells[len(cells)-1], -1)
+			if len(found) == 0 {
+				t.Errorf("%s: nothing shows %q", file, cells[0])
+			}
+			for _, m := range found {
+				if !exists[m[1]] {
+					t.Errorf("%s: %q is shown by %s, which does not exist", file, cells[0], m[1])
+				}
+				if m[2] == "" {
+					continue
+				}
+				if _, err := os.Stat(filepath.Join(stories[m[1]], m[2]+".txtar")); err != nil {
+					t.Errorf("%s: %q is shown by a story that is not there: %v", file, cells[0], err)
+				}
 			}
 		}
 	}
