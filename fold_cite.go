@@ -230,6 +230,9 @@ func (c *candidate) try(i int, last bool) bool {
 	case p.covers == CoversPoint:
 		p.span.Start = p.span.End
 	}
+	if mark := c.searchMark(p); mark.Len() > 0 {
+		p.span, p.covers = mark, CoversLink
+	}
 	changed := !cite.told || p != cite.place
 	cite.place, cite.told = p, true
 	cite.settled = last || p.anchor == AnchorExact || p.anchor == AnchorNone ||
@@ -241,6 +244,40 @@ func (c *candidate) try(i int, last bool) bool {
 		c.emitCite(i, c.citation(cite))
 	}
 	return cite.settled
+}
+
+// fileMark matches a mark of OpenAI's file search, as it stands in a text from which it was not taken out:
+// 【4:0†report.pdf】.
+var (
+	fileMark      = regexp.MustCompile(`^【\d+(?::\d+)?†[^【】\n]{0,200}】`)
+	fileMarkAtEnd = regexp.MustCompile(fileMark.String()[1:] + `$`)
+)
+
+// maxFileMark is more bytes than such a mark has.
+const maxFileMark = 1024
+
+// searchMark returns the mark of a file search that a citation covers, or that stands before or after its point: the
+// citation's marker takes its place, as that of a link. Between two marks it is the first, unless that is another
+// citation's. It is empty if there is none.
+func (c *candidate) searchMark(p place) Span {
+	text, at := c.text.String(), p.span
+	point := p.covers == CoversPoint
+	if p.anchor == AnchorNone || p.covers == CoversBlock || !point && at.Len() > maxFileMark {
+		return Span{}
+	}
+	if point && strings.HasSuffix(text[:at.Start], markEnd) {
+		found := fileMarkAtEnd.FindString(text[max(0, at.Start-maxFileMark):at.Start])
+		if _, taken := c.links()[at.Start]; found != "" && !taken {
+			return Span{at.Start - len(found), at.Start}
+		}
+	}
+	if strings.HasPrefix(text[at.Start:], markBegin) {
+		found := fileMark.FindString(text[at.Start:min(len(text), at.Start+maxFileMark)])
+		if mark := (Span{at.Start, at.Start + len(found)}); point || mark == at {
+			return mark
+		}
+	}
+	return Span{}
 }
 
 // emitCite tells of a citation.
