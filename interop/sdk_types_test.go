@@ -1,6 +1,7 @@
 package interop
 
 import (
+	"encoding/json"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -13,6 +14,8 @@ import (
 	"testing"
 
 	"google.golang.org/genai"
+
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // Every kind of citation that the official SDKs know is one that internal/wire knows: a new version of an SDK with a new
@@ -28,6 +31,23 @@ func TestSDKTypes(t *testing.T) {
 		"genai GroundingSupport": members(reflect.TypeFor[genai.GroundingSupport]()),
 		"genai Segment":          members(reflect.TypeFor[genai.Segment]()),
 	}
+	checkKinds(t, kinds)
+}
+
+// The same of the official SDKs of PyPI, with Cohere's.
+func TestSDKTypesPython(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), testenv.Python(t), filepath.Join("python", "kinds.py")).Output()
+	if err != nil {
+		t.Fatalf("asking the SDKs: %v", err)
+	}
+	var kinds map[string][]string
+	testenv.OK(t, json.Unmarshal(out, &kinds))
+	checkKinds(t, kinds)
+}
+
+// checkKinds fails for kinds and members, by where they are from, that internal/wire does not know.
+func checkKinds(t *testing.T, kinds map[string][]string) {
+	t.Helper()
 	// which part of the answer as Google renders it, not of its text
 	ignored := map[string]bool{"renderedParts": true}
 	parsers := source(t, filepath.Join("..", "internal", "wire"))

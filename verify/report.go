@@ -181,8 +181,11 @@ func (n *ClaimCounts) String() string {
 		n    int
 		what string
 	}{
-		{n.Failed, "failed"}, {n.Doubtful, "doubtful"}, {n.Supported, "supported"},
-		{n.Unsure, "unsure"}, {n.NotChecked - n.Unsure - n.Failed, "not checked"},
+		{n.Failed, "failed"},
+		{n.Doubtful, "doubtful"},
+		{n.Supported, "supported"},
+		{n.Unsure, "unsure"},
+		{n.NotChecked - n.Unsure - n.Failed, "not checked"},
 	} {
 		if part.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
