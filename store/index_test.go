@@ -160,5 +160,13 @@ func TestViews(t *testing.T) {
 		if err != nil || text != "Bees dance. as said by wasps.example About wasps.example" {
 			t.Errorf("%q, %v", text, err)
 		}
+		var unit, created string
+		var start, end, claimed int
+		var confidence *float64
+		err = db.QueryRowContext(context.Background(), "SELECT c.unit, c.text_start, c.text_end, c.claim_end, c.confidence, CAST(c.created_at AS TEXT)"+
+			" FROM citations c WHERE c.source_title = 'About wasps.example'").Scan(&unit, &start, &end, &claimed, &confidence, &created)
+		if err != nil || unit != "utf-8" || start != 0 || end != len("Bees dance.") || claimed != end || confidence != nil || !strings.HasPrefix(created, "20") {
+			t.Errorf("%s %d to %d, claim to %d, confidence %v, at %s: %v", unit, start, end, claimed, confidence, created, err)
+		}
 	})
 }
