@@ -297,8 +297,8 @@ const rightSources = 4
 
 // RightSource returns a checker that looks for a claim that c does not call [Supported] by its passages in
 // [Pair.Others], too. Where c calls it supported by one of those alone, the verdict has the issue wrong-source, and
-// [Verdict.WrongSource] says where; its label stays. Pairs may share one list of others, which is indexed once then; what
-// a pair has among its own passages is none. It is as safe for concurrent use as c.
+// [Verdict.WrongSource] says where; its label stays. Pairs may share one list of others, which is indexed once
+// then; what a pair has among its own passages is none. It is as safe for concurrent use as c.
 func RightSource(c Checker) Checker { return &rightSource{c} }
 
 type rightSource struct{ Checker }

@@ -52,7 +52,8 @@ func (p *Pair) Text(s Span) string {
 	return textAt(p.Passages[s.Passage].Text, s.Span)
 }
 
-// OtherText returns what stands in a place of p.Others: see [Verdict.WrongSource]. It is empty if there is no such place.
+// OtherText returns what stands in a place of p.Others: see [Verdict.WrongSource]. It is empty if there is no such
+// place.
 func (p *Pair) OtherText(s Span) string {
 	if s.Passage < 0 || s.Passage >= len(p.Others) {
 		return ""
