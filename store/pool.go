@@ -3,10 +3,12 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -71,12 +73,10 @@ func isDead(err error) bool {
 		// the server ended it: by an administrator's command, after a crash
 		return pg.Code == "57P01" || pg.Code == "57P02"
 	}
-	for _, broken := range []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.EPIPE, syscall.ECONNRESET} {
-		if errors.Is(err, broken) {
-			return true
-		}
-	}
-	return false
+	// What database/sql gives up with ErrBadConn was tried with three connections that all were dead: under load, where
+	// others hand back theirs.
+	broken := []error{driver.ErrBadConn, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.EPIPE, syscall.ECONNRESET}
+	return slices.ContainsFunc(broken, func(b error) bool { return errors.Is(err, b) })
 }
 
 // unreachable marks an error that says that there is no server that takes connections. Where a server answers, it says
