@@ -219,7 +219,8 @@ func withDocuments(messages []calls.Message, list []ibid.Source) []calls.Message
 
 // request returns the call to the gateway.
 func request(ctx context.Context, p *Provider, q *Question, built *calls.Built) *http.Request {
-	r, err := http.NewRequestWithContext(ctx, built.Method, "http://ibid/"+p.Upstream+built.Path, &sending{built.Body})
+	address := "http://ibid/" + p.Upstream + built.Path
+	r, err := http.NewRequestWithContext(ctx, built.Method, address, calls.NewBody(built.Body))
 	if err != nil {
 		return nil // paths are ours, and escaped: the caller says what else it may be
 	}
@@ -237,20 +238,6 @@ func request(ctx context.Context, p *Provider, q *Question, built *calls.Built) 
 		}
 	}
 	return r
-}
-
-// sending is a request's body. At its end it lets go of it, since the request lives as long as the response.
-type sending struct{ rest []byte }
-
-func (s *sending) Read(p []byte) (int, error) {
-	if len(s.rest) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(p, s.rest)
-	if s.rest = s.rest[n:]; len(s.rest) == 0 {
-		s.rest = nil
-	}
-	return n, nil
 }
 
 // call is a question on its way.

@@ -117,28 +117,11 @@ func (e *exchange) attach() {
 		out.Body = http.NoBody
 		return
 	}
-	out.Body = &sent{rest: e.body}
+	out.Body = call.NewBody(e.body)
 	// The transport asks for it only where the upstream did not process the request (HTTP/2 says so), or where the
 	// client gave it an idempotency key. Nothing else is sent twice.
-	out.GetBody = func() (io.ReadCloser, error) { return &sent{rest: e.body}, nil }
+	out.GetBody = func() (io.ReadCloser, error) { return call.NewBody(e.body), nil }
 }
-
-// sent is a body while it is sent. At its end it lets go of it, since the transport keeps the request until the
-// response ends.
-type sent struct{ rest []byte }
-
-func (s *sent) Read(p []byte) (int, error) {
-	if len(s.rest) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(p, s.rest)
-	if s.rest = s.rest[n:]; len(s.rest) == 0 {
-		s.rest = nil
-	}
-	return n, nil
-}
-
-func (s *sent) Close() error { return nil }
 
 // upload is the body of a request that streams. It may last as long as it likes, as long as something comes.
 type upload struct {

@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"bytes"
 	"crypto"
 	"crypto/sha256"
 	"encoding/json"
@@ -12,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ibidhq/ibid/internal/httpsig"
+	"github.com/ibidhq/ibid/internal/wire"
 	"github.com/ibidhq/ibid/keyring"
 )
 
@@ -85,13 +85,11 @@ func (s *Signed) MarshalJSON() ([]byte, error) {
 		}
 		b.JWKS = text
 	}
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(&b); err != nil {
+	out, err := wire.Encode(&b)
+	if err != nil {
 		return nil, fmt.Errorf("writing a bundle: %w", err)
 	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+	return out, nil
 }
 
 // UnmarshalJSON reads a stored bundle. It says nothing about whether what it holds is true, nor whether it is a

@@ -24,6 +24,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/call"
+	"github.com/ibidhq/ibid/internal/wire"
 )
 
 // Preset is how a [Judge] asks.
@@ -451,14 +452,13 @@ func judgePrompt(mark string, batch []*question) string {
 		&b, "=== %s passage begins ===\n%s\n=== %s passage ends ===\n\nClaims, one JSON object a line:\n", mark,
 		batch[0].passage, mark,
 	)
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
 	for i, q := range batch {
-		_ = e.Encode(struct { // strings can always be encoded
+		line, _ := wire.Encode(struct { // strings can always be encoded
 			ID      string `json:"id"`
 			Context string `json:"context,omitempty"`
 			Claim   string `json:"claim"`
 		}{claimID(mark, i), q.context, q.claim})
+		b.Write(append(line, '\n'))
 	}
 	return b.String()
 }

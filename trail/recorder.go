@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/wire"
 )
 
 // Sink takes the steps of a run as they end, to post them to a gateway say. It is called by whoever ends the step, for
@@ -371,9 +372,9 @@ func asJSON(v any) json.RawMessage {
 	if v == nil {
 		return nil
 	}
-	raw, err := plain(v)
+	raw, err := wire.Encode(v)
 	if err != nil {
-		raw, _ = plain("not JSON: " + err.Error()) // a string always is
+		raw, _ = wire.Encode("not JSON: " + err.Error()) // a string always is
 	}
 	return raw
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"reflect"
 	"time"
+
+	"github.com/ibidhq/ibid/internal/wire"
 )
 
 // objectWriter writes a JSON object whose members stand in the order in which they are added. Its zero value is an
@@ -21,11 +23,11 @@ func (w *objectWriter) member(name string, v any) {
 		return
 	}
 	var raw []byte
-	if raw, w.err = plain(v); w.err != nil {
+	if raw, w.err = wire.Encode(v); w.err != nil {
 		return
 	}
 	w.b.WriteByte(',')
-	key, _ := plain(name) // a string is always JSON
+	key, _ := wire.Encode(name) // a string is always JSON
 	w.b.Write(key)
 	w.b.WriteByte(':')
 	w.b.Write(raw)
@@ -88,7 +90,7 @@ func (w *objectWriter) object(extra map[string]json.RawMessage) ([]byte, error) 
 	if !added {
 		return data, nil
 	}
-	return plain(members)
+	return wire.Encode(members)
 }
 
 // known returns v as JSON can have it; nil: it is the zero value, or JSON has nothing for it. A program may have filled
@@ -113,17 +115,6 @@ func known(v any) any {
 		return nil
 	}
 	return v
-}
-
-// plain returns v as JSON without HTML escapes.
-func plain(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 func orEmpty[T any](s []T) []T {

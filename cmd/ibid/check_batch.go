@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/wire"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/support"
 )
@@ -317,12 +318,10 @@ func newCheckLine(p *support.Pair, v *support.Verdict) *checkLine {
 }
 
 func writeCheckLine(w io.Writer, line *checkLine) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(line); err != nil {
-		return err
+	raw, err := wire.Encode(line)
+	if err == nil {
+		// Ids stand there as their line had them.
+		_, err = w.Write(append(bytes.ToValidUTF8(raw, []byte("\ufffd")), '\n'))
 	}
-	_, err := w.Write(bytes.ToValidUTF8(b.Bytes(), []byte("\ufffd"))) // ids stand there as their line had them
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"slices"
 	"strconv"
@@ -49,6 +50,25 @@ type Built struct {
 	Header map[string][]string // canonical names, as in an http.Header
 	Body   []byte
 }
+
+// NewBody returns a request's body that lets go of its bytes at its end: a transport keeps the request as long as the
+// response. Closing it does nothing.
+func NewBody(b []byte) io.ReadCloser { return &body{b} }
+
+type body struct{ rest []byte }
+
+func (b *body) Read(p []byte) (int, error) {
+	if len(b.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, b.rest)
+	if b.rest = b.rest[n:]; len(b.rest) == 0 {
+		b.rest = nil
+	}
+	return n, nil
+}
+
+func (b *body) Close() error { return nil }
 
 // ErrDocuments says that a provider takes no documents with a request: they belong into a message.
 var ErrDocuments = errors.New("the provider takes no documents with a request")

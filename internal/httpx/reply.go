@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/ibidhq/ibid/internal/wire"
 )
 
 // Reply is the response to a request. It remembers whether it has begun.
@@ -78,13 +79,11 @@ func (w *Reply) Tagged(r *Request, mediaType string, body []byte) {
 
 // Encode returns v as a line of JSON, without escapes that only HTML needs.
 func Encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
+	raw, err := wire.Encode(v)
+	if err != nil {
 		return nil, fmt.Errorf("write the answer as JSON: %w", err)
 	}
-	return b.Bytes(), nil
+	return append(raw, '\n'), nil
 }
 
 // OrNull returns what JSON shows of v: null where it is zero, which means unknown.

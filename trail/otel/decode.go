@@ -21,6 +21,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/ibidhq/ibid/internal/wire"
 )
 
 // A request is cut into its spans before OpenTelemetry's types see any of it, and each span is bounded before it is
@@ -565,13 +567,8 @@ func members(v any) attributes {
 
 // encodeValue returns v as JSON: compact, without escapes for HTML, members by name.
 func encodeValue(v any) json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(finite(v)); err != nil {
-		return nil // nothing of what was read does not go into JSON
-	}
-	return bytes.TrimRight(b.Bytes(), "\n")
+	raw, _ := wire.Encode(finite(v)) // all that was read goes into JSON
+	return raw
 }
 
 // finite replaces the numbers that JSON does not have by their names.
