@@ -17,6 +17,7 @@ import (
 	"github.com/ibidhq/ibid/chat"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/replay"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/server/servertest"
 	"github.com/ibidhq/ibid/store"
 )
@@ -421,6 +422,43 @@ func TestPlainErrors(t *testing.T) {
 		if got := res.Header.Get("Content-Type"); got != "text/plain; charset=utf-8" {
 			t.Errorf("Content-Type: %s", got)
 		}
+	}
+}
+
+// So is what the guard refuses, who has not read the question. Other clients get problems.
+func TestPlainRefusals(t *testing.T) {
+	w := newWorld(t, &setup{origins: []string{"https://app.example"}})
+	secret := testenv.Must(w.Store.NewToken(t.Context(), &store.Token{Name: "t", Tenant: "acme", Scopes: []string{"read"}}))(t)
+	ui := `{"id":"a","messages":[{"id":"m","role":"user","parts":[{"type":"text","text":"?"}]}]}`
+	large := ui[:len(ui)-1] + `,"x":"` + strings.Repeat("x", chat.MaxRequest) + `"}`
+	for _, test := range []struct {
+		method, path, body string
+		header             []string
+		status             int
+		plain              bool
+	}{
+		{"POST", "/v1/chat", ui, nil, 401, true},
+		{"POST", "/v1/chat", ui, []string{"Authorization", "Bearer " + secret}, 403, true},
+		{"POST", "/v1/chat", ui, []string{"Origin", "https://foreign.example"}, 403, true},
+		{"POST", "/v1/chat", large, nil, 401, true},
+		{"POST", "/v1/chat?stream=ui", question("openai", herons), nil, 401, true},
+		{"POST", "/v1/chat?stream=events", ui, nil, 401, false},
+		{"POST", "/v1/chat", question("openai", herons), nil, 401, false},
+		{"POST", "/v1/chat?stream=x", ui, []string{"Authorization", "Bearer " + secret}, 403, false},
+		{"GET", "/v1/chat/c1/stream", "", []string{"Sec-Fetch-Mode", "cors"}, 401, true},
+		{"GET", "/v1/chat/c1/stream", "", []string{"Origin", "https://app.example"}, 401, true},
+		{"GET", "/v1/chat/c1/stream", "", nil, 401, false},
+		{"PUT", "/v1/chat", "", nil, 405, false},
+	} {
+		res := w.do(t, test.method, test.path, test.body, test.header...)
+		plain := res.Header.Get("Content-Type") == "text/plain; charset=utf-8"
+		if res.StatusCode != test.status || plain != test.plain || plain == strings.ContainsAny(res.body, "\n{") {
+			t.Errorf("%s %s %v: %d %s", test.method, test.path, test.header, res.StatusCode, res.body)
+		}
+	}
+	open := newWorld(t, nil)
+	if res := open.do(t, "POST", "/v1/chat", large); res.StatusCode != 413 || res.body != "The request's body has more than 33554432 bytes." {
+		t.Errorf("%d %s", res.StatusCode, res.body)
 	}
 }
 

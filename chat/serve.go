@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/httpx"
+	"github.com/ibidhq/ibid/internal/uimessage"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -32,6 +34,10 @@ const (
 	catchUp = 1500 * time.Millisecond
 	// headTime is how long whoever resumes a turn that has not begun waits to hear anything.
 	headTime = time.Second
+	// peeked is how many bytes of a refused question are read at most to see who asks, and peekTime how long that may
+	// take.
+	peeked   = 64 << 10
+	peekTime = 2 * time.Second
 	// stillEvery is how often it is asked whether a reader's token is still valid, at most.
 	stillEvery = 5 * time.Second
 )
@@ -49,6 +55,30 @@ func (c *Chat) postQuestion(w *httpx.Reply, r *httpx.Request) error {
 		p.Hint = ""
 	}
 	return &p
+}
+
+// fail answers with an error, also with the guard's, for which nobody has read the body: as one sentence where the client
+// is a front-end of the AI SDK.
+func (c *Chat) fail(w *httpx.Reply, r *httpx.Request, err error) {
+	p := *gateway.ProblemOf(err)
+	p.Plain = p.Plain || isFrontEnd(w, r)
+	gateway.WriteProblem(w, r.Request, &p)
+}
+
+// isFrontEnd reports whether useChat made a request whose form is not known. Where the request does not say so, the
+// beginning of its body does; a request to resume has none, and comes from a browser.
+func isFrontEnd(w *httpx.Reply, r *httpx.Request) bool {
+	if form := r.URL.Query().Get("stream"); form != "" {
+		return form == formUI
+	}
+	if r.Method != http.MethodPost {
+		return r.Header.Get("Sec-Fetch-Mode") != "" || r.Header.Get("Origin") != ""
+	}
+	paced := gateway.NewPaced(
+		io.NopCloser(io.LimitReader(r.Body, peeked)), w, gateway.DefaultPace, time.Now().Add(peekTime))
+	defer paced.Done()
+	head, _ := io.ReadAll(paced) // what can be read of it tells
+	return uimessage.HasParts(head)
 }
 
 // ask puts a request's question and tells what comes of it, in the form that it finds out.

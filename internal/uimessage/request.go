@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -131,6 +132,12 @@ func hasParts(body []byte) bool {
 	}
 	return false
 }
+
+// partsMember is how a list of parts begins in a body.
+var partsMember = regexp.MustCompile(`"parts"\s*:\s*\[`)
+
+// HasParts reports whether a body of which only the beginning is known seems to be one of useChat, see [ReadRequest].
+func HasParts(head []byte) bool { return partsMember.Match(head) }
 
 // jsonError says what is wrong with JSON without naming our types.
 func jsonError(err error) error {

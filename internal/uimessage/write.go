@@ -33,7 +33,8 @@ type Writer struct {
 
 	buf     bytes.Buffer
 	started bool
-	ended   bool // the texts are ended
+	ended   bool         // the texts are ended
+	whole   *ibid.Answer // nil: it has not ended
 	closed  bool
 	err     error
 
@@ -103,7 +104,7 @@ func (w *Writer) writeStart() {
 
 // Event takes an event of the answer. Events behind the answer's end, and of other candidates, count for nothing.
 func (w *Writer) Event(ev ibid.Event) {
-	if ev.Candidate != 0 || w.ended {
+	if ev.Candidate != 0 || w.ended || w.whole != nil {
 		return
 	}
 	w.writeStart()
@@ -126,7 +127,7 @@ func (w *Writer) Event(ev ibid.Event) {
 
 // Flush writes what the events brought.
 func (w *Writer) Flush() error {
-	if w.changes > w.sent/4 && !w.ended && !w.differs {
+	if w.changes > w.sent/4 && !w.ended && w.whole == nil && !w.differs {
 		w.pending()
 	}
 	return w.flush()
@@ -225,7 +226,8 @@ func (w *Writer) data(d *ibid.Document, status Status) {
 }
 
 // Answer ends the text and writes the rest of the answer: its sources, its citations. Where there were no events, it
-// writes the text too. Pending says that more may come, by [Writer.Late].
+// writes the text too. Pending says that more may come, by [Writer.Late]: until then only the citations are written, so
+// that in the end sources have their order, and text parts all their citations.
 func (w *Writer) Answer(a *ibid.Answer, status Status) error {
 	if w.ended {
 		return w.Late(a, status)
@@ -237,15 +239,11 @@ func (w *Writer) Answer(a *ibid.Answer, status Status) error {
 			w.addText(a.Text[run.Start:run.End])
 		}
 	}
-	shown, d := w.shown(a)
-	w.writeSources(d)
-	offsets := ibid.NewOffsets(shown.Text)
-	for i := range w.parts {
-		p := &w.parts[i]
-		end := Part{Type: "text-end", ID: p.id, ProviderMetadata: textMetadata(d, &p.Part, offsets)}
-		w.writeChunk(&chunk{Part: end})
+	w.whole = a
+	if status != Pending {
+		w.endTexts()
 	}
-	w.ended = true
+	_, d := w.shown(a)
 	w.data(d, status)
 	return w.flush()
 }
@@ -292,12 +290,26 @@ func (w *Writer) Abort() error {
 	return w.flush()
 }
 
+// endTexts ends the text parts, with what is known of their citations, behind the sources.
 func (w *Writer) endTexts() {
-	if !w.ended {
-		w.ended = true
-		for i := range w.parts {
-			w.writeChunk(&chunk{Part: Part{Type: "text-end", ID: w.parts[i].id}})
+	if w.ended {
+		return
+	}
+	w.ended = true
+	var d *ibid.Document
+	var offsets *ibid.Offsets
+	if w.whole != nil {
+		var shown *ibid.Answer
+		shown, d = w.shown(w.whole)
+		offsets = ibid.NewOffsets(shown.Text)
+		w.writeSources(d)
+	}
+	for i := range w.parts {
+		end := Part{Type: "text-end", ID: w.parts[i].id}
+		if d != nil {
+			end.ProviderMetadata = textMetadata(d, &w.parts[i].Part, offsets)
 		}
+		w.writeChunk(&chunk{Part: end})
 	}
 }
 

@@ -183,6 +183,11 @@ func TestLate(t *testing.T) {
 	var c client
 	testenv.OK(t, c.read(b.Bytes()))
 	checkPlaces(t, &c)
+	numbers := ibid.Numbering{"web:https://a.example/": 7}
+	want := uimessage.MessageOf("ans_1", later, &uimessage.Options{Numbering: &numbers})
+	if diff := cmp.Diff(want, c.message); diff != "" {
+		t.Errorf("-stored +streamed:\n%s", diff)
+	}
 	var statuses []uimessage.Status
 	for i := range c.data {
 		data, _ := readCitations(&c.data[i])
@@ -199,10 +204,10 @@ func TestLate(t *testing.T) {
 			sources = append(sources, p.Type+" "+p.URL+" "+p.Title+" "+p.MediaType)
 		}
 	}
-	want := []string{
-		"source-url https://a.example/ A ", "source-document  javascript:alert(1) application/octet-stream", "source-document  report.PDF application/pdf",
-	}
-	testenv.Equal(t, "", want, sources)
+	testenv.Equal(t, "", []string{
+		"source-url https://a.example/ A ", "source-document  javascript:alert(1) application/octet-stream",
+		"source-document  report.PDF application/pdf",
+	}, sources)
 }
 
 // What a client has of a text stays when the provider corrects it. Citations go where their words are there.

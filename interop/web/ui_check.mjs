@@ -127,10 +127,15 @@ const scenarios = {
     check(again.last, 'final')
   },
   async 'citations that come late'() {
-    const chat = new Chat({ id: newID(), body: { provider: 'late' } })
+    const id = newID()
+    const chat = new Chat({ id, body: { provider: 'late' } })
     await chat.sendMessage({ text: 'How many herons nest at Lake Tonbo? Answer from memory unless you can search.' })
     assert.equal(chat.error, undefined)
-    assert.ok(check(chat.last, 'final').length >= 3)
+    const citations = check(chat.last, 'final')
+    assert.ok(citations.length >= 3)
+    assert.deepEqual(inText(chat.last), citations.filter(c => c.text_end !== null))
+    const stored = await json(`/v1/conversations/${id}?as=ui`)
+    assert.deepEqual(stored.at(-1).parts, JSON.parse(JSON.stringify(chat.last.parts)))
     const statuses = chat.data.map(p => p.data.status)
     assert.equal(statuses.at(-1), 'final')
     assert.ok(statuses.includes('pending'))
