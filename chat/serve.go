@@ -57,8 +57,8 @@ func (c *Chat) postQuestion(w *httpx.Reply, r *httpx.Request) error {
 	return &p
 }
 
-// fail answers with an error, also with the guard's, for which nobody has read the body: as one sentence where the client
-// is a front-end of the AI SDK.
+// fail answers with an error, also with the guard's, for which nobody has read the body: as one sentence where the
+// client is a front-end of the AI SDK.
 func (c *Chat) fail(w *httpx.Reply, r *httpx.Request, err error) {
 	p := *gateway.ProblemOf(err)
 	p.Plain = p.Plain || isFrontEnd(w, r)
