@@ -55,6 +55,9 @@ func (s *Store) AddIncidents(
 			}
 		}
 		added = w.added
+		if _, err := tx.addAlerts(ctx, w.alerts); err != nil {
+			return err
+		}
 		return tx.tellRuns(ctx, w.events)
 	})
 	if err != nil {
@@ -71,6 +74,7 @@ type incidentWriter struct {
 	last   string // its id
 	added  []verify.Incident
 	events []Event
+	alerts []Alert
 }
 
 // lockAndFindEnd keeps others from appending, and finds the end.
@@ -125,6 +129,9 @@ func (w *incidentWriter) add(ctx context.Context, i verify.Incident) error {
 		i.ID, nullable(answer), i.ManifestURL, i.ClaimID, i.SourceURL, i.Status, i.Detail, i.ObservedAt,
 	})
 	w.events = append(w.events, event)
+	if alert := incidentAlert(w.tenant, answer, &i); alert != nil {
+		w.alerts = append(w.alerts, *alert)
+	}
 	return err
 }
 

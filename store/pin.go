@@ -267,8 +267,10 @@ func (tx *transaction) setStatuses(ctx context.Context, tenant string, list []Pi
 	if err != nil {
 		return err
 	}
+	failed := map[int64]bool{}
 	for i := range list {
 		status := &list[i]
+		failed[status.ID] = status.Counts == verify.CountFailure
 		if err := tx.exec(
 			ctx, "UPDATE pins SET rank = $1, status = $2, checked = $3, detail = $4 WHERE tenant = $5 AND n = $6",
 			severity(status.Counts), lookup(string(status.Status)), knownMicros(status.CheckedAt),
@@ -278,6 +280,7 @@ func (tx *transaction) setStatuses(ctx context.Context, tenant string, list []Pi
 		}
 	}
 	var events []Event
+	var alerts []Alert
 	for i := range cited {
 		before := &cited[i]
 		p, err := tx.seen(ctx, tenant, before.AnswerID, before.Citation)
@@ -295,6 +298,12 @@ func (tx *transaction) setStatuses(ctx context.Context, tenant string, list []Pi
 			return err
 		}
 		events = append(events, event)
+		if failed[p.ID] {
+			alerts = append(alerts, failedAlert(tenant, p))
+		}
+	}
+	if _, err := tx.addAlerts(ctx, alerts); err != nil {
+		return err
 	}
 	return tx.tellRuns(ctx, events)
 }

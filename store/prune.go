@@ -293,6 +293,8 @@ func (r *Retention) old() []oldRows {
 			rememberedFor, "SELECT key FROM memory WHERE kind IN " + remembered + " AND at < $1",
 			"DELETE FROM memory WHERE kind IN " + remembered + " AND at < $1 AND key IN ", nil,
 		},
+		{AlertsKept, "SELECT n FROM deliveries WHERE at < $1", "DELETE FROM deliveries WHERE n IN ", nil},
+		{AlertsKept, "SELECT n FROM alerts WHERE at < $1", "DELETE FROM alerts WHERE n IN ", nil},
 	}
 }
 
@@ -427,15 +429,16 @@ func (tx *transaction) remove(ctx context.Context, where string, args ...any) (P
 	var report PruneReport
 	var ns []int64
 	var answers []tenantID
-	conversations, runs := map[tenantID]int64{}, map[tenantID]int64{}
+	conversations, runs, shrunk := map[tenantID]int64{}, map[tenantID]int64{}, map[string]int64{}
 	err := each(ctx, tx, func(rows *sql.Rows) error {
-		var n int64
+		var n, bytes int64
 		var tenant, answer string
 		var conversation, run sql.NullString
-		if err := rows.Scan(&n, &tenant, &answer, &conversation, &run); err != nil {
+		if err := rows.Scan(&n, &tenant, &answer, &conversation, &run, &bytes); err != nil {
 			return err
 		}
 		ns, answers = append(ns, n), append(answers, tenantID{tenant, answer})
+		shrunk[tenant] -= bytes
 		if conversation.Valid {
 			conversations[tenantID{tenant, conversation.String}]++
 		}
@@ -443,7 +446,7 @@ func (tx *transaction) remove(ctx context.Context, where string, args ...any) (P
 			runs[tenantID{tenant, run.String}]++
 		}
 		return nil
-	}, "DELETE FROM calls WHERE "+where+" RETURNING n, tenant, answer_id, conversation, run", args...)
+	}, "DELETE FROM calls WHERE "+where+" RETURNING n, tenant, answer_id, conversation, run, octet_length(call)", args...)
 	if err != nil || len(ns) == 0 {
 		return report, err
 	}
@@ -464,7 +467,18 @@ func (tx *transaction) remove(ctx context.Context, where string, args ...any) (P
 	if err := tx.removeSaid(ctx, answers, "answer_id"); err != nil {
 		return report, err
 	}
-	return report, tx.removeEmpty(ctx, &report)
+	for _, query := range []string{
+		"DELETE FROM deliveries WHERE n IN (SELECT n FROM alerts WHERE tenant = $1 AND answer_id = $2)",
+		"DELETE FROM alerts WHERE tenant = $1 AND answer_id = $2",
+	} {
+		if _, err := tx.removeOf(ctx, answers, query); err != nil {
+			return report, err
+		}
+	}
+	if err := tx.removeEmpty(ctx, &report); err != nil {
+		return report, err
+	}
+	return report, tx.grow(ctx, shrunk)
 }
 
 // endClaims takes what is to be published of runs from whoever builds it now, because he may have read what is not

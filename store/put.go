@@ -68,24 +68,30 @@ func (tx *transaction) putRows(ctx context.Context, rows []*row) error {
 	if err != nil {
 		return err
 	}
-	fresh := make([]*row, 0, len(rows))
+	fresh, grown := make([]*row, 0, len(rows)), map[string]int64{}
 	for _, r := range rows {
 		if r.isLater() {
 			if err := tx.insertRows(ctx, fresh); err != nil { // what it is of must be found
 				return err
 			}
 			fresh = fresh[:0]
-			if err := tx.refetch(ctx, r); err != nil {
+			more, err := tx.refetch(ctx, r)
+			if err != nil {
 				return err
 			}
+			grown[lookup(r.Tenant)] += more
 			continue
 		}
 		if id := (tenantID{lookup(r.Tenant), lookup(r.AnswerID)}); !known[id] {
 			known[id] = true
 			fresh = append(fresh, r)
+			grown[id.tenant] += int64(len(r.encoded))
 		}
 	}
-	return tx.insertRows(ctx, fresh)
+	if err := tx.insertRows(ctx, fresh); err != nil {
+		return err
+	}
+	return tx.grow(ctx, grown)
 }
 
 // known returns which of the answers are there already.
@@ -387,67 +393,71 @@ func instant(us int64) time.Time {
 // refetch puts the answer of r in the place of the one it is a later state of, if there is one and it is no step back:
 // under a new number, as what the index says of the old one no longer holds. Where the store is damaged so that the
 // earlier one cannot be read, r is dropped: a log line is all that is left to do.
-func (tx *transaction) refetch(ctx context.Context, r *row) error {
+func (tx *transaction) refetch(ctx context.Context, r *row) (grown int64, err error) {
 	old, err := tx.earlier(ctx, r)
 	if errors.Is(err, errDamaged) {
 		tx.logger.LogAttrs(
 			ctx, slog.LevelError, "a later state of an answer is dropped: the earlier one cannot be read",
 			slog.String("answer", r.AnswerID), slog.String("tenant", r.Tenant), slog.Any("error", err),
 		)
-		return nil
+		return 0, nil
 	}
 	if old == nil || err != nil {
-		return err
+		return 0, err
 	}
 	c := old.WithAnswer(r.Answer)
 	fresh, err := newRow(c, tx.postgres)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	next, err := tx.nextNumbers(ctx, "calls_n", 1)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	fresh.n, fresh.step, fresh.refetched, fresh.at, fresh.again = next[0], old.step, lookup(r.AnswerID), r.at, true
 	if fresh.kind = EventAnswer; r.Of != "" {
 		fresh.kind = EventBackfill
 	}
-	if err := tx.replaceCall(ctx, old.n, fresh); err != nil {
-		return err
+	if grown, err = tx.replaceCall(ctx, old.n, fresh); err != nil {
+		return 0, err
 	}
 	rows := []*row{fresh}
 	list, err := tx.groups(ctx, conversationTable(), rows)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if err := tx.number(ctx, conversationTable(), list); err != nil {
-		return err
+		return 0, err
 	}
 	if list, err = tx.groups(ctx, runTable(), rows); err != nil {
-		return err
+		return 0, err
 	}
 	for _, t := range list {
 		t.seq++
 		fresh.seq = t.seq
 	}
 	if err := tx.putGroups(ctx, runTable(), list); err != nil {
-		return err
+		return 0, err
 	}
 	if err := tx.putEvents(ctx, rows); err != nil {
-		return err
+		return 0, err
 	}
 	if err := tx.index(ctx, rows); err != nil {
-		return err
+		return 0, err
 	}
 	if err := tx.trackRows(ctx, []*row{r}); err != nil {
-		return err
+		return 0, err
 	}
-	return tx.publishAgain(ctx, c)
+	return grown, tx.publishAgain(ctx, c)
 }
 
 // replaceCall stores r in the place of the call with the number old. That another transaction has changed or deleted it
 // meanwhile is errChanged, so that this one begins anew with what is there now.
-func (tx *transaction) replaceCall(ctx context.Context, old int64, r *row) error {
+func (tx *transaction) replaceCall(ctx context.Context, old int64, r *row) (grown int64, err error) {
+	var before int64
+	if err := each(ctx, tx, into(&before), "SELECT octet_length(call) FROM calls WHERE n = $1", old); err != nil {
+		return 0, err
+	}
 	set := "UPDATE calls SET n = $2, provider = $3, refetched = $4, call = $5"
 	args := []any{old, r.n, r.provider(), r.refetched, tx.text(r.encoded)}
 	if tx.postgres {
@@ -456,11 +466,11 @@ func (tx *transaction) replaceCall(ctx context.Context, old int64, r *row) error
 	}
 	switch n, err := tx.changed(ctx, set+" WHERE n = $1", args...); {
 	case err != nil:
-		return err
+		return 0, err
 	case n == 0:
-		return errChanged
+		return 0, errChanged
 	}
-	return tx.unindex(ctx, []int64{old})
+	return int64(len(r.encoded)) - before, tx.unindex(ctx, []int64{old})
 }
 
 // isLater reports whether the call has a later state of the answer of another.

@@ -1,0 +1,400 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ibidhq/ibid/internal/text"
+	"github.com/ibidhq/ibid/verify"
+)
+
+const (
+	// AlertsKept is how long alerts are kept, whether somebody has seen them or not.
+	AlertsKept = 90 * 24 * time.Hour
+	// MaxDeliveries is how many alerts may wait for one webhook. What is over is not delivered.
+	MaxDeliveries = 10_000
+	// maxAlertSummary is how many bytes the sentence of an alert may have; of a longer one the beginning is kept.
+	maxAlertSummary = 500
+)
+
+// AlertKind says what an alert is about.
+type AlertKind string
+
+// The kinds of alerts.
+const (
+	AlertSourceChanged AlertKind = "source-changed" // a source does not say (any more) what an answer cites of it
+	AlertDoubtful      AlertKind = "doubtful"       // a claim differs from its source
+	AlertUncited       AlertKind = "uncited"        // an answer that was to have citations has none
+	AlertKeyRevoked    AlertKind = "key-revoked"    // a signing key was revoked, ours or that of a manifest
+	AlertStoreAway     AlertKind = "store-away"     // the database takes no answers
+	AlertQuota         AlertKind = "quota"          // a tenant's answers are not kept: it has as much as it may
+)
+
+// AlertKinds returns all kinds.
+func AlertKinds() []AlertKind {
+	return []AlertKind{
+		AlertSourceChanged, AlertDoubtful, AlertUncited, AlertKeyRevoked, AlertStoreAway, AlertQuota,
+	}
+}
+
+// Alert tells the operator, or a tenant, of something to look at. What is the whole server's is the tenant
+// [DefaultTenant]'s, who is the operator.
+type Alert struct {
+	ID        string       `json:"id"` // made of kind, tenant and subject: the same thing is told once
+	CreatedAt time.Time    `json:"created_at"`
+	Kind      AlertKind    `json:"kind"`
+	Tenant    string       `json:"tenant"`
+	Subject   AlertSubject `json:"subject"`
+	Summary   string       `json:"summary"` // one sentence
+	Link      string       `json:"link"`    // the page about it: a path, or in what webhooks get an address
+	SeenAt    *time.Time   `json:"seen_at"` // null: nobody has
+}
+
+// AlertSubject is what an alert is about. What is not known or does not apply is left out.
+type AlertSubject struct {
+	AnswerID string `json:"answer_id,omitempty"`
+	Source   string `json:"source,omitempty"`   // its address
+	Key      string `json:"key,omitempty"`      // the id of a signing key
+	Upstream string `json:"upstream,omitempty"` // its name at the gateway
+	Since    string `json:"since,omitempty"`    // which time it is of what can happen again: a day or a moment
+}
+
+// Fill gives an alert the members that follow from the others: its id, its link, and when it is from unless that is
+// said. [Store.AddAlerts] does so too.
+func (a *Alert) Fill() {
+	s := &a.Subject
+	a.ID = "alert_" + hash(strings.Join([]string{
+		string(a.Kind), a.Tenant, s.AnswerID, s.Source, s.Key, s.Upstream, s.Since,
+	}, "\x00"))[:32]
+	a.Summary = plain(text.Head(a.Summary, maxAlertSummary))
+	if a.CreatedAt.IsZero() {
+		a.CreatedAt = time.Now()
+	}
+	a.CreatedAt = a.CreatedAt.UTC().Truncate(time.Microsecond)
+	if a.Link = "/ui/alerts"; s.AnswerID != "" {
+		a.Link = "/ui/answers/" + url.PathEscape(s.AnswerID)
+	}
+}
+
+// AddAlerts stores alerts, and returns how many are new: what is there already stays as it is, seen or not.
+func (s *Store) AddAlerts(ctx context.Context, list []Alert) (added int, err error) {
+	err = s.update(ctx, func(tx *transaction) (err error) {
+		added, err = tx.addAlerts(ctx, list)
+		return err
+	})
+	return added, about(err, "storing alerts")
+}
+
+func (tx *transaction) addAlerts(ctx context.Context, list []Alert) (added int, err error) {
+	for i := range list {
+		a := list[i]
+		a.Fill()
+		if a.Tenant = lookup(a.Tenant); a.Tenant == "" {
+			return added, errors.New("an alert has no tenant")
+		}
+		a.SeenAt = nil
+		encoded, err := json.Marshal(&a)
+		if err != nil {
+			return added, err
+		}
+		there, err := exists(ctx, tx, "SELECT 1 FROM alerts WHERE tenant = $1 AND id = $2", a.Tenant, a.ID)
+		if err != nil {
+			return added, err
+		}
+		if there {
+			continue
+		}
+		if err := tx.insertNumbered(
+			ctx, "alerts", "tenant, id, kind, answer_id, at, seen, relayed, alert", a.Tenant, a.ID, string(a.Kind),
+			lookup(a.Subject.AnswerID), micros(a.CreatedAt), 0, 0, plain(string(encoded)),
+		); err != nil {
+			return added, err
+		}
+		added++
+	}
+	return added, nil
+}
+
+// incidentAlert returns the alert of an incident with an answer of the tenant's (empty: it is of none); nil: there is
+// none. What a check finds of the tenant's own citations is told when their status is stored.
+func incidentAlert(tenant, answer string, i *verify.Incident) *Alert {
+	a := &Alert{Tenant: tenant, Subject: AlertSubject{AnswerID: answer}}
+	if answer == "" {
+		a.Subject.Source = cmp.Or(i.ManifestURL, i.ResponseURL)
+	}
+	switch i.Status { //nolint:exhaustive // the others are no alerts
+	case verify.ClaimDoubtful:
+		a.Kind, a.Summary = AlertDoubtful, "A claim is doubtful: "+i.Detail
+	case verify.KeyRevoked:
+		a.Kind, a.Summary = AlertKeyRevoked, "The key of a manifest was revoked: "+i.Detail
+	default:
+		return nil
+	}
+	return a
+}
+
+// failedAlert returns the alert of a citation whose source does not say what is cited of it.
+func failedAlert(tenant string, p *Pin) Alert {
+	place := p.URL
+	if u, err := url.Parse(p.URL); err == nil && u.Host != "" {
+		place = u.Host
+	}
+	return Alert{
+		Kind: AlertSourceChanged, Tenant: tenant, Subject: AlertSubject{AnswerID: p.AnswerID, Source: p.URL},
+		Summary: "A source at " + place + " does not say what an answer cites of it (" + string(p.Status) + ").",
+	}
+}
+
+// AlertQuery chooses alerts. Nil and the zero value mean all of them. What is said in several fields must all hold.
+type AlertQuery struct {
+	Kind   AlertKind
+	Unseen bool   // only those that nobody has seen
+	Cursor string // Page.Next of the page before; empty: the first page
+	Limit  int    // 0: DefaultLimit; more than MaxLimit is MaxLimit
+}
+
+// storedAlert is a row of alerts.
+type storedAlert struct {
+	Alert
+	n int64
+}
+
+// Alerts returns the alerts of a tenant, the last first.
+func (s *Store) Alerts(ctx context.Context, tenant string, q *AlertQuery) (*Page[Alert], error) {
+	q = cmp.Or(q, &AlertQuery{})
+	alerts := numberedList[storedAlert, Alert]{
+		letter: "a", query: alertQuery, column: "n", scan: scanAlert,
+		item: func(a *storedAlert) (Alert, int64) { return a.Alert, a.n },
+	}
+	c := conditionsOf(tenant)
+	c.andIfSaid("kind = $", lookup(string(q.Kind)))
+	if q.Unseen {
+		c.where = append(c.where, "seen = 0")
+	}
+	page, err := alerts.page(ctx, s.db, c, q.Cursor, q.Limit)
+	return page, about(err, "listing alerts")
+}
+
+const alertQuery = "SELECT n, seen, alert FROM alerts"
+
+// scanAlert reads a row of alertQuery.
+func scanAlert(rows *sql.Rows, a *storedAlert) error {
+	var seen int64
+	var encoded []byte
+	if err := rows.Scan(&a.n, &seen, &encoded); err != nil {
+		return err
+	}
+	err := decode(encoded, &a.Alert, "an alert")
+	if seen != 0 {
+		at := instant(seen).UTC()
+		a.SeenAt = &at
+	}
+	return err
+}
+
+// UnseenAlerts counts the alerts of a tenant that nobody has seen, up to [MaxCounted] and then one more.
+func (s *Store) UnseenAlerts(ctx context.Context, tenant string) (n int, err error) {
+	err = each(
+		ctx, s.db, into(&n),
+		"SELECT count(*) FROM (SELECT 1 FROM alerts WHERE tenant = $1 AND seen = 0 LIMIT $2) AS found",
+		lookup(tenant), MaxCounted+1,
+	)
+	return n, about(err, "counting alerts")
+}
+
+// SeeAlert notes that somebody has seen an alert, or with seen false that nobody has, and returns it. One that was seen
+// before keeps its time. What is not there, or another tenant's, is [ErrNotFound].
+func (s *Store) SeeAlert(ctx context.Context, tenant, id string, seen bool) (a *Alert, err error) {
+	defer explain(&err, "marking alert %.60q", id)
+	set, args := "seen = 0", []any{lookup(tenant), lookup(id)}
+	if seen {
+		set = "seen = CASE WHEN seen = 0 THEN $3 ELSE seen END"
+		args = append(args, micros(time.Now()))
+	}
+	n, err := s.change(ctx, "UPDATE alerts SET "+set+" WHERE tenant = $1 AND id = $2", args...)
+	if err == nil && n == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	found, err := collect(ctx, s.db, scanAlert, alertQuery+" WHERE tenant = $1 AND id = $2", args[:2]...)
+	if err == nil && len(found) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &found[0].Alert, nil
+}
+
+// SeeAllAlerts notes that somebody has seen all alerts of a tenant, and returns how many nobody had.
+func (s *Store) SeeAllAlerts(ctx context.Context, tenant string) (int, error) {
+	n, err := s.change(
+		ctx, "UPDATE alerts SET seen = $1 WHERE tenant = $2 AND seen = 0", micros(time.Now()), lookup(tenant),
+	)
+	return n, about(err, "marking alerts")
+}
+
+// RelayAlerts hands up to limit alerts that were not yet handed on to the webhooks that route names, and returns how
+// many alerts these were and how many deliveries were dropped because a webhook had [MaxDeliveries] waiting. What route
+// returned for an alert is a [Delivery] from then on, also after a crash. Several nodes share the work.
+func (s *Store) RelayAlerts(
+	ctx context.Context, limit int, route func(*Alert) []string,
+) (relayed, dropped int, err error) {
+	err = s.update(ctx, func(tx *transaction) error {
+		relayed, dropped = 0, 0
+		list, err := collect(
+			ctx, tx, scanAlert, alertQuery+" WHERE relayed = 0 ORDER BY n LIMIT $1"+tx.skipLocked(), limitOf(limit),
+		)
+		if err != nil {
+			return err
+		}
+		waiting := map[string]int{}
+		for i := range list {
+			a := &list[i]
+			for _, webhook := range route(&a.Alert) {
+				if _, known := waiting[webhook]; !known {
+					if err := each(ctx, tx, intoEntry(waiting, webhook),
+						"SELECT count(*) FROM deliveries WHERE webhook = $1", lookup(webhook)); err != nil {
+						return err
+					}
+				}
+				if waiting[webhook]++; waiting[webhook] > MaxDeliveries {
+					dropped++
+					continue
+				}
+				if err := tx.insert(
+					ctx, "deliveries", "webhook, n, at, due, attempts", lookup(webhook), a.n, micros(a.CreatedAt),
+					micros(time.Now()), 0,
+				); err != nil {
+					return err
+				}
+			}
+			if err := tx.exec(ctx, "UPDATE alerts SET relayed = 1 WHERE n = $1", a.n); err != nil {
+				return err
+			}
+		}
+		relayed = len(list)
+		return nil
+	})
+	return relayed, dropped, about(err, "handing alerts to webhooks")
+}
+
+// intoEntry returns a function for [each] that reads a number into an entry of a map.
+func intoEntry(m map[string]int, key string) func(*sql.Rows) error {
+	return func(rows *sql.Rows) error {
+		var n int
+		err := rows.Scan(&n)
+		m[key] = n
+		return err
+	}
+}
+
+// Delivery is an alert that a webhook is to be told.
+type Delivery struct {
+	Alert    Alert
+	Webhook  string // its name
+	Attempts int    // that failed so far
+	n        int64
+}
+
+// DueDeliveries returns up to limit alerts that one of webhooks is to be told now, and keeps each from other callers
+// for as long as lease says, on all nodes. Each is then ended by [Store.EndDelivery].
+func (s *Store) DueDeliveries(
+	ctx context.Context, webhooks []string, limit int, lease time.Duration,
+) ([]Delivery, error) {
+	if len(webhooks) == 0 {
+		return nil, nil
+	}
+	named := make([]string, len(webhooks)) // of the configuration, whose names have no quotes
+	for i, name := range webhooks {
+		named[i] = "'" + strings.ReplaceAll(lookup(name), "'", "''") + "'"
+	}
+	until := micros(time.Now().Add(lease))
+	list, err := claimDue(
+		ctx, s, limit, "SELECT webhook, n, attempts FROM deliveries WHERE due <= $1 AND webhook IN ("+
+			strings.Join(named, ", ")+") ORDER BY due",
+		func(rows *sql.Rows, d *Delivery) error { return rows.Scan(&d.Webhook, &d.n, &d.Attempts) },
+		func(tx *transaction, d *Delivery) error {
+			found, err := collect(ctx, tx, scanAlert, alertQuery+" WHERE n = $1", d.n)
+			if err != nil {
+				return err
+			}
+			if len(found) > 0 {
+				d.Alert = found[0].Alert
+			}
+			return tx.exec(
+				ctx, "UPDATE deliveries SET due = $1 WHERE webhook = $2 AND n = $3", until, d.Webhook, d.n,
+			)
+		},
+	)
+	return slices.DeleteFunc(list, func(d Delivery) bool { return d.Alert.ID == "" }),
+		about(err, "looking for alerts to deliver")
+}
+
+// EndDelivery notes what came of a delivery. With a zero next it is over, delivered or given up; else it failed and is
+// due again then.
+func (s *Store) EndDelivery(ctx context.Context, d *Delivery, next time.Time) error {
+	query, args := "DELETE FROM deliveries WHERE webhook = $1 AND n = $2", []any{lookup(d.Webhook), d.n}
+	if !next.IsZero() {
+		query = "UPDATE deliveries SET due = $3, attempts = attempts + 1 WHERE webhook = $1 AND n = $2"
+		args = append(args, micros(next))
+	}
+	_, err := s.change(ctx, query, args...)
+	return about(err, "ending a delivery")
+}
+
+// PendingDeliveries counts the alerts that wait for webhooks, by the webhook's name.
+func (s *Store) PendingDeliveries(ctx context.Context) (map[string]int, error) {
+	pending := map[string]int{}
+	err := each(ctx, s.db, func(rows *sql.Rows) error {
+		var name string
+		var n int
+		err := rows.Scan(&name, &n)
+		pending[name] = n
+		return err
+	}, "SELECT webhook, count(*) FROM deliveries GROUP BY webhook")
+	return pending, about(err, "counting deliveries")
+}
+
+// Usage returns how many bytes the stored answers of some tenants have, as they are encoded: one that has none is left
+// out.
+func (s *Store) Usage(ctx context.Context, tenants []string) (map[string]int64, error) {
+	usage := make(map[string]int64, len(tenants))
+	for _, tenant := range tenants {
+		var bytes int64
+		found, err := find(ctx, s.db, []any{&bytes}, "SELECT bytes FROM usage WHERE tenant = $1", lookup(tenant))
+		if err != nil {
+			return nil, about(err, "reading how much is stored")
+		}
+		if found {
+			usage[tenant] = bytes
+		}
+	}
+	return usage, nil
+}
+
+// grow adds to how many bytes tenants have, as the last that a transaction does: their rows are everybody's.
+func (tx *transaction) grow(ctx context.Context, by map[string]int64) error {
+	for _, tenant := range slices.Sorted(maps.Keys(by)) {
+		if by[tenant] == 0 {
+			continue
+		}
+		if err := tx.exec(
+			ctx, "INSERT INTO usage (tenant, bytes) VALUES ($1, $2) "+
+				"ON CONFLICT (tenant) DO UPDATE SET bytes = usage.bytes + excluded.bytes", tenant, by[tenant],
+		); err != nil {
+			return err
+		}
+	}
+	return nil
+}

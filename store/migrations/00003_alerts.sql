@@ -1,0 +1,40 @@
+-- What the operator is told of, once for each thing, and what of it webhooks are still to be told.
+
+CREATE TABLE alerts (
+	n         {{.Number}} PRIMARY KEY, -- of the numbers of calls.n
+	tenant    TEXT NOT NULL,
+	id        TEXT NOT NULL, -- made of what it is about: the same thing has the same
+	kind      TEXT NOT NULL,
+	answer_id TEXT NOT NULL, -- empty: it is of none
+	at        BIGINT NOT NULL,
+	seen      BIGINT NOT NULL, -- 0: nobody has
+	relayed   INTEGER NOT NULL, -- 0: it was not handed to the webhooks yet
+	alert     TEXT NOT NULL, -- the truth, but for seen
+	UNIQUE (tenant, id)
+);
+CREATE INDEX alerts_by_tenant ON alerts (tenant, n);
+CREATE INDEX alerts_by_kind ON alerts (tenant, kind, n);
+CREATE INDEX alerts_unseen ON alerts (tenant, n) WHERE seen = 0;
+CREATE INDEX alerts_by_answer ON alerts (tenant, answer_id) WHERE answer_id <> '';
+CREATE INDEX alerts_outbox ON alerts (n) WHERE relayed = 0;
+CREATE INDEX alerts_by_age ON alerts (at);
+
+-- A row for each alert that a webhook has not taken yet.
+CREATE TABLE deliveries (
+	webhook  TEXT NOT NULL, -- its name in the configuration
+	n        BIGINT NOT NULL, -- alerts.n
+	at       BIGINT NOT NULL, -- of the alert
+	due      BIGINT NOT NULL, -- or when somebody else may try
+	attempts BIGINT NOT NULL,
+	PRIMARY KEY (webhook, n)
+){{.Clustered}};
+CREATE INDEX deliveries_due ON deliveries (webhook, due);
+CREATE INDEX deliveries_by_alert ON deliveries (n);
+CREATE INDEX deliveries_by_age ON deliveries (at);
+
+-- How many bytes of calls.call each tenant has.
+CREATE TABLE usage (
+	tenant TEXT NOT NULL PRIMARY KEY,
+	bytes  BIGINT NOT NULL
+);
+INSERT INTO usage (tenant, bytes) SELECT tenant, CAST(sum(octet_length(call)) AS BIGINT) FROM calls GROUP BY tenant;
