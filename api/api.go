@@ -209,6 +209,7 @@ What was answered, with citations:
 Whether it is so:
   POST /v1/verify               a URL, a manifest or a response in, a report out
   GET  /v1/incidents            GET /v1/answers?verification=failed
+  GET  /v1/alerts               POST /v1/alerts/ID               what the operator should look at
   GET  /v1/sources/versions?url=                                 GET /v1/copies/HASH
   GET  /v1/answers/ID/manifest  GET /v1/runs/ID/manifest
 

@@ -324,7 +324,7 @@ func TestMethods(t *testing.T) {
 		"/v1/conversations/c": "GET, HEAD", "/v1/sources": "GET, HEAD", "/v1/runs": "GET, POST, HEAD", "/v1/runs/r": "GET, HEAD",
 		"/v1/runs/r/steps": "POST", "/v1/runs/r/finish": "POST", "/v1/runs/r/summary": "GET, HEAD", "/v1/feedback": "GET, POST, HEAD",
 		"/v1/runs/r/events": "GET, HEAD", "/v1/stream-token": "POST", "/v1/tokens": "GET, POST, HEAD", "/v1/tokens/t": "DELETE",
-		"/v1/verify": "POST", "/v1/incidents": "GET, HEAD", "/v1/sources/versions": "GET, HEAD", "/v1/copies/x": "GET, HEAD",
+		"/v1/verify": "POST", "/v1/incidents": "GET, HEAD", "/v1/alerts": "GET, HEAD", "/v1/alerts/x": "POST", "/v1/sources/versions": "GET, HEAD", "/v1/copies/x": "GET, HEAD",
 		"/v1/answers/ans_1/manifest": "GET, HEAD", "/v1/runs/r/manifest": "GET, HEAD", "/runs/x/cite": "GET, HEAD", "/log/checkpoint": "GET, HEAD",
 		"/healthz": "GET, HEAD", "/readyz": "GET, HEAD", "/metrics": "GET, HEAD", "/": "GET, HEAD",
 	} {

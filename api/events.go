@@ -14,6 +14,7 @@ import (
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/httpx"
+	"github.com/ibidhq/ibid/store"
 )
 
 const (
@@ -133,4 +134,42 @@ func oneLine(data json.RawMessage) []byte {
 		return []byte("null")
 	}
 	return b.Bytes()
+}
+
+// alerts lists what the operator should look at, the last first.
+func (a *API) alerts(ctx context.Context, r *httpx.Request) (*store.Page[store.Alert], error) {
+	p := r.Params
+	return a.store.Alerts(ctx, r.Who.Tenant, &store.AlertQuery{
+		Kind: store.AlertKind(p.Get("kind")), Unseen: p.Get("seen") == "no",
+		Cursor: p.Get("cursor"), Limit: p.Int("limit"),
+	})
+}
+
+func showAlert(_ *httpx.Request, alert *store.Alert) store.Alert { return *alert }
+
+// alertOrder says whether an alert was seen.
+type alertOrder struct {
+	Seen *bool `json:"seen" required:""`
+}
+
+// seeAlert notes whether somebody has seen an alert.
+func (a *API) seeAlert(w *httpx.Reply, r *httpx.Request) error {
+	id, err := r.PathID()
+	if err != nil {
+		return err
+	}
+	var order alertOrder
+	if err := httpx.ReadJSON(w, r.Request, &order); err != nil {
+		return err
+	}
+	if order.Seen == nil {
+		return httpx.BadRequest("seen: it is missing", `{"seen": true}, or false`)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), httpx.StoreTime)
+	defer cancel()
+	alert, err := a.store.SeeAlert(ctx, r.Who.Tenant, id, *order.Seen)
+	if err != nil {
+		return httpx.StoreError("mark the alert", err)
+	}
+	return w.JSON(http.StatusOK, alert)
 }

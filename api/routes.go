@@ -241,6 +241,20 @@ func (a *API) verifyRoutes() []httpx.Route {
 				"manifest: the SHA-256 of a manifest, hexadecimal", "source: the address of a source",
 				"status: a status word", "answer: the id of an answer"), httpx.PageParams(defaultLimit)...),
 		}, "incidents", &a.reader, a.incidents, showIncident),
+		httpx.List(httpx.Route{
+			Pattern: "/v1/alerts", Scope: store.ScopeRead,
+			Doc: "Lists what the operator should look at, the last first: each thing once.",
+			Params: slices.Concat([]httpx.Param{
+				httpx.AnyOf("kind: what it is about; without it, all", text.Strings(store.AlertKinds())...),
+				httpx.OneOf("seen: all, or no for those that nobody has seen", "all", "no"),
+			}, httpx.PageParams(defaultLimit)),
+		}, "alerts", &a.reader, a.alerts, showAlert),
+		{
+			Method: "POST", Pattern: "/v1/alerts/{id}", Scope: store.ScopeWrite, Handle: a.seeAlert,
+			Doc:     "Notes that somebody has seen an alert, or that nobody has.",
+			Request: alertOrder{}, Response: store.Alert{}, Problems: []string{gateway.CodeNotFound},
+			Example: `{"seen": true}`,
+		},
 	}
 }
 

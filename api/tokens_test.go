@@ -37,6 +37,8 @@ func TestScopes(t *testing.T) {
 		{"POST", "/v1/runs/r/finish", store.ScopeWrite},
 		{"GET", "/v1/feedback", store.ScopeRead},
 		{"POST", "/v1/feedback", store.ScopeWrite},
+		{"GET", "/v1/alerts", store.ScopeRead},
+		{"POST", "/v1/alerts/a", store.ScopeWrite},
 		{"POST", "/v1/stream-token", store.ScopeRead},
 		{"GET", "/v1/tokens", store.ScopeAdmin},
 		{"POST", "/v1/tokens", store.ScopeAdmin},

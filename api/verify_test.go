@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/store"
@@ -398,5 +399,58 @@ func TestVerifyLimit(t *testing.T) {
 	all.Wait()
 	if r := p.verify(t, "/v1/verify", asJSON(t, map[string]any{"document": &ibid.Answer{Text: "x"}, "offline": true})); r.State != verify.Unverifiable {
 		t.Errorf("%s", r.State)
+	}
+}
+
+// Alerts are listed by kind and by whether somebody has seen them, and each tenant has its own.
+func TestAlerts(t *testing.T) {
+	n := newNode(t, &gateway.GuardOptions{})
+	own := bearer(n.token(t, store.DefaultTenant, store.ScopeRead, store.ScopeWrite))
+	other := bearer(n.token(t, "other", store.ScopeRead, store.ScopeWrite))
+	testenv.Must(n.store.AddAlerts(t.Context(), []store.Alert{
+		{Kind: store.AlertDoubtful, Tenant: store.DefaultTenant, Subject: store.AlertSubject{AnswerID: "ans_1"}, Summary: "A claim is doubtful."},
+		{Kind: store.AlertKeyRevoked, Tenant: store.DefaultTenant, Subject: store.AlertSubject{Key: "k"}, Summary: "A key was revoked."},
+	}))(t)
+	list := func(query string, who []string) (found []store.Alert, next *string) {
+		t.Helper()
+		var page struct {
+			Alerts []store.Alert
+			Next   *string `json:"next_cursor"`
+		}
+		n.read(t, "/v1/alerts"+query, &page, who...)
+		return page.Alerts, page.Next
+	}
+	all, _ := list("", own)
+	if len(all) != 2 || all[0].Kind != store.AlertKeyRevoked || all[1].Link != "/ui/answers/ans_1" || all[1].SeenAt != nil {
+		t.Fatalf("%+v", all)
+	}
+	first, next := list("?limit=1", own)
+	if len(first) != 1 || next == nil || first[0].ID != all[0].ID {
+		t.Errorf("the first page: %+v %v", first, next)
+	}
+	if rest, next := list("?limit=1&cursor="+*next, own); len(rest) != 1 || rest[0].ID != all[1].ID || next != nil {
+		t.Errorf("the second page: %+v %v", rest, next)
+	}
+	path := "/v1/alerts/" + all[1].ID
+	wantProblem(t, n.do(t, "POST", path, `{"seen": true}`, other...), 404)
+	wantProblem(t, n.do(t, "POST", path, `{}`, own...), 400)
+	wantProblem(t, n.get(t, "/v1/alerts?kind=x", own...), 400)
+	for query, want := range map[string]int{"?seen=no": 2, "?kind=doubtful": 1, "?kind=quota": 0} {
+		if found, _ := list(query, own); len(found) != want {
+			t.Errorf("%s: %d, want %d", query, len(found), want)
+		}
+		if found, _ := list(query, other); len(found) != 0 {
+			t.Errorf("%s of another tenant: %+v", query, found)
+		}
+	}
+	for _, seen := range []bool{true, false} {
+		res := n.do(t, "POST", path, fmt.Sprintf(`{"seen": %v}`, seen), own...)
+		var a store.Alert
+		if err := json.Unmarshal([]byte(res.body), &a); err != nil || res.StatusCode != 200 || (a.SeenAt != nil) != seen || a.ID != all[1].ID {
+			t.Errorf("seen %v: %d %s, %v", seen, res.StatusCode, res.body, err)
+		}
+		if found, _ := list("?seen=no", own); len(found) != map[bool]int{true: 1, false: 2}[seen] {
+			t.Errorf("seen %v: %d are not", seen, len(found))
+		}
 	}
 }

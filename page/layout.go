@@ -257,6 +257,7 @@ func funcs(assets map[string]asset) template.FuncMap {
 		"level":      levelWords,
 		"reported":   reportedSourceOf,
 
+		"alertBadge":     func(a store.Alert) badge { return alertBadge(&a) },
 		"claimBadge":     claimBadge,
 		"incidentBadge":  incidentBadge,
 		"signatureBadge": signatureBadge,

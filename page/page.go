@@ -153,6 +153,8 @@ func (p *Page) routes() []httpx.Route {
 		{Pattern: "/ui/runs/{id}/live", Scope: read, Handle: p.liveRun},
 
 		{Pattern: "/ui/sources", Scope: read, Handle: p.shows("sources", p.sources)},
+		{Pattern: "/ui/alerts", Scope: read, Handle: p.shows("alerts", p.alerts)},
+		{Method: "POST", Pattern: "/ui/alerts", Scope: write, Handle: p.seeAlerts},
 		{Pattern: "/ui/incidents", Scope: read, Handle: p.shows("incidents", p.incidents)},
 		{Pattern: "/ui/incidents/{id}", Scope: read, Handle: p.shows("incidents", p.incident)},
 		{Pattern: "/ui/verify", Scope: read, Handle: p.shows("verify", p.showVerify)},

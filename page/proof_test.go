@@ -149,6 +149,11 @@ func (w *proofWorld) fill(tb testing.TB, tenant string, answers int) {
 		Observed: verify.IncidentObserved{Nearest: "closed in 1989 " + hostile, Edits: 1},
 	}, {ObservedAt: first.Started, ManifestURL: "https://agent.example/n", Status: verify.SignatureInvalid, Detail: "The second of " + tenant}})
 	must(tb, err)
+	_, err = w.store.AddAlerts(ctx, []store.Alert{
+		{Kind: store.AlertDoubtful, Tenant: tenant, Subject: store.AlertSubject{AnswerID: first.AnswerID}, Summary: "Alert of mill of " + tenant + hostile},
+		{Kind: store.AlertKeyRevoked, Tenant: tenant, Subject: store.AlertSubject{Key: hostile, Upstream: hostile, Source: hostile}},
+	})
+	must(tb, err)
 	must(tb, w.store.AddFeedback(ctx, tenant, &store.Feedback{AnswerID: first.AnswerID, Citation: first.Answer.Citations[0].ID, Verdict: store.VerdictRight}))
 }
 
@@ -186,7 +191,7 @@ func proofPaths(tenant string) []string {
 	return []string{
 		"/", "/ui/overview", "/ui/search", "/ui/search?q=" + url.QueryEscape(hostile), "/ui/search?q=mill+clo&source=" + source + "&badge=failed", "/ui/search?badge=excerpt-altered",
 		"/ui/search?q=nothinghasthis", "/ui/sources", "/ui/sources?url=" + source, "/ui/sources?key=" + url.QueryEscape("file-"+tenant),
-		"/ui/sources?url=" + url.QueryEscape("https://nobody.example/"+hostile), "/ui/incidents", "/ui/incidents?check=chain&status=excerpt-altered&source=" + source,
+		"/ui/sources?url=" + url.QueryEscape("https://nobody.example/"+hostile), "/ui/alerts", "/ui/alerts?seen=no&kind=" + url.QueryEscape(hostile), "/ui/incidents", "/ui/incidents?check=chain&status=excerpt-altered&source=" + source,
 		"/ui/incidents?status=" + url.QueryEscape(hostile), "/ui/verify", "/ui/verify?url=" + url.QueryEscape("https://a.example/"+hostile),
 		"/ui/experiments", "/ui/experiments?a=provider%401&b=balanced%401", "/ui/experiments?a=provider%401&b=strict%401&live=yes&runs=10",
 	}
@@ -571,5 +576,50 @@ func TestExperimentsPage(t *testing.T) {
 				t.Errorf("%s: no %q in %s", path, word, got.body)
 			}
 		}
+	}
+}
+
+// Who has seen an alert says so on the page, of one or of all; another tenant's stays as it is.
+func TestAlertsAreSeen(t *testing.T) {
+	w := newProofWorld(t, nil)
+	w.fill(t, "one", 3)
+	w.fill(t, "two", 3)
+	post := func(form url.Values) *shownPage {
+		r, err := http.NewRequestWithContext(t.Context(), "POST", w.URL+"/ui/alerts", strings.NewReader(form.Encode()))
+		must(t, err)
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Origin", w.URL)
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+		return w.send(t, r)
+	}
+	unseen := func(tenant string) int {
+		n, err := w.store.UnseenAlerts(t.Context(), tenant)
+		must(t, err)
+		return n
+	}
+	id := regexp.MustCompile(`name="id" value="(alert_[0-9a-f]{32})"`)
+	var ids []string
+	for _, tenant := range []string{"two", "one"} {
+		secret, err := w.store.NewToken(t.Context(), &store.Token{Tenant: tenant, Name: tenant, Scopes: []string{store.ScopeRead, store.ScopeWrite}})
+		must(t, err)
+		w.token = secret
+		body := w.get(t, "GET", "/ui/alerts").body
+		if !strings.Contains(body, "Mark all 3 as seen") || strings.Count(body, "Mark as seen") != 3 {
+			t.Errorf("the alerts of %s: %s", tenant, body)
+		}
+		ids = append(ids, id.FindStringSubmatch(body)[1])
+	}
+	if got := post(url.Values{"id": {ids[0]}}); got.StatusCode != http.StatusNotFound || unseen("two") != 3 {
+		t.Errorf("another tenant's: %d", got.StatusCode)
+	}
+	got := post(url.Values{"id": {ids[1]}, "next": {"/ui/alerts?seen=no"}})
+	if got.StatusCode != http.StatusSeeOther || got.Header.Get("Location") != "/ui/alerts?seen=no" || unseen("one") != 2 {
+		t.Errorf("one: %d %v", got.StatusCode, got.Header)
+	}
+	if got := post(nil); got.StatusCode != http.StatusSeeOther || got.Header.Get("Location") != "/ui/alerts" || unseen("one") != 0 || unseen("two") != 3 {
+		t.Errorf("all: %d %v", got.StatusCode, got.Header)
+	}
+	if body := w.get(t, "GET", "/ui/alerts").body; strings.Contains(body, "as seen") || !strings.Contains(body, "source changed") {
+		t.Errorf("all seen: %s", body)
 	}
 }

@@ -251,6 +251,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/alerts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists what the operator should look at, the last first: each thing once
+         * @description Scope: read.
+         */
+        get: operations["getAlerts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/alerts/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Notes that somebody has seen an alert, or that nobody has
+         * @description Scope: write.
+         */
+        post: operations["postAlertsById"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/answers": {
         parameters: {
             query?: never;
@@ -832,6 +872,46 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description Tells the operator, or a tenant, of something to look at. What is the whole server's is the tenant DefaultTenant's, who is the operator. */
+        Alert: {
+            /** Format: date-time */
+            created_at: string;
+            /** @description made of kind, tenant and subject: the same thing is told once */
+            id: string;
+            kind: components["schemas"]["AlertKind"];
+            /** @description the page about it: a path, or in what webhooks get an address */
+            link: string;
+            /**
+             * Format: date-time
+             * @description null: nobody has
+             */
+            seen_at: string | null;
+            subject: components["schemas"]["AlertSubject"];
+            /** @description one sentence */
+            summary: string;
+            tenant: string;
+        };
+        /**
+         * @description Says what an alert is about.
+         * @enum {string}
+         */
+        AlertKind: "doubtful" | "key-revoked" | "quota" | "source-changed" | "store-away" | "uncited";
+        /** @description Says whether an alert was seen. */
+        AlertRequest: {
+            seen: boolean;
+        };
+        /** @description What an alert is about. What is not known or does not apply is left out. */
+        AlertSubject: {
+            answer_id?: string;
+            /** @description the id of a signing key */
+            key?: string;
+            /** @description which time it is of what can happen again: a day or a moment */
+            since?: string;
+            /** @description its address */
+            source?: string;
+            /** @description its name at the gateway */
+            upstream?: string;
+        };
         /**
          * @description Says how a citation's span was found.
          * @enum {string}
@@ -2908,6 +2988,88 @@ export interface operations {
             };
             403: components["responses"]["foreign-caller"];
             500: components["responses"]["internal-error"];
+        };
+    };
+    getAlerts: {
+        parameters: {
+            query?: {
+                /** @description What it is about; without it, all. */
+                kind?: "source-changed" | "doubtful" | "uncited" | "key-revoked" | "store-away" | "quota";
+                /** @description All, or no for those that nobody has seen. */
+                seen?: "all" | "no";
+                /** @description Next_cursor of the page before; without it, the first page. */
+                cursor?: string;
+                /** @description How many items a page has at most. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description The id of the request in ibid's log. */
+                    "X-Request-Id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        alerts: components["schemas"]["Alert"][];
+                        /** @description Of the page that follows; null: there is none. */
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["bad-request"];
+            401: components["responses"]["token-needed"];
+            403: components["responses"]["foreign-caller-or-scope-needed"];
+            500: components["responses"]["internal-error"];
+            503: components["responses"]["unavailable"];
+        };
+    };
+    postAlertsById: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        /** @description At most 65536 bytes. */
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "seen": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["AlertRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description The id of the request in ibid's log. */
+                    "X-Request-Id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Alert"];
+                };
+            };
+            400: components["responses"]["bad-request"];
+            401: components["responses"]["token-needed"];
+            403: components["responses"]["foreign-caller-or-scope-needed"];
+            404: components["responses"]["not-found"];
+            413: components["responses"]["too-large"];
+            415: components["responses"]["wrong-media-type"];
+            500: components["responses"]["internal-error"];
+            503: components["responses"]["unavailable"];
         };
     };
     getAnswers: {
