@@ -429,7 +429,8 @@ func (tx *transaction) remove(ctx context.Context, where string, args ...any) (P
 	var report PruneReport
 	var ns []int64
 	var answers []tenantID
-	conversations, runs, shrunk := map[tenantID]int64{}, map[tenantID]int64{}, map[string]int64{}
+	conversations, runs := map[tenantID]int64{}, map[tenantID]int64{}
+	shrunk := map[string]int64{}
 	err := each(ctx, tx, func(rows *sql.Rows) error {
 		var n, bytes int64
 		var tenant, answer string
@@ -446,7 +447,8 @@ func (tx *transaction) remove(ctx context.Context, where string, args ...any) (P
 			runs[tenantID{tenant, run.String}]++
 		}
 		return nil
-	}, "DELETE FROM calls WHERE "+where+" RETURNING n, tenant, answer_id, conversation, run, octet_length(call)", args...)
+	}, "DELETE FROM calls WHERE "+where+
+		" RETURNING n, tenant, answer_id, conversation, run, octet_length(call)", args...)
 	if err != nil || len(ns) == 0 {
 		return report, err
 	}
