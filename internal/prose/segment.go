@@ -291,6 +291,13 @@ func punctuationEnd(text string, p int) int {
 			return p
 		}
 		return p + w
+	case '\u00a0', '\u202f': // French: « oui »
+		if next, n := runeAt(text, p+w); next == '»' || next == '›' {
+			if end := punctuationEnd(text, p+w); end == p+w+n {
+				return end
+			}
+		}
+		return p
 	case '“', '‘', '«', '‹':
 		if lastIsOpener(text, p, r) {
 			return p + w
