@@ -25,7 +25,8 @@ import (
 //
 //	unit bytes               what spans count; also code-points and utf-16
 //	span JSON                what ⟪"words"⟫ is in an event, ⟪"words"#2⟫ where they stand the second time: $s and $e are where
-//	                         they begin and end in the texts (what events whose name begins with text have), $w is the words
+//	                         they begin and end in the texts (what events whose name begins with text have), $w is the words;
+//	                         ⟨"words"⟩ is their end alone
 //	wire LIST                the default of ": LIST", see encodeNasty
 //	def NAME JSON            an event, or a part of one: $1, $2, … stand for its arguments
 //
@@ -40,7 +41,7 @@ import (
 //	! CODE                   an issue
 //	% stop                   the finish, where it is not stop; with broken: not complete; with request JSON: the request
 //	| TEXT                   a line of what Live shows in plain text, where that is not Render's. late: citations come too late
-//	? TEXT                   why it is right though it is not what was expected at first
+//	? TEXT                   why it is right though it is not what was expected at first; live: why Live cannot do as Render does
 //
 // ⟦202E⟧ stands for the code point.
 type nastyFile struct {
@@ -112,7 +113,7 @@ func readNasty(t *testing.T, path string) *nastyFile {
 
 var (
 	nastyCall  = regexp.MustCompile(`\b([a-z]+)\(("(?:[^"\\]|\\.)*"(?:#\d)?);([^)]*)\)`)
-	nastyWords = regexp.MustCompile(`⟪("(?:[^"\\]|\\.)*")(?:#(\d))?⟫`)
+	nastyWords = regexp.MustCompile(`[⟪⟨]("(?:[^"\\]|\\.)*")(?:#(\d))?[⟫⟩]`)
 )
 
 // expand makes the events.
@@ -157,7 +158,7 @@ func (f *nastyFile) expand(t *testing.T, line, text string) string {
 		}
 		return fill(f.defs[m[1]], append([]string{m[2]}, strings.Split(m[3], ";")...))
 	})
-	line = nastyWords.ReplaceAllStringFunc(strings.ReplaceAll(line, "#⟫", "⟫"), func(span string) string {
+	line = nastyWords.ReplaceAllStringFunc(line, func(span string) string {
 		m := nastyWords.FindStringSubmatch(span)
 		nth, _ := strconv.Atoi(m[2])
 		words, at := unquoteNasty(t, m[1]), 0
@@ -175,8 +176,11 @@ func (f *nastyFile) expand(t *testing.T, line, text string) string {
 			"bytes": func(s string) int { return len(s) }, "code-points": utf8.RuneCountInString,
 			"utf-16": func(s string) int { return len(utf16.Encode([]rune(s))) },
 		}[f.unit]
-		return strings.NewReplacer("$s", strconv.Itoa(count(text[:at])), "$e", strconv.Itoa(count(text[:at+len(words)])),
-			"$w", m[1]).Replace(f.span)
+		end := strconv.Itoa(count(text[:at+len(words)]))
+		if strings.HasPrefix(span, "⟨") {
+			return end
+		}
+		return strings.NewReplacer("$s", strconv.Itoa(count(text[:at])), "$e", end, "$w", m[1]).Replace(f.span)
 	})
 	if line != "[DONE]" && !json.Valid([]byte(line[max(0, strings.IndexByte(line, '{')):])) {
 		t.Fatalf("%s is no event", line)
@@ -337,7 +341,7 @@ func (r *nastyRecord) checkCuts(t *testing.T, whole *reading) {
 		d := ibid.Decoder{Options: ibid.DecodeOptions{Request: r.request}, OnEvent: func(e ibid.Event) {
 			if e.Kind == ibid.EventCitation && e.Candidate == 0 {
 				if delete(before, e.Key); !e.Withdrawn && e.Citation.Placed() {
-					before[e.Key] = fmt.Sprint(e.Citation.Span, e.Citation.Refs)
+					before[e.Key] = placeLine(e.Citation)
 				}
 			}
 		}}
@@ -356,7 +360,7 @@ func (r *nastyRecord) checkCuts(t *testing.T, whole *reading) {
 		}
 		kept := func(what string, a *ibid.Answer) {
 			for key, place := range before {
-				if !slices.ContainsFunc(a.Citations, func(c ibid.Citation) bool { return fmt.Sprint(c.Span, c.Refs) == place }) {
+				if !slices.ContainsFunc(a.Citations, func(c ibid.Citation) bool { return placeLine(&c) == place }) {
 					t.Errorf("behind event %d: citation %s at %s is not in %s", n, key, place, what)
 				}
 			}
@@ -364,6 +368,13 @@ func (r *nastyRecord) checkCuts(t *testing.T, whole *reading) {
 		kept("the answer so far", cut)
 		kept("the whole answer", whole.answer)
 	}
+}
+
+// placeLine writes down where a citation stands and what it names.
+func placeLine(c *ibid.Citation) string {
+	bare := ibid.Citation{Span: c.Span, Refs: c.Refs, Anchor: c.Anchor}
+	bare.Claim = bare.Span
+	return sortedCitationLine(&bare)
 }
 
 // checkLive shows the stream while it is decoded: what came out must be what Render writes, or what the record says. Where
@@ -391,6 +402,16 @@ func (r *nastyRecord) checkLive(t *testing.T, whole *reading) {
 		}
 	case want != "" && got != want, want == "" && got != plain:
 		t.Errorf("live (-want +got):\n%s", gocmp.Diff(cmp.Or(want, plain), got))
+	}
+	early := slices.ContainsFunc(r.want['?'], func(s string) bool { return strings.HasPrefix(s, "live: ") })
+	a.Render(&ibid.RenderOptions{Marker: func(m ibid.Marker) string {
+		for _, item := range m.Items {
+			early = early || slices.ContainsFunc(item.Citations, func(i int) bool { return m.At < a.Citations[i].Span.Start })
+		}
+		return ""
+	}})
+	if early { // a marker before its words: they were written when it came
+		return
 	}
 	for _, style := range []ibid.Style{ibid.StyleMarkdown, ibid.StylePlain, ibid.StyleFootnotes, ibid.StyleHTML, ibid.StyleLaTeX} {
 		out.Reset()
