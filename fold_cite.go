@@ -733,7 +733,11 @@ func (c *candidate) saysIt(cite *foldCite, s Span) bool {
 	if cite.Quote != "" {
 		return words == cite.Quote
 	}
-	return words == cite.URL || isLinkTo(words, cite.URL)
+	if words == cite.URL || isLinkTo(words, cite.URL) {
+		return true
+	}
+	clean := cleanURL(cite.URL) // the text's links may lack the parameter
+	return clean != cite.URL && (words == clean || isLinkTo(words, clean))
 }
 
 // isLinkTo reports whether words are one visible link to url, perhaps in brackets: ([title](url)).

@@ -430,8 +430,16 @@ func (t *liveText) lastWord() int {
 // wordsEnd returns where the last word before at ends: before white space, punctuation, and the marks of a list item.
 func (t *liveText) wordsEnd(at int) int {
 	from := at
-	for at > t.written && t.buf[at-1] < 0x80 && !isASCIIAlnum(rune(t.buf[at-1])) {
-		at--
+	for at > t.written {
+		switch {
+		case t.buf[at-1] < 0x80 && !isASCIIAlnum(rune(t.buf[at-1])):
+			at--
+			continue
+		case bytes.HasSuffix(t.buf[t.written:at], []byte("（")):
+			at -= len("（")
+			continue
+		}
+		break
 	}
 	digits := at
 	for digits > t.written && '0' <= t.buf[digits-1] && t.buf[digits-1] <= '9' {

@@ -326,7 +326,7 @@ func (l *Live) stopAt(p places, lay *layout, i int, citings []citing, cites []*l
 // joins reports whether what follows at is a link or mark whose citation may still come and then has its marker here as
 // well.
 func (t *liveText) joins(at, limit int) bool {
-	return limit < len(t.buf) && strings.Trim(string(t.buf[at:max(at, limit)]), " ,;(") == "" &&
+	return limit < len(t.buf) && strings.Trim(string(t.buf[at:max(at, limit)]), " ,;(（") == "" &&
 		isLinkStart(t.buf[limit:])
 }
 
@@ -411,10 +411,7 @@ func (l *Live) expired(start, end int, ended bool) bool {
 
 // before returns where what stands directly before a link begins: its parenthesis, and space.
 func (t *liveText) before(at int) int {
-	for at > t.written && (markdown.IsSpace(t.buf[at-1]) || t.buf[at-1] == '(') {
-		at--
-	}
-	return at
+	return t.written + len(bytes.TrimRight(t.buf[t.written:at], " \t\r\n(（"))
 }
 
 // The states of what may be a link.
@@ -428,7 +425,7 @@ const (
 
 // isLinkStart reports whether s begins with what may be a link, perhaps behind a parenthesis.
 func isLinkStart(s []byte) bool {
-	s = bytes.TrimLeft(s, " ,;(")
+	s = bytes.TrimLeft(s, " ,;(（")
 	return len(s) == 0 || s[0] == '[' || bytes.HasPrefix(s, []byte(markBegin))
 }
 

@@ -540,15 +540,29 @@ func (p places) visible(c *citing, sources []Source) (visible, bool) {
 	if h, ok := p.SolidAt(s.Start); ok && h.Kind == markdown.CodeSolid {
 		return visible{}, false
 	}
-	return visible{Span: s, line: line, prose: isProseLink(p.Text[s.Start:s.End], c, sources)}, true
+	prose := isProseLink(p.Text[s.Start:s.End], c, sources) || s == line && p.isNamedItem(line)
+	return visible{Span: s, line: line, prose: prose}, true
+}
+
+// isNamedItem reports whether a line is all of a list item and a link with a name: a list of links without their names
+// would be empty items.
+func (p places) isNamedItem(line markdown.Span) bool {
+	mark := strings.TrimRight(p.Text[strings.LastIndexByte(p.Text[:line.Start], '\n')+1:line.Start], " \t")
+	label, _, ok := strings.Cut(p.Text[line.Start:line.End], "](")
+	return ok && label[0] == '[' && strings.ContainsFunc(label, unicode.IsLetter) &&
+		mark != "" && strings.IndexByte("-*+.)", mark[len(mark)-1]) >= 0
 }
 
 // widen takes the parentheses around v into it.
 func (p places) widen(v *visible) {
-	if v.Start > v.line.Start && v.End < v.line.End && p.Text[v.Start-1] == '(' && p.Text[v.End] == ')' {
-		v.Start--
-		v.End++
-		v.prose = false
+	before, after := p.Text[v.line.Start:v.Start], p.Text[v.End:v.line.End]
+	for _, pair := range [...][2]string{{"(", ")"}, {"（", "）"}} {
+		if strings.HasSuffix(before, pair[0]) && strings.HasPrefix(after, pair[1]) {
+			v.Start -= len(pair[0])
+			v.End += len(pair[1])
+			v.prose = false
+			return
+		}
 	}
 }
 
