@@ -29,17 +29,27 @@ func scenarios() []scenario {
 	}
 }
 
-// target is a proxy that is compared. The first is what the others are divided by.
+// target is a proxy that is compared: a part of this program, or somebody else's. The first is what the others are
+// divided by.
 type target struct {
-	name string
-	args []string
+	name  string
+	args  []string // of the part, its name first
+	other *other   // nil: it is a part
 }
+
+// warmUp is how long each target is loaded before it is measured.
+const warmUp = 5 * time.Second
+
+const reverseName = "ReverseProxy"
 
 func targets(dir string) []target {
 	return []target{
-		{"ReverseProxy", []string{"_reverse"}},
-		{"relay, decode, journal", []string{"_gateway", "-index=false", "-data", filepath.Join(dir, "journal")}},
-		{"all: index, search, events", []string{"_gateway", "-data", filepath.Join(dir, "all")}},
+		{name: reverseName, args: []string{"_reverse"}},
+		{
+			name: "relay, decode, journal",
+			args: []string{"_gateway", "-index=false", "-data", filepath.Join(dir, "journal")},
+		},
+		{name: "all: index, search, events", args: []string{"_gateway", "-data", filepath.Join(dir, "all")}},
 	}
 }
 
@@ -49,38 +59,53 @@ func compare(ctx context.Context, args []string, out io.Writer) error {
 	rounds := set.Int("rounds", 15, "rounds of each scenario")
 	duration := set.Duration("duration", 3*time.Second, "of each measurement")
 	only := set.Int("only", -1, "one scenario, by its number from 0")
+	beside := set.Bool("others", false, "nginx, HAProxy, Portkey and LiteLLM too, as far as they are installed")
+	chart := set.String("chart", "", "draw the CPU of the first two scenarios into this SVG file")
 	if err := set.Parse(args); err != nil {
 		return err
 	}
+	var more []target
+	if *beside {
+		more = others()
+	}
+	var panels []panel
 	for i, s := range scenarios() {
 		if *only >= 0 && i != *only {
 			continue
 		}
-		results, err := measure(ctx, s, *rounds, *duration)
+		results, err := measure(ctx, s, more, *rounds, *duration)
 		if err != nil {
 			return err
 		}
-		report(out, s, results)
+		panels = append(panels, report(out, s, append(targets(""), more...), results))
 	}
-	return nil
+	if *chart == "" {
+		return nil
+	}
+	return os.WriteFile(*chart, drawn(panels[:min(2, len(panels))]), 0o644) //nolint:gosec // a picture for everybody
 }
 
 // measure returns the results of each target, round by round.
-func measure(ctx context.Context, s scenario, rounds int, duration time.Duration) (map[string][]loadResult, error) {
+func measure(
+	ctx context.Context, s scenario, more []target, rounds int, duration time.Duration,
+) (map[string][]loadResult, error) {
 	stage, err := newStage(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer stage.remove()
 	proxies := make(map[string]*process)
-	list := targets(stage.dir)
+	list := append(targets(stage.dir), more...)
 	for _, t := range list {
-		proxy, err := startProxy(ctx, stage.up.addr, t)
+		proxy, err := stage.start(ctx, s, t)
 		if err != nil {
 			return nil, err
 		}
 		defer proxy.stop()
 		proxies[t.name] = proxy
+		if _, err := loadOnce(ctx, proxy, s, warmUp); err != nil { // caches fill, and just-in-time compilers run
+			return nil, fmt.Errorf("%s, %s: %w", s.name, t.name, err)
+		}
 	}
 	results := make(map[string][]loadResult)
 	for round := range rounds {
@@ -132,6 +157,14 @@ func startUpstream(ctx context.Context) (*process, error) {
 	return up, up.listening(ctx, addr)
 }
 
+// start starts a target. Somebody else's does not pass on the query, so that its upstream's URL has the shape.
+func (s *stage) start(ctx context.Context, load scenario, t target) (*process, error) {
+	if t.other == nil {
+		return startProxy(ctx, s.up.addr, t)
+	}
+	return startOther(ctx, s.dir, "http://"+s.up.addr+shapePath+load.query+"/v1", t)
+}
+
 func startProxy(ctx context.Context, upstream string, t target) (*process, error) {
 	addr, err := freeAddr(ctx)
 	if err != nil {
@@ -146,8 +179,12 @@ func startProxy(ctx context.Context, upstream string, t target) (*process, error
 }
 
 func loadOnce(ctx context.Context, proxy *process, s scenario, duration time.Duration) (loadResult, error) {
+	url, header := "http://"+proxy.addr+"/mock/v1/chat/completions?"+s.query, ""
+	if proxy.other != nil {
+		url, header = "http://"+proxy.addr+"/v1/chat/completions", proxy.other.header
+	}
 	args := []string{
-		"-url", "http://" + proxy.addr + "/mock/v1/chat/completions?" + s.query, "-conns", strconv.Itoa(s.conns),
+		"-url", url, "-header", header, "-conns", strconv.Itoa(s.conns),
 		"-duration", duration.String(), "-pid", strconv.Itoa(proxy.pid()), "-stream=" + strconv.FormatBool(s.stream),
 	}
 	var r loadResult
@@ -155,14 +192,14 @@ func loadOnce(ctx context.Context, proxy *process, s scenario, duration time.Dur
 		return r, err
 	}
 	// ReverseProxy cuts some fast streams short (golang/go#40747): that is counted, not hidden.
-	if r.Errors > 0 && proxy.name != "_reverse" {
+	if r.Errors > 0 && proxy.name != "_reverse" && proxy.other == nil {
 		return r, fmt.Errorf("%d of %d calls failed: %s", r.Errors, r.Calls, r.FirstError)
 	}
 	return r, nil
 }
 
-// report prints the scenario as a table.
-func report(out io.Writer, s scenario, results map[string][]loadResult) {
+// report prints the scenario as a table, and returns what of it is drawn.
+func report(out io.Writer, s scenario, list []target, results map[string][]loadResult) panel {
 	column := func(name string, value func(loadResult) float64) []float64 {
 		var v []float64
 		for _, r := range results[name] {
@@ -178,7 +215,7 @@ func report(out io.Writer, s scenario, results map[string][]loadResult) {
 	}
 	first := func(r loadResult) float64 { return r.FirstByte.P50 }
 	rate := func(r loadResult) float64 { return r.Rate }
-	fmt.Fprintf(out, "\n### %s (%d rounds)\n\n", s.name, len(results[targets("")[0].name]))
+	fmt.Fprintf(out, "\n### %s (%d rounds)\n\n", s.name, len(results[reverseName]))
 	fmt.Fprintf(
 		out,
 		"| | CPU µs per %s | ratio (95 %%) | p50 of %s, µs | more than ReverseProxy, µs (95 %%) | p50 of first byte, µs | more | calls/s |\n",
@@ -186,19 +223,24 @@ func report(out io.Writer, s scenario, results map[string][]loadResult) {
 		last,
 	)
 	fmt.Fprintln(out, "| --- | --- | --- | --- | --- | --- | --- | --- |")
-	base := targets("")[0].name
-	for _, t := range targets("") {
+	p := panel{title: s.name + ": CPU per " + unit}
+	for _, t := range list {
+		ratio := estimateOf(ratios(column(t.name, cpu), column(reverseName, cpu)))
+		p.bars = append(p.bars, bar{t.name, ratio.median, medianOf(column(t.name, cpu)), t.other != nil})
 		fmt.Fprintf(out, "| %s | %.1f | %v | %.0f | %v | %.0f | %v | %.0f |\n", t.name,
-			medianOf(column(t.name, cpu)), estimateOf(ratios(column(t.name, cpu), column(base, cpu))),
-			medianOf(column(t.name, delay)), estimateOf(differences(column(t.name, delay), column(base, delay))),
-			medianOf(column(t.name, first)), estimateOf(differences(column(t.name, first), column(base, first))),
+			medianOf(column(t.name, cpu)), ratio,
+			medianOf(column(t.name, delay)), estimateOf(differences(column(t.name, delay), column(reverseName, delay))),
+			medianOf(column(t.name, first)), estimateOf(differences(column(t.name, first), column(reverseName, first))),
 			medianOf(column(t.name, rate)))
 	}
-	failed := 0.0
-	for _, n := range column(base, func(r loadResult) float64 { return float64(r.Errors) }) {
-		failed += n
+	for _, t := range list {
+		failed := 0.0
+		for _, n := range column(t.name, func(r loadResult) float64 { return float64(r.Errors) }) {
+			failed += n
+		}
+		if failed > 0 {
+			fmt.Fprintf(out, "\n%.0f calls failed through %s.\n", failed, t.name)
+		}
 	}
-	if failed > 0 {
-		fmt.Fprintf(out, "\n%.0f calls failed through %s, none through the others.\n", failed, base)
-	}
+	return p
 }

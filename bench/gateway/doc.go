@@ -2,6 +2,7 @@
 // under load. docs/performance.md has its last results and says how to read them.
 //
 //	go run ./bench/gateway compare          CPU and delay, ratios to ReverseProxy (about 20 minutes)
+//	go run ./bench/gateway compare -others  nginx, HAProxy, Portkey and LiteLLM too: scripts/bench-others installs them
 //	go run ./bench/gateway memory           memory with 5,000 open streams, and idle
 //	go run ./bench/gateway sync             what strict capture adds to the end mark
 //	go run ./bench/gateway intact           10,000 responses of all shapes: none altered, none cut short

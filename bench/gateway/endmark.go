@@ -27,8 +27,8 @@ func endMark(ctx context.Context, args []string, out io.Writer) error {
 	proxies := make(map[string]*process)
 	for _, mode := range modes {
 		t := target{
-			mode,
-			[]string{"_gateway", "-index=false", "-capture", mode, "-data", filepath.Join(stage.dir, mode)},
+			name: mode,
+			args: []string{"_gateway", "-index=false", "-capture", mode, "-data", filepath.Join(stage.dir, mode)},
 		}
 		if proxies[mode], err = startProxy(ctx, stage.up.addr, t); err != nil {
 			return err

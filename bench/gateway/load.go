@@ -21,6 +21,7 @@ import (
 // loadPlan says what the load generator does: a closed loop, one call in flight on each connection.
 type loadPlan struct {
 	url      string
+	header   string // lines of HTTP that each call has besides
 	conns    int
 	warm     time.Duration
 	duration time.Duration
@@ -46,6 +47,7 @@ func runLoad(ctx context.Context, args []string, out io.Writer) error {
 	var p loadPlan
 	set := flags("_load")
 	set.StringVar(&p.url, "url", "", "what to call")
+	set.StringVar(&p.header, "header", "", "lines of HTTP that each call has besides")
 	set.IntVar(&p.conns, "conns", 1, "connections")
 	set.DurationVar(&p.warm, "warm", 300*time.Millisecond, "before measuring")
 	set.DurationVar(&p.duration, "duration", 3*time.Second, "how long")
@@ -61,8 +63,11 @@ func runLoad(ctx context.Context, args []string, out io.Writer) error {
 	return json.NewEncoder(out).Encode(result)
 }
 
+// benchKey is the key that every call has.
+const benchKey = "sk-bench"
+
 // requestBytes returns a call of Chat Completions as it goes over the wire, with size bytes of question.
-func requestBytes(target string, stream bool, size int) (string, []byte, error) {
+func requestBytes(target, header string, stream bool, size int) (string, []byte, error) {
 	u, err := url.Parse(target)
 	if err != nil || u.Host == "" {
 		return "", nil, fmt.Errorf("address %q: not a URL", target)
@@ -72,9 +77,11 @@ func requestBytes(target string, stream bool, size int) (string, []byte, error) 
 	var b bytes.Buffer
 	fmt.Fprintf(
 		&b,
-		"POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nUser-Agent: bench\r\nAuthorization: Bearer sk-bench\r\nContent-Length: %d\r\n\r\n",
+		"POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nUser-Agent: bench\r\nAuthorization: Bearer %s\r\n%sContent-Length: %d\r\n\r\n",
 		u.RequestURI(),
 		u.Host,
+		benchKey,
+		header,
 		len(body),
 	)
 	b.Write(body)
@@ -96,7 +103,7 @@ type caller struct {
 }
 
 func load(ctx context.Context, p loadPlan) (loadResult, error) {
-	host, request, err := requestBytes(p.url, p.stream, 60)
+	host, request, err := requestBytes(p.url, p.header, p.stream, 60)
 	if err != nil {
 		return loadResult{}, err
 	}

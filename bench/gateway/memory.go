@@ -90,7 +90,7 @@ func runHold(ctx context.Context, args []string, out io.Writer) error {
 	if err := set.Parse(args); err != nil {
 		return err
 	}
-	host, request, err := requestBytes(*target, true, *size)
+	host, request, err := requestBytes(*target, "", true, *size)
 	if err != nil {
 		return err
 	}

@@ -49,10 +49,11 @@ func resident(pid int) int64 {
 
 // process is a program that this one started.
 type process struct {
-	name string
-	addr string
-	cmd  *exec.Cmd
-	log  *os.File
+	name  string
+	addr  string
+	other *other // whose it is; nil: ours
+	cmd   *exec.Cmd
+	log   *os.File
 }
 
 // self starts this program again as one of its parts, pinned to a core; a negative core pins nothing.
@@ -86,7 +87,7 @@ func start(ctx context.Context, core int, name string, argv []string) (*process,
 // listening waits until somebody listens on addr.
 func (p *process) listening(ctx context.Context, addr string) error {
 	p.addr = addr
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 		if err == nil {
 			return conn.Close()

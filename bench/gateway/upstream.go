@@ -18,7 +18,10 @@ import (
 	"time"
 )
 
-// shape is what the mock upstream answers with. A request chooses it by its query, which proxies pass on.
+// shapePath stands before a shape in a path, for proxies that do not pass on a query.
+const shapePath = "/shape/"
+
+// shape is what the mock upstream answers with. A request chooses it by its query, or by its path behind shapePath.
 type shape struct {
 	chunks    int           // text deltas of a stream
 	delay     time.Duration // before each of them but the first
@@ -27,7 +30,12 @@ type shape struct {
 	citations int           // at the end of either
 }
 
-func readShape(q url.Values) shape {
+func readShape(u *url.URL) shape {
+	q := u.Query()
+	if _, rest, found := strings.Cut(u.Path, shapePath); found {
+		words, _, _ := strings.Cut(rest, "/")
+		q, _ = url.ParseQuery(words)
+	}
 	number := func(name string, standard int) int {
 		n, err := strconv.Atoi(q.Get(name))
 		if err != nil {
@@ -102,7 +110,7 @@ func (u *upstream) connection(conn net.Conn) {
 			return
 		}
 		id := u.served.Add(1)
-		s := readShape(request.URL.Query())
+		s := readShape(request.URL)
 		switch {
 		case strings.Contains(request.URL.Path, "/seeded/"):
 			err = writeSeeded(conn, request.URL.Query())

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"math"
+)
+
+// panel is one part of a chart: how many times ReverseProxy's CPU each target takes.
+type panel struct {
+	title string
+	bars  []bar
+}
+
+type bar struct {
+	name   string
+	ratio  float64 // to ReverseProxy
+	micros float64
+	other  bool // it is not a part of this program
+}
+
+// The places of a chart, in pixels.
+const (
+	chartWidth = 760
+	labelWidth = 210
+	plotWidth  = 400
+	barHeight  = 18
+	barRoom    = 26
+	panelHead  = 34
+)
+
+// drawn returns the panels as an SVG with a logarithmic scale that they share.
+func drawn(panels []panel) []byte {
+	low, high, rows := 1.0, 1.0, 0
+	for _, p := range panels {
+		for _, b := range p.bars {
+			if b.ratio > 0 {
+				low, high = min(low, b.ratio), max(high, b.ratio)
+			}
+			rows++
+		}
+	}
+	low /= 1.5
+	x := func(ratio float64) float64 {
+		return labelWidth + plotWidth*math.Log(max(ratio, low)/low)/math.Log(high/low)
+	}
+	height := rows*barRoom + len(panels)*(panelHead+12)
+	var b bytes.Buffer
+	fmt.Fprintf(
+		&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="system-ui, sans-serif" `+
+			`font-size="13" role="img" aria-label="CPU of gateways as a ratio to ReverseProxy">`+"\n",
+		chartWidth, height,
+	)
+	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="#fff"/>`+"\n", chartWidth, height)
+	y := 0
+	for _, p := range panels {
+		fmt.Fprintf(&b, `<text x="12" y="%d" font-weight="600">%s</text>`+"\n", y+22, html.EscapeString(p.title))
+		y += panelHead
+		fmt.Fprintf(
+			&b, `<path d="M%.0f %dv%d" stroke="#999" stroke-dasharray="3 3"/>`+"\n", x(1), y-4, len(p.bars)*barRoom+4,
+		)
+		for _, one := range p.bars {
+			colour := "#2457c5"
+			if one.other || one.name == reverseName {
+				colour = "#9aa3b2"
+			}
+			fmt.Fprintf(
+				&b, `<text x="%d" y="%d" text-anchor="end">%s</text>`+
+					`<rect x="%d" y="%d" width="%.0f" height="%d" fill="%s"/>`+
+					`<text x="%.0f" y="%d">%s× · %.0f µs</text>`+"\n",
+				labelWidth-8, y+14, html.EscapeString(one.name), labelWidth, y, x(one.ratio)-labelWidth, barHeight,
+				colour, x(one.ratio)+6, y+14, twoDigits(one.ratio), one.micros,
+			)
+			y += barRoom
+		}
+		y += 12
+	}
+	b.WriteString("</svg>\n")
+	return b.Bytes()
+}
+
+// twoDigits writes a ratio with two digits, or without a fraction.
+func twoDigits(ratio float64) string {
+	switch {
+	case ratio < 1:
+		return fmt.Sprintf("%.2f", ratio)
+	case ratio < 10:
+		return fmt.Sprintf("%.1f", ratio)
+	}
+	return fmt.Sprintf("%.0f", ratio)
+}
