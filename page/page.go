@@ -102,10 +102,9 @@ func (p *Page) Close() { p.close() }
 // ServeHTTP answers the paths of the page. Other paths get a page that says so.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.mux.ServeHTTP(w, r) }
 
-// Routes returns what of the page is for other programs and pages, as data: the handlers cannot be called.
-func Routes() []httpx.Route {
-	return slices.DeleteFunc((&Page{}).routes(), func(rt httpx.Route) bool { return rt.Access != httpx.Public })
-}
+// Routes returns the routes of a Page as data: the handlers cannot be called. The public ones are for other programs and
+// pages; the others are for people.
+func Routes() []httpx.Route { return (&Page{}).routes() }
 
 // routes are the pages, and what they load and send.
 func (p *Page) routes() []httpx.Route {

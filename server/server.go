@@ -562,7 +562,8 @@ func (s *Server) stop(ctx context.Context, hs *http.Server) {
 // Routes returns all that a server answers but the pages for people, as data: the handlers cannot be called. What the
 // gateway and MCP serve is described here, because they have no tables.
 func Routes() []httpx.Route {
-	return slices.Concat(api.Routes(), chat.Routes(), page.Routes(), []httpx.Route{
+	forPeople := func(rt httpx.Route) bool { return rt.Access != httpx.Public }
+	return slices.Concat(api.Routes(), chat.Routes(), slices.DeleteFunc(page.Routes(), forPeople), []httpx.Route{
 		{
 			Method: "POST", Pattern: "/{upstream}/{path...}", Scope: store.ScopeProxy,
 			Doc: "Calls a provider, whose name comes before its own path. Request, response and errors are the " +
