@@ -102,8 +102,8 @@ func (p *Page) Close() { p.close() }
 // ServeHTTP answers the paths of the page. Other paths get a page that says so.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.mux.ServeHTTP(w, r) }
 
-// Routes returns the routes of a Page as data: the handlers cannot be called. The public ones are for other programs and
-// pages; the others are for people.
+// Routes returns the routes of a Page as data: the handlers cannot be called. The public ones are for other programs
+// and pages; the others are for people.
 func Routes() []httpx.Route { return (&Page{}).routes() }
 
 // routes are the pages, and what they load and send.
