@@ -90,6 +90,10 @@ func probes(w *tenantsWorld) map[string][]probe {
 		"POST /v1/traces":                                {{path: "/v1/traces", body: `{"resourceSpans":[]}`}},
 		"POST /v1/verify":                                {},
 		"GET /v1/incidents":                              get("/v1/incidents", "/v1/incidents?source="+src),
+		"GET /v1/alerts":                                 get("/v1/alerts", "/v1/alerts?seen=no"),
+		"POST /v1/alerts/{id}":                           {{path: "/v1/alerts/" + a.alert, body: `{"seen":true}`, tells: true, ends: true}},
+		"GET /ui/alerts":                                 get("/ui/alerts"),
+		"POST /ui/alerts":                                {{path: "/ui/alerts", body: "id=" + a.alert, media: form, own: 303, ends: true}, {path: "/ui/alerts", media: form, own: 303, ends: true}},
 		"GET /v1/tokens":                                 get("/v1/tokens"),
 		"POST /v1/tokens":                                {{path: "/v1/tokens", body: `{"tenant":"acme","scopes":["read"]}`, own: 201}},
 		"DELETE /v1/tokens/{id}":                         {{path: "/v1/tokens/" + a.token, own: 204, ends: true}},
@@ -152,8 +156,8 @@ func probes(w *tenantsWorld) map[string][]probe {
 type tenantsWorld struct {
 	*servertest.World
 
-	acme string                                                               // its token
-	ids  struct{ answer, open, slow, run, hash, incident, token, pub string } // open: an answer that is published; run: that of the slow one
+	acme string                                                                      // its token
+	ids  struct{ answer, open, slow, run, hash, alert, incident, token, pub string } // open: an answer that is published; run: that of the slow one
 
 	mu    sync.Mutex
 	asked bytes.Buffer // what the upstream was asked
@@ -241,6 +245,10 @@ func newTenantsWorld(t *testing.T) *tenantsWorld {
 		ObservedAt: time.Now(), ManifestURL: "https://agent.example/m", SourceURL: heron, Status: verify.ExcerptAltered, Detail: canary,
 	}}))(t)
 	w.ids.incident = incidents[0].Key()
+	alert := store.Alert{Kind: store.AlertDoubtful, Tenant: "acme", Summary: canary, Subject: store.AlertSubject{Source: heron}}
+	alert.Fill()
+	testenv.Must(w.Store.AddAlerts(ctx, []store.Alert{alert}))(t)
+	w.ids.alert = alert.ID
 	w.ids.pub = testenv.Must(w.Store.Pub(ctx, "acme", "r1"))(t)
 
 	res, err := w.do(ctx, w.acme, "POST", &probe{
@@ -302,7 +310,7 @@ func (w *tenantsWorld) read(ctx context.Context, token, method string, p *probe)
 // leaked returns what of acme's a response tells: ids count where the request did not name them.
 func (w *tenantsWorld) leaked(p *probe, text string) []string {
 	var all []string
-	for _, secret := range []string{canary, w.ids.answer, w.ids.open, w.ids.slow, w.ids.run, w.ids.hash, w.ids.incident, w.ids.token} {
+	for _, secret := range []string{canary, w.ids.answer, w.ids.open, w.ids.slow, w.ids.run, w.ids.hash, w.ids.alert, w.ids.incident, w.ids.token} {
 		asked := p.path + p.body
 		if unescaped, err := url.QueryUnescape(asked); err == nil {
 			asked += unescaped
@@ -397,7 +405,7 @@ func (w *tenantsWorld) attack(t *testing.T, who, token, key string, rt *httpx.Ro
 		if token == "" && method == of && needsToken && status != 401 && (status != 303 || !strings.Contains(text, "Location: /ui/login")) {
 			t.Errorf("%s: %s %s: %d, though it needs a token", who, method, p.path, status)
 		}
-		isOne := regexp.MustCompile(`\{(id|hash)\}`).MatchString(key) && p.path != "/v1/tokens/"+w.ids.token && strings.Contains(p.path, "ans_")
+		isOne := regexp.MustCompile(`\{(id|hash)\}`).MatchString(key) && regexp.MustCompile("ans_|alert_|sha256:").MatchString(p.path)
 		if token != "" && method == of && isOne && status != 404 && !strings.HasSuffix(key, "/stop") && p.until == "" {
 			t.Errorf("%s: %s %s: %d, want 404", who, method, p.path, status)
 		}
