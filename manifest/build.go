@@ -40,6 +40,8 @@ type Builder struct {
 	// kept. Nil, and nil without an error: the source was not read.
 	Read func(ctx context.Context, url string) (*snapshot.Snapshot, error)
 	By   string // who Read is: ByPublisher or ByObserver, which empty means
+	// QuotedBy says who quoted what the answer's citations quote: OriginProvider, which empty means, or OriginPublisher.
+	QuotedBy string
 	// Own is what the agent read itself, of addresses that can be published; the last of one address counts. It goes
 	// before Read, for sources that nobody cited, too, and by ByPublisher.
 	Own []*snapshot.Snapshot
@@ -105,8 +107,8 @@ const memberLeftOut = "left_out"
 // and so on at its end. What has no stretch, a citation without a place, is left out. The confidence of a claim is the
 // greatest one that a provider gave for it.
 //
-// A quote of the provider is looked for in the source's text; one that is not there is published as it is, without an
-// offset, so that others see it. Where there is no quote, or one too short to tell anything, the excerpt is the
+// A quote is looked for in the source's text; one that is not there is published as it is, without an offset, so that
+// others see it. Where there is no quote, or one too short to tell anything, the excerpt is the
 // evidence that the checker finds, marked as inferred; if it finds none, or the claim is not supported, there is no
 // excerpt.
 //

@@ -90,7 +90,7 @@ func (c *claim) cite(w *building, citation *ibid.Citation) {
 			c.over++
 			continue
 		}
-		c.refer(s, ref.Quote)
+		c.refer(&pin{source: s, quote: ref.Quote, origin: cmp.Or(w.QuotedBy, OriginProvider)})
 	}
 }
 
@@ -103,13 +103,13 @@ func (c *claim) score(s *float64) {
 
 // refer adds a source to the claim, once for each quote. That a source is cited says nothing more where it is quoted,
 // too.
-func (c *claim) refer(s *source, quote string) {
+func (c *claim) refer(more *pin) {
 	for _, p := range c.pins {
-		if p.source == s && (p.quote == quote || quote == "") {
+		if p.source == more.source && (p.quote == more.quote || more.quote == "") {
 			return
 		}
-		if p.source == s && p.quote == "" {
-			p.quote = quote
+		if p.source == more.source && p.quote == "" {
+			p.quote, p.origin = more.quote, more.origin
 			return
 		}
 	}
@@ -117,7 +117,7 @@ func (c *claim) refer(s *source, quote string) {
 		c.over++
 		return
 	}
-	c.pins = append(c.pins, &pin{source: s, quote: quote})
+	c.pins = append(c.pins, more)
 }
 
 // name gives the claim its id and says how sure the provider is.
@@ -158,7 +158,7 @@ func (w *building) placeClaims() {
 
 func (c *claim) merge(other *claim) {
 	for _, p := range other.pins {
-		c.refer(p.source, p.quote)
+		c.refer(p)
 	}
 	c.score(other.ConfidenceScore)
 	c.over += other.over
@@ -360,6 +360,22 @@ func (p *Pinner) Pin(
 	if s.URL == "" {
 		s.URL = urn(s.given)
 	}
+	claim, _ := claimSpan(a, c)
+	return p.find(ctx, &pin{source: s, quote: ref.Quote, origin: OriginProvider, claim: claim.textIn(a.Text)}, snap)
+}
+
+// Quote finds words that were quoted of the source at url, by whom origin says, in snap, as Pin does. Where no words
+// were quoted, it finds what supports the claim.
+func (p *Pinner) Quote(
+	ctx context.Context, url, quote, origin, claim string, snap *snapshot.Snapshot,
+) (ClaimSource, error) {
+	s := &source{given: &ibid.Source{URL: url}, Source: Source{URL: clean(url)}}
+	return p.find(ctx, &pin{source: s, quote: quote, origin: origin, claim: claim}, snap)
+}
+
+// find reads snap and finds the excerpt of a pin in it.
+func (p *Pinner) find(ctx context.Context, pin *pin, snap *snapshot.Snapshot) (ClaimSource, error) {
+	s := pin.source
 	s.Unavailable = NotRead
 	if snap != nil {
 		s.Unavailable = ""
@@ -369,9 +385,7 @@ func (p *Pinner) Pin(
 			s.RetrievedAt = seconds(snap.FetchedAt)
 		}
 	}
-	claim, _ := claimSpan(a, c)
-	text := snapshot.Normalize(claim.textIn(a.Text))
-	pin := &pin{ClaimSource: s.claimSource(), source: s, quote: ref.Quote, claim: text}
+	pin.ClaimSource, pin.claim = s.claimSource(), snapshot.Normalize(pin.claim)
 	if err := inferAll(ctx, &support.Finder{Checker: p.Checker, Texts: p.Texts}, pin.findQuote()); err != nil {
 		return ClaimSource{}, fmt.Errorf("pinning a citation: %w", err)
 	}
@@ -382,7 +396,8 @@ func (p *Pinner) Pin(
 type pin struct {
 	ClaimSource
 	source *source
-	quote  string // as the provider sent it
+	quote  string // as it was quoted; empty: nobody did
+	origin string // who quoted it
 	claim  string // what it is to support
 }
 
@@ -394,7 +409,7 @@ func (s *source) claimSource() ClaimSource {
 	}
 }
 
-// findQuote looks for the provider's quote. It returns p if the checker is to look for evidence.
+// findQuote looks for what was quoted. It returns p if the checker is to look for evidence.
 func (p *pin) findQuote() []*pin {
 	quote := snapshot.Normalize(p.quote)
 	switch text := p.source.text; {
@@ -410,7 +425,7 @@ func (p *pin) findQuote() []*pin {
 	default:
 		m, ok := snapshot.Find(text.Content, &snapshot.Quote{Exact: quote})
 		if ok {
-			p.place(m.Start, m.End, OriginProvider)
+			p.place(m.Start, m.End, p.origin)
 			return nil
 		}
 		p.unavailable(ExcerptNotFound)
@@ -428,7 +443,7 @@ func (p *pin) unavailable(why string) {
 
 // show publishes a quote that was not found anywhere.
 func (p *pin) show(quote string) {
-	p.ExcerptHash, p.ExcerptOrigin = snapshot.Hash([]byte(quote)), OriginProvider
+	p.ExcerptHash, p.ExcerptOrigin = snapshot.Hash([]byte(quote)), p.origin
 	if utf8.RuneCountInString(quote) > maxExact {
 		p.Unavailable = ExcerptTooLong
 		return

@@ -152,6 +152,9 @@ func (w *incidentWriter) whose(ctx context.Context, digest string, i *verify.Inc
 			"SELECT answer_id, run FROM publications WHERE tenant = $1 AND digest = $2 LIMIT 1", w.tenant, digest,
 		)
 	}
+	if strings.HasPrefix(answer, ownRun) {
+		answer = ""
+	}
 	return answer, run, err
 }
 

@@ -23,15 +23,18 @@ const MaxPin = 256 << 10
 type Pin struct {
 	ID       int64                // set by the store
 	URL      string               // of the source, as snapshot.CleanURL returns it: what it is looked up by
-	AnswerID string               // the answer that cites
+	AnswerID string               // the answer that cites; empty: the run itself, by what was recorded of it
 	Run      string               // empty: the answer is in none
-	Citation string               // ibid.Citation.ID
+	Citation string               // ibid.Citation.ID; of a passage of a step: "step:" and what the step is known by
 	ClaimID  string               // manifest.Claim.ID
 	SourceID string               // manifest.Source.ID
 	Claim    manifest.ClaimSource // the excerpt
 	Source   manifest.Source      // the document
 	Path     string               // of the manifest that says so; empty: none does
 	Digest   string               // of that manifest's body, hexadecimal; empty: none
+	// Words are those of the answer that the source is cited for. Only pins have them that a run has by what was
+	// recorded of it, and that nobody quoted anything for.
+	Words string
 	// What came of the last check. Of a Pin that is added they are not looked at.
 	Status    verify.Status   // empty: it was not checked
 	CheckedAt time.Time       // zero: likewise
@@ -44,7 +47,10 @@ type pinRecord struct {
 	Claim  manifest.ClaimSource `json:"claim"`
 	Source manifest.Source      `json:"source"`
 	Digest string               `json:"digest,omitempty"`
+	Words  string               `json:"words,omitempty"`
 }
+
+func (p *Pin) record() pinRecord { return pinRecord{p.URL, p.Claim, p.Source, p.Digest, p.Words} }
 
 // PinStatus is what came of comparing a pin with its source.
 type PinStatus struct {
@@ -142,7 +148,7 @@ func (tx *transaction) insertPins(ctx context.Context, tenant, path string, pins
 	values := make([][]any, 0, len(pins))
 	for i := range pins {
 		p := &pins[i]
-		text, err := json.Marshal(&pinRecord{p.URL, p.Claim, p.Source, p.Digest})
+		text, err := json.Marshal(p.record())
 		if err != nil {
 			return nil, err
 		}
@@ -152,9 +158,11 @@ func (tx *transaction) insertPins(ctx context.Context, tenant, path string, pins
 				MaxPin,
 			)
 		}
-		answers[lookup(p.AnswerID)] = true
+		if p.AnswerID != "" {
+			answers[lookup(p.AnswerID)] = true
+		}
 		values = append(values, []any{
-			next[i], tenant, lookup(p.URL), lookup(p.AnswerID), lookup(p.Run), lookup(p.Citation), lookup(p.ClaimID),
+			next[i], tenant, lookup(p.URL), p.owner(), lookup(p.Run), lookup(p.Citation), lookup(p.ClaimID),
 			lookup(p.SourceID), path, 0, "", 0, "",
 			plain(string(text)),
 		})
@@ -225,7 +233,11 @@ func scanPins(ctx context.Context, q querier, where string, args ...any) ([]Pin,
 		if err := decode(text, &record, "what was cited"); err != nil {
 			return err
 		}
+		if strings.HasPrefix(p.AnswerID, ownRun) {
+			p.AnswerID = ""
+		}
 		p.URL, p.Claim, p.Source, p.Digest = record.URL, record.Claim, record.Source, record.Digest
+		p.Words = record.Words
 		p.CheckedAt = instant(checked)
 		if len(detail) > 0 {
 			p.Detail = detail
@@ -236,14 +248,15 @@ func scanPins(ctx context.Context, q querier, where string, args ...any) ([]Pin,
 }
 
 // EventVerification is the kind of event that tells that readers see another status of a citation than before. Its data
-// is an object with answer_id, citation, source_url and claim_id (of the source that it has the status for), status,
-// previous (null: it had not been checked), checked_at and detail.
+// is an object with answer_id and citation (both null: it is of passages that a step of the run recorded), source_url and
+// claim_id (of the source that it has the status for), status, previous (null: it had not been checked), checked_at and
+// detail.
 const EventVerification = "verification"
 
 // verificationEvent is the data of an [EventVerification].
 type verificationEvent struct {
-	AnswerID  string          `json:"answer_id"`
-	Citation  string          `json:"citation"`
+	AnswerID  *string         `json:"answer_id"`
+	Citation  *string         `json:"citation"`
 	SourceURL string          `json:"source_url"`
 	ClaimID   string          `json:"claim_id"`
 	Status    verify.Status   `json:"status"`
@@ -283,15 +296,19 @@ func (tx *transaction) setStatuses(ctx context.Context, tenant string, list []Pi
 	var alerts []Alert
 	for i := range cited {
 		before := &cited[i]
-		p, err := tx.seen(ctx, tenant, before.AnswerID, before.Citation)
+		p, err := tx.seen(ctx, tenant, before)
 		if err != nil {
 			return err
 		}
 		if p == nil || p.Status == before.Status {
 			continue
 		}
+		citation := nullable(p.Citation)
+		if p.AnswerID == "" && strings.HasPrefix(p.Citation, ofStep) {
+			citation = nil
+		}
 		event, err := newEvent(tenant, p.Run, EventVerification, &verificationEvent{
-			p.AnswerID, p.Citation, p.URL, p.ClaimID, p.Status, nullable(string(before.Status)), p.CheckedAt.UTC(),
+			nullable(p.AnswerID), citation, p.URL, p.ClaimID, p.Status, nullable(string(before.Status)), p.CheckedAt.UTC(),
 			p.Detail,
 		})
 		if err != nil {
@@ -319,9 +336,9 @@ func (tx *transaction) citations(ctx context.Context, tenant string, list []PinS
 			return nil, err
 		}
 		for _, p := range pins {
-			if of := [2]string{p.AnswerID, p.Citation}; !known[of] {
+			if of := [2]string{p.owner(), p.Citation}; !known[of] {
 				known[of] = true
-				cited = append(cited, Pin{AnswerID: p.AnswerID, Citation: p.Citation})
+				cited = append(cited, Pin{AnswerID: p.AnswerID, Run: p.Run, Citation: p.Citation})
 			}
 			runs[tenantID{tenant, p.Run}] = true
 		}
@@ -332,7 +349,7 @@ func (tx *transaction) citations(ctx context.Context, tenant string, list []PinS
 		}
 	}
 	for i := range cited {
-		p, err := tx.seen(ctx, tenant, cited[i].AnswerID, cited[i].Citation)
+		p, err := tx.seen(ctx, tenant, &cited[i])
 		if err != nil {
 			return nil, err
 		}
@@ -343,16 +360,17 @@ func (tx *transaction) citations(ctx context.Context, tenant string, list []PinS
 	return cited, nil
 }
 
-// seen returns the pin of a citation whose status readers see, as fillVerification has it; nil: none was checked.
-func (tx *transaction) seen(ctx context.Context, tenant, answer, citation string) (*Pin, error) {
+// seen returns the pin whose status readers see of the citation that another is of, as fillVerification has it; nil:
+// none was checked.
+func (tx *transaction) seen(ctx context.Context, tenant string, of *Pin) (*Pin, error) {
 	pins, err := scanPins(
 		ctx,
 		tx,
 		"tenant = $1 AND answer_id = $2 AND citation = $3 AND rank > 0 ORDER BY rank + 0 DESC, checked DESC, n "+
 			"DESC LIMIT 1",
 		tenant,
-		answer,
-		citation,
+		of.owner(),
+		of.Citation,
 	)
 	if err != nil || len(pins) == 0 {
 		return nil, err
@@ -360,26 +378,31 @@ func (tx *transaction) seen(ctx context.Context, tenant, answer, citation string
 	return &pins[0], nil
 }
 
-// fillVerification fills in what came of checking the citations of calls of one tenant: of each citation the worst that
-// came of any of its sources.
-func (s *Store) fillVerification(ctx context.Context, tenant string, calls []*Call) error {
-	for part := range slices.Chunk(calls, MaxLimit) {
+// check is what came of checking a pin, which is named as it is looked up by.
+type check struct {
+	answer, citation, claim, source, url string
+	ibid.Verification
+}
+
+// checks calls visit with what came of checking the pins of answers, or of runs themselves, by what they are looked up
+// by: of each from the best to the worst, and of equals the latest is last.
+func (s *Store) checks(ctx context.Context, tenant string, owners []string, visit func(*check)) error {
+	for part := range slices.Chunk(owners, MaxLimit) {
 		c := conditions{args: []any{lookup(tenant)}}
 		params := make([]string, 0, len(part))
-		by := make(map[string]*ibid.Answer, len(part))
-		for _, call := range part {
-			if id := lookup(call.AnswerID); len(call.Answer.Citations) > 0 {
-				params = append(params, c.param(id))
-				by[id] = call.Answer
-			}
-		}
-		if len(params) == 0 {
-			continue
+		for _, owner := range part {
+			params = append(params, c.param(owner))
 		}
 		// Not sorted by rank itself: SQLite would take the index that has it in order, and read all of the tenant's.
-		err := each(ctx, s.db, func(rows *sql.Rows) error { return scanVerification(rows, by) },
-			"SELECT answer_id, citation, status, checked FROM pins WHERE tenant = $1 AND rank > 0 AND answer_id IN ("+
-				strings.Join(params, ", ")+") ORDER BY rank + 0, checked, n", c.args...)
+		err := each(ctx, s.db, func(rows *sql.Rows) error {
+			var one check
+			var checked int64
+			err := rows.Scan(&one.answer, &one.citation, &one.claim, &one.source, &one.url, &one.Status, &checked)
+			one.CheckedAt = instant(checked)
+			visit(&one)
+			return err
+		}, "SELECT answer_id, citation, claim, source, url, status, checked FROM pins WHERE tenant = $1 AND rank > 0 "+
+			"AND answer_id IN ("+strings.Join(params, ", ")+") ORDER BY rank + 0, checked, n", c.args...)
 		if err != nil {
 			return err
 		}
@@ -387,21 +410,32 @@ func (s *Store) fillVerification(ctx context.Context, tenant string, calls []*Ca
 	return nil
 }
 
-// scanVerification takes up the status of a pin. They come from the best to the worst, and of equals the latest is
-// last.
-func scanVerification(rows *sql.Rows, by map[string]*ibid.Answer) error {
-	var answer, citation, status string
-	var checked int64
-	if err := rows.Scan(&answer, &citation, &status, &checked); err != nil {
-		return err
-	}
-	list := by[answer].Citations
-	for i := range list {
-		if lookup(list[i].ID) == citation {
-			list[i].Verification = &ibid.Verification{Status: status, CheckedAt: instant(checked)}
+// fillVerification fills in what came of checking the citations of calls of one tenant: of each citation the worst that
+// came of any of its sources.
+func (s *Store) fillVerification(ctx context.Context, tenant string, calls []*Call) error {
+	ids, by := citing(calls)
+	return s.checks(ctx, tenant, ids, func(c *check) { c.fill(by[c.answer]) })
+}
+
+// citing returns the answers of calls that have citations, by what they are looked up by.
+func citing(calls []*Call) (ids []string, by map[string]*ibid.Answer) {
+	by = make(map[string]*ibid.Answer, len(calls))
+	for _, call := range calls {
+		if id := lookup(call.AnswerID); len(call.Answer.Citations) > 0 {
+			ids = append(ids, id)
+			by[id] = call.Answer
 		}
 	}
-	return nil
+	return ids, by
+}
+
+// fill takes it up for the citation of an answer that it is of, if it has it.
+func (c *check) fill(a *ibid.Answer) {
+	for i := range a.Citations {
+		if lookup(a.Citations[i].ID) == c.citation {
+			a.Citations[i].Verification = &ibid.Verification{Status: c.Status, CheckedAt: c.CheckedAt}
+		}
+	}
 }
 
 // What [Query].Verification may say besides a status.
@@ -441,10 +475,11 @@ const (
 	// maxAddress is how many bytes an address may have that is to be read again. Longer ones are no addresses of
 	// documents.
 	maxAddress = 8 << 10
-	// trackBatch is how many answers TrackStored looks at in one transaction.
+	// trackBatch is how many answers, or records of runs, TrackStored looks at in one transaction.
 	trackBatch = 256
-	// trackMark is the mark of how far TrackStored has come.
-	trackMark = "tracked"
+	// trackMark is the mark of how far TrackStored has come with answers, trackRecordsMark with records of runs.
+	trackMark        = "tracked"
+	trackRecordsMark = "tracked records"
 )
 
 // Recheck is a source that is to be read again: see [Store.DueRechecks].
@@ -482,13 +517,18 @@ func isCited(a *ibid.Answer, source string) bool {
 
 // trackRows notes the addresses of what rows cite.
 func (tx *transaction) trackRows(ctx context.Context, rows []*row) error {
-	due := micros(time.Now())
 	var list []tenantID
 	for _, r := range rows {
 		for _, address := range r.cited {
 			list = append(list, tenantID{lookup(r.Tenant), address})
 		}
 	}
+	return tx.track(ctx, list)
+}
+
+// track notes addresses of tenants that are to be read again.
+func (tx *transaction) track(ctx context.Context, list []tenantID) error {
+	due := micros(time.Now())
 	slices.SortFunc(list, tenantID.compare) // as everybody locks them
 	list = slices.Compact(list)
 	values := rowsOf(list, func(l tenantID) []any { return []any{l.tenant, lookup(l.id), plain(l.id), due, 0, 0} })
@@ -497,28 +537,38 @@ func (tx *transaction) trackRows(ctx context.Context, rows []*row) error {
 	), values)
 }
 
-// TrackStored notes the web addresses of what those answers cite that were put while [Options.Track] was off, and
-// returns how many answers it looked at. It goes on where it ended the last time, and takes small transactions.
+// TrackStored notes the web addresses of what those answers cite, and those runs recorded, that were stored while
+// [Options.Track] was off, and returns how many answers and records it looked at. It goes on where it ended the last
+// time, and takes small transactions.
 func (s *Store) TrackStored(ctx context.Context) (int, error) {
 	sum := 0
-	for {
-		n := 0
-		err := s.update(ctx, func(tx *transaction) (err error) {
-			n, err = tx.trackStored(ctx)
-			return err
-		})
-		if sum += n; n == 0 || err != nil {
-			return sum, about(err, "noting what stored answers cite")
+	for _, part := range []struct {
+		mark  string
+		track func(*transaction, context.Context, int64) (int, int64, error)
+	}{{trackMark, (*transaction).trackStored}, {trackRecordsMark, (*transaction).trackRecords}} {
+		for n := 1; n > 0; sum += n {
+			err := s.update(ctx, func(tx *transaction) (err error) {
+				var mark int64
+				if err := each(ctx, tx, into(&mark), "SELECT value FROM marks WHERE name = $1", part.mark); err != nil {
+					return err
+				}
+				if n, mark, err = part.track(tx, ctx, mark); err != nil || n == 0 {
+					return err
+				}
+				return tx.execAll(ctx, tx.insertion(
+					"marks", "name, value", " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+				), [][]any{{part.mark, mark}})
+			})
+			if err != nil {
+				return sum, about(err, "noting what is stored of sources")
+			}
 		}
 	}
+	return sum, nil
 }
 
-// trackStored notes what a batch of answers cite.
-func (tx *transaction) trackStored(ctx context.Context) (int, error) {
-	var mark int64
-	if err := each(ctx, tx, into(&mark), "SELECT value FROM marks WHERE name = $1", trackMark); err != nil {
-		return 0, err
-	}
+// trackStored notes what a batch of answers cite, and returns how many these are and the number of the last.
+func (tx *transaction) trackStored(ctx context.Context, mark int64) (int, int64, error) {
 	n := 0
 	var list []*row
 	err := each(ctx, tx, func(rows *sql.Rows) error {
@@ -534,15 +584,10 @@ func (tx *transaction) trackStored(ctx context.Context) (int, error) {
 		}
 		return err
 	}, callColumns+"WHERE n > $1 ORDER BY n LIMIT $2", mark, trackBatch)
-	if err != nil || n == 0 {
-		return 0, err
+	if err == nil {
+		err = tx.trackRows(ctx, list)
 	}
-	if err := tx.trackRows(ctx, list); err != nil {
-		return 0, err
-	}
-	return n, tx.execAll(ctx, tx.insertion(
-		"marks", "name, value", " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-	), [][]any{{trackMark, mark}})
+	return n, mark, err
 }
 
 // DueRechecks returns up to limit sources that are to be read again now, those that wait longest first, and keeps them

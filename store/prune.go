@@ -218,6 +218,11 @@ func (tx *transaction) removeRecordsOf(ctx context.Context, run tenantID, most i
 	if err != nil {
 		return 0, err
 	}
+	if err := tx.exec(
+		ctx, "DELETE FROM pins WHERE tenant = $1 AND answer_id = $2", run.tenant, runOwner(run.id),
+	); err != nil {
+		return 0, err
+	}
 	set, args := "recorded = recorded - $3, size = size - $4", []any{run.tenant, run.id, records, size}
 	if records < most { // that was all
 		set, args = "recorded = 0, size = 0", args[:2]

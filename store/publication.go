@@ -193,28 +193,37 @@ func (tx *transaction) publishAgain(ctx context.Context, c *Call) error {
 	return tx.publish(ctx, &k, state, now)
 }
 
-// PublishAgain has the manifest at path superseded, and that of the run: what is known of its sources has changed. It
-// does nothing where another revision is there already or being built, or the answer is gone.
+// PublishAgain has the manifest at path superseded, and with that of an answer that of its run: what is known of its
+// sources has changed. An empty answerID says that path is a run's. It does nothing where another revision is there
+// already or being built, or the answer is gone.
 func (s *Store) PublishAgain(ctx context.Context, tenant, answerID, path string) error {
-	call, err := s.Call(ctx, tenant, answerID)
-	if errors.Is(err, ErrNotFound) {
-		return nil
+	var call *Call
+	var err error
+	if answerID != "" {
+		if call, err = s.Call(ctx, tenant, answerID); errors.Is(err, ErrNotFound) {
+			return nil
+		}
 	}
 	if err == nil {
 		err = s.update(ctx, func(tx *transaction) error {
-			state := ""
+			state, k := "", publicationKey{tenant: lookup(tenant)}
 			err := each(
-				ctx, tx, into(&state),
-				"SELECT state FROM publications p WHERE path = $1 AND NOT EXISTS (SELECT 1 FROM publications "+
-					"WHERE pub = p.pub AND answer_id = p.answer_id AND revision > p.revision)", plain(path),
+				ctx, tx, into(&state, &k.pub, &k.run),
+				"SELECT state, pub, run FROM publications p WHERE path = $1 AND tenant = $2 AND NOT EXISTS "+
+					"(SELECT 1 FROM publications WHERE pub = p.pub AND answer_id = p.answer_id AND "+
+					"revision > p.revision)", plain(path), k.tenant,
 			)
-			if err != nil || state != stateBuilt {
+			switch {
+			case err != nil || state != stateBuilt:
 				return err
+			case call != nil:
+				return tx.publishAgain(ctx, call)
+			default:
+				return tx.publish(ctx, &k, statePending, micros(time.Now()))
 			}
-			return tx.publishAgain(ctx, call)
 		})
 	}
-	return about(err, "publishing answer "+answerID+" again")
+	return about(err, "publishing "+path+" again")
 }
 
 // pubOf returns the public id of what is published where that holds; empty: nothing is.

@@ -95,7 +95,7 @@ func (s *Store) Record(ctx context.Context, tenant string, r *Recording) (*Recor
 			if err != nil {
 				return err
 			}
-			w.pub = pub
+			w.pub, w.track = pub, s.track
 			if err := w.record(ctx, r); err != nil {
 				return err
 			}
@@ -151,6 +151,7 @@ type recorder struct {
 	ended    bool   // the run was said to have ended
 	answered bool   // it has a final answer
 	pub      string // its public id, if it is to be published; empty: not unless it is
+	track    bool   // its sources are to be read again
 }
 
 // recorder locks a run, which need not be there.
@@ -219,6 +220,7 @@ func (w *recorder) step(s *trail.Step, i int) error {
 	if named.Number > MaxNumber {
 		return refuse(ErrLimit, "the steps of the run have come to the number %d, which is the highest", MaxNumber)
 	}
+	withoutChecks(&named, 0)
 	text, err := encodeStep(&named)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -235,6 +237,9 @@ func (w *recorder) step(s *trail.Step, i int) error {
 	w.done.Steps = append(w.done.Steps, RecordedStep{named.ID, named.Number, isNew, changed && !isNew})
 	if !changed {
 		return nil
+	}
+	if w.track {
+		old.pins = passagesOf(w.run.id, old.id, &named)
 	}
 	w.seen(s.Started, s.Started.Add(s.Duration))
 	return w.addEvent(EventStep, newStepEvent(&named, !isNew))
@@ -365,6 +370,9 @@ func (w *recorder) head(r *Recording) error {
 		return err
 	}
 	w.done.Changed = !isNew
+	if w.track {
+		old.pins = citationsOf(w.run.id, h.Final)
+	}
 	t := w.run
 	t.agent = cmp.Or(beginning(plain(h.Agent)), t.agent)
 	t.question = cmp.Or(beginning(plain(h.Question)), t.question)
@@ -430,7 +438,7 @@ func (h *head) merge(r *Recording, now int64) (ended bool) {
 		if final == nil && h.Final != nil && strings.TrimSpace(h.Final.Text) == strings.TrimSpace(t.Answer) {
 			final = h.Final // said again, it keeps its citations
 		}
-		h.AnswerID, h.Answer, h.Final = "", t.Answer, final
+		h.AnswerID, h.Answer, h.Final = "", t.Answer, uncheckedAnswer(final)
 	}
 	for _, issue := range t.Issues {
 		if len(h.Issues) < maxIssues && !slices.Contains(h.Issues, issue) {
@@ -480,7 +488,8 @@ func beginning(s string) string {
 type record struct {
 	n, number, started int64 // n is 0 until it is stored
 	id, text           string
-	said               bool // in the recording that is under way
+	said               bool  // in the recording that is under way
+	pins               []Pin // of what it cites, if it is new or has changed
 }
 
 // recordColumns begins a query for records.
@@ -557,6 +566,11 @@ func (w *recorder) write(ctx context.Context) error {
 		ctx, w.tx.insertion("records", "n, tenant, run, id, number, started, record", ""), values,
 	); err != nil {
 		return err
+	}
+	if w.track {
+		if err := w.tx.putPassages(ctx, t.tenantID, slices.Concat(w.fresh, w.changed)); err != nil {
+			return err
+		}
 	}
 	if err := w.tx.addEvents(ctx, w.events); err != nil {
 		return err

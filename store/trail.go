@@ -48,9 +48,6 @@ func (s *Store) Trail(ctx context.Context, tenant, run string) (t *trail.Trail, 
 	if err := b.readCalls(ctx, s.db); err != nil {
 		return nil, err
 	}
-	if err := s.fillVerification(ctx, tenant, b.calls); err != nil {
-		return nil, err
-	}
 	b.out.ID = run
 	b.addHead()
 	b.addSteps()
@@ -61,6 +58,9 @@ func (s *Store) Trail(ctx context.Context, tenant, run string) (t *trail.Trail, 
 	otel.Arrange(b.out) // what came as spans of a trace
 	b.number()
 	b.conclude()
+	if err := b.addChecks(ctx, s, tenant); err != nil {
+		return nil, err
+	}
 	return b.out, nil
 }
 

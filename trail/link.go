@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/support"
@@ -109,6 +110,8 @@ type Link struct {
 	// Differs has the values of the passage, "62", where the sentence has others and would otherwise rest on it; empty:
 	// nothing differs, as far as the checker finds.
 	Differs string
+	// Verification is that of the citation, where it names this source alone, else of the passage; nil: none is known.
+	Verification *ibid.Verification
 
 	source  *Source
 	holders *holders // nil: no step had it
@@ -300,6 +303,9 @@ func (l *linker) citedLink(c *ibid.Citation, ref *ibid.Ref, source *Source) Link
 		}
 	}
 	link.Locator = cmp.Or(ref.Locator, link.Locator)
+	if len(c.Refs) == 1 {
+		link.Verification = cmp.Or(c.Verification, link.Verification)
+	}
 	switch c.Origin {
 	case ibid.OriginMarker:
 		link.Reason = ReasonMarker
@@ -338,7 +344,8 @@ func (l *linker) linkToRow(row int) Link {
 	h := l.holders[row]
 	return Link{
 		DocumentID: l.names[r.document], Title: h.title, ChunkIndex: r.ChunkIndex, Locator: r.Locator,
-		Excerpt: Excerpt(cmp.Or(r.Excerpt, r.Content), 0), source: r.Source, holders: h,
+		Excerpt: Excerpt(cmp.Or(r.Excerpt, r.Content), 0), Verification: r.Verification,
+		source: r.Source, holders: h,
 	}
 }
 
@@ -407,8 +414,9 @@ func (t *Trail) FinalID() string {
 }
 
 // FinalAnswer returns the final answer with its citations. Where only its text is known its sentences cite the
-// documents that they rest on, as [Trail.Link] finds them with c and o: without quotes, and with the origin
-// [ibid.OriginInferred]. Nil: there is no final answer. The error says that ctx ended, or that the checker could not
+// documents that they rest on, as [Trail.Link] finds them with c and o, with the origin [ibid.OriginInferred]. Of a
+// document with an address the passage is quoted: see [Source.Quote]; of a passage longer than that, what supports the
+// sentence. Nil: there is no final answer. The error says that ctx ended, or that the checker could not
 // work at all.
 func (t *Trail) FinalAnswer(ctx context.Context, c support.Checker, o *LinkOptions) (*ibid.Answer, error) {
 	if t.Final != nil || t.Answer == "" {
@@ -426,7 +434,7 @@ func (t *Trail) FinalAnswer(ctx context.Context, c support.Checker, o *LinkOptio
 			if p := &s.Passages[k]; p.Differs != "" || p.Score != nil && *p.Score < support.Balanced {
 				continue
 			}
-			ref := ibid.Ref{Source: addSource(a, &s.Passages[k])}
+			ref := ibid.Ref{Source: addSource(a, &s.Passages[k]), Quote: s.Passages[k].quote()}
 			if ref.Source != "" && !slices.Contains(refs, ref) {
 				refs = append(refs, ref)
 			}
@@ -439,6 +447,18 @@ func (t *Trail) FinalAnswer(ctx context.Context, c support.Checker, o *LinkOptio
 		}
 	}
 	return a, nil
+}
+
+// quote returns what a citation of the passage quotes; empty: nothing, for its document has no address where others
+// could look for it.
+func (r *Link) quote() string {
+	switch {
+	case r.source == nil || r.source.URL == "":
+		return ""
+	case utf8.RuneCountInString(r.source.Content) > MaxQuote && r.Evidence != "":
+		return r.Evidence
+	}
+	return r.source.Quote()
 }
 
 // addSource returns the id of a passage's document among the answer's sources, which it is added to; empty: no step has

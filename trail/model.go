@@ -89,6 +89,10 @@ type Source struct {
 	Locator    *ibid.Locator // where in the document the passage stands; nil: unknown
 	Version    string        // of the document: a hash, an ETag, a date; empty: unknown
 
+	// Verification is what came of reading the document again and looking for the passage in it; nil: not done, or not
+	// known. A store fills it in, and keeps none that it is given.
+	Verification *ibid.Verification
+
 	Retrieved bool // a search of the step returned it
 	Used      bool // the step worked with it
 	Cited     bool // the step's answer names it
@@ -218,6 +222,7 @@ func (s *Source) write(w *objectWriter) {
 	w.orOmit("locator", s.Locator)
 	w.orOmit("version", s.Version)
 	w.orOmit("content", s.Content)
+	w.orOmit("verification", s.Verification)
 	w.member("retrieved", s.Retrieved)
 	w.member("used", s.Used)
 	w.member("cited", s.Cited)

@@ -265,6 +265,9 @@ func readSource(o *object, i int) row {
 		s.Locator = l
 	}
 	o.text(&s.Version, "version")
+	if v := new(ibid.Verification); o.into(v, "what came of a check", "verification") {
+		s.Verification = v
+	}
 	for _, flag := range []struct {
 		dst  *bool
 		name string

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/prose"
+	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/support"
 )
 
@@ -50,6 +51,22 @@ func Excerpt(text string, n int) string {
 		cut = last
 	}
 	return text[:cut] + "…"
+}
+
+// MaxQuote is how many code points [Source.Quote] has at most: as many as an excerpt of a manifest may have.
+const MaxQuote = 4096
+
+// Quote returns the words that the source quotes of its document: the passage, or its beginning; where only its excerpt
+// is known, that without an ellipsis at either end. Empty: nothing is known of its words.
+func (s *Source) Quote() string {
+	words := strings.TrimSpace(s.Content)
+	if words == "" {
+		words = strings.TrimSpace(s.Excerpt)
+		for _, dots := range []string{"…", "..."} {
+			words = strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(words, dots), dots))
+		}
+	}
+	return text.Runes(words, MaxQuote)
 }
 
 // SourcesFromResults returns the results of a retrieval as sources that the step retrieved and used: those that reach
@@ -335,6 +352,7 @@ func (s *Source) fill(from *Source) {
 	if s.Relevance == nil {
 		s.Relevance, s.Origin = from.Relevance, from.Origin
 	}
+	s.Verification = cmp.Or(s.Verification, from.Verification)
 	s.Retrieved, s.Used, s.Cited = s.Retrieved || from.Retrieved, s.Used || from.Used, s.Cited || from.Cited
 	if s.Extra == nil {
 		s.Extra = from.Extra

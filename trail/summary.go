@@ -47,7 +47,7 @@ type Summary struct {
 // SummarySource is a document of a run. Its Source is the most relevant row of any step that used it, with an excerpt
 // of the length asked for; what that row does not say (a title, a URL, any words) is another's. Overlap and Usage are
 // the largest of any step. Version, where nobody said it, is the hash of the words that are held of the passage: what
-// was read.
+// was read. Verification is nil unless the same came of checking all passages.
 type SummarySource struct {
 	Source
 	OtherIDs []string         // by which steps named it besides
@@ -264,6 +264,9 @@ func (s *Summary) document(d *documents, rows []docRow) SummarySource {
 		best.Title, best.URL, best.Key = cmp.Or(best.Title, p.Title), cmp.Or(best.URL, p.URL), cmp.Or(best.Key, p.Key)
 		best.Version, best.Excerpt = cmp.Or(best.Version, p.Version), cmp.Or(best.Excerpt, p.Excerpt)
 		best.Overlap, best.Usage = larger(best.Overlap, p.Overlap), larger(best.Usage, p.Usage)
+		if v := best.Verification; v == nil || p.Verification == nil || p.Verification.Status != v.Status {
+			best.Verification = nil
+		}
 	}
 	for k := range sum.Passages {
 		if p := &sum.Passages[k]; p.Version == "" {
@@ -369,6 +372,7 @@ func writePassage(w *objectWriter, p *SummaryPassage) {
 	w.orNull("retrieval_rank", p.Rank)
 	w.orOmit("locator", p.Locator)
 	w.orOmit("version", p.Version)
+	w.orOmit("verification", p.Verification)
 	w.member("cited", p.Cited)
 	w.member("steps", p.Steps)
 }
@@ -463,6 +467,7 @@ func (s *Sentence) write(w *objectWriter, o *SummaryOptions) {
 		w.orNull("evidence", evidence)
 		w.orNull("excerpt", excerpt)
 		w.orOmit("differs", differs)
+		w.orOmit("verification", r.Verification)
 	})
 	w.member("no_sources", s.NoSources())
 	w.orNull("skipped", s.Skipped)

@@ -93,8 +93,8 @@ func NewFreshness(o *FreshnessOptions) (*Freshness, error) {
 	}, nil
 }
 
-// Run checks sources until ctx ends; then it returns nil. It begins with those that answers cite which were stored
-// before.
+// Run checks sources until ctx ends; then it returns nil. It begins with those that answers and recorded runs cite which
+// were stored before.
 func (f *Freshness) Run(ctx context.Context) error {
 	tracked := false
 	all := poll[store.Recheck]{
@@ -156,21 +156,24 @@ func bare(address string) string {
 
 // check reads one source and compares with it what rests on it. It reports whether anything does, or that is not known.
 func (f *Freshness) check(ctx context.Context, job *store.Recheck) (bool, error) {
-	pins, unpinned, err := f.rests(ctx, job)
-	if err != nil || len(pins)+len(unpinned) == 0 {
+	pins, noted, unpinned, err := f.rests(ctx, job)
+	if err != nil || len(pins)+len(noted)+len(unpinned) == 0 {
 		return err != nil, err
 	}
 	snap, failed := f.fetch(ctx, job)
 	if err := ctx.Err(); err != nil {
 		return true, fmt.Errorf("waiting for its turn: %w", err)
 	}
-	if len(unpinned) > 0 && (failed == nil || failedAs(failed, snapshot.Gone)) {
+	if len(noted)+len(unpinned) > 0 && (failed == nil || failedAs(failed, snapshot.Gone)) {
 		for _, id := range unpinned {
 			if err := f.pin(ctx, job, id, snap); err != nil {
 				return true, err
 			}
 		}
-		if pins, _, err = f.rests(ctx, job); err != nil {
+		if err := f.complete(ctx, job, noted, snap); err != nil {
+			return true, err
+		}
+		if pins, _, _, err = f.rests(ctx, job); err != nil {
 			return true, err
 		}
 	}
@@ -216,24 +219,32 @@ func jittered(d time.Duration) time.Duration {
 	return d - d/10 + rand.N(d/5+1) //nolint:gosec // no secret
 }
 
-// rests returns what rests on a source, and the answers that cite it of which not everything is noted yet: those that
-// have no manifest, and whose source was not read so far, or which got citations since.
-func (f *Freshness) rests(ctx context.Context, job *store.Recheck) (pins []store.Pin, unpinned []string, err error) {
+// rests returns what rests on a source; what runs recorded of it before it was read; and the answers that cite it of
+// which not everything is noted yet: those that have no manifest, and whose source was not read so far, or which got
+// citations since.
+func (f *Freshness) rests(
+	ctx context.Context, job *store.Recheck,
+) (pins, noted []store.Pin, unpinned []string, err error) {
 	if pins, err = f.options.Store.Pins(ctx, job.Tenant, job.URL); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	pinned, published, seen := make(map[string]int, len(pins)), make(map[string]bool, len(pins)), make(map[string]bool)
 	for i := range pins {
-		pinned[pins[i].AnswerID]++
-		published[pins[i].AnswerID] = published[pins[i].AnswerID] || pins[i].Path != ""
+		if id := pins[i].AnswerID; id != "" {
+			pinned[id]++
+			published[id] = published[id] || pins[i].Path != ""
+		}
+		if pins[i].Noted() {
+			noted = append(noted, pins[i])
+		}
 	}
 	// A manifest may come while the source is read for its answer: then that counts.
-	pins = slices.DeleteFunc(pins, func(p store.Pin) bool { return p.Path == "" && published[p.AnswerID] })
+	pins = slices.DeleteFunc(pins, func(p store.Pin) bool { return p.Path == "" && published[p.AnswerID] || p.Noted() })
 	q := &store.SourceQuery{URL: job.URL, Limit: usesAtOnce}
 	for {
 		uses, err := f.options.Store.Sources(ctx, job.Tenant, q)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 		for i := range uses.Items {
 			use := &uses.Items[i]
@@ -243,7 +254,7 @@ func (f *Freshness) rests(ctx context.Context, job *store.Recheck) (pins []store
 			}
 		}
 		if q.Cursor = uses.Next; q.Cursor == "" {
-			return pins, unpinned, nil
+			return pins, noted, unpinned, nil
 		}
 	}
 }
@@ -298,6 +309,30 @@ func (f *Freshness) pin(ctx context.Context, job *store.Recheck, answerID string
 	return f.options.Store.AddPins(ctx, job.Tenant, list)
 }
 
+// complete finds in a source what runs recorded of it; of one that is gone, it notes what they quoted.
+func (f *Freshness) complete(
+	ctx context.Context, job *store.Recheck, noted []store.Pin, snap *snapshot.Snapshot,
+) error {
+	if len(noted) == 0 {
+		return nil
+	}
+	pinner := manifest.Pinner{Texts: f.options.Texts, Checker: f.options.Checker}
+	for i := range noted {
+		p := &noted[i]
+		quote := ""
+		if p.Claim.Excerpt != nil {
+			quote = p.Claim.Excerpt.Exact
+		}
+		one, err := pinner.Quote(ctx, p.URL, quote, p.Claim.ExcerptOrigin, p.Words, snap)
+		if err != nil {
+			return err
+		}
+		p.Claim = one
+		p.Source = manifest.Source{URL: p.URL, Hash: one.Hash, RetrievedAt: one.RetrievedAt}
+	}
+	return f.options.Store.SetPins(ctx, job.Tenant, noted)
+}
+
 // claimID returns the id that the citation's claim has in a manifest.
 func claimID(a *ibid.Answer, c *ibid.Citation) string {
 	s := c.Claim
@@ -314,13 +349,14 @@ func (f *Freshness) compare(
 ) error {
 	now := time.Now()
 	statuses := make([]store.PinStatus, 0, len(pins))
-	var incidents []verify.Incident
-	away := map[string]string{} // answers with the manifest that says that the source could not be read, and it can
+	incidents := map[string]verify.Incident{} // by what they are of
+	// The manifests that say that the source could not be read, and it can, with their answers.
+	away := map[string]string{}
 	for i := range pins {
 		p := &pins[i]
-		ofAnswer := strings.Contains(p.Path, "/cite/") // its run's is built with it
-		if snap != nil && snap.Whole() && ofAnswer && p.Claim.Hash == "" && p.Source.Hash == "" {
-			away[p.AnswerID] = p.Path
+		isOwn := strings.Contains(p.Path, "/cite/") || p.AnswerID == "" && p.Path != "" // a run's is built with its answer's
+		if snap != nil && snap.Whole() && isOwn && p.Claim.Hash == "" && p.Source.Hash == "" {
+			away[p.Path] = p.AnswerID
 		}
 		// That a source could not be reached says nothing of it.
 		if p.Status != "" && failedAs(failed, snapshot.Unreachable) && job.Failures < recheckPatience-1 {
@@ -338,12 +374,18 @@ func (f *Freshness) compare(
 		statuses = append(
 			statuses, store.PinStatus{ID: p.ID, Status: r.Status, Counts: r.Counts, CheckedAt: now, Detail: detail},
 		)
-		if r.Counts == verify.CountFailure && r.Status != p.Status {
-			incidents = append(incidents, f.incident(p, &r, now))
+		if of := incidentOf(p, r.Status); r.Counts == verify.CountFailure && r.Status != p.Status {
+			if _, there := incidents[of]; !there || p.Path != "" {
+				incidents[of] = f.incident(p, &r, now)
+			}
 		}
 	}
 	if len(incidents) > 0 {
-		added, err := f.options.Store.AddIncidents(ctx, job.Tenant, incidents)
+		list := make([]verify.Incident, 0, len(incidents))
+		for _, of := range slices.Sorted(maps.Keys(incidents)) {
+			list = append(list, incidents[of])
+		}
+		added, err := f.options.Store.AddIncidents(ctx, job.Tenant, list)
 		if err != nil {
 			return err
 		}
@@ -352,12 +394,21 @@ func (f *Freshness) compare(
 	if err := f.options.Store.SetStatuses(ctx, job.Tenant, statuses); err != nil {
 		return err
 	}
-	for _, id := range slices.Sorted(maps.Keys(away)) {
-		if err := f.options.Store.PublishAgain(ctx, job.Tenant, id, away[id]); err != nil {
+	for _, path := range slices.Sorted(maps.Keys(away)) {
+		if err := f.options.Store.PublishAgain(ctx, job.Tenant, away[path], path); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// incidentOf says what an incident with a pin is of: with what a run itself says, its words, which several steps, its
+// answer and its manifest may have; that is told once, with the manifest.
+func incidentOf(p *store.Pin, s verify.Status) string {
+	if p.AnswerID == "" && p.Claim.ExcerptHash != "" {
+		return strings.Join([]string{p.Run, p.Claim.ExcerptHash, string(s)}, "\x00")
+	}
+	return fmt.Sprintf("%020d", p.ID) // in the order of the pins
 }
 
 // incident is the record of what failed.
@@ -366,14 +417,12 @@ func (f *Freshness) incident(p *store.Pin, r *verify.SourceResult, now time.Time
 		ObservedAt:      now.UTC().Round(0),
 		Verifier:        f.options.Verifier,
 		VerifierVersion: f.options.Version,
-		ResponseURL: f.options.Origin + "/v1/answers/" + url.PathEscape(
-			p.AnswerID,
-		),
-		ManifestSHA256: p.Digest,
-		ClaimID:        p.ClaimID,
-		SourceURL:      p.URL,
-		Status:         r.Status,
-		Detail:         r.Note,
+		ResponseURL:     f.options.Origin + "/v1/answers/" + url.PathEscape(p.AnswerID),
+		ManifestSHA256:  p.Digest,
+		ClaimID:         p.ClaimID,
+		SourceURL:       p.URL,
+		Status:          r.Status,
+		Detail:          r.Note,
 		Expected: verify.Expected{
 			Hash:        cmp.Or(p.Claim.Hash, p.Source.Hash),
 			TextHash:    p.Source.TextHash,
@@ -386,6 +435,9 @@ func (f *Freshness) incident(p *store.Pin, r *verify.SourceResult, now time.Time
 			TextHash:   r.TextHash,
 			FetchedAt:  r.CheckedAt.UTC().Round(0),
 		},
+	}
+	if p.AnswerID == "" {
+		in.ResponseURL = f.options.Origin + "/v1/runs/" + url.PathEscape(p.Run)
 	}
 	if p.Path != "" {
 		in.ManifestURL = f.options.Origin + p.Path

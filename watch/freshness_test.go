@@ -2,6 +2,7 @@ package watch_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -16,9 +17,11 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/testenv"
+	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/support"
+	"github.com/ibidhq/ibid/trail"
 	"github.com/ibidhq/ibid/verify"
 	"github.com/ibidhq/ibid/watch"
 )
@@ -250,6 +253,153 @@ func TestFreshnessMany(t *testing.T) {
 	}
 	if due, err := s.DueRechecks(t.Context(), 100, time.Hour); err != nil || len(due) != 0 {
 		t.Errorf("%d are due again, %v", len(due), err)
+	}
+}
+
+// recorded is what an agent says of a run: a step that used a page for its passage, and one that repeats it; the final
+// answer says it.
+func recorded(t *testing.T, s *store.Store, run, url string) {
+	t.Helper()
+	passage := trail.Source{DocumentID: "tides", Title: "Tides", URL: url, Content: highTide + ", as the harbour office says.", Used: true}
+	claimed := passage // nobody but the store knows what a check found
+	claimed.Verification = &ibid.Verification{Status: string(verify.Verified), CheckedAt: time.Now()}
+	idle := trail.Source{DocumentID: "idle", URL: url + "-idle", Content: "It was found, and nobody used what it says.", Retrieved: true}
+	testenv.Must(s.Record(t.Context(), store.DefaultTenant, &store.Recording{Run: run, Finish: true, Trail: &trail.Trail{
+		Question: "When is high water?", Answer: highTide + ".",
+		Steps: []trail.Step{
+			{Number: 1, Tool: "search", Sources: []trail.Source{claimed, idle}},
+			{Number: 2, Answer: highTide + ".", Sources: []trail.Source{passage}},
+		},
+	}}))(t)
+}
+
+// passageIs waits until a check of the first passage of a recorded run came to a status.
+func passageIs(t *testing.T, s *store.Store, run string, status verify.Status) {
+	t.Helper()
+	until(t, run+" is "+string(status), func() bool {
+		v := testenv.Must(s.Trail(t.Context(), store.DefaultTenant, run))(t).Steps[0].Sources[0].Verification
+		return v != nil && v.Status == string(status)
+	})
+}
+
+// The passages that an agent records of a run are read again as what captured answers cite, and told of once.
+func TestFreshnessRecorded(t *testing.T) {
+	for engine, opened := range map[string]func(t *testing.T) *store.Store{
+		"sqlite":   newStore,
+		"postgres": func(t *testing.T) *store.Store { t.Helper(); return openStore(t, testenv.Postgres(t).DSN) },
+	} {
+		t.Run(engine, func(t *testing.T) { freshnessRecorded(t, opened(t)) })
+	}
+}
+
+func freshnessRecorded(t *testing.T, s *store.Store) {
+	t.Helper()
+	web := site(t, map[string]string{"/tides": tidePage})
+	recorded(t, s, "work", web.URL+"/tides")
+	if v := testenv.Must(s.Trail(t.Context(), store.DefaultTenant, "work"))(t).Steps[0].Sources[0].Verification; v != nil {
+		t.Errorf("before anything is checked: %+v", v)
+	}
+	checks(t, s, nil)
+	passageIs(t, s, "work", verify.Verified)
+	web.set("/tides", strings.Replace(tidePage, "03:12", "04:12", 1))
+	passageIs(t, s, "work", verify.ExcerptAltered)
+	n := web.count("/tides")
+	until(t, "it is read again", func() bool { return web.count("/tides") > n+2 })
+	if n := web.count("/tides-idle"); n != 0 {
+		t.Errorf("what nobody used was read %d times", n)
+	}
+	page := testenv.Must(s.Incidents(t.Context(), store.DefaultTenant, nil))(t)
+	if len(page.Items) != 1 {
+		t.Fatalf("%d incidents: %+v", len(page.Items), page.Items)
+	}
+	in := page.Items[0]
+	if in.Status != verify.ExcerptAltered || in.ResponseURL != "https://agent.example/v1/runs/work" || in.SourceURL != web.URL+"/tides" ||
+		!strings.Contains(in.Observed.Nearest, "04:12") || in.Expected.Hash != snapshot.Hash([]byte(tidePage)) || in.ManifestURL != "" {
+		t.Errorf("%+v", in)
+	}
+	events := told(t, s, "work", store.EventVerification)
+	if len(events) == 0 || events[0]["answer_id"] != nil || events[0]["citation"] != nil || events[0]["status"] != string(verify.Verified) {
+		t.Errorf("told: %v", events)
+	}
+	// The summary has it, with the passages of the sentence, and of the document.
+	run := testenv.Must(s.Trail(t.Context(), store.DefaultTenant, "work"))(t)
+	sum := run.Summary(nil)
+	sum.Links = testenv.Must(run.Link(t.Context(), nil, nil))(t)
+	text := string(testenv.Must(json.Marshal(sum))(t))
+	if n := strings.Count(text, `"verification":{"status":"excerpt-altered"`); n != 6 { // of two rows, the document twice, its passage, the sentence's
+		t.Errorf("the summary has it %d times: %s", n, text)
+	}
+	// A later word about a step takes its passage away, and with the last of them the source.
+	for number := 1; number <= 2; number++ {
+		testenv.Must(s.Record(t.Context(), store.DefaultTenant, &store.Recording{Run: "work", Trail: &trail.Trail{
+			Steps: []trail.Step{{Number: number, Answer: "Nothing was found."}},
+		}}))(t)
+		if pins := testenv.Must(s.Pins(t.Context(), store.DefaultTenant, web.URL+"/tides"))(t); len(pins) != 2-number {
+			t.Errorf("without step %d there are %d pins", number, len(pins))
+		}
+	}
+	until(t, "nobody waits for the source", func() bool {
+		due := testenv.Must(s.DueRechecks(t.Context(), 10, 0))(t)
+		return len(due) == 0
+	})
+	// A run that is removed leaves nothing.
+	recorded(t, s, "work", web.URL+"/tides")
+	passageIs(t, s, "work", verify.ExcerptAltered)
+	until(t, "it is removed", func() bool { // its events are handed on first
+		var ids []int64
+		for _, e := range testenv.Must(s.Outbox(t.Context(), 1000, 0))(t) {
+			ids = append(ids, e.ID)
+		}
+		testenv.OK(t, s.Relayed(t.Context(), ids))
+		testenv.Must(s.Prune(t.Context(), &store.Retention{Default: time.Nanosecond, Now: time.Now().Add(time.Hour)}))(t)
+		_, err := s.Trail(t.Context(), store.DefaultTenant, "work")
+		return errors.Is(err, store.ErrNotFound)
+	})
+	if pins := testenv.Must(s.Pins(t.Context(), store.DefaultTenant, web.URL+"/tides"))(t); len(pins) != 0 {
+		t.Errorf("%d pins are left", len(pins))
+	}
+}
+
+// What a run's own manifest says is looked at again, too; an incident names it, and the agent as who quoted.
+func TestFreshnessRecordedPublished(t *testing.T) {
+	web := site(t, map[string]string{})
+	s := newStore(t)
+	h := publishes(t, s, 3)
+	start(t, h.publishing(t, nil).Run)
+	recorded(t, s, "work", web.URL+"/tides")
+	testenv.Must(s.Record(t.Context(), store.DefaultTenant, &store.Recording{Run: "work", Finish: true, Publish: true}))(t)
+	path := h.path(t, "work", "")
+	m := h.served(t, path)
+	if len(m.Claims) != 1 || len(m.Claims[0].Sources) != 1 {
+		t.Fatalf("%+v", m.Claims)
+	}
+	cs := m.Claims[0].Sources[0]
+	if cs.Hash != "" || cs.Unavailable != string(verify.Gone) || cs.Excerpt == nil || cs.ExcerptOffset != nil || cs.ExcerptOrigin != manifest.OriginPublisher {
+		t.Errorf("of a source that is away: %+v", cs)
+	}
+	web.set("/tides", tidePage)
+	checks(t, s, func(o *watch.FreshnessOptions) { o.Origin = h.Origin })
+	until(t, "there is another revision", func() bool {
+		code, _ := h.get(t, path+".2")
+		return code != http.StatusNotFound
+	})
+	m = h.served(t, path+".2")
+	cs = m.Claims[0].Sources[0]
+	if cs.Hash == "" || cs.ExcerptOffset == nil || cs.Excerpt.Exact != highTide+", as the harbour office says." || cs.ExcerptOrigin != manifest.OriginPublisher ||
+		m.Sources[0].RetrievedBy != manifest.ByObserver {
+		t.Errorf("%+v of %+v", cs, m.Sources[0])
+	}
+	if r := h.report(t, path+".2"); r.State != verify.Trusted {
+		t.Errorf("others see %s: %s", r.State, r.Why())
+	}
+	passageIs(t, s, "work", verify.Verified)
+	web.set("/tides", strings.Replace(tidePage, "Ostend", "Dover", 1))
+	passageIs(t, s, "work", verify.ExcerptAltered)
+	n := web.count("/tides")
+	until(t, "it is read again", func() bool { return web.count("/tides") > n+2 })
+	page := testenv.Must(s.Incidents(t.Context(), store.DefaultTenant, nil))(t)
+	if len(page.Items) != 1 || page.Items[0].ManifestURL != h.Origin+path+".2" || page.Items[0].ResponseURL != h.Origin+"/v1/runs/work" {
+		t.Errorf("%+v", page.Items)
 	}
 }
 

@@ -356,6 +356,9 @@ func (p *Publishing) build(ctx context.Context, job *store.Publication, what *pu
 	if job.Supersedes != "" {
 		b.Supersedes = publisher.URL(job.Supersedes)
 	}
+	if what.call == nil && what.answer != nil && what.answer.Provider == "" { // the agent wrote it, and has the passages
+		b.QuotedBy = manifest.OriginPublisher
+	}
 	if job.AnswerID != "" && what.call.Body != nil {
 		b.BodyHash, b.MediaType = what.call.Body.Hash, what.call.Body.MediaType
 	}
@@ -405,10 +408,12 @@ func recent(ctx context.Context, copies snapshot.Copies, url string, within time
 	return s
 }
 
-// pinsOf returns what is to be looked at again: each excerpt of a stored answer's citations.
+// pinsOf returns what is to be looked at again: each excerpt of the citations of a stored answer, or of what a run has
+// for its final one.
 func pinsOf(job *store.Publication, what *publishable, m *manifest.Manifest, signed *manifest.Signed) []store.Pin {
-	if what.call == nil {
-		return nil
+	answer, run := "", job.Run
+	if what.call != nil {
+		answer, run = what.call.AnswerID, what.call.Run
 	}
 	sum := signed.Digest()
 	var list []store.Pin
@@ -418,8 +423,8 @@ func pinsOf(job *store.Publication, what *publishable, m *manifest.Manifest, sig
 		}
 		pin := store.Pin{
 			URL:      c.Source.URL,
-			AnswerID: what.call.AnswerID,
-			Run:      what.call.Run,
+			AnswerID: answer,
+			Run:      run,
 			Citation: c.Citation,
 			ClaimID:  c.Claim.ID,
 			SourceID: c.Source.Source,

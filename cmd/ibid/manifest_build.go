@@ -143,7 +143,7 @@ func (b *manifestBuild) build(ctx context.Context, sub *manifestSubject) (*manif
 	builder := manifest.Builder{
 		Excerpts: manifest.Excerpts(b.flags.excerpts),
 		Self:     b.flags.self, RunID: cmp.Or(b.flags.run, sub.run), AgentID: b.agent(), By: manifest.ByObserver,
-		BodyHash: sub.bodyHash, MediaType: sub.mediaType,
+		BodyHash: sub.bodyHash, MediaType: sub.mediaType, QuotedBy: sub.quotedBy,
 	}
 	if !b.flags.noFetch {
 		fetcher := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: b.flags.allow})
@@ -255,6 +255,7 @@ type manifestSubject struct {
 	trail               *trail.Trail // nil: no run is known
 	run                 string       // its public name
 	bodyHash, mediaType string       // of the response; empty: the text of the answer counts
+	quotedBy            string       // as manifest.Builder.QuotedBy
 }
 
 // find reads the answer: a file if there is one of that name, else what is stored.
@@ -329,6 +330,9 @@ func (b *manifestBuild) storedRun(ctx context.Context, s *store.Store, run strin
 	if sub.answer == nil {
 		if sub.answer, err = t.FinalAnswer(ctx, nil, nil); err != nil {
 			return nil, err
+		}
+		if sub.answer != nil && sub.answer.Provider == "" {
+			sub.quotedBy = manifest.OriginPublisher
 		}
 	}
 	if sub.answer == nil || strings.TrimSpace(sub.answer.Text) == "" {

@@ -98,9 +98,11 @@ type source struct {
 	Locator    *ibid.Locator `json:"locator,omitempty"`
 	Version    string        `json:"version,omitempty"`
 	Content    string        `json:"content,omitempty"`
-	Retrieved  bool          `json:"retrieved"` // a search of the step returned it
-	Used       bool          `json:"used"`      // the step worked with it
-	Cited      bool          `json:"cited"`     // the step's answer names it
+	// what came of looking for the passage in its document; not there: it was not looked for
+	Verification *ibid.Verification `json:"verification,omitempty"`
+	Retrieved    bool               `json:"retrieved"` // a search of the step returned it
+	Used         bool               `json:"used"`      // the step worked with it
+	Cited        bool               `json:"cited"`     // the step's answer names it
 }
 
 type summary struct {
@@ -155,13 +157,14 @@ type runSource struct {
 type summaryPassage struct {
 	scores
 
-	ChunkIndex *int          `json:"chunk_index"`
-	Excerpt    *string       `json:"excerpt"`
-	Rank       *int          `json:"retrieval_rank"`
-	Locator    *ibid.Locator `json:"locator,omitempty"`
-	Version    string        `json:"version,omitempty"`
-	Cited      bool          `json:"cited"`
-	Steps      []int         `json:"steps"`
+	ChunkIndex   *int               `json:"chunk_index"`
+	Excerpt      *string            `json:"excerpt"`
+	Rank         *int               `json:"retrieval_rank"`
+	Locator      *ibid.Locator      `json:"locator,omitempty"`
+	Version      string             `json:"version,omitempty"`
+	Verification *ibid.Verification `json:"verification,omitempty"`
+	Cited        bool               `json:"cited"`
+	Steps        []int              `json:"steps"`
 }
 
 // A sentence of the final answer, and what it rests on.
@@ -177,19 +180,20 @@ type summarySentence struct {
 
 // A passage that a sentence rests on.
 type linkedPassage struct {
-	DocumentID string           `json:"document_id"`
-	Title      *string          `json:"document_title"`
-	ChunkIndex *int             `json:"chunk_index"`
-	Locator    *ibid.Locator    `json:"locator,omitempty"`
-	Steps      []int            `json:"steps"`
-	Via        []int            `json:"via"`
-	Reason     trail.LinkReason `json:"reason"`
-	Score      *float64         `json:"score"`
-	Threshold  *float64         `json:"threshold"`
-	By         *string          `json:"by"` // the checker
-	Evidence   *string          `json:"evidence"`
-	Excerpt    *string          `json:"excerpt"`
-	Differs    string           `json:"differs,omitempty"` // the values of the passage, where the sentence has others
+	DocumentID   string             `json:"document_id"`
+	Title        *string            `json:"document_title"`
+	ChunkIndex   *int               `json:"chunk_index"`
+	Locator      *ibid.Locator      `json:"locator,omitempty"`
+	Steps        []int              `json:"steps"`
+	Via          []int              `json:"via"`
+	Reason       trail.LinkReason   `json:"reason"`
+	Score        *float64           `json:"score"`
+	Threshold    *float64           `json:"threshold"`
+	By           *string            `json:"by"` // the checker
+	Evidence     *string            `json:"evidence"`
+	Excerpt      *string            `json:"excerpt"`
+	Differs      string             `json:"differs,omitempty"` // the values of the passage, where the sentence has others
+	Verification *ibid.Verification `json:"verification,omitempty"`
 }
 
 type conflict struct {
