@@ -90,7 +90,10 @@ func (c *claim) cite(w *building, citation *ibid.Citation) {
 			c.over++
 			continue
 		}
-		c.refer(&pin{source: s, quote: ref.Quote, origin: cmp.Or(w.QuotedBy, OriginProvider)})
+		c.refer(&pin{
+			source: s, quote: ref.Quote, origin: cmp.Or(w.QuotedBy, OriginProvider),
+			replace: w.QuotedBy == OriginPublisher,
+		})
 	}
 }
 
@@ -109,7 +112,7 @@ func (c *claim) refer(more *pin) {
 			return
 		}
 		if p.source == more.source && p.quote == "" {
-			p.quote, p.origin = more.quote, more.origin
+			p.quote, p.origin, p.replace = more.quote, more.origin, more.replace
 			return
 		}
 	}
@@ -398,7 +401,9 @@ type pin struct {
 	source *source
 	quote  string // as it was quoted; empty: nobody did
 	origin string // who quoted it
-	claim  string // what it is to support
+	// a source that was read and does not have the quote is searched for evidence, as if nobody had quoted
+	replace bool
+	claim   string // what it is to support
 }
 
 // claimSource returns what the source of a claim repeats of the source.
@@ -427,6 +432,9 @@ func (p *pin) findQuote() []*pin {
 		if ok {
 			p.place(m.Start, m.End, p.origin)
 			return nil
+		}
+		if p.replace {
+			return []*pin{p}
 		}
 		p.unavailable(ExcerptNotFound)
 		p.show(quote)

@@ -80,6 +80,7 @@ func TestStore(t *testing.T) {
 			{"verification", exerciseVerification},
 			{"verification-told", exerciseVerificationTold},
 			{"rechecks", exerciseRechecks},
+			{"passages", exercisePassages},
 			{"copies", exerciseCopies},
 			{"copies-together", exerciseCopiesTogether},
 			{"incidents", exerciseIncidents},

@@ -230,7 +230,7 @@ func (tx *transaction) putPassages(ctx context.Context, run tenantID, records []
 	if _, err := tx.insertPins(ctx, run.tenant, "", pins); err != nil {
 		return err
 	}
-	return tx.track(ctx, addresses)
+	return tx.track(ctx, addresses, trackAgain())
 }
 
 // trackRecords notes what a batch of records of runs cite, and returns how many these are and the number of the last.

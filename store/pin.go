@@ -7,6 +7,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -523,17 +524,28 @@ func (tx *transaction) trackRows(ctx context.Context, rows []*row) error {
 			list = append(list, tenantID{lookup(r.Tenant), address})
 		}
 	}
-	return tx.track(ctx, list)
+	return tx.track(ctx, list, " DO NOTHING")
 }
 
-// track notes addresses of tenants that are to be read again.
-func (tx *transaction) track(ctx context.Context, list []tenantID) error {
+// againAfter is how long ago a source must have been read that is read again because a run recorded more of it.
+const againAfter = 15 * time.Minute
+
+// trackAgain ends a statement for addresses of what runs recorded. Whoever reads one of them now may not have seen what
+// is noted with it, so that it is due again.
+func trackAgain() string {
+	early := "rechecks.checked + " + strconv.FormatInt(againAfter.Microseconds(), 10)
+	return " DO UPDATE SET due = CASE WHEN rechecks.due <= excluded.due OR rechecks.due <= " + early +
+		" THEN rechecks.due WHEN " + early + " > excluded.due THEN " + early + " ELSE excluded.due END"
+}
+
+// track notes addresses of tenants that are to be read again. After says what becomes of those that are already.
+func (tx *transaction) track(ctx context.Context, list []tenantID, after string) error {
 	due := micros(time.Now())
 	slices.SortFunc(list, tenantID.compare) // as everybody locks them
 	list = slices.Compact(list)
 	values := rowsOf(list, func(l tenantID) []any { return []any{l.tenant, lookup(l.id), plain(l.id), due, 0, 0} })
 	return tx.execAll(ctx, tx.insertion(
-		"rechecks", "tenant, url, address, due, checked, failures", " ON CONFLICT (tenant, url) DO NOTHING",
+		"rechecks", "tenant, url, address, due, checked, failures", " ON CONFLICT (tenant, url)"+after,
 	), values)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/trail"
 	"github.com/ibidhq/ibid/verify"
 )
 
@@ -379,4 +380,154 @@ func exerciseStatsBounded(t *testing.T, dsn string) {
 	}
 	counts := testenv.Must(s.Counts(t.Context(), store.DefaultTenant))(t)
 	diff(t, "counts", *counts, store.Counts{Answers: store.MaxCounted + 1})
+}
+
+// What a run recorded of sources is compared with them, as what answers cite is.
+func exercisePassages(t *testing.T, dsn string) {
+	t.Helper()
+	const page, other = "https://bees.example/page", "https://wasps.example/page"
+	ctx := t.Context()
+	says := func(s *store.Store, tenant, run string, told *trail.Trail) {
+		t.Helper()
+		testenv.Must(s.Record(ctx, tenant, &store.Recording{Run: run, Trail: told, Finish: true}))(t)
+	}
+	passage := func(url, words string) trail.Source {
+		return trail.Source{DocumentID: url, URL: url, Content: words, Used: true, Verification: &ibid.Verification{Status: "verified"}}
+	}
+	step := func(number int, sources ...trail.Source) trail.Step {
+		return trail.Step{Number: number, Sources: sources}
+	}
+	listed := func(s *store.Store, tenant, url string) string {
+		t.Helper()
+		var list []string
+		for _, p := range testenv.Must(s.Pins(ctx, tenant, url))(t) {
+			words := "for " + p.Words
+			if p.Claim.Excerpt != nil {
+				words = p.Claim.ExcerptOrigin + " " + p.Claim.Excerpt.Exact
+			}
+			if !p.Noted() || p.AnswerID != "" || p.Run == "" || p.ClaimID == "" {
+				t.Errorf("%+v", p)
+			}
+			list = append(list, words)
+		}
+		slices.Sort(list)
+		return strings.Join(list, " | ")
+	}
+	plain := open(t, dsn)
+	says(plain, store.DefaultTenant, "before", &trail.Trail{Answer: "They dance.", Steps: []trail.Step{step(1, passage(page, "Bees dance to tell where flowers are."))}})
+	diff(t, "while nothing is tracked", listed(plain, store.DefaultTenant, page), "")
+	s := testenv.Must(store.Open(ctx, dsn, &store.Options{Track: true}))(t)
+	t.Cleanup(func() { _ = s.Close() })
+	for _, want := range []int{2, 0} { // the step and the run itself
+		if n, err := s.TrackStored(ctx); n != want || err != nil {
+			t.Errorf("looked at %d, %v; want %d", n, err, want)
+		}
+	}
+	diff(t, "tracked later", listed(s, store.DefaultTenant, page), "publisher Bees dance to tell where flowers are.")
+	says(s, "other", "before", &trail.Trail{Steps: []trail.Step{step(1, passage(page, "Another tenant's bees dance, too."))}})
+	due := testenv.Must(s.DueRechecks(ctx, 10, time.Hour))(t)
+	if len(due) != 2 || due[0].URL != page || due[1].URL != page || due[0].Tenant == due[1].Tenant {
+		t.Errorf("due: %+v", due)
+	}
+
+	final := &ibid.Answer{Provider: "openai", Text: "Wasps sting. Bees do, too.", Sources: []ibid.Source{{ID: "a", Kind: ibid.Web, URL: other}}}
+	testenv.OK(t, final.Cite(ibid.Span{End: 12}, ibid.Ref{Source: "a", Quote: "A wasp may sting several times."}))
+	testenv.OK(t, final.Cite(ibid.Span{Start: 13, End: 26}, ibid.Ref{Source: "a", Quote: "sting"})) // too short to tell anything
+	found := passage(other, "It was found, and nobody used it for anything.")
+	found.Used, found.Retrieved = false, true
+	excerpt := passage(page, "")
+	excerpt.Excerpt = "… a hive has one queen for years …"
+	span := trail.Step{ID: "span", Sources: []trail.Source{found}}
+	says(s, store.DefaultTenant, "work", &trail.Trail{Final: final, Steps: []trail.Step{
+		step(1, passage(page, "Bees\n dance."), excerpt, passage("", "It has no address that anybody could read."), found),
+		{Number: 2, Nested: &trail.Trail{Steps: []trail.Step{step(1, passage(page, "Drones have no sting at all."))}}},
+		{Number: 3, NoSources: true, Sources: []trail.Source{found}},
+		step(4, passage("ftp://bees.example/page", "Nobody reads it by this scheme.")),
+	}})
+	diff(t, "of steps", listed(s, store.DefaultTenant, page),
+		"publisher Bees dance to tell where flowers are. | publisher Drones have no sting at all. | publisher a hive has one queen for years")
+	diff(t, "of the answer", listed(s, store.DefaultTenant, other), "for Bees do, too. | provider A wasp may sting several times.")
+	due = testenv.Must(s.DueRechecks(ctx, 10, time.Hour))(t)
+	if len(due) != 2 { // that of before too: somebody may be reading it, who has not seen what is new
+		t.Errorf("due: %+v", due)
+	}
+	says(s, store.DefaultTenant, "spans", &trail.Trail{Steps: []trail.Step{span}}) // nothing says what it used
+	if n := len(testenv.Must(s.Pins(ctx, store.DefaultTenant, other))(t)); n != 3 {
+		t.Errorf("%d pins with that of a span", n)
+	}
+
+	status := func(url, exact string, status verify.Status, counts verify.Counts) {
+		t.Helper()
+		for _, p := range testenv.Must(s.Pins(ctx, store.DefaultTenant, url))(t) {
+			if p.Claim.Excerpt != nil && p.Claim.Excerpt.Exact == exact {
+				p.Source = manifest.Source{URL: url, Hash: "sha256:11"}
+				testenv.OK(t, s.SetPins(ctx, store.DefaultTenant, []store.Pin{p}))
+				setStatus(t, s, store.PinStatus{ID: p.ID, Status: status, Counts: counts, CheckedAt: noon()})
+				p.Source.Hash = "sha256:22"
+				testenv.OK(t, s.SetPins(ctx, store.DefaultTenant, []store.Pin{p})) // it was compared already
+			}
+		}
+	}
+	status(page, "a hive has one queen for years", verify.ExcerptAltered, verify.CountFailure)
+	status(page, "Drones have no sting at all.", verify.Verified, verify.CountPass)
+	status(other, "A wasp may sting several times.", verify.Gone, verify.CountUnverifiable)
+	run := testenv.Must(s.Trail(ctx, store.DefaultTenant, "work"))(t)
+	shown := func(v *ibid.Verification) string {
+		if v == nil {
+			return "none"
+		}
+		return v.Status
+	}
+	rows := run.Steps[0].Sources
+	got := []string{
+		shown(rows[0].Verification), shown(rows[1].Verification), shown(rows[2].Verification), shown(run.Steps[1].Nested.Steps[0].Sources[0].Verification),
+		shown(run.Final.Citations[0].Verification), shown(run.Final.Citations[1].Verification),
+	}
+	diff(t, "the run", got, []string{"none", "excerpt-altered", "none", "verified", "gone", "none"})
+	for _, p := range testenv.Must(s.Pins(ctx, store.DefaultTenant, page))(t) {
+		if p.Status != "" && (p.Noted() || p.Source.Hash != "sha256:11") {
+			t.Errorf("%+v", p)
+		}
+	}
+	if v := testenv.Must(s.Trail(ctx, "other", "before"))(t).Steps[0].Sources[0].Verification; v != nil {
+		t.Errorf("another tenant sees %+v", v)
+	}
+
+	// A later word about a step, or about the answer, takes what the earlier one cited away.
+	says(s, store.DefaultTenant, "work", &trail.Trail{Answer: "Wasps sting.", Steps: []trail.Step{step(1, excerpt), {Number: 2, Answer: "None."}}})
+	if n := len(testenv.Must(s.Pins(ctx, store.DefaultTenant, other))(t)); n != 1 {
+		t.Errorf("%d pins without the answer's", n)
+	}
+	if v := testenv.Must(s.Trail(ctx, store.DefaultTenant, "work"))(t).Steps[0].Sources[0].Verification; shown(v) != "excerpt-altered" {
+		t.Errorf("said again, a passage is %s", shown(v))
+	}
+
+	many := func(from, n int) []trail.Source {
+		list := make([]trail.Source, 0, n)
+		for i := range n {
+			list = append(list, passage(page, fmt.Sprintf("In the year %d bees danced as before.", from+i)))
+		}
+		return list
+	}
+	says(s, store.DefaultTenant, "many", &trail.Trail{Steps: []trail.Step{step(1, many(0, store.MaxPassages-3)...), step(2, many(5000, 10)...)}})
+	kept := 0
+	for _, p := range testenv.Must(s.Pins(ctx, store.DefaultTenant, page))(t) {
+		if p.Run == "many" {
+			kept++
+		}
+	}
+	if kept != store.MaxPassages {
+		t.Errorf("%d of many passages are kept, want %d", kept, store.MaxPassages)
+	}
+	var events []int64
+	for _, e := range testenv.Must(s.Outbox(ctx, 1000, 0))(t) {
+		events = append(events, e.ID)
+	}
+	testenv.OK(t, s.Relayed(ctx, events))
+	testenv.Must(s.Prune(ctx, &store.Retention{Default: time.Nanosecond, Now: time.Now().Add(time.Hour)}))(t)
+	for _, url := range []string{page, other} {
+		if left := testenv.Must(s.Pins(ctx, store.DefaultTenant, url))(t); len(left) != 0 {
+			t.Errorf("%d pins of %s are left", len(left), url)
+		}
+	}
 }

@@ -164,8 +164,8 @@ func TestPublishingFinal(t *testing.T) {
 		got = append(got, row{c.Text, cs.URL, m.Sources[at].RetrievedBy, cs.ExcerptOrigin, cs.Unavailable})
 	}
 	want := []row{
-		{highTide + ".", web.URL + "/tides", manifest.ByObserver, manifest.OriginInferred, ""},
-		{gone, web.URL + "/empty", manifest.ByObserver, "", manifest.NoEvidence}, // what the agent recorded of it is not what is there
+		{highTide + ".", web.URL + "/tides", manifest.ByObserver, manifest.OriginPublisher, ""}, // its passage, which the page has
+		{gone, web.URL + "/empty", manifest.ByObserver, "", manifest.NoEvidence},                // what the agent recorded of it is not what is there
 		{noted, "urn:ibid:src:note", manifest.ByPublisher, manifest.OriginInferred, ""},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(row{})); diff != "" {
