@@ -1515,6 +1515,7 @@ export interface components {
             score: number | null;
             steps: number[];
             threshold: number | null;
+            verification?: components["schemas"]["Verification"];
             via: number[];
         };
         /** @description Says where in a source something stands. Zero fields are unknown. */
@@ -1813,6 +1814,8 @@ export interface components {
             usage?: number;
             /** @description the step worked with it */
             used: boolean;
+            /** @description what came of looking for the passage in its document; not there: it was not looked for */
+            verification?: components["schemas"]["Verification"];
             version?: string;
         };
         /**
@@ -1886,6 +1889,8 @@ export interface components {
             usage?: number;
             /** @description the step worked with it */
             used?: boolean;
+            /** @description what came of looking for the passage in its document; not there: it was not looked for */
+            verification?: components["schemas"]["VerificationRequest"];
             version?: string;
         };
         /** @description What was found about one source of one claim. It is plain data. */
@@ -2056,6 +2061,7 @@ export interface components {
             score_origin: components["schemas"]["ScoreOrigin"] | null;
             steps: number[];
             usage?: number;
+            verification?: components["schemas"]["Verification"];
             version?: string;
         };
         /** @description A sentence of the final answer, and what it rests on. */
@@ -2190,6 +2196,8 @@ export interface components {
             usage?: number;
             /** @description the step worked with it */
             used: boolean;
+            /** @description what came of looking for the passage in its document; not there: it was not looked for */
+            verification?: components["schemas"]["Verification"];
             version?: string;
         };
         /** @description One thing that a run did. */
@@ -3497,16 +3505,98 @@ export interface operations {
                     "text/event-stream": unknown;
                 };
             };
-            400: components["responses"]["bad-request"];
-            401: components["responses"]["token-needed"];
-            403: components["responses"]["foreign-caller-or-scope-needed"];
-            413: components["responses"]["too-large"];
-            415: components["responses"]["wrong-media-type"];
-            429: components["responses"]["too-many"];
-            500: components["responses"]["internal-error"];
-            502: components["responses"]["upstream-error"];
-            503: components["responses"]["unavailable"];
-            504: components["responses"]["upstream-timeout"];
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": unknown;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": unknown;
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": unknown;
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": unknown;
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": unknown;
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": unknown;
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": unknown;
+                };
+            };
+            /** @description Bad Gateway */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": unknown;
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds it may be tried again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": unknown;
+                };
+            };
+            /** @description Gateway Timeout */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": unknown;
+                };
+            };
         };
     };
     getChatByIdStream: {
@@ -3546,12 +3636,62 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["bad-request"];
-            401: components["responses"]["token-needed"];
-            403: components["responses"]["foreign-caller-or-scope-needed"];
-            404: components["responses"]["not-found"];
-            500: components["responses"]["internal-error"];
-            503: components["responses"]["unavailable"];
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": unknown;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": unknown;
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": unknown;
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": unknown;
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": unknown;
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds it may be tried again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": unknown;
+                };
+            };
         };
     };
     deleteChatByIdStream: {
