@@ -300,8 +300,8 @@ func uncheckedAnswer(a *ibid.Answer) *ibid.Answer {
 	return &copied
 }
 
-// addChecks fills in what came of checking the citations of the run's answers and the passages of its steps: of each the
-// worst.
+// addChecks fills in what came of checking the citations of the run's answers and the passages of its steps: of each
+// the worst.
 func (b *trailBuilder) addChecks(ctx context.Context, s *Store, tenant string) error {
 	owners, by := citing(b.calls)
 	own := runOwner(b.out.ID)

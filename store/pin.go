@@ -249,9 +249,9 @@ func scanPins(ctx context.Context, q querier, where string, args ...any) ([]Pin,
 }
 
 // EventVerification is the kind of event that tells that readers see another status of a citation than before. Its data
-// is an object with answer_id and citation (both null: it is of passages that a step of the run recorded), source_url and
-// claim_id (of the source that it has the status for), status, previous (null: it had not been checked), checked_at and
-// detail.
+// is an object with answer_id and citation (both null: it is of passages that a step of the run recorded), source_url
+// and claim_id (of the source that it has the status for), status, previous (null: it had not been checked), checked_at
+// and detail.
 const EventVerification = "verification"
 
 // verificationEvent is the data of an [EventVerification].
@@ -309,8 +309,8 @@ func (tx *transaction) setStatuses(ctx context.Context, tenant string, list []Pi
 			citation = nil
 		}
 		event, err := newEvent(tenant, p.Run, EventVerification, &verificationEvent{
-			nullable(p.AnswerID), citation, p.URL, p.ClaimID, p.Status, nullable(string(before.Status)), p.CheckedAt.UTC(),
-			p.Detail,
+			nullable(p.AnswerID), citation, p.URL, p.ClaimID, p.Status, nullable(string(before.Status)),
+			p.CheckedAt.UTC(), p.Detail,
 		})
 		if err != nil {
 			return err

@@ -93,8 +93,8 @@ func NewFreshness(o *FreshnessOptions) (*Freshness, error) {
 	}, nil
 }
 
-// Run checks sources until ctx ends; then it returns nil. It begins with those that answers and recorded runs cite which
-// were stored before.
+// Run checks sources until ctx ends; then it returns nil. It begins with those that answers and recorded runs cite
+// which were stored before.
 func (f *Freshness) Run(ctx context.Context) error {
 	tracked := false
 	all := poll[store.Recheck]{
@@ -354,7 +354,8 @@ func (f *Freshness) compare(
 	away := map[string]string{}
 	for i := range pins {
 		p := &pins[i]
-		isOwn := strings.Contains(p.Path, "/cite/") || p.AnswerID == "" && p.Path != "" // a run's is built with its answer's
+		// The manifest of a run whose final answer was captured is built with that answer's.
+		isOwn := strings.Contains(p.Path, "/cite/") || p.AnswerID == "" && p.Path != ""
 		if snap != nil && snap.Whole() && isOwn && p.Claim.Hash == "" && p.Source.Hash == "" {
 			away[p.Path] = p.AnswerID
 		}

@@ -356,7 +356,7 @@ func (p *Publishing) build(ctx context.Context, job *store.Publication, what *pu
 	if job.Supersedes != "" {
 		b.Supersedes = publisher.URL(job.Supersedes)
 	}
-	if what.call == nil && what.answer != nil && what.answer.Provider == "" { // the agent wrote it, and has the passages
+	if what.call == nil && what.answer != nil && what.answer.Provider == "" { // the agent wrote it from its passages
 		b.QuotedBy = manifest.OriginPublisher
 	}
 	if job.AnswerID != "" && what.call.Body != nil {

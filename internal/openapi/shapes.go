@@ -192,7 +192,7 @@ type linkedPassage struct {
 	By           *string            `json:"by"` // the checker
 	Evidence     *string            `json:"evidence"`
 	Excerpt      *string            `json:"excerpt"`
-	Differs      string             `json:"differs,omitempty"` // the values of the passage, where the sentence has others
+	Differs      string             `json:"differs,omitempty"` // the passage's values, where the sentence has others
 	Verification *ibid.Verification `json:"verification,omitempty"`
 }
 
