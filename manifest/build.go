@@ -41,7 +41,8 @@ type Builder struct {
 	Read func(ctx context.Context, url string) (*snapshot.Snapshot, error)
 	By   string // who Read is: ByPublisher or ByObserver, which empty means
 	// QuotedBy says who quoted what the answer's citations quote: OriginProvider, which empty means, or
-	// OriginPublisher: then these are passages as the agent read them, and one that a source does not have is not quoted of it.
+	// OriginPublisher: then these are passages as the agent read them, and one that a source does not have is not
+	// quoted of it.
 	QuotedBy string
 	// Own is what the agent read itself, of addresses that can be published; the last of one address counts. It goes
 	// before Read, for sources that nobody cited, too, and by ByPublisher.
