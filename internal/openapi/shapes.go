@@ -192,7 +192,8 @@ type linkedPassage struct {
 	By           *string            `json:"by"` // the checker
 	Evidence     *string            `json:"evidence"`
 	Excerpt      *string            `json:"excerpt"`
-	Differs      string             `json:"differs,omitempty"` // the passage's values, where the sentence has others
+	// the values of the passage, where the sentence has others
+	Differs      string             `json:"differs,omitempty"`
 	Verification *ibid.Verification `json:"verification,omitempty"`
 }
 
