@@ -180,18 +180,18 @@ type summarySentence struct {
 
 // A passage that a sentence rests on.
 type linkedPassage struct {
-	DocumentID   string             `json:"document_id"`
-	Title        *string            `json:"document_title"`
-	ChunkIndex   *int               `json:"chunk_index"`
-	Locator      *ibid.Locator      `json:"locator,omitempty"`
-	Steps        []int              `json:"steps"`
-	Via          []int              `json:"via"`
-	Reason       trail.LinkReason   `json:"reason"`
-	Score        *float64           `json:"score"`
-	Threshold    *float64           `json:"threshold"`
-	By           *string            `json:"by"` // the checker
-	Evidence     *string            `json:"evidence"`
-	Excerpt      *string            `json:"excerpt"`
+	DocumentID string           `json:"document_id"`
+	Title      *string          `json:"document_title"`
+	ChunkIndex *int             `json:"chunk_index"`
+	Locator    *ibid.Locator    `json:"locator,omitempty"`
+	Steps      []int            `json:"steps"`
+	Via        []int            `json:"via"`
+	Reason     trail.LinkReason `json:"reason"`
+	Score      *float64         `json:"score"`
+	Threshold  *float64         `json:"threshold"`
+	By         *string          `json:"by"` // the checker
+	Evidence   *string          `json:"evidence"`
+	Excerpt    *string          `json:"excerpt"`
 	// the values of the passage, where the sentence has others
 	Differs      string             `json:"differs,omitempty"`
 	Verification *ibid.Verification `json:"verification,omitempty"`
