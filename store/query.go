@@ -204,27 +204,42 @@ func list(ctx context.Context, q querier, postgres bool, f *filter) ([]numberedC
 	if f.terms.impossible() {
 		return nil, nil
 	}
-	c := conditionsOf(f.tenant)
-	c.and("n < $", f.before)
-	c.andIfSaid("conversation = $", lookup(f.conversation))
-	c.andIfSaid("run = $", lookup(f.run))
-	c.verification(f.verification)
+	c := f.conditions()
 	if postgres && len(f.terms) > 0 {
 		c.and("terms @@ $::tsquery", f.terms.tsquery())
 	}
 	if postgres || len(f.terms) == 0 {
-		return scanCalls(ctx, q, callColumns+c.newest(f.limit), c.args...)
+		return scanCalls(ctx, q, callColumns+c.newest(f.order(), f.limit), c.args...)
 	}
 	var all []numberedCall
 	what := append(termQuery{{{text: hashed(tenantTerm, f.tenant)}}}, f.terms...)
 	err := searchIndex(ctx, q, what, f.before, func(ns []int64) (bool, error) {
 		some := c.clone()
 		some.in(ns)
-		calls, err := scanCalls(ctx, q, callColumns+some.newest(f.limit-len(all)), some.args...)
+		calls, err := scanCalls(ctx, q, callColumns+some.newest(f.order(), f.limit-len(all)), some.args...)
 		all = append(all, calls...)
 		return len(all) >= f.limit, err
 	})
 	return all, err
+}
+
+// conditions are what is asked for but for words.
+func (f *filter) conditions() *conditions {
+	c := conditionsOf(f.tenant)
+	c.and(f.order()+" < $", f.before)
+	c.andIfSaid("conversation = $", lookup(f.conversation))
+	c.andIfSaid("run = $", lookup(f.run))
+	c.verification(f.verification)
+	return c
+}
+
+// order is what calls are sorted by. The few of a conversation or a run are found by these: a sum is in no index, so
+// that an engine does not go through all calls of the tenant in the order of n instead.
+func (f *filter) order() string {
+	if f.conversation != "" || f.run != "" {
+		return "n + 0"
+	}
+	return "n"
 }
 
 // conditions builds what follows WHERE.
@@ -271,11 +286,11 @@ func (c *conditions) param(arg any) string {
 	return "$" + strconv.Itoa(len(c.args))
 }
 
-// newest returns all conditions, for so many of the newest calls. They are chosen by their numbers: to sort whole calls
-// would be to read them all.
-func (c *conditions) newest(limit int) string {
-	return "WHERE n IN (SELECT n FROM calls WHERE " + c.text() + " ORDER BY n DESC LIMIT " + c.param(limit) +
-		") ORDER BY n DESC"
+// newest returns all conditions, for so many of the newest calls by [filter.order]. They are chosen by their numbers:
+// to sort whole calls would be to read them all.
+func (c *conditions) newest(order string, limit int) string {
+	return "WHERE n IN (SELECT n FROM calls WHERE " + c.text() + " ORDER BY " + order + " DESC LIMIT " +
+		c.param(limit) + ") ORDER BY n DESC"
 }
 
 // numberedCall is a call with its place in the order of arrival.

@@ -90,3 +90,48 @@ func twoDigits(ratio float64) string {
 	}
 	return fmt.Sprintf("%.0f", ratio)
 }
+
+// line is one curve of a chart with two logarithmic axes.
+type line struct {
+	name   string
+	points []point
+}
+
+type point struct{ answers, millis float64 }
+
+// lineColours are those of the curves, in their order.
+var lineColours = []string{"#2457c5", "#c4483c", "#2e8b57", "#8a5bbf", "#b8860b", "#30858f", "#555"}
+
+// drawnLines returns the curves as an SVG: answers to the right, milliseconds upwards, both by decades.
+func drawnLines(lines []line) []byte {
+	const left, top, width, height = 60, 20, 460, 300
+	x := func(answers float64) float64 { return left + width*(math.Log10(answers)-4)/3 }
+	y := func(millis float64) float64 { return top + height*(1-(math.Log10(max(millis, .1))+1)/4) }
+	var b bytes.Buffer
+	fmt.Fprintf(
+		&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="system-ui, sans-serif" `+
+			`font-size="12" role="img" aria-label="How long a question takes by the number of answers">`+"\n"+
+			`<rect width="%[1]d" height="%[2]d" fill="#fff"/>`+"\n",
+		chartWidth, top+height+40,
+	)
+	for i, name := range []string{"10⁴", "10⁵", "10⁶", "10⁷ answers"} {
+		at := x(math.Pow10(i + 4))
+		fmt.Fprintf(&b, `<path d="M%.0f %dv%d" stroke="#ddd"/><text x="%[1]f" y="%[4]d" text-anchor="middle">%[5]s</text>`+"\n",
+			at, top, height, top+height+18, name)
+	}
+	for i, name := range []string{"0.1 ms", "1", "10", "100", "1000"} {
+		at := y(math.Pow10(i - 1))
+		fmt.Fprintf(&b, `<path d="M%d %.0fh%d" stroke="#ddd"/><text x="%d" y="%.0f" text-anchor="end">%s</text>`+"\n",
+			left, at, width, left-6, at+4, name)
+	}
+	for i, l := range lines {
+		colour := lineColours[i%len(lineColours)]
+		fmt.Fprintf(&b, `<polyline fill="none" stroke="%s" stroke-width="2" points="`, colour)
+		for _, p := range l.points {
+			fmt.Fprintf(&b, "%.0f,%.0f ", x(p.answers), y(p.millis))
+		}
+		fmt.Fprintf(&b, `"/><text x="%d" y="%d" fill="%s">%s</text>`+"\n", left+width+16, top+14+i*20, colour, html.EscapeString(l.name))
+	}
+	b.WriteString("</svg>\n")
+	return b.Bytes()
+}

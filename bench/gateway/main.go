@@ -26,6 +26,7 @@ func commands() []command {
 		{"intact", intact},
 		{"crash", crash},
 		{"outage", outage},
+		{"growth", growth},
 		{"_upstream", serveUpstream},
 		{"_load", runLoad},
 		{"_hold", runHold},
