@@ -123,6 +123,10 @@ test-go: | $(OUT) ## go test ./...: no network, nothing to install; says which t
 	@$(GO) test $(race) -count=1 ./...
 	@scripts/left-out "$(IBID_LEFT_OUT)"
 
+.PHONY: cluster
+cluster: ## three gateways, three servers of NATS and PostgreSQL on this machine, until Ctrl-C
+	@$(GO) -C interop run ./cluster
+
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME=30s (FUZZ=regexp chooses)
 	@FUZZTIME=$(FUZZTIME) scripts/fuzz '$(FUZZ)'

@@ -1,12 +1,14 @@
 package gateway_test
 
 import (
+	"bufio"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -114,6 +116,39 @@ func TestShutdown(t *testing.T) {
 	if refused.StatusCode != 503 || refused.Header.Get("Retry-After") == "" {
 		t.Errorf("afterwards: %d %s", refused.StatusCode, body)
 	}
+}
+
+// A server that stops serves those who have a connection, and says with each response that it is the connection's last.
+func TestFarewell(t *testing.T) {
+	w := newWorld(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") }, nil)
+	l := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	server := gateway.NewServer("", w.gateway, nil)
+	go func() { _ = server.Serve(l) }()
+	conn := testenv.Must(net.Dial("tcp", l.Addr().String()))(t)
+	defer conn.Close()
+	in := bufio.NewReader(conn)
+	ask := func() *http.Response {
+		t.Helper()
+		testenv.Must(fmt.Fprint(conn, "GET "+strings.Replace(chat, "chat/completions", "models", 1)+" HTTP/1.1\r\nHost: localhost\r\n\r\n"))(t)
+		res := testenv.Must(http.ReadResponse(in, nil))(t)
+		testenv.Must(io.ReadAll(res.Body))(t)
+		return res
+	}
+	if res := ask(); res.Close || res.StatusCode != 200 {
+		t.Fatalf("before: close %t, %s", res.Close, res.Status)
+	}
+	down := make(chan error)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		down <- gateway.Shutdown(ctx, server, w.gateway)
+	}()
+	for res := ask(); !res.Close; res = ask() {
+		if res.StatusCode != 200 {
+			t.Fatal(res.Status)
+		}
+	}
+	testenv.OK(t, <-down)
 }
 
 // When the time is over, what still runs is broken off and kept as far as it came.

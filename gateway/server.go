@@ -43,9 +43,11 @@ type ServerOptions struct {
 func NewServer(address string, h http.Handler, o *ServerOptions) *http.Server {
 	o = cmp.Or(o, &ServerOptions{})
 	log := cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	end := &farewell{Handler: h}
 	s := &http.Server{
 		Addr:              address,
-		Handler:           h,
+		Handler:           end,
+		ConnState:         end.note,
 		TLSConfig:         o.TLS,
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       idleTime,
@@ -62,10 +64,58 @@ func NewServer(address string, h http.Handler, o *ServerOptions) *http.Server {
 	return s
 }
 
+// farewell is the handler of a server that leaves politely: for a while each response says that it is the last one on
+// its connection. If idle connections were just closed, a call that a client was about to send on one would fail.
+type farewell struct {
+	http.Handler
+
+	leaving     atomic.Bool
+	connections atomic.Int64 // that are open
+}
+
+// farewellPart is the part of the time to stop in which clients with open connections hear that the server stops.
+const farewellPart = 30
+
+func (f *farewell) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if f.leaving.Load() && r.ProtoMajor == 1 { // HTTP/2 has a message for that
+		w.Header().Set("Connection", "close")
+	}
+	f.Handler.ServeHTTP(w, r)
+}
+
+// note counts connections, for [http.Server.ConnState].
+func (f *farewell) note(_ net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		f.connections.Add(1)
+	case http.StateHijacked, http.StateClosed:
+		f.connections.Add(-1)
+	}
+}
+
+// say tells clients that the server stops, until none has a connection, or a part of the time until ctx ends is over.
+func (f *farewell) say(ctx context.Context) {
+	f.leaving.Store(true)
+	end, ok := ctx.Deadline()
+	if !ok {
+		return
+	}
+	const step = 5 * time.Millisecond
+	for left := time.Until(end) / farewellPart; left > 0 && f.connections.Load() > 0; left -= step {
+		if pause(ctx, min(left, step)) != nil {
+			return
+		}
+	}
+}
+
 // Shutdown ends a server and the gateway behind it: it takes no more calls, lets those that are being served end, and
 // waits until their answers are in the store. When ctx ends it breaks off what is left, whose partial answers go into
-// the journal, and says so.
+// the journal, and says so. A server of [NewServer] goes on for a thirtieth of the time until ctx ends, as long as
+// clients have connections: close its listener before, so that these are all.
 func Shutdown(ctx context.Context, s *http.Server, g *Gateway) error {
+	if f, ok := s.Handler.(*farewell); ok {
+		f.say(ctx)
+	}
 	err := s.Shutdown(ctx)
 	if err != nil {
 		err = fmt.Errorf("shutting down: calls were broken off: %w", errors.Join(err, s.Close()))

@@ -413,6 +413,7 @@ func (s *Server) Run(ctx context.Context, ready func(ctx context.Context, url st
 		case err = <-failed:
 		}
 	}
+	_ = l.Close() // whoever has no connection yet goes to another node
 	s.stop(ctx, httpServer)
 	end()
 	group.Wait()

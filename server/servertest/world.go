@@ -100,6 +100,7 @@ func (w *World) run(tb testing.TB) {
 		})
 	}()
 	w.stop = sync.OnceValue(func() error {
+		http.DefaultClient.CloseIdleConnections() // it would be told first that the server stops
 		cancel()
 		return <-ended
 	})

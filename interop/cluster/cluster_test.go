@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/ibidhq/ibid/internal/testenv"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == natsCommand {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// testRate is how many calls a second there are in tests.
+const testRate = 20
+
+func startCluster(t *testing.T, o options) *cluster {
+	t.Helper()
+	if !o.alone {
+		testenv.Tool(t, "/usr/lib/postgresql/15/bin/initdb")
+	}
+	c := testenv.Must(newCluster(t.Context(), o))(t)
+	t.Cleanup(func() {
+		if t.Failed() {
+			for _, n := range c.nodes {
+				t.Log(n.logTail())
+			}
+		}
+		testenv.OK(t, c.close())
+	})
+	testenv.OK(t, c.ready(t.Context()))
+	return c
+}
+
+// suffer has a load suffer a fault.
+func suffer(t *testing.T, c *cluster, f *fault) {
+	t.Helper()
+	v := testenv.Must(c.phase(t.Context(), f, testRate, "w", rand.New(rand.NewPCG(1, 2))))(t)
+	t.Log(v)
+	for i, wrong := range v.wrong {
+		if i == 10 {
+			t.Fatalf("and %d more", len(v.wrong)-i)
+		}
+		t.Error(wrong)
+	}
+	if v.completed == 0 {
+		t.Error("no call was completed")
+	}
+}
+
+// Whatever happens to a process of the cluster, every completed call has its answer once, every reader of events sees
+// each once and in order, and no call fails but those of a gateway that was killed.
+func TestCluster(t *testing.T) {
+	c := startCluster(t, options{next: true})
+	for _, f := range faults() {
+		if f.name != "restart" { // an upgrade is one
+			t.Run(f.name, func(t *testing.T) { suffer(t, c, &f) })
+		}
+	}
+	t.Run("upgrade", func(t *testing.T) {
+		suffer(t, c, &fault{do: func(ctx context.Context, c *cluster, _ *rand.Rand) error { return c.roll(ctx, "next") }})
+		check := exec.Command(c.programs["current"], "serve", "--check", "--db", c.pg.DSN, "--data", t.TempDir())
+		if said, err := check.CombinedOutput(); err == nil || !strings.Contains(string(said), "newer") {
+			t.Errorf("the version before takes the database: %v\n%s", err, said)
+		}
+	})
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"syscall"
+	"time"
+)
+
+// fault is something that goes wrong with a cluster, and is over when do returns.
+type fault struct {
+	name string
+	do   func(ctx context.Context, c *cluster, random *rand.Rand) error
+	// mayFail reports whether a call may break off by it; nil: none may.
+	mayFail func(c *call) bool
+}
+
+// any call may fail by a fault between its client, its gateway and the provider.
+func anyCall(*call) bool { return true }
+
+// faults of a cluster's processes.
+func faults() []fault {
+	victim := -1 // the gateway that is killed: each process belongs to one test, and each fault ends before the next
+	return []fault{
+		{"kill", func(ctx context.Context, c *cluster, random *rand.Rand) error {
+			victim = random.IntN(len(c.nodes))
+			n := c.nodes[victim]
+			return errors.Join(n.kill(), pause(ctx, time.Second), n.start(ctx))
+		}, func(c *call) bool { return c.node == victim }},
+		{"pause", func(ctx context.Context, c *cluster, random *rand.Rand) error {
+			n := c.nodes[random.IntN(len(c.nodes))]
+			return errors.Join(n.signal(syscall.SIGSTOP), pause(ctx, 3*time.Second), n.signal(syscall.SIGCONT))
+		}, nil},
+		{"nats", func(ctx context.Context, c *cluster, random *rand.Rand) error {
+			n := c.nats[random.IntN(len(c.nats))]
+			return errors.Join(n.kill(), pause(ctx, time.Second), n.start(ctx))
+		}, nil},
+		{"bus", func(ctx context.Context, c *cluster, _ *rand.Rand) error {
+			var err error
+			for _, n := range c.nats {
+				err = errors.Join(err, n.kill())
+			}
+			err = errors.Join(err, pause(ctx, 3*time.Second))
+			for _, n := range c.nats {
+				err = errors.Join(err, n.start(ctx))
+			}
+			return err
+		}, nil},
+		{"database", func(ctx context.Context, c *cluster, _ *rand.Rand) error {
+			return errors.Join(c.pg.Down(ctx), pause(ctx, 3*time.Second), c.pg.Up(ctx))
+		}, nil},
+		{"restart", func(ctx context.Context, c *cluster, _ *rand.Rand) error { return c.roll(ctx, "current") }, nil},
+	}
+}
+
+// roll replaces one gateway after another by the program of a version, each when the one before it takes calls.
+func (c *cluster) roll(ctx context.Context, version string) error {
+	for _, n := range c.nodes {
+		if err := n.stop(); err != nil {
+			return err
+		}
+		n.argv[0] = c.programs[version]
+		if err := n.start(ctx); err != nil {
+			return fmt.Errorf("version %q: %w", version, err)
+		}
+	}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// before and after are how long a load goes on around a fault.
+const (
+	before = time.Second
+	after  = time.Second
+)
+
+// phase has a load suffer a fault, and says what came of it.
+func (c *cluster) phase(
+	ctx context.Context, f *fault, rate float64, prefix string, random *rand.Rand,
+) (*verdict, error) {
+	l := c.startLoad(ctx, rate, prefix)
+	err := errors.Join(pause(ctx, before), f.do(ctx, c, random), pause(ctx, after))
+	l.stop()
+	if err == nil {
+		err = c.ready(ctx)
+	}
+	if err != nil {
+		l.leave()
+		l.reading.Wait()
+		return nil, fmt.Errorf("%s: %w", f.name, err)
+	}
+	return l.settle(ctx, f.mayFail), nil
+}

@@ -1,0 +1,379 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	callTime  = 60 * time.Second // a call that takes longer has failed
+	retryWait = 50 * time.Millisecond
+	// maxRetries is more than enough for a client to find a gateway that is up.
+	maxRetries = 100
+	runs       = 3 // of a load: its calls are steps of them
+)
+
+// call is one call of a client, whatever became of it.
+type call struct {
+	word, run string // what was asked, in which run
+	node      int    // that answered
+	id        string // of the answer; empty: no response began
+	body      string // what came
+	retries   int    // before it began
+	err       error  // nil: the response ended as it should
+}
+
+// complete reports whether the client has all of the answer.
+func (c *call) complete() bool { return c.body == answerBody(c.word) }
+
+// load is clients that call all gateways, and readers of their runs' events at each.
+type load struct {
+	c       *cluster
+	name    string
+	client  *http.Client
+	stopped chan struct{} // no more calls begin
+	calling sync.WaitGroup
+	reading sync.WaitGroup
+	leave   context.CancelFunc // ends the readers
+	number  atomic.Int64       // of calls begun
+
+	mu      sync.Mutex
+	calls   []*call
+	readers []*reader
+}
+
+// startLoad begins calls at a rate, in calls a second: an open loop, which a slow answer does not slow down. It has as
+// many readers for each run as there are gateways.
+func (c *cluster) startLoad(ctx context.Context, rate float64, prefix string) *load {
+	c.next++
+	ctx, leave := context.WithCancel(ctx)
+	l := &load{
+		c: c, name: fmt.Sprintf("%s%d", prefix, c.next), stopped: make(chan struct{}), leave: leave,
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
+	}
+	for run := range runs {
+		for node := range c.nodes {
+			r := &reader{load: l, run: l.run(run), node: node}
+			l.readers = append(l.readers, r)
+			l.reading.Go(func() { r.read(ctx) })
+		}
+	}
+	l.calling.Go(func() {
+		tick := time.NewTicker(time.Duration(float64(time.Second) / rate))
+		defer tick.Stop()
+		for {
+			select {
+			case <-l.stopped:
+				return
+			case <-tick.C:
+				l.calling.Go(func() { l.call(ctx) })
+			}
+		}
+	})
+	return l
+}
+
+func (l *load) run(n int) string { return l.name + "-run-" + strconv.Itoa(n%runs) }
+
+// stop lets the calls that have begun end.
+func (l *load) stop() {
+	close(l.stopped)
+	l.calling.Wait()
+}
+
+// call makes one call. As the providers' SDKs do, it repeats what has not begun: where the connection is refused, where
+// one that was idle turns out to be closed, and where a gateway says that it stops. Nothing else is repeated.
+func (l *load) call(ctx context.Context) {
+	n := int(l.number.Add(1))
+	c := &call{word: l.name + "-" + strconv.Itoa(n), run: l.run(n), node: n % len(l.c.nodes)}
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	for {
+		again := false
+		if again, c.err = l.try(ctx, c); !again {
+			break
+		}
+		c.retries++
+		c.node = (c.node + 1) % len(l.c.nodes)
+		time.Sleep(retryWait)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls = append(l.calls, c)
+}
+
+func (l *load) try(ctx context.Context, c *call) (again bool, err error) {
+	r, err := http.NewRequestWithContext(
+		ctx, http.MethodPost, "http://"+l.c.address(c.node)+callPath, strings.NewReader(question(c.word)),
+	)
+	if err != nil {
+		return false, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Ibid-Run", c.run)
+	reused := false
+	r = r.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(i httptrace.GotConnInfo) { reused = i.Reused },
+	}))
+	response, err := l.client.Do(r)
+	if err != nil {
+		op, ok := errors.AsType[*net.OpError](err)
+		return (reused || ok && op.Op == "dial") && ctx.Err() == nil && c.retries < maxRetries, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	c.id = response.Header.Get("Ibid-Answer")
+	body, err := io.ReadAll(response.Body)
+	c.body = string(body)
+	if response.StatusCode == http.StatusServiceUnavailable && response.Header.Get("Retry-After") != "" {
+		return c.retries < maxRetries, errors.New(response.Status)
+	}
+	if response.StatusCode != http.StatusOK {
+		return false, fmt.Errorf("%s: %s", response.Status, body)
+	}
+	return false, err
+}
+
+// reader follows the events of a run, at one gateway, and at the next where that one is away.
+type reader struct {
+	load *load
+	run  string
+	node int
+
+	mu      sync.Mutex
+	last    int64 // number of the last event
+	answers []string
+	wrong   []string // what must not have come
+}
+
+func (r *reader) read(ctx context.Context) {
+	for ctx.Err() == nil {
+		_ = r.follow(ctx) // it goes on after the last event, whatever ended it
+		select {
+		case <-ctx.Done():
+		case <-time.After(retryWait):
+			r.node = (r.node + 1) % len(r.load.c.nodes)
+		}
+	}
+}
+
+// deadStream is how long a stream may be silent: heartbeats come every 15 seconds.
+const deadStream = 20 * time.Second
+
+func (r *reader) follow(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	silent := time.AfterFunc(deadStream, cancel)
+	defer silent.Stop()
+	request, err := http.NewRequestWithContext(
+		ctx, http.MethodGet, "http://"+r.load.c.address(r.node)+"/v1/runs/"+r.run+"/events", http.NoBody,
+	)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Last-Event-Id", strconv.FormatInt(r.seen(), 10))
+	response, err := r.load.client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return errors.New(response.Status)
+	}
+	// An event that broke off ends without its empty line: it did not come.
+	for event, err := range eventsOf(response.Body) {
+		if err != nil {
+			return err
+		}
+		silent.Reset(deadStream)
+		r.take(event)
+	}
+	return nil
+}
+
+func (r *reader) seen() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.last
+}
+
+// take notes a stored event. Live deltas have no number and are not promised.
+func (r *reader) take(e event) {
+	if e.id == "" {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n, err := strconv.ParseInt(e.id, 10, 64)
+	if err != nil || n != r.last+1 {
+		r.wrong = append(r.wrong, fmt.Sprintf("event %s after %d", e.id, r.last))
+	}
+	r.last = n
+	var data struct {
+		AnswerID string `json:"answer_id"`
+	}
+	if err := json.Unmarshal([]byte(e.data), &data); err != nil || e.name != "answer" {
+		r.wrong = append(r.wrong, fmt.Sprintf("event %s: %s %s", e.id, e.name, e.data))
+	}
+	r.answers = append(r.answers, data.AnswerID)
+}
+
+// stored is an answer as a gateway shows it.
+type stored struct {
+	ID        string `json:"answer_id"`
+	Complete  bool   `json:"complete"`
+	Text      string `json:"text"`
+	Citations []any  `json:"citations"`
+}
+
+// list returns all answers of a run that a gateway knows.
+func (l *load) list(ctx context.Context, node int, run string) ([]stored, error) {
+	var all []stored
+	for cursor := ""; ; {
+		query := url.Values{"run": {run}, "limit": {"100"}}
+		if cursor != "" {
+			query.Set("cursor", cursor)
+		}
+		var page struct {
+			Answers []stored `json:"answers"`
+			Next    *string  `json:"next_cursor"`
+		}
+		address := "http://" + l.c.nodes[node].addr + "/v1/answers?" + query.Encode()
+		if err := getJSON(ctx, l.client, address, &page); err != nil {
+			return nil, err
+		}
+		all = append(all, page.Answers...)
+		if page.Next == nil {
+			return all, nil
+		}
+		cursor = *page.Next
+	}
+}
+
+// settleTime is how long it may take after the last fault until everything is everywhere.
+const settleTime = 45 * time.Second
+
+// verdict is what came of a load.
+type verdict struct {
+	completed, failed, retried int
+	wrong                      []string
+}
+
+func (v *verdict) String() string {
+	return fmt.Sprintf("%d calls completed, %d broke off, %d attempts did not begin", v.completed, v.failed, v.retried)
+}
+
+// settle waits until every gateway has all answers and every reader all events, and says what is wrong. A call may
+// only fail if mayFail says so.
+func (l *load) settle(ctx context.Context, mayFail func(*call) bool) *verdict {
+	defer func() {
+		l.leave()
+		l.reading.Wait()
+		l.client.CloseIdleConnections()
+	}()
+	v := &verdict{}
+	for _, c := range l.calls {
+		v.retried += c.retries
+		switch {
+		case c.complete():
+			v.completed++
+			continue
+		case mayFail == nil || !mayFail(c):
+			v.wrong = append(v.wrong, fmt.Sprintf("call %s at %d failed: %v: %.200q", c.word, c.node, c.err, c.body))
+		case c.err == nil, strings.Contains(c.body, endMark):
+			v.wrong = append(v.wrong, fmt.Sprintf("call %s looks whole: %q", c.word, c.body))
+		case !strings.HasPrefix(answerBody(c.word), c.body) && c.id != "":
+			v.wrong = append(v.wrong, fmt.Sprintf("call %s was altered: %q", c.word, c.body))
+		}
+		v.failed++
+	}
+	var left []string
+	for deadline := time.Now().Add(settleTime); ; {
+		if left = l.missing(ctx); len(left) == 0 || time.Now().After(deadline) || ctx.Err() != nil {
+			break
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	v.wrong = append(v.wrong, left...)
+	return v
+}
+
+// missing says what is not as it must be in the end: at every gateway each completed call has its answer once, each
+// other one has at most what came of it, and every reader has one event of each answer.
+func (l *load) missing(ctx context.Context) (wrong []string) {
+	byRun := map[string][]*call{}
+	for _, c := range l.calls {
+		byRun[c.run] = append(byRun[c.run], c)
+	}
+	for run, calls := range byRun {
+		var ids []string
+		for node := range l.c.nodes {
+			answers, err := l.list(ctx, node, run)
+			if err != nil {
+				wrong = append(wrong, err.Error())
+				continue
+			}
+			ids = nil
+			byID := map[string][]stored{}
+			for _, a := range answers {
+				byID[a.ID] = append(byID[a.ID], a)
+				ids = append(ids, a.ID)
+			}
+			for _, c := range calls {
+				wrong = append(wrong, c.compare(node, byID[c.id])...)
+				delete(byID, c.id)
+			}
+			for id, a := range byID {
+				mine := func(c *call) bool { return c.id == "" && isOf(a, c.word) }
+				if !slices.ContainsFunc(calls, mine) {
+					wrong = append(wrong, fmt.Sprintf("gateway %d has %s, which nobody asked for: %+v", node, id, a))
+				}
+			}
+		}
+		slices.Sort(ids)
+		for _, r := range l.readers {
+			if r.run == run {
+				wrong = append(wrong, r.compare(ids)...)
+			}
+		}
+	}
+	return wrong
+}
+
+// isOf reports whether answers are one, and that of a word or its beginning.
+func isOf(answers []stored, word string) bool {
+	return len(answers) == 1 && strings.HasPrefix(answerText(word), answers[0].Text)
+}
+
+// compare says what is wrong with the answers that a gateway has under the id of a call.
+func (c *call) compare(node int, answers []stored) []string {
+	whole := len(answers) == 1 && answers[0].Complete && answers[0].Text == answerText(c.word) &&
+		len(answers[0].Citations) == sources
+	if whole || !c.complete() && (len(answers) == 0 || isOf(answers, c.word)) {
+		return nil
+	}
+	return []string{fmt.Sprintf("call %s at gateway %d (%s): %d answers: %.300q", c.word, node, c.id, len(answers),
+		fmt.Sprint(answers))}
+}
+
+// compare says what is wrong with what a reader saw: each of the answers must have had one event.
+func (r *reader) compare(ids []string) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if seen := slices.Sorted(slices.Values(r.answers)); !slices.Equal(seen, ids) {
+		return append(r.wrong, fmt.Sprintf("a reader of %s saw %d events, of %d answers", r.run, len(seen), len(ids)))
+	}
+	return r.wrong
+}
