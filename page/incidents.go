@@ -37,6 +37,7 @@ type incidentBody struct {
 	verify.Incident
 
 	Answer             string // its id; empty: the answer is not ours, or not known
+	Run                string // whose recorded passage it is; empty: it is not
 	Expected, Observed []piece
 }
 
@@ -151,33 +152,38 @@ func (p *Page) incident(ctx context.Context, r *httpx.Request) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	quoted := ""
-	if answer != "" {
-		if quoted, err = p.quoted(ctx, r.Who.Tenant, answer, in); err != nil {
-			return nil, err
-		}
+	quoted, run, err := p.quoted(ctx, r.Who.Tenant, answer, in)
+	if err != nil {
+		return nil, err
 	}
-	body := &incidentBody{Incident: *in, Answer: answer}
+	body := &incidentBody{Incident: *in, Answer: answer, Run: run}
 	body.Expected, body.Observed = compareWords(quoted, in.Observed.Nearest)
 	title := "Incident: " + incidentBadge(in.Status).Word
 	return &view{Name: "incident", Title: title, Body: body}, nil
 }
 
-// quoted returns what an answer of ours quoted where an incident was; empty: it is not known. The record itself has
-// only hashes.
-func (p *Page) quoted(ctx context.Context, tenant, answer string, in *verify.Incident) (string, error) {
+// quoted returns what was quoted where an incident was, by an answer of ours or, where it is of none, by what was
+// recorded of a run, which it returns, too; empty: it is not known. The record itself has only hashes.
+func (p *Page) quoted(ctx context.Context, tenant, answer string, in *verify.Incident) (words, run string, err error) {
 	pins, err := p.o.Store.Pins(ctx, tenant, in.SourceURL)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	for i := range pins {
 		pin := &pins[i]
-		if pin.AnswerID == answer && pin.ClaimID == in.ClaimID && pin.Claim.Excerpt != nil &&
-			(pin.Digest == "" || strings.EqualFold(pin.Digest, in.ManifestSHA256)) {
-			return pin.Claim.Excerpt.Exact, nil
+		if pin.AnswerID != answer || pin.ClaimID != in.ClaimID || pin.Claim.Excerpt == nil ||
+			pin.Digest != "" && !strings.EqualFold(pin.Digest, in.ManifestSHA256) {
+			continue
 		}
+		if answer == "" {
+			if !strings.HasSuffix(in.ResponseURL, "/v1/runs/"+url.PathEscape(pin.Run)) {
+				continue
+			}
+			run = pin.Run
+		}
+		return pin.Claim.Excerpt.Exact, run, nil
 	}
-	return "", nil
+	return "", "", nil
 }
 
 // alertsBody is the list of alerts.

@@ -365,6 +365,17 @@ type restView struct {
 	Relation string // cited, marked, inferred
 }
 
+// Checked says what came of checking the citation, or of looking for the passage in its document. The zero badge: nobody
+// has looked.
+func (v *restView) Checked() badge { return checkedBadge(v.Verification) }
+
+func checkedBadge(v *ibid.Verification) badge {
+	if v == nil {
+		return badge{}
+	}
+	return quoteBadge(v)
+}
+
 // shownText returns as much of a text as a page shows.
 func shownText(s string) string { return trail.Excerpt(s, maxShownText) }
 

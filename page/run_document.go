@@ -52,6 +52,9 @@ type passageView struct {
 	Related   bool
 }
 
+// Checked says what came of looking for the passage in its document. The zero badge: nobody has looked.
+func (v *passageView) Checked() badge { return checkedBadge(v.Verification) }
+
 // addDocuments numbers the documents, and their passages, in the order of the summary.
 func (b *runBody) addDocuments() {
 	s := b.Summary

@@ -3,10 +3,14 @@ package page_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +18,8 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/ibidhq/ibid/internal/testenv"
+	"github.com/ibidhq/ibid/server"
+	"github.com/ibidhq/ibid/server/servertest"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/trail"
@@ -506,4 +512,79 @@ func linkTo(root *html.Node, prefix string) *html.Node {
 		}
 	}
 	return &html.Node{}
+}
+
+// What came of reading the sources of a recorded run again stands at its passages, on its page and in its summary, and so does what came
+// of checking the citations of a captured answer.
+func TestRunChecked(t *testing.T) {
+	const said, page = "Grey herons lay three to five eggs in early spring.", "<p>Grey herons lay three to five eggs in early spring.</p>"
+	var words atomic.Value
+	words.Store(page)
+	source := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, words.Load().(string))
+	}))
+	t.Cleanup(source.Close)
+	w := &world{servertest.Start(t, &servertest.Setup{Providers: []string{"openai"}, Configure: func(c *server.Config) {
+		c.Publish.Recheck = time.Second
+		c.Publish.Allow = server.Networks{netip.MustParsePrefix("127.0.0.0/8")}
+	}})}
+	body := testenv.Must(json.Marshal(map[string]any{
+		"run_id": "eggs", "final_answer": said, "reasoning_steps": []any{map[string]any{
+			"tool": "search", "source_attributions": []any{map[string]any{"document_id": "book", "url": source.URL + "/eggs", "content": said}},
+		}},
+	}))(t)
+	if res := w.do(t, "POST", "/v1/runs", string(body), "Content-Type", "application/json"); res.StatusCode != http.StatusCreated {
+		t.Fatalf("%d %s", res.StatusCode, res.body)
+	}
+	shows := func(status, badge string) {
+		t.Helper()
+		for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+			body := w.get(t, "/v1/runs/eggs/summary").body
+			if strings.Contains(body, `"verification":{"status":"`+status+`"`) {
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatalf("it is not %s: %s", status, body)
+			}
+		}
+		root := sound(t, w.get(t, "/ui/runs/eggs?sentence=1").body)
+		for _, where := range []string{"passage", "why"} {
+			if words := wordsOf(every(root, where)[0]); !strings.Contains(words, badge) {
+				t.Errorf("%s does not say %q: %s", where, badge, words)
+			}
+		}
+	}
+	shows("verified", "quote found")
+	words.Store(strings.Replace(page, "five", "nine", 1))
+	shows("excerpt-altered", "changed")
+	incidents := every(sound(t, w.get(t, "/ui/incidents").body), "list")
+	if len(incidents) != 1 {
+		t.Fatalf("%d lists of incidents", len(incidents))
+	}
+	links := 0
+	for n := range incidents[0].Descendants() {
+		if href := attribute(n, "href"); strings.HasPrefix(href, "/ui/incidents/") {
+			links++
+			one := w.get(t, href).body
+			if !strings.Contains(one, `href="/ui/runs/eggs"`) || !strings.Contains(wordsOf(sound(t, one)), "five") {
+				t.Errorf("the incident leads to no run, or has not its words: %s", one)
+			}
+		}
+	}
+	if links != 1 {
+		t.Errorf("%d incidents", links)
+	}
+
+	captured := newWorld(t, nil)
+	captured.herons(t)
+	captured.book(t)
+	var got []string
+	for _, n := range every(sound(t, captured.get(t, "/ui/runs/herons").body), "passage") {
+		for _, b := range every(n, "badge") {
+			got = append(got, wordsOf(n)[:20]+": "+wordsOf(b))
+		}
+	}
+	// The agent recorded a longer passage, which has these words, too.
+	testenv.Equal(t, "of captured citations", []string{"Grey herons nest in : changed", "both parents sit on : changed"}, got)
 }
