@@ -14,6 +14,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/prose"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/trail"
 )
 
@@ -293,4 +294,61 @@ func FuzzRead(f *testing.F) {
 		run.Order()
 		run.CriticalPath()
 	})
+}
+
+// A passage is quoted as its document has it, and what came of checking it stands wherever the passage does.
+func TestPassageChecked(t *testing.T) {
+	long := strings.Repeat("é", trail.MaxQuote+1)
+	for _, c := range []struct {
+		source trail.Source
+		want   string
+	}{
+		{trail.Source{Content: " All of it … \n", Excerpt: "All…"}, "All of it …"},
+		{trail.Source{Excerpt: "… cut on both sides…"}, "cut on both sides"},
+		{trail.Source{Excerpt: "... by three dots ..."}, "by three dots"},
+		{trail.Source{Content: long}, long[:2*trail.MaxQuote]},
+		{trail.Source{}, ""},
+	} {
+		if got := c.source.Quote(); got != c.want {
+			t.Errorf("%+v quotes %q, want %q", c.source, got, c.want)
+		}
+	}
+	run := testenv.Must(trail.Read([]byte(`{"answer": "Herons nest in tall trees.", "steps": [
+		{"sources": [{"id": "a", "text": "Herons nest in tall trees.", "verification": {"status": "excerpt-altered", "checked_at": "2026-07-02T00:00:00Z"}},
+			{"id": "b", "text": "Ducks do not.", "verification": {"status": "gone", "checked_at": null}}]},
+		{"sources": [{"id": "b", "text": "Other words of it.", "verification": {"status": "verified", "checked_at": "2026-07-02T00:00:00Z"}}]}]}`)))(t)
+	again := testenv.Must(trail.Read(testenv.Must(json.Marshal(run))(t)))(t)
+	if diff := cmp.Diff(run, again); diff != "" {
+		t.Error(diff)
+	}
+	links := testenv.Must(run.Link(t.Context(), nil, nil))(t)
+	if v := links.Sentences[0].Passages[0].Verification; v == nil || v.Status != "excerpt-altered" {
+		t.Errorf("the sentence rests on what is %+v", v)
+	}
+	var got []string
+	for _, s := range run.Summary(nil).Sources {
+		of := []string{s.DocumentID, "differ"}
+		if s.Verification != nil {
+			of[1] = s.Verification.Status
+		}
+		for _, p := range s.Passages {
+			of = append(of, p.Verification.Status)
+		}
+		got = append(got, strings.Join(of, " "))
+	}
+	if diff := cmp.Diff([]string{"a excerpt-altered excerpt-altered", "b differ gone verified"}, got); diff != "" {
+		t.Error(diff)
+	}
+	// A citation's own comes first, where it names the source alone.
+	final := &ibid.Answer{Text: "Herons nest in tall trees.", Sources: []ibid.Source{{ID: "a"}, {ID: "b"}}}
+	testenv.OK(t, final.Cite(ibid.Span{End: len(final.Text)}, ibid.Ref{Source: "a", Quote: "Herons nest in tall trees."}))
+	final.Citations[0].Verification = &ibid.Verification{Status: "verified"}
+	run.Final = final
+	for _, want := range []string{"verified", "excerpt-altered"} {
+		links = testenv.Must(run.Link(t.Context(), nil, nil))(t)
+		if v := links.Sentences[0].Passages[0].Verification; v == nil || v.Status != want {
+			t.Errorf("cited, the sentence rests on what is %+v, want %s", v, want)
+		}
+		final.Citations[0].Refs = append(final.Citations[0].Refs, ibid.Ref{Source: "b"})
+	}
 }

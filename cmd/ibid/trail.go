@@ -293,6 +293,9 @@ func (t *trailText) rest(r *trail.Link) {
 	default:
 		b.WriteString(", differs: " + r.Differs)
 	}
+	if r.Verification != nil {
+		b.WriteString(", checked: " + r.Verification.Status)
+	}
 	t.line(4, "%s", b.String())
 	if quote := r.Evidence; quote != "" && !t.flags.noExcerpts {
 		t.line(6, "“%s”", trail.Excerpt(quote, t.flags.excerpt))
