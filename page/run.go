@@ -365,8 +365,8 @@ type restView struct {
 	Relation string // cited, marked, inferred
 }
 
-// Checked says what came of checking the citation, or of looking for the passage in its document. The zero badge: nobody
-// has looked.
+// Checked says what came of checking the citation, or of looking for the passage in its document. The zero badge:
+// nobody has looked.
 func (v *restView) Checked() badge { return checkedBadge(v.Verification) }
 
 func checkedBadge(v *ibid.Verification) badge {
