@@ -158,6 +158,8 @@ func closers(text string, p int) (end int, firm bool) {
 				return p, firm
 			}
 			p, firm = end, true
+		case strings.ContainsRune("*_~`", r) && opensMarkup(text, p, byte(r)):
+			return p, firm
 		case isCloser(r) || r == '*' || r == '_' || r == '~' || r == '`':
 			if next, _ := runeAt(text, p+w); isAmbiguousQuote(r) && isWord(next) {
 				return p, firm
@@ -175,6 +177,19 @@ func closers(text string, p int) (end int, firm bool) {
 			return p, firm
 		}
 	}
+}
+
+// opensMarkup reports whether the run of the delimiter at p begins emphasis or code of the next sentence: a word follows it
+// and none like it is open.
+func opensMarkup(text string, p int, delimiter byte) bool {
+	end := p
+	for end < len(text) && text[end] == delimiter {
+		end++
+	}
+	if next, _ := runeAt(text, end); !isWord(next) && !isCaseless(next) || p > 0 && text[p-1] == delimiter {
+		return false
+	}
+	return strings.Count(before(text, p), text[p:end])%2 == 0
 }
 
 // isCloser reports whether r can close a quotation or brackets.
