@@ -385,6 +385,10 @@ func (c *candidate) claim(cite *foldCite) (claim Span, inferred bool) {
 		start, end = start+base, end+base
 	} else if c.closed {
 		start, end = prose.SentenceAt(text, cite.span.End)
+		behind := cite.span.End + len(text[cite.span.End:]) - len(strings.TrimLeft(text[cite.span.End:], " ,;"))
+		if behind < end && start <= at && isMark(text[cite.span.Start:cite.span.End]) {
+			start = behind // the marks before a sentence are none of its words
+		}
 	}
 	return Span{start, max(start, end)}, true
 }

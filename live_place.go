@@ -375,7 +375,7 @@ func (l *Live) holdLinks(end int, ended bool) int {
 		}
 		size, state := linkLen(t.buf[at:end], ended)
 		switch {
-		case state == notLink || at > 0 && t.buf[at-1] == '!':
+		case state == notLink || beginsImage(t.buf, at):
 			at += size
 		case state == wholeLink && l.cites(at, at+size):
 			at += size

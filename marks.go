@@ -109,10 +109,15 @@ func (m *marks) next(text string, last bool) (textMark, bool) {
 		}
 		m.lexer.At = t.End
 		definition := t.End < len(text) && text[t.End] == ':' && beginsLine(text, t.Start) // of a link or footnote
-		if !definition && (t.Start == 0 || text[t.Start-1] != '[' && text[t.Start-1] != '!') {
+		if !definition && (t.Start == 0 || text[t.Start-1] != '[' && !beginsImage(text, t.Start)) {
 			return textMark{Span(t), numbers}, true
 		}
 	}
+}
+
+// beginsImage reports whether an image may begin before the bracket at an offset: ![1] does, "Wow![1]" does not.
+func beginsImage[T string | []byte](text T, at int) bool {
+	return at > 0 && text[at-1] == '!' && (at == 1 || markdown.IsSpace(text[at-2]))
 }
 
 // beginsLine reports whether at most white space stands before an offset on its line.
