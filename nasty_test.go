@@ -337,16 +337,16 @@ func (r *nastyRecord) checkCuts(t *testing.T, whole *reading) {
 	corrected := slices.ContainsFunc(whole.answer.Issues, func(is ibid.Issue) bool { return is.Code == "text-corrected" })
 	for n := range r.events {
 		input := encodeNasty(t, r.wire, r.events[:n], false)
-		before := map[string]string{}
+		before, closing := map[string]string{}, false
 		d := ibid.Decoder{Options: ibid.DecodeOptions{Request: r.request}, OnEvent: func(e ibid.Event) {
-			if e.Kind == ibid.EventCitation && e.Candidate == 0 {
+			if e.Kind == ibid.EventCitation && e.Candidate == 0 && !closing {
 				if delete(before, e.Key); !e.Withdrawn && e.Citation.Placed() {
 					before[e.Key] = placeLine(e.Citation)
 				}
 			}
 		}}
 		_, _ = d.Write(input)
-		d.OnEvent = nil
+		closing = true
 		_ = d.Close()
 		cut, _ := d.Answer()
 		if cut.Format == ibid.Generic || corrected {
