@@ -25,7 +25,8 @@ import (
 //
 //	unit bytes               what spans count; also code-points and utf-16
 //	span JSON                what ⟪"words"⟫ is in an event, ⟪"words"#2⟫ where they stand the second time: $s and $e are where
-//	                         they begin and end in the texts (what events whose name begins with text have), $w is the words;
+//	                         they begin and end in the texts (what events whose name begins with text have), $w is the words,
+//	                         $i the last of them;
 //	                         ⟨"words"⟩ is their end alone
 //	wire LIST                the default of ": LIST", see encodeNasty
 //	def NAME JSON            an event, or a part of one: $1, $2, … stand for its arguments
@@ -180,7 +181,8 @@ func (f *nastyFile) expand(t *testing.T, line, text string) string {
 		if strings.HasPrefix(span, "⟨") {
 			return end
 		}
-		return strings.NewReplacer("$s", strconv.Itoa(count(text[:at])), "$e", end, "$w", m[1]).Replace(f.span)
+		return strings.NewReplacer("$s", strconv.Itoa(count(text[:at])), "$e", end, "$w", m[1],
+			"$i", strconv.Itoa(count(text[:at+len(words)])-1)).Replace(f.span)
 	})
 	if line != "[DONE]" && !json.Valid([]byte(line[max(0, strings.IndexByte(line, '{')):])) {
 		t.Fatalf("%s is no event", line)
@@ -330,8 +332,8 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// checkCuts breaks the stream off behind every event: no answer says that it is complete but the whole one, no text is
-// another, and every citation that had a place by then has it still, and in the end.
+// checkCuts breaks the stream off behind every event: no answer says that it is complete but the whole one (bedrock-rag
+// has no end mark), no text is another, and every citation that had a place by then has it still, and in the end.
 func (r *nastyRecord) checkCuts(t *testing.T, whole *reading) {
 	t.Helper()
 	corrected := slices.ContainsFunc(whole.answer.Issues, func(is ibid.Issue) bool { return is.Code == "text-corrected" })
@@ -352,7 +354,7 @@ func (r *nastyRecord) checkCuts(t *testing.T, whole *reading) {
 		if cut.Format == ibid.Generic || corrected {
 			continue // not yet known; or no longer what it was
 		}
-		if cut.Complete && cut.Text != whole.answer.Text {
+		if cut.Complete && cut.Format != "bedrock-rag" && cut.Text != whole.answer.Text {
 			t.Errorf("behind event %d: complete, with the text %q", n, cut.Text)
 		}
 		if !beginsAnswer(whole.answer, cut.Text) {

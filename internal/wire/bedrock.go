@@ -15,13 +15,33 @@ import (
 type converse struct {
 	out
 	givenSources
-	inputs map[int][]byte // the streamed inputs of tools so far, by content block
-	cites  int            // citations so far
-	delta  template
+	inputs  map[int][]byte // the streamed inputs of tools so far, by content block
+	cites   int            // citations so far
+	message int            // number of the text: texts around tool calls and thoughts are messages of their own
+	spoken  bool           // the message has text
+	between bool           // the message has text and what is none behind it
+	delta   template
 }
 
 func newConverse(c *Config) Parser {
 	return &converse{out: newOut(c), givenSources: givenSources{cfg: c}, inputs: map[int][]byte{}}
+}
+
+// part returns the part of a block of text, the first of a new message where something else stood before it.
+func (p *converse) part(i int) Part {
+	if p.between {
+		p.message++
+		p.between, p.spoken = false, false
+	}
+	return Part{Message: p.message, Content: i}
+}
+
+// interrupt notes a block that is no text.
+func (p *converse) interrupt() {
+	if p.spoken {
+		p.between = true
+		p.delta.forget()
+	}
 }
 
 func looksConverse(s *shape) bool {
@@ -103,25 +123,29 @@ func (p *converse) body(doc, message scan.Value) {
 
 // block reads one content block of a body.
 func (p *converse) block(i int, name string, v, raw scan.Value) {
-	part := Part{Content: i}
 	switch name {
 	case "text":
+		part := p.part(i)
 		p.emitOp(Op{Kind: PartBegin, Part: part})
-		p.text(part, v)
+		p.said(part, v)
 		p.emitOp(Op{Kind: PartEnd, Part: part})
 	case "citationsContent":
+		part := p.part(i)
 		p.emitOp(Op{Kind: PartBegin, Part: part})
 		for citations := scan.Elements(v.Get("citations")); citations.Next(); {
-			p.citation(i, citations.Val)
+			p.citation(part, citations.Val)
 		}
 		for content := scan.Elements(v.Get("content")); content.Next(); {
-			p.text(part, content.Val.Get("text"))
+			p.said(part, content.Val.Get("text"))
 		}
 		p.emitOp(Op{Kind: PartEnd, Part: part})
 	case "toolUse":
+		p.interrupt()
 		p.tool(v.Get("toolUseId").Str(), v.Get("name").Str())
 		p.query(v.Path("input", "query"))
-	case "toolResult", "reasoningContent", "guardContent", "image", "document", "video", "cachePoint", "p":
+	case "toolResult", "reasoningContent":
+		p.interrupt()
+	case "guardContent", "image", "document", "video", "cachePoint", "p":
 	default:
 		p.unknown("content block "+name, raw)
 	}
@@ -135,17 +159,20 @@ func (p *converse) event(name string, v, doc scan.Value) bool {
 	case "contentBlockDelta":
 		delta := v.Get("delta")
 		if text := delta.Get("text"); before(index, text) {
-			p.delta.learn(doc, text, Part{Content: i}, variation{counter: "contentBlockIndex", anyTail: true})
+			p.delta.learn(doc, text, p.part(i), variation{counter: "contentBlockIndex", anyTail: true})
 		}
 		p.blockDelta(i, delta)
 	case "contentBlockStart":
+		if start := scan.Members(v.Get("start")); start.Next() { // never of a text
+			p.interrupt()
+		}
 		if use := v.Path("start", "toolUse"); use.IsObject() {
 			p.tool(use.Get("toolUseId").Str(), use.Get("name").Str())
 		}
 	case "contentBlockStop":
 		p.query(scan.Value(p.inputs[i]).Get("query"))
 		delete(p.inputs, i)
-		p.emitOp(Op{Kind: PartEnd, Part: Part{Content: i}})
+		p.emitOp(Op{Kind: PartEnd, Part: Part{Message: p.message, Content: i}})
 	case "messageStop":
 		p.stop(v.Get("stopReason"))
 		p.end()
@@ -159,20 +186,28 @@ func (p *converse) event(name string, v, doc scan.Value) bool {
 	return true
 }
 
+// said says a text.
+func (p *converse) said(part Part, v scan.Value) {
+	p.spoken = p.text(part, v) && len(v.Content()) > 0 || p.spoken
+}
+
 func (p *converse) blockDelta(i int, delta scan.Value) {
-	part := Part{Content: i}
 	for o := scan.Members(delta); o.Next(); {
 		switch string(o.Key) {
 		case "text":
-			p.text(part, o.Val)
+			p.said(p.part(i), o.Val)
 		case "citation":
+			part := p.part(i)
 			p.emitOp(Op{Kind: PartBegin, Part: part})
-			p.citation(i, o.Val)
+			p.citation(part, o.Val)
 		case "toolUse":
+			p.interrupt()
 			if s := o.Val.Get("input").Bytes(); len(p.inputs[i])+len(s) <= maxToolInput {
 				p.inputs[i] = append(p.inputs[i], s...)
 			}
-		case "reasoningContent", "toolResult", "image":
+		case "reasoningContent", "toolResult":
+			p.interrupt()
+		case "image":
 		default:
 			p.unknown("delta "+string(o.Key), delta)
 		}
@@ -180,7 +215,7 @@ func (p *converse) blockDelta(i int, delta scan.Value) {
 }
 
 // citation says one citation of a block, if it is all there.
-func (p *converse) citation(i int, v scan.Value) {
+func (p *converse) citation(part Part, v scan.Value) {
 	if v.Cut() {
 		return
 	}
@@ -201,7 +236,7 @@ func (p *converse) citation(i int, v scan.Value) {
 		return
 	}
 	p.cite(&Cite{
-		Key: numbered("citation:", p.cites), Part: Part{Content: i}, Unit: Block, Covers: BlockSpan, Refs: []Ref{ref},
+		Key: numbered("citation:", p.cites), Part: part, Unit: Block, Covers: BlockSpan, Refs: []Ref{ref},
 	})
 	p.cites++
 }
