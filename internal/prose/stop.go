@@ -179,8 +179,8 @@ func closers(text string, p int) (end int, firm bool) {
 	}
 }
 
-// opensMarkup reports whether the run of the delimiter at p begins emphasis or code of the next sentence: a word follows
-// it and none like it is open.
+// opensMarkup reports whether the run of the delimiter at p begins emphasis or code of the next sentence: a word
+// follows it and none like it is open.
 func opensMarkup(text string, p int, delimiter byte) bool {
 	end := p
 	for end < len(text) && text[end] == delimiter {
