@@ -322,7 +322,7 @@ func (s *Store) Sources(ctx context.Context, tenant string, q *SourceQuery) (pag
 		names = append(names, q.ID, "#"+q.ID, "id:"+q.ID)
 	}
 	f := filter{tenant: tenant, limit: limitOf(q.Limit) + 1}
-	f.terms.addNames(names)
+	f.addSource(names)
 	calls, next, err := s.page(ctx, "s", q.Cursor, &f)
 	if err != nil {
 		return nil, err

@@ -31,3 +31,29 @@ func TestListsUseTheirIndex(t *testing.T) {
 		}
 	}
 }
+
+// PostgreSQL plans a search for its words: a statement that stays prepared would get one plan for any words, which goes
+// through all answers of the tenant.
+func TestSearchesAreNotPrepared(t *testing.T) {
+	p := testenv.Postgres(t)
+	s := testenv.Must(Open(t.Context(), p.Database(t, "plans"), nil))(t)
+	defer s.Close()
+	s.db.SetMaxOpenConns(1) // whose prepared statements are looked at
+	for range 6 {
+		testenv.Must(s.Calls(t.Context(), DefaultTenant, &Query{Text: "herons "}))(t)
+		testenv.Must(s.Sources(t.Context(), DefaultTenant, &SourceQuery{URL: "https://heron.example/"}))(t)
+	}
+	var n int
+	row := s.db.QueryRowContext(t.Context(),
+		"SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%::tsquery%' AND statement LIKE '%FROM calls%'"+
+			" AND statement NOT LIKE '%count(*)%'")
+	testenv.OK(t, row.Scan(&n))
+	if n > 0 {
+		t.Errorf("%d searches are prepared", n)
+	}
+	f := filter{tenant: DefaultTenant}
+	f.addSource([]string{"https://heron.example/"})
+	if got := f.order(); got != "n + 0" {
+		t.Errorf("uses of a source are in the order of %s, which is an index", got)
+	}
+}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/trail"
 )
@@ -148,7 +150,7 @@ func (s *Store) Calls(ctx context.Context, tenant string, q *Query) (*Page[*Call
 		f.terms.addWords(q.Text)
 	}
 	if q.Source != "" {
-		f.terms.addNames(append(addressNames(q.Source), q.Source))
+		f.addSource(append(addressNames(q.Source), q.Source))
 	}
 	found, next, err := s.page(ctx, "a", q.Cursor, &f)
 	page := &Page[*Call]{Next: next}
@@ -183,8 +185,15 @@ func (s *Store) page(
 type filter struct {
 	tenant, conversation, run, verification string
 	terms                                   termQuery
+	source                                  bool  // a source is among the terms
 	before                                  int64 // calls.n
 	limit                                   int
+}
+
+// addSource asks for calls with a source of one of these names.
+func (f *filter) addSource(names []string) {
+	f.source = true
+	f.terms.addNames(names)
 }
 
 // list returns the calls of a filter, the newest first.
@@ -205,11 +214,15 @@ func list(ctx context.Context, q querier, postgres bool, f *filter) ([]numberedC
 		return nil, nil
 	}
 	c := f.conditions()
-	if postgres && len(f.terms) > 0 {
-		c.and("terms @@ $::tsquery", f.terms.tsquery())
-	}
-	if postgres || len(f.terms) == 0 {
+	if len(f.terms) == 0 {
 		return scanCalls(ctx, q, callColumns+c.newest(f.order(), f.limit), c.args...)
+	}
+	if postgres {
+		c.and("terms @@ $::tsquery", f.terms.tsquery())
+		// Planned for these words each time. A prepared statement gets one plan for all, which goes through the answers
+		// in their order: good for common words, and slow for others.
+		query := callColumns + c.newest(f.order(), f.limit)
+		return scanCalls(ctx, q, query, append([]any{pgx.QueryExecModeExec}, c.args...)...)
 	}
 	var all []numberedCall
 	what := append(termQuery{{{text: hashed(tenantTerm, f.tenant)}}}, f.terms...)
@@ -233,10 +246,10 @@ func (f *filter) conditions() *conditions {
 	return c
 }
 
-// order is what calls are sorted by. The few of a conversation or a run are found by these: a sum is in no index, so
-// that an engine does not go through all calls of the tenant in the order of n instead.
+// order is what calls are sorted by. The few of a conversation, a run or a source are found by these: a sum is in no
+// index, so that an engine does not go through all calls of the tenant in the order of n instead.
 func (f *filter) order() string {
-	if f.conversation != "" || f.run != "" {
+	if f.conversation != "" || f.run != "" || f.source {
 		return "n + 0"
 	}
 	return "n"

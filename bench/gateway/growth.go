@@ -65,7 +65,7 @@ func growth(ctx context.Context, args []string, out io.Writer) error {
 			return err
 		}
 		rate := float64(g.n-from) / time.Since(begin).Seconds()
-		size, err := g.size(ctx)
+		size, err := g.settle(ctx)
 		if err != nil {
 			return err
 		}
@@ -214,8 +214,9 @@ func (g *grower) ask(
 	return quantilesOf(took), nil
 }
 
-// size returns how many bytes the database has on disk.
-func (g *grower) size(ctx context.Context) (size int64, err error) {
+// settle returns how many bytes the database has on disk. PostgreSQL plans by statistics that autovacuum brings up to
+// date within minutes, which is not waited for.
+func (g *grower) settle(ctx context.Context) (size int64, err error) {
 	if !store.IsPostgres(g.dsn) {
 		names, _ := filepath.Glob(g.dsn + "*")
 		for _, name := range names {
@@ -230,6 +231,9 @@ func (g *grower) size(ctx context.Context) (size int64, err error) {
 		return 0, err
 	}
 	defer func() { _ = db.Close() }()
+	if _, err := db.ExecContext(ctx, "VACUUM ANALYZE calls"); err != nil {
+		return 0, err
+	}
 	err = db.QueryRowContext(ctx, "SELECT pg_database_size(current_database())").Scan(&size)
 	return size, err
 }
