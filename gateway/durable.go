@@ -1,8 +1,11 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/ibidhq/ibid/store"
@@ -71,4 +74,157 @@ func (g *Gateway) appended(p journal.Position) {
 			return
 		}
 	}
+}
+
+// progress is how far the indexer is.
+type progress struct {
+	mu      sync.Mutex
+	passed  journal.Position
+	current bool          // what earlier processes left is in the store
+	moved   chan struct{} // closed when one of them changes; nil: nobody waits
+}
+
+// advance notes that everything up to to is in the store. Current says that this includes all of earlier processes.
+func (p *progress) advance(to journal.Position, current bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.passed = max(p.passed, to)
+	p.current = p.current || current
+	if p.moved != nil {
+		close(p.moved)
+		p.moved = nil
+	}
+}
+
+func (p *progress) isCurrent() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.current
+}
+
+func (p *progress) at() journal.Position {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.passed
+}
+
+// awaited reports whether somebody waits.
+func (p *progress) awaited() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.moved != nil
+}
+
+// wait returns when everything up to to is in the store, and what an earlier process left, or with ctx's error.
+func (p *progress) wait(ctx context.Context, to journal.Position) error {
+	for {
+		p.mu.Lock()
+		if p.current && p.passed >= to {
+			p.mu.Unlock()
+			return nil
+		}
+		if p.moved == nil {
+			p.moved = make(chan struct{})
+		}
+		moved := p.moved
+		p.mu.Unlock()
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// tail holds the answers that were captured and are not yet in the store, as far as its limit allows: what is over it
+// is in the journal and will be in the store.
+type tail struct {
+	limit int64
+
+	mu    sync.Mutex
+	calls map[tailKey]*tailCall
+	at    map[journal.Position]tailKey
+	bytes int64
+}
+
+type tailKey struct{ tenant, answerID string }
+
+type tailCall struct {
+	call  *store.Call
+	bytes int64
+	at    journal.Position // 0: not known yet
+}
+
+// add takes a call before it is appended to the journal: else the indexer could be done with it first.
+func (t *tail) add(key tailKey, c *store.Call, bytes int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.bytes+bytes > t.limit {
+		return
+	}
+	if t.calls == nil {
+		t.calls, t.at = map[tailKey]*tailCall{}, map[journal.Position]tailKey{}
+	}
+	t.calls[key] = &tailCall{call: c, bytes: bytes}
+	t.bytes += bytes
+}
+
+// place says where in the journal a call is.
+func (t *tail) place(key tailKey, p journal.Position) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c := t.calls[key]; c != nil {
+		c.at = p
+		t.at[p] = key
+	}
+}
+
+func (t *tail) find(key tailKey) (*store.Call, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c := t.calls[key]; c != nil {
+		return c.call, true
+	}
+	return nil, false
+}
+
+// findAt returns the call at p, which saves the indexer from decoding it.
+func (t *tail) findAt(p journal.Position) *store.Call {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c := t.calls[t.at[p]]; c != nil {
+		return c.call
+	}
+	return nil
+}
+
+// between returns the calls after one position and before another, in their order.
+func (t *tail) between(after, before journal.Position) []indexItem {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var items []indexItem
+	for at, key := range t.at {
+		if at <= after || at >= before {
+			continue
+		}
+		c := t.calls[key].call
+		if record, err := c.Encode(); err == nil { // it was encoded before
+			items = append(items, indexItem{at: at, record: record, call: c, own: true})
+		}
+	}
+	slices.SortFunc(items, func(x, y indexItem) int { return cmp.Compare(x.at, y.at) })
+	return items
+}
+
+// remove forgets a call: it is in the store, or lost.
+func (t *tail) remove(key tailKey) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.calls[key]
+	if c == nil {
+		return
+	}
+	delete(t.calls, key)
+	delete(t.at, c.at)
+	t.bytes -= c.bytes
 }

@@ -54,8 +54,9 @@ type Gateway struct {
 	tail    tail
 	last    atomic.Uint64 // the last position that was appended
 	indexed progress
-	running atomic.Bool  // Run runs
-	oldest  atomic.Int64 // when the oldest answer that the indexer works at had ended, in Unix nanoseconds; 0: none
+	running atomic.Bool           // Run runs
+	away    atomic.Pointer[error] // why the store took no answers the last time; nil: it did
+	oldest  atomic.Int64          // when the oldest answer that the indexer works at had ended, in Unix nanoseconds; 0: none
 }
 
 // New returns a gateway. It starts nothing: see [Gateway.Run].
@@ -223,6 +224,15 @@ func (g *Gateway) Ready() error {
 	}
 	if err := g.options.Journal.Stats().Err; err != nil {
 		return fmt.Errorf("answers cannot be kept: %w", err)
+	}
+	return nil
+}
+
+// StoreAway says why the store does not take the answers that it is given, which wait in the journal; nil: it does, or
+// there are none.
+func (g *Gateway) StoreAway() error {
+	if err := g.away.Load(); err != nil {
+		return *err
 	}
 	return nil
 }

@@ -271,12 +271,16 @@ func (ix *indexer) storeItems(ctx context.Context, items []indexItem) error {
 func (ix *indexer) try(ctx context.Context, calls []*store.Call) error {
 	return retry(ctx, func() error {
 		err := ix.g.options.Store.Put(ctx, calls)
+		if (err == nil || !store.IsTemporary(err)) && ix.g.away.Load() != nil {
+			ix.g.away.Store(nil)
+		}
 		if err != nil && !store.IsTemporary(err) {
 			return backoff.Permanent(err)
 		}
 		return err
 	}, func(err error, wait time.Duration) {
 		ix.g.metrics.retries.Inc()
+		ix.g.away.Store(&err)
 		ix.g.log.LogAttrs(ctx, slog.LevelWarn, "the store takes no answers; they stay in the journal",
 			slog.Int("answers", len(calls)), slog.Duration("again_in", wait), slog.Any("error", err))
 	})

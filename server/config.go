@@ -56,6 +56,8 @@ type Config struct {
 
 	Publish Publishing
 
+	Webhooks map[string]*Webhook // by name: who is told of alerts
+
 	Chat     []ChatModel // whom POST /v1/chat asks; empty: every upstream that can be asked
 	ChatLate time.Duration
 
@@ -114,6 +116,7 @@ func Defaults() *Config {
 		Prompts:     string(gateway.PromptsLast),
 		Retention:   Retention{ByProvider: Ages{}},
 		Checkers:    map[string]*Checker{},
+		Webhooks:    map[string]*Webhook{},
 		Publish: Publishing{
 			Level:        levelOff,
 			Header:       string(manifest.Link),
@@ -402,6 +405,9 @@ func (c *Config) check() error {
 		}
 	}
 	if err := c.checkChat(); err != nil {
+		return err
+	}
+	if err := c.checkWebhooks(); err != nil {
 		return err
 	}
 	if err := c.checkStrategies(); err != nil {

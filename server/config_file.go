@@ -75,7 +75,7 @@ func (m member) bad(format string, args ...any) error {
 var notInFile = []string{"config", "check", "help", "address-file", "upstream"}
 
 // structured are the members of the file that are more than the text of a flag.
-var structured = []string{"upstreams", "retention", "strategies", "checkers"}
+var structured = []string{"upstreams", "retention", "strategies", "checkers", "webhooks"}
 
 // readFile sets what neither flags nor variables have set. The first mistake ends it.
 func (c *Config) readFile(flags *pflag.FlagSet) error {
@@ -138,6 +138,8 @@ func (c *Config) readMembers(root ast.Node, flags *pflag.FlagSet) error {
 			err = c.readStrategies(m)
 		case "checkers":
 			err = c.readCheckers(m)
+		case "webhooks":
+			err = decode(m.value, &c.Webhooks)
 		case "chat":
 			var list oneOrMore[ChatModel]
 			if err = decode(m.value, &list); err == nil && !flags.Changed("chat") {
@@ -562,6 +564,8 @@ func siblings(root ast.Node, key *token.Token) []string {
 		in = Backfill{}
 	case strings.HasPrefix(path, "$.upstreams"):
 		in = Upstream{}
+	case strings.HasPrefix(path, "$.webhooks"):
+		in = Webhook{}
 	case strings.HasPrefix(path, "$.chat"):
 		in = ChatModel{}
 	case strings.HasPrefix(path, "$.strategies"):

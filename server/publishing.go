@@ -27,6 +27,7 @@ type publishing struct {
 	citing    *gateway.Citing     // likewise
 	worker    *watch.Publishing   // nil: no manifests are built
 	freshness *watch.Freshness    // nil: no source is read again
+	keys      *keyring.Ring       // nil: nothing is signed or logged
 }
 
 // openPublishing opens it, and makes the keys where answers are signed or logged for the first time.
@@ -123,6 +124,7 @@ func (s *Server) openKeys(ctx context.Context, p *manifest.Publisher) error {
 	if err != nil {
 		return fmt.Errorf("opening the keys: %w", err)
 	}
+	s.publishing.keys = ring
 	if p.Level == 3 {
 		p.Keys = ring
 		switch err := s.ensureKey(ctx, ring, keyring.Manifest); {

@@ -78,8 +78,9 @@ type Server struct {
 	fetcher     *snapshot.Fetcher
 	texts       *snapshot.Texts
 	publishing  publishing
-	backfill    *watch.Backfill                       // nil: no rules
-	attribution *watch.Attribution                    // nil: no strategy
+	backfill    *watch.Backfill    // nil: no rules
+	attribution *watch.Attribution // nil: no strategy
+	alerts      *watch.Alerts
 	choose      func(run string) *experiment.Strategy // likewise
 	mcp         http.Handler
 
@@ -203,6 +204,9 @@ func (s *Server) assemble() error {
 		Attribution: s.attribution, Citing: s.publishing.citing,
 	})
 	if err != nil {
+		return err
+	}
+	if err := s.openAlerts(); err != nil {
 		return err
 	}
 	s.API, err = api.New(&api.Options{
@@ -433,6 +437,7 @@ func (s *Server) startWork(ctx context.Context, start func(name string, run func
 	}
 	retention := &watch.Retention{Store: s.Store, Keep: s.config.Retention.Rules(), Logger: s.log}
 	start("removing old answers", retention.Run)
+	start("telling of alerts", s.alerts.Run)
 	if s.backfill != nil {
 		start("asking again", s.backfill.Run)
 	}

@@ -281,12 +281,20 @@ func (f upstreamFlag) Set(text string) error {
 
 // checkUpstreamName says why a name cannot be an upstream's.
 func checkUpstreamName(name string) error {
-	bad := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_' }
-	switch {
-	case name == "" || strings.ContainsFunc(name, bad):
-		return fmt.Errorf("%q cannot be a name: it has lower-case letters, digits, - and _", name)
-	case slices.Contains(gateway.Reserved(), name):
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if slices.Contains(gateway.Reserved(), name) {
 		return fmt.Errorf("the name %s is taken: /%s is ibid's own", name, name)
+	}
+	return nil
+}
+
+// checkName says why something cannot be called so.
+func checkName(name string) error {
+	bad := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_' }
+	if name == "" || strings.ContainsFunc(name, bad) {
+		return fmt.Errorf("%q cannot be a name: it has lower-case letters, digits, - and _", name)
 	}
 	return nil
 }

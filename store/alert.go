@@ -244,14 +244,19 @@ func (s *Store) SeeAllAlerts(ctx context.Context, tenant string) (int, error) {
 	return n, about(err, "marking alerts")
 }
 
-// RelayAlerts hands up to limit alerts that were not yet handed on to the webhooks that route names, and returns how
-// many alerts these were and how many deliveries were dropped because a webhook had [MaxDeliveries] waiting. What route
+// RelayAlerts hands up to limit alerts that were not yet handed on to the webhooks that route names, and returns these
+// alerts and, once for each delivery that was dropped, the webhook that had [MaxDeliveries] waiting. What route
 // returned for an alert is a [Delivery] from then on, also after a crash. Several nodes share the work.
 func (s *Store) RelayAlerts(
 	ctx context.Context, limit int, route func(*Alert) []string,
-) (relayed, dropped int, err error) {
+) (relayed []Alert, dropped []string, err error) {
+	defer explain(&err, "handing alerts to webhooks")
+	// Mostly there are none, and then nothing is written.
+	if some, err := exists(ctx, s.db, "SELECT 1 FROM alerts WHERE relayed = 0 LIMIT 1"); err != nil || !some {
+		return nil, nil, err
+	}
 	err = s.update(ctx, func(tx *transaction) error {
-		relayed, dropped = 0, 0
+		relayed, dropped = nil, nil
 		list, err := collect(
 			ctx, tx, scanAlert, alertQuery+" WHERE relayed = 0 ORDER BY n LIMIT $1"+tx.skipLocked(), limitOf(limit),
 		)
@@ -262,31 +267,43 @@ func (s *Store) RelayAlerts(
 		for i := range list {
 			a := &list[i]
 			for _, webhook := range route(&a.Alert) {
-				if _, known := waiting[webhook]; !known {
-					if err := each(ctx, tx, intoEntry(waiting, webhook),
-						"SELECT count(*) FROM deliveries WHERE webhook = $1", lookup(webhook)); err != nil {
-						return err
-					}
-				}
-				if waiting[webhook]++; waiting[webhook] > MaxDeliveries {
-					dropped++
-					continue
-				}
-				if err := tx.insert(
-					ctx, "deliveries", "webhook, n, at, due, attempts", lookup(webhook), a.n, micros(a.CreatedAt),
-					micros(time.Now()), 0,
-				); err != nil {
+				switch added, err := tx.addDelivery(ctx, webhook, a, waiting); {
+				case err != nil:
 					return err
+				case !added:
+					dropped = append(dropped, webhook)
 				}
 			}
 			if err := tx.exec(ctx, "UPDATE alerts SET relayed = 1 WHERE n = $1", a.n); err != nil {
 				return err
 			}
+			relayed = append(relayed, a.Alert)
 		}
-		relayed = len(list)
 		return nil
 	})
-	return relayed, dropped, about(err, "handing alerts to webhooks")
+	return relayed, dropped, err
+}
+
+// addDelivery has an alert delivered by a webhook, and reports whether there was room for it. Waiting is how many wait
+// for each webhook, as far as it is known.
+func (tx *transaction) addDelivery(
+	ctx context.Context, webhook string, a *storedAlert, waiting map[string]int,
+) (added bool, err error) {
+	if _, known := waiting[webhook]; !known {
+		if err := each(
+			ctx, tx, intoEntry(waiting, webhook), "SELECT count(*) FROM deliveries WHERE webhook = $1", lookup(webhook),
+		); err != nil {
+			return false, err
+		}
+	}
+	if waiting[webhook] >= MaxDeliveries {
+		return false, nil
+	}
+	waiting[webhook]++
+	return true, tx.insert(
+		ctx, "deliveries", "webhook, n, at, due, attempts", lookup(webhook), a.n, micros(a.CreatedAt),
+		micros(time.Now()), 0,
+	)
 }
 
 // intoEntry returns a function for [each] that reads a number into an entry of a map.
@@ -319,10 +336,13 @@ func (s *Store) DueDeliveries(
 	for i, name := range webhooks {
 		named[i] = "'" + strings.ReplaceAll(lookup(name), "'", "''") + "'"
 	}
+	where := "deliveries WHERE due <= $1 AND webhook IN (" + strings.Join(named, ", ") + ")"
+	if some, err := exists(ctx, s.db, "SELECT 1 FROM "+where+" LIMIT 1", micros(time.Now())); err != nil || !some {
+		return nil, about(err, "looking for alerts to deliver")
+	}
 	until := micros(time.Now().Add(lease))
 	list, err := claimDue(
-		ctx, s, limit, "SELECT webhook, n, attempts FROM deliveries WHERE due <= $1 AND webhook IN ("+
-			strings.Join(named, ", ")+") ORDER BY due",
+		ctx, s, limit, "SELECT webhook, n, attempts FROM "+where+" ORDER BY due",
 		func(rows *sql.Rows, d *Delivery) error { return rows.Scan(&d.Webhook, &d.n, &d.Attempts) },
 		func(tx *transaction, d *Delivery) error {
 			found, err := collect(ctx, tx, scanAlert, alertQuery+" WHERE n = $1", d.n)

@@ -108,10 +108,10 @@ func exerciseDeliveries(t *testing.T, dsn string) {
 		}
 		testenv.Must(s.AddAlerts(ctx, list))(t)
 	}
-	relay := func(webhooks ...string) (relayed, dropped int) {
-		relayed, dropped, err := s.RelayAlerts(ctx, 100, func(*store.Alert) []string { return webhooks })
+	relay := func(webhooks ...string) (relayed, lost int) {
+		list, dropped, err := s.RelayAlerts(ctx, 100, func(*store.Alert) []string { return webhooks })
 		testenv.OK(t, err)
-		return relayed, dropped
+		return len(list), len(dropped)
 	}
 	due := func(webhooks ...string) []string {
 		var list []string

@@ -1,0 +1,85 @@
+package server_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ibidhq/ibid/internal/testenv"
+	"github.com/ibidhq/ibid/server"
+	"github.com/ibidhq/ibid/server/servertest"
+	"github.com/ibidhq/ibid/store"
+)
+
+// configured reads a file with a configuration.
+func configured(t *testing.T, yaml string, env map[string]string) (*server.Config, error) {
+	t.Helper()
+	c := server.Defaults()
+	c.Data, c.File = t.TempDir(), filepath.Join(t.TempDir(), "ibid.yaml")
+	testenv.OK(t, os.WriteFile(c.File, []byte(yaml), 0o600))
+	return c, c.Resolve(nil, func(name string) (string, bool) { value, ok := env[name]; return value, ok })
+}
+
+// What the file says wrongly of webhooks ends the start.
+func TestOperatorMistakes(t *testing.T) {
+	for yaml, want := range map[string]string{
+		"webhooks: {a: {}}":                       "webhook a has no url",
+		"webhooks: {a: {url: https://a.example}}": "webhook a needs one of secret_env and secret_file",
+		"webhooks: {a: {url: https://a.example, secret_env: A, secret_file: b}}":       "webhook a needs one of secret_env and secret_file",
+		"webhooks: {a: {url: ftp://a.example, secret_env: A}}":                         "ibid.yaml:1:21: url not a URL",
+		"webhooks: {a: {url: 'https://me:pw@a.example', secret_env: A}}":               "url may not have a user",
+		"webhooks: {A: {url: https://a.example, secret_env: A}}":                       "cannot be a name",
+		"webhooks: {a: {url: https://a.example, secret_env: A, kinds: [doubtful, x]}}": "kinds[1] must be one of source-changed, doubtful",
+		"webhooks: {a: {url: https://a.example, secret: A}}":                           `unknown setting "secret"`,
+		"webhooks: [a]": "there must be names with values here, not a list",
+	} {
+		if _, err := configured(t, yaml, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", yaml, err, want)
+		}
+	}
+	for secret, want := range map[string]string{"": "it has 0 bytes", "short": "it has 5 bytes and needs 24"} {
+		c, err := configured(t, "webhooks: {a: {url: https://a.example, secret_env: HOOK}}", nil)
+		testenv.OK(t, err)
+		_, err = server.Open(t.Context(), c, &server.Options{Env: func(string) (string, bool) { return secret, true }})
+		if err == nil || !strings.Contains(err.Error(), "webhook a: the secret in HOOK: "+want) {
+			t.Errorf("%q: %v", secret, err)
+		}
+	}
+}
+
+// A server tells the endpoint of its configuration of an alert, with the secret of a file.
+func TestServerCallsWebhooks(t *testing.T) {
+	got := make(chan store.Alert, 10)
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var a store.Alert
+		body, err := io.ReadAll(r.Body)
+		if err != nil || json.Unmarshal(body, &a) != nil || !strings.HasPrefix(r.Header.Get("webhook-signature"), "v1,") {
+			t.Errorf("%v %v: %s", err, r.Header, body)
+		}
+		got <- a
+	}))
+	t.Cleanup(receiver.Close)
+	secret := filepath.Join(t.TempDir(), "secret")
+	testenv.OK(t, os.WriteFile(secret, []byte("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n"), 0o600))
+	w := servertest.Start(t, &servertest.Setup{Configure: func(c *server.Config) {
+		c.File = filepath.Join(t.TempDir(), "ibid.yaml")
+		testenv.OK(t, os.WriteFile(c.File, []byte("webhooks: {ops: {url: '"+receiver.URL+"/x', secret_file: '"+secret+"', kinds: quota}}"), 0o600))
+		c.Publish.Allow = server.Networks{netip.MustParsePrefix("127.0.0.0/8")}
+	}})
+	testenv.Must(w.Store.AddAlerts(t.Context(), []store.Alert{
+		{Kind: store.AlertDoubtful, Tenant: "acme"}, {Kind: store.AlertQuota, Tenant: "acme", Summary: "It is full."},
+	}))(t)
+	if a := <-got; a.Kind != store.AlertQuota || a.Tenant != "acme" || a.Summary != "It is full." {
+		t.Errorf("%+v", a)
+	}
+	testenv.OK(t, w.Stop())
+	if len(got) > 0 {
+		t.Errorf("another alert: %+v", <-got)
+	}
+}
