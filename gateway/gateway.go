@@ -40,7 +40,8 @@ type Gateway struct {
 
 	active    atomic.Int64 // calls that are being served
 	closing   atomic.Bool
-	idle      chan struct{} // 1: the last call has ended while closing
+	away      atomic.Pointer[error] // why the store took no answers; nil: it did
+	idle      chan struct{}         // 1: the last call has ended while closing
 	inside    *http.Transport
 	lates     sync.Map // *LateSearch by the name that a call from inside has for it
 	lateNames atomic.Uint64
@@ -54,9 +55,8 @@ type Gateway struct {
 	tail    tail
 	last    atomic.Uint64 // the last position that was appended
 	indexed progress
-	running atomic.Bool           // Run runs
-	away    atomic.Pointer[error] // why the store took no answers the last time; nil: it did
-	oldest  atomic.Int64          // when the oldest answer that the indexer works at had ended, in Unix nanoseconds; 0: none
+	running atomic.Bool  // Run runs
+	oldest  atomic.Int64 // when the oldest answer that the indexer works at had ended, in Unix nanoseconds; 0: none
 }
 
 // New returns a gateway. It starts nothing: see [Gateway.Run].
