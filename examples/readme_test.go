@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +37,7 @@ func (p programs) testReadme(t *testing.T) {
 		t.Fatal("the README has other programs than a stream and a publisher in Go, one in Python and one in React")
 	}
 	t.Run("stream", func(t *testing.T) {
-		compare(t, output(t, exec.CommandContext(t.Context(), goProgram(t, programs[0]))), heronsMarked)
+		compare(t, output(t, exec.CommandContext(t.Context(), newModule(t, code("sh"), programs[0]))), heronsMarked)
 	})
 	t.Run("publisher", func(t *testing.T) { p.testReadmePublisher(t, programs[1], string(page)) })
 	t.Run("python", func(t *testing.T) { testReadmePython(t, code("python")[0]) })
@@ -54,6 +56,31 @@ Sources:
 2. [The lake and its birds](https://lake.example/history) — lake.example
 3. [Water levels, station 7](https://water.example/levels?station=7) — water.example
 `
+
+// newModule builds a program in a new module that the commands of the README make, but that ibid is this repository.
+func newModule(t *testing.T, shell []string, code string) string {
+	t.Helper()
+	at := slices.IndexFunc(shell, func(block string) bool { return strings.Contains(block, "go get ") })
+	if at < 0 {
+		t.Fatal("the README does not say how ibid gets into a module")
+	}
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(code), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// go get asks a proxy which version is the latest; a directory needs none.
+	commands := regexp.MustCompile(`go get (\S+)`).ReplaceAllString(
+		shell[at], "go mod edit -require $1@v0.0.0 -replace $1='"+root+"'",
+	)
+	cmd := exec.CommandContext(t.Context(), "sh", "-ec", commands+"cp '"+root+"/go.sum' .\ngo build -mod=mod -o program .")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOPROXY=off", "GOWORK=off")
+	output(t, cmd)
+	return filepath.Join(dir, "program")
+}
 
 // goProgram builds a program, and returns its path.
 func goProgram(t *testing.T, code string) string {

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"hash/fnv"
@@ -28,7 +29,7 @@ type Answer struct {
 // Source is a web page, or a file if it has an ID.
 type Source struct {
 	ID, URL, Title string
-	Quote          string // its words
+	Quote          string // its words: those of the claim that cites it, else the first
 	Site           string // the host name of the URL, wherever copies of the page are
 }
 
@@ -47,6 +48,7 @@ func (s Source) Tagged() string {
 type Claim struct {
 	Start, End int // bytes of Answer.Text
 	Sources    []int
+	Quotes     []string // of each of them
 }
 
 // Answers returns the answers: what tests can compare with. They are the caller's.
@@ -125,13 +127,14 @@ func mustRead(files fs.FS) []Answer {
 
 // readAnswer reads a file: lines of "name: value", an empty line, the text. A claim stands in the text as {words|1,2},
 // where the numbers are those of the source lines. A source is "ID | URL | title | quote", without an ID for a web
-// page.
+// page; it may have several quotes, with " / " between them: 1.2 cites the second one of source 1.
 func readAnswer(file string) (Answer, error) {
 	head, text, ok := strings.Cut(file, "\n\n")
 	if !ok {
 		return Answer{}, fmt.Errorf("it has no text")
 	}
 	var a Answer
+	var quotes [][]string // of each source
 	for line := range strings.Lines(head) {
 		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
 		switch name {
@@ -148,15 +151,17 @@ func readAnswer(file string) (Answer, error) {
 			}
 			_, address, _ := strings.Cut(f[1], "://")
 			site, _, _ := strings.Cut(address, "/")
-			a.Sources = append(a.Sources, Source{strings.TrimSpace(f[0]), f[1], f[2], f[3], site})
+			all := strings.Split(f[3], " / ")
+			quotes = append(quotes, all)
+			a.Sources = append(a.Sources, Source{strings.TrimSpace(f[0]), f[1], f[2], all[0], site})
 		default:
 			return Answer{}, fmt.Errorf("unknown line %q", line)
 		}
 	}
-	return a, a.readText(strings.TrimSuffix(text, "\n"))
+	return a, a.readText(strings.TrimSuffix(text, "\n"), quotes)
 }
 
-func (a *Answer) readText(text string) error {
+func (a *Answer) readText(text string, quotes [][]string) error {
 	var b strings.Builder
 	for {
 		before, rest, ok := strings.Cut(text, "{")
@@ -168,11 +173,16 @@ func (a *Answer) readText(text string) error {
 		words, numbers, _ := strings.Cut(inside, "|")
 		claim := Claim{Start: b.Len(), End: b.Len() + len(words)}
 		for number := range strings.SplitSeq(numbers, ",") {
-			n, err := strconv.Atoi(number)
+			of, which, _ := strings.Cut(number, ".")
+			n, err := strconv.Atoi(of)
 			if err != nil || n < 1 || n > len(a.Sources) {
 				return fmt.Errorf("no source %q of {%s}", number, inside)
 			}
-			claim.Sources = append(claim.Sources, n-1)
+			k, err := strconv.Atoi(cmp.Or(which, "1"))
+			if err != nil || k < 1 || k > len(quotes[n-1]) {
+				return fmt.Errorf("no quote %q of {%s}", number, inside)
+			}
+			claim.Sources, claim.Quotes = append(claim.Sources, n-1), append(claim.Quotes, quotes[n-1][k-1])
 		}
 		a.Claims = append(a.Claims, claim)
 		b.WriteString(words)

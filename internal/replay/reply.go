@@ -136,7 +136,7 @@ func (r *reply) Characters() *view { return r.plain(utf8.RuneCountInString) }
 func (r *reply) plain(count func(string) int) *view {
 	v := &view{Text: r.Text, reply: r}
 	for _, claim := range r.Claims {
-		v.add(count, claim.Start, claim.End, claim.Sources, r.Text[claim.Start:claim.End])
+		v.add(count, claim.Start, claim.End, claim.Sources, claim.Quotes, r.Text[claim.Start:claim.End])
 	}
 	return v
 }
@@ -145,8 +145,9 @@ func (r *reply) plain(count func(string) int) *view {
 func (r *reply) Points() *view {
 	v := &view{Text: r.Text, reply: r}
 	for _, claim := range r.Claims {
-		for _, n := range claim.Sources {
-			v.add(utf8.RuneCountInString, claim.End, claim.End, []int{n}, r.Text[claim.Start:claim.End])
+		for i := range claim.Sources {
+			words := r.Text[claim.Start:claim.End]
+			v.add(utf8.RuneCountInString, claim.End, claim.End, claim.Sources[i:i+1], claim.Quotes[i:i+1], words)
 		}
 	}
 	return v
@@ -157,24 +158,24 @@ func (r *reply) Links() *view {
 	var b strings.Builder
 	type link struct {
 		start, end, source int
-		claim              string
+		quote, claim       string
 	}
 	var links []link
 	at := 0
 	for _, claim := range r.Claims {
 		b.WriteString(r.Text[at:claim.End])
 		at = claim.End
-		for _, n := range claim.Sources {
+		for i, n := range claim.Sources {
 			b.WriteByte(' ')
 			start := b.Len()
 			b.WriteString("([" + r.Sources[n].Site + "](" + r.Sources[n].Tagged() + "))")
-			links = append(links, link{start, b.Len(), n, r.Text[claim.Start:claim.End]})
+			links = append(links, link{start, b.Len(), n, claim.Quotes[i], r.Text[claim.Start:claim.End]})
 		}
 	}
 	b.WriteString(r.Text[at:])
 	v := &view{Text: b.String(), reply: r}
 	for _, l := range links {
-		v.add(utf8.RuneCountInString, l.start, l.end, []int{l.source}, l.claim)
+		v.add(utf8.RuneCountInString, l.start, l.end, []int{l.source}, []string{l.quote}, l.claim)
 	}
 	return v
 }
@@ -194,13 +195,15 @@ func (r *reply) Marks() *view {
 	return &view{Text: b.String(), reply: r}
 }
 
-func (v *view) add(count func(string) int, start, end int, numbers []int, claim string) {
+func (v *view) add(count func(string) int, start, end int, numbers []int, quotes []string, claim string) {
 	c := &cite{
 		N: len(v.Cites), Start: count(v.Text[:start]), End: count(v.Text[:end]), Bytes: [2]int{start, end},
 		Text: v.Text[start:end], Claim: claim, Numbers: numbers,
 	}
-	for _, n := range numbers {
-		c.Sources = append(c.Sources, v.reply.Sources[n])
+	for i, n := range numbers {
+		source := v.reply.Sources[n]
+		source.Quote = quotes[i]
+		c.Sources = append(c.Sources, source)
 	}
 	v.Cites = append(v.Cites, c)
 }
