@@ -82,7 +82,6 @@ type answerOptions struct {
 	numbering *ibid.Numbering // of the sources of the conversation; nil: they begin at 1
 	prefix    string          // begins all ids of this answer on the page: letters, digits, hyphens
 	live      bool            // it is still arriving
-	steady    bool            // it was shown while it arrived: no words come into its text any more
 	mute      bool            // its reader may not judge it
 	strip     bool            // its sources are a strip of tiles that opens
 	said      *sayings        // what was said of it; nil: nothing
@@ -114,10 +113,16 @@ type answerView struct {
 // Dir returns in which direction the text runs.
 func (v *answerView) Dir() string { return direction(v.Answer.Text) }
 
-// Exports returns the menu of exports of the answer.
-func (v *answerView) Exports() []exportLink {
-	return exportLinks(answerURL(v.AnswerID)+"/export", true)
+// caution says behind how an answer ended what is wrong with its citations; empty: nothing that is known.
+func (v *answerView) caution() string {
+	if v.Worst.Word == "" {
+		return ""
+	}
+	return ": " + strconv.Itoa(v.Worse) + " " + v.Worst.Word + "."
 }
+
+// Menus returns what the answer can be taken elsewhere as.
+func (v *answerView) Menus() []exportMenu { return exportMenus(answerURL(v.AnswerID)+"/export", true) }
 
 // notice is a sentence above an answer, with the kind of its icon and colour: see [badge].
 type notice struct {
@@ -241,7 +246,11 @@ func (p *Page) layOut(call *store.Call, o *answerOptions) *layout {
 		views: p.views["answer"], badges: map[badge]template.HTML{}, weighed: &weighed{},
 	}
 	if !o.live {
-		l.weighed = p.weighings.of(p.closing, call)
+		var found excerpts
+		if o.trust != nil {
+			found = o.trust.found
+		}
+		l.weighed = p.weighings.of(p.closing, call, found)
 	}
 	l.stand()
 	numbering := o.numbering
@@ -299,7 +308,7 @@ const bareID = "\x00no source"
 // withBare returns the answer with the sentences without a source as citations of nothing, so that they are marked, and
 // something stands behind them.
 func (l *layout) withBare() *ibid.Answer {
-	if len(l.weighed.bare) == 0 || l.steady {
+	if len(l.weighed.bare) == 0 {
 		return l.answer
 	}
 	a := *l.answer

@@ -54,6 +54,7 @@ type useView struct {
 	Now        string        // where the source can be opened at what it says now; empty: nowhere
 	Saved      *savedLink    // the copy that has the quote; nil: none is known
 	Doubt      string        // why it is doubtful whether the quote supports the claim; empty: it is not
+	Found      bool          // the words are those that were found in the source: the answer quotes none
 
 	quote *quote // nil: nothing is quoted
 }
@@ -137,7 +138,7 @@ func (l *layout) addUses() (lost []*useView) {
 			ref := &c.Refs[k]
 			at, ok := l.index[ref.Source]
 			key := useKey{
-				source: at, quote: ref.Quote, place: placeWords(nil, ref.Locator), confidence: score(ref.Confidence),
+				source: at, quote: l.wordsOf(c, ref), place: placeWords(nil, ref.Locator), confidence: score(ref.Confidence),
 				inferred: c.Origin == ibid.OriginInferred,
 			}
 			if c.Verification != nil {
@@ -174,6 +175,15 @@ func (l *layout) addUses() (lost []*useView) {
 	return lost
 }
 
+// wordsOf returns what a citation quotes of a source, else what was found in that for it.
+func (l *layout) wordsOf(c *ibid.Citation, ref *ibid.Ref) string {
+	at, ok := l.index[ref.Source]
+	if strings.TrimSpace(ref.Quote) != "" || l.trust == nil || !ok {
+		return ref.Quote
+	}
+	return l.trust.found[c.ID][cleanAddress(l.answer.Sources[at].URL)]
+}
+
 // useView lays out what one citation takes from a source.
 func (l *layout) useView(citation int, ref *ibid.Ref, key *useKey, claim string) *useView {
 	c := &l.answer.Citations[citation]
@@ -195,8 +205,9 @@ func (l *layout) useView(citation int, ref *ibid.Ref, key *useKey, claim string)
 	if !l.mute && !l.live {
 		u.Judge = feedbackURL(l.call.AnswerID, c.ID)
 	}
-	if strings.TrimSpace(ref.Quote) != "" {
-		u.quote = l.newQuote(ref.Quote)
+	if strings.TrimSpace(key.quote) != "" {
+		u.Found = key.quote != ref.Quote
+		u.quote = l.newQuote(key.quote)
 		u.quote.compare(l.ids[citation], claim)
 	}
 	return u

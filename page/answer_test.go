@@ -339,6 +339,34 @@ func TestBareSentences(t *testing.T) {
 	}
 }
 
+// What an answer cites without quoting it is compared with what was found in the source for it, and a card has those words.
+func TestFoundWords(t *testing.T) {
+	text := "It began with a single pair in 1968, after the mill had closed."
+	span := ibid.Span{End: len(text)}
+	call := &store.Call{AnswerID: "ans_1", Answer: &ibid.Answer{
+		Text: text, Complete: true, Sources: []ibid.Source{{ID: "a", URL: "https://a.example/"}},
+		Citations: []ibid.Citation{{
+			ID: "c", Span: span, Claim: span, Covers: ibid.CoversClaim, Anchor: ibid.AnchorExact, Refs: []ibid.Ref{{Source: "a"}},
+			Verification: &ibid.Verification{Status: string(verify.Verified)},
+		}},
+	}}
+	p := newViews(t)
+	for _, test := range []struct{ found, want string }{
+		{"The colony began with a single pair in 1986, a year after the mill closed.", "1 doubtful"},
+		{"The colony began with a single pair in 1968, a year after the mill closed.", "1 supported"},
+		{"", "1 quote found"},
+	} {
+		v := p.answerView(call, &answerOptions{trust: &trust{found: excerpts{"c": {"https://a.example/": test.found}}}})
+		if got := v.Trust.Parts[0].Text; len(v.Trust.Parts) != 1 || got != test.want {
+			t.Errorf("%q: %s, not %s", test.found, got, test.want)
+		}
+		use := v.Cited[0].Uses[0]
+		if use.Found != (test.found != "") || test.found != "" && string(use.Quote.Full) == "" {
+			t.Errorf("%q: the card has %v", test.found, use.Quote)
+		}
+	}
+}
+
 // What changed in a source is said in a sentence: its words, and the answer's.
 func TestChangeSentence(t *testing.T) {
 	for _, test := range []struct{ claim, was, is, want string }{

@@ -43,7 +43,8 @@ type composer struct {
 	Wrong        string   // what was not right
 	May          bool     // the reader may ask
 	Stop         string   // the answer that is arriving, which can be stopped; empty: none is
-	Samples      []string // questions that a demonstration can answer; none: this is no demonstration
+	Demo         bool     // answers are made up, so that nobody needs a key
+	Samples      []string // questions that a demonstration can answer, and that were not asked yet
 }
 
 // retry is a question that can be put again.
@@ -180,7 +181,7 @@ func (p *Page) composer(r *httpx.Request, c *store.Conversation) *composer {
 	}
 	form := &composer{May: r.Who.May(store.ScopeProxy) || r.Who.Token == ""}
 	if p.o.Demo != nil {
-		form.Samples = p.o.Demo.Questions
+		form.Demo, form.Samples = true, slices.Clone(p.o.Demo.Questions)
 	}
 	if c != nil {
 		form.Conversation = c.ID

@@ -25,6 +25,7 @@ const (
 	badgeBad   = "bad"   // it does not hold
 	badgeLost  = "lost"  // it could not be looked at
 	badgeNone  = "none"  // it was not looked at
+	badgeBare  = "bare"  // a sentence without a source
 )
 
 // subject is what a badge is about. The same status can have another badge where it is about something else.
@@ -130,6 +131,20 @@ var badges = map[subject][]badgeRow{
 		{"pending", badgeNone, "being built", "The manifest is not built yet."},
 		{"lost", badgeLost, "not there", "The manifest cannot be read now."},
 	},
+}
+
+// legend says what the signs of chips mean, in the order of the line under a question.
+var legend = []badge{
+	{Kind: badgeFound, Word: wordFound, Title: "The source has the words. Whether they support the sentence is not said."},
+	{Kind: badgeGood, Word: wordSupported, Title: "The source has the words, and they say what the sentence says."},
+	{
+		Kind: badgeBad, Word: strings.Join(gravity[:4], ", "),
+		Title: "The source has other words now, never had these, has nothing like them, or is not the one that says it.",
+	},
+	{Kind: badgeClose, Word: wordDoubtful, Title: "The words differ from the sentence, or say next to nothing of it."},
+	{Kind: badgeLost, Word: wordUnreachable, Title: "The source could not be read, or not compared."},
+	{Kind: badgeBare, Word: wordBare, Title: "The sentence names none."},
+	{Kind: badgeNone, Word: wordUnchecked, Title: "Nobody has read the source again. The chip has no sign."},
 }
 
 // badgeByCode finds badges by what they are about and their code.

@@ -199,9 +199,9 @@ type conversationBody struct {
 	Composer        *composer // nil: nobody can be asked here
 }
 
-// Exports returns the menu of exports of the conversation.
-func (b *conversationBody) Exports() []exportLink {
-	return exportLinks(conversationURL(b.ID)+"/export", false)
+// Menus returns what the conversation can be taken elsewhere as.
+func (b *conversationBody) Menus() []exportMenu {
+	return exportMenus(conversationURL(b.ID)+"/export", false)
 }
 
 // turnView is what was said since the last answer, and the answer.
@@ -257,7 +257,9 @@ func (p *Page) conversation(ctx context.Context, r *httpx.Request) (*view, error
 	if cursor != "" {
 		body.Latest = conversationURL(id)
 	} else {
-		body.Arriving = p.arrivingViews(ctx, r, c, arriving)
+		if body.Arriving, err = p.arrivingViews(ctx, r, c, arriving); err != nil {
+			return nil, err
+		}
 		body.Failed = failed
 		switch {
 		case len(body.Turns) > 0:
@@ -286,6 +288,12 @@ func (b *conversationBody) addComposer(form *composer) {
 		if v.LiveURL != "" {
 			form.Stop = v.Answer.AnswerID
 		}
+	}
+	for i := range b.Turns {
+		form.Samples = slices.DeleteFunc(form.Samples, func(q string) bool {
+			asked := lastQuestion(b.Turns[i].Answer.Prompt)
+			return asked != nil && asked.Text == q
+		})
 	}
 	if len(b.Turns) == 0 || len(b.Arriving)+len(b.Failed) > 0 {
 		return
@@ -349,8 +357,14 @@ func (p *Page) addTurns(ctx context.Context, r *httpx.Request, body *conversatio
 		if err != nil {
 			return err
 		}
-		prefix := "m" + strconv.Itoa(i+1) + "-"
-		o := &answerOptions{numbering: &numbering, prefix: prefix, said: said, mute: !mayWrite(r), strip: true}
+		known, err := p.trustOf(ctx, r, turn.Call)
+		if err != nil {
+			return err
+		}
+		o := &answerOptions{
+			numbering: &numbering, prefix: "m" + strconv.Itoa(i+1) + "-", said: said, mute: !mayWrite(r), strip: true,
+			trust: known,
+		}
 		t := turnView{Answer: p.answerView(turn.Call, o)}
 		for _, m := range turn.Asked {
 			message := messageView{Role: m.Role, Text: m.Text}
@@ -368,7 +382,7 @@ func (p *Page) addTurns(ctx context.Context, r *httpx.Request, body *conversatio
 // arrivingViews returns what is arriving of the answers that the store does not have yet.
 func (p *Page) arrivingViews(
 	ctx context.Context, r *httpx.Request, c *store.Conversation, all []*arrivingAnswer,
-) []arrivingView {
+) ([]arrivingView, error) {
 	stored := map[string]bool{}
 	for _, call := range c.Calls {
 		stored[call.AnswerID] = true
@@ -389,6 +403,12 @@ func (p *Page) arrivingViews(
 			numbering: &numbering, prefix: "live" + strconv.Itoa(len(views)+1) + "-", live: call == nil,
 			mute: !mayWrite(r), strip: true,
 		}
+		if call != nil {
+			var err error
+			if o.trust, err = p.trustOf(ctx, r, call); err != nil {
+				return nil, err
+			}
+		}
 		v := arrivingView{Question: t.question}
 		if o.live {
 			call = t.call(c.ID)
@@ -403,7 +423,7 @@ func (p *Page) arrivingViews(
 		}
 		views = append(views, v)
 	}
-	return views
+	return views, nil
 }
 
 // lastQuestion returns what was asked last; nil: it is not known.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -64,18 +65,30 @@ var exportForms = []exportForm{
 	{as: string(export.LlamaIndex), word: "LlamaIndex response", suffix: ".llamaindex.json", one: true},
 }
 
-// exportLink is an entry of a menu of exports.
+// exportLink is an entry of a menu.
 type exportLink struct{ URL, Word string }
 
-// exportLinks returns the menu of exports of a single answer, or of a conversation; base is where they are.
-func exportLinks(base string, one bool) []exportLink {
-	var links []exportLink
+// exportMenu is a menu of what something can be taken elsewhere as.
+type exportMenu struct {
+	Word  string
+	Links []exportLink
+}
+
+// exportMenus returns the menus of a single answer, or of a conversation: what exports it, and what cites its sources.
+// base is where they are.
+func exportMenus(base string, one bool) []exportMenu {
+	menus := []exportMenu{{Word: "Export"}, {Word: "Cite"}}
 	for _, f := range exportForms {
-		if one || !f.one {
-			links = append(links, exportLink{base + "?as=" + f.as, f.word})
+		if !one && f.one {
+			continue
 		}
+		m := &menus[0]
+		if slices.Contains(biblio.Formats(), biblio.Format(f.as)) {
+			m = &menus[1]
+		}
+		m.Links = append(m.Links, exportLink{base + "?as=" + f.as, f.word})
 	}
-	return links
+	return menus
 }
 
 // exportFormOf returns what a request wants an answer or a conversation as.

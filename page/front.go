@@ -10,7 +10,6 @@ import (
 	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/store"
-	"github.com/ibidhq/ibid/verify"
 )
 
 // latestListed is how many of the latest things of a kind the front page lists.
@@ -52,7 +51,7 @@ type frontBody struct {
 	VerifyURL     string      // where the answer is verified
 	Conversations []conversationItem
 	Runs          []runRow
-	Alarms        []verify.Incident
+	Alarms        []incidentRow
 }
 
 // Empty reports whether nothing is here yet.
@@ -73,7 +72,9 @@ func (p *Page) front(ctx context.Context, r *httpx.Request) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	body.Alarms = alarms.Items
+	if body.Alarms, err = p.incidentRows(ctx, r.Who.Tenant, alarms.Items); err != nil {
+		return nil, err
+	}
 	if p.o.Demo != nil {
 		if err := p.addHero(ctx, r, body); err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -21,7 +22,7 @@ const incidentsListed = 25
 type incidentsBody struct {
 	Status, Source string
 	Statuses       []choice
-	Rows           []verify.Incident
+	Rows           []incidentRow
 	Next           string
 	More           bool // it is not the first page
 	CheckURL       string
@@ -32,24 +33,93 @@ type incidentsBody struct {
 // Filtered reports whether the list is narrowed.
 func (b *incidentsBody) Filtered() bool { return b.Status+b.Source != "" }
 
+// incidentRow is an incident in a list, with those that say the same of another manifest.
+type incidentRow struct {
+	*verify.Incident
+
+	Said  string   // what happened, in a sentence
+	Where []string // in what that was published it is, as far as the paths tell
+	Again int      // how many others say the same
+}
+
+// incidentRows puts incidents together that are the same failure: what a run and its answer both published fails in
+// both.
+func (p *Page) incidentRows(ctx context.Context, tenant string, all []verify.Incident) ([]incidentRow, error) {
+	type failure struct {
+		status                verify.Status
+		source, claim, detail string
+	}
+	rows, at := []incidentRow{}, map[failure]int{}
+	for i := range all {
+		in := &all[i]
+		key := failure{in.Status, in.SourceURL, in.ClaimID, in.Detail + in.Observed.Hash + in.Observed.Nearest}
+		if in.ClaimID == "" {
+			key.detail += in.ID
+		}
+		n, known := at[key]
+		if !known {
+			quoted, err := p.quotedByAnswer(ctx, tenant, in)
+			if err != nil {
+				return nil, err
+			}
+			n, at[key] = len(rows), len(rows)
+			rows = append(rows, incidentRow{Incident: in, Said: incidentWords(in, quoted)})
+		} else {
+			rows[n].Again++
+		}
+		if where := manifestWords(in.ManifestURL); where != "" && !slices.Contains(rows[n].Where, where) {
+			rows[n].Where = append(rows[n].Where, where)
+		}
+	}
+	return rows, nil
+}
+
+// quotedByAnswer returns what the answer of an incident quotes there; empty: it is of none of ours, or not known. A
+// list asks for it: a source may be cited by any number of answers, and what one answer cites is little.
+func (p *Page) quotedByAnswer(ctx context.Context, tenant string, in *verify.Incident) (string, error) {
+	_, answer, err := p.o.Store.Incident(ctx, tenant, store.IncidentKey(in))
+	if err != nil || answer == "" || in.ClaimID == "" {
+		return "", err
+	}
+	pins, err := p.o.Store.AnswerPins(ctx, tenant, answer)
+	for i := range pins {
+		pin := &pins[i]
+		if pin.ClaimID == in.ClaimID && pin.URL == cleanAddress(in.SourceURL) && pin.Claim.Excerpt != nil {
+			return pin.Claim.Excerpt.Exact, err
+		}
+	}
+	return "", err
+}
+
+// incidentWords says in a sentence what happened, where it is known what was quoted.
+func incidentWords(in *verify.Incident, quoted string) string {
+	if quoted != "" && in.Observed.Nearest != "" {
+		if change := changeBetween(quoted, in.Observed.Nearest); change != nil {
+			return change.sentence("")
+		}
+	}
+	return cmp.Or(readWords[incidentBadge(in.Status).Word], in.Detail)
+}
+
 // incidentBody is one incident.
 type incidentBody struct {
 	verify.Incident
 
+	Said               string // what happened, in a sentence
 	Answer             string // its id; empty: the answer is not ours, or not known
 	Run                string // whose recorded passage it is; empty: it is not
 	Expected, Observed []piece
 }
 
-// manifestWords says which manifest one at an address is, as far as its path tells: the same claim can stand in that of
+// manifestWords says whose manifest one at an address is, as far as its path tells: the same claim can stand in that of
 // a run and in that of an answer.
 func manifestWords(address string) string {
 	name := address[strings.LastIndexByte(address, '/')+1:]
 	switch {
 	case strings.Contains(address, "/cite/"):
-		return "in the manifest of the answer"
+		return "the answer"
 	case name == "cite", strings.HasPrefix(name, "cite."):
-		return "in the manifest of the run"
+		return "its run"
 	}
 	return ""
 }
@@ -62,7 +132,7 @@ func incidentStatuses(chosen string) []choice {
 		verify.UnsupportedClaim, verify.ManifestMutated, verify.ManifestInconsistent, verify.SignatureInvalid,
 		verify.KeyRevoked, verify.OutputMismatch, verify.Replayed, verify.ChainInvalid, verify.LevelNotMet,
 	} {
-		all = append(all, choice{Value: string(s), Word: words(string(s))})
+		all = append(all, choice{Value: string(s), Word: incidentBadge(s).Word})
 	}
 	if !slices.ContainsFunc(all, func(c choice) bool { return c.Value == chosen }) {
 		all = append(all, choice{Value: chosen, Word: words(chosen)})
@@ -85,7 +155,9 @@ func (p *Page) incidents(ctx context.Context, r *httpx.Request) (*view, error) {
 	if err != nil {
 		return nil, noSuchPage(err)
 	}
-	body.Rows = page.Items
+	if body.Rows, err = p.incidentRows(ctx, r.Who.Tenant, page.Items); err != nil {
+		return nil, err
+	}
 	if q.Get("check") != "" {
 		if err := p.checkIncidents(ctx, r.Who.Tenant, body); err != nil {
 			return nil, err
@@ -156,7 +228,7 @@ func (p *Page) incident(ctx context.Context, r *httpx.Request) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := &incidentBody{Incident: *in, Answer: answer, Run: run}
+	body := &incidentBody{Incident: *in, Answer: answer, Run: run, Said: incidentWords(in, quoted)}
 	body.Expected, body.Observed = compareWords(quoted, in.Observed.Nearest)
 	title := "Incident: " + incidentBadge(in.Status).Word
 	return &view{Name: "incident", Title: title, Body: body}, nil

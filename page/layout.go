@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"path"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -57,6 +58,17 @@ type view struct {
 	Public  bool   // no token is needed
 	Reader  bool   // whoever asks may read, so that the navigation leads somewhere
 	CanAsk  bool   // there is somebody to ask
+}
+
+// InMore reports whether the page is under an entry that the navigation folds.
+func (v *view) InMore() bool {
+	return slices.Contains([]string{"alerts", "incidents", "overview", "experiments", "feedback"}, v.Section)
+}
+
+// navEntry is an entry of the navigation: where it leads below /ui/, and whether the page is under it.
+type navEntry struct {
+	At, Word string
+	Current  bool
 }
 
 // unfit is the status of a page whose form cannot be accepted as it is.
@@ -221,8 +233,10 @@ func funcs(assets map[string]asset) template.FuncMap {
 		"first":      first,
 		"firstCall":  firstCallOf,
 		"moment":     moment,
+		"legend":     func() []badge { return legend },
 		"iso":        func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"count":      counted,
+		"nav":        func(at, word, section string) navEntry { return navEntry{at, word, at == section} },
 		"numbers":    joinNumbers,
 		"percent":    percent,
 		"pieces":     piecesHTML,
@@ -236,20 +250,19 @@ func funcs(assets map[string]asset) template.FuncMap {
 		"shortWords": func(s string) string { return short(s, maxAtOnce) },
 		"took":       took,
 
-		"capital":       capital,
-		"slug":          slug,
-		"label":         label,
-		"line":          line,
-		"manifestWords": manifestWords,
-		"names":         func(list []string) string { return line(strings.Join(list, ", ")) },
-		"origin":        originWords,
-		"published":     published,
-		"relevance":     func(v *float64) string { return strconv.FormatFloat(*v, 'g', 3, 64) },
-		"shown":         shownAddress,
-		"shortHash":     shortHash,
-		"site":          func(address string) string { return siteOf(&ibid.Source{URL: address}) },
-		"verdict":       verdictWords,
-		"words":         func(s any) string { return words(fmt.Sprint(s)) },
+		"capital":   capital,
+		"slug":      slug,
+		"label":     label,
+		"line":      line,
+		"names":     func(list []string) string { return line(strings.Join(list, ", ")) },
+		"origin":    originWords,
+		"published": published,
+		"relevance": func(v *float64) string { return strconv.FormatFloat(*v, 'g', 3, 64) },
+		"shown":     shownAddress,
+		"shortHash": shortHash,
+		"site":      func(address string) string { return siteOf(&ibid.Source{URL: address}) },
+		"verdict":   verdictWords,
+		"words":     func(s any) string { return words(fmt.Sprint(s)) },
 
 		"difference": differenceWords,
 		"interval":   intervalOf,
@@ -267,7 +280,7 @@ func funcs(assets map[string]asset) template.FuncMap {
 		"answerURL":       answerURL,
 		"conversationURL": conversationURL,
 		"feedbackURL":     feedbackURL,
-		"incidentURL":     func(in verify.Incident) string { return "/ui/incidents/" + store.IncidentKey(&in) },
+		"incidentURL":     func(in *verify.Incident) string { return "/ui/incidents/" + store.IncidentKey(in) },
 		"open":            func(address string) string { return openURL(&ibid.Source{URL: address}) },
 		"openURL":         openURL,
 		"runURL":          runURL,

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,10 +49,10 @@ const (
 //
 // Events are state ({"text":…}: what is being done), block ({"n":…,"of":…,"html":…,"dir":…}: the n-th block of the
 // text, from 0, how many there are, and in which direction it runs), sources ({"html":…}: the list of sources so far,
-// from which cards are filled), answer ({"html":…,"state":…,"whole":…,"facts":…,"takes":…}: the whole article, how the
-// answer ended in a sentence, whether that is well, and what the head of its conversation says and offers, once the
-// answer has ended and again when it gets citations later), gone ({"text":…}:
-// there is no such answer and will be none), and end. Whoever connects again is sent all blocks; those that the page
+// from which cards are filled), answer ({"html":…,"state":…,"whole":…,"kind":…,"facts":…,"takes":…}: the whole article,
+// how the answer ended in a sentence, whether that is well, the kind of the gravest thing that is wrong with its
+// citations, and what the head of its conversation says and offers, once the answer has ended and again when it gets
+// citations later or its sources were read), gone ({"text":…}: there is no such answer and will be none), and end. Whoever connects again is sent all blocks; those that the page
 // has as they are stay untouched.
 type liveStream struct {
 	*httpx.Stream
@@ -203,13 +204,16 @@ func (s *liveStream) follow(ctx context.Context, listener *bus.Listener) error {
 	}
 }
 
+// answerEvents are the kinds of events after which an answer is not what it was.
+var answerEvents = []string{store.EventAnswer, store.EventBackfill, store.EventVerification}
+
 // hear takes what the bus tells.
 func (s *liveStream) hear(ctx context.Context, m *bus.Message) error {
 	switch {
 	case m.Live != nil && m.Live.AnswerID == s.answerID:
 		s.heard, s.known = time.Now(), true
 		s.partial.take(m.Live)
-	case m.Event != nil && (m.Event.Kind == store.EventAnswer || m.Event.Kind == store.EventBackfill):
+	case m.Event != nil && slices.Contains(answerEvents, m.Event.Kind):
 		var of struct {
 			AnswerID string `json:"answer_id"`
 		}
@@ -231,14 +235,17 @@ type wholeAnswer struct {
 	head      *conversationBody
 	html      []byte
 	state     string
+	kind      string // of the gravest thing that is wrong with its citations; empty: nothing is
 }
 
 // look sends the whole answer if it is there. Hundreds may watch it end: one of those who look at the same time does
 // for all.
 func (s *liveStream) look(ctx context.Context) error {
 	key := strings.Join(
-		[]string{s.r.Who.Tenant, s.answerID, s.conversation, s.options.prefix, strconv.FormatBool(s.options.mute)},
-		"\x00",
+		[]string{
+			s.r.Who.Tenant, s.answerID, s.conversation, s.options.prefix, strconv.FormatBool(s.options.mute),
+			strconv.FormatBool(s.r.Who.May(store.ScopeVerify)),
+		}, "\x00",
 	)
 	got, err, _ := s.p.arriving.whole.Do(key, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askStore) // whoever began may leave
@@ -259,7 +266,7 @@ func (s *liveStream) look(ctx context.Context) error {
 	s.state = whole.state
 	if !bytes.Equal(whole.html, s.article) {
 		s.article = whole.html
-		if err := s.sendArticle(whole.call.Answer.Complete); err != nil {
+		if err := s.sendArticle(whole); err != nil {
 			return err
 		}
 	}
@@ -285,22 +292,32 @@ func (s *liveStream) readWhole(ctx context.Context) (*wholeAnswer, error) {
 		return nil, err
 	}
 	o := s.options
-	o.live, o.steady = false, true
+	o.live = false
+	if o.trust, err = s.p.trustOf(ctx, s.r, call); err != nil {
+		return nil, err
+	}
 	numbering := maps.Clone(whole.numbering)
 	o.numbering = &numbering
-	whole.html, err = s.p.fragment("conversation", "answer", s.p.answerView(call, &o))
+	v := s.p.answerView(call, &o)
+	if caution := v.caution(); caution != "" {
+		whole.state = strings.TrimSuffix(whole.state, ".") + caution
+	}
+	whole.kind = v.Worst.Kind
+	whole.html, err = s.p.fragment("conversation", "answer", v)
 	return whole, err
 }
 
 // sendArticle sends the whole answer, and what the head of its conversation says now.
-func (s *liveStream) sendArticle(complete bool) error {
-	data := map[string]any{"html": string(s.article), "state": s.state, "whole": complete}
+func (s *liveStream) sendArticle(whole *wholeAnswer) error {
+	data := map[string]any{
+		"html": string(s.article), "state": s.state, "whole": whole.call.Answer.Complete, "kind": whole.kind,
+	}
 	if s.head != nil {
 		facts, err := s.p.fragment("conversation", "conversation-facts", s.head)
 		if err != nil {
 			return err
 		}
-		takes, err := s.p.fragment("conversation", "export-menu", s.head.Exports())
+		takes, err := s.p.fragment("conversation", "menus", s.head.Menus())
 		if err != nil {
 			return err
 		}
@@ -309,10 +326,14 @@ func (s *liveStream) sendArticle(complete bool) error {
 	return s.send("answer", data)
 }
 
-// mayGrow reports whether an answer that was sent whole may still get citations.
+// mayGrow reports whether an answer that was sent whole may still get citations, or its sources are still to be read.
 func (s *liveStream) mayGrow(call *store.Call) bool {
-	return s.p.o.Bus != nil && s.run != "" && call.Answer.Complete && len(call.Answer.Citations) == 0 &&
-		time.Since(call.Started.Add(call.Duration)) < liveLate
+	if s.p.o.Bus == nil || s.run == "" || !call.Answer.Complete ||
+		time.Since(call.Started.Add(call.Duration)) >= liveLate {
+		return false
+	}
+	isUnread := func(c ibid.Citation) bool { return c.Verification == nil }
+	return len(call.Answer.Citations) == 0 || s.p.o.Rechecks && slices.ContainsFunc(call.Answer.Citations, isUnread)
 }
 
 func (s *liveStream) end() error {

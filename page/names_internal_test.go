@@ -67,9 +67,9 @@ func TestOpenablePort(t *testing.T) {
 func TestManifestWords(t *testing.T) {
 	for address, want := range map[string]string{
 		"":                                    "",
-		"https://a.example/runs/r/cite":       "in the manifest of the run",
-		"https://a.example/runs/r/cite.2":     "in the manifest of the run",
-		"https://a.example/runs/r/cite/ans_1": "in the manifest of the answer",
+		"https://a.example/runs/r/cite":       "its run",
+		"https://a.example/runs/r/cite.2":     "its run",
+		"https://a.example/runs/r/cite/ans_1": "the answer",
 		"https://a.example/cited":             "",
 	} {
 		if got := manifestWords(address); got != want {

@@ -128,7 +128,7 @@ func (p *Page) routes() []httpx.Route {
 		{Pattern: "/ui/conversations", Scope: read, Handle: p.shows("conversations", p.conversations)},
 		{Pattern: "/ui/conversations/{id}", Scope: read, Handle: p.shows("conversations", p.conversation)},
 		{Pattern: "/ui/conversations/{id}/export", Scope: read, Handle: p.exportConversation},
-		{Pattern: "/ui/ask", Scope: read, Handle: p.shows("conversations", p.showAsk)},
+		{Pattern: "/ui/ask", Scope: read, Handle: p.shows("ask", p.showAsk)},
 		{Method: "POST", Pattern: "/ui/ask", Scope: store.ScopeProxy, Handle: p.ask},
 
 		{Pattern: "/ui/answers/{id}", Scope: read, Handle: p.shows("conversations", p.answer)},

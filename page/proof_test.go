@@ -376,7 +376,7 @@ func TestSourcePage(t *testing.T) {
 	body := w.get(t, "GET", "/ui/sources?url="+url.QueryEscape("https://mill.example/default#part")).body
 	hash := snapshot.Hash([]byte(store.DefaultTenant))
 	for _, want := range []string{
-		"The mill of default&#34;&gt;&lt;script", "ans_default_002", "<mark>1987</mark>", "quote found", "changed", "not reachable", hash, "Incident of default",
+		"The mill of default&#34;&gt;&lt;script", "ans_default_002", "<mark>1987</mark>", "quote found", "changed", "not reachable", hash, "The source now says “1989",
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %q", want)
@@ -418,6 +418,18 @@ func TestIncidentPages(t *testing.T) {
 	for _, want := range []string{"closed in 1989 &#34;&gt;&lt;script", "1 character differs", "https://agent.example/m", strings.Repeat("ab", 32)} {
 		if !strings.Contains(got.body, want) {
 			t.Errorf("no %q in %s", want, got.body)
+		}
+	}
+	// What an answer and its run both publish fails in both: that is told once.
+	twice := verify.Incident{Status: verify.ExcerptMissing, ClaimID: "c9", SourceURL: "https://mill.example/other", Detail: "It is gone."}
+	of := []verify.Incident{twice, twice}
+	of[0].ManifestURL, of[1].ManifestURL = "https://agent.example/runs/r/cite/ans_1", "https://agent.example/runs/r/cite"
+	_, err := w.store.AddIncidents(t.Context(), store.DefaultTenant, of)
+	must(t, err)
+	body = w.get(t, "GET", "/ui/incidents?status=excerpt-missing").body
+	for _, want := range []string{"A source does not have the words that the answer quotes.", "published with its run and the answer", "1 more record of the same"} {
+		if strings.Count(body, want) != 1 {
+			t.Errorf("not once %q in %s", want, body)
 		}
 	}
 	if got := w.get(t, "GET", "/ui/incidents/"+strings.Repeat("0", 64)); got.StatusCode != http.StatusNotFound {

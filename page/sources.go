@@ -12,7 +12,6 @@ import (
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
-	"github.com/ibidhq/ibid/verify"
 )
 
 const (
@@ -36,7 +35,7 @@ type sourceBody struct {
 	More                bool // it is not the first page
 	Versions            []store.Version
 	Older               bool // there are more versions
-	Alarms              []verify.Incident
+	Alarms              []incidentRow
 	MoreAlarms          bool
 	Search              string // where its answers can be searched
 }
@@ -176,8 +175,9 @@ func (p *Page) addHistory(ctx context.Context, tenant string, body *sourceBody) 
 	if err != nil {
 		return err
 	}
-	body.Alarms, body.MoreAlarms = alarms.Items, alarms.Next != ""
-	return nil
+	body.MoreAlarms = alarms.Next != ""
+	body.Alarms, err = p.incidentRows(ctx, tenant, alarms.Items)
+	return err
 }
 
 // cleanAddress returns an address as what was read there is kept by; empty: it cannot be read.

@@ -141,7 +141,11 @@ func changeOf(pin *store.Pin) *change {
 	if json.Unmarshal(pin.Detail, &found) != nil || found.Near == nil {
 		return nil
 	}
-	was, is := sidesOf(found.Near)
+	return changeBetween(sidesOf(found.Near))
+}
+
+// changeBetween returns how words that were quoted differ from those that stand there now; nil: they do not.
+func changeBetween(was, is string) *change {
 	all := &change{near: text.Head(is, maxNear), edits: diffWords(was, is)}
 	behind := false // a word that is the same stands behind the first difference
 	for _, e := range all.edits {

@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/store"
@@ -27,8 +30,10 @@ const (
 // trust is what the page of an answer knows of it besides the answer.
 type trust struct {
 	pins     map[string][]store.Pin // of citations of which a check failed, by their id
+	found    excerpts               // nil: none were needed
 	saved    map[string]savedCopy   // the copies that were cited, by the address of their source in pins
 	manifest *panelManifest         // nil: none is published
+	signer   string                 // the host whose keys sign it
 	verify   string                 // where the manifest is verified; empty: nowhere
 	again    string                 // what has sources read again; empty: nothing does
 	show     string                 // the standing whose citations are shown alone; empty: all are
@@ -44,6 +49,7 @@ type savedCopy struct {
 // trustOf reads what is known of an answer besides it.
 func (p *Page) trustOf(ctx context.Context, r *httpx.Request, call *store.Call) (*trust, error) {
 	t := &trust{show: asked(r, "show"), late: r.URL.Query().Has("checking")}
+	_, t.signer, _ = strings.Cut(p.baseURL(r), "://")
 	var err error
 	if t.manifest, err = p.manifestOf(ctx, r.Who.Tenant, call); err != nil {
 		return nil, err
@@ -58,19 +64,27 @@ func (p *Page) trustOf(ctx context.Context, r *httpx.Request, call *store.Call) 
 	if p.o.Rechecks && hasWeb && (r.Who.May(store.ScopeVerify) || r.Who.Token == "") {
 		t.again = answerURL(call.AnswerID) + "/check"
 	}
-	failed := false
+	needed := false
 	for i := range call.Answer.Citations {
-		failed = failed || quoteBadge(call.Answer.Citations[i].Verification).Kind == badgeBad
+		c := &call.Answer.Citations[i]
+		isBad := quoteBadge(c.Verification).Kind == badgeBad
+		needed = needed || isBad || c.Verification != nil && quotesNothing(c)
 	}
-	if !failed {
+	if !needed {
 		return t, nil
 	}
 	pins, err := p.o.Store.AnswerPins(ctx, r.Who.Tenant, call.AnswerID)
 	if err != nil {
 		return nil, err
 	}
-	t.pins, t.saved = map[string][]store.Pin{}, map[string]savedCopy{}
+	t.pins, t.saved, t.found = map[string][]store.Pin{}, map[string]savedCopy{}, excerpts{}
 	for _, pin := range pins {
+		if pin.Claim.Excerpt != nil && t.found[pin.Citation][pin.URL] == "" {
+			if t.found[pin.Citation] == nil {
+				t.found[pin.Citation] = map[string]string{}
+			}
+			t.found[pin.Citation][pin.URL] = pin.Claim.Excerpt.Exact
+		}
 		if statusBadge(pin.Status, time.Time{}).Kind != badgeBad {
 			continue
 		}
@@ -83,6 +97,11 @@ func (p *Page) trustOf(ctx context.Context, r *httpx.Request, call *store.Call) 
 		}
 	}
 	return t, nil
+}
+
+// quotesNothing reports whether a citation names its sources without their words.
+func quotesNothing(c *ibid.Citation) bool {
+	return !slices.ContainsFunc(c.Refs, func(r ibid.Ref) bool { return strings.TrimSpace(r.Quote) != "" })
 }
 
 // savedOf returns the kept copy that a pin was made from, else the oldest one that is listed; the zero value: none is
@@ -143,8 +162,9 @@ type trustView struct {
 	Ago     string
 	Again   string
 	Late    bool
-	Show    string // what is shown alone
-	All     string // the address on which all is shown
+	Show    string  // what is shown alone
+	All     string  // the address on which all is shown
+	Legend  []badge // what the signs mean; none: the page says it elsewhere
 }
 
 // trustPart is how many citations, or sentences, have a standing. Its address shows these alone.
@@ -161,13 +181,16 @@ type trustPart struct {
 // trustLine counts what the citations of an answer came to.
 func (l *layout) trustLine() *trustView {
 	t := l.trust
-	if t == nil || l.live || l.answer.Text == "" {
+	if t == nil || l.live || l.answer.Text == "" || l.strip && len(l.answer.Sources) == 0 {
 		return nil
 	}
 	base := answerURL(l.call.AnswerID)
 	v := &trustView{Verify: t.verify, Again: t.again, Late: t.late, All: base}
 	if t.manifest != nil {
-		v.Signed = map[string]string{"unchecked": "signed", "none": "not signed"}[t.manifest.Badge.Code]
+		v.Signed = map[string]string{"unchecked": "signed by " + t.signer, "none": "not signed"}[t.manifest.Badge.Code]
+	}
+	if !l.strip {
+		v.Legend = legend
 	}
 	counts, first := map[string]int{}, map[string]badge{}
 	for i := range l.standings {
@@ -180,7 +203,7 @@ func (l *layout) trustLine() *trustView {
 		}
 	}
 	if n := len(l.weighed.bare); n > 0 {
-		counts[wordBare], first[wordBare] = n, badge{Kind: badgeNone, Word: wordBare}
+		counts[wordBare], first[wordBare] = n, badge{Kind: badgeBare, Word: wordBare}
 	}
 	// What was found, then what is wrong, the gravest first, then what nobody knows.
 	order := append([]string{wordFound, wordSupported}, gravity[:len(gravity)-3]...)

@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"context"
+	"hash/fnv"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,14 +37,15 @@ type weighings struct {
 
 // of returns what is found out of an answer, which takes microseconds for each citation, and as long again for the
 // sentences.
-func (w *weighings) of(ctx context.Context, call *store.Call) *weighed {
+func (w *weighings) of(ctx context.Context, call *store.Call, found excerpts) *weighed {
 	a := call.Answer
 	if len(a.Citations) == 0 {
 		return &weighed{}
 	}
-	// An answer changes only by citations that come later.
+	// An answer changes only by citations that come later, and by what is found in their sources.
 	key := strings.Join([]string{
 		call.Tenant, call.AnswerID, strconv.Itoa(len(a.Citations)), strconv.Itoa(len(a.Text)),
+		strconv.FormatUint(found.sum(), 36),
 	}, "\x00")
 	w.mu.Lock()
 	known := w.all[key]
@@ -51,7 +53,7 @@ func (w *weighings) of(ctx context.Context, call *store.Call) *weighed {
 	if known != nil {
 		return known
 	}
-	made := weigh(ctx, a)
+	made := weigh(ctx, a, found)
 	if ctx.Err() != nil {
 		return made // not all of it was found out
 	}
@@ -64,8 +66,26 @@ func (w *weighings) of(ctx context.Context, call *store.Call) *weighed {
 	return made
 }
 
-// weigh compares the citations of an answer with their quotes, by the words: no model and no other server is asked.
-func weigh(ctx context.Context, a *ibid.Answer) *weighed {
+// excerpts are what was found in their sources for citations that quote nothing, by the citation's id and the address of
+// the source.
+type excerpts map[string]map[string]string
+
+// sum tells them from others.
+func (e excerpts) sum() uint64 {
+	var sum uint64
+	for citation, of := range e {
+		for address, words := range of {
+			h := fnv.New64a()
+			_, _ = h.Write([]byte(citation + "\x00" + address + "\x00" + words)) // never fails
+			sum += h.Sum64()                                                     // in any order
+		}
+	}
+	return sum
+}
+
+// weigh compares the citations of an answer with their quotes, or with what was found in their sources, by the words: no
+// model and no other server is asked. What one claim quotes may be the source of another.
+func weigh(ctx context.Context, a *ibid.Answer, found excerpts) *weighed {
 	made := &weighed{claims: make([]verify.ClaimReport, len(a.Citations))}
 	var pairs []support.Pair
 	of := make([]int, len(a.Citations)) // which pair, from 1; 0: none
@@ -79,6 +99,9 @@ func weigh(ctx context.Context, a *ibid.Answer) *weighed {
 		n := known[at]
 		for k := range c.Refs {
 			quote := c.Refs[k].Quote
+			if s := a.Source(c.Refs[k].Source); s != nil && strings.TrimSpace(quote) == "" && len(found[c.ID]) > 0 {
+				quote = found[c.ID][cleanAddress(s.URL)]
+			}
 			if strings.TrimSpace(quote) == "" {
 				continue
 			}

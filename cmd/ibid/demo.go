@@ -129,8 +129,8 @@ var demoQuestions = []string{
 
 // demoOtherwise is what the demo answers to every other question.
 func demoOtherwise() string {
-	return "This is the demo of ibid: its answers are made up, and there is none to this question. Ask one of " +
-		"these:\n\n- " + strings.Join(demoQuestions, "\n- ") + "\n"
+	return "Hello! This is the demo of ibid: its answers are made up, and there is none to this question. Ask, for " +
+		"example, “" + demoQuestions[0] + "”\n"
 }
 
 // startReplay starts the upstream at a port of its own, and returns where it is and what ends it. The pages that it
@@ -352,7 +352,7 @@ func (s *demoSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if s.changed.Load() {
-		body = bytes.ReplaceAll(body, []byte("seen in 1968"), []byte("seen in 1986"))
+		body = bytes.ReplaceAll(body, []byte("pair in 1968"), []byte("pair in 1986"))
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = w.Write(body) // who left does not read it

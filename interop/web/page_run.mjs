@@ -141,7 +141,8 @@ await withBrowser(executablePath, browser => scenarios({
   }),
   'what changed is said, and what was published is verified': () => onPage(browser, world, desktop, async page => {
     await page.goto(`${world.demo}/ui/incidents`)
-    assert.match(await page.textContent('main'), /changed/)
+    assert.match(await page.textContent('main'), /The source now says “1986” instead of “1968”/)
+    assert.equal(await page.locator('main .list > li').count(), 1, 'what an answer and its run published is told twice')
     await page.locator('main .list a').first().click()
     assert.deepEqual(await axe(page), [])
     await page.goto(`${world.demo}/ui/conversations/herons`)
@@ -149,13 +150,15 @@ await withBrowser(executablePath, browser => scenarios({
     assert.ok(badges.some(b => /found/.test(b)), `badges: ${badges}`)
     assert.equal(await page.locator('.sources .badge:not(:has(svg))').count(), 0, 'a badge without an icon')
     const first = await page.locator('article.answer').first().getAttribute('data-answer')
-    for (const [n, badge, quote] of [
-      [1, 'quote found', 'Volunteers counted 41 nests in the alders on 12 April.'], [2, 'changed', 'The first pair was seen in 1968, a year after the mill closed.'],
+    assert.match(await page.locator('.turn .trust').first().innerText(), /3 supported[^]*1 changed[^]*1 sentence without a source[^]*signed by 127/)
+    for (const [n, badge, ...quotes] of [
+      [1, 'quote found', 'Volunteers counted 41 nests in the alders of Lake Tonbo on 12 April.', 'At low water most birds fish on the northern shore, where the ground is flat.'],
+      [2, 'changed', 'The colony began with a single pair in 1968, a year after the mill closed.'],
     ]) { // in the panel, exactly what is quoted is marked, in the copy that has it
       await page.goto(`${world.demo}/ui/answers/${first}/sources/${n}`)
-      assert.deepEqual(await page.locator('.excerpt mark').allTextContents(), [quote])
+      assert.deepEqual(await page.locator('.excerpt mark').allTextContents(), quotes)
       assert.equal(await page.locator('.panel-quote .badge').first().innerText(), badge)
-      assert.ok((await page.locator('.excerpt blockquote').first().innerText()).length > 2 * quote.length, 'there is nothing around the quote')
+      assert.ok((await page.locator('.excerpt blockquote').first().innerText()).length > 2 * quotes[0].length, 'there is nothing around the quote')
     }
     assert.match(await page.locator('main').innerText(), /The latest copy of the source does not have it/)
     await page.goto(`${world.demo}/ui/verify`)

@@ -27,7 +27,7 @@ await withBrowser(executablePath, browser => scenarios({
       assert.deepEqual(await axe(page), [])
     }
     await page.getByRole('link', { name: /Saved copy/ }).click()
-    assert.equal(await page.locator('.saved-copy mark').first().innerText(), 'The first pair was seen in 1968, a year after the mill closed.')
+    assert.equal(await page.locator('.saved-copy mark').first().innerText(), 'The colony began with a single pair in 1968, a year after the mill closed.')
     assert.deepEqual(await axe(page), [])
     assert.deepEqual(await overflow(page), [])
   }),
@@ -81,7 +81,7 @@ await withBrowser(executablePath, browser => scenarios({
     await changed(page)
     await page.locator(bad).click()
     await page.waitForSelector(card)
-    assert.match(await page.locator(`${card} .diff`).innerText(), /seen in 1968\s*1986, a year after/)
+    assert.match(await page.locator(`${card} .diff`).innerText(), /pair in 1968\s*1986, a year after/)
     assert.match(await page.locator(`${card} a.passage`).getAttribute('href'), /#:~:text=.*1986/)
     assert.ok(await page.locator(`${card} a[href*="/copies/"]`).isVisible())
     await page.locator(`${card} a.judge`).click()
@@ -110,7 +110,7 @@ await withBrowser(executablePath, browser => scenarios({
     assert.deepEqual(await axe(page), [])
     await page.locator('.sources-close').tap()
     await page.waitForSelector('.sources:not([popover])')
-    assert.ok(await page.locator('.sources').isVisible(), 'the list is gone')
+    assert.ok(await page.locator('.sources').isHidden(), 'the list stands below the bar as well')
     await page.locator(bad).tap()
     await page.waitForSelector(card)
     assert.match(await page.locator(card).innerText(), /1986/)

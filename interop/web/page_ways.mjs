@@ -18,8 +18,8 @@ await withBrowser(executablePath, browser => scenarios({
     await page.locator('#s-1 a.to-panel').click() // the first is open
     assert.match(await page.textContent('main'), /Heron census/)
     await page.goto(at('heron'))
-    const menu = page.locator('.answer .menu')
-    await menu.locator('summary').click()
+    const menu = page.locator('.answer .talk-export') // what exports it, what cites its sources
+    for (const summary of await menu.locator('summary').all()) await summary.click()
     const kinds = []
     for (const link of await menu.locator('a').all()) {
       const res = await page.request.get(new URL(await link.getAttribute('href'), world.base).href)

@@ -153,9 +153,11 @@ queueMicrotask(() => {
     }
     article.querySelector(".trust-all").hidden = !want;
     const url = new URL(location.href);
-    if (want) url.searchParams.set("show", want);
-    else url.searchParams.delete("show");
-    history.replaceState(history.state, "", url);
+    if (url.pathname === part.pathname) { // in a conversation there are many answers
+      if (want) url.searchParams.set("show", want);
+      else url.searchParams.delete("show");
+      history.replaceState(history.state, "", url);
+    }
     if (first) {
       const box = first.getBoundingClientRect();
       if (box.bottom < 0 || box.top > innerHeight) first.scrollIntoView({ block: "center" });

@@ -10,6 +10,7 @@ queueMicrotask(() => {
   };
   const isText = (n) => n && n.nodeType === Node.TEXT_NODE;
   const isCite = (n) => n && n.localName === "ibid-cite";
+  const isBare = (n) => n && n.nodeType === Node.ELEMENT_NODE && n.matches(".no-source");
   const face = (cite) => cite.textContent + cite.className + (cite.querySelector("a")?.className || "") + (cite.querySelector("a")?.getAttribute("href") || "");
 
   // follows reports whether words stand behind a node in its block.
@@ -18,6 +19,14 @@ queueMicrotask(() => {
     range.selectNodeContents(block);
     range.setStartAfter(node);
     return range.toString().trim() !== "";
+  };
+
+  // restate gives a chip the colour of another one, and says its word to listeners. A sign or a note would move what follows.
+  const restate = (old, next) => {
+    old.className = next.className + " still";
+    old.querySelector(".unseen")?.remove();
+    const word = next.querySelector(".unseen");
+    if (word) old.prepend(word);
   };
 
   // put makes the children of old those of next, and keeps every node that can stay. A chip that comes behind words that others follow
@@ -32,14 +41,16 @@ queueMicrotask(() => {
         at = at.nextSibling;
       } else if (isCite(to) && isCite(at)) {
         for (const name of ["data-cites", "data-n"]) if (at.getAttribute(name) !== to.getAttribute(name)) at.setAttribute(name, to.getAttribute(name));
-        if (face(at) !== face(to) && !follows(at, block)) { // a wider one would move what follows; its card has all
+        if (face(at) !== face(to) && follows(at, block)) restate(at.querySelector("a"), to.querySelector("a"));
+        else if (face(at) !== face(to)) {
           const late = at.classList.contains("late");
           at.replaceWith(to);
           to.classList.toggle("late", late);
           at = to;
         }
         at = at.nextSibling;
-      } else if (isCite(to)) {
+      } else if (isCite(to) || isBare(to)) {
+        if (isBare(to) && isBare(at)) { at = at.nextSibling; continue; }
         old.insertBefore(to, at);
         if (follows(to, block)) to.classList.add("late");
       } else if (to.nodeType === Node.ELEMENT_NODE && isText(at) && at.data && to.textContent.startsWith(at.data.slice(0, to.textContent.length)) && !to.querySelector("ibid-cite")) {
@@ -137,8 +148,9 @@ queueMicrotask(() => {
         else talk.append(end);
       }
       for (const el of [...article.children]) if (el !== prose) el.remove();
-      for (const el of [...next.children]) if (el !== text && !el.matches(".notice")) article.append(el);
+      for (const el of [...next.children]) if (el !== text && !el.matches(".notice:not(.change)")) article.append(el);
       say(sent.state, true, sent.whole);
+      turn.dataset.kind = sent.kind;
       done = true;
       setTimeout(() => log.replaceChildren(), 5000); // it was heard; the text itself is there to be read
     }));
