@@ -18,6 +18,7 @@ import (
 	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/verify"
 )
 
@@ -245,6 +246,10 @@ func sourceNote(a *ibid.Answer, s *ibid.Source) string {
 	}
 	var warnings []string
 	for c := range citationsOf(a, s) {
+		const doubtful = "doubtful: what is cited of it does not support the answer"
+		if deniesSupport(c) && !slices.Contains(warnings, doubtful) {
+			warnings = append(warnings, doubtful)
+		}
 		if v := c.Verification; v != nil {
 			if w := verify.Status(v.Status).Warning(); w != "" && !slices.Contains(warnings, w) {
 				warnings = append(warnings, w)
@@ -255,6 +260,12 @@ func sourceNote(a *ibid.Answer, s *ibid.Source) string {
 		said = append(said, "WARNING: "+strings.Join(warnings, "; "))
 	}
 	return strings.Join(said, ", ")
+}
+
+// deniesSupport reports whether a checker said of a citation that its sources do not support it.
+func deniesSupport(c *ibid.Citation) bool {
+	return c.Support != nil &&
+		(c.Support.Label == string(support.Unsupported) || c.Support.Label == string(support.Contradicted))
 }
 
 // citationsOf yields the citations of an answer that name a source.

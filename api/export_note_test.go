@@ -40,4 +40,8 @@ func TestExportWarns(t *testing.T) {
 	if got := string(testenv.Must(api.RenderAnswer(a, "plain", nil, nil))(t)); !strings.Contains(got, "read 5 March 2026") || strings.Count(got, "WARNING") != 1 {
 		t.Errorf("of what is in order: %s", got)
 	}
+	a.Citations[0].Support = &ibid.Support{Label: "unsupported", By: "lexical@1"}
+	if got := string(testenv.Must(api.RenderAnswer(a, "plain", nil, nil))(t)); !strings.Contains(got, "WARNING: doubtful: what is cited of it does not") {
+		t.Errorf("of what is doubtful: %s", got)
+	}
 }

@@ -19,6 +19,8 @@ import (
 	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/markdown"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/support"
+	"github.com/ibidhq/ibid/verify"
 )
 
 const (
@@ -129,13 +131,35 @@ func (p *Page) exportAnswer(w *httpx.Reply, r *httpx.Request) error {
 	if form.as == asJSON {
 		body, err = api.CallJSON(call)
 	} else {
-		body, err = p.exported(call.Answer, form, title, nil, call.AnswerID)
+		var a *ibid.Answer
+		if a, err = p.doubted(r.Context(), r, call); err != nil {
+			return err
+		}
+		body, err = p.exported(a, form, title, nil, call.AnswerID)
 	}
 	if err != nil {
 		return fmt.Errorf("exporting an answer: %w", err)
 	}
 	writeExport(w, r, form, title, body)
 	return nil
+}
+
+// doubted returns an answer with what the page says of its citations where it is doubtful whether their sources support
+// them, so that it is said elsewhere too.
+func (p *Page) doubted(ctx context.Context, r *httpx.Request, call *store.Call) (*ibid.Answer, error) {
+	known, err := p.trustOf(ctx, r, call)
+	if err != nil {
+		return nil, err
+	}
+	claims := p.weighings.of(p.closing, call, known.found).claims
+	a := *call.Answer
+	a.Citations = slices.Clone(a.Citations)
+	for i := range claims {
+		if claims[i].Finding == verify.Doubtful && a.Citations[i].Support == nil {
+			a.Citations[i].Support = &ibid.Support{Label: string(support.Unsupported), By: claims[i].By}
+		}
+	}
+	return &a, nil
 }
 
 // exportConversation hands a whole conversation out as a file, with one numbering and one list of sources.
@@ -172,6 +196,11 @@ func (p *Page) exportConversation(w *httpx.Reply, r *httpx.Request) error {
 	if form.as == asJSON {
 		body, err = api.ConversationJSON(c)
 	} else {
+		for _, call := range c.Calls {
+			if call.Answer, err = p.doubted(ctx, r, call); err != nil {
+				return err
+			}
+		}
 		body, err = p.exported(joined(c), form, title, &c.Numbering, "")
 	}
 	if err != nil {

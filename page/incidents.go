@@ -69,6 +69,7 @@ func (p *Page) incidentRows(ctx context.Context, tenant string, all []verify.Inc
 		}
 		if where := manifestWords(in.ManifestURL); where != "" && !slices.Contains(rows[n].Where, where) {
 			rows[n].Where = append(rows[n].Where, where)
+			slices.SortFunc(rows[n].Where, func(a, b string) int { return cmp.Compare(b, a) }) // the answer, its run
 		}
 	}
 	return rows, nil

@@ -165,6 +165,7 @@ await withBrowser(executablePath, browser => scenarios({
     await page.evaluate(() => scrollTo(0, 0))
     await page.locator('h1').tap({ position: { x: 5, y: 5 } })
     await page.waitForSelector(card, { state: 'detached' })
+    await page.locator('.to-sources').tap()
     await page.locator('a.to-panel').first().tap()
     await page.waitForSelector('dialog.sheet[open] .source-panel')
     assert.deepEqual(await overflow(page), [])

@@ -109,7 +109,7 @@ await withBrowser(executablePath, browser => scenarios({
     assert.deepEqual(await overflow(page), [])
     assert.deepEqual(await axe(page), [])
     await page.locator('.sources-close').tap()
-    await page.waitForSelector('.sources:not([popover])')
+    await page.waitForSelector('.sources:not([popover])', { state: 'attached' })
     assert.ok(await page.locator('.sources').isHidden(), 'the list stands below the bar as well')
     await page.locator(bad).tap()
     await page.waitForSelector(card)
