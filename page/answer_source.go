@@ -138,8 +138,8 @@ func (l *layout) addUses() (lost []*useView) {
 			ref := &c.Refs[k]
 			at, ok := l.index[ref.Source]
 			key := useKey{
-				source: at, quote: l.wordsOf(c, ref), place: placeWords(nil, ref.Locator), confidence: score(ref.Confidence),
-				inferred: c.Origin == ibid.OriginInferred,
+				source: at, quote: l.wordsOf(c, ref), place: placeWords(nil, ref.Locator),
+				confidence: score(ref.Confidence), inferred: c.Origin == ibid.OriginInferred,
 			}
 			if c.Verification != nil {
 				key.check = c.Verification.Status

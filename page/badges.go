@@ -135,11 +135,11 @@ var badges = map[subject][]badgeRow{
 
 // legend says what the signs of chips mean, in the order of the line under a question.
 var legend = []badge{
-	{Kind: badgeFound, Word: wordFound, Title: "The source has the words. Whether they support the sentence is not said."},
+	{Kind: badgeFound, Word: wordFound, Title: "The source has the words. Whether they support the sentence is open."},
 	{Kind: badgeGood, Word: wordSupported, Title: "The source has the words, and they say what the sentence says."},
 	{
 		Kind: badgeBad, Word: strings.Join(gravity[:4], ", "),
-		Title: "The source has other words now, never had these, has nothing like them, or is not the one that says it.",
+		Title: "The source has other words now, never had these, has nothing like them, or is not the right one.",
 	},
 	{Kind: badgeClose, Word: wordDoubtful, Title: "The words differ from the sentence, or say next to nothing of it."},
 	{Kind: badgeLost, Word: wordUnreachable, Title: "The source could not be read, or not compared."},

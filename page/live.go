@@ -52,8 +52,8 @@ const (
 // from which cards are filled), answer ({"html":…,"state":…,"whole":…,"kind":…,"facts":…,"takes":…}: the whole article,
 // how the answer ended in a sentence, whether that is well, the kind of the gravest thing that is wrong with its
 // citations, and what the head of its conversation says and offers, once the answer has ended and again when it gets
-// citations later or its sources were read), gone ({"text":…}: there is no such answer and will be none), and end. Whoever connects again is sent all blocks; those that the page
-// has as they are stay untouched.
+// citations later or its sources were read), gone ({"text":…}: there is no such answer and will be none), and end.
+// Whoever connects again is sent all blocks; those that the page has as they are stay untouched.
 type liveStream struct {
 	*httpx.Stream
 

@@ -66,8 +66,8 @@ func (w *weighings) of(ctx context.Context, call *store.Call, found excerpts) *w
 	return made
 }
 
-// excerpts are what was found in their sources for citations that quote nothing, by the citation's id and the address of
-// the source.
+// excerpts are what was found in their sources for citations that quote nothing, by the citation's id and the address
+// of the source.
 type excerpts map[string]map[string]string
 
 // sum tells them from others.
@@ -83,8 +83,8 @@ func (e excerpts) sum() uint64 {
 	return sum
 }
 
-// weigh compares the citations of an answer with their quotes, or with what was found in their sources, by the words: no
-// model and no other server is asked. What one claim quotes may be the source of another.
+// weigh compares the citations of an answer with their quotes, or with what was found in their sources, by the words:
+// no model and no other server is asked. What one claim quotes may be the source of another.
 func weigh(ctx context.Context, a *ibid.Answer, found excerpts) *weighed {
 	made := &weighed{claims: make([]verify.ClaimReport, len(a.Citations))}
 	var pairs []support.Pair
