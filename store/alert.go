@@ -61,6 +61,7 @@ type Alert struct {
 // AlertSubject is what an alert is about. What is not known or does not apply is left out.
 type AlertSubject struct {
 	AnswerID string `json:"answer_id,omitempty"`
+	Run      string `json:"run,omitempty"`      // of what was recorded of it, and no answer
 	Source   string `json:"source,omitempty"`   // its address
 	Key      string `json:"key,omitempty"`      // the id of a signing key
 	Upstream string `json:"upstream,omitempty"` // its name at the gateway
@@ -72,16 +73,29 @@ type AlertSubject struct {
 func (a *Alert) Fill() {
 	s := &a.Subject
 	a.ID = "alert_" + hash(strings.Join([]string{
-		string(a.Kind), a.Tenant, s.AnswerID, s.Source, s.Key, s.Upstream, s.Since,
+		string(a.Kind), a.Tenant, s.owner(), s.Source, s.Key, s.Upstream, s.Since,
 	}, "\x00"))[:32]
 	a.Summary = plain(text.Head(a.Summary, maxAlertSummary))
 	if a.CreatedAt.IsZero() {
 		a.CreatedAt = time.Now()
 	}
 	a.CreatedAt = a.CreatedAt.UTC().Truncate(time.Microsecond)
-	if a.Link = "/ui/alerts"; s.AnswerID != "" {
+	switch {
+	case s.AnswerID != "":
 		a.Link = "/ui/answers/" + url.PathEscape(s.AnswerID)
+	case s.Run != "":
+		a.Link = "/ui/runs/" + url.PathEscape(s.Run)
+	default:
+		a.Link = "/ui/alerts"
 	}
+}
+
+// owner is what alerts go with: an answer, or what was recorded of a run; empty: neither.
+func (s *AlertSubject) owner() string {
+	if s.AnswerID == "" && s.Run != "" {
+		return runOwner(s.Run)
+	}
+	return s.AnswerID
 }
 
 // AddAlerts stores alerts, and returns how many are new: what is there already stays as it is, seen or not.
@@ -114,7 +128,7 @@ func (tx *transaction) addAlerts(ctx context.Context, list []Alert) (added int, 
 		}
 		if err := tx.insertNumbered(
 			ctx, "alerts", "tenant, id, kind, answer_id, at, seen, relayed, alert", a.Tenant, a.ID, string(a.Kind),
-			lookup(a.Subject.AnswerID), micros(a.CreatedAt), 0, 0, plain(string(encoded)),
+			lookup(a.Subject.owner()), micros(a.CreatedAt), 0, 0, plain(string(encoded)),
 		); err != nil {
 			return added, err
 		}
@@ -147,10 +161,13 @@ func failedAlert(tenant string, p *Pin) Alert {
 	if u, err := url.Parse(p.URL); err == nil && u.Host != "" {
 		place = u.Host
 	}
-	return Alert{
-		Kind: AlertSourceChanged, Tenant: tenant, Subject: AlertSubject{AnswerID: p.AnswerID, Source: p.URL},
-		Summary: "A source at " + place + " does not say what an answer cites of it (" + string(p.Status) + ").",
+	a := Alert{Kind: AlertSourceChanged, Tenant: tenant, Subject: AlertSubject{AnswerID: p.AnswerID, Source: p.URL}}
+	who := "an answer"
+	if p.AnswerID == "" {
+		a.Subject.Run, who = p.Run, "a run"
 	}
+	a.Summary = "A source at " + place + " does not say what " + who + " cites of it (" + string(p.Status) + ")."
+	return a
 }
 
 // AlertQuery chooses alerts. Nil and the zero value mean all of them. What is said in several fields must all hold.

@@ -471,6 +471,17 @@ func exercisePassages(t *testing.T, dsn string) {
 	status(page, "a hive has one queen for years", verify.ExcerptAltered, verify.CountFailure)
 	status(page, "Drones have no sting at all.", verify.Verified, verify.CountPass)
 	status(other, "A wasp may sting several times.", verify.Gone, verify.CountUnverifiable)
+	alerts := func() (subjects []store.AlertSubject) {
+		t.Helper()
+		for _, a := range testenv.Must(s.Alerts(ctx, store.DefaultTenant, nil))(t).Items {
+			subjects = append(subjects, a.Subject)
+			if a.Link != "/ui/runs/"+a.Subject.Run {
+				t.Errorf("an alert leads to %s", a.Link)
+			}
+		}
+		return subjects
+	}
+	diff(t, "alerts", alerts(), []store.AlertSubject{{Run: "work", Source: page}})
 	run := testenv.Must(s.Trail(ctx, store.DefaultTenant, "work"))(t)
 	shown := func(v *ibid.Verification) string {
 		if v == nil {
@@ -525,6 +536,9 @@ func exercisePassages(t *testing.T, dsn string) {
 	}
 	testenv.OK(t, s.Relayed(ctx, events))
 	testenv.Must(s.Prune(ctx, &store.Retention{Default: time.Nanosecond, Now: time.Now().Add(time.Hour)}))(t)
+	if left := alerts(); len(left) != 0 {
+		t.Errorf("alerts are left: %v", left)
+	}
 	for _, url := range []string{page, other} {
 		if left := testenv.Must(s.Pins(ctx, store.DefaultTenant, url))(t); len(left) != 0 {
 			t.Errorf("%d pins of %s are left", len(left), url)

@@ -218,9 +218,11 @@ func (tx *transaction) removeRecordsOf(ctx context.Context, run tenantID, most i
 	if err != nil {
 		return 0, err
 	}
-	if err := tx.exec(
-		ctx, "DELETE FROM pins WHERE tenant = $1 AND answer_id = $2", run.tenant, runOwner(run.id),
-	); err != nil {
+	own := []tenantID{{run.tenant, runOwner(run.id)}}
+	if _, err := tx.removeOf(ctx, own, "DELETE FROM pins WHERE tenant = $1 AND answer_id = $2"); err != nil {
+		return 0, err
+	}
+	if err := tx.removeAlerts(ctx, own); err != nil {
 		return 0, err
 	}
 	set, args := "recorded = recorded - $3, size = size - $4", []any{run.tenant, run.id, records, size}
@@ -474,18 +476,26 @@ func (tx *transaction) remove(ctx context.Context, where string, args ...any) (P
 	if err := tx.removeSaid(ctx, answers, "answer_id"); err != nil {
 		return report, err
 	}
-	for _, query := range []string{
-		"DELETE FROM deliveries WHERE n IN (SELECT n FROM alerts WHERE tenant = $1 AND answer_id = $2)",
-		"DELETE FROM alerts WHERE tenant = $1 AND answer_id = $2",
-	} {
-		if _, err := tx.removeOf(ctx, answers, query); err != nil {
-			return report, err
-		}
+	if err := tx.removeAlerts(ctx, answers); err != nil {
+		return report, err
 	}
 	if err := tx.removeEmpty(ctx, &report); err != nil {
 		return report, err
 	}
 	return report, tx.grow(ctx, shrunk)
+}
+
+// removeAlerts removes the alerts of answers, or of what was recorded of runs.
+func (tx *transaction) removeAlerts(ctx context.Context, of []tenantID) error {
+	for _, query := range []string{
+		"DELETE FROM deliveries WHERE n IN (SELECT n FROM alerts WHERE tenant = $1 AND answer_id = $2)",
+		"DELETE FROM alerts WHERE tenant = $1 AND answer_id = $2",
+	} {
+		if _, err := tx.removeOf(ctx, of, query); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // endClaims takes what is to be published of runs from whoever builds it now, because he may have read what is not

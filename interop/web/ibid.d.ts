@@ -905,6 +905,8 @@ export interface components {
             answer_id?: string;
             /** @description the id of a signing key */
             key?: string;
+            /** @description of what was recorded of it, and no answer */
+            run?: string;
             /** @description which time it is of what can happen again: a day or a moment */
             since?: string;
             /** @description its address */
