@@ -115,8 +115,17 @@ func (o *object) refuse(code, name string, raw json.RawMessage, want string) {
 	o.keepExtra(name, raw)
 }
 
-// leftover returns the members that were not taken, but for the members that are derived from others.
+// invalidMembers is the member of a run, a step and a source that has the members with an unusable value: see Extra.
+const invalidMembers = "invalid_members"
+
+// leftover returns the members that were not taken, but for the members that are derived from others. With them are
+// those that an earlier reading could not use, which are not read again: its issues say what was wrong with them.
 func (o *object) leftover(derived ...string) map[string]json.RawMessage {
+	var invalid map[string]json.RawMessage
+	o.into(&invalid, "an object", invalidMembers)
+	for name, raw := range invalid {
+		o.keepExtra(name, raw)
+	}
 	for _, name := range derived {
 		delete(o.members, name)
 	}

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"maps"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/ibidhq/ibid/internal/wire"
@@ -14,11 +16,13 @@ import (
 // empty one.
 type objectWriter struct {
 	b   bytes.Buffer
+	own []string // the names of its members, and of those that it would have if more were known
 	err error
 }
 
 // member adds a member, whatever its value.
 func (w *objectWriter) member(name string, v any) {
+	w.own = append(w.own, name)
 	if w.err != nil {
 		return
 	}
@@ -38,9 +42,11 @@ func (w *objectWriter) orNull(name string, v any) { w.member(name, known(v)) }
 
 // orOmit adds a member unless nothing is known.
 func (w *objectWriter) orOmit(name string, v any) {
-	if v = known(v); v != nil {
-		w.member(name, v)
+	if v = known(v); v == nil {
+		w.own = append(w.own, name)
+		return
 	}
+	w.member(name, v)
 }
 
 // nested adds a member that is an object.
@@ -64,33 +70,28 @@ func writeList[T any](w *objectWriter, name string, items []T, write func(*objec
 	w.member(name, list)
 }
 
-// object returns the object, with extra members where it has none, or null.
+// object returns the object with extra members behind its own. Those with a name of its own could not be read: they
+// stand in its member invalid_members, so that each of its own has the type that is described, or is null.
 func (w *objectWriter) object(extra map[string]json.RawMessage) ([]byte, error) {
-	if w.err != nil {
-		return nil, w.err
-	}
-	data := []byte("{}")
-	if w.b.Len() > 0 {
-		data = append(w.b.Bytes(), '}')
-		data[0] = '{'
-	}
-	if len(extra) == 0 {
-		return data, nil
-	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(data, &members); err != nil {
-		return nil, err
-	}
-	added := false
-	for name, raw := range extra {
-		if has, ok := members[name]; (!ok || isNull(has)) && json.Valid(raw) {
-			members[name], added = raw, true
+	invalid := map[string]json.RawMessage{}
+	for _, name := range slices.Sorted(maps.Keys(extra)) {
+		switch raw := extra[name]; {
+		case !json.Valid(raw):
+		case name == invalidMembers || slices.Contains(w.own, name):
+			invalid[name] = raw
+		default:
+			w.member(name, raw)
 		}
 	}
-	if !added {
-		return data, nil
+	if len(invalid) > 0 {
+		w.member(invalidMembers, invalid)
 	}
-	return wire.Encode(members)
+	if w.err != nil || w.b.Len() == 0 {
+		return []byte("{}"), w.err
+	}
+	data := append(w.b.Bytes(), '}')
+	data[0] = '{'
+	return data, nil
 }
 
 // known returns v as JSON can have it; nil: it is the zero value, or JSON has nothing for it. A program may have filled

@@ -39,6 +39,13 @@ type run struct {
 	Finished *time.Time     `json:"finished_at"`
 	Steps    []trail.Step   `json:"reasoning_steps"`
 	Issues   []ibid.Issue   `json:"issues"` // what was odd about the run when it was read
+
+	invalid
+}
+
+// Members that are kept although their value is of the wrong type.
+type invalid struct {
+	Invalid map[string]json.RawMessage `json:"invalid_members,omitempty"` // that were of the wrong type, as they came
 }
 
 type step struct {
@@ -64,6 +71,8 @@ type step struct {
 	Fed           []fedSpan          `json:"fed,omitempty"`     // which words of the final answer rest on it
 	Nested        *trail.Trail       `json:"nested_run,omitempty"`
 	Issues        []ibid.Issue       `json:"issues,omitempty"`
+
+	invalid
 }
 
 // A span of the final answer, in UTF-8 bytes.
@@ -87,6 +96,7 @@ type scores struct {
 
 type source struct {
 	scores
+	invalid
 
 	DocumentID string        `json:"document_id"`
 	Title      *string       `json:"document_title"`
