@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/ibidhq/ibid"
@@ -53,6 +54,8 @@ func (a *API) prompt(w *httpx.Reply, r *httpx.Request) error {
 	switch {
 	case len(list)+len(q.Sources) == 0:
 		return httpx.BadRequest("there are neither documents nor sources", hint)
+	case slices.Contains(q.Sources, ""):
+		return httpx.BadRequest("sources: one of them is empty", hint)
 	case len(q.Sources) > maxPromptSources:
 		return httpx.BadRequest(
 			fmt.Sprintf("sources: there are more than %d", maxPromptSources), "ask in several requests",

@@ -19,6 +19,7 @@ func TestPrompt(t *testing.T) {
 		}
 	}
 	for body, status := range map[string]int{
+		`{"sources":[""]}`: 400, `{"sources":["https://"]}`: 404,
 		`{}`: 400, `[]`: 400, `{"documents":7}`: 400, `{"sources":["https://nobody.example/"]}`: 404, `{"sources":["nobody"]}`: 404,
 	} {
 		if res := n.do(t, "POST", "/v1/prompt", body); res.StatusCode != status {

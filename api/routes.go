@@ -168,7 +168,7 @@ func (a *API) runRoutes() []httpx.Route {
 		recording(httpx.Route{
 			Pattern: "/v1/runs", Handle: a.newRun, Request: trail.Trail{}, Body: []string{"application/jsonl"},
 			Doc: "Records a run: what is known at its beginning, or all of it. Without run_id it gets one. " +
-				"A member of the wrong type is kept and shown as it came, and an issue says so.",
+				"A member of the wrong type counts as not there: an issue says so, and invalid_members shows it as it came.",
 			Example: `{"run_id": "r1", "original_question": "How high is Ararat?", "reasoning_steps": [` +
 				`{"step_number": 1, "tool": "search", "source_attributions": [{"document_id": "d1"}]}]}`,
 		}),
@@ -177,7 +177,7 @@ func (a *API) runRoutes() []httpx.Route {
 			Doc: "Returns a run with its latest steps: each one's answer, or what was recorded of it.",
 		}, a.run),
 		recording(httpx.Route{
-			Pattern: "/v1/runs/{id}/steps", Handle: a.newSteps, Request: trail.Step{},
+			Pattern: "/v1/runs/{id}/steps", Handle: a.newSteps, Request: trail.Step{}, Many: true,
 			Body: []string{"application/jsonl"},
 			Doc: "Records a step of a run, or an array of them. A step that was recorded before, by its id or else " +
 				"its number, is replaced.",

@@ -112,7 +112,7 @@ func (c *Chat) routes() []httpx.Route {
 	return []httpx.Route{
 		{
 			Method: "POST", Pattern: "/v1/chat", Scope: store.ScopeProxy, Params: form, Handle: c.postQuestion,
-			Fail: c.fail,
+			Fail: c.fail, Sentences: true,
 			Doc: "Asks a provider, and tells its answer with citations as it comes: as server-sent events, or with " +
 				"stream=no as one answer document. What the AI SDK's useChat sends is understood too.",
 			Request: body{}, Response: ibid.Document{}, Media: media, MaxBody: MaxRequest,
@@ -123,6 +123,7 @@ func (c *Chat) routes() []httpx.Route {
 		},
 		{
 			Pattern: "/v1/chat/{id}/stream", Scope: store.ScopeRead, Params: form, Handle: c.resume, Fail: c.fail,
+			Sentences: true,
 			Doc: "Tells an answer that is being given: what came so far, and what is still to come. 204 if there " +
 				"is none.",
 			Response: ibid.Document{}, Media: media, Status: []int{200, 204},

@@ -33,12 +33,15 @@ type Route struct {
 	// What only the description of the API needs, [Route.Doc] in any case: docs/http.md says more.
 	Doc     string   // what it does: a sentence, by which it is listed, and what a caller must know besides
 	Body    []string // media types of the request's body, besides that of Request; "": the body may be left out
+	Many    bool     // the request's body may also be a list of what Request is
 	MaxBody int64    // how many bytes the body may have; 0: [MaxJSON], -1: no limit of ours
 	Example string   // of the request's body, as JSON
 	Media   []string // media types of the response besides that of Response; "": an empty body
 	Status  []int    // of responses that are not problems; nil: 200
 	// Problems are the codes of those that only this route has; [Route.Codes] knows them all.
 	Problems []string
+	// Sentences says that problems are a sentence of plain text to front-ends that show the body to their users.
+	Sentences bool
 
 	Handle Handler
 	Fail   func(w *Reply, r *Request, err error) // answers with an error; nil: as the mux does

@@ -170,7 +170,7 @@ func parameters(rt *httpx.Route) []any {
 		switch p.Kind {
 		case httpx.Text:
 		case httpx.Word:
-			schema["enum"] = p.Words
+			schema["enum"] = append(slices.Clone(p.Words), "") // empty is as if it were not given
 			if p.Default != "" {
 				schema["default"] = p.Default
 			}
@@ -202,6 +202,9 @@ func (w *writer) body(rt *httpx.Route) (object, error) {
 		schema, err := w.of(reflect.TypeOf(rt.Request), true)
 		if err != nil {
 			return nil, err
+		}
+		if rt.Many {
+			schema = object{"anyOf": []any{schema, object{"type": "array", "items": schema}}}
 		}
 		media := object{"schema": schema}
 		if rt.Example != "" {
@@ -272,7 +275,7 @@ func (w *writer) responses(rt *httpx.Route) (object, error) {
 		if all[strconv.Itoa(status)] != nil {
 			return nil, fmt.Errorf("the status %d is a problem", status)
 		}
-		if rt.Fail != nil { // OTLP's own
+		if rt.Fail != nil && !rt.Sentences { // OTLP's own
 			all[strconv.Itoa(status)] = w.otlp(rt, status)
 			continue
 		}
@@ -280,7 +283,10 @@ func (w *writer) responses(rt *httpx.Route) (object, error) {
 		if rt.Access == httpx.Public {
 			name += "-published"
 		}
-		w.problems[name] = problemResponse(status, codes, rt.Access == httpx.Public)
+		if rt.Sentences {
+			name += "-or-text"
+		}
+		w.problems[name] = problemResponse(status, codes, rt)
 		all[strconv.Itoa(status)] = object{"$ref": "#/components/responses/" + name}
 	}
 	return all, nil
@@ -364,15 +370,15 @@ func problem() object {
 	}
 }
 
-// problemResponse describes a response that is one of some problems, of the same status.
-func problemResponse(status int, codes []string, public bool) object {
+// problemResponse describes a response that is one of some problems of a route, of the same status.
+func problemResponse(status int, codes []string, rt *httpx.Route) object {
 	types := make([]string, len(codes))
 	for i, code := range codes {
 		types[i] = gateway.ProblemType(code)
 	}
 	slices.Sort(types)
 	headers := object{}
-	if !public {
+	if rt.Access != httpx.Public {
 		headers["X-Request-Id"] = header("The id of the request in ibid's log.", true)
 	}
 	switch status {
@@ -381,11 +387,16 @@ func problemResponse(status int, codes []string, public bool) object {
 	case http.StatusUnauthorized:
 		headers["WWW-Authenticate"] = header("How to send a token.", true)
 	}
+	content := object{"application/problem+json": object{"schema": object{
+		"allOf":      []any{reference("Problem")},
+		"properties": object{"type": object{"enum": types}, "status": object{"const": status}},
+	}}}
+	if rt.Sentences {
+		content["text/plain; charset=utf-8"] = object{"schema": object{
+			"type": "string", "description": "The same as one sentence, to useChat, which shows it as it is.",
+		}}
+	}
 	return object{
-		"description": http.StatusText(status) + ": " + strings.Join(codes, ", "), "headers": headers,
-		"content": object{"application/problem+json": object{"schema": object{
-			"allOf":      []any{reference("Problem")},
-			"properties": object{"type": object{"enum": types}, "status": object{"const": status}},
-		}}},
+		"description": http.StatusText(status) + ": " + strings.Join(codes, ", "), "headers": headers, "content": content,
 	}
 }

@@ -3,8 +3,11 @@ package openapi_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -20,7 +23,7 @@ import (
 
 // Types that write themselves write what is described, whether all is known of them or nothing, and nothing else.
 func TestShapes(t *testing.T) {
-	schema := compile(t)
+	schema := compile(t, true)
 	full := trail.Trail{}
 	fill(reflect.ValueOf(&full).Elem(), 0)
 	summary := full.Summary(nil)
@@ -55,11 +58,65 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// compile returns the schemas of the description, in which objects have no other members.
-func compile(t *testing.T) func(name string) *jsonschema.Schema {
+// Whatever value a program gives to a member of a run, of a step or of a source, what is shown of it is as described, and
+// reading that again shows the same.
+func TestMembersOfTheWrongType(t *testing.T) {
+	schema := compile(t, false)
+	trailSchema, summarySchema := schema("Trail"), schema("Summary")
+	values := []string{
+		`5`, `-1.5`, `1e999`, `"x"`, `"5"`, `""`, `true`, `null`, `[]`, `[5]`, `["x"]`, `[null]`, `[{}]`, `{}`, `{"x":[5]}`,
+	}
+	full := trail.Trail{}
+	fill(reflect.ValueOf(&full).Elem(), 0)
+	members := func(v any) []string {
+		var object map[string]json.RawMessage
+		testenv.OK(t, json.Unmarshal(testenv.Must(json.Marshal(v))(t), &object))
+		return append(slices.Sorted(maps.Keys(object)), "invalid_members", "source_summary", "sentences")
+	}
+	kept := 0
+	for _, at := range []struct {
+		text string // of a run, with a member for %s
+		of   any
+	}{
+		{`{"reasoning_steps": [], %s}`, full},
+		{`{"reasoning_steps": [{"no_sources": false, %s}]}`, full.Steps[0]},
+		{`{"reasoning_steps": [{"source_attributions": [{%s}]}]}`, full.Steps[0].Sources[0]},
+	} {
+		for _, name := range members(at.of) {
+			for _, value := range values {
+				text := fmt.Sprintf(at.text, fmt.Sprintf("%q: %s", name, value))
+				run, err := trail.Read([]byte(text))
+				if err != nil {
+					continue // nothing is shown
+				}
+				data := testenv.Must(json.Marshal(run))(t)
+				if err := trailSchema.Validate(testenv.Must(jsonschema.UnmarshalJSON(bytes.NewReader(data)))(t)); err != nil {
+					t.Errorf("%s: %v\n%s", text, err, data)
+				}
+				if bytes.Contains(data, []byte(`"invalid_members":{"`+name+`":`)) {
+					kept++
+				}
+				again := testenv.Must(json.Marshal(testenv.Must(trail.Read(data))(t)))(t)
+				if !bytes.Equal(again, data) {
+					t.Errorf("%s is shown as\n%s\nand that as\n%s", text, data, again)
+				}
+				data = testenv.Must(json.Marshal(run.Summary(nil)))(t)
+				if err := summarySchema.Validate(testenv.Must(jsonschema.UnmarshalJSON(bytes.NewReader(data)))(t)); err != nil {
+					t.Errorf("summary of %s: %v\n%s", text, err, data)
+				}
+			}
+		}
+	}
+	if kept < 200 {
+		t.Errorf("%d values were kept as invalid members", kept)
+	}
+}
+
+// compile returns the schemas of the description; closed: objects have no other members.
+func compile(t *testing.T, closed bool) func(name string) *jsonschema.Schema {
 	t.Helper()
 	data := testenv.Must(openapi.Write(&openapi.Options{
-		Root: testenv.Root(t), Routes: server.Routes(), Closed: true,
+		Root: testenv.Root(t), Routes: server.Routes(), Closed: closed,
 	}))(t)
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft2020)

@@ -575,7 +575,7 @@ export interface paths {
         put?: never;
         /**
          * Records a run: what is known at its beginning, or all of it
-         * @description Without run_id it gets one. A member of the wrong type is kept and shown as it came, and an issue says so. Scope: write.
+         * @description Without run_id it gets one. A member of the wrong type counts as not there: an issue says so, and invalid_members shows it as it came. Scope: write.
          */
         post: operations["postRuns"];
         delete?: never;
@@ -1788,6 +1788,10 @@ export interface components {
             document_id: string;
             document_title: string | null;
             excerpt: string | null;
+            /** @description that were of the wrong type, as they came */
+            invalid_members?: {
+                [key: string]: unknown;
+            };
             /** @description the same for the same document in any run */
             key?: string;
             locator?: components["schemas"]["Locator"];
@@ -1877,6 +1881,10 @@ export interface components {
             document_id?: string;
             document_title?: string;
             excerpt?: string;
+            /** @description that were of the wrong type, as they came */
+            invalid_members?: {
+                [key: string]: unknown;
+            };
             /** @description the same for the same document in any run */
             key?: string;
             locator?: components["schemas"]["LocatorRequest"];
@@ -1974,6 +1982,10 @@ export interface components {
             inputs?: unknown;
             inputs_digest?: string;
             intermediate_answer?: string;
+            /** @description that were of the wrong type, as they came */
+            invalid_members?: {
+                [key: string]: unknown;
+            };
             issues?: components["schemas"]["IssueRequest"][];
             nested_run?: components["schemas"]["TrailRequest"];
             no_sources?: boolean;
@@ -2025,6 +2037,10 @@ export interface components {
             final_answer: string | null;
             /** Format: date-time */
             finished_at: string | null;
+            /** @description that were of the wrong type, as they came */
+            invalid_members?: {
+                [key: string]: unknown;
+            };
             /** @description what was odd about the run when it was read */
             issues: components["schemas"]["Issue"][];
             original_question: string | null;
@@ -2143,6 +2159,10 @@ export interface components {
             final_answer: string | null;
             /** Format: date-time */
             finished_at: string | null;
+            /** @description that were of the wrong type, as they came */
+            invalid_members?: {
+                [key: string]: unknown;
+            };
             /** @description what was odd about the run when it was read */
             issues: components["schemas"]["Issue"][];
             original_question: string | null;
@@ -2163,6 +2183,10 @@ export interface components {
             final_answer?: string;
             /** Format: date-time */
             finished_at?: string;
+            /** @description that were of the wrong type, as they came */
+            invalid_members?: {
+                [key: string]: unknown;
+            };
             /** @description what was odd about the run when it was read */
             issues?: components["schemas"]["IssueRequest"][];
             original_question?: string;
@@ -2184,6 +2208,10 @@ export interface components {
             document_id: string;
             document_title: string | null;
             excerpt: string | null;
+            /** @description that were of the wrong type, as they came */
+            invalid_members?: {
+                [key: string]: unknown;
+            };
             /** @description the same for the same document in any run */
             key?: string;
             locator?: components["schemas"]["Locator"];
@@ -2221,6 +2249,10 @@ export interface components {
             inputs?: unknown;
             inputs_digest?: string;
             intermediate_answer: string | null;
+            /** @description that were of the wrong type, as they came */
+            invalid_members?: {
+                [key: string]: unknown;
+            };
             issues?: components["schemas"]["Issue"][];
             nested_run?: components["schemas"]["Trail"];
             no_sources: boolean;
@@ -2315,6 +2347,23 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
+        /** @description Bad Request: bad-request */
+        "bad-request-or-text": {
+            headers: {
+                /** @description The id of the request in ibid's log. */
+                "X-Request-Id": string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @constant */
+                    status?: 400;
+                    /** @enum {unknown} */
+                    type?: "https://github.com/ibidhq/ibid/blob/main/docs/http.md#bad-request";
+                } & components["schemas"]["Problem"];
+                "text/plain; charset=utf-8": string;
+            };
+        };
         /** @description Conflict: conflict */
         conflict: {
             headers: {
@@ -2363,6 +2412,23 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
+        /** @description Forbidden: foreign-caller, scope-needed */
+        "foreign-caller-or-scope-needed-or-text": {
+            headers: {
+                /** @description The id of the request in ibid's log. */
+                "X-Request-Id": string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @constant */
+                    status?: 403;
+                    /** @enum {unknown} */
+                    type?: "https://github.com/ibidhq/ibid/blob/main/docs/http.md#foreign-caller" | "https://github.com/ibidhq/ibid/blob/main/docs/http.md#scope-needed";
+                } & components["schemas"]["Problem"];
+                "text/plain; charset=utf-8": string;
+            };
+        };
         /** @description Internal Server Error: internal-error */
         "internal-error": {
             headers: {
@@ -2379,6 +2445,23 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
+        /** @description Internal Server Error: internal-error */
+        "internal-error-or-text": {
+            headers: {
+                /** @description The id of the request in ibid's log. */
+                "X-Request-Id": string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @constant */
+                    status?: 500;
+                    /** @enum {unknown} */
+                    type?: "https://github.com/ibidhq/ibid/blob/main/docs/http.md#internal-error";
+                } & components["schemas"]["Problem"];
+                "text/plain; charset=utf-8": string;
+            };
+        };
         /** @description Not Found: not-found */
         "not-found": {
             headers: {
@@ -2393,6 +2476,23 @@ export interface components {
                     /** @enum {unknown} */
                     type?: "https://github.com/ibidhq/ibid/blob/main/docs/http.md#not-found";
                 } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description Not Found: not-found */
+        "not-found-or-text": {
+            headers: {
+                /** @description The id of the request in ibid's log. */
+                "X-Request-Id": string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @constant */
+                    status?: 404;
+                    /** @enum {unknown} */
+                    type?: "https://github.com/ibidhq/ibid/blob/main/docs/http.md#not-found";
+                } & components["schemas"]["Problem"];
+                "text/plain; charset=utf-8": string;
             };
         };
         /** @description Not Found: not-found */
@@ -2427,6 +2527,25 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
+        /** @description Unauthorized: token-needed */
+        "token-needed-or-text": {
+            headers: {
+                /** @description How to send a token. */
+                "WWW-Authenticate": string;
+                /** @description The id of the request in ibid's log. */
+                "X-Request-Id": string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @constant */
+                    status?: 401;
+                    /** @enum {unknown} */
+                    type?: "https://github.com/ibidhq/ibid/blob/main/docs/http.md#token-needed";
+                } & components["schemas"]["Problem"];
+                "text/plain; charset=utf-8": string;
+            };
+        };
         /** @description Request Entity Too Large: too-large */
         "too-large": {
             headers: {
@@ -2441,6 +2560,23 @@ export interface components {
                     /** @enum {unknown} */
                     type?: "https://github.com/ibidhq/ibid/blob/main/docs/http.md#too-large";
                 } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description Request Entity Too Large: too-large */
+        "too-large-or-text": {
+            headers: {
+                /** @description The id of the request in ibid's log. */
+                "X-Request-Id": string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @constant */
+                    status?: 413;
+                    /** @enum {unknown} */
+                    type?: "https://github.com/ibidhq/ibid/blob/main/docs/http.md#too-large";
+                } & components["schemas"]["Problem"];
+                "text/plain; charset=utf-8": string;
             };
         };
         /** @description Too Many Requests: too-many */
@@ -2461,6 +2597,25 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
+        /** @description Too Many Requests: too-many */
+        "too-many-or-text": {
+            headers: {
+                /** @description After how many seconds it may be tried again. */
+                "Retry-After": number;
+                /** @description The id of the request in ibid's log. */
+                "X-Request-Id": string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @constant */
+                    status?: 429;
+                    /** @enum {unknown} */
+                    type?: "https://github.com/ibidhq/ibid/blob/main/docs/http.md#too-many";
+                } & components["schemas"]["Problem"];
+                "text/plain; charset=utf-8": string;
+            };
+        };
         /** @description Service Unavailable: unavailable */
         unavailable: {
             headers: {
@@ -2477,6 +2632,25 @@ export interface components {
                     /** @enum {unknown} */
                     type?: "https://github.com/ibidhq/ibid/blob/main/docs/http.md#unavailable";
                 } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description Service Unavailable: unavailable */
+        "unavailable-or-text": {
+            headers: {
+                /** @description After how many seconds it may be tried again. */
+                "Retry-After": number;
+                /** @description The id of the request in ibid's log. */
+                "X-Request-Id": string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @constant */
+                    status?: 503;
+                    /** @enum {unknown} */
+                    type?: "https://github.com/ibidhq/ibid/blob/main/docs/http.md#unavailable";
+                } & components["schemas"]["Problem"];
+                "text/plain; charset=utf-8": string;
             };
         };
         /** @description Service Unavailable: unavailable */
@@ -2527,6 +2701,23 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
+        /** @description Bad Gateway: upstream-error */
+        "upstream-error-or-text": {
+            headers: {
+                /** @description The id of the request in ibid's log. */
+                "X-Request-Id": string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @constant */
+                    status?: 502;
+                    /** @enum {unknown} */
+                    type?: "https://github.com/ibidhq/ibid/blob/main/docs/http.md#upstream-error";
+                } & components["schemas"]["Problem"];
+                "text/plain; charset=utf-8": string;
+            };
+        };
         /** @description Gateway Timeout: upstream-timeout */
         "upstream-timeout": {
             headers: {
@@ -2543,6 +2734,23 @@ export interface components {
                 } & components["schemas"]["Problem"];
             };
         };
+        /** @description Gateway Timeout: upstream-timeout */
+        "upstream-timeout-or-text": {
+            headers: {
+                /** @description The id of the request in ibid's log. */
+                "X-Request-Id": string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @constant */
+                    status?: 504;
+                    /** @enum {unknown} */
+                    type?: "https://github.com/ibidhq/ibid/blob/main/docs/http.md#upstream-timeout";
+                } & components["schemas"]["Problem"];
+                "text/plain; charset=utf-8": string;
+            };
+        };
         /** @description Unsupported Media Type: wrong-media-type */
         "wrong-media-type": {
             headers: {
@@ -2557,6 +2765,23 @@ export interface components {
                     /** @enum {unknown} */
                     type?: "https://github.com/ibidhq/ibid/blob/main/docs/http.md#wrong-media-type";
                 } & components["schemas"]["Problem"];
+            };
+        };
+        /** @description Unsupported Media Type: wrong-media-type */
+        "wrong-media-type-or-text": {
+            headers: {
+                /** @description The id of the request in ibid's log. */
+                "X-Request-Id": string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @constant */
+                    status?: 415;
+                    /** @enum {unknown} */
+                    type?: "https://github.com/ibidhq/ibid/blob/main/docs/http.md#wrong-media-type";
+                } & components["schemas"]["Problem"];
+                "text/plain; charset=utf-8": string;
             };
         };
     };
@@ -3004,9 +3229,9 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description What it is about; without it, all. */
-                kind?: "source-changed" | "doubtful" | "uncited" | "key-revoked" | "store-away" | "quota";
+                kind?: "source-changed" | "doubtful" | "uncited" | "key-revoked" | "store-away" | "quota" | "";
                 /** @description All, or no for those that nobody has seen. */
-                seen?: "all" | "no";
+                seen?: "all" | "no" | "";
                 /** @description Next_cursor of the page before; without it, the first page. */
                 cursor?: string;
                 /** @description How many items a page has at most. */
@@ -3100,9 +3325,9 @@ export interface operations {
                 /** @description How many items a page has at most. */
                 limit?: number;
                 /** @description What offsets count; without it, UTF-8 bytes. */
-                unit?: "utf-8" | "code-point" | "utf-16";
+                unit?: "utf-8" | "code-point" | "utf-16" | "";
                 /** @description How cited_text is written. */
-                style?: "markdown" | "plain" | "html" | "footnotes" | "latex";
+                style?: "markdown" | "plain" | "html" | "footnotes" | "latex" | "";
             };
             header?: never;
             path?: never;
@@ -3254,11 +3479,11 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description The answer document, the text with citations in a style, a bibliography, or the shape of another program. */
-                as?: "json" | "markdown" | "plain" | "html" | "footnotes" | "latex" | "bibtex" | "ris" | "csl-json" | "apa" | "mla" | "chicago" | "openai" | "langchain" | "llamaindex";
+                as?: "json" | "markdown" | "plain" | "html" | "footnotes" | "latex" | "bibtex" | "ris" | "csl-json" | "apa" | "mla" | "chicago" | "openai" | "langchain" | "llamaindex" | "";
                 /** @description What offsets count; without it, UTF-8 bytes. */
-                unit?: "utf-8" | "code-point" | "utf-16";
+                unit?: "utf-8" | "code-point" | "utf-16" | "";
                 /** @description How cited_text is written. */
-                style?: "markdown" | "plain" | "html" | "footnotes" | "latex";
+                style?: "markdown" | "plain" | "html" | "footnotes" | "latex" | "";
             };
             header?: never;
             path: {
@@ -3470,9 +3695,9 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description How the answer is told; without it, as request and Accept say. */
-                stream?: "events" | "ui" | "openai" | "no";
+                stream?: "events" | "ui" | "openai" | "no" | "";
                 /** @description What offsets count; without it, what the form does. */
-                unit?: "utf-8" | "code-point" | "utf-16";
+                unit?: "utf-8" | "code-point" | "utf-16" | "";
             };
             header?: never;
             path?: never;
@@ -3507,107 +3732,25 @@ export interface operations {
                     "text/event-stream": unknown;
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": unknown;
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": unknown;
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": unknown;
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": unknown;
-                };
-            };
-            /** @description Unsupported Media Type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": unknown;
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": unknown;
-                };
-            };
-            /** @description Internal Server Error */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": unknown;
-                };
-            };
-            /** @description Bad Gateway */
-            502: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": unknown;
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds it may be tried again. */
-                    "Retry-After": number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": unknown;
-                };
-            };
-            /** @description Gateway Timeout */
-            504: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": unknown;
-                };
-            };
+            400: components["responses"]["bad-request-or-text"];
+            401: components["responses"]["token-needed-or-text"];
+            403: components["responses"]["foreign-caller-or-scope-needed-or-text"];
+            413: components["responses"]["too-large-or-text"];
+            415: components["responses"]["wrong-media-type-or-text"];
+            429: components["responses"]["too-many-or-text"];
+            500: components["responses"]["internal-error-or-text"];
+            502: components["responses"]["upstream-error-or-text"];
+            503: components["responses"]["unavailable-or-text"];
+            504: components["responses"]["upstream-timeout-or-text"];
         };
     };
     getChatByIdStream: {
         parameters: {
             query?: {
                 /** @description How the answer is told; without it, as request and Accept say. */
-                stream?: "events" | "ui" | "openai" | "no";
+                stream?: "events" | "ui" | "openai" | "no" | "";
                 /** @description What offsets count; without it, what the form does. */
-                unit?: "utf-8" | "code-point" | "utf-16";
+                unit?: "utf-8" | "code-point" | "utf-16" | "";
             };
             header?: never;
             path: {
@@ -3638,62 +3781,12 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": unknown;
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": unknown;
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": unknown;
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": unknown;
-                };
-            };
-            /** @description Internal Server Error */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": unknown;
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds it may be tried again. */
-                    "Retry-After": number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": unknown;
-                };
-            };
+            400: components["responses"]["bad-request-or-text"];
+            401: components["responses"]["token-needed-or-text"];
+            403: components["responses"]["foreign-caller-or-scope-needed-or-text"];
+            404: components["responses"]["not-found-or-text"];
+            500: components["responses"]["internal-error-or-text"];
+            503: components["responses"]["unavailable-or-text"];
         };
     };
     deleteChatByIdStream: {
@@ -3777,15 +3870,15 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description The shape of the messages. */
-                as?: "json" | "ui";
+                as?: "json" | "ui" | "";
                 /** @description Next_cursor of the page before; without it, the first page. */
                 cursor?: string;
                 /** @description How many items a page has at most. */
                 limit?: number;
                 /** @description What offsets count; without it, UTF-8 bytes. */
-                unit?: "utf-8" | "code-point" | "utf-16";
+                unit?: "utf-8" | "code-point" | "utf-16" | "";
                 /** @description How cited_text is written. */
-                style?: "markdown" | "plain" | "html" | "footnotes" | "latex";
+                style?: "markdown" | "plain" | "html" | "footnotes" | "latex" | "";
             };
             header?: never;
             path: {
@@ -4216,7 +4309,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description The octets, or a WARC file with its record. */
-                as?: "octets" | "warc";
+                as?: "octets" | "warc" | "";
             };
             header?: never;
             path: {
@@ -4259,13 +4352,13 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description The format of the response; without it, it is recognised. */
-                format?: "gemini-generate" | "gemini-interactions" | "openai-responses" | "xai-responses" | "anthropic-messages" | "cohere-v2" | "cohere-v1" | "bedrock-converse" | "bedrock-rag" | "vertex-search" | "mistral-conversations" | "azure-chat" | "perplexity-chat" | "openrouter-chat" | "xai-chat" | "mistral-chat" | "openai-chat" | "generic";
+                format?: "gemini-generate" | "gemini-interactions" | "openai-responses" | "xai-responses" | "anthropic-messages" | "cohere-v2" | "cohere-v1" | "bedrock-converse" | "bedrock-rag" | "vertex-search" | "mistral-conversations" | "azure-chat" | "perplexity-chat" | "openrouter-chat" | "xai-chat" | "mistral-chat" | "openai-chat" | "generic" | "";
                 /** @description The answer document, the text with citations in a style, a bibliography, or the shape of another program. */
-                as?: "json" | "markdown" | "plain" | "html" | "footnotes" | "latex" | "bibtex" | "ris" | "csl-json" | "apa" | "mla" | "chicago" | "openai" | "langchain" | "llamaindex";
+                as?: "json" | "markdown" | "plain" | "html" | "footnotes" | "latex" | "bibtex" | "ris" | "csl-json" | "apa" | "mla" | "chicago" | "openai" | "langchain" | "llamaindex" | "";
                 /** @description What offsets count; without it, UTF-8 bytes. */
-                unit?: "utf-8" | "code-point" | "utf-16";
+                unit?: "utf-8" | "code-point" | "utf-16" | "";
                 /** @description How cited_text is written. */
-                style?: "markdown" | "plain" | "html" | "footnotes" | "latex";
+                style?: "markdown" | "plain" | "html" | "footnotes" | "latex" | "";
             };
             header?: never;
             path?: never;
@@ -4315,7 +4408,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description A page as JSON, or all of it as rows. */
-                as?: "json" | "csv" | "jsonl";
+                as?: "json" | "csv" | "jsonl" | "";
                 /** @description The id of an answer. */
                 answer?: string;
                 /** @description The id of a run. */
@@ -4701,9 +4794,9 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description What offsets count; without it, UTF-8 bytes. */
-                unit?: "utf-8" | "code-point" | "utf-16";
+                unit?: "utf-8" | "code-point" | "utf-16" | "";
                 /** @description How cited_text is written. */
-                style?: "markdown" | "plain" | "html" | "footnotes" | "latex";
+                style?: "markdown" | "plain" | "html" | "footnotes" | "latex" | "";
                 /** @description Next_cursor of the page before; without it, the first page. */
                 cursor?: string;
                 /** @description How many items a page has at most. */
@@ -5160,7 +5253,7 @@ export interface operations {
                  *       "intermediate_answer": "5,137 m"
                  *     }
                  */
-                "application/json": components["schemas"]["StepRequest"];
+                "application/json": components["schemas"]["StepRequest"] | components["schemas"]["StepRequest"][];
                 "application/jsonl": unknown;
             };
         };
@@ -5232,7 +5325,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description The summary, the run in another program's format, or a bibliography. */
-                as?: "json" | "prov" | "otlp" | "bibtex" | "ris" | "csl-json" | "apa" | "mla" | "chicago";
+                as?: "json" | "prov" | "otlp" | "bibtex" | "ris" | "csl-json" | "apa" | "mla" | "chicago" | "";
                 /** @description Primary sources are more relevant than this. */
                 threshold?: number;
                 /** @description How many primary sources there are at most. */
@@ -5240,11 +5333,11 @@ export interface operations {
                 /** @description Characters of a passage that are shown; 0: none. */
                 excerpt?: number;
                 /** @description Rank sources by their relevance times the confidence of their step. */
-                adjust?: "false" | "true";
+                adjust?: "false" | "true" | "";
                 /** @description By which strategy sentences are linked; without it, the run's own. */
                 strategy?: string;
                 /** @description With the whole words of passages. */
-                content?: "false" | "true";
+                content?: "false" | "true" | "";
             };
             header?: never;
             path: {
@@ -5690,13 +5783,13 @@ export interface operations {
                 /** @description Whose signatures are trusted, separated by commas. */
                 trust?: string;
                 /** @description Nothing is fetched. */
-                offline?: "false" | "true";
+                offline?: "false" | "true" | "";
                 /** @description How old, in seconds, what is known of a source may be. */
                 max_age?: number;
                 /** @description Less than this level is a failure. */
                 require_level?: number;
                 /** @description Whether a model is asked if an excerpt supports its claim. */
-                judge?: "false" | "true";
+                judge?: "false" | "true" | "";
             };
             header?: never;
             path?: never;
