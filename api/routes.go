@@ -168,7 +168,7 @@ func (a *API) runRoutes() []httpx.Route {
 		recording(httpx.Route{
 			Pattern: "/v1/runs", Handle: a.newRun, Request: trail.Trail{}, Body: []string{"application/jsonl"},
 			Doc: "Records a run: what is known at its beginning, or all of it. Without run_id it gets one. " +
-				"A member of the wrong type counts as not there: an issue says so, and invalid_members shows it as it came.",
+				"A member of the wrong type counts as not there: an issue says so, and invalid_members shows it.",
 			Example: `{"run_id": "r1", "original_question": "How high is Ararat?", "reasoning_steps": [` +
 				`{"step_number": 1, "tool": "search", "source_attributions": [{"document_id": "d1"}]}]}`,
 		}),

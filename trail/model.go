@@ -24,8 +24,8 @@ type Trail struct {
 	Strategy string       // name@version of the strategy that attributed the sources; empty: none
 	Steps    []Step       // by number; steps that share one keep the order in which they came
 	Issues   []ibid.Issue // what was odd about the run when it was read; [Trail.Check] has everything
-	// Extra has the members of the JSON that were not understood: names that trail does not know, which are written again
-	// as they came, and known ones with a value of the wrong type, which are written in the member invalid_members.
+	// Extra has the members of the JSON that were not understood: names that trail does not know, which are written
+	// again as they came, and known ones with a value of the wrong type, written in the member invalid_members.
 	Extra map[string]json.RawMessage
 }
 

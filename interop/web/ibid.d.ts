@@ -575,7 +575,7 @@ export interface paths {
         put?: never;
         /**
          * Records a run: what is known at its beginning, or all of it
-         * @description Without run_id it gets one. A member of the wrong type counts as not there: an issue says so, and invalid_members shows it as it came. Scope: write.
+         * @description Without run_id it gets one. A member of the wrong type counts as not there: an issue says so, and invalid_members shows it. Scope: write.
          */
         post: operations["postRuns"];
         delete?: never;
