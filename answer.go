@@ -27,6 +27,7 @@ type Answer struct {
 	Sources   []Source   // by first use; uncited ones follow
 	Citations []Citation // by end, start, arrival; those without a place last
 
+	Activities   []Activity // what the model did besides writing, in the order in which it began
 	Queries      []string   // searches the model ran
 	ToolCalls    []ToolCall // tools the model called
 	Display      []Display  // what the provider demands to be shown with the answer
@@ -292,8 +293,10 @@ func Units() []Unit { return []Unit{UTF8, CodePoint, UTF16} }
 // points to is the receiver's to keep; it does not change later.
 type Event struct {
 	Kind      EventKind
-	Candidate int       // which alternative it belongs to; 0 is the answer
-	Text      string    // EventText: what was added; a corrected EventPart: the part's whole text
+	Candidate int // which alternative it belongs to; 0 is the answer
+	// EventText: what was added; a corrected EventPart: the part's whole text; EventActivity: what was added to the
+	// model's reasoning, or to the JSON of a tool's input
+	Text      string
 	At        int       // where Text begins in the answer's text, in bytes
 	Part      *Part     // EventPart: the part that begins or was corrected
 	Corrected bool      // EventPart: the provider's last word on the part differs from the text that was told of it
@@ -301,6 +304,8 @@ type Event struct {
 	Citation  *Citation // EventCitation: without its ID, which only the final answer has
 	Key       string    // EventCitation: a later event of the same key replaces this one
 	Withdrawn bool      // EventCitation: the citation is taken back
+	Activity  *Activity // EventActivity: what is known of it, without Text; nil: it only goes on
+	Index     int       // EventActivity: its place in Answer.Activities
 	Query     string    // EventQuery
 	Display   *Display  // EventDisplay
 	Issue     *Issue    // EventIssue
@@ -316,6 +321,7 @@ const (
 	EventPart     EventKind = "part"     // a part of the text begins, or its text was corrected by the provider
 	EventSource   EventKind = "source"   // a source was named, or more is known of it (same ID replaces)
 	EventCitation EventKind = "citation" // a citation is certain, changed (same Key replaces) or withdrawn
+	EventActivity EventKind = "activity" // the model reasons or calls a tool, or more is known of that (same Index)
 	EventQuery    EventKind = "query"
 	EventDisplay  EventKind = "display"
 	EventIssue    EventKind = "issue"

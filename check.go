@@ -52,6 +52,7 @@ func (c *checker) check() {
 		c.breach("the finish %q is unknown", a.Finish)
 	}
 	c.checkParts()
+	c.checkActivities()
 	sources := c.checkSources()
 	c.checkCitations(sources)
 	for i, other := range a.Alternatives {
@@ -87,6 +88,16 @@ func (c *checker) checkParts() {
 	}
 	if len(a.Parts) > 0 && end != len(a.Text) {
 		c.breach("the parts end at byte %d of %d", end, len(a.Text))
+	}
+}
+
+func (c *checker) checkActivities() {
+	for i := range c.answer.Activities {
+		a := &c.answer.Activities[i]
+		c.checkSpan(Span{a.At, a.At}, "activity %d", i)
+		if a.Kind != ReasoningActivity && a.Kind != ToolActivity {
+			c.breach("activity %d: the kind %q is unknown", i, a.Kind)
+		}
 	}
 }
 

@@ -43,11 +43,12 @@ type Document struct {
 	// by text_end, text_start, index, arrival; those without a place last
 	Citations []DocumentCitation `json:"citations"`
 
-	Queries      []string    `json:"queries"`
-	ToolCalls    []ToolCall  `json:"tool_calls"`
-	Display      []Display   `json:"display_requirements"`
-	Alternatives []*Document `json:"alternatives"`
-	Issues       []Issue     `json:"issues"`
+	Activities   []DocumentActivity `json:"activities,omitempty"` // reasoning and calls of tools, in their order
+	Queries      []string           `json:"queries"`
+	ToolCalls    []ToolCall         `json:"tool_calls"`
+	Display      []Display          `json:"display_requirements"`
+	Alternatives []*Document        `json:"alternatives"`
+	Issues       []Issue            `json:"issues"`
 
 	Metadata map[string]json.RawMessage `json:"provider_metadata,omitempty"` // Answer.Metadata, if asked for
 }
@@ -116,6 +117,19 @@ type DocumentCitation struct {
 	Verification  *Verification `json:"verification"`
 }
 
+// DocumentActivity is an [Activity] in a [Document].
+type DocumentActivity struct {
+	Kind      ActivityKind    `json:"kind"`
+	TextStart int             `json:"text_start"` // where in the text it came
+	Text      *string         `json:"text"`       // null exactly if it is no reasoning
+	ID        *string         `json:"id"`         // null, like the name, if it is no call of a tool
+	Name      *string         `json:"name"`
+	Server    bool            `json:"server"` // the provider ran the tool
+	Input     json.RawMessage `json:"input"`  // any JSON
+	Output    json.RawMessage `json:"output"` // any JSON
+	Error     *string         `json:"error"`
+}
+
 // DocumentOptions says how a [Document] is made. Nil and the zero value mean: offsets in UTF-8 bytes, cited_text in
 // Markdown with sources numbered from 1.
 type DocumentOptions struct {
@@ -166,6 +180,7 @@ func (a *Answer) Document(opts *DocumentOptions) *Document {
 		HasCitations: len(a.Citations) > 0,
 		Sources:      w.sources(),
 		Citations:    w.citations(),
+		Activities:   w.activities(),
 		Queries:      notNil(a.Queries),
 		ToolCalls:    notNil(a.ToolCalls),
 		Display:      notNil(a.Display),
@@ -254,6 +269,19 @@ func (w *documentWriter) parts() []DocumentPart {
 		parts = append(parts, DocumentPart{start, end, p.Kind, p.Message, p.Content})
 	}
 	return parts
+}
+
+func (w *documentWriter) activities() []DocumentActivity {
+	var list []DocumentActivity
+	for i := range w.answer.Activities {
+		a := &w.answer.Activities[i]
+		at, _ := w.offsets.In(w.unit, Span{a.At, a.At})
+		list = append(list, DocumentActivity{
+			Kind: a.Kind, TextStart: max(at, 0), Text: nullable(&a.Text), ID: nullable(&a.ID), Name: nullable(&a.Name),
+			Server: a.Server, Input: a.Input, Output: a.Output, Error: nullable(&a.Error),
+		})
+	}
+	return list
 }
 
 func (w *documentWriter) sources() []DocumentSource {

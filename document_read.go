@@ -80,7 +80,7 @@ func (d *Document) answer() (*Answer, error) {
 		offsets:  NewOffsets(d.Text),
 		places:   make(map[string]int, len(d.Sources)),
 	}
-	for _, read := range []func() error{r.parts, r.sources, r.citations} {
+	for _, read := range []func() error{r.parts, r.activities, r.sources, r.citations} {
 		if err := read(); err != nil {
 			return nil, err
 		}
@@ -157,6 +157,29 @@ func (r *documentReader) parts() error {
 		r.answer.Parts = append(r.answer.Parts, Part{s, p.Kind, p.Message, p.Content})
 	}
 	return nil
+}
+
+func (r *documentReader) activities() error {
+	for i := range r.document.Activities {
+		d := &r.document.Activities[i]
+		at, err := r.span(d.TextStart, d.TextStart)
+		if err != nil {
+			return fmt.Errorf("activity %d: %w", i+1, err)
+		}
+		r.answer.Activities = append(r.answer.Activities, Activity{
+			Kind: d.Kind, At: at.Start, Text: orZero(d.Text), ID: orZero(d.ID), Name: orZero(d.Name),
+			Server: d.Server, Input: orAbsent(d.Input), Output: orAbsent(d.Output), Error: orZero(d.Error),
+		})
+	}
+	return nil
+}
+
+// orAbsent returns nil for null.
+func orAbsent(raw json.RawMessage) json.RawMessage {
+	if string(raw) == "null" {
+		return nil
+	}
+	return raw
 }
 
 func (r *documentReader) sources() error {

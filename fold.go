@@ -81,8 +81,13 @@ func (f *fold) op(op *wire.Op) {
 			f.queries = append(f.queries, q)
 			f.emit(Event{Kind: EventQuery, Query: q})
 		}
-	case wire.Tool:
-		f.addTool(ToolCall{ID: validText(op.Name), Name: validText(op.More)})
+	case wire.Reasoning, wire.Tool, wire.ToolInput, wire.ToolReady, wire.ToolOutput:
+		if op.Kind == wire.Tool && !op.Hidden {
+			f.addTool(ToolCall{ID: validText(op.Name), Name: validText(op.More)})
+		}
+		if c := f.candidate(op.Part.Candidate); c != nil {
+			c.addActivity(op)
+		}
 	case wire.Display:
 		d := Display{Kind: op.Name, HTML: validText(op.More)}
 		if !slices.Contains(f.display, d) && f.room(len(f.display), "things to display") &&
@@ -370,6 +375,7 @@ func (f *fold) buildCandidate(c *candidate, main bool) *Answer {
 		Finish:   c.finish,
 		Error:    f.failure,
 	}
+	a.Activities = c.outActivities()
 	a.Citations = c.citations()
 	a.Sources = f.sourcesOf(c, main)
 	order(a)

@@ -38,6 +38,8 @@ type candidate struct {
 	linkEnds  map[int]int // visible links: start by end
 
 	offsets Offsets // over text
+
+	activities []foldActivity
 }
 
 // foldPart is one part of the text.
@@ -242,12 +244,15 @@ func markerIDs(marker []byte) string {
 
 // repair returns s as valid UTF-8. What may be the first half of a character, as some providers cut them, is kept for
 // the next text of the part; a high surrogate is joined to its low one. What is no character becomes U+FFFD.
-func (c *candidate) repair(s []byte, last bool) []byte {
-	if len(c.tail) == 0 && utf8.Valid(s) {
+func (c *candidate) repair(s []byte, last bool) []byte { return c.fold.repair(&c.tail, s, last) }
+
+// repair is that of any text, of which tail is what is kept.
+func (f *fold) repair(tail *[]byte, s []byte, last bool) []byte {
+	if len(*tail) == 0 && utf8.Valid(s) {
 		return s
 	}
-	b := append(slices.Clone(c.tail), s...)
-	c.tail = c.tail[:0]
+	b := append(slices.Clone(*tail), s...)
+	*tail = (*tail)[:0]
 	out := make([]byte, 0, len(b))
 	for len(b) > 0 {
 		r, n := utf8.DecodeRune(b)
@@ -262,14 +267,14 @@ func (c *candidate) repair(s []byte, last bool) []byte {
 			continue
 		}
 		if !last && unfinished(b) {
-			c.tail = append(c.tail, b...)
+			*tail = append(*tail, b...)
 			break
 		}
 		n = 1
 		if surrogate(b) >= 0 {
 			n = 3
 		}
-		c.fold.issue("invalid-utf8", "")
+		f.issue("invalid-utf8", "")
 		out = utf8.AppendRune(out, utf8.RuneError)
 		b = b[n:]
 	}
@@ -389,6 +394,7 @@ func (c *candidate) replacePart(i int, want string, cuts []cut) {
 		c.parts[k].from += shift
 		c.parts[k].end += shift
 	}
+	c.moveActivities(part.from, part.end, shift)
 	part.end = part.from + len(want)
 	for k := range c.cites { // a place that was counted by text read so far
 		if c.cites[k].at >= part.end-shift {
@@ -452,6 +458,7 @@ func (c *candidate) close() {
 	c.flush()
 	c.closed = true
 	c.endParts()
+	c.closeActivities()
 	if c.marks != nil {
 		c.scanMarks(true)
 	}

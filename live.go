@@ -83,7 +83,7 @@ func (l *Live) Event(e Event) {
 		l.places.addCitation(&e, &l.text)
 	case EventAnswer:
 		l.end(e.Answer)
-	case EventQuery, EventDisplay, EventIssue:
+	case EventActivity, EventQuery, EventDisplay, EventIssue:
 	}
 	l.out.flush(l.W)
 }

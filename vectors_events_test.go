@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/ibidhq/ibid"
 )
@@ -53,6 +54,8 @@ func eventLines(events []ibid.Event) string {
 			} else {
 				b.WriteString(citationLine(e.Citation))
 			}
+		case ibid.EventActivity:
+			b.WriteString(activityLine(e))
 		case ibid.EventQuery:
 			fmt.Fprintf(&b, " %q", e.Query)
 		case ibid.EventDisplay:
@@ -68,6 +71,28 @@ func eventLines(events []ibid.Event) string {
 		out := strings.TrimRight(b.String(), " ")
 		b.Reset()
 		b.WriteString(out + "\n")
+	}
+	return b.String()
+}
+
+// activityLine writes down what an event tells of an activity: of an output only its length.
+func activityLine(e *ibid.Event) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, " %d", e.Index)
+	if a := e.Activity; a != nil {
+		fmt.Fprintf(&b, " %s %d", a.Kind, a.At)
+		if a.Kind == ibid.ToolActivity {
+			fmt.Fprintf(&b, " %s %s server=%t %s", a.ID, a.Name, a.Server, a.Input)
+		}
+		if a.Output != nil {
+			fmt.Fprintf(&b, " output %d", len(a.Output))
+		}
+		if a.Error != "" {
+			fmt.Fprintf(&b, " error %q", a.Error)
+		}
+	}
+	if e.Text != "" {
+		fmt.Fprintf(&b, " %q", e.Text)
 	}
 	return b.String()
 }
@@ -100,7 +125,7 @@ func checkEvents(t *testing.T, what string, r *reading) {
 	}
 	l := listener{
 		t: t, what: what, texts: map[int]string{}, parts: map[int][]ibid.Part{}, sources: map[string]*ibid.Source{},
-		citations: map[int]map[string]*ibid.Citation{},
+		citations: map[int]map[string]*ibid.Citation{}, done: map[int][]ibid.Activity{},
 	}
 	for i := range r.events {
 		l.hear(i, &r.events[i])
@@ -120,6 +145,7 @@ type listener struct {
 	parts     map[int][]ibid.Part
 	sources   map[string]*ibid.Source
 	citations map[int]map[string]*ibid.Citation
+	done      map[int][]ibid.Activity
 	queries   []string
 	display   []ibid.Display
 	issues    []ibid.Issue
@@ -141,6 +167,8 @@ func (l *listener) hear(i int, e *ibid.Event) {
 		l.sources[e.Source.ID] = e.Source
 	case ibid.EventCitation:
 		l.hearCitation(place, e, text)
+	case ibid.EventActivity:
+		l.hearActivity(place, e, text)
 	case ibid.EventQuery:
 		l.queries = append(l.queries, e.Query)
 	case ibid.EventDisplay:
@@ -179,6 +207,29 @@ func (l *listener) hearPart(place string, e *ibid.Event, text string) {
 	for k := i + 1; k < len(parts); k++ {
 		parts[k].Start += e.Part.End - end
 	}
+}
+
+// hearActivity takes an activity that begins, or goes on: reasoning is what its events add up to.
+func (l *listener) hearActivity(place string, e *ibid.Event, text string) {
+	l.t.Helper()
+	list := l.done[e.Candidate]
+	begins := e.Activity != nil && e.Index == len(list)
+	switch {
+	case begins:
+		if e.Activity.At != len(text) {
+			l.t.Errorf("%s: it begins at %d, after %d bytes", place, e.Activity.At, len(text))
+		}
+		list = append(list, *e.Activity)
+	case e.Index >= len(list) || e.Activity == nil && e.Text == "":
+		l.t.Errorf("%s: %d of %d", place, e.Index, len(list))
+		return
+	case e.Activity != nil:
+		list[e.Index] = *e.Activity
+	}
+	if a := &list[e.Index]; a.Kind == ibid.ReasoningActivity {
+		a.Text += e.Text
+	}
+	l.done[e.Candidate] = list
 }
 
 func (l *listener) hearCitation(place string, e *ibid.Event, text string) {
@@ -254,7 +305,8 @@ func sourceIDs(a *ibid.Answer) []string {
 
 // first returns the lowest candidate that was heard of.
 func (l *listener) first() int {
-	heard := slices.Concat(slices.Collect(maps.Keys(l.parts)), slices.Collect(maps.Keys(l.citations)))
+	heard := slices.Concat(
+		slices.Collect(maps.Keys(l.parts)), slices.Collect(maps.Keys(l.citations)), slices.Collect(maps.Keys(l.done)))
 	if len(heard) == 0 {
 		return 0
 	}
@@ -266,6 +318,15 @@ func (l *listener) compareCandidate(a *ibid.Answer, candidate int) {
 	l.t.Helper()
 	if text := l.texts[candidate]; text != a.Text {
 		l.t.Errorf("%s: the text of the events is %q, the answer's %q", l.what, text, a.Text)
+	}
+	heard := slices.Clone(l.done[candidate])
+	for i := range heard { // a correction may have moved them
+		if i < len(a.Activities) {
+			heard[i].At = a.Activities[i].At
+		}
+	}
+	if diff := gocmp.Diff(a.Activities, heard, cmpopts.EquateEmpty()); diff != "" {
+		l.t.Errorf("%s: what events tell of activities is not the answer's (-answer +events):\n%s", l.what, diff)
 	}
 	want, got := []string{}, []string{}
 	for i := range a.Citations {

@@ -48,6 +48,7 @@ type Turn struct {
 	queries  []string
 	rewrites []rewrite
 	marks    marks
+	acts     []activity
 	size     int
 	large    bool // it holds no more: MaxTurn
 
@@ -64,6 +65,36 @@ type rewrite struct {
 	parts []ibid.Part
 	event ibid.Event
 	shift int // by how much the text has grown
+}
+
+// activity is what is known of one of the answer's activities.
+type activity struct {
+	ibid.Activity // without its Text
+
+	text    []byte // of reasoning, or of the JSON of an input
+	version int
+}
+
+// addActivity takes what is new of an activity.
+func (t *Turn) addActivity(ev *ibid.Event) {
+	switch {
+	case ev.Index > len(t.acts) || ev.Index == len(t.acts) && ev.Activity == nil:
+		return
+	case ev.Index == len(t.acts):
+		t.acts = append(t.acts, activity{})
+		t.size += 256
+	}
+	a := &t.acts[ev.Index]
+	a.version++
+	a.text = append(a.text, ev.Text...)
+	t.size += len(ev.Text)
+	if ev.Activity != nil {
+		t.size += len(ev.Activity.Input) - len(a.Input) + len(ev.Activity.Output) - len(a.Output)
+		at := a.At // a correction may have moved it
+		if a.Activity = *ev.Activity; a.version > 1 {
+			a.At = at
+		}
+	}
 }
 
 // marks are the sources and citations of an answer, as last told, and in which order they were.
@@ -131,6 +162,8 @@ func (t *Turn) event(ev ibid.Event) {
 	case ibid.EventSource, ibid.EventCitation:
 		t.size += weight(&ev)
 		t.marks.add(&ev, t.draft.text.Len())
+	case ibid.EventActivity:
+		t.addActivity(&ev)
 	case ibid.EventQuery:
 		t.size += len(ev.Query)
 		t.queries = append(t.queries, ev.Query)
@@ -175,6 +208,11 @@ func (t *Turn) correct(ev *ibid.Event) {
 	old := rewrite{text: t.draft.text.String(), parts: slices.Clone(t.draft.parts), event: *ev}
 	var ok bool
 	if old.shift, ok = t.draft.correct(ev); ok {
+		for i := range t.acts {
+			if t.acts[i].At >= ev.Part.End-old.shift {
+				t.acts[i].At += old.shift
+			}
+		}
 		t.rewrites = append(t.rewrites, old)
 		t.size += len(old.text) + len(ev.Text)
 	}
@@ -379,8 +417,12 @@ type follower struct {
 	t *Turn
 
 	text, parts, rewrites, said int // how much of each was told
+	acts                        []toldActivity
 	answered, late              bool
 }
+
+// toldActivity is how much of an activity was told.
+type toldActivity struct{ version, text int }
 
 // newFollower returns a follower at the beginning.
 func (t *Turn) newFollower() *follower {
@@ -433,10 +475,13 @@ func (f *follower) collect() (*news, <-chan struct{}) {
 		n.failed, n.ended = t.tooLarge(), true
 		return n, nil
 	}
+	for i := range f.acts { // before text, which ends reasoning
+		n.events = f.tellActivity(n.events, i)
+	}
 	for f.rewrites < len(t.rewrites) {
 		r := &t.rewrites[f.rewrites]
 		f.rewrites++
-		n.events = f.tellText(n.events, r.text, r.parts)
+		n.events = f.tellText(n.events, r.text, r.parts, nil)
 		n.events = append(n.events, r.event)
 		f.text += r.shift
 	}
@@ -448,11 +493,11 @@ func (f *follower) collect() (*news, <-chan struct{}) {
 			continue
 		}
 		told[s.at] = true
-		n.events = f.tellText(n.events, text[:min(s.text, len(text))], t.draft.parts)
+		n.events = f.tellText(n.events, text[:min(s.text, len(text))], t.draft.parts, t.acts)
 		n.events = append(n.events, m.event)
 	}
 	f.said = len(t.marks.said)
-	n.events = f.tellText(n.events, text, t.draft.parts)
+	n.events = f.tellText(n.events, text, t.draft.parts, t.acts)
 	if t.answer != nil && !f.answered {
 		f.answered = true
 		n.answer, n.status = t.answer, t.status
@@ -473,16 +518,40 @@ func (f *follower) collect() (*news, <-chan struct{}) {
 	return nil, t.wake
 }
 
-// tellText appends what is new of a text and its parts.
-func (f *follower) tellText(events []ibid.Event, text string, parts []ibid.Part) []ibid.Event {
+// tellActivity appends what is new of an activity that is told already, or of the next.
+func (f *follower) tellActivity(events []ibid.Event, i int) []ibid.Event {
+	a := &f.t.acts[i]
+	if i == len(f.acts) {
+		f.acts = append(f.acts, toldActivity{})
+	}
+	told := &f.acts[i]
+	if told.version == a.version {
+		return events
+	}
+	known := a.Activity
+	ev := ibid.Event{Kind: ibid.EventActivity, Index: i, Activity: &known, Text: string(a.text[told.text:])}
+	*told = toldActivity{a.version, len(a.text)}
+	return append(events, ev)
+}
+
+// tellText appends what is new of a text, its parts, and the activities among it.
+func (f *follower) tellText(events []ibid.Event, text string, parts []ibid.Part, acts []activity) []ibid.Event {
 	for {
 		end := len(text)
+		if next := len(f.acts); next < len(acts) {
+			if acts[next].At <= f.text {
+				events = f.tellActivity(events, next)
+				continue
+			}
+			end = min(end, acts[next].At)
+		}
 		if f.parts < len(parts) {
 			end = min(end, max(parts[f.parts].Start, f.text))
 		}
 		if f.text < end {
 			events = append(events, ibid.Event{Kind: ibid.EventText, Text: text[f.text:end], At: f.text})
 			f.text = end
+			continue
 		}
 		if f.parts >= len(parts) || parts[f.parts].Start > len(text) {
 			return events

@@ -14,25 +14,35 @@ import (
 // members are the chunks that version 5.0.0 of npm ai documents, and their members. It refuses all others.
 func members() map[string][]string {
 	return map[string][]string{
-		"start":           {"messageId", "messageMetadata"},
-		"start-step":      {},
-		"text-start":      {"id!", "providerMetadata"},
-		"text-delta":      {"id!", "delta!", "providerMetadata"},
-		"text-end":        {"id!", "providerMetadata"},
-		"source-url":      {"sourceId!", "url!", "title", "providerMetadata"},
-		"source-document": {"sourceId!", "mediaType!", "title!", "filename", "providerMetadata"},
-		"data-citations":  {"id", "data!", "transient"},
-		"error":           {"errorText!"},
-		"abort":           {},
-		"finish-step":     {},
-		"finish":          {"messageMetadata"},
+		"start":            {"messageId", "messageMetadata"},
+		"start-step":       {},
+		"text-start":       {"id!", "providerMetadata"},
+		"text-delta":       {"id!", "delta!", "providerMetadata"},
+		"text-end":         {"id!", "providerMetadata"},
+		"reasoning-start":  {"id!", "providerMetadata"},
+		"reasoning-delta":  {"id!", "delta!", "providerMetadata"},
+		"reasoning-end":    {"id!", "providerMetadata"},
+		"tool-input-start": {"toolCallId!", "toolName!", "providerExecuted", "dynamic"},
+		"tool-input-delta": {"toolCallId!", "inputTextDelta!"},
+		"tool-input-available": {
+			"toolCallId!", "toolName!", "input!", "providerExecuted", "providerMetadata", "dynamic",
+		},
+		"tool-output-available": {"toolCallId!", "output!", "providerExecuted", "dynamic"},
+		"tool-output-error":     {"toolCallId!", "errorText!", "providerExecuted", "dynamic"},
+		"source-url":            {"sourceId!", "url!", "title", "providerMetadata"},
+		"source-document":       {"sourceId!", "mediaType!", "title!", "filename", "providerMetadata"},
+		"data-citations":        {"id", "data!", "transient"},
+		"error":                 {"errorText!"},
+		"abort":                 {},
+		"finish-step":           {},
+		"finish":                {"messageMetadata"},
 	}
 }
 
 // client builds a message of a stream as the AI SDK does, and is as strict as its strictest version.
 type client struct {
 	message uimessage.Message
-	open    map[string]int // text parts by id
+	open    map[string]int // text and reasoning parts by id
 	data    []uimessage.Part
 	failed  string
 	ended   bool // [DONE] came
@@ -68,7 +78,7 @@ func (c *client) chunk(data string) error {
 	}
 	var chunk struct {
 		uimessage.Part
-		MessageID, Delta, ErrorText string
+		MessageID, Delta, ToolName, InputTextDelta string
 	}
 	if err := json.Unmarshal([]byte(data), &chunk); err != nil {
 		return err
@@ -95,7 +105,45 @@ func (c *client) chunk(data string) error {
 			return fmt.Errorf("providerMetadata is no object of objects")
 		}
 	}
+	if strings.HasPrefix(chunk.Type, "tool-") {
+		return c.applyTool(&chunk.Part, chunk.ToolName)
+	}
 	return c.apply(chunk.Part, chunk.MessageID+chunk.Delta+chunk.ErrorText)
+}
+
+// applyTool takes a chunk of a call. As the AI SDK, it puts the input in the place of what was streamed of it.
+func (c *client) applyTool(p *uimessage.Part, name string) error {
+	m := &c.message
+	at := slices.IndexFunc(m.Parts, func(other uimessage.Part) bool { return other.ToolCallID == p.ToolCallID })
+	switch {
+	case p.ToolCallID == "":
+		return fmt.Errorf("the call has no id")
+	case p.Type == "tool-input-start" && at >= 0:
+		return fmt.Errorf("the call came before")
+	case p.Type == "tool-input-start":
+		m.Parts = append(m.Parts, uimessage.Part{
+			Type: "tool-" + name, ToolCallID: p.ToolCallID, ProviderExecuted: p.ProviderExecuted, State: "input-streaming",
+		})
+		return nil
+	case at < 0:
+		return fmt.Errorf("the call was not begun")
+	}
+	tool := &m.Parts[at]
+	switch p.Type {
+	case "tool-input-available":
+		if tool.State != "input-streaming" || tool.Type != "tool-"+name {
+			return fmt.Errorf("it was %s of %s", tool.State, tool.Type)
+		}
+		tool.State, tool.Input = "input-available", p.Input
+	case "tool-output-available":
+		if tool.State != "input-available" {
+			return fmt.Errorf("it was %s", tool.State)
+		}
+		tool.State, tool.Output = "output-available", p.Output
+	case "tool-output-error":
+		tool.State, tool.ErrorText = "output-error", p.ErrorText
+	}
+	return nil
 }
 
 func (c *client) apply(p uimessage.Part, words string) error {
@@ -106,15 +154,15 @@ func (c *client) apply(p uimessage.Part, words string) error {
 		m.ID, m.Role = words, "assistant"
 	case "start-step":
 		m.Parts = append(m.Parts, uimessage.Part{Type: "step-start"})
-	case "text-start":
+	case "text-start", "reasoning-start":
 		c.open[p.ID] = len(m.Parts)
-		m.Parts = append(m.Parts, uimessage.Part{Type: "text"})
-	case "text-delta", "text-end":
+		m.Parts = append(m.Parts, uimessage.Part{Type: strings.TrimSuffix(p.Type, "-start")})
+	case "text-delta", "text-end", "reasoning-delta", "reasoning-end":
 		if !open {
 			return fmt.Errorf("the part was not begun")
 		}
 		m.Parts[at].Text += words
-		if p.Type == "text-end" {
+		if strings.HasSuffix(p.Type, "-end") {
 			m.Parts[at].State, m.Parts[at].ProviderMetadata = "done", p.ProviderMetadata
 			delete(c.open, p.ID)
 		}

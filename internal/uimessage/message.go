@@ -3,6 +3,7 @@ package uimessage
 import (
 	"cmp"
 	"encoding/json"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -20,10 +21,12 @@ const (
 
 // The types of parts and chunks that both have.
 const (
-	typeText     = "text"
-	typeURL      = "source-url"
-	typeDocument = "source-document"
-	typeData     = "data-citations"
+	typeText      = "text"
+	typeReasoning = "reasoning"
+	typeTool      = "tool-" // and the tool's name
+	typeURL       = "source-url"
+	typeDocument  = "source-document"
+	typeData      = "data-citations"
 )
 
 // Message is a UIMessage.
@@ -35,7 +38,7 @@ type Message struct {
 
 // Part is one part of a [Message]. Type says which of the other fields count; those that do not are empty.
 type Part struct {
-	Type             string                     `json:"type"` // text, source-url, source-document, data-citations …
+	Type             string                     `json:"type"` // text, reasoning, tool-NAME, source-url …
 	Text             string                     `json:"text,omitempty"`
 	State            string                     `json:"state,omitempty"`
 	SourceID         string                     `json:"sourceId,omitempty"`
@@ -46,6 +49,12 @@ type Part struct {
 	ID               string                     `json:"id,omitempty"`
 	Data             json.RawMessage            `json:"data,omitempty"`
 	ProviderMetadata map[string]json.RawMessage `json:"providerMetadata,omitempty"`
+
+	ToolCallID       string          `json:"toolCallId,omitempty"`
+	ProviderExecuted bool            `json:"providerExecuted,omitempty"`
+	Input            json.RawMessage `json:"input,omitempty"`
+	Output           json.RawMessage `json:"output,omitempty"`
+	ErrorText        string          `json:"errorText,omitempty"`
 }
 
 // Status says how sure the citations of a message are.
@@ -76,8 +85,9 @@ type Options struct {
 }
 
 // MessageOf returns an answer as the assistant's message with the given id, which is the answer's: the beginning of its
-// step, in one part data-citations all citations, its text parts with theirs, and its sources. It is what a client has,
-// part by part, when it has read all that a [Writer] wrote of the same answer.
+// step, in one part data-citations all citations, its text parts with theirs among reasoning and calls of tools, in the
+// order in which they began, and its sources. It is what a client has, part by part, when it has read all that a
+// [Writer] wrote of the same answer.
 func MessageOf(id string, a *ibid.Answer, o *Options) Message {
 	if o == nil {
 		o = &Options{}
@@ -87,14 +97,15 @@ func MessageOf(id string, a *ibid.Answer, o *Options) Message {
 		ID: id, Role: RoleAssistant,
 		Parts: []Part{{Type: "step-start"}, dataPart(id, d, cmp.Or(o.Status, StatusOf(a)))},
 	}
-	for _, run := range runs(a) {
+	offsets := ibid.NewOffsets(a.Text)
+	inOrder(a, func(run *ibid.Part) {
 		m.Parts = append(m.Parts, Part{
 			Type:             typeText,
 			Text:             a.Text[run.Start:run.End],
 			State:            "done",
-			ProviderMetadata: textMetadata(d, &run, ibid.NewOffsets(a.Text)),
+			ProviderMetadata: textMetadata(d, run, offsets),
 		})
-	}
+	}, func(i int) { m.Parts = append(m.Parts, activityPart(&a.Activities[i])) })
 	for i := range d.Sources {
 		m.Parts = append(m.Parts, sourcePart(&d.Sources[i]))
 	}
@@ -129,6 +140,46 @@ func runs(a *ibid.Answer) []ibid.Part {
 	}
 	return all
 }
+
+// inOrder calls text for each text part of an answer and activity for each activity, in the order in which they began.
+func inOrder(a *ibid.Answer, text func(run *ibid.Part), activity func(i int)) {
+	next := 0
+	upTo := func(at int) {
+		for ; next < len(a.Activities) && a.Activities[next].At <= at; next++ {
+			activity(next)
+		}
+	}
+	for _, run := range runs(a) {
+		upTo(run.Start)
+		text(&run)
+	}
+	upTo(math.MaxInt)
+}
+
+// brokenCall is the error of a call whose input did not come, so that nobody makes it.
+const brokenCall = "the answer broke off within this call"
+
+// activityPart returns an activity as a part, as it is when nothing more comes.
+func activityPart(a *ibid.Activity) Part {
+	if a.Kind == ibid.ReasoningActivity {
+		return Part{Type: typeReasoning, Text: a.Text, State: "done"}
+	}
+	p := Part{
+		Type: typeTool + toolName(a), ToolCallID: a.ID, ProviderExecuted: a.Server, Input: a.Input,
+		State: "input-available",
+	}
+	switch {
+	case a.Error != "":
+		p.State, p.ErrorText = "output-error", a.Error
+	case a.Input == nil:
+		p.State, p.ErrorText = "output-error", brokenCall
+	case a.Output != nil:
+		p.State, p.Output = "output-available", a.Output
+	}
+	return p
+}
+
+func toolName(a *ibid.Activity) string { return cmp.Or(a.Name, "unknown") }
 
 // textIbid is the providerMetadata.ibid of a text part.
 type textIbid struct {

@@ -17,7 +17,7 @@ import (
 // for what comes behind it, [Writer.Fail] if something went wrong, and [Writer.Close]. Each of them may be left out but
 // Close, which ends the stream.
 //
-// Text goes out as it comes. Sources go out at the answer's end, when all that is known of them is known, each once.
+// Text, reasoning and calls of tools go out as they come. Sources go out at the answer's end, when all that is known of them is known, each once.
 // Citations go out while they come, all that there are each time, but only when there are a quarter more than the last
 // time, so that in the sum it is a small multiple of what there is in the end; their numbers, and that they have no id,
 // are final at the end only.
@@ -51,6 +51,9 @@ type Writer struct {
 	changes  int          // of cites, since they were sent
 	sent     int          // how many there were then
 
+	acts []writtenActivity // by their index in the answer
+	open int               // which of them is reasoning that goes on, from 1; 0: none
+
 	told map[string]bool // sources that were sent
 	own  ibid.Numbering
 }
@@ -66,9 +69,17 @@ type textPart struct {
 type chunk struct {
 	Part
 
-	MessageID string `json:"messageId,omitempty"`
-	Delta     string `json:"delta,omitempty"`
-	ErrorText string `json:"errorText,omitempty"`
+	MessageID      string `json:"messageId,omitempty"`
+	Delta          string `json:"delta,omitempty"`
+	ToolName       string `json:"toolName,omitempty"`
+	InputTextDelta string `json:"inputTextDelta,omitempty"`
+}
+
+// writtenActivity is what was written of an activity.
+type writtenActivity struct {
+	ibid.Activity // as it was told last
+
+	begun, ready, ended bool
 }
 
 // writeChunk adds a frame to what is to be written.
@@ -115,6 +126,8 @@ func (w *Writer) Event(ev ibid.Event) {
 		if ev.Part != nil {
 			w.addPart(&ev)
 		}
+	case ibid.EventActivity:
+		w.addActivity(&ev)
 	case ibid.EventSource:
 		if ev.Source != nil {
 			w.addSource(ev.Source)
@@ -137,16 +150,17 @@ func (w *Writer) addText(text string) {
 	if text == "" {
 		return
 	}
+	w.endReasoning()
 	if w.next != nil || len(w.parts) == 0 {
-		w.open()
+		w.openText()
 	}
 	w.writeChunk(&chunk{Part: Part{Type: "text-delta", ID: w.parts[len(w.parts)-1].id}, Delta: text})
 	w.text.WriteString(text)
 	w.parts[len(w.parts)-1].End = w.text.Len()
 }
 
-// open begins the text part that is due.
-func (w *Writer) open() {
+// openText begins the text part that is due.
+func (w *Writer) openText() {
 	p := textPart{Part: ibid.Part{Kind: ibid.AnswerPart}, id: "t" + strconv.Itoa(len(w.parts)+1)}
 	if w.next != nil {
 		p.Kind, p.Message = w.next.Kind, w.next.Message
@@ -170,6 +184,104 @@ func (w *Writer) addPart(ev *ibid.Event) {
 		return
 	}
 	w.next = ev.Part
+}
+
+// addActivity writes what an event tells of an activity. A call is begun when the name of its tool is known.
+func (w *Writer) addActivity(ev *ibid.Event) {
+	if ev.Index > len(w.acts) || ev.Index == len(w.acts) && ev.Activity == nil {
+		return
+	}
+	if ev.Index == len(w.acts) {
+		w.acts = append(w.acts, writtenActivity{})
+	}
+	a := &w.acts[ev.Index]
+	if ev.Activity != nil {
+		a.Activity = *ev.Activity
+	}
+	if w.open != ev.Index+1 {
+		w.endReasoning()
+	}
+	if a.Kind == ibid.ReasoningActivity {
+		w.addReasoning(ev.Index, ev.Text)
+		return
+	}
+	if !a.begun && (a.Name != "" || a.Input != nil) {
+		a.begun = true
+		w.writeChunk(a.chunk("tool-input-start"))
+	}
+	if a.begun && !a.ready && ev.Text != "" {
+		w.writeChunk(&chunk{Part: Part{Type: "tool-input-delta", ToolCallID: a.ID}, InputTextDelta: ev.Text})
+	}
+	if a.Input != nil && !a.ready {
+		a.ready = true
+		c := a.chunk("tool-input-available")
+		c.Input = a.Input
+		w.writeChunk(c)
+	}
+	switch {
+	case a.ended:
+	case a.Error != "":
+		w.failTool(a, a.Error)
+	case a.Output != nil:
+		a.ended = true
+		w.writeChunk(&chunk{Part: Part{
+			Type: "tool-output-available", ToolCallID: a.ID, Output: a.Output, ProviderExecuted: a.Server,
+		}})
+	}
+}
+
+// chunk returns a frame that names the call and its tool.
+func (a *writtenActivity) chunk(kind string) *chunk {
+	return &chunk{
+		Part: Part{Type: kind, ToolCallID: a.ID, ProviderExecuted: a.Server}, ToolName: toolName(&a.Activity),
+	}
+}
+
+func (w *Writer) failTool(a *writtenActivity, words string) {
+	a.ended = true
+	w.writeChunk(&chunk{Part: Part{
+		Type: "tool-output-error", ToolCallID: a.ID, ErrorText: words, ProviderExecuted: a.Server,
+	}})
+}
+
+func reasoningID(i int) string { return "r" + strconv.Itoa(i+1) }
+
+func (w *Writer) addReasoning(i int, text string) {
+	a := &w.acts[i]
+	if text == "" || a.ended {
+		return
+	}
+	if !a.begun {
+		a.begun = true
+		w.open = i + 1
+		w.writeChunk(&chunk{Part: Part{Type: "reasoning-start", ID: reasoningID(i)}})
+	}
+	w.writeChunk(&chunk{Part: Part{Type: "reasoning-delta", ID: reasoningID(i)}, Delta: text})
+}
+
+// endReasoning ends the reasoning that goes on.
+func (w *Writer) endReasoning() {
+	if w.open > 0 {
+		i := w.open - 1
+		w.open = 0
+		w.acts[i].ended = true
+		w.writeChunk(&chunk{Part: Part{Type: "reasoning-end", ID: reasoningID(i)}})
+	}
+}
+
+// endActivities ends what was begun. A call whose input did not come is never made.
+func (w *Writer) endActivities() {
+	w.endReasoning()
+	for i := range w.acts {
+		a := &w.acts[i]
+		if a.Kind != ibid.ToolActivity || a.ready || a.ended {
+			continue
+		}
+		if !a.begun {
+			w.writeChunk(a.chunk("tool-input-start"))
+		}
+		w.failTool(a, brokenCall)
+	}
 }
 
 func (w *Writer) addSource(s *ibid.Source) {
@@ -233,12 +345,15 @@ func (w *Writer) Answer(a *ibid.Answer, status Status) error {
 		return w.Late(a, status)
 	}
 	w.writeStart()
-	if w.text.Len() == 0 {
-		for _, run := range runs(a) {
-			w.next = &run
+	if w.text.Len() == 0 && len(w.acts) == 0 {
+		inOrder(a, func(run *ibid.Part) {
+			w.next = run
 			w.addText(a.Text[run.Start:run.End])
-		}
+		}, func(i int) {
+			w.addActivity(&ibid.Event{Index: i, Activity: &a.Activities[i], Text: a.Activities[i].Text})
+		})
 	}
+	w.endActivities()
 	w.whole = a
 	if status != Pending {
 		w.endTexts()
@@ -278,7 +393,7 @@ func (w *Writer) writeSources(d *ibid.Document) {
 func (w *Writer) Fail(words string) error {
 	w.writeStart()
 	w.endTexts()
-	w.writeChunk(&chunk{Part: Part{Type: "error"}, ErrorText: cmp.Or(words, "the answer broke off")})
+	w.writeChunk(&chunk{Part: Part{Type: "error", ErrorText: cmp.Or(words, "the answer broke off")}})
 	return w.flush()
 }
 
@@ -296,6 +411,7 @@ func (w *Writer) endTexts() {
 		return
 	}
 	w.ended = true
+	w.endActivities()
 	var d *ibid.Document
 	var offsets *ibid.Offsets
 	if w.whole != nil {
@@ -372,7 +488,7 @@ func InText(a *ibid.Answer, text string) *ibid.Answer {
 	}
 	move := newMove(a.Text, text)
 	b := *a
-	b.Text, b.Parts, b.Citations = text, nil, slices.Clone(a.Citations)
+	b.Text, b.Parts, b.Activities, b.Citations = text, nil, nil, slices.Clone(a.Citations)
 	for i := range b.Citations {
 		c := &b.Citations[i]
 		if !c.Placed() {

@@ -58,7 +58,9 @@ func checkPlaces(t *testing.T, c *client) {
 	known := map[string]bool{}
 	for i := range c.message.Parts {
 		p := &c.message.Parts[i]
-		text += p.Text
+		if p.Type == "text" {
+			text += p.Text
+		}
 		known[p.SourceID] = true
 	}
 	units := utf16.Encode([]rune(text))

@@ -33,6 +33,7 @@ type anthropicBlock struct {
 	kind   string
 	part   Part
 	cited  int    // citations so far
+	tool   string // the id of the call that it is
 	server string // the server tool that is called
 	input  []byte // its input so far
 }
@@ -232,21 +233,45 @@ func (p *anthropic) blockStart(i int, v scan.Value) {
 	case "text":
 		p.textBlock(b, v)
 	case "tool_use", "server_tool_use", "mcp_tool_use":
-		name := v.Get("name").Str()
-		p.tool(v.Get("id").Str(), name)
-		if b.kind == "server_tool_use" {
-			b.server = name
-			p.searched(name, v.Get("input"))
-		}
+		p.toolBlock(b, v)
 	case "web_search_tool_result":
 		p.searchResults(v.Get("content"))
 	case "web_fetch_tool_result":
 		p.fetched(v.Get("content"))
-	case "thinking", "redacted_thinking", "compaction", "container_upload", "fallback":
+	case "thinking":
+		p.think(b.part, v.Get("thinking"))
+	case "redacted_thinking", "compaction", "container_upload", "fallback":
 	default:
 		if !strings.HasSuffix(b.kind, "_tool_result") {
 			p.unknown("content block "+b.kind, v)
 		}
+	}
+	if strings.HasSuffix(b.kind, "_tool_result") {
+		content, failed := v.Get("content"), ""
+		if strings.HasSuffix(string(content.Type()), "_error") {
+			failed = errorWords(content)
+		} else if v.Get("is_error").IsTrue() {
+			failed = cmp.Or(contentText(content), "error")
+		}
+		p.toolOutput(v.Get("tool_use_id").Str(), content, failed)
+	}
+}
+
+// toolBlock says a call of a tool. In a stream its input comes behind.
+func (p *anthropic) toolBlock(b *anthropicBlock, v scan.Value) {
+	name, input := v.Get("name").Str(), v.Get("input")
+	b.tool = v.Get("id").Str()
+	if b.kind == "tool_use" {
+		p.tool(b.tool, name)
+	} else {
+		p.serverTool(b.tool, name, false)
+	}
+	if !blank(input) {
+		p.toolInput(b.tool, input)
+	}
+	if b.kind == "server_tool_use" {
+		b.server = name
+		p.searched(name, input)
 	}
 }
 
@@ -272,6 +297,9 @@ func (p *anthropic) blockStop(i int) {
 	}
 	if b.server != "" && len(b.input) > 0 {
 		p.searched(b.server, b.input)
+	}
+	if strings.HasSuffix(b.kind, "tool_use") {
+		p.toolReady(b.tool)
 	}
 	delete(p.blocks, i)
 }
@@ -308,10 +336,14 @@ func (p *anthropic) blockDelta(doc, index, delta scan.Value) bool {
 	case "citations_delta":
 		p.citation(b, delta.Get("citation"))
 	case "input_json_delta":
-		if s := delta.Get("partial_json").Bytes(); b.server != "" && len(b.input)+len(s) <= maxToolInput {
+		piece := delta.Get("partial_json")
+		p.moreInput(b.tool, piece)
+		if s := piece.Bytes(); b.server != "" && len(b.input)+len(s) <= maxToolInput {
 			b.input = append(b.input, s...)
 		}
-	case "thinking_delta", "signature_delta", "compaction_delta":
+	case "thinking_delta":
+		p.think(b.part, delta.Get("thinking"))
+	case "signature_delta", "compaction_delta":
 	default:
 		p.unknown("delta "+kind, delta)
 	}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/base64"
 	"strings"
 
@@ -16,6 +17,7 @@ type converse struct {
 	out
 	givenSources
 	inputs  map[int][]byte // the streamed inputs of tools so far, by content block
+	calls   map[int]string // the ids of the calls that blocks are, or are the results of
 	cites   int            // citations so far
 	message int            // number of the text: texts around tool calls and thoughts are messages of their own
 	spoken  bool           // the message has text
@@ -24,7 +26,7 @@ type converse struct {
 }
 
 func newConverse(c *Config) Parser {
-	return &converse{out: newOut(c), givenSources: givenSources{cfg: c}, inputs: map[int][]byte{}}
+	return &converse{out: newOut(c), givenSources: givenSources{cfg: c}, inputs: map[int][]byte{}, calls: map[int]string{}}
 }
 
 // part returns the part of a block of text, the first of a new message where something else stood before it.
@@ -141,14 +143,33 @@ func (p *converse) block(i int, name string, v, raw scan.Value) {
 		p.emitOp(Op{Kind: PartEnd, Part: part})
 	case "toolUse":
 		p.interrupt()
-		p.tool(v.Get("toolUseId").Str(), v.Get("name").Str())
+		p.toolUse(v)
+		p.toolInput(v.Get("toolUseId").Str(), v.Get("input"))
 		p.query(v.Path("input", "query"))
-	case "toolResult", "reasoningContent":
+	case "toolResult":
 		p.interrupt()
+		failed := ""
+		if v.Get("status").Str() == "error" {
+			failed = cmp.Or(contentText(v.Get("content")), "error")
+		}
+		p.toolOutput(v.Get("toolUseId").Str(), v.Get("content"), failed)
+	case "reasoningContent":
+		p.interrupt()
+		p.think(Part{Message: p.message, Content: i}, v.Path("reasoningText", "text"))
 	case "guardContent", "image", "document", "video", "cachePoint", "p":
 	default:
 		p.unknown("content block "+name, raw)
 	}
+}
+
+// toolUse says a call of a tool.
+func (p *converse) toolUse(v scan.Value) {
+	id, name := v.Get("toolUseId").Str(), v.Get("name").Str()
+	if v.Get("type").Str() == "server_tool_use" {
+		p.serverTool(id, name, false)
+		return
+	}
+	p.tool(id, name)
 }
 
 // event reads one event of a stream.
@@ -163,15 +184,23 @@ func (p *converse) event(name string, v, doc scan.Value) bool {
 		}
 		p.blockDelta(i, delta)
 	case "contentBlockStart":
-		if start := scan.Members(v.Get("start")); start.Next() { // never of a text
+		start := v.Get("start")
+		if kinds := scan.Members(start); kinds.Next() { // never of a text
 			p.interrupt()
 		}
-		if use := v.Path("start", "toolUse"); use.IsObject() {
-			p.tool(use.Get("toolUseId").Str(), use.Get("name").Str())
+		if use := start.Get("toolUse"); use.IsObject() {
+			p.toolUse(use)
+		}
+		if id := start.Pick("toolUse", "toolResult").Get("toolUseId").Str(); id != "" && p.keep(entrySize+len(id)) {
+			p.calls[i] = id
 		}
 	case "contentBlockStop":
 		p.query(scan.Value(p.inputs[i]).Get("query"))
 		delete(p.inputs, i)
+		if id, called := p.calls[i]; called {
+			p.toolReady(id)
+			delete(p.calls, i)
+		}
 		p.emitOp(Op{Kind: PartEnd, Part: Part{Message: p.message, Content: i}})
 	case "messageStop":
 		p.stop(v.Get("stopReason"))
@@ -202,11 +231,16 @@ func (p *converse) blockDelta(i int, delta scan.Value) {
 			p.citation(part, o.Val)
 		case "toolUse":
 			p.interrupt()
+			p.moreInput(p.calls[i], o.Val.Get("input"))
 			if s := o.Val.Get("input").Bytes(); len(p.inputs[i])+len(s) <= maxToolInput {
 				p.inputs[i] = append(p.inputs[i], s...)
 			}
-		case "reasoningContent", "toolResult":
+		case "reasoningContent":
 			p.interrupt()
+			p.think(Part{Message: p.message, Content: i}, o.Val.Get("text"))
+		case "toolResult":
+			p.interrupt()
+			p.toolOutput(p.calls[i], o.Val, "")
 		case "image":
 		default:
 			p.unknown("delta "+string(o.Key), delta)

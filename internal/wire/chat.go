@@ -17,7 +17,7 @@ type chat struct {
 	out
 	config   *Config
 	chunks   template
-	thoughts template // chunks of reasoning, which is not shown
+	thoughts template // chunks of reasoning
 	flavour  flavour
 	model    string
 	headed   bool
@@ -34,15 +34,17 @@ type chat struct {
 	texts, thinks         int
 	noted                 bool // it holds citations: no other is like it
 	lastText, lastThought scan.Value
-	lastPart              Part
+	lastPart, thoughtPart Part
 }
 
 // choice is what was said of one candidate so far.
 type choice struct {
 	known  bool // was mentioned
+	mused  bool // has reasoning
 	begun  bool // has text
 	marked bool // was told what [n] stands for
 	refuse bool
+	calls  []string // the ids of the calls of tools, by their place
 }
 
 func newChat(c *Config) Parser {
@@ -61,7 +63,8 @@ func (p *chat) Parse(_ []byte, doc scan.Value) bool {
 		p.raw(p.chunks.part, content)
 		return true
 	}
-	if _, _, ok := p.thoughts.match(doc); ok {
+	if content, _, ok := p.thoughts.match(doc); ok {
+		p.emitOp(Op{Kind: Reasoning, Part: p.thoughts.part, Text: p.unescape(content)})
 		return true
 	}
 	var d chatDoc
@@ -91,7 +94,7 @@ func (p *chat) Parse(_ []byte, doc scan.Value) bool {
 	case p.texts == 1 && p.thinks == 0:
 		p.chunks.learn(doc, p.lastText, p.lastPart, chunkVariation)
 	case p.texts == 0 && p.thinks == 1:
-		p.thoughts.learn(doc, p.lastThought, Part{}, chunkVariation)
+		p.thoughts.learn(doc, p.lastThought, p.thoughtPart, chunkVariation)
 	}
 	return true
 }
@@ -257,6 +260,9 @@ func (p *chat) finished(index int, v scan.Value, refused bool) {
 	case reason == finishStop && refused:
 		reason = finishRefusal
 	}
+	for _, id := range p.choiceOf(index).calls {
+		p.emitOp(Op{Kind: ToolReady, Part: Part{Candidate: index}, Name: id})
+	}
 	p.finish(index, reason)
 }
 
@@ -281,15 +287,16 @@ func (p *chat) message(index int, m scan.Value, again bool) {
 			annotations = o.Val
 		case "reasoning", "reasoning_content":
 			if o.Val.IsString() {
-				p.thinks++
-				p.lastThought = o.Val
+				p.thought(index, o.Val, again)
 			}
 		case "context":
 			p.azureContext(index, o.Val)
 		case "tool_calls":
-			p.toolCalls(o.Val)
+			if !again || len(p.choiceOf(index).calls) == 0 {
+				p.toolCalls(index, o.Val)
+			}
 		case "function_call":
-			p.toolCall("", o.Val)
+			p.toolCall(index, -1, "", o.Val)
 		case "executed_tools":
 			p.executedTools(o.Val)
 		}
@@ -301,6 +308,20 @@ func (p *chat) message(index int, m scan.Value, again bool) {
 		p.piece(Part{Candidate: index, Content: 1, Kind: RefusalPart}, refusal, again)
 	}
 	p.annotations(index, annotations)
+}
+
+// thought says reasoning, once: some send it under two names, and again when the message is whole.
+func (p *chat) thought(index int, v scan.Value, again bool) {
+	c := p.choiceOf(index)
+	if p.looking || again && c.mused || len(v.Content()) == 0 {
+		return
+	}
+	if p.thinks++; p.thinks > 1 && bytes.Equal(p.lastThought, v) {
+		return
+	}
+	c.mused = true
+	p.lastThought, p.thoughtPart = v, Part{Candidate: index}
+	p.think(p.thoughtPart, v)
 }
 
 // piece says text, which again replaces what was said of the part.
@@ -356,6 +377,7 @@ func (p *chat) chunk(part Part, v scan.Value) {
 		p.citeBefore(part, v, "tool_reference", false)
 	case "thinking":
 		p.become(mistralChat)
+		p.thinkAll(part, v.Get("thinking"))
 	case "reasoning", "reasoning_content":
 	case "refusal":
 		p.choiceOf(part.Candidate).refuse = true
@@ -395,21 +417,48 @@ func (p *chat) annotations(index int, list scan.Value) {
 	}
 }
 
-func (p *chat) toolCalls(list scan.Value) {
-	for a := scan.Elements(list); a.Next(); {
+func (p *chat) toolCalls(index int, list scan.Value) {
+	i := 0
+	for a := scan.Elements(list); a.Next(); i++ {
 		f := a.Val.Get("function")
 		if f.IsNull() {
 			f = a.Val.Get("custom")
 		}
-		p.toolCall(a.Val.Get("id").Str(), f)
+		at := i
+		if n, ok := a.Val.Get("index").Int(); ok {
+			at = n
+		}
+		p.toolCall(index, at, a.Val.Get("id").Str(), f)
 	}
 }
 
-func (p *chat) toolCall(id string, f scan.Value) {
+// toolCall says the call at a place among those of a candidate, or more of its arguments, which have neither id nor
+// name. At -1 there is but one, of the time before there were lists.
+func (p *chat) toolCall(index, at int, id string, f scan.Value) {
+	c := p.choiceOf(index)
 	name := f.Get("name").Str()
-	if id != "" || name != "" { // else: more of a call's arguments
-		p.tool(id, name)
+	if id != "" || name != "" {
+		p.emitOp(Op{Kind: Tool, Part: Part{Candidate: index}, Name: id, More: name})
+		for at >= len(c.calls) && at < maxItems && p.keep(2*entrySize) {
+			c.calls = append(c.calls, "")
+		}
+		if at >= 0 && at < len(c.calls) {
+			c.calls[at] = id
+		}
+	} else if at >= 0 && at < len(c.calls) {
+		id = c.calls[at]
 	}
+	arguments := f.Pick("arguments", "input")
+	op := Op{Part: Part{Candidate: index}, Name: id}
+	switch {
+	case arguments.IsString() && len(arguments.Content()) > 0:
+		op.Kind, op.Text = ToolInput, p.unescape(arguments.Content())
+	case arguments.IsObject() && !arguments.Cut():
+		op.Kind, op.Raw = ToolReady, arguments
+	default:
+		return
+	}
+	p.emitOp(op)
 }
 
 // flavour is one provider's kind of Chat Completions. Of two that a document shows, the greater counts: what a gateway
@@ -591,6 +640,8 @@ func (p *chat) executedTools(list scan.Value) {
 		if arguments := a.Val.Get("arguments"); arguments.IsString() { // JSON in a string
 			p.query(scan.Value(arguments.Bytes()).Get("query"))
 		}
+		at, _ := a.Val.Get("index").Int()
+		p.serverCall(numbered("executed_", at), a.Val.Get("type").Str(), a.Val)
 		p.webSources(a.Val.Get("search_results").Get("results"))
 	}
 }

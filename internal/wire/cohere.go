@@ -18,6 +18,7 @@ type cohere2 struct {
 	firstOf  int // the content index of the first text block
 	seenText bool
 	kinds    map[int]string    // of the content blocks that have begun
+	calls    map[int]string    // the ids of the calls of tools
 	cites    int               // citations so far
 	repeated map[string]string // keys of the sources said, by their JSON, which every citation repeats
 	delta    template
@@ -27,7 +28,7 @@ type cohere2 struct {
 const maxRepeated = 1000
 
 func newCohere2(c *Config) Parser {
-	return &cohere2{out: newOut(c), cfg: c, kinds: map[int]string{}, repeated: map[string]string{}}
+	return &cohere2{out: newOut(c), cfg: c, kinds: map[int]string{}, calls: map[int]string{}, repeated: map[string]string{}}
 }
 
 func looksCohere2(s *shape) bool {
@@ -68,6 +69,12 @@ func (p *cohere2) Parse(_ []byte, doc scan.Value) bool {
 		p.contentDelta(i, doc, message.Get("content"))
 	case "content-start":
 		p.contentStart(i, message.Get("content"))
+	case "tool-plan-delta":
+		p.think(Part{Content: -1}, message.Get("tool_plan"))
+	case "tool-call-delta":
+		p.moreInput(p.calls[i], message.Path("tool_calls", "function", "arguments"))
+	case "tool-call-end":
+		p.toolReady(p.calls[i])
 	case "content-end":
 		p.emitOp(Op{Kind: PartEnd, Part: Part{Content: i}})
 	case "citation-start":
@@ -77,7 +84,7 @@ func (p *cohere2) Parse(_ []byte, doc scan.Value) bool {
 		p.cites++
 		p.citations(i, message.Get("citations"))
 	case "tool-call-start":
-		p.toolCalls(message.Get("tool_calls"))
+		p.toolCalls(i, message.Get("tool_calls"), false)
 	case "message-start":
 		p.head(HeadID, id)
 	case "message-end":
@@ -86,7 +93,7 @@ func (p *cohere2) Parse(_ []byte, doc scan.Value) bool {
 			p.fail("error", failure.Text())
 		}
 		p.end()
-	case "tool-plan-delta", "tool-call-delta", "tool-call-end", "citation-end", "debug":
+	case "citation-end", "debug":
 	case "":
 		return p.body(doc)
 	default:
@@ -105,6 +112,8 @@ func (p *cohere2) body(doc scan.Value) bool {
 		return false
 	}
 	p.head(HeadID, doc.Get("id"))
+	p.think(Part{Content: -1}, m.Get("tool_plan"))
+	p.toolCalls(0, m.Get("tool_calls"), true) // a stream has them before the content
 	i := 0
 	content := m.Get("content")
 	if content.IsString() {
@@ -114,7 +123,6 @@ func (p *cohere2) body(doc scan.Value) bool {
 		p.contentStart(i, blocks.Val)
 		p.emitOp(Op{Kind: PartEnd, Part: Part{Content: i}})
 	}
-	p.toolCalls(m.Get("tool_calls"))
 	list := m.Get("citations")
 	p.wantList("citations", list)
 	for c := scan.Elements(list); c.Next(); {
@@ -140,6 +148,7 @@ func (p *cohere2) contentStart(i int, v scan.Value) {
 		p.isText(i)
 		p.text(Part{Content: i}, v.Get("text"))
 	case "thinking":
+		p.think(Part{Content: i}, v.Get("thinking"))
 	default:
 		p.unknown("content "+kind, v)
 	}
@@ -154,6 +163,7 @@ func (p *cohere2) isText(i int) {
 func (p *cohere2) contentDelta(i int, doc, content scan.Value) {
 	text := content.Get("text")
 	if kind := p.kinds[i]; kind == "thinking" || !text.IsString() {
+		p.think(Part{Content: i}, content.Get("thinking"))
 		return
 	}
 	p.isText(i)
@@ -279,12 +289,22 @@ func (p *cohere2) cited(v scan.Value) string {
 	return s.Key
 }
 
-func (p *cohere2) toolCalls(v scan.Value) {
+// toolCalls says a call, the i-th, or several. Whole ones have all of their input.
+func (p *cohere2) toolCalls(i int, v scan.Value, whole bool) {
 	if v.IsObject() {
-		p.tool(v.Get("id").Str(), v.Path("function", "name").Str())
+		id, function := v.Get("id").Str(), v.Get("function")
+		p.tool(id, function.Get("name").Str())
+		if whole {
+			p.toolInput(id, function.Get("arguments"))
+			return
+		}
+		p.moreInput(id, function.Get("arguments"))
+		if p.keep(entrySize + len(id)) {
+			p.calls[i] = id
+		}
 	}
-	for calls := scan.Elements(v); calls.Next(); {
-		p.tool(calls.Val.Get("id").Str(), calls.Val.Path("function", "name").Str())
+	for calls := scan.Elements(v); calls.Next(); i++ {
+		p.toolCalls(i, calls.Val, whole)
 	}
 }
 
@@ -319,9 +339,10 @@ func sayDocuments(o *out, c *Config, prefix string) {
 // everything again at its end.
 type cohere1 struct {
 	out
-	cfg   *Config
-	begun bool
-	delta template
+	cfg    *Config
+	begun  bool
+	called bool // the calls of tools were said
+	delta  template
 }
 
 func newCohere1(c *Config) Parser { return &cohere1{out: newOut(c), cfg: c} }
@@ -465,8 +486,14 @@ func (p *cohere1) queries(v scan.Value) {
 	}
 }
 
+// toolCalls says the calls, once: the end of a stream repeats them.
 func (p *cohere1) toolCalls(v scan.Value) {
+	if p.called {
+		return
+	}
 	for list := scan.Elements(v); list.Next(); {
+		p.called = true
 		p.tool("", list.Val.Get("name").Str())
+		p.toolInput("", list.Val.Get("parameters"))
 	}
 }

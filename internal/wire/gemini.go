@@ -268,6 +268,9 @@ func (g *generate) content(c *candidate, v scan.Value) (d digest) {
 	for a := scan.Elements(parts); a.Next(); i++ {
 		text, hidden := g.partOf(c, a.Val)
 		if text.IsNull() || hidden {
+			if hidden && !a.Val.Cut() {
+				g.think(c.part, text)
+			}
 			g.next(c, i, hiddenPart)
 			c.hidden += len(g.unescape(text.Content()))
 			d.hidden++
@@ -300,15 +303,47 @@ func (g *generate) partOf(c *candidate, v scan.Value) (text scan.Value, hidden b
 		case "functionCall", "function_call":
 			// A call whose arguments are streamed is named by its first piece only.
 			if name := o.Val.Get("name").Str(); name != "" {
-				g.tool(o.Val.Get("id").Str(), name)
+				id := o.Val.Get("id").Str()
+				g.tool(id, name)
+				if args := o.Val.Get("args"); args.IsObject() {
+					g.toolInput(id, args)
+				}
 				c.calls = true
 			}
+		default:
+			g.serverPart(string(o.Key), o.Val)
 		}
 	}
 	if text == nil || thought != nil || !v.Cut() {
 		return text, thought.IsTrue()
 	}
 	return text, g.late || bytes.Contains(v, []byte(`"thought"`))
+}
+
+// serverPart says what a part holds of a tool that the server runs: code that it wrote, and its own searches.
+func (g *generate) serverPart(name string, v scan.Value) {
+	const code = "code_execution"
+	switch id := v.Get("id").Str(); name {
+	case "executableCode", "executable_code":
+		g.serverTool(id, code, true)
+		g.toolInput(id, v)
+	case "codeExecutionResult", "code_execution_result":
+		failed := ""
+		if outcome := v.Get("outcome").Str(); outcome != "" && outcome != "OUTCOME_OK" {
+			failed = outcome
+			if words := v.Get("output").Str(); words != "" {
+				failed += ": " + words
+			}
+		}
+		g.toolOutput(id, v, failed)
+	case "toolCall", "tool_call":
+		if tool := strings.ToLower(firstText(v, "toolType", "tool_type")); tool != "" {
+			g.serverTool(id, tool, true)
+			g.toolInput(id, v.Get("args"))
+		}
+	case "toolResponse", "tool_response":
+		g.toolOutput(id, v.Get("response"), "")
+	}
 }
 
 // finishAs says why a candidate ended. Of the names that SDKs write ("FinishReason.STOP", "stop") the last word counts,

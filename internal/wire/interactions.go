@@ -32,6 +32,7 @@ func looksInteractions(s *shape) bool {
 type interactions struct {
 	out
 	steps   map[int]string // the type of each step that began
+	calls   map[int]string // the id of each that is a call
 	content map[Part]int   // by message: which content block its text stands in
 	texts   map[Part]bool  // the parts whose text was streamed
 	sources map[seenSource]bool
@@ -44,7 +45,7 @@ type interactions struct {
 
 func newInteractions(c *Config) Parser {
 	return &interactions{
-		out: newOut(c), steps: map[int]string{}, content: map[Part]int{}, texts: map[Part]bool{},
+		out: newOut(c), steps: map[int]string{}, calls: map[int]string{}, content: map[Part]int{}, texts: map[Part]bool{},
 		sources: map[seenSource]bool{}, once: onceSet{},
 	}
 }
@@ -103,9 +104,15 @@ func (p *interactions) Parse(event []byte, doc scan.Value) bool {
 		if p.keep(entrySize + len(b.kind)) {
 			p.steps[i] = string(b.kind)
 		}
+		if id := b.id.Str(); id != "" && p.keep(entrySize+len(id)) {
+			p.calls[i] = id
+		}
 		p.step(i, &b)
 	case "step.stop":
 		part := Part{Message: p.stepIndex(e.index)}
+		if id := p.calls[part.Message]; id != "" {
+			p.toolReady(id)
+		}
 		part.Content = p.content[part]
 		p.stop(part)
 	case "content.start":
@@ -215,6 +222,9 @@ func readBlock(v scan.Value) block {
 // step reads one step. Only the model's output is text; the question is a step, too.
 func (p *interactions) step(i int, b *block) {
 	if cut := len(b.kind) == 0 && b.content.IsArray(); string(b.kind) != "model_output" && !cut {
+		if string(b.kind) == "thought" && p.once.first(numbered("thought:", i)) {
+			p.thinkAll(Part{Message: i}, b.raw.Get("summary"))
+		}
 		p.action(b)
 		return
 	}
@@ -284,7 +294,11 @@ func (p *interactions) delta(part Part, b *block, doc scan.Value) {
 			p.content[Part{Message: part.Message}] = place + 1
 			p.deltas.forget()
 		}
-	case "thought_summary", "thought_signature", "arguments_delta":
+	case "thought_summary":
+		p.think(Part{Message: part.Message}, b.content.Get("text"))
+	case "arguments_delta":
+		p.moreInput(p.calls[part.Message], b.arguments)
+	case "thought_signature":
 	default:
 		p.action(b)
 	}
@@ -293,12 +307,26 @@ func (p *interactions) delta(part Part, b *block, doc scan.Value) {
 // action reads a step that is a call of a tool or its result. What a call searched for, and what the results demand to
 // be shown, is all that these say about the answer; its sources stand in the annotations.
 func (p *interactions) action(b *block) {
+	if call := b.raw.Get("call_id"); call.IsString() && !b.result.IsNull() {
+		failed := ""
+		if b.raw.Get("is_error").IsTrue() {
+			failed = cmp.Or(b.result.Text(), "error")
+		}
+		p.toolOutput(call.Str(), b.result, failed)
+	}
 	switch kind := string(b.kind); kind {
 	case "", "thought", "user_input", "function_result", "processing_call", "processing_result":
 	case "function_call", "mcp_server_tool_call":
 		id, name := b.id.Str(), b.name.Str()
 		if name != "" && p.once.first("tool:"+id+" "+name) {
-			p.tool(id, name)
+			if kind == "function_call" {
+				p.tool(id, name)
+			} else {
+				p.serverTool(id, name, false)
+			}
+			if !blank(b.arguments) {
+				p.toolInput(id, b.arguments)
+			}
 		}
 	case "google_search_result":
 		for a := scan.Elements(b.result); a.Next(); {
@@ -311,6 +339,12 @@ func (p *interactions) action(b *block) {
 	default:
 		switch {
 		case strings.HasSuffix(kind, "_call"):
+			if id := b.id.Str(); id != "" && p.once.first("tool:"+id) {
+				p.serverTool(id, strings.TrimSuffix(kind, "_call"), true)
+				if !blank(b.arguments) {
+					p.toolInput(id, b.arguments)
+				}
+			}
 			p.queries(p.once, b.arguments.Get("queries"))
 			if q := b.arguments.Get("query"); q.IsString() && p.once.first("query:"+string(q)) {
 				p.query(q)

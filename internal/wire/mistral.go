@@ -37,14 +37,22 @@ func (p *conversations) Parse(_ []byte, doc scan.Value) bool {
 	case "conversation.response.started":
 		p.head(HeadID, doc.Get("conversation_id"))
 	case "tool.execution.started":
-		p.tool(doc.Get("id").Str(), doc.Get("name").Str())
+		id := doc.Get("id").Str()
+		p.serverTool(id, doc.Get("name").Str(), false)
+		p.moreInput(id, doc.Get("arguments"))
+	case "tool.execution.delta":
+		p.moreInput(doc.Get("id").Str(), doc.Get("arguments"))
+	case "tool.execution.done":
+		id := doc.Get("id").Str()
+		p.toolReady(id)
+		p.toolOutput(id, doc.Get("info"), "")
 	case "function.call.delta":
-		p.call(doc)
+		p.moreInput(p.call(doc), doc.Get("arguments"))
 	case "conversation.response.done":
 		p.done()
 	case "conversation.response.error":
 		p.fail(doc.Get("code").Text(), doc.Get("message").Str())
-	case "tool.execution.delta", "tool.execution.done", "agent.handoff.started", "agent.handoff.done":
+	case "agent.handoff.started", "agent.handoff.done":
 	default:
 		if !doc.Get("outputs").IsArray() {
 			return false
@@ -64,9 +72,12 @@ func (p *conversations) body(doc scan.Value) {
 			p.head(HeadModel, v.Get("model"))
 			p.content(Part{Message: i}, v.Get("content"))
 		case "tool.execution":
-			p.tool(v.Get("id").Str(), v.Get("name").Str())
+			id := v.Get("id").Str()
+			p.serverTool(id, v.Get("name").Str(), false)
+			p.toolInput(id, v.Get("arguments"))
+			p.toolOutput(id, v.Get("info"), "")
 		case "function.call":
-			p.call(v)
+			p.toolInput(p.call(v), v.Get("arguments"))
 		case "agent.handoff":
 		default:
 			p.unknown("output "+kind, v)
@@ -77,9 +88,12 @@ func (p *conversations) body(doc scan.Value) {
 	}
 }
 
-func (p *conversations) call(v scan.Value) {
+// call says a call of a function, and returns its id.
+func (p *conversations) call(v scan.Value) string {
 	p.called = true
-	p.tool(firstText(v, "tool_call_id", "id"), v.Get("name").Str())
+	id := firstText(v, "tool_call_id", "id")
+	p.tool(id, v.Get("name").Str())
+	return id
 }
 
 func (p *conversations) done() {
@@ -125,7 +139,9 @@ func (p *conversations) chunk(part Part, v scan.Value) {
 		if id := v.Get("file_id").Str(); id != "" {
 			p.source(&Source{Key: id, ID: id, GlobalID: id, Kind: kindFile, Filename: v.Get("file_name").Str(), Raw: v})
 		}
-	case "thinking", "document_url", "image_url":
+	case "thinking":
+		p.thinkAll(part, v.Get("thinking"))
+	case "document_url", "image_url":
 	default:
 		p.unknown("chunk "+kind, v)
 	}

@@ -4,14 +4,16 @@ package wire
 // receives it.
 type Op struct {
 	Kind    opKind
-	Part    Part     // Text, Final, PartEnd, Markers and Finish (its Candidate)
-	Text    []byte   // Text, Final: JSON-unescaped UTF-8; lone surrogates arrive as three-byte WTF-8
+	Part    Part     // Text, Final, PartEnd, Reasoning, Markers, Finish and those of tools (its Candidate)
+	Text    []byte   // Text, Final, Reasoning, ToolInput: unescaped UTF-8; lone surrogates arrive as three-byte WTF-8
 	ASCII   bool     // Text: it is known to be ASCII
-	Name    string   // Head, Query, Finish, Withdraw, Meta, Tool, Display, Issue: see Kind
+	Server  bool     // Tool: the provider runs it
+	Hidden  bool     // Tool: it is not listed among the answer's tool calls
+	Name    string   // Head, Query, Finish, Withdraw, Meta, Tool…, Display, Issue: see Kind
 	Cut     bool     // Final: the document breaks off in Text, which may therefore be only its beginning
 	Open    bool     // End: only the end of the input confirms it, the next document may go on
-	More    string   // the second word of Head, Tool, Display, Issue, Error
-	Raw     []byte   // Meta, Issue: the provider's JSON
+	More    string   // the second word of Head, Tool, ToolOutput, Display, Issue, Error
+	Raw     []byte   // Meta, Issue, ToolReady, ToolOutput: the provider's JSON
 	Source  *Source  // SourceOp
 	Cite    *Cite    // CiteOp
 	Markers *Markers // MarkersOp
@@ -22,17 +24,21 @@ type opKind uint8
 
 // The operations. A parser may send them in any order; the fold of package ibid sorts out what belongs together.
 const (
-	Text      opKind = iota + 1 // Text was added to the visible text of Part
-	Final                       // Text is the whole visible text of Part, as the provider repeats it at the end
-	PartBegin                   // Part begins, still without text
-	PartEnd                     // Part is closed: its block citations now have their span
-	SourceOp                    // Source was named; same Key again: fill what was missing, add its chunk
-	CiteOp                      // Cite was said; same non-empty Key again: it replaces the former
-	Withdraw                    // the citation with key Name is taken back
-	MarkersOp                   // [n]-like marks in the text of Part.Candidate stand for Markers.Sources
-	Query                       // Name is a search query the model ran
-	Tool                        // a tool call: Name is its id, More the tool's name
-	Display                     // the provider demands to show something: Name is the kind, More the HTML
+	Text       opKind = iota + 1 // Text was added to the visible text of Part
+	Final                        // Text is the whole visible text of Part, as the provider repeats it at the end
+	PartBegin                    // Part begins, still without text
+	PartEnd                      // Part is closed: its block citations now have their span
+	SourceOp                     // Source was named; same Key again: fill what was missing, add its chunk
+	CiteOp                       // Cite was said; same non-empty Key again: it replaces the former
+	Withdraw                     // the citation with key Name is taken back
+	MarkersOp                    // [n]-like marks in the text of Part.Candidate stand for Markers.Sources
+	Query                        // Name is a search query the model ran
+	Reasoning                    // Text was added to what the model thought; Part tells pieces of it apart
+	Tool                         // a tool call: Name is its id, More the tool's name
+	ToolInput                    // Text was added to the JSON that is the input of the call Name
+	ToolReady                    // the input of the call Name is Raw; without Raw it is what came by ToolInput
+	ToolOutput                   // the call Name gave Raw, or failed for the reason More
+	Display                      // the provider demands to show something: Name is the kind, More the HTML
 	// Head sets a field of the answer: Name is the field (HeadID, HeadModel, HeadCreated, HeadProvider, HeadFormat),
 	// More its value; empty values are ignored
 	Head

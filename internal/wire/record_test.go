@@ -73,7 +73,22 @@ func line(op *Op) string {
 	case Query:
 		add("query %q", op.Name)
 	case Tool:
-		add("tool %q %s", op.Name, op.More)
+		where := ""
+		if op.Server {
+			where = " at the provider"
+		}
+		if op.Hidden {
+			where += ", not listed"
+		}
+		add("tool %q %s%s", op.Name, op.More, where)
+	case Reasoning:
+		add("reasoning %s %q", partLine(op.Part), op.Text)
+	case ToolInput:
+		add("tool %q input %q", op.Name, op.Text)
+	case ToolReady:
+		add("tool %q ready %s", op.Name, op.Raw)
+	case ToolOutput:
+		add("tool %q output %s failed %q", op.Name, op.Raw, op.More)
 	case Display:
 		add("display %s %q", op.Name, op.More)
 	case Head:

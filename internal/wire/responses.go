@@ -54,7 +54,11 @@ type responses struct {
 	unknowns map[string]bool     // event types that were reported
 	results  []Ref               // what [n] in the text stands for; Perplexity's agents only
 	xai      bool
-	waiting  bool // the last item is a call that the client has to answer
+	thoughts map[string]bool   // pieces of reasoning that were said, by thoughtKey
+	thinking string            // the id of the last reasoning item that said something, and
+	thinkers int               // how many there were
+	calls    map[string]string // the ids of calls, by those of their items
+	waiting  bool              // the last item is a call that the client has to answer
 	refused  bool
 	answered bool // some text is no refusal
 }
@@ -79,7 +83,7 @@ type outPart struct {
 func newResponses(c *Config) Parser {
 	return &responses{
 		out: newOut(c), repeats: repeats{seed: maphash.MakeSeed()},
-		byIndex: map[int]*outMessage{}, items: map[string]uint64{}, unknowns: map[string]bool{},
+		byIndex: map[int]*outMessage{}, items: map[string]uint64{}, unknowns: map[string]bool{}, thoughts: map[string]bool{}, calls: map[string]string{},
 	}
 }
 
@@ -113,6 +117,11 @@ func (p *responses) event(kind []byte, doc scan.Value) bool {
 		p.textDelta(doc, string(kind) == "response.refusal.delta")
 	case "response.output_text.done", "response.refusal.done":
 		p.textDone(doc, string(kind) == "response.refusal.done")
+	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta", "response.reasoning_summary_text.done",
+		"response.reasoning_text.done":
+		p.thoughtEvent(doc, kind)
+	case "response.function_call_arguments.delta", "response.mcp_call_arguments.delta":
+		p.moreInput(p.calls[doc.Get("item_id").Str()], doc.Get("delta"))
 	case "response.output_text.annotation.added", "response.output_text_annotation.added":
 		p.annotationAdded(doc)
 	case "response.content_part.done":
@@ -681,7 +690,7 @@ func (p *responses) itemEvent(doc scan.Value, done bool) {
 	e := p.placeOf(doc, "item")
 	id, kind := identify(e.value)
 	if kind != "message" {
-		p.otherItem(kind, id, e.value)
+		p.otherItem(kind, id, e.value, done)
 		return
 	}
 	p.messageItem(p.message(e.output), e.value, done)
@@ -694,7 +703,7 @@ func (p *responses) itemEvent(doc scan.Value, done bool) {
 func (p *responses) outputItem(item scan.Value, ordinal *int) {
 	id, kind := identify(item)
 	if kind != "message" {
-		p.otherItem(kind, id, item)
+		p.otherItem(kind, id, item, true)
 		return
 	}
 	m := &outMessage{ordinal: *ordinal, bound: true, parts: map[int]*outPart{}}
@@ -756,8 +765,9 @@ func (p *responses) messageItem(m *outMessage, item scan.Value, done bool) {
 }
 
 // otherItem reads an item that is no message: a call of a tool mostly.
-func (p *responses) otherItem(kind, id string, item scan.Value) {
+func (p *responses) otherItem(kind, id string, item scan.Value, done bool) {
 	if kind == "reasoning" {
+		p.reasoning(id, item, done)
 		return
 	}
 	hash := p.repeats.hash(item)
@@ -768,17 +778,84 @@ func (p *responses) otherItem(kind, id string, item scan.Value) {
 	switch kind {
 	case "file_search_call":
 		p.fileSearch(item)
+		p.searchCall(id, kind, item, done)
 	case "web_search_call":
 		p.webSearch(item)
+		p.searchCall(id, kind, item, done)
 	case "search_results", "fetch_url_results":
 		p.searched(item)
 	case "mcp_list_tools", "mcp_approval_response", "compaction", "compaction_summary", "additional_tools", "program":
 	default:
-		p.toolItem(kind, id, item)
+		p.toolItem(kind, id, item, done)
 	}
 }
 
-func (p *responses) toolItem(kind, id string, item scan.Value) {
+// searchCall says a search, which the queries of the answer tell already, as a call.
+func (p *responses) searchCall(id, kind string, item scan.Value, done bool) {
+	name := strings.TrimSuffix(kind, "_call")
+	if done {
+		p.serverCall(id, name, item)
+		return
+	}
+	p.serverTool(id, name, true)
+}
+
+// thoughtKey names a piece of reasoning: its item, whether it is of the summary, and its index there.
+func thoughtKey(id, list string, index int) string { return numbered(id+"/"+list+"/", index) }
+
+// sayThought says a piece of reasoning, or more of it.
+func (p *responses) sayThought(id, list string, index int, v scan.Value) {
+	key := thoughtKey(id, list, index)
+	if id != p.thinking {
+		p.thinking = id
+		p.thinkers++
+	}
+	part := Part{Message: p.thinkers, Content: index}
+	if list == listContent {
+		part.Kind = CommentaryPart // so that it is another than that of the summary
+	}
+	if p.think(part, v) && !p.thoughts[key] && p.keep(entrySize+len(key)) {
+		p.thoughts[key] = true
+	}
+}
+
+// The lists of a reasoning item.
+const (
+	listSummary = "summary"
+	listContent = "content"
+)
+
+// thoughtEvent reads a piece of reasoning. Once it is done all of it comes again.
+func (p *responses) thoughtEvent(doc scan.Value, kind []byte) {
+	list, index := listContent, doc.Get("content_index")
+	if bytes.HasPrefix(kind, []byte("response.reasoning_summary")) {
+		list, index = listSummary, doc.Get("summary_index")
+	}
+	id := doc.Get("item_id").Str()
+	i, _ := p.index("index", index)
+	if delta := doc.Get("delta"); delta.IsString() {
+		p.sayThought(id, list, i, delta)
+	} else if !p.thoughts[thoughtKey(id, list, i)] {
+		p.sayThought(id, list, i, doc.Get("text"))
+	}
+}
+
+// reasoning reads an item with what the model thought, as far as that was not said.
+func (p *responses) reasoning(id string, item scan.Value, done bool) {
+	if !done {
+		return
+	}
+	for _, list := range []string{listSummary, listContent} {
+		i := 0
+		for a := scan.Elements(item.Get(list)); a.Next(); i++ {
+			if !p.thoughts[thoughtKey(id, list, i)] {
+				p.sayThought(id, list, i, a.Val.Get("text"))
+			}
+		}
+	}
+}
+
+func (p *responses) toolItem(kind, id string, item scan.Value, done bool) {
 	if strings.HasSuffix(kind, "_output") || strings.HasSuffix(kind, "_result") {
 		return
 	}
@@ -791,14 +868,30 @@ func (p *responses) toolItem(kind, id string, item scan.Value) {
 		name = s
 	}
 	if call := item.Get("call_id").Str(); call != "" {
+		if id != "" && p.keep(entrySize+len(id)+len(call)) {
+			p.calls[id] = call
+		}
 		id = call
 	}
-	p.tool(id, name)
+	client := false
 	switch kind {
 	case "function_call", "computer_call", "local_shell_call", "apply_patch_call", "mcp_approval_request":
-		p.waiting = true
+		client = true
 	case "custom_tool_call":
-		p.waiting = !p.xai // xAI runs its own
+		client = !p.xai // xAI runs its own
+	}
+	p.waiting = p.waiting || client
+	if !client {
+		p.serverTool(id, name, false)
+		if done {
+			p.serverCall(id, name, item)
+		}
+		return
+	}
+	p.tool(id, name)
+	if done && !item.Cut() {
+		input, _, _ := splitCall(item)
+		p.toolInput(id, input)
 	}
 }
 

@@ -915,12 +915,19 @@ export interface components {
             upstream?: string;
         };
         /**
+         * @description Says what an Activity is.
+         * @enum {string}
+         */
+        ActivityKind: "reasoning" | "tool";
+        /**
          * @description Says how a citation's span was found.
          * @enum {string}
          */
         Anchor: "exact" | "moved" | "none" | "unit-fixed" | "unverified";
         /** @description A stored answer as JSON: its document, and how it came to be. */
         Answer: {
+            /** @description reasoning and calls of tools, in their order */
+            activities?: components["schemas"]["DocumentActivity"][];
             alternatives: components["schemas"]["Document"][];
             /** @description minted by a gateway */
             answer_id: string | null;
@@ -1121,6 +1128,8 @@ export interface components {
         };
         /** @description The answer document, version 1: an Answer as JSON, flat and in the unit its reader counts in. What is absent is null, and an empty list is []. Fields may be added within version 1; none is renamed or removed. Answer.Document makes one. It may share memory with the answer: neither changes the other, and nobody should. */
         Document: {
+            /** @description reasoning and calls of tools, in their order */
+            activities?: components["schemas"]["DocumentActivity"][];
             alternatives: components["schemas"]["Document"][];
             /** @description minted by a gateway */
             answer_id: string | null;
@@ -1157,6 +1166,42 @@ export interface components {
             /** @description of every offset below but those in locators */
             unit: components["schemas"]["Unit"];
             version: number;
+        };
+        /** @description An Activity in a Document. */
+        DocumentActivity: {
+            error: string | null;
+            /** @description null, like the name, if it is no call of a tool */
+            id: string | null;
+            /** @description any JSON */
+            input: unknown;
+            kind: components["schemas"]["ActivityKind"];
+            name: string | null;
+            /** @description any JSON */
+            output: unknown;
+            /** @description the provider ran the tool */
+            server: boolean;
+            /** @description null exactly if it is no reasoning */
+            text: string | null;
+            /** @description where in the text it came */
+            text_start: number;
+        };
+        /** @description An Activity in a Document. */
+        DocumentActivityRequest: {
+            error?: string;
+            /** @description null, like the name, if it is no call of a tool */
+            id?: string;
+            /** @description any JSON */
+            input?: unknown;
+            kind?: components["schemas"]["ActivityKind"];
+            name?: string;
+            /** @description any JSON */
+            output?: unknown;
+            /** @description the provider ran the tool */
+            server?: boolean;
+            /** @description null exactly if it is no reasoning */
+            text?: string;
+            /** @description where in the text it came */
+            text_start?: number;
         };
         /** @description A Chunk in a Document. */
         DocumentChunk: {
@@ -1246,6 +1291,8 @@ export interface components {
         };
         /** @description The answer document, version 1: an Answer as JSON, flat and in the unit its reader counts in. What is absent is null, and an empty list is []. Fields may be added within version 1; none is renamed or removed. Answer.Document makes one. It may share memory with the answer: neither changes the other, and nobody should. */
         DocumentRequest: {
+            /** @description reasoning and calls of tools, in their order */
+            activities?: components["schemas"]["DocumentActivityRequest"][];
             alternatives?: components["schemas"]["DocumentRequest"][];
             /** @description minted by a gateway */
             answer_id?: string;
