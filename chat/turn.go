@@ -209,8 +209,11 @@ func (t *Turn) correct(ev *ibid.Event) {
 	var ok bool
 	if old.shift, ok = t.draft.correct(ev); ok {
 		for i := range t.acts {
-			if t.acts[i].At >= ev.Part.End-old.shift {
-				t.acts[i].At += old.shift
+			switch a := &t.acts[i]; {
+			case a.At >= ev.Part.End-old.shift:
+				a.At += old.shift
+			case a.At > ev.Part.Start:
+				a.At = ev.Part.End
 			}
 		}
 		t.rewrites = append(t.rewrites, old)

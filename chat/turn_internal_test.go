@@ -18,6 +18,7 @@ import (
 type seen struct {
 	draft   draft
 	marks   map[string]ibid.Event
+	acts    []activity // At: behind how much text each was told first
 	answers int
 }
 
@@ -41,6 +42,8 @@ func (s *seen) take(t *testing.T, n *news) {
 			s.draft.parts = append(s.draft.parts, *ev.Part)
 		case ev.Kind == ibid.EventSource:
 			s.marks["source "+ev.Source.ID] = *ev
+		case ev.Kind == ibid.EventActivity:
+			s.takeActivity(t, ev)
 		default:
 			s.marks["citation "+ev.Key] = *ev
 		}
@@ -48,6 +51,19 @@ func (s *seen) take(t *testing.T, n *news) {
 	if n.answer != nil {
 		s.answers++
 	}
+}
+
+func (s *seen) takeActivity(t *testing.T, ev *ibid.Event) {
+	t.Helper()
+	if ev.Index == len(s.acts) && ev.Activity != nil {
+		s.acts = append(s.acts, activity{})
+		s.acts[ev.Index].At = s.draft.text.Len()
+	} else if ev.Index >= len(s.acts) {
+		t.Fatalf("activity %d of %d", ev.Index, len(s.acts))
+	}
+	a := &s.acts[ev.Index]
+	a.text = append(a.text, ev.Text...)
+	a.Input = ev.Activity.Input
 }
 
 // Whenever a follower comes, and however seldom it listens, it is told the same in the end.
@@ -58,7 +74,7 @@ func TestFollowers(t *testing.T) {
 		var followers []*follower
 		var all []*seen
 		for i := range 60 {
-			turn.event(randomEvent(r, &turn.draft, i))
+			turn.event(randomEvent(r, turn, i))
 			if r.IntN(10) == 0 {
 				followers, all = append(followers, turn.newFollower()), append(all, &seen{marks: map[string]ibid.Event{}})
 			}
@@ -88,6 +104,16 @@ func TestFollowers(t *testing.T) {
 				t.Fatalf("seed %d: no end", seed)
 			}
 			all[k].take(t, n)
+			if len(all[k].acts) != len(turn.acts) {
+				t.Fatalf("seed %d: %d activities, want %d", seed, len(all[k].acts), len(turn.acts))
+			}
+			for i := range turn.acts {
+				got, want := &all[k].acts[i], &turn.acts[i]
+				if string(got.text) != string(want.text) || string(got.Input) != string(want.Input) ||
+					len(turn.rewrites) == 0 && got.At != want.At {
+					t.Fatalf("seed %d: activity %d: %+v, want %+v", seed, i, got, want)
+				}
+			}
 			if got, text := all[k].draft.text.String(), turn.draft.text.String(); got != text {
 				t.Fatalf("seed %d: %q, want %q", seed, got, text)
 			}
@@ -98,11 +124,22 @@ func TestFollowers(t *testing.T) {
 	}
 }
 
-func randomEvent(r *rand.Rand, d *draft, i int) ibid.Event {
+func randomEvent(r *rand.Rand, t *Turn, i int) ibid.Event {
+	d := &t.draft
 	part := func() *ibid.Part {
 		return &ibid.Part{Span: ibid.Span{Start: d.text.Len(), End: d.text.Len()}, Kind: ibid.AnswerPart, Message: i}
 	}
-	switch n := r.IntN(10); {
+	switch n := r.IntN(13); {
+	case n == 10 && i > 0:
+		return ibid.Event{Kind: ibid.EventActivity, Index: len(t.acts), Text: "thinks", Activity: &ibid.Activity{
+			Kind: ibid.ReasoningActivity, At: d.text.Len(),
+		}}
+	case n > 10 && len(t.acts) > 0:
+		a := t.acts[r.IntN(len(t.acts))].Activity
+		a.Input = []byte(fmt.Sprint(i))
+		index := r.IntN(len(t.acts))
+		a.At = t.acts[index].At
+		return ibid.Event{Kind: ibid.EventActivity, Index: index, Activity: &a, Text: fmt.Sprint(i)}
 	case i == 0 || n == 0:
 		return ibid.Event{Kind: ibid.EventPart, Part: part()}
 	case n == 1 && d.text.Len() > 0:
