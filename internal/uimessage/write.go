@@ -17,7 +17,8 @@ import (
 // for what comes behind it, [Writer.Fail] if something went wrong, and [Writer.Close]. Each of them may be left out but
 // Close, which ends the stream.
 //
-// Text, reasoning and calls of tools go out as they come. Sources go out at the answer's end, when all that is known of them is known, each once.
+// Text, reasoning and calls of tools go out as they come. Sources go out at the answer's end, when all that is known of
+// them is known, each once.
 // Citations go out while they come, all that there are each time, but only when there are a quarter more than the last
 // time, so that in the sum it is a small multiple of what there is in the end; their numbers, and that they have no id,
 // are final at the end only.

@@ -26,7 +26,9 @@ type converse struct {
 }
 
 func newConverse(c *Config) Parser {
-	return &converse{out: newOut(c), givenSources: givenSources{cfg: c}, inputs: map[int][]byte{}, calls: map[int]string{}}
+	return &converse{
+		out: newOut(c), givenSources: givenSources{cfg: c}, inputs: map[int][]byte{}, calls: map[int]string{},
+	}
 }
 
 // part returns the part of a block of text, the first of a new message where something else stood before it.

@@ -28,7 +28,9 @@ type cohere2 struct {
 const maxRepeated = 1000
 
 func newCohere2(c *Config) Parser {
-	return &cohere2{out: newOut(c), cfg: c, kinds: map[int]string{}, calls: map[int]string{}, repeated: map[string]string{}}
+	return &cohere2{
+		out: newOut(c), cfg: c, kinds: map[int]string{}, calls: map[int]string{}, repeated: map[string]string{},
+	}
 }
 
 func looksCohere2(s *shape) bool {

@@ -45,7 +45,8 @@ type interactions struct {
 
 func newInteractions(c *Config) Parser {
 	return &interactions{
-		out: newOut(c), steps: map[int]string{}, calls: map[int]string{}, content: map[Part]int{}, texts: map[Part]bool{},
+		out: newOut(c), steps: map[int]string{}, calls: map[int]string{}, content: map[Part]int{},
+		texts:   map[Part]bool{},
 		sources: map[seenSource]bool{}, once: onceSet{},
 	}
 }

@@ -83,7 +83,8 @@ type outPart struct {
 func newResponses(c *Config) Parser {
 	return &responses{
 		out: newOut(c), repeats: repeats{seed: maphash.MakeSeed()},
-		byIndex: map[int]*outMessage{}, items: map[string]uint64{}, unknowns: map[string]bool{}, thoughts: map[string]bool{}, calls: map[string]string{},
+		byIndex: map[int]*outMessage{}, items: map[string]uint64{}, unknowns: map[string]bool{},
+		thoughts: map[string]bool{}, calls: map[string]string{},
 	}
 }
 
@@ -117,8 +118,8 @@ func (p *responses) event(kind []byte, doc scan.Value) bool {
 		p.textDelta(doc, string(kind) == "response.refusal.delta")
 	case "response.output_text.done", "response.refusal.done":
 		p.textDone(doc, string(kind) == "response.refusal.done")
-	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta", "response.reasoning_summary_text.done",
-		"response.reasoning_text.done":
+	case "response.reasoning_summary_text.delta", "response.reasoning_summary_text.done",
+		"response.reasoning_text.delta", "response.reasoning_text.done":
 		p.thoughtEvent(doc, kind)
 	case "response.function_call_arguments.delta", "response.mcp_call_arguments.delta":
 		p.moreInput(p.calls[doc.Get("item_id").Str()], doc.Get("delta"))
