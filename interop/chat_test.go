@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid/internal/replay"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/server"
 	"github.com/ibidhq/ibid/server/servertest"
 )
@@ -22,18 +23,116 @@ import (
 // aiVersions are the versions of npm "ai" that are driven, by their names in web/package.json.
 var aiVersions = []string{"ai-5-first", "ai-5", "ai-6", "ai-7"}
 
+// recordings are real answers with reasoning: of Anthropic and Google with searches of their own and citations. The key
+// is the provider, and behind "recorded-" the upstream's name.
+var recordings = map[string]string{
+	"anthropic": "anthropic/pydantic-ai__anthropic-web-search-tool.json",
+	"gemini":    "gemini/pydantic-ai__thinking-with-native-tool-wire-contract-google.json",
+	"xai":       "xai/vercel-ai__xai-text-streaming.1-chunks.sse", // OpenAI's Responses API
+}
+
+// recorded returns the events of a recording. A body becomes the stream that its provider would have sent.
+func recorded(t *testing.T, provider string) []string {
+	t.Helper()
+	body := testenv.Must(os.ReadFile(filepath.Join(testenv.Shared(t), "corpus", filepath.FromSlash(recordings[provider]))))(t)
+	var events []string
+	add := func(v map[string]any) {
+		name, _ := v["type"].(string)
+		events = append(events, "event: "+name+"\ndata: "+string(testenv.Must(json.Marshal(v))(t)))
+	}
+	var whole map[string]any
+	switch provider {
+	case "anthropic":
+		testenv.OK(t, json.Unmarshal(body, &whole))
+		content, _ := whole["content"].([]any)
+		whole["content"] = []any{}
+		add(map[string]any{"type": "message_start", "message": whole})
+		for i, block := range content {
+			addBlock(add, i, block.(map[string]any))
+		}
+		add(map[string]any{"type": "message_delta", "delta": map[string]any{"stop_reason": whole["stop_reason"]}})
+		add(map[string]any{"type": "message_stop"})
+	case "gemini":
+		testenv.OK(t, json.Unmarshal(body, &whole))
+		candidate := whole["candidates"].([]any)[0].(map[string]any)
+		for _, part := range candidate["content"].(map[string]any)["parts"].([]any) {
+			add(map[string]any{"candidates": []any{map[string]any{"content": map[string]any{"parts": []any{part}}}}})
+		}
+		candidate["content"] = map[string]any{"parts": []any{map[string]any{"text": ""}}}
+		add(whole)
+	default:
+		events = strings.Split(strings.TrimSpace(string(body)), "\n\n")
+	}
+	return events
+}
+
+// addBlock adds the events of a content block of Anthropic's: its citations come before its text.
+func addBlock(add func(map[string]any), i int, block map[string]any) {
+	var deltas []map[string]any
+	switch block["type"] {
+	case "text":
+		citations, _ := block["citations"].([]any)
+		for _, c := range citations {
+			deltas = append(deltas, map[string]any{"type": "citations_delta", "citation": c})
+		}
+		deltas = append(deltas, map[string]any{"type": "text_delta", "text": block["text"]})
+		block = map[string]any{"type": "text", "text": ""}
+	case "thinking":
+		for word := range strings.SplitAfterSeq(block["thinking"].(string), " ") {
+			deltas = append(deltas, map[string]any{"type": "thinking_delta", "thinking": word})
+		}
+		block = map[string]any{"type": "thinking", "thinking": ""}
+	case "server_tool_use":
+		input, _ := json.Marshal(block["input"])
+		for half := range slices.Chunk(input, len(input)/2+1) {
+			deltas = append(deltas, map[string]any{"type": "input_json_delta", "partial_json": string(half)})
+		}
+		block["input"] = map[string]any{}
+	}
+	add(map[string]any{"type": "content_block_start", "index": i, "content_block": block})
+	for _, delta := range deltas {
+		add(map[string]any{"type": "content_block_delta", "index": i, "delta": delta})
+	}
+	add(map[string]any{"type": "content_block_stop", "index": i})
+}
+
+// sayRecorded answers every request with the events of a recording, one after the other, in about two seconds.
+func sayRecorded(events []string) http.HandlerFunc {
+	pause := 2 * time.Second / time.Duration(len(events))
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, event := range events {
+			_, _ = io.WriteString(w, event+"\n\n")
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-time.After(pause):
+			case <-r.Context().Done():
+				return
+			}
+		}
+	}
+}
+
 // startChat starts ibid so that /v1/chat asks openai, gemini, anthropic and cohere, besides late, whose citations come
-// by a second call, and slow, which takes its time.
+// by a second call, slow, which takes its time, and those of recordings.
 func startChat(t *testing.T, origins ...string) *world {
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.Handle("/", replay.New(&replay.Options{Delay: time.Millisecond}))
 	mux.Handle("/slow/", replay.New(&replay.Options{Delay: 20 * time.Millisecond, ChunkSize: 6}))
+	providers := []string{"openai", "gemini", "anthropic", "cohere", "late", "slow"}
+	for provider := range recordings {
+		providers = append(providers, "recorded-"+provider)
+		mux.Handle("/recorded-"+provider+"/", sayRecorded(recorded(t, provider)))
+	}
 	w := servertest.Start(t, &servertest.Setup{
 		Upstream:  withKey(mux),
-		Providers: []string{"openai", "gemini", "anthropic", "cohere", "late", "slow"},
+		Providers: providers,
 		Configure: func(c *server.Config) {
 			c.Origins = origins
+			for provider := range recordings {
+				c.Upstreams["recorded-"+provider].Provider = provider
+			}
 			for _, name := range []string{"late", "slow"} {
 				c.Upstreams[name].Provider = "openai"
 			}

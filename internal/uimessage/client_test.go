@@ -156,7 +156,11 @@ func (c *client) apply(p uimessage.Part, words string) error {
 		m.Parts = append(m.Parts, uimessage.Part{Type: "step-start"})
 	case "text-start", "reasoning-start":
 		c.open[p.ID] = len(m.Parts)
-		m.Parts = append(m.Parts, uimessage.Part{Type: strings.TrimSuffix(p.Type, "-start")})
+		begun := uimessage.Part{Type: strings.TrimSuffix(p.Type, "-start")}
+		if begun.Type == "reasoning" {
+			begun.ID = p.ID
+		}
+		m.Parts = append(m.Parts, begun)
 	case "text-delta", "text-end", "reasoning-delta", "reasoning-end":
 		if !open {
 			return fmt.Errorf("the part was not begun")

@@ -105,7 +105,7 @@ func MessageOf(id string, a *ibid.Answer, o *Options) Message {
 			State:            "done",
 			ProviderMetadata: textMetadata(d, run, offsets),
 		})
-	}, func(i int) { m.Parts = append(m.Parts, activityPart(&a.Activities[i])) })
+	}, func(i int) { m.Parts = append(m.Parts, activityPart(i, &a.Activities[i])) })
 	for i := range d.Sources {
 		m.Parts = append(m.Parts, sourcePart(&d.Sources[i]))
 	}
@@ -159,10 +159,11 @@ func inOrder(a *ibid.Answer, text func(run *ibid.Part), activity func(i int)) {
 // brokenCall is the error of a call whose input did not come, so that nobody makes it.
 const brokenCall = "the answer broke off within this call"
 
-// activityPart returns an activity as a part, as it is when nothing more comes.
-func activityPart(a *ibid.Activity) Part {
+// activityPart returns the i-th activity as a part, as it is when nothing more comes. Reasoning has the id of its frames,
+// which clients keep from version 6 on.
+func activityPart(i int, a *ibid.Activity) Part {
 	if a.Kind == ibid.ReasoningActivity {
-		return Part{Type: typeReasoning, Text: a.Text, State: "done"}
+		return Part{Type: typeReasoning, ID: reasoningID(i), Text: a.Text, State: "done"}
 	}
 	p := Part{
 		Type: typeTool + toolName(a), ToolCallID: a.ID, ProviderExecuted: a.Server, Input: a.Input,

@@ -57,7 +57,7 @@ function check(m, status) {
   assert.equal(m.role, 'assistant')
   assert.match(m.id, /^ans_/)
   const known = new Set(['step-start', 'text', 'source-url', 'source-document', 'data-citations'])
-  assert.deepEqual(m.parts.map(p => p.type).filter(t => !known.has(t)), [])
+  assert.deepEqual(m.parts.map(p => p.type).filter(t => !known.has(t) && t !== 'reasoning' && !t.startsWith('tool-')), [])
   const ids = sourcesOf(m).map(s => s.sourceId)
   assert.equal(new Set(ids).size, ids.length, 'a source came twice')
   const [cited, ...more] = citationsOf(m)
@@ -125,6 +125,39 @@ const scenarios = {
     await again.sendMessage({ text: 'How many herons nest at Lake Tonbo?' })
     assert.equal(again.error, undefined)
     check(again.last, 'final')
+  },
+  async 'reasoning and calls of tools'() {
+    for (const provider of ['anthropic', 'gemini', 'xai']) {
+      const id = newID()
+      const chat = new Chat({ id, body: { provider: `recorded-${provider}` } })
+      const asked = chat.sendMessage({ text: 'What is in the news?' })
+      await until(() => chat.messages.length === 2 && chat.last.parts.some(p => p.type === 'reasoning' && p.text), 'reasoning')
+      const other = new Chat({ id, messages: chat.messages.slice(0, 1) })
+      await other.resumeStream()
+      await asked
+      assert.equal(chat.error, undefined)
+      const citations = check(chat.last, 'final')
+      const stored = (await json(`/v1/conversations/${id}?as=ui`)).at(-1)
+      const plain = parts => JSON.parse(JSON.stringify(parts)).map(p => { // version 5 does not keep the id of reasoning
+        if (p.type === 'reasoning' && version.startsWith('ai-5')) delete p.id
+        return p
+      })
+      assert.deepEqual(plain(chat.last.parts), plain(stored.parts))
+      assert.deepEqual(plain(other.last.parts), plain(stored.parts))
+      assert.ok(stored.parts.findIndex(p => p.type === 'reasoning') < stored.parts.findIndex(p => p.type === 'text'))
+      assert.ok(stored.parts.every(p => p.type !== 'reasoning' || p.state === 'done' && p.text.length > 0))
+      if (ai.validateUIMessages) await ai.validateUIMessages({ messages: [stored] })
+      if (provider === 'xai') continue // it searched for nothing
+      assert.ok(citations.length > 0)
+      const tools = stored.parts.filter(p => p.type.startsWith('tool-'))
+      assert.ok(tools.length > 0)
+      for (const p of tools) {
+        assert.equal(p.state, 'output-available')
+        assert.equal(p.providerExecuted, true)
+        assert.ok(p.toolCallId && p.output && Object.keys(p.input).length > 0)
+      }
+      assert.ok(stored.parts.indexOf(tools[0]) < stored.parts.findIndex(p => p.type === 'text'))
+    }
   },
   async 'citations that come late'() {
     const id = newID()
