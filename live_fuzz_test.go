@@ -40,6 +40,7 @@ var liveSeeds = []string{
 	"<div>\nraw\n\n</div>\n\nsome <b>bold</b> <code>x y</code> &amp; \\* end\\\nnext  \nlast",
 	"他赢了。真的！好 สวัสดี e\u0301e\u0301 👩‍👩‍👧 U.S. Dr. Who",
 	"Wow! See https://x.example/a. Or www.y.example, me@z.example!",
+	"See [the gauge][g], [x][] and a[0][i] or [1][2].",
 	"Il dit «\u00a0oui\u00a0» et ‹\u202fnon\u202f›, «\u00a0peut-être.\u00a0» C’est 3\u00a0€\u202f!",
 	"fact ([a](https://s0.example/p)). Fact [1][2]. [T](https://s1.example/p) says so",
 	"***a** b* ~~c~~ __d__ _e_f *g\n* h* i",

@@ -135,6 +135,9 @@ func (p places) step(at int, line markdown.Span) int {
 	if at >= line.End {
 		return at
 	}
+	if end := p.referenceEnd(at, line); end > at {
+		return end
+	}
 	if c := p.Text[at]; c < utf8.RuneSelf && unicode.In(rune(c), unicode.Punct, unicode.Symbol) &&
 		p.isEscaped(line.Start, at) {
 		return at + 1
@@ -160,6 +163,24 @@ func (p places) step(at int, line markdown.Span) int {
 		return p.nextWord(at, line)
 	}
 	return at
+}
+
+// referenceEnd returns the end of what at stands in the words of and what is a link wherever its label is defined, which
+// may come at the end of the text: [words][label]; 0 if there is none. Two marks side by side, [1][2], are none.
+func (p places) referenceEnd(at int, line markdown.Span) int {
+	const far = 256 // bytes to either side
+	before, after := p.Text[max(line.Start, at-far):at], p.Text[at:min(line.End, at+far)]
+	open, shut := strings.LastIndexAny(before, "[]"), strings.IndexAny(after, "[]")
+	if open < 0 || before[open] != '[' || markdown.EndsInEscape(before[:open]) || shut < 0 ||
+		!strings.HasPrefix(after[shut:], "][") {
+		return 0
+	}
+	label := after[shut+1:]
+	end := strings.IndexByte(label, ']') + 1
+	if end == 0 || isMark(label[:end]) || strings.HasPrefix(label, "[^") || strings.Contains(label[1:end], "[") {
+		return 0
+	}
+	return at + shut + 1 + end
 }
 
 // endsSentenceIn reports whether a sentence ends in phrase at or behind at while another follows it there: a marker up
