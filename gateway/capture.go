@@ -73,6 +73,8 @@ func (e *exchange) announceAnswer(h http.Header) {
 		why = fmt.Errorf("%w: %d bytes of %d", tee.ErrLimit, e.res.ContentLength, limit)
 	case isPage(e.res.Header):
 		why = errors.New("it is a web page")
+	case e.full:
+		why = errQuota
 	default:
 		why = e.g.options.Journal.Stats().Err
 	}
@@ -155,6 +157,12 @@ func (e *exchange) done(r tee.Result) {
 		return
 	}
 	e.hideKeys(r.Answer)
+	if e.full {
+		e.g.overQuota(e.tenant)
+		e.teeOff(r.Err)
+		e.judge(r.Answer, false)
+		return
+	}
 	c := e.call(r.Answer, ended)
 	err := e.g.makeDurable(c)
 	waited := time.Since(e.started) - ended
@@ -169,10 +177,27 @@ func (e *exchange) done(r tee.Result) {
 	if e.cited != nil && err == nil && r.Answer.Complete {
 		e.cited.answer = r.Answer
 	}
-	if err == nil {
-		e.offerLateCitations(c)
-	}
+	searched := err == nil && e.offerLateCitations(c)
+	e.judge(r.Answer, searched)
 	e.logAnswer(c, r, waited, err)
+}
+
+// judge has an answer compared with its policies: before its response goes on where that is held, else behind it.
+func (e *exchange) judge(a *ibid.Answer, searched bool) {
+	if e.policies == nil || e.route.Get {
+		return
+	}
+	j := &judged{
+		tenant: e.tenant, upstream: e.up.Name, id: e.answerID, answer: a, policies: e.policies, searched: searched,
+	}
+	if !e.kept {
+		j.id = ""
+	}
+	if e.holds && e.polices() {
+		e.judging = j
+		return
+	}
+	e.g.note(j)
 }
 
 // call returns what is kept of an answer.

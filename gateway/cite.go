@@ -56,31 +56,35 @@ type citation struct {
 // wantsCitation reports whether the response is to say what was consulted.
 func (e *exchange) wantsCitation() bool {
 	c := e.g.options.Citing
-	return c != nil && e.publishes && e.captured && !e.route.Get
+	return c != nil && e.publishes && e.captured && !e.route.Get && !e.full
 }
 
-// cite holds a JSON response until its answer is kept, and puts what it cites into the header. Everything else gets the
-// address of its manifest there. It takes the place of [exchange.capture].
+// cite holds a JSON response until its answer is kept, for policies to look at it, and puts what it cites into the
+// header. Everything else gets the address of its manifest there. It takes the place of [exchange.capture].
 func (e *exchange) cite(body io.ReadCloser) io.ReadCloser {
-	e.cited = &citation{}
+	if e.wantsCitation() {
+		e.cited = &citation{}
+	}
 	if e.route.Stream || !isJSON(e.res.Header) {
 		return e.citeLater(e.capture(body))
 	}
 	held, err := e.holdBody(body)
 	whole := errors.Is(err, io.EOF)
-	if whole && len(e.res.Header["Content-Encoding"]) == 0 {
+	if e.cited != nil && whole && len(e.res.Header["Content-Encoding"]) == 0 {
 		e.cited.hash = snapshot.Hash(held)
 	}
 	rest := io.MultiReader(bytes.NewReader(held), &afterHeld{body: body, err: err})
+	e.holds = whole
 	captured := e.capture(&heldBody{Reader: rest, Closer: body})
 	if !whole {
+		e.passUnjudged()
 		return e.citeLater(captured)
 	}
 	_, _ = io.Copy(io.Discard, captured) // the same bytes again: now it is decoded and kept
 	if !e.kept {
 		delete(e.w.Header(), AnswerHeader)
 	}
-	if e.cited.answer != nil {
+	if e.cited != nil && e.cited.answer != nil {
 		e.setCitations(e.w.Header(), e.announcements(e.cited.answer))
 	}
 	return &heldBody{Reader: bytes.NewReader(held), Closer: captured}
@@ -89,9 +93,9 @@ func (e *exchange) cite(body io.ReadCloser) io.ReadCloser {
 // holdBody reads the body as far as it may be held. The error is io.EOF where that is all of it; nil where there is
 // more.
 func (e *exchange) holdBody(body io.Reader) ([]byte, error) {
-	limit := e.g.options.Citing.Buffer
-	if limit <= 0 {
-		limit = DefaultHeaderBuffer
+	limit := int64(DefaultHeaderBuffer)
+	if c := e.g.options.Citing; c != nil && c.Buffer > 0 {
+		limit = c.Buffer
 	}
 	held := make([]byte, 0, min(max(e.res.ContentLength, firstRead), firstReadMost, limit)+1)
 	for int64(len(held)) <= limit {
@@ -128,6 +132,9 @@ type heldBody struct {
 
 // citeLater says where the manifest will be, as the sources are not known yet, and announces them for the trailer.
 func (e *exchange) citeLater(body io.ReadCloser) io.ReadCloser {
+	if e.cited == nil {
+		return body
+	}
 	h := e.w.Header()
 	if url := e.manifestURL(); url != "" {
 		e.setCitations(h, []manifest.Announcement{{More: true, Manifest: url}})

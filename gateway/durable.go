@@ -47,6 +47,7 @@ func (g *Gateway) makeDurable(c *store.Call) error {
 	}
 	g.tail.place(key, p)
 	g.appended(p)
+	g.grown(c.Tenant, len(record))
 	if g.options.Capture == Relaxed {
 		return nil
 	}

@@ -28,7 +28,12 @@ type exchange struct {
 	tenant string
 	who    Identity
 
-	publishes bool // the answer is to be published
+	publishes bool      // the answer is to be published
+	inside    bool      // the call was made by this process
+	full      bool      // the tenant's answers are not kept
+	policies  *Policies // nil: none
+	holds     bool      // all of the response is held
+	judging   *judged   // the answer that the response waits with; nil: it waits for no policy
 
 	route    call.Route
 	captured bool   // the route is one whose answers are captured

@@ -1,9 +1,20 @@
 package gateway
 
-import "github.com/ibidhq/ibid/store"
+import (
+	"context"
+	"time"
+
+	"github.com/ibidhq/ibid/store"
+)
 
 // ParseStep is parseStep, for tests.
 func ParseStep(s string) (store.Step, error) { return parseStep(s) }
 
 // MaxLiveKept is maxLiveKept, for tests.
 const MaxLiveKept = maxLiveKept
+
+// Hurry gives the comparison with policies so much time.
+func (g *Gateway) Hurry(d time.Duration) { g.patient = d }
+
+// CountStored is countStored.
+func (g *Gateway) CountStored(ctx context.Context) { g.countStored(ctx) }

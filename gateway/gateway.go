@@ -21,6 +21,7 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/internal/call"
+	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/store/journal"
 	"github.com/ibidhq/ibid/watch"
@@ -52,6 +53,12 @@ type Gateway struct {
 	calls    *Budget // calls that are served
 	decoding *Budget // bytes of responses that are being decoded
 
+	policed bool          // there are policies
+	judging chan struct{} // has one for each answer that is compared with policies now
+	patient time.Duration // PolicyTime
+	texts   snapshot.Texts
+	quotas  map[string]*quota // by tenant; it does not change
+
 	tail    tail
 	last    atomic.Uint64 // the last position that was appended
 	indexed progress
@@ -64,7 +71,10 @@ func New(o *Options) (*Gateway, error) {
 	if o == nil || len(o.Upstreams) == 0 || o.Store == nil || o.Journal == nil {
 		return nil, errors.New("making a gateway: it needs upstreams, a store and a journal")
 	}
-	g := &Gateway{upstreams: map[string]*upstream{}, options: *o, idle: make(chan struct{}, 1)}
+	g := &Gateway{
+		upstreams: map[string]*upstream{}, options: *o, idle: make(chan struct{}, 1),
+		judging: make(chan struct{}, MaxJudged), patient: PolicyTime, quotas: map[string]*quota{},
+	}
 	g.patience.New = func() any { return new(patience) }
 	g.stop, g.cut = context.WithCancel(context.Background())
 	if err := g.setDefaults(); err != nil {
@@ -74,6 +84,16 @@ func New(o *Options) (*Gateway, error) {
 	g.bodies = NewBudget("bytes of requests", limits.InFlight, limits.Request+1)
 	g.calls = NewBudget("calls", limits.Calls, 1)
 	g.decoding = NewBudget("bytes of responses", limits.Decoding, limits.Decoded)
+	for name, tenant := range o.Tenants {
+		if err := tenant.Policies.check(); err != nil {
+			return nil, fmt.Errorf("making a gateway: tenant %q: %w", name, err)
+		}
+		g.policed = g.policed || tenant.Policies != nil
+		if tenant.Quota > 0 {
+			g.quotas[name] = &quota{}
+			g.quotas[name].most.Store(tenant.Quota)
+		}
+	}
 	g.inside = g.newInside()
 	g.tail.limit = g.options.Limits.Tail
 	var err error
@@ -85,6 +105,7 @@ func New(o *Options) (*Gateway, error) {
 		if err != nil {
 			return nil, fmt.Errorf("making a gateway: %w", err)
 		}
+		g.policed = g.policed || u.Policies != nil
 		if g.upstreams[u.Name] != nil {
 			return nil, fmt.Errorf("making a gateway: two upstreams are called %q", u.Name)
 		}
@@ -136,7 +157,7 @@ func (g *Gateway) handle(w http.ResponseWriter, r *http.Request, who *Identity) 
 		g.refuse(w, r, Unavailable("ibid is shutting down"))
 		return
 	}
-	e := &exchange{g: g, w: w, in: r}
+	e := &exchange{g: g, w: w, in: r, inside: who != nil}
 	if err := e.admit(who); err != nil {
 		g.refuse(w, r, err)
 		return
@@ -313,6 +334,10 @@ type Options struct {
 	// Attribution finds citations for answers that came without; nil: nobody does. Its own Store is to be
 	// [Gateway.Keep].
 	Attribution *watch.Attribution
+	// Tenants are those about whose answers something is special, by name.
+	Tenants map[string]Tenant
+	// Alert tells of what somebody should look at, without waiting; nil: nobody is told.
+	Alert func(*store.Alert)
 	// Citing makes responses say what was consulted for them; nil: they do not.
 	Citing *Citing
 	// Damaged is the directory for records that the store refuses whatever else it takes; it is made when it is needed.
@@ -333,7 +358,8 @@ type Upstream struct {
 	Name string
 	// http or https, without user, query and fragment; what follows the name in a path is appended to its path
 	URL      *url.URL
-	Provider string // as in an answer document, which says how to read it; empty: it is recognised
+	Provider string    // as in an answer document, which says how to read it; empty: it is recognised
+	Policies *Policies // what is done about its answers; nil: nothing, unless the tenant's say so
 	// Transport is the way to this upstream; nil: the gateway's.
 	Transport http.RoundTripper
 }

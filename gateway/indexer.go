@@ -73,6 +73,11 @@ func (g *Gateway) Run(ctx context.Context) error {
 		return errors.New("running the indexer: it runs already")
 	}
 	defer g.running.Store(false)
+	if len(g.quotas) > 0 {
+		watching, stop := context.WithCancel(ctx)
+		defer stop()
+		go g.watchQuotas(watching)
+	}
 	ix := &indexer{g: g, reader: g.options.Journal.Reader()}
 	err := ix.run(ctx)
 	if closing := ix.reader.Close(); err == nil { //nolint:contextcheck // it closes whatever ended ctx

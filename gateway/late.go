@@ -83,8 +83,8 @@ func (g *Gateway) withLate(r *http.Request) *http.Request {
 }
 
 // offerLateCitations hands an answer without citations to those who may find some: its provider, asked again, and if
-// that found none, who compares it with what the model was given.
-func (e *exchange) offerLateCitations(c *store.Call) {
+// that found none, who compares it with what the model was given. It reports whether somebody took it.
+func (e *exchange) offerLateCitations(c *store.Call) bool {
 	end := func(*store.Call) {}
 	search, waits := e.in.Context().Value(lateSearchKey{}).(*LateSearch)
 	if waits {
@@ -108,4 +108,5 @@ func (e *exchange) offerLateCitations(c *store.Call) {
 	if begun = begun || compare(); waits {
 		search.begun.Store(begun)
 	}
+	return begun
 }

@@ -16,6 +16,7 @@ const (
 	failedAppend = "append"    // the journal is full or does not take it
 	failedSize   = "too-large" // its record is over journal.MaxRecord
 	failedSync   = "sync"      // the disk does not take it
+	failedQuota  = "quota"     // its tenant has as much as it may
 )
 
 // otherRoute stands for all routes that are not captured, in metrics and logs.
@@ -32,6 +33,7 @@ type metrics struct {
 	teeOff    *prometheus.CounterVec
 	waited    prometheus.Histogram
 	failures  *prometheus.CounterVec
+	policies  *prometheus.CounterVec
 
 	late, indexed, setAside, retries, liveDropped, panics prometheus.Counter
 }
@@ -62,6 +64,8 @@ func newMetrics(g *Gateway, r prometheus.Registerer) (*metrics, error) {
 		teeOff: counters("tee_off_total", "Responses that were not decoded to their end: too large, compressed in an "+
 			"unknown way, or a mistake of ours.", "upstream"),
 		failures: counters("capture_failures_total", "Answers that could not be kept, by why.", "reason"),
+		policies: counters("policies_total", "Answers that a policy is against, by what is done; and those that were "+
+			"not-checked.", "policy", "action"),
 		late: counter("capture_late_total", "Answers whose end was handed out before they were known to be durable, "+
 			"since that took too long."),
 		indexed:     counter("indexed_total", "Answers that were moved from the journal into the store."),
@@ -91,7 +95,7 @@ func newMetrics(g *Gateway, r prometheus.Registerer) (*metrics, error) {
 		func() float64 { return float64(g.options.Journal.Stats().Damaged) },
 	)
 	gauge("indexer_lag_seconds", "Age of the oldest answer that the indexer is about to store.", g.lag)
-	for _, reason := range []string{failedEncode, failedAppend, failedSize, failedSync} {
+	for _, reason := range []string{failedEncode, failedAppend, failedSize, failedSync, failedQuota} {
 		m.failures.WithLabelValues(reason)
 	}
 	for _, c := range append(all, m.waited) {

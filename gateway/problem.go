@@ -34,6 +34,7 @@ const (
 	CodeTooLarge     = "too-large"        // 413, 431
 	CodeMediaType    = "wrong-media-type" // 415
 	CodeUnreadable   = "unreadable"       // 422
+	CodePolicy       = "against-policy"   // 422
 	CodeTooMany      = "too-many"         // 429
 	CodeInternal     = "internal-error"   // 500
 	CodeUpstream     = "upstream-error"   // 502
@@ -44,7 +45,7 @@ const (
 // statuses are the HTTP statuses of problems, by their code.
 var statuses = map[string]int{
 	CodeBadRequest: 400, CodeToken: 401, CodeForeign: 403, CodeScope: 403, CodeNotFound: 404, CodeMethod: 405,
-	CodeConflict: 409, CodeTooLarge: 413, CodeMediaType: 415, CodeUnreadable: 422, CodeTooMany: 429, CodeInternal: 500,
+	CodeConflict: 409, CodeTooLarge: 413, CodeMediaType: 415, CodeUnreadable: 422, CodePolicy: 422, CodeTooMany: 429, CodeInternal: 500,
 	CodeUpstream: 502, CodeUnavailable: 503, CodeUpstreamSlow: 504,
 }
 

@@ -21,6 +21,13 @@ func (e *exchange) respond() {
 	res := e.res
 	removeHopByHop(res.Header)
 	h := e.w.Header()
+	var before http.Header
+	if e.captured {
+		if e.policies = e.g.policies(e.up.Name, e.tenant); e.polices() {
+			before = h.Clone()
+		}
+		e.full = e.g.isFull(e.tenant)
+	}
 	passHeader(h, res.Header, e.g.options.Guard.hasOrigins())
 	sandbox(h, e.in)
 	body := io.ReadCloser((*source)(e))
@@ -30,10 +37,14 @@ func (e *exchange) respond() {
 	switch {
 	case !e.captured || res.StatusCode/100 != 2 || res.Body == http.NoBody:
 		e.release()
-	case e.wantsCitation():
+	case e.wantsCitation(), e.polices():
 		body = e.cite(body)
 	default:
 		body = e.capture(body)
+	}
+	if !e.judgeHeld(before) {
+		_ = body.Close()
+		return
 	}
 	announced := announce(h, res.Trailer)
 	e.w.WriteHeader(res.StatusCode)

@@ -40,6 +40,9 @@ func newUpstream(u *Upstream, shared http.RoundTripper) (*upstream, error) {
 	if err := checkUpstream(u); err != nil {
 		return nil, fmt.Errorf("upstream %q: %w", u.Name, err)
 	}
+	if err := u.Policies.check(); err != nil {
+		return nil, fmt.Errorf("upstream %q: %w", u.Name, err)
+	}
 	up := &upstream{Upstream: *u, transport: shared}
 	if u.Transport != nil {
 		up.transport = u.Transport

@@ -46,7 +46,8 @@ type setup struct {
 	journal  journal.Options
 	tls      bool // in front of the gateway
 	start    func(*httptest.Server)
-	idle     bool // the indexer does not run
+	idle     bool              // the indexer does not run
+	policies *gateway.Policies // of the upstream
 }
 
 // newWorld starts a world and ends it with the test.
@@ -93,7 +94,7 @@ func newGateway(tb testing.TB, w *world, s *setup) *gateway.Gateway {
 		provider = "openai"
 	}
 	if o.Upstreams == nil {
-		o.Upstreams = []gateway.Upstream{{Name: "up", URL: u, Provider: provider}}
+		o.Upstreams = []gateway.Upstream{{Name: "up", URL: u, Provider: provider, Policies: s.policies}}
 	}
 	o.Store, o.Journal, o.Metrics = w.store, w.journal, w.metrics
 	if o.Logger == nil {

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"cmp"
 	"context"
 	"hash/fnv"
 	"strconv"
@@ -87,40 +86,17 @@ func (e excerpts) sum() uint64 {
 // no model and no other server is asked. What one claim quotes may be the source of another.
 func weigh(ctx context.Context, a *ibid.Answer, found excerpts) *weighed {
 	made := &weighed{claims: make([]verify.ClaimReport, len(a.Citations))}
-	var pairs []support.Pair
-	of := make([]int, len(a.Citations)) // which pair, from 1; 0: none
-	known := map[ibid.Span]int{}        // by the claim: what is cited for the same words counts together
-	for i := range a.Citations {
-		c := &a.Citations[i]
-		claim, at := claimOf(a, c), cmp.Or(c.Claim, c.Span)
-		if claim == "" || len(pairs) == maxWeighed {
-			continue
-		}
-		n := known[at]
-		for k := range c.Refs {
-			quote := c.Refs[k].Quote
-			if s := a.Source(c.Refs[k].Source); s != nil && strings.TrimSpace(quote) == "" && len(found[c.ID]) > 0 {
-				quote = found[c.ID][cleanAddress(s.URL)]
+	claims, err := verify.CheckCitations(ctx, a, &verify.CitationOptions{
+		Plain: plainWords, Most: maxWeighed, Quote: func(c *ibid.Citation, ref *ibid.Ref) string {
+			s := a.Source(ref.Source)
+			if s == nil || strings.TrimSpace(ref.Quote) != "" || len(found[c.ID]) == 0 {
+				return ref.Quote
 			}
-			if strings.TrimSpace(quote) == "" {
-				continue
-			}
-			if n == 0 {
-				pairs = append(pairs, support.Pair{Claim: plainWords(claim)})
-				n = len(pairs)
-				known[at] = n
-			}
-			p := &pairs[n-1]
-			p.Passages = append(p.Passages, support.Passage{ID: c.Refs[k].Source, Text: quote})
-			of[i] = n
-		}
-	}
-	if reports, err := verify.CheckClaims(ctx, nil, pairs); err == nil {
-		for i, n := range of {
-			if n > 0 {
-				made.claims[i] = reports[n-1]
-			}
-		}
+			return found[c.ID][cleanAddress(s.URL)]
+		},
+	})
+	if err == nil {
+		made.claims = claims
 	}
 	if found, err := support.Attribute(ctx, a, nil, nil); err == nil {
 		for i := range found.Sentences {

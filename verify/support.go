@@ -266,6 +266,59 @@ func CheckClaims(ctx context.Context, checker support.Checker, pairs []support.P
 	return reports, nil
 }
 
+// CitationOptions are the options of [CheckCitations]. Plain is needed.
+type CitationOptions struct {
+	Plain func(string) string // makes plain text of a part of the answer's
+	Most  int                 // how many claims are compared at most
+	// Quote returns the words that are quoted of a source; nil: those of the ref.
+	Quote func(*ibid.Citation, *ibid.Ref) string
+}
+
+// CheckCitations compares what an answer cites with the words that are quoted for it, as [CheckClaims] does by the
+// words: no model and no other server is asked. It returns a report for each citation; that of one without a quote or a
+// place is the zero value, as are those of the claims that are too many.
+func CheckCitations(ctx context.Context, a *ibid.Answer, o *CitationOptions) ([]ClaimReport, error) {
+	var pairs []support.Pair
+	of := make([]int, len(a.Citations)) // which pair, from 1; 0: none
+	known := map[ibid.Span]int{}        // by the claim: what is cited for the same words counts together
+	for i := range a.Citations {
+		c := &a.Citations[i]
+		at := cmp.Or(c.Claim, c.Span)
+		if !c.Placed() || at.Start < 0 || at.Start >= at.End || at.End > len(a.Text) {
+			continue
+		}
+		n := known[at]
+		for k := range c.Refs {
+			quote := c.Refs[k].Quote
+			if o.Quote != nil {
+				quote = o.Quote(c, &c.Refs[k])
+			}
+			if strings.TrimSpace(quote) == "" || n == 0 && len(pairs) == o.Most {
+				continue
+			}
+			if n == 0 {
+				pairs = append(pairs, support.Pair{Claim: o.Plain(a.Text[at.Start:at.End])})
+				n = len(pairs)
+				known[at] = n
+			}
+			p := &pairs[n-1]
+			p.Passages = append(p.Passages, support.Passage{ID: c.Refs[k].Source, Text: quote})
+			of[i] = n
+		}
+	}
+	found, err := CheckClaims(ctx, nil, pairs)
+	if err != nil {
+		return nil, err
+	}
+	reports := make([]ClaimReport, len(a.Citations))
+	for i, n := range of {
+		if n > 0 {
+			reports[i] = found[n-1]
+		}
+	}
+	return reports, nil
+}
+
 // differences returns the values of a claim that are others in its excerpts, where these have at least that share of
 // the words around them. Where a checker does not compare values, as a judge does not, [support.Changed] does.
 func differences(p *support.Pair, v *support.Verdict, least float64) []Difference {

@@ -1,0 +1,459 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/manifest"
+	"github.com/ibidhq/ibid/snapshot"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/verify"
+)
+
+// PolicyHeader is the header of a response whose answer policies are against: their names, or [NotChecked].
+const PolicyHeader = "Ibid-Policy"
+
+// NotChecked stands in [PolicyHeader] where an answer passed that could not be compared with its policies.
+const NotChecked = "not-checked"
+
+// The names of policies.
+const (
+	PolicyCitations = "require-citations" // an answer with a text has a citation
+	PolicyDoubtful  = "doubtful"          // no claim differs from the words that are quoted for it
+	PolicyAltered   = "altered"           // quotes stand in the copy of their source that was read last, if it is recent
+)
+
+// Action says what is done about an answer that a policy is against. Each does what those before it do, too.
+type Action string
+
+// The actions, the mildest first. Empty: nobody looks.
+const (
+	Note   Action = "note"   // an alert
+	Header Action = "header" // and [PolicyHeader], where the response is no stream
+	Block  Action = "block"  // a 422 in the place of the response, where that is no stream; the answer is kept
+)
+
+// Actions returns all actions.
+func Actions() []Action { return []Action{Note, Header, Block} }
+
+// Policies says what is done about the answers of an upstream or a tenant. Where both say something the stricter counts.
+type Policies struct{ RequireCitations, Doubtful, Altered Action }
+
+// Tenant is what is special about the answers of a tenant.
+type Tenant struct {
+	Policies *Policies // nil: those of the upstream only
+	// Quota is how many bytes its stored answers may have, as they are encoded; 0: any number. Over it, new ones pass
+	// and are not kept. What is under way, and on other nodes, may exceed it by a little.
+	Quota int64
+}
+
+const (
+	// PolicyTime is how long a response waits for its answer to be compared with policies. After that it passes.
+	PolicyTime = 250 * time.Millisecond
+	// MaxJudged is how many answers are compared at a time. What comes then passes, and is not checked.
+	MaxJudged = 16
+	// MaxJudgedClaims is how many claims of an answer are compared. The others are not.
+	MaxJudgedClaims = 1000
+	// AlteredAge is how old the copy of a source may be that quotes are looked for in.
+	AlteredAge = 7 * 24 * time.Hour
+	// quotaEvery is how often the store is asked how much there is.
+	quotaEvery = 10 * time.Second
+)
+
+// stricter returns the stricter of two actions.
+func stricter(a, b Action) Action {
+	if slices.Index(Actions(), a) > slices.Index(Actions(), b) {
+		return a
+	}
+	return b
+}
+
+// and returns for each policy the stricter action; nil is no policies.
+func (p *Policies) and(q *Policies) *Policies {
+	switch {
+	case p == nil:
+		return q
+	case q == nil:
+		return p
+	}
+	return &Policies{
+		stricter(p.RequireCitations, q.RequireCitations), stricter(p.Doubtful, q.Doubtful), stricter(p.Altered, q.Altered),
+	}
+}
+
+// strictest returns what is done about an answer at most.
+func (p *Policies) strictest() Action {
+	if p == nil {
+		return ""
+	}
+	return stricter(p.RequireCitations, stricter(p.Doubtful, p.Altered))
+}
+
+// check says which action is none.
+func (p *Policies) check() error {
+	if p == nil {
+		return nil
+	}
+	for _, a := range []Action{p.RequireCitations, p.Doubtful, p.Altered} {
+		if a != "" && !slices.Contains(Actions(), a) {
+			return fmt.Errorf("policies: %q is none of note, header and block", a)
+		}
+	}
+	return nil
+}
+
+// policies returns those of an upstream and a tenant; nil: none.
+func (g *Gateway) policies(upstream, tenant string) *Policies {
+	if !g.policed {
+		return nil
+	}
+	var p *Policies
+	if u := g.upstreams[upstream]; u != nil {
+		p = u.Policies
+	}
+	return p.and(g.options.Tenants[tenant].Policies)
+}
+
+// finding is that a policy is against an answer.
+type finding struct {
+	policy string
+	action Action
+	kind   store.AlertKind
+	source string // its address; empty: it is about the answer
+	words  string // a sentence
+}
+
+// judged is an answer on its way through the policies.
+type judged struct {
+	tenant, upstream string
+	id               string // empty: it is not kept
+	answer           *ibid.Answer
+	policies         *Policies
+	searched         bool // citations may come for it yet
+}
+
+// Judge compares an answer with the policies of its tenant and upstream, tells of what it finds, and returns what
+// [PolicyHeader] is to say (empty: nothing) and the problem that stands in the answer's place; nil: it passes. It is
+// for responses that are no streams, and takes [PolicyTime] at most.
+func (g *Gateway) Judge(tenant, upstream, answerID string, a *ibid.Answer) (header string, blocked *Problem) {
+	j := &judged{tenant: tenant, upstream: upstream, id: answerID, answer: a, policies: g.policies(upstream, tenant)}
+	if j.policies == nil {
+		return "", nil
+	}
+	return g.judge(j)
+}
+
+func (g *Gateway) judge(j *judged) (header string, blocked *Problem) {
+	found, err := g.findings(j)
+	if err != nil {
+		g.metrics.policies.WithLabelValues("", NotChecked).Inc()
+		g.log.Warn("an answer was not compared with its policies", slog.String("answer_id", j.id),
+			slog.String("upstream", j.upstream), slog.Any("error", err))
+		if j.policies.strictest() == Note {
+			return "", nil
+		}
+		return NotChecked, nil
+	}
+	g.tell(j, found)
+	var names, against []string
+	for i := range found {
+		f := &found[i]
+		if f.action != Note && !slices.Contains(names, f.policy) {
+			names = append(names, f.policy)
+		}
+		if f.action == Block {
+			against = append(against, f.words)
+		}
+	}
+	if len(against) > 0 {
+		hint := "the operator's configuration has the policies"
+		if j.id != "" {
+			hint = "it is kept: GET /v1/answers/" + j.id + "; " + hint
+		}
+		blocked = NewProblem(CodePolicy, "the answer is against a policy: "+strings.Join(against, " "), hint)
+	}
+	return strings.Join(names, ", "), blocked
+}
+
+// note compares an answer with its policies behind its response, and tells of what it finds.
+func (g *Gateway) note(j *judged) {
+	g.active.Add(1) // Close waits for it
+	go func() {
+		defer g.leave()
+		_, _ = g.judge(j)
+	}()
+}
+
+// tell counts what policies are against, and makes alerts of it.
+func (g *Gateway) tell(j *judged, found []finding) {
+	for i := range found {
+		f := &found[i]
+		g.metrics.policies.WithLabelValues(f.policy, string(f.action)).Inc()
+		subject := store.AlertSubject{AnswerID: j.id, Source: f.source}
+		if j.id == "" { // there is nothing to look at: once a day is enough
+			subject.Upstream, subject.Since = j.upstream, time.Now().UTC().Format(time.DateOnly)
+		}
+		g.alert(&store.Alert{Kind: f.kind, Tenant: j.tenant, Subject: subject, Summary: f.words})
+	}
+}
+
+func (g *Gateway) alert(a *store.Alert) {
+	if g.options.Alert != nil {
+		g.options.Alert(a)
+	}
+}
+
+var (
+	errJudging = errors.New("too many answers are compared at the moment")
+	errOurs    = errors.New("a mistake of ours")
+)
+
+// findings compares an answer with its policies. The error says that it is not known what they are against.
+func (g *Gateway) findings(j *judged) ([]finding, error) {
+	select {
+	case g.judging <- struct{}{}:
+	default:
+		return nil, errJudging
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), g.patient)
+	type result struct {
+		found []finding
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		defer cancel()
+		defer func() {
+			if v := recover(); v != nil {
+				g.metrics.panics.Inc()
+				g.log.Error("a mistake of ours was caught", slog.String("doing", "comparing an answer with policies"),
+					slog.String("answer_id", j.id), slog.String("stack", string(debug.Stack())))
+				done <- result{err: errOurs}
+			}
+			<-g.judging
+		}()
+		found, err := g.compare(ctx, j)
+		done <- result{found, err}
+	}()
+	select {
+	case r := <-done:
+		return r.found, r.err
+	case <-ctx.Done():
+		select {
+		case r := <-done: // it had just ended
+			return r.found, r.err
+		default:
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// compare finds what policies are against.
+func (g *Gateway) compare(ctx context.Context, j *judged) (found []finding, err error) {
+	a, p := j.answer, j.policies
+	if !a.Complete || a.Error != nil || strings.TrimSpace(a.Text) == "" {
+		return nil, nil // there is no answer yet
+	}
+	if p.RequireCitations != "" && len(a.Citations) == 0 && !j.searched {
+		found = append(found, finding{
+			PolicyCitations, p.RequireCitations, store.AlertUncited, "", "The answer has no citation.",
+		})
+	}
+	if p.Doubtful != "" {
+		claims, err := verify.CheckCitations(ctx, a, &verify.CitationOptions{Plain: plainClaim, Most: MaxJudgedClaims})
+		if err != nil {
+			return nil, err
+		}
+		for i := range claims {
+			if claims[i].Finding == verify.Doubtful {
+				found = append(found, finding{
+					PolicyDoubtful, p.Doubtful, store.AlertDoubtful, "", "A claim is doubtful: " + claims[i].Detail,
+				})
+				break
+			}
+		}
+	}
+	if p.Altered != "" {
+		altered, err := g.altered(ctx, j)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, altered...)
+	}
+	return found, ctx.Err()
+}
+
+// plainClaim returns a stretch of an answer without the signs of its Markdown.
+func plainClaim(markdown string) string {
+	return (&ibid.Answer{Text: markdown}).Render(&ibid.RenderOptions{Style: ibid.StylePlain})
+}
+
+// altered finds quotes that do not stand in what was read of their sources last.
+func (g *Gateway) altered(ctx context.Context, j *judged) (found []finding, err error) {
+	copies, read := g.options.Store.Copies(j.tenant), map[string]*snapshot.Snapshot{}
+	told := map[string]bool{}
+	for i := range j.answer.Citations {
+		for _, ref := range j.answer.Citations[i].Refs {
+			s := j.answer.Source(ref.Source)
+			if s == nil || strings.TrimSpace(ref.Quote) == "" || told[s.URL] {
+				continue
+			}
+			address, err := snapshot.CleanURL(s.URL)
+			if err != nil {
+				continue // nobody reads it
+			}
+			snap, known := read[address]
+			if !known {
+				if snap, err = copies.Latest(ctx, address); err != nil {
+					return nil, err
+				}
+				read[address] = snap
+			}
+			if snap == nil || snap.Octets == nil || !snap.Whole() || time.Since(snap.FetchedAt) > AlteredAge {
+				continue
+			}
+			r := verify.Compare(
+				&manifest.ClaimSource{URL: address, Excerpt: &manifest.Excerpt{Exact: ref.Quote}},
+				&manifest.Source{URL: address}, snap, nil,
+				&verify.CompareOptions{Texts: &g.texts, TextProfile: manifest.TextProfile},
+			)
+			if r.Counts == verify.CountFailure {
+				told[s.URL] = true
+				found = append(found, finding{
+					PolicyAltered, j.policies.Altered, store.AlertSourceChanged, s.URL,
+					"A source does not say what is quoted from it (" + string(r.Status) + ").",
+				})
+			}
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return found, nil
+}
+
+// polices reports whether the response waits for policies. Chat compares the answers of its own calls.
+func (e *exchange) polices() bool {
+	return e.policies != nil && !e.inside && e.policies.strictest() != Note && e.captured && !e.route.Get
+}
+
+// passUnjudged says that a response passes whose answer nobody compares before, because it is too long to be held.
+func (e *exchange) passUnjudged() {
+	if e.polices() {
+		e.g.metrics.policies.WithLabelValues("", NotChecked).Inc()
+		e.w.Header()[PolicyHeader] = []string{NotChecked}
+	}
+}
+
+// judgeHeld compares the answer of a held response with its policies, and reports whether the response may pass. If not,
+// the client has its answer. Before is the header as it was before the upstream's came.
+func (e *exchange) judgeHeld(before http.Header) bool {
+	if e.judging == nil {
+		return true
+	}
+	header, blocked := e.g.judge(e.judging)
+	h := e.w.Header()
+	if header != "" {
+		h[PolicyHeader] = []string{header}
+	}
+	if blocked == nil {
+		return true
+	}
+	for name := range h {
+		switch name {
+		case PolicyHeader, AnswerHeader, RunHeader:
+		default:
+			if values, ours := before[name]; ours {
+				h[name] = values
+				continue
+			}
+			delete(h, name)
+		}
+	}
+	if !e.kept {
+		delete(h, AnswerHeader)
+	}
+	e.refuse(blocked)
+	return false
+}
+
+// quota is how much a tenant may have stored, and has.
+type quota struct{ most, used atomic.Int64 }
+
+// errQuota says that a tenant has as much as it may.
+var errQuota = errors.New("the tenant's stored answers have as many bytes as its quota allows")
+
+// isFull reports whether a tenant's new answers are not kept.
+func (g *Gateway) isFull(tenant string) bool {
+	q := g.quotas[tenant]
+	return q != nil && q.used.Load() >= q.most.Load()
+}
+
+// grown notes that an answer of so many bytes will be stored.
+func (g *Gateway) grown(tenant string, n int) {
+	if q := g.quotas[tenant]; q != nil {
+		q.used.Add(int64(n))
+	}
+}
+
+// overQuota counts that an answer is not kept because of the quota, and tells of it once a day.
+func (g *Gateway) overQuota(tenant string) {
+	g.metrics.failed(failedQuota)
+	q := g.quotas[tenant]
+	if q == nil {
+		return
+	}
+	g.alert(&store.Alert{
+		Kind: store.AlertQuota, Tenant: tenant, Subject: store.AlertSubject{Since: time.Now().UTC().Format(time.DateOnly)},
+		Summary: fmt.Sprintf("New answers are not kept: those of the tenant have %s bytes, and may have %s.",
+			shownBytes(q.used.Load()), shownBytes(q.most.Load())),
+	})
+}
+
+// shownBytes writes a number of bytes to three digits.
+func shownBytes(n int64) string {
+	f := float64(n)
+	for _, unit := range []string{"", " Ki", " Mi", " Gi"} {
+		if f < 1024 {
+			return fmt.Sprintf("%.4g%s", math.Floor(f*10)/10, unit)
+		}
+		f /= 1024
+	}
+	return fmt.Sprintf("%.4g Ti", f)
+}
+
+// watchQuotas asks the store from time to time how much the tenants with a quota have, until ctx ends.
+func (g *Gateway) watchQuotas(ctx context.Context) {
+	tick := time.NewTicker(quotaEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		g.countStored(ctx)
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+	}
+}
+
+// countStored asks the store how much the tenants with a quota have. While that is not known the last number counts.
+func (g *Gateway) countStored(ctx context.Context) {
+	usage, err := g.options.Store.Usage(ctx, slices.Collect(maps.Keys(g.quotas)))
+	if err != nil {
+		g.log.LogAttrs(ctx, slog.LevelDebug, "how much is stored is not known", slog.Any("error", err))
+		return
+	}
+	for tenant, q := range g.quotas {
+		q.used.Store(usage[tenant])
+	}
+}
