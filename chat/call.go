@@ -88,6 +88,7 @@ func (c *Chat) prepare(ctx context.Context, who gateway.Identity, q *Question, f
 		Conversation: q.Conversation,
 		Run:          q.Run,
 		tenant:       who.Tenant,
+		upstream:     p.Upstream,
 		model:        cmp.Or(q.Model, p.Model),
 		form:         f,
 		prompt:       said,

@@ -117,7 +117,7 @@ func (c *Chat) routes() []httpx.Route {
 				"stream=no as one answer document. What the AI SDK's useChat sends is understood too.",
 			Request: body{}, Response: ibid.Document{}, Media: media, MaxBody: MaxRequest,
 			Problems: []string{
-				gateway.CodeTooMany, gateway.CodeUpstream, gateway.CodeUpstreamSlow,
+				gateway.CodePolicy, gateway.CodeTooMany, gateway.CodeUpstream, gateway.CodeUpstreamSlow,
 			},
 			Example: `{"messages": [{"role": "user", "content": "How high is Ararat?"}]}`,
 		},

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/replay"
 	"github.com/ibidhq/ibid/internal/testenv"
+	"github.com/ibidhq/ibid/server"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -290,5 +293,45 @@ func TestNumbersAtOnce(t *testing.T) {
 		if d := unmarshal[ibid.Document](t, res.body); len(d.Sources) != n || d.Sources[0].Index != i*n+1 {
 			t.Errorf("turn %d: %d sources from %d on", i, len(d.Sources), d.Sources[0].Index)
 		}
+	}
+}
+
+// A policy keeps a whole answer back, which is kept all the same; a stream passes, and where only a header is asked for it is there.
+func TestPolicies(t *testing.T) {
+	for action, want := range map[string]struct {
+		status int
+		header string
+	}{"note": {200, ""}, "header": {200, "require-citations"}, "block": {422, "require-citations"}} {
+		t.Run(action, func(t *testing.T) {
+			w := newWorld(t, &setup{
+				upstream: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					w.Header().Set("Content-Type", "text/event-stream")
+					_, _ = io.WriteString(w, `data: {"id":"c1","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{"content":"The mill closed."}}]}`+"\n\n"+
+						`data: {"id":"c1","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
+				}),
+				server: func(c *server.Config) {
+					c.File = filepath.Join(t.TempDir(), "ibid.yaml")
+					testenv.OK(t, os.WriteFile(c.File, []byte("tenants: {default: {policies: {require-citations: "+action+"}}}"), 0o600))
+				},
+			})
+			ask := func(stream string) (*http.Response, string) {
+				t.Helper()
+				res := testenv.Must(http.Post(w.URL+"/v1/chat?stream="+stream, "application/json",
+					strings.NewReader(`{"provider": "mistral", "messages": [{"role": "user", "content": "When?"}]}`)))(t)
+				defer res.Body.Close()
+				return res, string(testenv.Must(io.ReadAll(res.Body))(t))
+			}
+			res, body := ask("no")
+			if res.StatusCode != want.status || res.Header.Get("Ibid-Policy") != want.header || strings.Contains(body, "mill") != (want.status == 200) {
+				t.Errorf("%d %v %s", res.StatusCode, res.Header, body)
+			}
+			testenv.OK(t, w.Gateway.CatchUp(t.Context()))
+			if c, err := w.Store.Call(t.Context(), "default", res.Header.Get("Ibid-Answer")); err != nil || c.Answer.Text != "The mill closed." {
+				t.Errorf("kept: %+v, %v", c, err)
+			}
+			if res, body := ask("events"); res.StatusCode != 200 || res.Header.Get("Ibid-Policy") != "" || !strings.Contains(body, "mill") {
+				t.Errorf("a stream: %d %v %s", res.StatusCode, res.Header, body)
+			}
+		})
 	}
 }

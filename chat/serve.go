@@ -311,6 +311,13 @@ func (c *Chat) tellWhole(w *httpx.Reply, r *httpx.Request, t *Turn, f form) erro
 	}
 	a := *t.Answer()
 	a.Error = cmp.Or(a.Error, t.failed)
+	header, blocked := c.options.Gateway.Judge(t.tenant, t.upstream, t.AnswerID, &a)
+	if header != "" {
+		w.Header()[gateway.PolicyHeader] = []string{header}
+	}
+	if blocked != nil {
+		return blocked
+	}
 	return w.JSON(http.StatusOK, a.Document(
 		&ibid.DocumentOptions{Unit: f.unit, AnswerID: t.AnswerID, Numbering: c.numbers(r.Context(), t)}))
 }

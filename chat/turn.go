@@ -25,16 +25,17 @@ type Turn struct {
 	Run          string
 	Conversation string // empty: it is part of none
 
-	tenant string
-	model  string // that was asked for
-	prompt []store.Message
-	asked  time.Time
-	stop   func()        // breaks the call off
-	leave  func()        // says that its tenant has one less: turns have it
-	form   form          // that the asker chose
-	begun  chan struct{} // closed when the provider has begun to answer, or will not
-	done   chan struct{} // closed when nothing more comes
-	known  bool          // it has begun, and its answer's id is known: turns guard it
+	tenant   string
+	upstream string // that was asked
+	model    string // that was asked for
+	prompt   []store.Message
+	asked    time.Time
+	stop     func()        // breaks the call off
+	leave    func()        // says that its tenant has one less: turns have it
+	form     form          // that the asker chose
+	begun    chan struct{} // closed when the provider has begun to answer, or will not
+	done     chan struct{} // closed when nothing more comes
+	known    bool          // it has begun, and its answer's id is known: turns guard it
 
 	patience *patience
 

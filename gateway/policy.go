@@ -31,7 +31,7 @@ const NotChecked = "not-checked"
 const (
 	PolicyCitations = "require-citations" // an answer with a text has a citation
 	PolicyDoubtful  = "doubtful"          // no claim differs from the words that are quoted for it
-	PolicyAltered   = "altered"           // quotes stand in the copy of their source that was read last, if it is recent
+	PolicyAltered   = "altered"           // quotes stand in the last copy of their source, if it is recent
 )
 
 // Action says what is done about an answer that a policy is against. Each does what those before it do, too.
@@ -47,7 +47,7 @@ const (
 // Actions returns all actions.
 func Actions() []Action { return []Action{Note, Header, Block} }
 
-// Policies says what is done about the answers of an upstream or a tenant. Where both say something the stricter counts.
+// Policies says what is done about the answers of an upstream or a tenant. Of both the stricter counts.
 type Policies struct{ RequireCitations, Doubtful, Altered Action }
 
 // Tenant is what is special about the answers of a tenant.
@@ -88,7 +88,8 @@ func (p *Policies) and(q *Policies) *Policies {
 		return p
 	}
 	return &Policies{
-		stricter(p.RequireCitations, q.RequireCitations), stricter(p.Doubtful, q.Doubtful), stricter(p.Altered, q.Altered),
+		stricter(p.RequireCitations, q.RequireCitations), stricter(p.Doubtful, q.Doubtful),
+		stricter(p.Altered, q.Altered),
 	}
 }
 
@@ -356,8 +357,8 @@ func (e *exchange) passUnjudged() {
 	}
 }
 
-// judgeHeld compares the answer of a held response with its policies, and reports whether the response may pass. If not,
-// the client has its answer. Before is the header as it was before the upstream's came.
+// judgeHeld compares the answer of a held response with its policies, and reports whether the response may pass. If
+// not, the client has its answer. Before is the header as it was before the upstream's came.
 func (e *exchange) judgeHeld(before http.Header) bool {
 	if e.judging == nil {
 		return true
@@ -415,7 +416,8 @@ func (g *Gateway) overQuota(tenant string) {
 		return
 	}
 	g.alert(&store.Alert{
-		Kind: store.AlertQuota, Tenant: tenant, Subject: store.AlertSubject{Since: time.Now().UTC().Format(time.DateOnly)},
+		Kind: store.AlertQuota, Tenant: tenant,
+		Subject: store.AlertSubject{Since: time.Now().UTC().Format(time.DateOnly)},
 		Summary: fmt.Sprintf("New answers are not kept: those of the tenant have %s bytes, and may have %s.",
 			shownBytes(q.used.Load()), shownBytes(q.most.Load())),
 	})

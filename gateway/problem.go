@@ -45,7 +45,8 @@ const (
 // statuses are the HTTP statuses of problems, by their code.
 var statuses = map[string]int{
 	CodeBadRequest: 400, CodeToken: 401, CodeForeign: 403, CodeScope: 403, CodeNotFound: 404, CodeMethod: 405,
-	CodeConflict: 409, CodeTooLarge: 413, CodeMediaType: 415, CodeUnreadable: 422, CodePolicy: 422, CodeTooMany: 429, CodeInternal: 500,
+	CodeConflict: 409, CodeTooLarge: 413, CodeMediaType: 415, CodeUnreadable: 422, CodePolicy: 422,
+	CodeTooMany: 429, CodeInternal: 500,
 	CodeUpstream: 502, CodeUnavailable: 503, CodeUpstreamSlow: 504,
 }
 

@@ -99,7 +99,7 @@ func Check(ctx context.Context, c *Config, o *CheckOptions) error {
 	if every := c.Publish.Recheck; every > 0 {
 		k.line("recheck", "every "+every.String(), nil)
 	}
-	k.webhookLines()
+	k.operatorLines()
 	if c.OTLP != "" {
 		k.line("otlp", Redacted(c.OTLP), nil)
 	}

@@ -57,6 +57,7 @@ type Config struct {
 	Publish Publishing
 
 	Webhooks map[string]*Webhook // by name: who is told of alerts
+	Tenants  map[string]*Tenant  // by name: those about which something is special
 
 	Chat     []ChatModel // whom POST /v1/chat asks; empty: every upstream that can be asked
 	ChatLate time.Duration
@@ -117,6 +118,7 @@ func Defaults() *Config {
 		Retention:   Retention{ByProvider: Ages{}},
 		Checkers:    map[string]*Checker{},
 		Webhooks:    map[string]*Webhook{},
+		Tenants:     map[string]*Tenant{},
 		Publish: Publishing{
 			Level:        levelOff,
 			Header:       string(manifest.Link),

@@ -75,7 +75,7 @@ func (m member) bad(format string, args ...any) error {
 var notInFile = []string{"config", "check", "help", "address-file", "upstream"}
 
 // structured are the members of the file that are more than the text of a flag.
-var structured = []string{"upstreams", "retention", "strategies", "checkers", "webhooks"}
+var structured = []string{"upstreams", "retention", "strategies", "checkers", "webhooks", "tenants"}
 
 // readFile sets what neither flags nor variables have set. The first mistake ends it.
 func (c *Config) readFile(flags *pflag.FlagSet) error {
@@ -140,6 +140,8 @@ func (c *Config) readMembers(root ast.Node, flags *pflag.FlagSet) error {
 			err = c.readCheckers(m)
 		case "webhooks":
 			err = decode(m.value, &c.Webhooks)
+		case "tenants":
+			err = decode(m.value, &c.Tenants)
 		case "chat":
 			var list oneOrMore[ChatModel]
 			if err = decode(m.value, &list); err == nil && !flags.Changed("chat") {
@@ -560,6 +562,10 @@ func siblings(root ast.Node, key *token.Token) []string {
 	}), root)
 	var in any
 	switch {
+	case strings.Contains(path, ".policies"):
+		in = Policies{}
+	case strings.HasPrefix(path, "$.tenants"):
+		in = Tenant{}
 	case strings.Contains(path, "backfill"):
 		in = Backfill{}
 	case strings.HasPrefix(path, "$.upstreams"):

@@ -1,16 +1,19 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/watch"
@@ -63,6 +66,75 @@ func (k *alertKind) UnmarshalYAML(node ast.Node) error {
 		}
 		return nil
 	})
+}
+
+// Policies says what is done about answers: see [gateway.Policies]. What the file does not name is a note.
+type Policies struct {
+	RequireCitations action `yaml:"require-citations"`
+	Doubtful         action `yaml:"doubtful"`
+	Altered          action `yaml:"altered"`
+}
+
+// action is what is done about an answer; empty: [gateway.Note].
+type action gateway.Action
+
+// UnmarshalYAML reads an action.
+func (a *action) UnmarshalYAML(node ast.Node) error {
+	return setFromNode(node, func(word string) error {
+		*a = action(word)
+		if !slices.Contains(gateway.Actions(), gateway.Action(word)) {
+			return fmt.Errorf("must be one of %s", strings.Join(text.Strings(gateway.Actions()), ", "))
+		}
+		return nil
+	})
+}
+
+// rules returns policies as the gateway takes them; nil stays nil.
+func (p *Policies) rules() *gateway.Policies {
+	if p == nil {
+		return nil
+	}
+	of := func(a action) gateway.Action { return cmp.Or(gateway.Action(a), gateway.Note) }
+	return &gateway.Policies{
+		RequireCitations: of(p.RequireCitations), Doubtful: of(p.Doubtful), Altered: of(p.Altered),
+	}
+}
+
+// Tenant is what is special about a tenant.
+type Tenant struct {
+	Policies *Policies `yaml:"policies"` // nil: those of the upstream only
+	Quota    byteCount `yaml:"quota"`    // of its stored answers; 0: none
+}
+
+// byteCount is a number of bytes: 500MB, 10GiB.
+type byteCount int64
+
+// UnmarshalYAML reads a number with its unit.
+func (b *byteCount) UnmarshalYAML(node ast.Node) error {
+	return setFromNode(node, func(text string) error {
+		for unit, size := range map[string]float64{
+			"GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10, "TiB": 1 << 40, "GB": 1e9, "MB": 1e6, "TB": 1e12,
+		} {
+			number, ok := strings.CutSuffix(text, unit)
+			n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+			if ok && err == nil && n > 0 && n*size < 1<<62 {
+				*b = byteCount(n * size)
+				return nil
+			}
+		}
+		return errors.New("must be a number of bytes such as 500MB or 10GiB")
+	})
+}
+
+// tenants returns what is special about tenants as the gateway takes it.
+func (c *Config) tenants() map[string]gateway.Tenant {
+	all := make(map[string]gateway.Tenant, len(c.Tenants))
+	for name, t := range c.Tenants {
+		if t != nil {
+			all[name] = gateway.Tenant{Policies: t.Policies.rules(), Quota: int64(t.Quota)}
+		}
+	}
+	return all
 }
 
 // checkWebhooks finds endpoints that cannot be told of anything.
@@ -138,8 +210,18 @@ func (s *Server) openAlerts() error {
 	return err
 }
 
-// webhookLines says whom alerts are told.
-func (k *check) webhookLines() {
+// operatorLines says whom alerts are told, and what is done about answers.
+func (k *check) operatorLines() {
+	for _, u := range k.config.upstreams() {
+		k.policyLine("upstream "+u.Name, u.Policies)
+	}
+	tenants := k.config.tenants()
+	for _, name := range slices.Sorted(maps.Keys(tenants)) {
+		k.policyLine("tenant "+name, tenants[name].Policies)
+		if q := tenants[name].Quota; q > 0 {
+			k.line("quota", fmt.Sprintf("tenant %s\t%d bytes of answers", name, q), nil)
+		}
+	}
 	_, err := k.config.webhooks(k.Env)
 	for _, name := range slices.Sorted(maps.Keys(k.config.Webhooks)) {
 		h := k.config.Webhooks[name]
@@ -152,5 +234,13 @@ func (k *check) webhookLines() {
 		}
 		k.line("webhook", name+"\t"+h.URL.host()+"\t"+what, err)
 		err = nil // it says which
+	}
+}
+
+// policyLine says what is done about the answers of somebody.
+func (k *check) policyLine(whose string, p *gateway.Policies) {
+	if p != nil {
+		k.line("policies", fmt.Sprintf("%s\t%s %s, %s %s, %s %s", whose, gateway.PolicyCitations, p.RequireCitations,
+			gateway.PolicyDoubtful, p.Doubtful, gateway.PolicyAltered, p.Altered), nil)
 	}
 }

@@ -37,6 +37,10 @@ func TestOperatorMistakes(t *testing.T) {
 		"webhooks: {A: {url: https://a.example, secret_env: A}}":                       "cannot be a name",
 		"webhooks: {a: {url: https://a.example, secret_env: A, kinds: [doubtful, x]}}": "kinds[1] must be one of source-changed, doubtful",
 		"webhooks: {a: {url: https://a.example, secret: A}}":                           `unknown setting "secret"`,
+		"tenants: {a: {quota: 10}}":                                                    "quota must be a number of bytes such as 500MB or 10GiB",
+		"tenants: {a: {quota: -1GB}}":                                                  "quota must be a number of bytes",
+		"tenants: {a: {policies: {doubtful: deny}}}":                                   "doubtful must be one of note, header, block",
+		"upstreams: {openai: {policies: {altred: note}}}":                              `unknown setting "altred"`,
 		"webhooks: [a]": "there must be names with values here, not a list",
 	} {
 		if _, err := configured(t, yaml, nil); err == nil || !strings.Contains(err.Error(), want) {

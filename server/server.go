@@ -201,7 +201,8 @@ func (s *Server) assemble() error {
 		Prompts: gateway.Prompts(c.Prompts), KeepEncoding: c.KeepEncoding,
 		Damaged: filepath.Join(c.Data, "damaged"), Proxy: http.ProxyFromEnvironment,
 		Logger: s.log, Metrics: s.Metrics, Tracer: s.tracer, Backfill: s.backfill,
-		Attribution: s.attribution, Citing: s.publishing.citing,
+		Attribution: s.attribution, Citing: s.publishing.citing, Tenants: c.tenants(),
+		Alert: func(a *store.Alert) { s.alerts.Add(a) },
 	})
 	if err != nil {
 		return err

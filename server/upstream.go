@@ -28,6 +28,7 @@ type Upstream struct {
 	KeyEnv    string              `yaml:"key_env"`
 	Retention *Age                `yaml:"retention"` // of the provider's answers; nil: nothing is said here
 	Backfill  oneOrMore[Backfill] `yaml:"backfill"`  // second calls for answers that came without citations
+	Policies  *Policies           `yaml:"policies"`  // nil: none
 }
 
 // Backfill says how an upstream is asked again for an answer that came without citations: see [watch.Rule].
@@ -127,7 +128,9 @@ func (c *Config) upstreams() []gateway.Upstream {
 	list := make([]gateway.Upstream, 0, len(c.Upstreams))
 	for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
 		u := c.Upstreams[name]
-		list = append(list, gateway.Upstream{Name: name, URL: u.URL.parse(), Provider: u.Provider})
+		list = append(list, gateway.Upstream{
+			Name: name, URL: u.URL.parse(), Provider: u.Provider, Policies: u.Policies.rules(),
+		})
 	}
 	return list
 }
