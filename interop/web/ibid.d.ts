@@ -872,6 +872,11 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * @description Says what an Activity is.
+         * @enum {string}
+         */
+        ActivityKind: "reasoning" | "tool";
         /** @description Tells the operator, or a tenant, of something to look at. What is the whole server's is the tenant DefaultTenant's, who is the operator. */
         Alert: {
             /** Format: date-time */
@@ -914,11 +919,6 @@ export interface components {
             /** @description its name at the gateway */
             upstream?: string;
         };
-        /**
-         * @description Says what an Activity is.
-         * @enum {string}
-         */
-        ActivityKind: "reasoning" | "tool";
         /**
          * @description Says how a citation's span was found.
          * @enum {string}
@@ -2378,6 +2378,23 @@ export interface components {
         };
     };
     responses: {
+        /** @description Unprocessable Entity: against-policy */
+        "against-policy-or-text": {
+            headers: {
+                /** @description The id of the request in ibid's log. */
+                "X-Request-Id": string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": {
+                    /** @constant */
+                    status?: 422;
+                    /** @enum {unknown} */
+                    type?: "https://github.com/ibidhq/ibid/blob/main/docs/http.md#against-policy";
+                } & components["schemas"]["Problem"];
+                "text/plain; charset=utf-8": string;
+            };
+        };
         /** @description Bad Request: bad-request */
         "bad-request": {
             headers: {
@@ -3784,6 +3801,7 @@ export interface operations {
             403: components["responses"]["foreign-caller-or-scope-needed-or-text"];
             413: components["responses"]["too-large-or-text"];
             415: components["responses"]["wrong-media-type-or-text"];
+            422: components["responses"]["against-policy-or-text"];
             429: components["responses"]["too-many-or-text"];
             500: components["responses"]["internal-error-or-text"];
             502: components["responses"]["upstream-error-or-text"];
