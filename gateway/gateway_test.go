@@ -134,7 +134,7 @@ func TestFarewell(t *testing.T) {
 		testenv.Must(io.ReadAll(res.Body))(t)
 		return res
 	}
-	if res := ask(); res.Close || res.StatusCode != 200 {
+	if res := ask(); res.Close || res.StatusCode != 200 { //nolint:bodyclose // ask reads it
 		t.Fatalf("before: close %t, %s", res.Close, res.Status)
 	}
 	down := make(chan error)
@@ -143,7 +143,7 @@ func TestFarewell(t *testing.T) {
 		defer cancel()
 		down <- gateway.Shutdown(ctx, server, w.gateway)
 	}()
-	for res := ask(); !res.Close; res = ask() {
+	for res := ask(); !res.Close; res = ask() { //nolint:bodyclose // ask reads it
 		if res.StatusCode != 200 {
 			t.Fatal(res.Status)
 		}

@@ -85,7 +85,7 @@ func (f *farewell) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // note counts connections, for [http.Server.ConnState].
 func (f *farewell) note(_ net.Conn, state http.ConnState) {
-	switch state {
+	switch state { //nolint:exhaustive // the others neither begin nor end a connection
 	case http.StateNew:
 		f.connections.Add(1)
 	case http.StateHijacked, http.StateClosed:

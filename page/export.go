@@ -151,7 +151,7 @@ func (p *Page) doubted(ctx context.Context, r *httpx.Request, call *store.Call) 
 	if err != nil {
 		return nil, err
 	}
-	claims := p.weighings.of(p.closing, call, known.found).claims
+	claims := p.weighings.of(p.closing, call, known.found).claims //nolint:contextcheck // it ends with the server
 	a := *call.Answer
 	a.Citations = slices.Clone(a.Citations)
 	for i := range claims {

@@ -162,7 +162,8 @@ func (c *Config) webhooks(env Env) ([]watch.Webhook, error) {
 	var list []watch.Webhook
 	for _, name := range slices.Sorted(maps.Keys(c.Webhooks)) {
 		h := c.Webhooks[name]
-		secret, where := "", h.SecretFile
+		var secret string
+		where := h.SecretFile
 		if h.SecretEnv != "" {
 			secret, where = env.first([]string{h.SecretEnv}), h.SecretEnv
 		} else {

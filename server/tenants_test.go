@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -193,6 +194,7 @@ func (w *tenantsWorld) upstream() http.Handler {
 }
 
 func newTenantsWorld(t *testing.T) *tenantsWorld {
+	t.Helper()
 	w := &tenantsWorld{}
 	w.World = servertest.Start(t, &servertest.Setup{
 		Upstream: w.upstream(),
@@ -262,6 +264,7 @@ func newTenantsWorld(t *testing.T) *tenantsWorld {
 
 // token makes a token of a tenant that may do all.
 func (w *tenantsWorld) token(t *testing.T, tenant string) string {
+	t.Helper()
 	return testenv.Must(w.Store.NewToken(t.Context(), &store.Token{Tenant: tenant, Scopes: store.Scopes(), Publish: true}))(t)
 }
 
@@ -301,7 +304,7 @@ func (w *tenantsWorld) read(ctx context.Context, token, method string, p *probe)
 		n, err = res.Body.Read(buffer)
 		b.Write(buffer[:n])
 	}
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		err = nil
 	}
 	return res.StatusCode, b.String(), err

@@ -144,7 +144,7 @@ func incidentAlert(tenant, answer string, i *verify.Incident) *Alert {
 	if answer == "" {
 		a.Subject.Source = cmp.Or(i.ManifestURL, i.ResponseURL)
 	}
-	switch i.Status { //nolint:exhaustive // the others are no alerts
+	switch i.Status {
 	case verify.ClaimDoubtful:
 		a.Kind, a.Summary = AlertDoubtful, "A claim is doubtful: "+i.Detail
 	case verify.KeyRevoked:

@@ -397,10 +397,10 @@ func exercisePassages(t *testing.T, dsn string) {
 	step := func(number int, sources ...trail.Source) trail.Step {
 		return trail.Step{Number: number, Sources: sources}
 	}
-	listed := func(s *store.Store, tenant, url string) string {
+	listed := func(s *store.Store, url string) string {
 		t.Helper()
 		var list []string
-		for _, p := range testenv.Must(s.Pins(ctx, tenant, url))(t) {
+		for _, p := range testenv.Must(s.Pins(ctx, store.DefaultTenant, url))(t) {
 			words := "for " + p.Words
 			if p.Claim.Excerpt != nil {
 				words = p.Claim.ExcerptOrigin + " " + p.Claim.Excerpt.Exact
@@ -415,7 +415,7 @@ func exercisePassages(t *testing.T, dsn string) {
 	}
 	plain := open(t, dsn)
 	says(plain, store.DefaultTenant, "before", &trail.Trail{Answer: "They dance.", Steps: []trail.Step{step(1, passage(page, "Bees dance to tell where flowers are."))}})
-	diff(t, "while nothing is tracked", listed(plain, store.DefaultTenant, page), "")
+	diff(t, "while nothing is tracked", listed(plain, page), "")
 	s := testenv.Must(store.Open(ctx, dsn, &store.Options{Track: true}))(t)
 	t.Cleanup(func() { _ = s.Close() })
 	for _, want := range []int{2, 0} { // the step and the run itself
@@ -423,7 +423,7 @@ func exercisePassages(t *testing.T, dsn string) {
 			t.Errorf("looked at %d, %v; want %d", n, err, want)
 		}
 	}
-	diff(t, "tracked later", listed(s, store.DefaultTenant, page), "publisher Bees dance to tell where flowers are.")
+	diff(t, "tracked later", listed(s, page), "publisher Bees dance to tell where flowers are.")
 	says(s, "other", "before", &trail.Trail{Steps: []trail.Step{step(1, passage(page, "Another tenant's bees dance, too."))}})
 	due := testenv.Must(s.DueRechecks(ctx, 10, time.Hour))(t)
 	if len(due) != 2 || due[0].URL != page || due[1].URL != page || due[0].Tenant == due[1].Tenant {
@@ -444,9 +444,9 @@ func exercisePassages(t *testing.T, dsn string) {
 		{Number: 3, NoSources: true, Sources: []trail.Source{found}},
 		step(4, passage("ftp://bees.example/page", "Nobody reads it by this scheme.")),
 	}})
-	diff(t, "of steps", listed(s, store.DefaultTenant, page),
+	diff(t, "of steps", listed(s, page),
 		"publisher Bees dance to tell where flowers are. | publisher Drones have no sting at all. | publisher a hive has one queen for years")
-	diff(t, "of the answer", listed(s, store.DefaultTenant, other), "for Bees do, too. | provider A wasp may sting several times.")
+	diff(t, "of the answer", listed(s, other), "for Bees do, too. | provider A wasp may sting several times.")
 	due = testenv.Must(s.DueRechecks(ctx, 10, time.Hour))(t)
 	if len(due) != 2 { // that of before too: somebody may be reading it, who has not seen what is new
 		t.Errorf("due: %+v", due)
@@ -462,7 +462,8 @@ func exercisePassages(t *testing.T, dsn string) {
 			if p.Claim.Excerpt != nil && p.Claim.Excerpt.Exact == exact {
 				p.Source = manifest.Source{URL: url, Hash: "sha256:11"}
 				testenv.OK(t, s.SetPins(ctx, store.DefaultTenant, []store.Pin{p}))
-				setStatus(t, s, store.PinStatus{ID: p.ID, Status: status, Counts: counts, CheckedAt: noon()})
+				one := store.PinStatus{ID: p.ID, Status: status, Counts: counts, CheckedAt: noon()}
+				testenv.OK(t, s.SetStatuses(ctx, store.DefaultTenant, []store.PinStatus{one}))
 				p.Source.Hash = "sha256:22"
 				testenv.OK(t, s.SetPins(ctx, store.DefaultTenant, []store.Pin{p})) // it was compared already
 			}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"database/sql"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,15 +18,10 @@ func TestListsUseTheirIndex(t *testing.T) {
 	} {
 		f.tenant, f.before = DefaultTenant, 100
 		c := f.conditions()
-		rows := testenv.Must(s.db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+callColumns+c.newest(f.order(), 50), c.args...))(t)
-		var plan []string
-		for rows.Next() {
+		plan := testenv.Must(collect(t.Context(), s.db, func(rows *sql.Rows, step *string) error {
 			var id, parent, unused int
-			var step string
-			testenv.OK(t, rows.Scan(&id, &parent, &unused, &step))
-			plan = append(plan, step)
-		}
-		testenv.OK(t, rows.Err())
+			return rows.Scan(&id, &parent, &unused, step)
+		}, "EXPLAIN QUERY PLAN "+callColumns+c.newest(f.order(), 50), c.args...))(t)
 		if all := strings.Join(plan, "; "); !strings.Contains(all, index) {
 			t.Errorf("want %s: %s", index, all)
 		}

@@ -273,11 +273,11 @@ func recorded(t *testing.T, s *store.Store, run, url string) {
 	}}))(t)
 }
 
-// passageIs waits until a check of the first passage of a recorded run came to a status.
-func passageIs(t *testing.T, s *store.Store, run string, status verify.Status) {
+// passageIs waits until a check of the first passage of the recorded run work came to a status.
+func passageIs(t *testing.T, s *store.Store, status verify.Status) {
 	t.Helper()
-	until(t, run+" is "+string(status), func() bool {
-		v := testenv.Must(s.Trail(t.Context(), store.DefaultTenant, run))(t).Steps[0].Sources[0].Verification
+	until(t, "work is "+string(status), func() bool {
+		v := testenv.Must(s.Trail(t.Context(), store.DefaultTenant, "work"))(t).Steps[0].Sources[0].Verification
 		return v != nil && v.Status == string(status)
 	})
 }
@@ -300,9 +300,9 @@ func freshnessRecorded(t *testing.T, s *store.Store) {
 		t.Errorf("before anything is checked: %+v", v)
 	}
 	checks(t, s, nil)
-	passageIs(t, s, "work", verify.Verified)
+	passageIs(t, s, verify.Verified)
 	web.set("/tides", strings.Replace(tidePage, "03:12", "04:12", 1))
-	passageIs(t, s, "work", verify.ExcerptAltered)
+	passageIs(t, s, verify.ExcerptAltered)
 	n := web.count("/tides")
 	until(t, "it is read again", func() bool { return web.count("/tides") > n+2 })
 	if n := web.count("/tides-idle"); n != 0 {
@@ -340,8 +340,8 @@ func freshnessRecorded(t *testing.T, s *store.Store) {
 	}
 	// A run that is removed leaves nothing.
 	recorded(t, s, "work", web.URL+"/tides")
-	passageIs(t, s, "work", verify.ExcerptMismatch) // the source never said it, as far as anybody has read it
-	until(t, "it is removed", func() bool {         // its events are handed on first
+	passageIs(t, s, verify.ExcerptMismatch) // the source never said it, as far as anybody has read it
+	until(t, "it is removed", func() bool { // its events are handed on first
 		var ids []int64
 		for _, e := range testenv.Must(s.Outbox(t.Context(), 1000, 0))(t) {
 			ids = append(ids, e.ID)
@@ -388,9 +388,9 @@ func TestFreshnessRecordedPublished(t *testing.T) {
 	if r := h.report(t, path+".2"); r.State != verify.Trusted {
 		t.Errorf("others see %s: %s", r.State, r.Why())
 	}
-	passageIs(t, s, "work", verify.Verified)
+	passageIs(t, s, verify.Verified)
 	web.set("/tides", strings.Replace(tidePage, "Ostend", "Dover", 1))
-	passageIs(t, s, "work", verify.ExcerptAltered)
+	passageIs(t, s, verify.ExcerptAltered)
 	n := web.count("/tides")
 	until(t, "it is read again", func() bool { return web.count("/tides") > n+2 })
 	page := testenv.Must(s.Incidents(t.Context(), store.DefaultTenant, nil))(t)

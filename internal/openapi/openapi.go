@@ -397,6 +397,8 @@ func problemResponse(status int, codes []string, rt *httpx.Route) object {
 		}}
 	}
 	return object{
-		"description": http.StatusText(status) + ": " + strings.Join(codes, ", "), "headers": headers, "content": content,
+		"description": http.StatusText(status) + ": " + strings.Join(codes, ", "),
+		"headers":     headers,
+		"content":     content,
 	}
 }
