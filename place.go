@@ -165,8 +165,8 @@ func (p places) step(at int, line markdown.Span) int {
 	return at
 }
 
-// referenceEnd returns the end of what at stands in the words of and what is a link wherever its label is defined, which
-// may come at the end of the text: [words][label]; 0 if there is none. Two marks side by side, [1][2], are none.
+// referenceEnd returns the end of the reference link in whose words at stands: [words][label], whose label may be
+// defined at the end of the text; 0 if there is none. Two marks side by side, [1][2], are none.
 func (p places) referenceEnd(at int, line markdown.Span) int {
 	const far = 256 // bytes to either side
 	before, after := p.Text[max(line.Start, at-far):at], p.Text[at:min(line.End, at+far)]

@@ -321,7 +321,7 @@ func TestPolicies(t *testing.T) {
 				defer res.Body.Close()
 				return res, string(testenv.Must(io.ReadAll(res.Body))(t))
 			}
-			res, body := ask("no")
+			res, body := ask("no") //nolint:bodyclose // ask closes it
 			if res.StatusCode != want.status || res.Header.Get("Ibid-Policy") != want.header || strings.Contains(body, "mill") != (want.status == 200) {
 				t.Errorf("%d %v %s", res.StatusCode, res.Header, body)
 			}
@@ -329,6 +329,7 @@ func TestPolicies(t *testing.T) {
 			if c, err := w.Store.Call(t.Context(), "default", res.Header.Get("Ibid-Answer")); err != nil || c.Answer.Text != "The mill closed." {
 				t.Errorf("kept: %+v, %v", c, err)
 			}
+			//nolint:bodyclose // ask closes it
 			if res, body := ask("events"); res.StatusCode != 200 || res.Header.Get("Ibid-Policy") != "" || !strings.Contains(body, "mill") {
 				t.Errorf("a stream: %d %v %s", res.StatusCode, res.Header, body)
 			}

@@ -159,8 +159,8 @@ func inOrder(a *ibid.Answer, text func(run *ibid.Part), activity func(i int)) {
 // brokenCall is the error of a call whose input did not come, so that nobody makes it.
 const brokenCall = "the answer broke off within this call"
 
-// activityPart returns the i-th activity as a part, as it is when nothing more comes. Reasoning has the id of its frames,
-// which clients keep from version 6 on.
+// activityPart returns the i-th activity as a part, as it is when nothing more comes. Reasoning has the id of its
+// frames, which clients keep from version 6 on.
 func activityPart(i int, a *ibid.Activity) Part {
 	if a.Kind == ibid.ReasoningActivity {
 		return Part{Type: typeReasoning, ID: reasoningID(i), Text: a.Text, State: "done"}
