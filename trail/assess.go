@@ -333,4 +333,9 @@ func (s *Step) measureUsage(ctx context.Context, c support.Checker) error {
 }
 
 // estimate rounds what is estimated: more digits would say more than is known.
-func estimate(x float64) float64 { return math.Round(x*100) / 100 }
+func estimate(x float64) float64 {
+	if math.Abs(x) > 1<<52 {
+		return x // it has no fraction, and a hundred times as much may be infinite
+	}
+	return math.Round(x*100) / 100
+}

@@ -235,3 +235,12 @@ func TestLimits(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// A relevance near the largest number is shown as it is: rounded it would be infinite, which JSON has not.
+func TestSummaryOfHugeRelevance(t *testing.T) {
+	read := testenv.Must(trail.Read([]byte(`{"reasoning_steps": [{"step_number": 1, "confidence_score": 1e308,
+		"source_attributions": [{"document_id": "a", "relevance_score": 1e308}]}]}`)))(t)
+	for _, adjust := range []bool{false, true} {
+		testenv.Must(json.Marshal(read.Summary(&trail.SummaryOptions{Adjust: adjust})))(t)
+	}
+}

@@ -387,7 +387,7 @@ func (s *Summary) writeDisplay(w *objectWriter) {
 		if score != nil {
 			score = new(estimate(*score))
 		}
-		w.member("relevance", score)
+		w.orNull("relevance", score)
 		w.orNull("excerpt", p.Excerpt)
 	})
 	w.nested("step_breakdown", func(w *objectWriter) {
