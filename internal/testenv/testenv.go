@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,11 +33,11 @@ func Root(tb testing.TB) string {
 }
 
 // Shared returns the directory of recordings that are too large, or not ours, to be part of the module: IBID_SHARED, or
-// ../shared. A relative name counts from [Root], so that it means the same in the tests of every package. Where there
-// is no such directory the test is skipped, or fails if IBID_REQUIRE has [SharedFiles].
+// ../shared. A relative name counts from the top of the repository, so that it means the same in the tests of every
+// package and module. Where there is no such directory the test is skipped, or fails if IBID_REQUIRE has [SharedFiles].
 func Shared(tb testing.TB) string {
 	tb.Helper()
-	dir, err := sharedDir(Root(tb), os.Getenv("IBID_SHARED"))
+	dir, err := sharedDir(repository(Root(tb)), os.Getenv("IBID_SHARED"))
 	if err != nil {
 		absent(tb, SharedFiles, err.Error())
 	}
@@ -73,12 +72,8 @@ func Tool(tb testing.TB, name string) string {
 func Python(tb testing.TB) string {
 	tb.Helper()
 	const name = "requirements.lock"
-	top := Root(tb)
+	top := repository(Root(tb))
 	want, err := os.ReadFile(filepath.Join(top, "interop", "python", name))
-	for errors.Is(err, fs.ErrNotExist) && top != filepath.Dir(top) { // the module is one within the repository's
-		top = filepath.Dir(top)
-		want, err = os.ReadFile(filepath.Join(top, "interop", "python", name))
-	}
 	if err != nil {
 		tb.Fatalf("reading which packages Python needs: %v", err)
 	}
@@ -141,6 +136,17 @@ func rootAbove(dir string) (string, error) {
 		}
 		at = up
 	}
+}
+
+// repository returns the top of the repository that a module belongs to, whether it is the root module or one nested in
+// it: the nearest directory that has LICENSE.
+func repository(module string) string {
+	for at := module; at != filepath.Dir(at); at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, "LICENSE")); err == nil {
+			return at
+		}
+	}
+	return module
 }
 
 func sharedDir(root, name string) (string, error) {

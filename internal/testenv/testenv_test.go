@@ -72,6 +72,23 @@ func TestShared(t *testing.T) {
 	}
 }
 
+// A nested module finds the same directory as the root module does: ../shared counts from the repository, not from it.
+func TestRepository(t *testing.T) {
+	top := t.TempDir()
+	nested := filepath.Join(top, "bench", "gateway")
+	if err := os.MkdirAll(nested, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(top, "LICENSE"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, module := range []string{top, nested} {
+		if got := repository(module); got != top {
+			t.Errorf("repository(%s) = %s, want %s", module, got, top)
+		}
+	}
+}
+
 func TestTool(t *testing.T) {
 	if got := Tool(t, "go"); !filepath.IsAbs(got) {
 		t.Errorf("Tool(go) = %s, want an absolute path", got)
@@ -98,6 +115,7 @@ func TestPython(t *testing.T) {
 		OK(t, os.MkdirAll(filepath.Dir(name), 0o755))
 		OK(t, os.WriteFile(name, []byte(content), 0o644))
 	}
+	write("LICENSE", "")
 	write("go.mod", "")
 	write("interop/go.mod", "")
 	write("interop/python/requirements.lock", "six==1\n")
