@@ -180,11 +180,11 @@ func (d *Decoder) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	d.start()
+	d.fold.budget.input += len(p)
 	if d.plain {
 		d.text(p)
 		return len(p), nil
 	}
-	d.fold.budget.input += len(p)
 	_, _ = d.frames.Write(p)
 	switch {
 	case d.plain && d.frames.Kind() != frame.Other: // just found to be generic: give back what was taken for documents
@@ -316,6 +316,9 @@ func (d *Decoder) document(f frame.Frame) {
 		d.text(f.Data)
 		return
 	}
+	if d.plain {
+		return // Write passes these bytes on as text, with those of the documents before
+	}
 	if f.Done {
 		d.op(&wire.Op{Kind: wire.End})
 		return
@@ -333,7 +336,7 @@ func (d *Decoder) document(f frame.Frame) {
 		d.partial = errors.Is(f.Err, frame.ErrTruncated)
 		d.fold.broken = d.partial
 	}
-	if d.plain || len(f.Data) == 0 || f.Err != nil && errors.Is(f.Err, frame.ErrTrailing) {
+	if len(f.Data) == 0 || f.Err != nil && errors.Is(f.Err, frame.ErrTrailing) {
 		return
 	}
 	if f.Data[0] <= ' ' {

@@ -385,8 +385,9 @@ func (p places) own(b int) spot {
 		}
 		return spot{at: blk.Start, own: true}
 	}
-	// A paragraph may run on into a table, which a blank line would part from it.
-	for !blk.Raw && b+1 < len(p.Blocks) {
+	// A paragraph may run on into a table, which a blank line would part from it. Behind a block that does not end no
+	// marker is seen.
+	for !blk.Raw && b+1 < len(p.Blocks) && p.Blocks[b+1].Closer == "" {
 		before := strings.TrimRight(p.Text[:p.Blocks[b+1].Start], " \t\r")
 		if strings.HasSuffix(before, "\n\n") || strings.HasSuffix(p.Text[:p.Blocks[b+1].Start], "\n\r\n") {
 			break
