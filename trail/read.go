@@ -117,8 +117,12 @@ func (r *reader) document(b []byte) (*Trail, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, t := d.all, &Trail{Issues: slices.Concat(invalidUTF8(b), d.issues)}
+	invalid := invalidUTF8(b)
+	values, t := d.all, &Trail{Issues: slices.Concat(invalid, d.issues)}
 	for i, v := range values {
+		if len(invalid) > 0 { // what is kept of it unread would not be UTF-8 either
+			v.raw = bytes.Map(func(r rune) rune { return r }, v.raw) // each bad byte is a replacement character
+		}
 		place := ""
 		if d.lines || len(values) > 1 {
 			place = fmt.Sprintf("line %d", v.line)

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
@@ -243,4 +244,17 @@ func TestSummaryOfHugeRelevance(t *testing.T) {
 	for _, adjust := range []bool{false, true} {
 		testenv.Must(json.Marshal(read.Summary(&trail.SummaryOptions{Adjust: adjust})))(t)
 	}
+}
+
+// What could not be read is kept as it is, but as UTF-8: else nobody could read what is written.
+func TestInvalidUTF8Kept(t *testing.T) {
+	run, err := trail.Read([]byte("{\"run_id\":\"r\",\"answer\":{\"versio\x8f\":1},\"x\":\"\xff\xff\"}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, err := run.MarshalJSON()
+	if err != nil || !utf8.Valid(written) {
+		t.Fatalf("%v: %q", err, written)
+	}
+	stable(t, run)
 }
