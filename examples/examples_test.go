@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 func TestExamples(t *testing.T) {
@@ -147,7 +149,7 @@ func (p programs) testFrameworks(t *testing.T) {
 			t.Errorf("%s: the program writes\n%s\nthe gateway serves\n%s", shape, written, served)
 		}
 	}
-	python := exec.CommandContext(t.Context(), tool(t, "python3", "python3"), "frameworks/frameworks.py", res.header.Get("Ibid-Answer"))
+	python := exec.CommandContext(t.Context(), testenv.Tool(t, "python3"), "frameworks/frameworks.py", res.header.Get("Ibid-Answer"))
 	python.Env = append(os.Environ(), "IBID_URL="+gateway)
 	compare(t, output(t, python), `LangChain:
   'The colony at Lake Tonbo has 41 nests this year.' <- Heron census at Lake Tonbo

@@ -46,7 +46,7 @@ func (p programs) testPython(t *testing.T) {
 		return output(t, cmd)
 	}
 	t.Run("plain", func(t *testing.T) {
-		compare(t, run(t, tool(t, "python3", "python3"), "python/plain.py", herons), heronsClaims+heronsSources)
+		compare(t, run(t, testenv.Tool(t, "python3"), "python/plain.py", herons), heronsClaims+heronsSources)
 	})
 	for name, once := range map[string]string{
 		"openai_sdk": heronsOpenAI + heronsClaims + heronsSources,

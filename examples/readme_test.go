@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // The programs of the README do what it says, as they stand there but for their addresses.
@@ -135,14 +137,7 @@ func (p programs) testReadmePublisher(t *testing.T, code, page string) {
 
 // testReadmePython runs the program in Python with OpenAI's SDK.
 func testReadmePython(t *testing.T, code string) {
-	python, err := filepath.Abs(filepath.Join("..", "out", ".python", "bin", "python"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := exec.CommandContext(t.Context(), python, "-c", "import openai").Run(); err != nil {
-		missing(t, "OpenAI's SDK for Python is missing: out/.python has the packages for Python")
-	}
-	cmd := exec.CommandContext(t.Context(), python, "-c", code)
+	cmd := exec.CommandContext(t.Context(), testenv.Python(t), "-c", code)
 	cmd.Env = environment()
 	sent, cited, _ := strings.Cut(output(t, cmd), "\n")
 	if !strings.Contains(sent, "41 nests this year. ([birds.example](https://birds.example/tonbo/census?utm_source=openai))") {
@@ -158,8 +153,8 @@ When the water is low, the birds fish on the northern shore. <- https://water.ex
 
 // testReadmeReact bundles the component, and asks in Chromium.
 func (p programs) testReadmeReact(t *testing.T, code string) {
-	modules := webModules(t)
-	node, chromium := tool(t, "node", "nodejs"), tool(t, "chromium", "chromium")
+	modules := testenv.NodeModules(t, "interop/web")
+	node, chromium := testenv.Tool(t, "node"), testenv.Tool(t, "chromium")
 	dir := t.TempDir()
 	site := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	t.Cleanup(site.Close)

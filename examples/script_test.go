@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // The page without a build, opened in Chromium.
@@ -36,7 +38,7 @@ Water levels, station 7
 
 // The stock useChat, bundled by esbuild.
 func (p programs) testUseChat(t *testing.T) {
-	modules := webModules(t)
+	modules := testenv.NodeModules(t, "interop/web")
 	dir := t.TempDir()
 	bundle := exec.CommandContext(t.Context(), filepath.Join(modules, ".bin", "esbuild"), "main.tsx", "--bundle", "--format=esm", "--jsx=automatic",
 		"--define:process.env.NODE_ENV=\"production\"", "--outfile="+filepath.Join(dir, "app.js"), "--log-level=warning")
@@ -66,21 +68,8 @@ Water levels, station 7
 // drive asks in a page at another origin than ibid's, and returns what a reader then sees.
 func (p programs) drive(t *testing.T, site, selector string) string {
 	t.Helper()
-	modules := webModules(t)
-	node, chromium := tool(t, "node", "nodejs"), tool(t, "chromium", "chromium")
+	modules := testenv.NodeModules(t, "interop/web")
+	node, chromium := testenv.Tool(t, "node"), testenv.Tool(t, "chromium")
 	address := site + "/?ibid=" + url.QueryEscape(p.gateway(t, "--cors-origin", site))
 	return output(t, exec.CommandContext(t.Context(), node, "drive_test.mjs", modules, chromium, address, herons, selector))
-}
-
-// webModules returns the packages that interop/web has, or ends the test.
-func webModules(t *testing.T) string {
-	t.Helper()
-	dir, err := filepath.Abs(filepath.Join("..", "interop", "web", "node_modules"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(dir); err != nil {
-		missing(t, "the packages of interop/web/package.json are missing: make interop installs them")
-	}
-	return dir
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -142,25 +141,6 @@ func (p programs) gateway(t *testing.T, args ...string) string {
 		args = append(args, "--upstream", name+"="+at+"/"+name)
 	}
 	return p.serve(t, "ibid", append(args, "--chat", "openai=gpt-5")...)
-}
-
-// tool returns the path of a program, or ends the test.
-func tool(t *testing.T, name, from string) string {
-	t.Helper()
-	program, err := exec.LookPath(name)
-	if err != nil {
-		missing(t, name+" is missing: apt-get install "+from)
-	}
-	return program
-}
-
-// missing ends the test: as skipped, or as failed if IBID_REQUIRE says so.
-func missing(t *testing.T, what string) {
-	t.Helper()
-	if slices.Contains(strings.Split(os.Getenv("IBID_REQUIRE"), ","), "tools") {
-		t.Fatal(what)
-	}
-	t.Skip(what)
 }
 
 // pages serves files as web pages.

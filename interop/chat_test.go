@@ -170,10 +170,7 @@ var reactVersions = map[string]string{"ai-5": "react-ai-5", "ai-6": "react-ai-6"
 // late ones, and has it again after a reload, whenever that is.
 func TestChatReact(t *testing.T) {
 	node := webProgram(t)
-	chromium, err := exec.LookPath("chromium")
-	if err != nil {
-		missing(t, "chromium is missing: apt-get install chromium")
-	}
+	chromium := testenv.Tool(t, "chromium")
 	docs, err := os.ReadFile(filepath.Join("..", "docs", "chat.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -254,24 +251,9 @@ func bundle(t *testing.T, component, ai, react string) []byte {
 	return script
 }
 
-// webProgram returns the path of node. It ends the test where node or the packages are missing.
+// webProgram returns the path of node. It ends the test where node or the packages of web/package.json are missing.
 func webProgram(t *testing.T) string {
 	t.Helper()
-	program, err := exec.LookPath("node")
-	if err != nil {
-		missing(t, "node is missing: apt-get install nodejs npm, or make interop IBID_INSTALL=1")
-	}
-	if _, err := os.Stat(filepath.Join("web", "node_modules")); err != nil {
-		missing(t, "the packages of web/package.json are missing: make interop installs them")
-	}
-	return program
-}
-
-// missing ends the test: as skipped, or as failed if IBID_REQUIRE says so.
-func missing(t *testing.T, what string) {
-	t.Helper()
-	if slices.Contains(strings.Split(os.Getenv("IBID_REQUIRE"), ","), "tools") {
-		t.Fatal(what)
-	}
-	t.Skip(what)
+	testenv.NodeModules(t, "interop/web")
+	return testenv.Tool(t, "node")
 }

@@ -5,14 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/ibidhq/ibid/internal/replay"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // node is a running npm/ask.mjs.
@@ -35,7 +33,8 @@ func (w *world) testNPM(t *testing.T) {
 
 func startNode(t *testing.T) *node {
 	t.Helper()
-	program := nodeProgram(t)
+	testenv.NodeModules(t, "interop/npm")
+	program := testenv.Tool(t, "node")
 	n := &node{log: &strings.Builder{}}
 	// Not t.Context: it ends by the end of its input.
 	cmd := exec.CommandContext(context.Background(), program, "ask.mjs")
@@ -64,24 +63,6 @@ func startNode(t *testing.T) *node {
 	})
 	n.calls, n.replies = json.NewEncoder(in), json.NewDecoder(out)
 	return n
-}
-
-// nodeProgram returns the path of node. It ends the test where node or the SDKs are missing: as skipped, or as failed if
-// IBID_REQUIRE says so.
-func nodeProgram(t *testing.T) string {
-	t.Helper()
-	absent := t.Skip
-	if slices.Contains(strings.Split(os.Getenv("IBID_REQUIRE"), ","), "tools") {
-		absent = t.Fatal
-	}
-	program, err := exec.LookPath("node")
-	if err != nil {
-		absent("node is missing: apt-get install nodejs npm, or make interop IBID_INSTALL=1")
-	}
-	if _, err := os.Stat(filepath.Join("npm", "node_modules")); err != nil {
-		absent("the SDKs for JavaScript are missing: make interop installs them")
-	}
-	return program
 }
 
 // ask has a call made by node.

@@ -14,7 +14,7 @@ import (
 
 // The words of IBID_REQUIRE.
 const (
-	Tools       = "tools"  // every program that [Tool] is asked for, and [Python]
+	Tools       = "tools"  // every program that [Tool] is asked for, [Python] and [NodeModules]
 	SharedFiles = "shared" // the directory that [Shared] returns
 )
 
@@ -82,6 +82,17 @@ func Python(tb testing.TB) string {
 		absent(tb, Tools, "Python's packages are missing or others: scripts/python installs them")
 	}
 	return filepath.Join(dir, "bin", "python")
+}
+
+// NodeModules returns the directory of the npm packages of a directory of the repository, such as interop/web. Where
+// `make interop` has not installed them the test is skipped, or fails if IBID_REQUIRE has [Tools].
+func NodeModules(tb testing.TB, dir string) string {
+	tb.Helper()
+	dir = filepath.Join(repository(Root(tb)), filepath.FromSlash(dir), "node_modules")
+	if _, err := os.Stat(dir); err != nil {
+		absent(tb, Tools, "npm's packages are missing: make interop installs them: "+err.Error())
+	}
+	return dir
 }
 
 func find(name string) (string, error) {
