@@ -53,15 +53,22 @@ type countsBody struct {
 
 // feedbackOrder is what a person says.
 type feedbackOrder struct {
-	By        string   `json:"by"`
-	AnswerID  string   `json:"answer_id"`
-	Citation  string   `json:"citation"`
-	Run       string   `json:"run"`
-	Step      *int     `json:"step"      minimum:"1"`
-	Source    string   `json:"source"`
-	Verdict   string   `json:"verdict"   enum:"right wrong-source not-said other"`
-	Relevance *float64 `json:"relevance" maximum:"1"                              minimum:"0"`
-	Note      string   `json:"note"`
+	// any name, as the page or the app knows the person.
+	By       string `json:"by"`
+	AnswerID string `json:"answer_id"`
+	// its id in the answer's document; without it the verdict is on the answer as a whole.
+	Citation string `json:"citation"`
+	Run      string `json:"run"`
+	// the number of a step of the run; without it the run as a whole is meant.
+	Step *int `json:"step" minimum:"1"`
+	// the source's document_id or key.
+	Source string `json:"source"`
+	// wrong-source where another source says it, and not-said where the source does not say this.
+	Verdict string `json:"verdict" enum:"right wrong-source not-said other"`
+	// how relevant the source was.
+	Relevance *float64 `json:"relevance" maximum:"1" minimum:"0"`
+	// up to 8 KiB of text.
+	Note string `json:"note"`
 }
 
 // newFeedback stores what a person says of a citation or a source.

@@ -42,16 +42,27 @@ const (
 
 // verifyOrder says what is to be verified, and how.
 type verifyOrder struct {
-	URL          string          `json:"url"`
-	Document     json.RawMessage `json:"document"`
-	Manifest     json.RawMessage `json:"manifest"` // or a string: its URL
-	Bundle       json.RawMessage `json:"bundle"`
-	Response     string          `json:"response"` // as curl -i prints it
-	Trust        []string        `json:"trust"`
-	Offline      bool            `json:"offline"`
-	MaxAge       int64           `json:"max_age"` // in seconds: of verdicts on sources that count still; 0: none does
-	RequireLevel int             `json:"require_level"`
-	Judge        *bool           `json:"judge"` // nil: if there is one
+	// of an answer or of a manifest; with a response, where that came from.
+	URL string `json:"url"`
+	// an answer document: its quotes are verified, which nobody signed.
+	Document json.RawMessage `json:"document"`
+	// a manifest, or a string: its URL.
+	Manifest json.RawMessage `json:"manifest"`
+	// a manifest as it was stored, with all that belongs to it.
+	Bundle json.RawMessage `json:"bundle"`
+	// what curl -i prints: status line, header, body, trailer.
+	Response string `json:"response"`
+	// the host names and key ids whose signatures are trusted, at most 64. With none nothing is trusted.
+	Trust []string `json:"trust"`
+	// nothing is fetched: only what a bundle has, or the tenant's copies, can be verified.
+	Offline bool `json:"offline"`
+	// how old, in seconds, a result about a source may be that is not looked up again; one that did not pass
+	// counts for 15 minutes. 0: every source is read now.
+	MaxAge int64 `json:"max_age"`
+	// a level from 1 to 3: less is a failure. 0: any will do.
+	RequireLevel int `json:"require_level"`
+	// whether a model is asked if an excerpt supports its claim; true: there must be one. Null: if there is one.
+	Judge *bool `json:"judge"`
 
 	raw      []byte                // what is to be recognised; nil: url or manifest says where it is
 	progress func(verify.Progress) // nil: nobody wants to know

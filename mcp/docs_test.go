@@ -66,9 +66,23 @@ func TestDocs(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(head + mark)
 	tools := allTools(t)
+	seen := map[string]string{} // the tool that has a line already, by line
 	for _, tool := range tools {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", tool.Name, tool.Description)
-		describe(&b, read(t, tool.InputSchema), "")
+		var lines strings.Builder
+		describe(&lines, read(t, tool.InputSchema), "")
+		again := map[string][]string{} // what other tools have too, by tool
+		for line := range strings.Lines(lines.String()) {
+			if first := seen[line]; first != "" {
+				again[first] = append(again[first], "`"+strings.Split(line, "`")[1]+"`")
+				continue
+			}
+			seen[line] = tool.Name
+			b.WriteString(line)
+		}
+		for _, first := range slices.Sorted(maps.Keys(again)) {
+			fmt.Fprintf(&b, "- %s: as for [%s](#%s)\n", strings.Join(again[first], ", "), first, first)
+		}
 		fmt.Fprintf(&b, "\nThe result has %s.\n", topMembers(read(t, tool.OutputSchema)))
 	}
 	if *update {

@@ -22,4 +22,4 @@
 // answers and closes what was opened. [Check] looks at all that Open needs and changes nothing.
 package server
 
-//go:generate go test -run ^TestOpenAPI$ . -update
+//go:generate go test -run ^Test(OpenAPI|Endpoints)$ . -update

@@ -24,6 +24,11 @@ const (
 // that has an opposite of the claim for which the evidence, where it speaks of the same thing, has another, and what
 // stands in another role to what. A is the claim's side ([InClaim]), B the evidence's (Passage 0, offsets in evidence).
 //
+// A number is the same if one of the evidence agrees within the rounding that the claim shows, in any unit; more than
+// and less than, at least and at most of one figure differ. A name differs if a word of it is nowhere in the evidence
+// and another name stands in its place, or what is said of it is said of another name. Roles are who does it to whom,
+// from and to, order and cause.
+//
 // What the evidence lacks is not changed, nor is what is rounded, converted to another unit, or said less exactly. Only
 // the first maxChangedClaim and maxChangedEvidence bytes are read.
 func Changed(claim, evidence string) []Conflict { return changedIn(claim, piece{0, 0, evidence}) }

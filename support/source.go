@@ -105,8 +105,12 @@ const maxTally = 20
 // oldAge is the age from which on a date speaks against a source.
 const oldAge = 10 * 365 * 24 * time.Hour
 
-// AssessSource computes the quality of a source from what is known of it. Unknown parts are left out, not counted as
-// zero.
+// AssessSource computes the quality of a source from what is known of it: the mean of its parts by their weights.
+// Unknown parts are left out, not counted as zero. The parts are a prior of .5 (weight 3); the class of the host (4):
+// official .95, academic .9, encyclopedia .7, news .7, forum .2; plain http (.5), which counts as 0; a date (.3), or
+// one of more than ten years ago (.5), which counts as 0; an author (1), or that none is named (.5), which counts as 0;
+// a licence (.3); and, for at most 20 of each, statements shared with other sources (1) and possible conflicts with
+// them (2), citations verified (.1) and failed (.5), feedback up (.1) and down (.2).
 func AssessSource(in *QualityInput) Quality {
 	q := Quality{Host: hostUnknown}
 	if in == nil {

@@ -90,7 +90,19 @@ type Date struct {
 }
 
 // Values returns the typed values of a text in order of their beginnings. Those of numbers, dates, negations and
-// degrees do not overlap each other; a name may hold any. It takes time linear in the text.
+// degrees do not overlap each other; a name may hold any. It takes time linear in the text. It reads
+//
+//   - numbers: digits with groups and decimals (1,234.5, 1 234, 1.234,5; also fullwidth, Arabic and Devanagari
+//     digits), number words from zero to trillions, fractions (½, 3/4, two thirds, half a million), ranges, ordinals,
+//     percent and percentage points, times of day (9 p.m., 21:00), and versions, which are compared as written; with
+//     about, more than, at most. They are in the base unit of their kind (metre, kilogram, second, kelvin, m², m³,
+//     m/s, joule, watt, byte, share of one), money in its currency, counts in their noun;
+//   - dates: ISO dates, "June 26, 1980", "26 June 1980", "19. März 1932", 1932年3月19日, month and year, years from
+//     1400 to 2100, decades, centuries, BC; 3/4/1999 is both days. Year, month and day are known as far as said;
+//   - names: capitalised runs, acronyms, initials, with titles, possessives and diacritics folded;
+//   - negations: not, n't, no, never, without, cannot, neither, fails to, refuses to, lacks;
+//   - degrees: words that have opposites, as rise and fall, first and last, allowed and banned, daily and weekly;
+//   - modalities: what is said to be possible, planned, alleged or certain, with its scope.
 //
 // The words are English. Digits, signs, ISO dates and the names of months are read in the languages that [Language]
 // knows, and so are Chinese and Japanese dates and units; a text of another language than English has no names,

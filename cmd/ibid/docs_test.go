@@ -22,7 +22,7 @@ const docsHead = `<!-- Written by go generate from the help of the program: chan
 
 # The command line
 
-What is said here can be relied on; the wording of messages cannot.
+` + "`ibid help COMMAND`" + ` says more of a command, with examples. What is said here can be relied on; the wording of messages cannot.
 
 - Standard output carries data and nothing else. Words go to standard error, in lines that begin with ` + "`ibid: `" + ` or
   ` + "`hint: `" + `. Long work shows how far it is there, if that is a terminal.
@@ -70,17 +70,36 @@ func TestDocs(t *testing.T) {
 	}
 }
 
+// pages are the pages about a command, which say what its help does besides the exit codes.
+var pages = map[string]string{
+	"attribute":  "[Citations after the fact](attribute.md)",
+	"check":      "[Support](support.md)",
+	"experiment": "[Strategies and experiments](experiment.md)",
+	"incidents":  "[Verifying](verify.md#incidents)",
+	"mcp":        "[Tools for agents](mcp.md)",
+	"serve":      "[Running ibid serve](serve.md)",
+	"trail":      "[Trails](trail.md)",
+	"verify":     "[Verifying](verify.md)",
+}
+
 func documentCommands(w io.Writer, commands []*cobra.Command, shared map[string]string) {
 	for _, c := range commands {
 		if !c.IsAvailableCommand() {
 			continue
 		}
 		fmt.Fprintf(w, "\n## %s\n\n%s.\n\n```\n%s\n```\n", c.CommandPath(), c.Short, c.UseLine())
-		if c.Long != "" {
-			fmt.Fprintf(w, "\n%s\n", markdownHelp(c.Long))
-		}
-		if c.Example != "" {
-			fmt.Fprintf(w, "\nExamples:\n\n```sh\n%s\n```\n", unindent(c.Example))
+		if page := pages[c.Name()]; page != "" && c.HasFlags() {
+			fmt.Fprintf(w, "\n%s has more.\n", page)
+			if _, codes, found := strings.Cut(c.Long, "\n\nExit codes: "); found {
+				fmt.Fprintf(w, "\nExit codes: %s\n", codes)
+			}
+		} else {
+			if c.Long != "" {
+				fmt.Fprintf(w, "\n%s\n", markdownHelp(c.Long))
+			}
+			if c.Example != "" {
+				fmt.Fprintf(w, "\nExamples:\n\n```sh\n%s\n```\n", unindent(c.Example))
+			}
 		}
 		documentFlags(w, c.LocalFlags(), "--", shared)
 		if c.Name() == "serve" {

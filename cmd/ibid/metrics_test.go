@@ -30,8 +30,6 @@ Worth an alarm: ` + "`ibid_gateway_capture_failures_total`" + ` and ` + "`ibid_g
 ` + "`ibid_gateway_indexer_lag_seconds`" + ` stays above a minute (the store is away or too slow), ` + "`ibid_gateway_journal_bytes`" + `
 nears 8 GiB.
 
-| metric | labels | |
-| --- | --- | --- |
 `
 
 // docs/metrics.md is what a gateway registers.
@@ -79,9 +77,9 @@ func metricsTable(t *testing.T, r *prometheus.Registry) string {
 			continue
 		}
 		if labels != "" {
-			labels = "`" + strings.ReplaceAll(labels, ",", "`, `") + "`"
+			labels = " (`" + strings.ReplaceAll(labels, ",", "`, `") + "`)"
 		}
-		lines = append(lines, fmt.Sprintf("| `%s` | %s | %s |\n", name, labels, help))
+		lines = append(lines, fmt.Sprintf("- `%s`%s: %s\n", name, labels, help))
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "")

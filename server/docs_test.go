@@ -1,0 +1,57 @@
+package server_test
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid/internal/testenv"
+	"github.com/ibidhq/ibid/server"
+)
+
+// The table of endpoints in docs/http.md is what the tables of routes say.
+func TestEndpoints(t *testing.T) {
+	name := filepath.Join(testenv.Root(t), "docs", "http.md")
+	page := string(testenv.Must(os.ReadFile(name))(t))
+	const begin, end = "<!-- endpoints: written by make generate -->\n", "<!-- /endpoints -->"
+	head, rest, found := strings.Cut(page, begin)
+	_, tail, closed := strings.Cut(rest, end)
+	if !found || !closed {
+		t.Fatalf("docs/http.md has no place for the table, between %q and %q", begin, end)
+	}
+	want := head + begin + endpoints() + end + tail
+	if *update {
+		testenv.OK(t, os.WriteFile(name, []byte(want), 0o666))
+		return
+	}
+	if diff := gocmp.Diff(page, want); diff != "" {
+		t.Errorf("docs/http.md is out of date, make generate writes it (-is +should be):\n%s", diff)
+	}
+}
+
+// endpoints returns a row for each route, without the parameters that all lists have.
+func endpoints() string {
+	var b strings.Builder
+	b.WriteString("| | needs | parameters | |\n| --- | --- | --- | --- |\n")
+	for _, rt := range server.Routes() {
+		var params []string
+		for _, p := range rt.Params {
+			if p.Name != "limit" && p.Name != "cursor" {
+				params = append(params, "`"+p.Name+"`")
+			}
+		}
+		scope := ""
+		if rt.Scope != "" {
+			scope = "`" + rt.Scope + "`"
+		}
+		what, _, _ := strings.Cut(rt.Doc, ". ")
+		fmt.Fprintf(&b, "| `%s %s` | %s | %s | %s |\n", cmp.Or(rt.Method, "GET"), strings.TrimSuffix(rt.Pattern, "{$}"),
+			scope, strings.Join(params, ", "), strings.TrimSuffix(what, "."))
+	}
+	return b.String()
+}
