@@ -106,7 +106,7 @@ func TestDocumentMembersAreDocumented(t *testing.T) {
 			members = append(members, name)
 		}
 		slices.Sort(members)
-		if diff := cmp.Diff(members, tableNames(t, heading, "member")); diff != "" {
+		if diff := cmp.Diff(members, memberNames(t, heading)); diff != "" {
 			t.Errorf("%s (-code +docs/answer.md):\n%s", heading, diff)
 		}
 	}
@@ -133,9 +133,22 @@ func TestDocumentExample(t *testing.T) {
 	}
 }
 
-// tableNames returns the names in the first column of a table of docs/answer.md, sorted: that below a heading whose first
-// column has the title.
-func tableNames(t *testing.T, heading, title string) []string {
+// memberNames returns the names of a list of members in docs/answer.md, sorted: that below a heading.
+func memberNames(t *testing.T, heading string) []string {
+	t.Helper()
+	list, _, _ := strings.Cut(section(t, heading), "\nAn issue is ")
+	var names []string
+	for _, row := range regexp.MustCompile(`(?m)^- ([^(]+) \(`).FindAllStringSubmatch(list, -1) {
+		for name := range strings.SplitSeq(row[1], ", ") {
+			names = append(names, strings.Trim(name, "`"))
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// section returns what stands below a heading of docs/answer.md.
+func section(t *testing.T, heading string) string {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("docs", "answer.md"))
 	if err != nil {
@@ -146,7 +159,14 @@ func tableNames(t *testing.T, heading, title string) []string {
 		t.Fatalf("docs/answer.md has no heading %q", heading)
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
-	_, table, found := strings.Cut(section, "| "+title+" |")
+	return section
+}
+
+// tableNames returns the names in the first column of a table of docs/answer.md, sorted: that below a heading whose first
+// column has the title.
+func tableNames(t *testing.T, heading, title string) []string {
+	t.Helper()
+	_, table, found := strings.Cut(section(t, heading), "| "+title+" |")
 	if !found {
 		t.Fatalf("docs/answer.md has no table of a %s below %q", title, heading)
 	}

@@ -37,7 +37,7 @@ func TestEndpoints(t *testing.T) {
 // endpoints returns a row for each route, without the parameters that all lists have.
 func endpoints() string {
 	var b strings.Builder
-	b.WriteString("| | needs | parameters | |\n| --- | --- | --- | --- |\n")
+	b.WriteString("| | scope | parameters | |\n| --- | --- | --- | --- |\n")
 	for _, rt := range server.Routes() {
 		var params []string
 		for _, p := range rt.Params {

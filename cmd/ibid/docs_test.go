@@ -93,13 +93,8 @@ func documentCommands(w io.Writer, commands []*cobra.Command, shared map[string]
 			if _, codes, found := strings.Cut(c.Long, "\n\nExit codes: "); found {
 				fmt.Fprintf(w, "\nExit codes: %s\n", codes)
 			}
-		} else {
-			if c.Long != "" {
-				fmt.Fprintf(w, "\n%s\n", markdownHelp(c.Long))
-			}
-			if c.Example != "" {
-				fmt.Fprintf(w, "\nExamples:\n\n```sh\n%s\n```\n", unindent(c.Example))
-			}
+		} else if c.Long != "" {
+			fmt.Fprintf(w, "\n%s\n", markdownHelp(c.Long))
 		}
 		documentFlags(w, c.LocalFlags(), "--", shared)
 		if c.Name() == "serve" {
@@ -188,5 +183,3 @@ func markdownHelp(help string) string {
 	}
 	return strings.ReplaceAll(strings.TrimSpace(b.String()), "\n\n\n", "\n\n")
 }
-
-func unindent(text string) string { return strings.ReplaceAll("\n"+text, "\n  ", "\n")[1:] }
