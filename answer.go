@@ -12,8 +12,8 @@ import (
 // Answer is what a provider answered: its text, the sources it draws on, and which words rest on which source.
 //
 // It is plain data; a copy shares its slices. ibid never changes an Answer it has handed out: only [Answer.Cite] and
-// UnmarshalJSON change one, at the caller's word. As JSON it is the answer document, version 1, with offsets in UTF-8
-// bytes; reading takes a document in any unit. See [Document].
+// UnmarshalJSON change one, when the caller calls them. As JSON it is the answer document, version 1, with offsets in
+// UTF-8 bytes; reading takes a document in any unit. See [Document].
 type Answer struct {
 	ID       string // the provider's own id; empty if it sends none
 	Provider string // openai, gemini, …

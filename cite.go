@@ -17,8 +17,8 @@ import (
 // a.Sources.
 //
 // The citation takes its place in the order of a.Citations. Its anchor is [AnchorExact] and its origin
-// [OriginInferred], because no provider said it: who reads a provider's own words changes the origin. Its claim is s, a
-// point has none.
+// [OriginInferred], because no provider said it; a caller who reads a provider's own format may change the origin. Its
+// claim is s, a point has none.
 //
 // The error says which of s and refs is bad; then a is unchanged. Cite changes a, so it must not run beside a reader.
 func (a *Answer) Cite(s Span, refs ...Ref) error {

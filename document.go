@@ -222,8 +222,8 @@ func (d *Document) AppendJSON(b []byte) ([]byte, error) {
 	return append(b, data...), nil
 }
 
-// MarshalJSON returns a as an answer document with offsets in UTF-8 bytes: Document(nil), where there is more to
-// choose. It leaves out [Answer.Metadata] and [Source.Raw].
+// MarshalJSON returns a as an answer document with offsets in UTF-8 bytes; [Answer.Document] has other units and
+// styles. It leaves out [Answer.Metadata] and [Source.Raw].
 func (a Answer) MarshalJSON() ([]byte, error) { return a.Document(nil).JSON() }
 
 // MarshalJSON writes null for the time when it is not known.

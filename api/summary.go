@@ -45,8 +45,8 @@ type summaryOptions struct {
 	known          map[string]support.QualityInput // what people said of documents
 }
 
-// summary shows what a run rested on, and what each sentence of its answer does. Who asks for the same at the same time
-// gets the same.
+// summary shows what a run rested on, and what each sentence of its answer does. Requests for the same summary at the
+// same time share one.
 func (a *API) summary(w *httpx.Reply, r *httpx.Request) error {
 	opts := readSummaryOptions(r.Params)
 	id, err := r.PathID()

@@ -91,8 +91,8 @@ func encodeEvent(e *store.Event, limit int) []byte {
 	return data
 }
 
-// decode reads a message about the run. The names in it must be the run's own: whatever else is published under its
-// subject is none of its listeners' business.
+// decode reads a message about the run. The names in it must be the run's own: anything else that is published under
+// its subject is refused.
 func decode(k runKey, data []byte) (Message, error) {
 	var m envelope
 	if err := json.Unmarshal(data, &m); err != nil {

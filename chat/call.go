@@ -426,7 +426,7 @@ func (c *call) failure(r *tee.Result) *ibid.ProviderError {
 	return &ibid.ProviderError{Code: gateway.CodeUpstream, Message: "the answer broke off"}
 }
 
-// finish ends the turn, whatever became of it. Who has read its end finds it no more.
+// finish ends the turn, whatever became of it. Readers who come after its end do not find it any more.
 func (c *call) finish() {
 	t := c.turn
 	t.patience.stop()

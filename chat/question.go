@@ -179,7 +179,7 @@ func unreadable(err error) string {
 	return uimessage.WrongType(wrong)
 }
 
-// readBeside reads what a body of useChat says of ours. What else a front-end sends there is its own.
+// readBeside reads the members of ours in a body of useChat. Other members belong to the front-end and are ignored.
 func readBeside(data []byte) (body, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(data, &members); err != nil {

@@ -173,7 +173,7 @@ func (g *Gateway) handle(w http.ResponseWriter, r *http.Request, who *Identity) 
 // Decoding returns the budget of bytes of responses that are being decoded: whoever else decodes holds them too.
 func (g *Gateway) Decoding() *Budget { return g.decoding }
 
-// refuse answers with a problem. Who does not read it is left.
+// refuse answers with a problem. A client that does not read it in time loses its connection.
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	setWriteDeadline(w, time.Now().Add(g.options.Limits.Idle))
 	WriteProblem(w, r, err)

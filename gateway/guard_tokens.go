@@ -206,7 +206,7 @@ func (c *tokenCache) askStore(
 	ctx context.Context, what string, question func(context.Context) (any, error),
 ) (any, error) {
 	v, err, _ := c.asking.Do(what, func() (any, error) {
-		// Who asks may leave while others wait for the same answer.
+		// The one who asked first may leave while others wait for the same answer.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askFor)
 		defer cancel()
 		answer, err := question(ctx)

@@ -39,7 +39,7 @@ type Builder struct {
 	// each, for up to 8 at once. Its error says why the source could not be read; the word of a snapshot.FetchError is
 	// kept. Nil, and nil without an error: the source was not read.
 	Read func(ctx context.Context, url string) (*snapshot.Snapshot, error)
-	By   string // who Read is: ByPublisher or ByObserver, which empty means
+	By   string // who calls Read: ByPublisher or ByObserver; empty: ByObserver
 	// QuotedBy says who quoted what the answer's citations quote: OriginProvider, which empty means, or
 	// OriginPublisher: then these are passages as the agent read them, and one that a source does not have is not
 	// quoted of it.

@@ -15,10 +15,10 @@
 // Offsets are half-open and count Unicode code points of text as snapshot.Extract and snapshot.Normalize make it.
 // Hashes are "sha256:" and 64 hexadecimal digits in small letters. Times are in UTC.
 //
-// What a manifest has to survive comes in this order. [Parse] looks at the form and refuses what two readers could read
-// differently. [Manifest.Problems] says what contradicts itself. [Manifest.Level] says how much of what a verifier
-// needs is there. None of them fetches anything or believes what the publisher says of itself; whether a manifest is
-// true is for package verify. [Lint] says the same to those who write manifests, with advice and exact places.
+// A manifest is checked in this order. [Parse] looks at the form and refuses what two readers could read differently.
+// [Manifest.Problems] says what contradicts itself. [Manifest.Level] says how much of what a verifier needs is there.
+// None of them fetches anything or believes what the publisher says of itself; whether a manifest is true is for
+// package verify. [Lint] says the same to those who write manifests, with advice and exact places.
 //
 // [Builder] makes a manifest of an answer and its trail, [Sign] and [Unsigned] make it what is served, and [Publisher]
 // serves it.

@@ -20,7 +20,7 @@ const HeaderName = "Citation-Source"
 const (
 	maxHeaderMembers = 64       // written
 	maxHeaderBytes   = 6144     // written
-	MaxHeaderRead    = 16 << 10 // read: of all the field's lines together
+	MaxHeaderRead    = 16 << 10 // bytes that are read, of all lines of the field together
 
 	maxCount = 999_999_999_999_999 // the largest integer of RFC 9651
 )
@@ -35,7 +35,7 @@ const (
 // digestName is SHA-256 as RFC 9530 calls it.
 const digestName = "sha-256"
 
-// ErrHeader is that a Citation-Source field is of neither form or over the limits (status header-malformed).
+// ErrHeader says that a Citation-Source field has neither form or is over the limits (status header-malformed).
 var ErrHeader = errors.New("malformed " + HeaderName + " field")
 
 // Announcement is one member of a Citation-Source field: a source that was consulted, or that there are more.
@@ -130,7 +130,7 @@ func checkSent(address string) error {
 
 // FormatHeader returns the field's value for the list, maxHeaderMembers and maxHeaderBytes at most. Fragments of URLs
 // are left out. What does not fit, and what cannot be written (a URL of another scheme, or with characters that URLs do
-// not have), is announced by number in a last member that has More, for each manifest. Nothing to say is "".
+// not have), is announced by number in a last member that has More, for each manifest. An empty list gives "".
 func FormatHeader(list []Announcement, f Form) string {
 	var members []string
 	var said []Announcement

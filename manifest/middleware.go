@@ -255,8 +255,8 @@ func (w *response) stream() error {
 	return err
 }
 
-// commit sends the status with the header as it was when the agent wrote it, changed by change. What the agent has set
-// since is none of it, but may be its trailer.
+// commit sends the status with the header as it was when the agent wrote it, changed by change. Fields that the agent
+// has set since are not sent, unless they are trailers.
 func (w *response) commit(change func(http.Header)) {
 	h := w.Header()
 	since := h.Clone()

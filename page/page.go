@@ -185,7 +185,7 @@ func (p *Page) shows(section string, load func(ctx context.Context, r *httpx.Req
 	}
 }
 
-// fail shows what went wrong. Who has no token is sent to where one is asked for.
+// fail shows what went wrong. A caller without a token is sent to the page that asks for one.
 func (p *Page) fail(w *httpx.Reply, r *httpx.Request, err error) {
 	problem := gateway.ProblemOf(err)
 	isRead := r.Method == http.MethodGet || r.Method == http.MethodHead

@@ -85,7 +85,7 @@ func (p *Page) verify(w *httpx.Reply, r *httpx.Request) error {
 	if err != nil {
 		return err
 	}
-	// only now: who sends slowly takes nobody's place
+	// only now, so that a slow sender does not take a place
 	release, ok := p.bounds.verifying.Take(r.Who.Tenant)
 	if !ok {
 		return busy("Others verify at the moment.")

@@ -194,8 +194,8 @@ func AddOriginFlag(flags *pflag.FlagSet, origins *Words) {
 	flags.Var(origins, "cors-origin", "a web `origin` whose pages may call: https://app.example; repeatable")
 }
 
-// Settings returns what the file and environment variables say, and no flag does: the same set at each call. Who has
-// set something in it did so before [Config.Resolve], which reads the file.
+// Settings returns what the file and environment variables say, and no flag does: the same set at each call. What a
+// caller sets in it must be set before [Config.Resolve], which reads the file.
 func (c *Config) Settings() *pflag.FlagSet {
 	if c.settings == nil {
 		c.settings = pflag.NewFlagSet("", pflag.ContinueOnError)

@@ -35,7 +35,7 @@ const (
 	AlertUncited       AlertKind = "uncited"        // an answer that was to have citations has none
 	AlertKeyRevoked    AlertKind = "key-revoked"    // a signing key was revoked, ours or that of a manifest
 	AlertStoreAway     AlertKind = "store-away"     // the database takes no answers
-	AlertQuota         AlertKind = "quota"          // a tenant's answers are not kept: it has as much as it may
+	AlertQuota         AlertKind = "quota"          // a tenant is over its quota, and its answers are not kept
 )
 
 // AlertKinds returns all kinds.

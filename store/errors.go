@@ -20,7 +20,7 @@ var (
 	ErrOlder    = errors.New("the store was made by an ibid from before its first release")
 	ErrConflict = errors.New("in conflict") // with what is stored, or with itself: see [RefusedError]
 	ErrLimit    = errors.New("over a limit")
-	// ErrUnreachable is that no server of PostgreSQL takes connections where the DSN says.
+	// ErrUnreachable says that no PostgreSQL server takes connections at the address of the DSN.
 	ErrUnreachable = errors.New("the database cannot be reached")
 )
 
@@ -65,7 +65,7 @@ func explain(err *error, format string, args ...any) { *err = about(*err, format
 
 // IsTemporary reports whether what err says has nothing to do with what was asked, so that it may succeed another time:
 // the engine is away, busy, broken or out of space. After any other error of [Store.Put], trying the same calls again
-// is in vain: one of them is at fault, or what is stored of its conversation is damaged.
+// does not help: one of them is at fault, or what is stored of its conversation is damaged.
 func IsTemporary(err error) bool {
 	if errors.Is(err, errNotReady) || errors.Is(err, ErrFile) {
 		return true

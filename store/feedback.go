@@ -25,7 +25,7 @@ const (
 	VerdictOther       = "other"        // see the note
 )
 
-// Verdicts returns all of them.
+// Verdicts returns all verdicts.
 func Verdicts() []string {
 	return []string{VerdictRight, VerdictWrongSource, VerdictNotSaid, VerdictOther}
 }

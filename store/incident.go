@@ -135,7 +135,7 @@ func (w *incidentWriter) add(ctx context.Context, i verify.Incident) error {
 	return err
 }
 
-// whose returns the answer and the run of ours that an incident is of; empty: it is not known.
+// whose returns the stored answer and run that an incident belongs to; empty: it is not known.
 func (w *incidentWriter) whose(ctx context.Context, digest string, i *verify.Incident) (answer, run string, err error) {
 	if digest == "" {
 		return "", "", nil

@@ -27,7 +27,7 @@ import (
 	_ "modernc.org/sqlite" // the driver
 )
 
-// DefaultTenant is whose everything is while there are no tokens.
+// DefaultTenant is the tenant of all calls and rows as long as there are no access tokens.
 const DefaultTenant = "default"
 
 // Options says how a store is opened. Nil and the zero value are the defaults.

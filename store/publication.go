@@ -580,11 +580,11 @@ func (tx *transaction) hasRun(ctx context.Context, id tenantID) (bool, error) {
 const pubBytes = 16
 
 // PubNames gives runs the ids under which their manifests are published. They are the same whenever they are asked for,
-// from before anything of the run is stored; they show neither the tenant nor the client's name of the run, and nobody
-// who has not the store can work them out. It may be used by many goroutines at once.
+// from before anything of the run is stored; they show neither the tenant nor the client's name of the run, and cannot
+// be computed without a secret of the store. It may be used by many goroutines at once.
 type PubNames struct{ secret []byte }
 
-// Of returns the public id of a run: 26 characters of a-z and 2-7. It asks nobody. A call in no run is published under
+// Of returns the public id of a run: 26 characters of a-z and 2-7. It does no I/O. A call in no run is published under
 // that of its answer's id.
 func (p *PubNames) Of(tenant, run string) string {
 	mac := hmac.New(sha256.New, p.secret)

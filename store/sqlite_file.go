@@ -15,8 +15,9 @@ import (
 	"github.com/ibidhq/ibid/internal/file"
 )
 
-// ErrFile says that the file of an SQLite database was deleted, replaced or damaged since it was opened. What is put
-// into it would be lost, so nothing is: it is temporary, as far as what was to be stored goes.
+// ErrFile says that the file of an SQLite database was deleted, replaced or damaged since it was opened. Nothing
+// is written to it any more, because it would be lost. The error is temporary ([IsTemporary]): the same calls can be
+// stored once a good file is in place.
 var ErrFile = errors.New("the database file is damaged or gone")
 
 const (
@@ -77,7 +78,7 @@ func (f *sqliteFile) health(ctx context.Context) error {
 }
 
 // wrote notes how a write ended, and returns its error: with [ErrFile] where SQLite says that the file is damaged. A
-// damaged index of words is none of that.
+// damaged search index is not such an error.
 func (f *sqliteFile) wrote(ctx context.Context, err error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -40,7 +40,7 @@ func Scopes() []string {
 	return []string{ScopeProxy, ScopeRead, ScopeWrite, ScopeVerify, ScopeAdmin, ScopePublish}
 }
 
-// Token is somebody's right to use a gateway. Its secret is known to nobody but them.
+// Token is an access token of a gateway. Its secret is known to its holder only: the store has a hash of it.
 type Token struct {
 	ID      string // tok_ and a UUIDv7
 	Tenant  string

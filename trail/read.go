@@ -19,7 +19,7 @@ var (
 	ErrEmpty = errors.New("nothing but white space")
 	ErrNoRun = errors.New("not a run")
 	ErrLimit = errors.New("over the limit")
-	// ErrListing is the cause, beside ErrNoRun, where it is what GET /v1/runs/{run} lists: a page of a run's calls.
+	// ErrListing is a cause besides ErrNoRun: the input is what GET /v1/runs/{run} returns, a page of a run's calls.
 	ErrListing = errors.New("an element of GET /v1/runs/{run}, which lists the calls of a run page by page")
 )
 

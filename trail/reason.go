@@ -14,8 +14,8 @@ import (
 // defaultParallel is how many steps [Reason] runs at once, unless told otherwise.
 const defaultParallel = 4
 
-// Reason answers a question in steps, and returns the trail of it. The functions are the program's: what a model, a
-// search and an agent are is theirs to know. They are called from several goroutines at once.
+// Reason answers a question in steps, and returns the trail of it. The program supplies the functions: trail itself
+// knows no model and no search. They are called from several goroutines at once.
 type Reason struct {
 	// Decompose cuts a question into those that its answer takes, in an order in which they can be asked; nil: it is
 	// one.

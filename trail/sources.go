@@ -91,7 +91,7 @@ func SourcesFromResults(results []Result) []Source {
 
 // SourcesFromContext returns the bare strings of a context as sources, the fallback where there are no results with
 // members. A string may begin with "id:", the id of its document and white space; a comma, semicolon, colon or full
-// stop at the id's end is none of it. The others are context_0, context_1, … by their place. Blank strings are passed
+// stop behind the id is not part of it. The others are context_0, context_1, … by their place. Blank strings are passed
 // over.
 //
 // Nothing says how relevant they are but their order, so each has the score max(0.3, 1 - 0.1·place) of the origin

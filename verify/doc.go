@@ -1,6 +1,6 @@
 // Package verify checks what agents say about where their claims come from: it reads the Citation-Source field of a
-// response, fetches the manifests that it names, and looks at each source again. It believes nothing that it can look
-// up.
+// response, fetches the manifests that it names, and looks at each source again. What it can look up it does not take
+// on trust.
 //
 // # Terms
 //
@@ -12,7 +12,7 @@
 //     manifest or a cited source could not be looked at; else [Trusted] if every manifest is signed by somebody whom
 //     the verifier's user trusts; else [Valid].
 //   - A level is what the manifest shows of itself: 1 an announcement, 2 claims with excerpts, 3 a chain and a good
-//     signature. What its publisher promises is compared with it and believed for nothing.
+//     signature. What its publisher promises is compared with it, and does not count.
 //   - A bundle is a manifest as it was served with the keys and the proof that were seen, so that it can be verified
 //     again without a network.
 //   - An incident is the record of one failure. Records are chained by hashes.

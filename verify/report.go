@@ -164,7 +164,7 @@ type Findings struct {
 	Claims  ClaimCounts `json:"claims"`
 }
 
-// ClaimCounts says how many claims were found to be what.
+// ClaimCounts counts claims by what was found about them.
 type ClaimCounts struct {
 	Supported  int `json:"supported"`
 	Doubtful   int `json:"doubtful"`

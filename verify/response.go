@@ -244,14 +244,14 @@ func sentence(what string, err error) string {
 	return what + ": " + strings.TrimRight(why, ".") + "."
 }
 
-// ErrUnrecognised says that bytes are nothing that can be verified.
+// ErrUnrecognised says that an input is nothing that can be verified.
 var ErrUnrecognised = errors.New(
 	"it is no manifest, no answer document, no stored bundle, and no response as `curl -i` prints it",
 )
 
 var errReadings = errors.New("an object in it has two members of one name, or is nested deeper than is read")
 
-// ErrInput says that bytes are more than are read.
+// ErrInput says that an input is longer than Limits.Input.
 var ErrInput = errors.New("it is longer than Limits.Input")
 
 // Bytes verifies what a file holds, recognising it: a manifest, an answer document, a stored bundle, or a response as

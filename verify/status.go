@@ -108,7 +108,7 @@ const (
 // Counts is what a finding means for the report.
 type Counts string
 
-// What findings count as. The first three are passed; the zero Counts is nothing that passes.
+// What findings count as. The first three are passed; the zero Counts is not.
 const (
 	CountPass         Counts = "pass"
 	CountInfo         Counts = "info"         // passed, and there is something to know

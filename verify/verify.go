@@ -84,7 +84,7 @@ type Response struct {
 	hinted  bool // URL is what the printed text of a redirect says
 }
 
-// BytesOptions say what bytes are.
+// BytesOptions say where the bytes to verify come from.
 type BytesOptions struct {
 	Name string // of the file, for the report
 	URL  string // where a response came from, if it does not say so itself
