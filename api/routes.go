@@ -31,7 +31,7 @@ func (a *API) describe(w *httpx.Reply, r *httpx.Request) error {
 	return nil
 }
 
-// routes are the endpoints. docs/http.md has a table of them.
+// routes are the endpoints. docs/http.md lists them.
 func (a *API) routes() []httpx.Route {
 	return slices.Concat(
 		a.answerRoutes(), a.runRoutes(), a.verifyRoutes(), a.tokenRoutes(), a.operatorRoutes(), a.publicRoutes())

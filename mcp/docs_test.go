@@ -68,7 +68,8 @@ func TestDocs(t *testing.T) {
 	tools := allTools(t)
 	seen := map[string]string{} // the tool that has a line already, by line
 	for _, tool := range tools {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", tool.Name, tool.Description)
+		does, _, _ := strings.Cut(tool.Description, ". ")
+		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n", tool.Name, strings.TrimSuffix(does, "."))
 		var lines strings.Builder
 		describe(&lines, read(t, tool.InputSchema), "")
 		again := map[string][]string{} // what other tools have too, by tool

@@ -14,7 +14,7 @@ import (
 	"github.com/ibidhq/ibid/server"
 )
 
-// The table of endpoints in docs/http.md is what the tables of routes say.
+// The list of endpoints in docs/http.md is what the tables of routes say.
 func TestEndpoints(t *testing.T) {
 	name := filepath.Join(testenv.Root(t), "docs", "http.md")
 	page := string(testenv.Must(os.ReadFile(name))(t))
@@ -22,7 +22,7 @@ func TestEndpoints(t *testing.T) {
 	head, rest, found := strings.Cut(page, begin)
 	_, tail, closed := strings.Cut(rest, end)
 	if !found || !closed {
-		t.Fatalf("docs/http.md has no place for the table, between %q and %q", begin, end)
+		t.Fatalf("docs/http.md has no place for the list, between %q and %q", begin, end)
 	}
 	want := head + begin + endpoints() + end + tail
 	if *update {
@@ -34,24 +34,30 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// endpoints returns a row for each route, without the parameters that all lists have.
+// endpoints returns a line for each route: what its token needs, its parameters but those that all lists have, and what
+// it does.
 func endpoints() string {
 	var b strings.Builder
-	b.WriteString("| | scope | parameters | |\n| --- | --- | --- | --- |\n")
 	for _, rt := range server.Routes() {
+		var needs []string
+		if rt.Scope != "" {
+			needs = append(needs, "`"+rt.Scope+"`")
+		}
 		var params []string
 		for _, p := range rt.Params {
 			if p.Name != "limit" && p.Name != "cursor" {
 				params = append(params, "`"+p.Name+"`")
 			}
 		}
-		scope := ""
-		if rt.Scope != "" {
-			scope = "`" + rt.Scope + "`"
+		if len(params) > 0 {
+			needs = append(needs, strings.Join(params, ", "))
 		}
-		what, _, _ := strings.Cut(rt.Doc, ". ")
-		fmt.Fprintf(&b, "| `%s %s` | %s | %s | %s |\n", cmp.Or(rt.Method, "GET"), strings.TrimSuffix(rt.Pattern, "{$}"),
-			scope, strings.Join(params, ", "), strings.TrimSuffix(what, "."))
+		fmt.Fprintf(&b, "- `%s %s`", cmp.Or(rt.Method, "GET"), strings.TrimSuffix(rt.Pattern, "{$}"))
+		if len(needs) > 0 {
+			fmt.Fprintf(&b, " (%s)", strings.Join(needs, "; "))
+		}
+		does, _, _ := strings.Cut(rt.Doc, ". ")
+		fmt.Fprintf(&b, ": %s\n", strings.TrimSuffix(does, "."))
 	}
 	return b.String()
 }
