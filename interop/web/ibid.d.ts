@@ -170,7 +170,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Says whether answers can be captured: 200 if they can, also where the store or the bus is away */
+        /**
+         * Says whether answers can be captured: 200 if they can, also where the store or the bus is away
+         * @description Calls then succeed, and their answers wait in the journal.
+         */
         get: operations["getReadyz"];
         put?: never;
         post?: never;
@@ -260,7 +263,7 @@ export interface paths {
         };
         /**
          * Lists what the operator should look at, the last first: each thing once
-         * @description Scope: read.
+         * @description They are kept for 90 days. What is the whole server's is the tenant default's. Scope: read.
          */
         get: operations["getAlerts"];
         put?: never;
@@ -319,15 +322,15 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Returns an answer, as soon as it was captured
-         * @description Scope: read.
+         * Returns an answer, as soon as its client saw its end
+         * @description Its sources are numbered from 1. The member call says how it came to be: step is null until the answer is stored, after are the steps it builds on, null for the one before. A citation's verification is the worst that came of checking it. Scope: read.
          */
         get: operations["getAnswersById"];
         put?: never;
         post?: never;
         /**
          * Deletes an answer, and what was derived from it
-         * @description Scope: write.
+         * @description Its sources keep their numbers in its conversation. A captured answer that cannot be stored now, because the store is away, is a 503: try again. Scope: write.
          */
         delete: operations["deleteAnswersById"];
         options?: never;
@@ -343,8 +346,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Returns where the published manifest of an answer is
-         * @description Scope: read.
+         * Returns where the latest revision of an answer's published manifest is
+         * @description The state is pending until it is built, and the hash of its body null. The salt, in hexadecimal, is what hashes of private inputs and outputs are made with, for auditors: callers with the scope admin or publish get it. Scope: read.
          */
         get: operations["getAnswersByIdManifest"];
         put?: never;
@@ -427,8 +430,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Returns the latest messages of a conversation, with citations numbered as they were shown
-         * @description With as=ui they are a list of the AI SDK's UI messages, and a Link header leads to older ones. Scope: read.
+         * Returns the latest messages of a conversation, oldest first, with citations numbered as they were shown
+         * @description What clients repeat with every call is there once. The numbers never change; numbering has them by the keys of sources, also of deleted answers. With as=ui they are a list of the AI SDK's UI messages with UTF-16 offsets, questions that are still being answered at its end, and a Link header leads to older ones. Scope: read.
          */
         get: operations["getConversationsById"];
         put?: never;
@@ -447,8 +450,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Returns the octets of a source as they were read
-         * @description Scope: read.
+         * Returns the octets of a source as they were read, by the hash of a version
+         * @description They are application/octet-stream whatever they were sent as, so that a stranger's page is never shown as ibid's; as=warc is a compressed WARC 1.1 file with the response's header and where it came from. 404 if the tenant never read it, or it is not kept any more. Scope: read.
          */
         get: operations["getCopiesByHash"];
         put?: never;
@@ -470,7 +473,7 @@ export interface paths {
         put?: never;
         /**
          * Decodes a provider's response
-         * @description The body is the response as it came, or a form with the parts response, request and documents. Nothing is stored. Scope: read.
+         * @description The body is the response as it came, whatever its Content-Type, or a form with the parts response, request and documents: a JSON array of strings, flat objects, or objects of id and data. Nothing is stored, and answer_id is null. A response that breaks off is a 200 with complete false; a provider's error is a 200 with error, or a 422 where as cannot show it. It may be compressed; unpacked, it has the same limit. It may take two minutes. Scope: read.
          */
         post: operations["postDecode"];
         delete?: never;
@@ -488,13 +491,13 @@ export interface paths {
         };
         /**
          * Lists feedback, the last first, and counts all of it
-         * @description Scope: read.
+         * @description As csv and jsonl it is all of it from cursor on, one row for each source, with source_title, retriever_score (how well it fits, as the step's search or the provider said), score_origin (which of them) and rank, its place in the results. Step and source of a verdict are then the step of the answer and the key of a source of the citation. Unknown is empty or null; texts that a spreadsheet would take for a formula get an apostrophe. Nothing is looked up in runs over 8 MiB. Scope: read.
          */
         get: operations["getFeedback"];
         put?: never;
         /**
          * Stores what a person says of a citation, an answer, or a source of a run: a verdict with an answer_id, or a relevance with a run and a source
-         * @description Scope: write.
+         * @description A run that is not the answer's is a 400. Of several, a person's last word counts. Feedback goes with its answer or run. Scope: write.
          */
         post: operations["postFeedback"];
         delete?: never;
@@ -512,7 +515,7 @@ export interface paths {
         };
         /**
          * Lists what failed when something was verified or a source was read again, the last first
-         * @description Scope: read.
+         * @description Each is there once and for good: incident_id is a record's hash, prev that of the one before. An empty string is not known. Scope: read.
          */
         get: operations["getIncidents"];
         put?: never;
@@ -551,7 +554,7 @@ export interface paths {
         put?: never;
         /**
          * Writes documents, and sources of stored answers, as the XML that providers recommend for passages in a prompt, escaped
-         * @description Scope: read.
+         * @description There is a result for each with file_id, filename and url, and a content for each passage. Of a source it is what the latest answer has of it; up to 100, and one that is not there is a 404. Scope: read.
          */
         post: operations["postPrompt"];
         delete?: never;
@@ -569,13 +572,13 @@ export interface paths {
         };
         /**
          * Lists runs, the one with the latest call or record first
-         * @description Scope: read.
+         * @description A question is cut at 1 KiB. Scope: read.
          */
         get: operations["getRuns"];
         put?: never;
         /**
          * Records a run: what is known at its beginning, or all of it
-         * @description Without run_id it gets one. A member of the wrong type counts as not there: an issue says so, and invalid_members shows it. Scope: write.
+         * @description Without run_id it gets one. A known run takes up the members given and keeps the others; the strategy of captured calls goes before the one said here. A member of the wrong type counts as not there: an issue says so, and invalid_members shows it. A body that is no run, and a step number 0, are a 400. It is a 201 if the run or a step is new. Scope: write.
          */
         post: operations["postRuns"];
         delete?: never;
@@ -592,8 +595,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Returns a run with its latest steps: each one's answer, or what was recorded of it
-         * @description Scope: read.
+         * Returns a run with its latest steps, by number: each one's answer, or what was recorded of it
+         * @description Several calls of one step have one element each, and so has what was recorded of it. A step whose answer was deleted is gone; after of others still names it. Scope: read.
          */
         get: operations["getRunsById"];
         put?: never;
@@ -634,8 +637,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Records that a run has ended, and its final answer: a text as final_answer, or the answer_id of a captured one
-         * @description Scope: write.
+         * Records that a run has ended, and its final answer: a text as final_answer, or the answer_id of a captured one, or neither
+         * @description Any other member of a run may be there; finished_at defaults to what was said before, else now. It may be said again, with another answer too; the same final_answer keeps the citations of a recorded answer. Scope: write.
          */
         post: operations["postRunsByIdFinish"];
         delete?: never;
@@ -653,7 +656,7 @@ export interface paths {
         };
         /**
          * Returns where the published manifest of a run's final answer is
-         * @description Scope: read.
+         * @description It is pending until the run has ended. Scope: read.
          */
         get: operations["getRunsByIdManifest"];
         put?: never;
@@ -675,7 +678,7 @@ export interface paths {
         put?: never;
         /**
          * Records a step of a run, or an array of them
-         * @description A step that was recorded before, by its id or else its number, is replaced. Scope: write.
+         * @description They may come in any order, before their run and after its end, and again. A step is known by its id, else its number; other content replaces it as a whole. With neither it gets the next number, which yields to a later step that claims it; one with only an id is numbered on reading, by its time. A number taken by another step, or a step twice with different content, is a 409. A step with the number of a captured call is one step with it, and what was recorded goes first. Scope: write.
          */
         post: operations["postRunsByIdSteps"];
         delete?: never;
@@ -693,7 +696,7 @@ export interface paths {
         };
         /**
          * Returns what a run rested on, and which passages and steps each sentence of its answer rests on
-         * @description as=prov and as=otlp are JSON of those formats. Scope: read.
+         * @description The final answer is the recorded one, with its citations if a call of the run said the same, else the last captured call's. as=prov and as=otlp are JSON of those formats, with whole passages unless excerpt is 0. Issues of the store are calls-left-out (over 10,000 captured calls or 64 MiB; the latest are there) and answer-missing (the final answer was deleted). Four are made at a time; others wait up to 20 seconds, then a 503. One may take two minutes. Scope: read.
          */
         get: operations["getRunsByIdSummary"];
         put?: never;
@@ -712,8 +715,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the answers that have a source
-         * @description One of url and id is needed. Scope: read.
+         * Lists the answers that have a source, the last stored first
+         * @description One of url and id is needed; with both, either suffices. Where an answer found the source and did not cite it, citations is empty. Scope: read.
          */
         get: operations["getSources"];
         put?: never;
@@ -733,7 +736,7 @@ export interface paths {
         };
         /**
          * Lists the versions of a source that were read, the latest first
-         * @description Scope: read.
+         * @description There is a new one for each change of octets, media type, status or final address. Of a kept one there is a copy. Scope: read.
          */
         get: operations["getSourcesVersions"];
         put?: never;
@@ -755,7 +758,7 @@ export interface paths {
         put?: never;
         /**
          * Makes a token that opens the events of one run for five minutes, for the URL of an EventSource
-         * @description Scope: read.
+         * @description An open stream outlives it, until the access token it was made with is revoked. Nodes with the same IBID_STREAM_KEY, or else IBID_BOOTSTRAP_TOKEN, accept each other's; otherwise only the node that made it. Scope: read.
          */
         post: operations["postStreamToken"];
         delete?: never;
@@ -779,7 +782,7 @@ export interface paths {
         put?: never;
         /**
          * Makes a token
-         * @description Its secret is shown this once. Scope: admin.
+         * @description Its secret is shown this once; only its hash is kept. The tenant defaults to the caller's own; with publish, what comes by the token is published unless told otherwise. Scope: admin.
          */
         post: operations["postTokens"];
         delete?: never;
@@ -819,7 +822,7 @@ export interface paths {
         put?: never;
         /**
          * Records the spans of agents' runs, by OTLP/HTTP
-         * @description Errors are a google.rpc.Status in the encoding of the request. Scope: write.
+         * @description A trace is a run whose id is the trace id, or the attribute ibid.run; spans that belong to no run are accepted and not kept. partial_success counts spans that cannot be stored. Errors are a google.rpc.Status in the encoding of the request; of the statuses that exporters retry, only 503 is sent. Scope: write.
          */
         post: operations["postTraces"];
         delete?: never;
@@ -839,7 +842,7 @@ export interface paths {
         put?: never;
         /**
          * Verifies where an answer says it comes from: its manifests, their signatures, and each source as it is now
-         * @description The body is an object with one of url, manifest, bundle, document and response, or one of these things itself; then the query parameters say the rest. A report is a 200, whatever it says. Scope: verify.
+         * @description The body is an object with one of url, manifest, bundle, document and response, or one of these things itself; then the query parameters say the rest. A report is a 200, whatever it says; 422: the body is none of these. After 60 seconds it is a 503, and what was found is remembered for the next with a max_age. Four are made at a time; one more is a 429. Failures become incidents of the tenant, the first 1,000 of a report. Scope: verify.
          */
         post: operations["postVerify"];
         delete?: never;
@@ -1004,7 +1007,7 @@ export interface components {
             run?: string;
             tools?: unknown[];
         };
-        /** @description Says how many claims were found to be what. */
+        /** @description Counts claims by what was found about them. */
         ClaimCounts: {
             doubtful: number;
             /** @description of NotChecked, those of which no source says what is quoted from it */
@@ -1443,14 +1446,23 @@ export interface components {
         /** @description What a person says. */
         FeedbackRequest: {
             answer_id?: string;
+            /** @description any name, as the page or the app knows the person. */
             by?: string;
+            /** @description its id in the answer's document; without it the verdict is on the answer as a whole. */
             citation?: string;
+            /** @description up to 8 KiB of text. */
             note?: string;
+            /** @description how relevant the source was. */
             relevance?: number;
             run?: string;
+            /** @description the source's document_id or key. */
             source?: string;
+            /** @description the number of a step of the run; without it the run as a whole is meant. */
             step?: number;
-            /** @enum {string} */
+            /**
+             * @description wrong-source where another source says it, and not-said where the source does not say this.
+             * @enum {string}
+             */
             verdict?: "right" | "wrong-source" | "not-said" | "other";
         };
         /** @description One thing that was found, good or bad. */
@@ -2339,19 +2351,25 @@ export interface components {
         VerifyCounts: "failure" | "info" | "pass" | "unverifiable" | "warning";
         /** @description Says what is to be verified, and how. */
         VerifyRequest: {
+            /** @description a manifest as it was stored, with all that belongs to it. */
             bundle?: unknown;
+            /** @description an answer document: its quotes are verified, which nobody signed. */
             document?: unknown;
-            /** @description nil: if there is one */
+            /** @description whether a model is asked if an excerpt supports its claim; true: there must be one. Null: if there is one. */
             judge?: boolean;
-            /** @description or a string: its URL */
+            /** @description a manifest, or a string: its URL. */
             manifest?: unknown;
-            /** @description in seconds: of verdicts on sources that count still; 0: none does */
+            /** @description how old, in seconds, a result about a source may be that is not looked up again; one that did not pass counts for 15 minutes. 0: every source is read now. */
             max_age?: number;
+            /** @description nothing is fetched: only what a bundle has, or the tenant's copies, can be verified. */
             offline?: boolean;
+            /** @description a level from 1 to 3: less is a failure. 0: any will do. */
             require_level?: number;
-            /** @description as curl -i prints it */
+            /** @description what curl -i prints: status line, header, body, trailer. */
             response?: string;
+            /** @description the host names and key ids whose signatures are trusted, at most 64. With none nothing is trusted. */
             trust?: string[];
+            /** @description of an answer or of a manifest; with a response, where that came from. */
             url?: string;
         };
         /**
@@ -3374,15 +3392,15 @@ export interface operations {
     getAnswers: {
         parameters: {
             query?: {
-                /** @description Words of the answer, of what was asked, or of the sources. */
+                /** @description Words that all stand in the answer, in what was asked, or in its quotes and titles. */
                 q?: string;
-                /** @description The URL or key of a source. */
+                /** @description The URL of a source, in any form, or its key. */
                 source?: string;
                 /** @description The id of a conversation. */
                 conversation?: string;
                 /** @description The id of a run. */
                 run?: string;
-                /** @description A status that a citation of the answer has, or failed for all that count as failures. */
+                /** @description Failed, unverifiable, passed, unchecked, or a status that a citation of the answer has. */
                 verification?: string;
                 /** @description Next_cursor of the page before; without it, the first page. */
                 cursor?: string;
@@ -3390,7 +3408,7 @@ export interface operations {
                 limit?: number;
                 /** @description What offsets count; without it, UTF-8 bytes. */
                 unit?: "utf-8" | "code-point" | "utf-16" | "";
-                /** @description How cited_text is written. */
+                /** @description How cited_text is written; with as=json only. */
                 style?: "markdown" | "plain" | "html" | "footnotes" | "latex" | "";
             };
             header?: never;
@@ -3546,7 +3564,7 @@ export interface operations {
                 as?: "json" | "markdown" | "plain" | "html" | "footnotes" | "latex" | "bibtex" | "ris" | "csl-json" | "apa" | "mla" | "chicago" | "openai" | "langchain" | "llamaindex" | "";
                 /** @description What offsets count; without it, UTF-8 bytes. */
                 unit?: "utf-8" | "code-point" | "utf-16" | "";
-                /** @description How cited_text is written. */
+                /** @description How cited_text is written; with as=json only. */
                 style?: "markdown" | "plain" | "html" | "footnotes" | "latex" | "";
             };
             header?: never;
@@ -3942,7 +3960,7 @@ export interface operations {
                 limit?: number;
                 /** @description What offsets count; without it, UTF-8 bytes. */
                 unit?: "utf-8" | "code-point" | "utf-16" | "";
-                /** @description How cited_text is written. */
+                /** @description How cited_text is written; with as=json only. */
                 style?: "markdown" | "plain" | "html" | "footnotes" | "latex" | "";
             };
             header?: never;
@@ -4422,7 +4440,7 @@ export interface operations {
                 as?: "json" | "markdown" | "plain" | "html" | "footnotes" | "latex" | "bibtex" | "ris" | "csl-json" | "apa" | "mla" | "chicago" | "openai" | "langchain" | "llamaindex" | "";
                 /** @description What offsets count; without it, UTF-8 bytes. */
                 unit?: "utf-8" | "code-point" | "utf-16" | "";
-                /** @description How cited_text is written. */
+                /** @description How cited_text is written; with as=json only. */
                 style?: "markdown" | "plain" | "html" | "footnotes" | "latex" | "";
             };
             header?: never;
@@ -4860,7 +4878,7 @@ export interface operations {
             query?: {
                 /** @description What offsets count; without it, UTF-8 bytes. */
                 unit?: "utf-8" | "code-point" | "utf-16" | "";
-                /** @description How cited_text is written. */
+                /** @description How cited_text is written; with as=json only. */
                 style?: "markdown" | "plain" | "html" | "footnotes" | "latex" | "";
                 /** @description Next_cursor of the page before; without it, the first page. */
                 cursor?: string;
