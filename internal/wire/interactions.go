@@ -333,6 +333,12 @@ func (p *interactions) action(b *block) {
 		for a := scan.Elements(b.result); a.Next(); {
 			p.suggestions(p.once, a.Val.Pick("search_suggestions", "rendered_content"))
 		}
+	case "google_maps_result":
+		for a := scan.Elements(b.result); a.Next(); {
+			for places := scan.Elements(a.Val.Get("places")); places.Next(); {
+				p.mapPlace(places.Val)
+			}
+		}
 	case "url_context_result":
 		for a := scan.Elements(b.result); a.Next(); {
 			p.fetched(p.once, a.Val.Get("url").Str(), a.Val.Get("status").Str(), a.Val)
@@ -415,6 +421,8 @@ func (p *interactions) annotation(part Part, v scan.Value) {
 	case "place_citation":
 		s.Title, s.URL, s.GlobalID = name, url, place
 		setKey(s, kindMap, place, url, name)
+	case "speech_metadata", "word_info": // who says it, and when
+		return
 	case "": // the first version of the API had one kind, without a name
 		looseSource(s, origin)
 	default:
@@ -434,6 +442,15 @@ func (p *interactions) annotation(part Part, v scan.Value) {
 	cite := Cite{Part: part, Base: PartBase}
 	p.byteSpan(&cite, start, end)
 	p.cites.add(&p.out, &cite, &Ref{Source: s.Key, Locator: s.Locator})
+}
+
+// mapPlace says a place that the map has, cited or not.
+func (p *interactions) mapPlace(v scan.Value) {
+	s := &Source{Raw: v}
+	v.Read(scan.Fields{{"name", &s.Title}, {"url", &s.URL}, {"place_id", &s.GlobalID}})
+	if setKey(s, kindMap, s.GlobalID, s.URL, s.Title); s.Key != "" {
+		p.source(s)
+	}
 }
 
 // setKey sets a source's kind, and its key to the first thing that names it.

@@ -953,6 +953,9 @@ func (p *responses) webSearch(item scan.Value) {
 	if arguments := item.Get("arguments"); arguments.IsString() { // xAI, formerly: JSON in a string
 		p.query(scan.Value(arguments.Bytes()).Get("query"))
 	}
+	if url := action.Get("url").Str(); url != "" { // a page that was opened, or searched in
+		p.source(&Source{Key: url, Kind: kindWeb, URL: url, Raw: action})
+	}
 	for a := scan.Elements(action.Get("sources")); a.Next(); {
 		s := &Source{Kind: kindWeb, URL: a.Val.Get("url").Str(), Raw: a.Val}
 		if s.Key = s.URL; s.Key == "" { // a data service without an address
