@@ -450,6 +450,9 @@ func (d *Decoder) damaged(err error) {
 		d.fold.issue("document-too-large", fmt.Sprintf("document %d", d.count))
 		d.fail(ErrTooLarge, "")
 	case errors.Is(err, frame.ErrTrailing):
+		if d.parser == nil {
+			return // all of it is text, which only began as JSON does
+		}
 		d.fold.issue("trailing-bytes", fmt.Sprintf("after document %d", d.count-1))
 	default:
 		d.fold.issue("damaged-frame", fmt.Sprintf("document %d: %v", d.count, err))

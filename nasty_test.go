@@ -184,7 +184,7 @@ func (f *nastyFile) expand(t *testing.T, line, text string) string {
 		return strings.NewReplacer("$s", strconv.Itoa(count(text[:at])), "$e", end, "$w", m[1],
 			"$i", strconv.Itoa(count(text[:at+len(words)])-1)).Replace(f.span)
 	})
-	if line != "[DONE]" && !json.Valid([]byte(line[max(0, strings.IndexByte(line, '{')):])) {
+	if line != "[DONE]" && line[0] != '"' && !json.Valid([]byte(line[max(0, strings.IndexByte(line, '{')):])) {
 		t.Fatalf("%s is no event", line)
 	}
 	return line
@@ -201,8 +201,9 @@ func unquoteNasty(t *testing.T, quoted string) string {
 
 var nastyType = regexp.MustCompile(`"(?:event_)?type": ?"([^"]+)"`)
 
-// encodeNasty sends events as a wire says it: sse (or array, lines, aws), and for sse crlf, cr, bom, named (event lines),
-// comments (also data without content, ids and retries), nospace (after data:), and folded (an event on two lines of data).
+// encodeNasty sends events as a wire says it: sse, raw (each is a string: a piece of text), array, lines or aws; for sse and
+// raw crlf, cr, bom, and for sse named (event lines), comments (also data without content, ids and retries), nospace (after
+// data:), and folded (an event on two lines of data).
 func encodeNasty(t *testing.T, wire string, events [][]byte, end bool) []byte {
 	t.Helper()
 	has := func(option string) bool { return slices.Contains(strings.Fields(wire), option) }
@@ -220,6 +221,10 @@ func encodeNasty(t *testing.T, wire string, events [][]byte, end bool) []byte {
 	var b strings.Builder
 	for i, event := range events {
 		data := string(event)
+		if has("raw") {
+			b.WriteString(unquoteNasty(t, data))
+			continue
+		}
 		if has("comments") {
 			fmt.Fprintf(&b, ": ping 🏓 %d\n\ndata:\n\ndata: \n\nid: %d\nretry: 100\nnobody: knows\n", i, i)
 		}

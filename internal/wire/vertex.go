@@ -238,8 +238,9 @@ func (p *vertexSearch) reference(key string, v scan.Value) vertexRef {
 		chunkReference(s, chunk)
 		ref.quote, ref.locator = s.Content, s.Locator
 	case record.IsObject():
-		documentReference(s, record)
-		if data := record.Get("structData"); !blank(data) {
+		data := record.Get("structData")
+		documentReference(s, data)
+		if documentReference(s, record); !blank(data) {
 			s.Content = jsonText(data)
 		}
 	case document.IsObject():
