@@ -230,7 +230,7 @@ func (c *candidate) try(i int, last bool) bool {
 	case p.covers == CoversPoint:
 		p.span.Start = p.span.End
 	}
-	if mark := c.searchMark(p); mark.Len() > 0 {
+	if mark := c.searchMark(cite, p); mark.Len() > 0 {
 		p.span, p.covers = mark, CoversLink
 	}
 	changed := !cite.told || p != cite.place
@@ -257,27 +257,36 @@ var (
 const maxFileMark = 1024
 
 // searchMark returns the mark of a file search that a citation covers, or that stands before or after its point: the
-// citation's marker takes its place, as that of a link. Between two marks it is the first, unless that is another
-// citation's. It is empty if there is none.
-func (c *candidate) searchMark(p place) Span {
+// citation's marker takes the place of its mark, as that of a link. Between two marks it is the one that names the
+// citation's file, else the first, unless that is another citation's. It is empty if there is none.
+func (c *candidate) searchMark(cite *foldCite, p place) (mark Span) {
 	text, at := c.text.String(), p.span
 	point := p.covers == CoversPoint
 	if p.anchor == AnchorNone || p.covers == CoversBlock || !point && at.Len() > maxFileMark {
-		return Span{}
+		return mark
 	}
 	if point && strings.HasSuffix(text[:at.Start], markEnd) {
 		found := fileMarkAtEnd.FindString(text[max(0, at.Start-maxFileMark):at.Start])
 		if _, taken := c.links()[at.Start]; found != "" && !taken {
-			return Span{at.Start - len(found), at.Start}
+			mark = Span{at.Start - len(found), at.Start}
 		}
 	}
 	if strings.HasPrefix(text[at.Start:], markBegin) {
 		found := fileMark.FindString(text[at.Start:min(len(text), at.Start+maxFileMark)])
-		if mark := (Span{at.Start, at.Start + len(found)}); point || mark == at {
-			return mark
+		next := Span{at.Start, at.Start + len(found)}
+		if next == at || point && (mark.Len() == 0 || c.namesFile(found, cite) && !c.namesFile(text[mark.Start:mark.End], cite)) {
+			return next
 		}
 	}
-	return Span{}
+	return mark
+}
+
+// namesFile reports whether the mark of a file search has the name of a file that a citation is of.
+func (c *candidate) namesFile(mark string, cite *foldCite) bool {
+	return slices.ContainsFunc(cite.Refs, func(r wire.Ref) bool {
+		s := c.fold.sources.resolve(r.Source)
+		return s != nil && s.Filename != "" && strings.HasSuffix(mark, "†"+s.Filename+markEnd)
+	})
 }
 
 // emitCite tells of a citation.
