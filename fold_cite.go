@@ -274,7 +274,8 @@ func (c *candidate) searchMark(cite *foldCite, p place) (mark Span) {
 	if strings.HasPrefix(text[at.Start:], markBegin) {
 		found := fileMark.FindString(text[at.Start:min(len(text), at.Start+maxFileMark)])
 		next := Span{at.Start, at.Start + len(found)}
-		if next == at || point && (mark.Len() == 0 || c.namesFile(found, cite) && !c.namesFile(text[mark.Start:mark.End], cite)) {
+		named := c.namesFile(found, cite) && !c.namesFile(text[mark.Start:mark.End], cite)
+		if next == at || point && (mark.Len() == 0 || named) {
 			return next
 		}
 	}

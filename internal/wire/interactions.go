@@ -334,11 +334,7 @@ func (p *interactions) action(b *block) {
 			p.suggestions(p.once, a.Val.Pick("search_suggestions", "rendered_content"))
 		}
 	case "google_maps_result":
-		for a := scan.Elements(b.result); a.Next(); {
-			for places := scan.Elements(a.Val.Get("places")); places.Next(); {
-				p.mapPlace(places.Val)
-			}
-		}
+		p.places(b.result)
 	case "url_context_result":
 		for a := scan.Elements(b.result); a.Next(); {
 			p.fetched(p.once, a.Val.Get("url").Str(), a.Val.Get("status").Str(), a.Val)
@@ -444,12 +440,16 @@ func (p *interactions) annotation(part Part, v scan.Value) {
 	p.cites.add(&p.out, &cite, &Ref{Source: s.Key, Locator: s.Locator})
 }
 
-// mapPlace says a place that the map has, cited or not.
-func (p *interactions) mapPlace(v scan.Value) {
-	s := &Source{Raw: v}
-	v.Read(scan.Fields{{"name", &s.Title}, {"url", &s.URL}, {"place_id", &s.GlobalID}})
-	if setKey(s, kindMap, s.GlobalID, s.URL, s.Title); s.Key != "" {
-		p.source(s)
+// places says the places that the map has, cited or not.
+func (p *interactions) places(results scan.Value) {
+	for a := scan.Elements(results); a.Next(); {
+		for places := scan.Elements(a.Val.Get("places")); places.Next(); {
+			s := &Source{Raw: places.Val}
+			places.Val.Read(scan.Fields{{"name", &s.Title}, {"url", &s.URL}, {"place_id", &s.GlobalID}})
+			if setKey(s, kindMap, s.GlobalID, s.URL, s.Title); s.Key != "" {
+				p.source(s)
+			}
+		}
 	}
 }
 
