@@ -104,6 +104,13 @@ interop: ## the providers' official SDKs, for Go and JavaScript, against ibid se
 	@scripts/python
 	@$(GO) -C interop test $(race) -count=1 -timeout 30m ./...
 
+# EXAMPLES is how many requests are made at most of each operation, once as it is described and once as it is not.
+EXAMPLES ?= 220
+.PHONY: openapi
+openapi: ## the API answers as it is described: about 10,000 requests of schemathesis, EXAMPLES=220 of each operation at most
+	@scripts/python
+	@IBID_EXAMPLES=$(EXAMPLES) $(GO) -C interop test -count=1 -timeout 0 -run '^TestOpenAPI$$' -v .
+
 # They use the packages of interop/web. Where these cannot be had, two of their tests skip themselves.
 .PHONY: examples
 examples: ## the examples, run for real

@@ -81,7 +81,7 @@ func TestForeignPages(t *testing.T) {
 
 	res := n.get(t, "/v1/answers/ans_1", "Origin", "https://app.example")
 	if res.StatusCode != 200 || res.Header.Get("Access-Control-Allow-Origin") != "https://app.example" ||
-		res.Header.Get("Access-Control-Expose-Headers") != "Ibid-Run, Ibid-Answer, Citation-Source" {
+		res.Header.Get("Access-Control-Expose-Headers") != "Ibid-Run, Ibid-Answer, Ibid-Policy, Citation-Source" {
 		t.Errorf("an allowed page: %d %v", res.StatusCode, res.Header)
 	}
 	res = n.do(t, "OPTIONS", "/v1/answers/ans_1", "", "Origin", "https://app.example", "Access-Control-Request-Method", "DELETE")

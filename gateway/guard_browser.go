@@ -20,7 +20,7 @@ const (
 )
 
 // exposed are the response headers that a page of another origin may read.
-const exposed = "Ibid-Run, Ibid-Answer, " + manifest.HeaderName
+const exposed = RunHeader + ", " + AnswerHeader + ", " + PolicyHeader + ", " + manifest.HeaderName
 
 // CORS tells a browser whether the page may call, by the configured origins, and reports whether it has answered the
 // request: that was a preflight, which carries no token and has nothing more to it. Call it first of all.

@@ -194,7 +194,7 @@ func TestCORSOnTheWayThrough(t *testing.T) {
 		want   http.Header
 	}{
 		"allowed": {guard, "https://app.example", http.Header{
-			"Access-Control-Allow-Origin": {"https://app.example"}, "Access-Control-Expose-Headers": {"Ibid-Run, Ibid-Answer, Citation-Source, X-Request-Id"},
+			"Access-Control-Allow-Origin": {"https://app.example"}, "Access-Control-Expose-Headers": {"Ibid-Run, Ibid-Answer, Ibid-Policy, Citation-Source, X-Request-Id"},
 			"Vary": {"Origin", "Accept"},
 		}},
 		"no page": {guard, "", http.Header{"Vary": {"Origin", "Accept"}}},

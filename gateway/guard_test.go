@@ -520,7 +520,7 @@ func TestGuardCORS(t *testing.T) {
 	none := gateway.NewGuard(&gateway.GuardOptions{Store: s})
 	preflight := []string{"Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization, x-stainless-lang", "Access-Control-Request-Private-Network", "true"}
 	allowed := map[string]string{
-		"Vary": "Origin", "Access-Control-Allow-Origin": "https://app.example", "Access-Control-Expose-Headers": "Ibid-Run, Ibid-Answer, Citation-Source",
+		"Vary": "Origin", "Access-Control-Allow-Origin": "https://app.example", "Access-Control-Expose-Headers": "Ibid-Run, Ibid-Answer, Ibid-Policy, Citation-Source",
 	}
 	allowedPreflight := map[string]string{
 		"Access-Control-Allow-Methods": "GET, HEAD, POST, PUT, PATCH, DELETE", "Access-Control-Allow-Headers": "authorization, x-stainless-lang",

@@ -96,12 +96,30 @@ func addBlock(add func(map[string]any), i int, block map[string]any) {
 	add(map[string]any{"type": "content_block_stop", "index": i})
 }
 
-// sayRecorded answers every request with the events of a recording, one after the other, in about two seconds.
-func sayRecorded(events []string) http.HandlerFunc {
+// heldBefore says before which events of a recording its "held-" upstream waits: while the model thinks, and while it
+// searches.
+var heldBefore = map[string][]string{
+	"anthropic": {`"content_block_stop"`, `"web_search_tool_result"`},
+	"gemini":    {`"toolCall"`, `"toolResponse"`},
+	"xai":       {`"response.reasoning_summary_text.done"`},
+}
+
+// sayRecorded answers every request with the events of a recording, one after the other, in about two seconds. Before the
+// first event that has the first of holds it waits for next, then before the first that has the second, and so on.
+func sayRecorded(events, holds []string, next <-chan struct{}) http.HandlerFunc {
 	pause := 2 * time.Second / time.Duration(len(events))
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
+		holds := holds
 		for _, event := range events {
+			if len(holds) > 0 && strings.Contains(event, holds[0]) {
+				holds = holds[1:]
+				select {
+				case <-next:
+				case <-r.Context().Done():
+					return
+				}
+			}
 			_, _ = io.WriteString(w, event+"\n\n")
 			_ = http.NewResponseController(w).Flush()
 			select {
@@ -114,24 +132,28 @@ func sayRecorded(events []string) http.HandlerFunc {
 }
 
 // startChat starts ibid so that /v1/chat asks openai, gemini, anthropic and cohere, besides late, whose citations come
-// by a second call, slow, which takes its time, and those of recordings.
-func startChat(t *testing.T, origins ...string) *world {
+// by a second call, slow, which takes its time, and those of recordings, which come as they are, or held until next lets
+// them go on.
+func startChat(t *testing.T, origins ...string) (w *world, next chan<- struct{}) {
 	t.Helper()
+	goOn := make(chan struct{})
 	mux := http.NewServeMux()
 	mux.Handle("/", replay.New(&replay.Options{Delay: time.Millisecond}))
 	mux.Handle("/slow/", replay.New(&replay.Options{Delay: 20 * time.Millisecond, ChunkSize: 6}))
 	providers := []string{"openai", "gemini", "anthropic", "cohere", "late", "slow"}
 	for provider := range recordings {
-		providers = append(providers, "recorded-"+provider)
-		mux.Handle("/recorded-"+provider+"/", sayRecorded(recorded(t, provider)))
+		providers = append(providers, "recorded-"+provider, "held-"+provider)
+		mux.Handle("/recorded-"+provider+"/", sayRecorded(recorded(t, provider), nil, nil))
+		mux.Handle("/held-"+provider+"/", sayRecorded(recorded(t, provider), heldBefore[provider], goOn))
 	}
-	w := servertest.Start(t, &servertest.Setup{
+	s := servertest.Start(t, &servertest.Setup{
 		Upstream:  withKey(mux),
 		Providers: providers,
 		Configure: func(c *server.Config) {
 			c.Origins = origins
 			for provider := range recordings {
 				c.Upstreams["recorded-"+provider].Provider = provider
+				c.Upstreams["held-"+provider].Provider = provider
 			}
 			for _, name := range []string{"late", "slow"} {
 				c.Upstreams[name].Provider = "openai"
@@ -141,13 +163,13 @@ func startChat(t *testing.T, origins ...string) *world {
 			}}
 		},
 	})
-	return &world{upstream: w.Upstream.URL, gateway: w.URL}
+	return &world{upstream: s.Upstream.URL, gateway: s.URL}, goOn
 }
 
 // The AI SDK's own client reads what /v1/chat writes, in every version that its users have.
 func TestChatAISDK(t *testing.T) {
 	node := webProgram(t)
-	w := startChat(t)
+	w, _ := startChat(t)
 	for _, version := range aiVersions {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
@@ -198,14 +220,20 @@ func TestChatReact(t *testing.T) {
 	}
 	page := httptest.NewServer(pages)
 	t.Cleanup(page.Close)
-	w := startChat(t, page.URL)
+	w, next := startChat(t, page.URL)
+	pages.HandleFunc("/next", func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case next <- struct{}{}:
+		case <-r.Context().Done():
+		}
+	})
 	pages.HandleFunc("/plain", func(out http.ResponseWriter, _ *http.Request) {
 		out.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = io.WriteString(out, strings.ReplaceAll(example("html"), "http://127.0.0.1:8080", w.gateway))
 	})
 	for ai := range reactVersions {
 		t.Run(ai, func(t *testing.T) {
-			cmd := exec.CommandContext(t.Context(), node, "ui_browser.mjs", page.URL, w.gateway, chromium, ai)
+			cmd := exec.CommandContext(t.Context(), node, "ui_browser.mjs", page.URL, w.gateway, chromium, ai, *shots)
 			cmd.Dir = "web"
 			out, err := cmd.CombinedOutput()
 			if err != nil {

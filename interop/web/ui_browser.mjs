@@ -1,10 +1,12 @@
 // Uses the page of ui_app.jsx in Chromium, as a person would.
 //
-//	node ui_browser.mjs PAGE IBID CHROMIUM VERSION
+//	node ui_browser.mjs PAGE IBID CHROMIUM VERSION [SHOTS]
+//
+// SHOTS is a directory for pictures.
 import assert from 'node:assert/strict'
 import { chromium } from 'playwright-core'
 
-const [page_, ibid, executablePath, version] = process.argv.slice(2)
+const [page_, ibid, executablePath, version, shots] = process.argv.slice(2)
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
 try {
   const context = await browser.newContext()
@@ -34,6 +36,8 @@ try {
     texts: await on.locator('article p').allTextContents(),
     sources: await on.locator('article li').allTextContents(),
     numbers: await on.locator('article sup').allTextContents(),
+    reasoning: await on.locator('article details').allTextContents(),
+    calls: await on.locator('article div').allTextContents(),
   })
 
   await open('slow', 'one')
@@ -60,7 +64,6 @@ try {
   await page.reload()
   await arriving(2)
   assert.deepEqual((await seen()).questions, [herons, herons], 'the question is gone while its answer arrives')
-  assert.equal(await page.getAttribute('main', 'data-status'), 'streaming')
   const second = await tab()
   await open('slow', 'one', second)
   await arriving(2, second)
@@ -104,6 +107,42 @@ try {
   await final(1)
   assert.deepEqual(await seen(), late)
   console.log('late citations are shown, with their sources')
+
+  for (const [provider, call] of [['anthropic', 'web_search'], ['gemini', 'google_search_web'], ['xai']]) {
+    const next = () => fetch(`${page_}/next`)
+    /** Sees it while it streams, and again after a reload. */
+    const sees = async what => {
+      await page.waitForSelector(what)
+      await page.reload()
+      await page.waitForSelector(what)
+      assert.equal(await page.getAttribute('main', 'data-status'), 'streaming')
+      await next()
+    }
+    await open(`held-${provider}`, provider)
+    await ask('What is in the news?')
+    await sees('details[open]')
+    if (call) await sees(`article div:text-is("${call}: …")`)
+    await final(1)
+    await ready()
+    const whole = await seen()
+    assert.ok(whole.reasoning.length > 0 && whole.reasoning.every(text => text.length > 'Reasoning'.length + 20))
+    assert.deepEqual(whole.calls, call ? [`${call}: done`] : [])
+    assert.equal(await page.locator('details[open]').count(), 0)
+    await page.reload()
+    await final(1)
+    assert.deepEqual(await seen(), whole)
+    if (provider === 'gemini') { // so it is in turn 2
+      await ask('And tomorrow?')
+      await sees('details[open]')
+      await next()
+      await final(2)
+      await ready()
+      assert.deepEqual((await seen()).questions, ['What is in the news?', 'And tomorrow?'])
+      assert.deepEqual((await seen()).texts, [...whole.texts, ...whole.texts])
+    }
+    if (shots) await page.screenshot({ path: `${shots}/${name(provider)}.png`, fullPage: true })
+  }
+  console.log('reasoning and calls of tools are shown while they stream, after reloads in the middle, and as they are stored')
 
   await open('slow', 'five')
   await ask(herons)
