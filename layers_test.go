@@ -180,6 +180,7 @@ var allowedModules = map[string][]string{
 		"github.com/prometheus/client_golang/prometheus",
 		"github.com/spf13/pflag",
 		"go.opentelemetry.io/otel",
+		"golang.org/x/time",
 	},
 	"cmd/ibid": {
 		"github.com/spf13/cobra",

@@ -332,6 +332,13 @@ func (a *API) tokenRoutes() []httpx.Route {
 			Method: "DELETE", Pattern: "/v1/tokens/{id}", Scope: admin, Tenant: httpx.AnyTenant,
 			Doc: "Revokes a token.", Handle: a.revokeToken, Status: []int{204},
 		},
+		httpx.List(httpx.Route{
+			Pattern: "/v1/audit", Scope: admin, Tenant: httpx.AnyTenant,
+			Doc: "Lists what administrators did, the last first. Each entry has the hash of the one before.",
+			Params: append(
+				httpx.Texts("tenant: whose audit log; without it, that of the access token's tenant"),
+				httpx.PageParams(defaultLimit)...),
+		}, "entries", &a.reader, a.auditLog, showAuditEntry),
 	}
 }
 

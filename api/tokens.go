@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -125,6 +126,20 @@ func (a *API) revokeToken(w *httpx.Reply, r *httpx.Request) error {
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
+
+// auditLog lists what the administrators of a tenant did.
+func (a *API) auditLog(ctx context.Context, r *httpx.Request) (*store.Page[store.AuditEntry], error) {
+	tenant := cmp.Or(r.Params.Get("tenant"), r.Who.Tenant)
+	if !mayManage(r, tenant) {
+		return nil, httpx.BadRequest(
+			"tenant: it is not that of the access token",
+			"only administrators of the tenant default see the audit logs of others",
+		)
+	}
+	return a.store.AuditLog(ctx, tenant, r.Params.Get("cursor"), r.Params.Int("limit"))
+}
+
+func showAuditEntry(_ *httpx.Request, e *store.AuditEntry) store.AuditEntry { return *e }
 
 // streamOrder is a request for a stream token.
 type streamOrder struct {

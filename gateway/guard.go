@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -78,6 +79,9 @@ type GuardOptions struct {
 	// as long as the store could not be asked, and that there were tokens where the store has lost them. Empty: none.
 	Copy   string
 	Logger *slog.Logger // nil: nothing is logged
+	// Refused is told of an access token that was not valid, once for each, and of the network that it came from. It is
+	// called while the client waits; nil: nobody is told.
+	Refused func(ctx context.Context, from netip.Prefix)
 }
 
 // Guard decides who may make a request. As long as no token was ever made it lets everybody in, as the tenant default
@@ -105,7 +109,7 @@ type Guard struct {
 func NewGuard(o *GuardOptions) *Guard {
 	o = cmp.Or(o, &GuardOptions{})
 	g := &Guard{
-		tokens: newTokenCache(o.Store, o.Copy, o.Logger), failures: newFailures(o.Logger), key: slices.Clone(o.Key),
+		tokens: newTokenCache(o.Store, o.Copy, o.Logger), failures: newFailures(o.Logger, o.Refused), key: slices.Clone(o.Key),
 		exposed: o.Exposed,
 	}
 	for _, origin := range o.Origins {

@@ -30,7 +30,8 @@ const (
 // The address is that of the connection: behind a proxy all clients have one. Tokens that were right since the process
 // began are looked at whatever their address did.
 type failures struct {
-	logger *slog.Logger
+	logger  *slog.Logger
+	refused func(ctx context.Context, from netip.Prefix) // nil: nobody is told
 
 	mu        sync.Mutex
 	addresses map[netip.Prefix]*rate.Limiter
@@ -38,8 +39,9 @@ type failures struct {
 	rightful  map[[sha256.Size]byte]struct{}
 }
 
-func newFailures(logger *slog.Logger) *failures {
+func newFailures(logger *slog.Logger, refused func(context.Context, netip.Prefix)) *failures {
 	return &failures{
+		refused:   refused,
 		logger:    cmp.Or(logger, slog.New(slog.DiscardHandler)),
 		addresses: map[netip.Prefix]*rate.Limiter{},
 		wrong:     map[[sha256.Size]byte]time.Time{},
@@ -106,6 +108,9 @@ func (f *failures) failed(ctx context.Context, r *http.Request, sum [sha256.Size
 	}
 	f.logger.LogAttrs(ctx, slog.LevelWarn, "an access token was refused",
 		slog.String("address", address.String()), slog.Bool("limited", left < 1))
+	if f.refused != nil {
+		f.refused(ctx, address)
+	}
 }
 
 // clientAddress returns the network that counts as one client: an IPv4 address, or 64 bits of an IPv6 one. The zero

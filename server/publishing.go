@@ -164,6 +164,7 @@ func (s *Server) ensureKey(ctx context.Context, ring *keyring.Ring, use keyring.
 				ctx, slog.LevelInfo, "made a signing key",
 				slog.String("use", string(use)), slog.String("id", k.ID),
 			)
+			s.audit(ctx, auditKey(store.AuditKeyMade, k))
 		} else if !errors.Is(made, keyring.ErrExists) {
 			return made
 		}

@@ -151,7 +151,9 @@ func (s *Server) open(ctx context.Context) error {
 	s.Guard = gateway.NewGuard(&gateway.GuardOptions{
 		Store: s.Store, Bootstrap: c.BootstrapToken, Origins: c.Origins,
 		Exposed: flag != "", Key: []byte(c.StreamKey), Copy: filepath.Join(c.Data, tokensFile), Logger: s.log,
+		Refused: s.auditRefused(),
 	})
+	s.auditSettings(ctx)
 	s.fetcher = snapshot.NewFetcher(&snapshot.FetchOptions{Allow: c.Publish.Allow, Log: s.log})
 	s.close = append(s.close, s.fetcher.Close)
 	s.texts = &snapshot.Texts{}

@@ -97,6 +97,7 @@ func probes(w *tenantsWorld) map[string][]probe {
 		"POST /ui/alerts":                                {{path: "/ui/alerts", body: "id=" + a.alert, media: form, own: 303, ends: true}, {path: "/ui/alerts", media: form, own: 303, ends: true}},
 		"GET /v1/tokens":                                 get("/v1/tokens"),
 		"POST /v1/tokens":                                {{path: "/v1/tokens", body: `{"tenant":"acme","scopes":["read"]}`, own: 201}},
+		"GET /v1/audit":                                  {{path: "/v1/audit", tells: true}, {path: "/v1/audit?tenant=acme", tells: true}},
 		"DELETE /v1/tokens/{id}":                         {{path: "/v1/tokens/" + a.token, own: 204, ends: true}},
 		"POST /v1/chat":                                  {{path: "/v1/chat?stream=no", body: `{"messages":[{"role":"user","content":"And herons?"}],"conversation":"talk","run":"r1"}`}},
 		"GET /v1/chat/{id}/stream":                       {{path: "/v1/chat/slow/stream", until: canary}},
@@ -251,6 +252,7 @@ func newTenantsWorld(t *testing.T) *tenantsWorld {
 	alert.Fill()
 	testenv.Must(w.Store.AddAlerts(ctx, []store.Alert{alert}))(t)
 	w.ids.alert = alert.ID
+	testenv.OK(t, w.Store.Audit(ctx, "acme", store.AuditEntry{Action: store.AuditAnswerDeleted, Object: canary}))
 	w.ids.pub = testenv.Must(w.Store.Pub(ctx, "acme", "r1"))(t)
 
 	res, err := w.do(ctx, w.acme, "POST", &probe{

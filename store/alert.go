@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"net/url"
 	"slices"
@@ -236,10 +237,20 @@ func (s *Store) SeeAlert(ctx context.Context, tenant, id string, seen bool) (a *
 		set = "seen = CASE WHEN seen = 0 THEN $3 ELSE seen END"
 		args = append(args, micros(time.Now()))
 	}
-	n, err := s.change(ctx, "UPDATE alerts SET "+set+" WHERE tenant = $1 AND id = $2", args...)
-	if err == nil && n == 0 {
-		err = ErrNotFound
-	}
+	err = s.update(ctx, func(tx *transaction) error {
+		n, err := tx.changed(ctx, "UPDATE alerts SET "+set+" WHERE tenant = $1 AND id = $2", args...)
+		if err == nil && n == 0 {
+			err = ErrNotFound
+		}
+		if err != nil {
+			return err
+		}
+		action := AuditAlertUnseen
+		if seen {
+			action = AuditAlertSeen
+		}
+		return tx.audit(ctx, tenant, AuditEntry{Action: action, Object: id})
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -255,9 +266,16 @@ func (s *Store) SeeAlert(ctx context.Context, tenant, id string, seen bool) (a *
 
 // SeeAllAlerts notes that somebody has seen all alerts of a tenant, and returns how many nobody had.
 func (s *Store) SeeAllAlerts(ctx context.Context, tenant string) (int, error) {
-	n, err := s.change(
-		ctx, "UPDATE alerts SET seen = $1 WHERE tenant = $2 AND seen = 0", micros(time.Now()), lookup(tenant),
-	)
+	var n int
+	err := s.update(ctx, func(tx *transaction) (err error) {
+		n, err = tx.changed(
+			ctx, "UPDATE alerts SET seen = $1 WHERE tenant = $2 AND seen = 0", micros(time.Now()), lookup(tenant),
+		)
+		if err != nil || n == 0 {
+			return err
+		}
+		return tx.audit(ctx, tenant, AuditEntry{Action: AuditAlertSeen, Detail: fmt.Sprintf("all %d of them", n)})
+	})
 	return n, about(err, "marking alerts")
 }
 

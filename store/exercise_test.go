@@ -57,6 +57,7 @@ func TestStore(t *testing.T) {
 			{"feedback", exerciseFeedback},
 			{"feedback-deleted", exerciseFeedbackDeleted},
 			{"tokens", exerciseTokens},
+			{"audit", exerciseAudit},
 			{"hostile", exerciseHostile},
 			{"concurrent", exerciseConcurrent},
 			{"reopen", exerciseReopen},

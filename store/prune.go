@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -60,7 +62,7 @@ type expiry struct {
 // Prune removes the answers that are older than r says, and what was recorded of runs to which nothing was added for so
 // long, in small transactions, so that nobody waits long for it. An answer goes by its provider's retention also where
 // its run was recorded. Events that were not handed on yet are kept, and so is their run. What was removed before an
-// error stays removed and is in the report.
+// error stays removed and is in the report, and in the audit log, which is written last.
 func (s *Store) Prune(ctx context.Context, r *Retention) (report PruneReport, err error) {
 	defer explain(&err, "pruning answers")
 	now := r.Now
@@ -87,6 +89,13 @@ func (s *Store) Prune(ctx context.Context, r *Retention) (report PruneReport, er
 		}
 		if err = s.prune(ctx, expiries, touched, done); err == nil {
 			err = s.pruneRead(ctx, r, now, done)
+		}
+		if report != (PruneReport{}) {
+			err = errors.Join(err, s.Audit(context.WithoutCancel(ctx), DefaultTenant, AuditEntry{
+				Action: AuditPruned, Detail: fmt.Sprintf(
+					"%d answers, %d recorded steps, %d manifests, %d copies, %d versions", report.Answers, report.Steps,
+					report.Manifests, report.Copies, report.Versions),
+			}))
 		}
 	}
 	return report, err
@@ -425,7 +434,10 @@ func (s *Store) Delete(ctx context.Context, tenant, answerID string) error {
 		if err == nil && report.Answers == 0 {
 			err = ErrNotFound
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return tx.audit(ctx, tenant, AuditEntry{Action: AuditAnswerDeleted, Object: answerID})
 	})
 	return about(err, "deleting answer %q", answerID)
 }

@@ -100,7 +100,12 @@ func (s *Store) Reindex(ctx context.Context) error {
 	if s.postgres {
 		return nil
 	}
-	err := s.update(ctx, func(tx *transaction) error { return tx.reindex(ctx) })
+	err := s.update(ctx, func(tx *transaction) error {
+		if err := tx.reindex(ctx); err != nil {
+			return err
+		}
+		return tx.audit(ctx, DefaultTenant, AuditEntry{Action: AuditIndexRebuilt})
+	})
 	return about(err, "making the index anew")
 }
 

@@ -70,10 +70,14 @@ func (s *Store) NewToken(ctx context.Context, t *Token) (secret string, err erro
 	secret = secretPrefix + base64.RawURLEncoding.EncodeToString(random[:])
 	t.ID, t.Created, t.Revoked = "tok_"+id.String(), instant(micros(time.Now())), time.Time{}
 	return secret, s.update(ctx, func(tx *transaction) error {
-		return tx.insert(
+		if err := tx.insert(
 			ctx, "tokens", "id, tenant, name, scopes, publish, created, revoked, hash", t.ID, t.Tenant, t.Name,
 			strings.Join(t.Scopes, " "), oneIf(t.Publish), micros(t.Created), 0, hash(secret),
-		)
+		); err != nil {
+			return err
+		}
+		detail := strings.Join(t.Scopes, ", ") + " for " + t.Name
+		return tx.audit(ctx, t.Tenant, AuditEntry{Action: AuditTokenMade, Object: t.ID, Detail: detail})
 	})
 }
 
@@ -140,13 +144,26 @@ func (s *Store) TokenBySecret(ctx context.Context, secret string) (*Token, error
 // RevokeToken makes a token invalid from now on. One that is revoked already stays as it is; an unknown one is
 // [ErrNotFound].
 func (s *Store) RevokeToken(ctx context.Context, id string) error {
-	n, err := s.change(
-		ctx, "UPDATE tokens SET revoked = CASE WHEN revoked = 0 THEN $1 ELSE revoked END WHERE id = $2",
-		micros(time.Now()), lookup(id),
-	)
-	if err == nil && n == 0 {
-		err = ErrNotFound
-	}
+	err := s.update(ctx, func(tx *transaction) error {
+		var tenant string
+		var revoked int64
+		found, err := find(ctx, tx, []any{&tenant, &revoked},
+			"SELECT tenant, revoked FROM tokens WHERE id = $1"+tx.forUpdate(), lookup(id))
+		switch {
+		case err != nil:
+			return err
+		case !found:
+			return ErrNotFound
+		case revoked != 0:
+			return nil
+		}
+		if err := tx.exec(
+			ctx, "UPDATE tokens SET revoked = $1 WHERE id = $2", micros(time.Now()), lookup(id),
+		); err != nil {
+			return err
+		}
+		return tx.audit(ctx, tenant, AuditEntry{Action: AuditTokenRevoked, Object: id})
+	})
 	return about(err, "revoking token %.60q", id)
 }
 

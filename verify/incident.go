@@ -149,21 +149,25 @@ func (i *Incident) Chain(prev string) error {
 }
 
 // sum returns the hash of the record without its id.
-func (i *Incident) sum() (string, error) {
-	b, err := json.Marshal(i)
+func (i *Incident) sum() (string, error) { return HashRecord(i, "incident_id") }
+
+// HashRecord returns "sha256:" and the hash of a record's canonical JSON (RFC 8785) without the member that is to hold
+// the hash. Records that name the hash of the one before make a chain.
+func HashRecord(record any, member string) (string, error) {
+	b, err := json.Marshal(record)
 	if err != nil {
-		return "", fmt.Errorf("hashing an incident: %w", err)
+		return "", fmt.Errorf("hashing a record: %w", err)
 	}
 	var members map[string]json.RawMessage
 	if err = json.Unmarshal(b, &members); err == nil {
-		delete(members, "incident_id")
+		delete(members, member)
 		b, err = json.Marshal(members)
 	}
 	if err == nil {
 		err = (*jsontext.Value)(&b).Canonicalize()
 	}
 	if err != nil {
-		return "", fmt.Errorf("hashing an incident: %w", err)
+		return "", fmt.Errorf("hashing a record: %w", err)
 	}
 	return snapshot.Hash(b), nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/ibidhq/ibid/keyring"
 	"github.com/ibidhq/ibid/server"
+	"github.com/ibidhq/ibid/store"
 )
 
 // maxKeyFile is how many bytes a file with a private key may have.
@@ -57,7 +59,11 @@ those before it can be retired. What they signed stays good.`,
 				}
 			}
 			o.Use, o.Algorithm, o.At = keyring.Use(use), algorithm, at.Time
-			return makeKey(ring, o, asJSON, w)
+			k, err := makeKey(ring, o, asJSON, w)
+			if err == nil {
+				auditKey(cmd, c, store.AuditKeyMade, k.ID, w)
+			}
+			return err
 		},
 	}
 	addChoice(cmd, server.OneOf(&use, "use", string(keyring.Manifest), string(keyring.Log)), "use",
@@ -77,22 +83,36 @@ those before it can be retired. What they signed stays good.`,
 	return cmd
 }
 
-func makeKey(ring *keyring.Ring, o *keyring.NewOptions, asJSON bool, w world) error {
-	k, err := ring.New(o)
+func makeKey(ring *keyring.Ring, o *keyring.NewOptions, asJSON bool, w world) (k *keyring.Key, err error) {
+	k, err = ring.New(o)
 	switch {
 	case errors.Is(err, keyring.ErrExists):
-		return &usageError{err, "ibid key list shows it"}
+		return k, &usageError{err, "ibid key list shows it"}
 	case errors.Is(err, keyring.ErrFull):
-		return &usageError{err, "ibid key forget ID removes one that was retired longer ago than manifests are kept"}
+		return k, &usageError{err, "ibid key forget ID removes one that was retired longer ago than manifests are kept"}
 	case err != nil:
-		return err
+		return k, err
 	}
 	say(w.err, "%s key of algorithm %s, which signs from %s on", k.Use, k.Algorithm, k.NotBefore.Format(time.RFC3339))
 	if asJSON {
-		return json.NewEncoder(w.out).Encode(newKeyLine(k, time.Now()))
+		return k, json.NewEncoder(w.out).Encode(newKeyLine(k, time.Now()))
 	}
 	_, err = fmt.Fprintln(w.out, k.ID)
-	return err
+	return k, err
+}
+
+// auditKey writes to the audit log what was done to a key. The keys are files: it is written after the act, and an act
+// that cannot be written has happened all the same. Before there is a database nothing is written.
+func auditKey(cmd *cobra.Command, c *server.Config, action store.AuditAction, id string, w world) {
+	if _, err := os.Stat(c.DB); err != nil && !store.IsPostgres(c.DB) {
+		return
+	}
+	err := withStore(cmd, c, w, false, func(ctx context.Context, s *store.Store) error {
+		return s.Audit(ctx, store.DefaultTenant, store.AuditEntry{Action: action, Object: id})
+	})
+	if err != nil {
+		say(w.err, "this is not in the audit log: %v", err)
+	}
 }
 
 // readKeyFile reads a private key. Its words say nothing of what is in the file.
@@ -306,6 +326,7 @@ func newKeyEnd(
 				return err
 			}
 			say(w.err, "key %s is %s", id, done)
+			auditKey(cmd, c, store.AuditAction("key."+done), id, w)
 		}
 		sayUnsigned(ring, w)
 		return nil

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/user"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -239,5 +241,13 @@ func withStore(
 		return fmt.Errorf("opening the database %s: %w", server.Redacted(c.DB), err)
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	return f(ctx, s)
+	return f(store.By(ctx, cliActor()), s)
+}
+
+// cliActor is who acts, for the audit log: the user of this machine.
+func cliActor() string {
+	if u, err := user.Current(); err == nil {
+		return "cli:" + u.Username
+	}
+	return "cli:uid " + strconv.Itoa(os.Getuid())
 }

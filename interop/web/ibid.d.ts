@@ -358,6 +358,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists what administrators did, the last first
+         * @description Each entry has the hash of the one before. Scope: admin.
+         */
+        get: operations["getAudit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/chat": {
         parameters: {
             query?: never;
@@ -968,6 +988,31 @@ export interface components {
             /** @description of every offset below but those in locators */
             unit: components["schemas"]["Unit"];
             version: number;
+        };
+        /**
+         * @description Says what an administrator did.
+         * @enum {string}
+         */
+        AuditAction: "alert.seen" | "alert.unseen" | "answer.deleted" | "index.rebuilt" | "key.forgotten" | "key.made" | "key.retired" | "key.revoked" | "login.failed" | "pruned" | "settings.changed" | "token.made" | "token.revoked";
+        /** @description One act of an administrator. It holds no secret. */
+        AuditEntry: {
+            /** @description what was done */
+            action: components["schemas"]["AuditAction"];
+            /** @description the id of a token, cli:USER, server, bootstrap or nobody */
+            actor: string;
+            /** Format: date-time */
+            at: string;
+            /** @description a few words more; may be empty */
+            detail: string;
+            /** @description sha256:… of the canonical JSON of all other members */
+            id: string;
+            /** @description the id of what it was done to; empty: it has none */
+            object: string;
+            /** @description ID of the entry before; empty: this is the first */
+            prev: string;
+            /** @description from 1 */
+            seq: number;
+            tenant: string;
         };
         BodyMessageRequest: {
             /** @description a string, or a list of text parts */
@@ -3769,6 +3814,44 @@ export interface operations {
             401: components["responses"]["token-needed"];
             403: components["responses"]["foreign-caller-or-scope-needed"];
             404: components["responses"]["not-found"];
+            500: components["responses"]["internal-error"];
+            503: components["responses"]["unavailable"];
+        };
+    };
+    getAudit: {
+        parameters: {
+            query?: {
+                /** @description Whose audit log; without it, that of the access token's tenant. */
+                tenant?: string;
+                /** @description Next_cursor of the page before; without it, the first page. */
+                cursor?: string;
+                /** @description How many items a page has at most. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    /** @description The id of the request in ibid's log. */
+                    "X-Request-Id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        entries: components["schemas"]["AuditEntry"][];
+                        /** @description Of the page that follows; null: there is none. */
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["bad-request"];
+            401: components["responses"]["token-needed"];
+            403: components["responses"]["foreign-caller-or-scope-needed"];
             500: components["responses"]["internal-error"];
             503: components["responses"]["unavailable"];
         };

@@ -1,0 +1,93 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/time/rate"
+
+	"github.com/ibidhq/ibid/keyring"
+	"github.com/ibidhq/ibid/store"
+)
+
+// How many refused access tokens get an entry in the audit log, whoever sent them; the program's log has more of them.
+const (
+	refusedBurst = 20
+	refusedEvery = time.Minute
+	auditTime    = 2 * time.Second // how long a client waits for such an entry
+)
+
+// audit writes an act of the server itself to the operator's audit log. What cannot be written is logged: the act
+// has happened.
+func (s *Server) audit(ctx context.Context, e store.AuditEntry) {
+	if err := s.Store.Audit(ctx, store.DefaultTenant, e); err != nil {
+		s.log.LogAttrs(
+			ctx, slog.LevelWarn, "an act is not in the audit log", slog.String("action", string(e.Action)),
+			slog.String("object", e.Object), slog.Any("error", err),
+		)
+	}
+}
+
+// auditRefused returns what notes refused access tokens.
+func (s *Server) auditRefused() func(ctx context.Context, from netip.Prefix) {
+	limiter := rate.NewLimiter(rate.Every(refusedEvery), refusedBurst)
+	return func(ctx context.Context, from netip.Prefix) {
+		if !limiter.Allow() {
+			return
+		}
+		ctx, cancel := context.WithTimeout(store.By(context.WithoutCancel(ctx), store.ActorNobody), auditTime)
+		defer cancel()
+		s.audit(ctx, store.AuditEntry{Action: store.AuditLoginFailed, Object: from.String()})
+	}
+}
+
+// auditSettings notes that the server has other settings than the one that started before.
+func (s *Server) auditSettings(ctx context.Context) {
+	sum, err := s.config.digest()
+	if err == nil {
+		var last string
+		if last, err = s.Store.LastAudited(ctx, store.DefaultTenant, store.AuditSettingsChanged); last == sum {
+			return
+		}
+	}
+	if err != nil {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "the settings are not in the audit log", slog.Any("error", err))
+		return
+	}
+	s.audit(ctx, store.AuditEntry{
+		Action: store.AuditSettingsChanged, Object: sum, Detail: s.config.File,
+	})
+}
+
+// digest returns a hash of all settings: the flags, without passwords, and the file.
+func (c *Config) digest() (string, error) {
+	now := *c
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	now.AddFlags(flags)
+	h := sha256.New()
+	flags.VisitAll(func(f *pflag.Flag) { fmt.Fprintf(h, "%s=%q\n", f.Name, Redacted(f.Value.String())) })
+	if c.File != "" {
+		file, err := os.Open(c.File)
+		if err != nil {
+			return "", fmt.Errorf("reading the configuration: %w", err)
+		}
+		defer func() { _ = file.Close() }()
+		if _, err := io.Copy(h, file); err != nil {
+			return "", fmt.Errorf("reading the configuration: %w", err)
+		}
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// auditKey returns the entry of what was done to a signing key.
+func auditKey(action store.AuditAction, k *keyring.Key) store.AuditEntry {
+	return store.AuditEntry{Action: action, Object: k.ID, Detail: string(k.Use) + ", " + k.Algorithm}
+}
