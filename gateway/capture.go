@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"mime"
 	"net/http"
-	"net/url"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -163,7 +162,7 @@ func (e *exchange) done(r tee.Result) {
 		e.judge(r.Answer, false)
 		return
 	}
-	c := e.call(r.Answer, ended)
+	c, masked := e.maskKeys(e.call(r.Answer, ended))
 	err := e.g.makeDurable(c)
 	waited := time.Since(e.started) - ended
 	e.kept = err == nil
@@ -174,7 +173,7 @@ func (e *exchange) done(r tee.Result) {
 	if e.g.options.Tracer != nil {
 		e.answer = r.Answer
 	}
-	if e.cited != nil && err == nil && r.Answer.Complete {
+	if e.cited != nil && err == nil && r.Answer.Complete && !masked {
 		e.cited.answer = r.Answer
 	}
 	searched := err == nil && e.offerLateCitations(c)
@@ -368,30 +367,6 @@ func setKnown(span trace.Span, name, value string) {
 	if value != "" {
 		span.SetAttributes(attribute.String(name, value))
 	}
-}
-
-// minKey is how long a key is at least: what is shorter keeps nobody out, and may be a word.
-const minKey = 8
-
-// HideKeys returns words of a provider without the keys in the header of the request that they are about: some repeat
-// in an error what they were sent, and their words are kept, and shown to people who have other keys.
-func HideKeys(h http.Header, words string) string {
-	const hidden = "…"
-	for _, name := range call.KeyHeaders() {
-		for _, value := range h.Values(name) {
-			key := value
-			if scheme, rest, ok := strings.Cut(value, " "); ok && scheme != "" {
-				key = strings.TrimSpace(rest)
-			}
-			if len(key) < minKey {
-				continue
-			}
-			for _, secret := range []string{value, key, url.QueryEscape(key)} {
-				words = strings.ReplaceAll(words, secret, hidden)
-			}
-		}
-	}
-	return words
 }
 
 // hideKeys takes the keys of the call out of its answer's error before that is kept.
