@@ -135,7 +135,7 @@ cluster: ## three gateways, three servers of NATS and PostgreSQL on this machine
 	@$(GO) -C interop run ./cluster
 
 .PHONY: fuzz
-fuzz: ## every fuzz target for FUZZTIME=30s (FUZZ=regexp chooses)
+fuzz: ## every fuzz target for FUZZTIME=30s, those of SECURITY.md for FUZZTIME_STRANGERS (FUZZ=regexp chooses)
 	@FUZZTIME=$(FUZZTIME) scripts/fuzz '$(FUZZ)'
 
 .PHONY: bench
@@ -171,8 +171,18 @@ build: | $(OUT) ## out/ibid
 	@$(GO) build -trimpath -o $(OUT)/ibid ./cmd/ibid
 
 .PHONY: release
-release: | $(OUT) ## out/release: static binaries for Linux, macOS and Windows, packed, with their hashes
+release: | $(OUT) ## out/release: static binaries for Linux, macOS and Windows, packed, with SBOMs and hashes
 	@scripts/release $(OUT)/release
+
+.PHONY: reproducible
+reproducible: ## builds the release twice and compares the bytes (TARGETS='linux/amd64 …')
+	@scripts/reproducible
+
+# Asks vuln.go.dev, so that no check depends on it.
+.PHONY: vuln
+vuln: ## known vulnerabilities in what ibid calls (govulncheck; needs vuln.go.dev)
+	@check=$$($(GO) tool -n -modfile=tools/supply/go.mod govulncheck); \
+	scripts/modules | grep -v tools | while read -r dir; do (cd "$$dir" && "$$check" ./...); done
 
 .PHONY: install
 install: ## ibid into Go's bin directory
