@@ -1,39 +1,35 @@
-"""Prints the kinds and members of citations that the official SDKs of PyPI know, as one JSON object."""
+"""Prints what the types of citations are in the official SDKs of PyPI.
 
+Standard input has a JSON list of types, each a module and a class; standard output gets an object: for each, its kinds (the
+values of the member type; "" where there is none) with the names of their members.
+"""
+
+import importlib
 import json
-from typing import Any, get_args
-
-import anthropic.types
-import cohere.types
-import openai.types.beta.threads as threads
-import openai.types.responses.response_output_text as output
-from google.genai import types as genai
+import sys
+from typing import Any, Literal, get_args, get_origin
 
 
-def kinds(union: Any) -> list[str]:
-    """The values of the member type of all classes of a union."""
-    found: list[str] = []
-    for one in get_args(union):
-        if get_args(one):
-            found += kinds(one)
-        elif field := getattr(one, "model_fields", {}).get("type"):
-            found += [kind for kind in get_args(field.annotation) if isinstance(kind, str)]
-    return found
+def literals(annotation: Any) -> list[str]:
+    """The strings that an annotation allows."""
+    if get_origin(annotation) is Literal:
+        return [value for value in get_args(annotation) if isinstance(value, str)]
+    return [value for inner in get_args(annotation) for value in literals(inner)]
 
 
-def members(model: Any) -> list[str]:
-    """The JSON names of a class's fields."""
-    return [field.alias or name for name, field in model.model_fields.items()]
+def kinds(of: Any) -> dict[str, list[str]]:
+    """The kinds of a class, of a union's classes, or the strings that are allowed."""
+    if fields := getattr(of, "model_fields", None):
+        members = [field.alias or name for name, field in fields.items()]
+        named = literals(fields["type"].annotation) if "type" in fields else []
+        return {name: members for name in named if "raw" not in fields} if len(named) == 1 else {"": members}
+    if get_origin(of) is Literal:
+        return {value: [] for value in literals(of)}
+    return {kind: members for inner in get_args(of) for kind, members in kinds(inner).items()}
 
 
-print(json.dumps({
-    "anthropic TextCitation": kinds(anthropic.types.TextCitation),
-    "openai Annotation of a response": kinds(output.Annotation),
-    "openai Annotation of a thread": kinds(threads.Annotation),
-    "cohere Source": kinds(cohere.types.Source),
-    "cohere Citation": members(cohere.types.Citation),
-    "cohere ChatCitation": members(cohere.types.ChatCitation),
-    "genai GroundingChunk": members(genai.GroundingChunk),
-    "genai GroundingSupport": members(genai.GroundingSupport),
-    "genai Segment": members(genai.Segment),
-}))
+found = {}
+for name in json.load(sys.stdin):
+    module, attribute = name.split(" ")
+    found[name] = kinds(getattr(importlib.import_module(module), attribute))
+json.dump(found, sys.stdout)
