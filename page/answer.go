@@ -86,6 +86,7 @@ type answerOptions struct {
 	strip     bool            // its sources are a strip of tiles that opens
 	said      *sayings        // what was said of it; nil: nothing
 	trust     *trust          // what is known of it besides; nil: nothing, and no line says what it came to
+	sentences *answerText     // those of the run that came to it, to be marked with what they rest on; nil: none are
 }
 
 // answerView is an answer as templates/parts/answer.html shows it.
@@ -107,6 +108,7 @@ type answerView struct {
 	Trust    *trustView
 	Worst    standing // of the cited sources, where something is wrong or doubtful; else the zero value
 	Worse    int      // how many of them have it
+	Samples  []string // questions that a demonstration has answers with sources to, where this one has none
 	AskFor   string   // what the request must have for sources to be named; empty: some are, or nobody knows
 }
 
@@ -121,8 +123,17 @@ func (v *answerView) caution() string {
 	return ": " + strconv.Itoa(v.Worse) + " " + v.Worst.Word + "."
 }
 
-// Menus returns what the answer can be taken elsewhere as.
-func (v *answerView) Menus() []exportMenu { return exportMenus(answerURL(v.AnswerID)+"/export", true) }
+// Menus returns what the answer can be taken elsewhere as: in a conversation only what cites its sources, if it has some.
+func (v *answerView) Menus() []exportMenu {
+	all := exportMenus(answerURL(v.AnswerID)+"/export", true)
+	if len(v.Cited) == 0 {
+		all = all[:1]
+	}
+	if v.Strip {
+		all = all[1:]
+	}
+	return all
+}
 
 // notice is a sentence above an answer, with the kind of its icon and colour: see [badge].
 type notice struct {
@@ -142,6 +153,9 @@ func (p *Page) answerView(call *store.Call, o *answerOptions) *answerView {
 	}
 	l := p.layOut(call, o)
 	if len(call.Answer.Sources) == 0 && !o.live {
+		if p.o.Demo != nil {
+			v.Samples = p.o.Demo.Questions
+		}
 		v.AskFor = callwords.AskForSources(cmp.Or(call.Answer.Provider, call.Upstream))
 	}
 	v.Text = l.text
@@ -252,7 +266,6 @@ func (p *Page) layOut(call *store.Call, o *answerOptions) *layout {
 		}
 		l.weighed = p.weighings.of(p.closing, call, found)
 	}
-	l.stand()
 	numbering := o.numbering
 	if numbering == nil {
 		numbering = &ibid.Numbering{}
@@ -264,13 +277,18 @@ func (p *Page) layOut(call *store.Call, o *answerOptions) *layout {
 	for i, source := range slices.Backward(a.Sources) { // of two with one id the first counts
 		l.index[source.ID] = i
 	}
+	l.stand()
 	for i := range a.Citations {
 		l.ids = append(l.ids, token(a.Citations[i].ID))
 	}
 	all := maps.Clone(*numbering) // what stands for no source takes no number
-	l.text = renderedHTML(l.withBare(), &ibid.RenderOptions{
+	shown, how := l.withBare(), &ibid.RenderOptions{
 		IDPrefix: o.prefix, Numbering: &all, Marker: l.writeChip, Cited: l.markClaim,
-	})
+	}
+	if o.sentences != nil {
+		shown = o.sentences.mark(l, how)
+	}
+	l.text = renderedHTML(shown, how)
 	return l
 }
 
@@ -290,6 +308,11 @@ func (l *layout) stand() {
 			}
 		}
 		l.standings[i] = standingOf(c, claim, last)
+		if right := l.rightSource(i); right != nil && l.standings[i].Word == wordWrongSource {
+			l.standings[i].Note = "see " + strconv.Itoa(right.Number)
+			l.standings[i].Title = "What is quoted of this source does not say it. Source " +
+				strconv.Itoa(right.Number) + " does: “" + text.Shorten(line(claim.WrongSource.Excerpt), maxSaid) + "”"
+		}
 		if l.trust == nil || l.standings[i].Kind != badgeBad {
 			continue
 		}
@@ -300,6 +323,19 @@ func (l *layout) stand() {
 			}
 		}
 	}
+}
+
+// rightSource returns the source that a citation should name, by what the others quote; nil: nothing says that it names
+// the wrong one.
+func (l *layout) rightSource(citation int) *sourceView {
+	if citation >= len(l.weighed.claims) || l.weighed.claims[citation].WrongSource == nil {
+		return nil
+	}
+	at, ok := l.index[l.weighed.claims[citation].WrongSource.URL]
+	if !ok {
+		return nil
+	}
+	return l.sources[at]
 }
 
 // bareID is the id of what stands for no source behind a sentence that has none.

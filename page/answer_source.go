@@ -53,7 +53,7 @@ type useView struct {
 	Diff       template.HTML // from what is quoted to what the source says now; empty: the same, or nobody knows
 	Now        string        // where the source can be opened at what it says now; empty: nowhere
 	Saved      *savedLink    // the copy that has the quote; nil: none is known
-	Doubt      string        // why it is doubtful whether the quote supports the claim; empty: it is not
+	Doubt      badge         // why it is doubtful whether the quote supports the claim; zero: it is not
 	Found      bool          // the words are those that were found in the source: the answer quotes none
 
 	quote *quote // nil: nothing is quoted
@@ -147,7 +147,7 @@ func (l *layout) addUses() (lost []*useView) {
 			if c.Support != nil {
 				key.labels = c.Support.Label
 			}
-			if l.standings[i].Word == wordDoubtful {
+			if l.standings[i].isDoubt() {
 				key.labels += wordDoubtful + l.standings[i].Title
 			}
 			if !ok {
@@ -199,8 +199,8 @@ func (l *layout) useView(citation int, ref *ibid.Ref, key *useKey, claim string)
 		Inferred: key.inferred,
 		Said:     l.saidOf(citation),
 	}
-	if s := &l.standings[citation]; s.Word == wordDoubtful {
-		u.Doubt = s.Title
+	if s := &l.standings[citation]; s.isDoubt() {
+		u.Doubt = s.badge
 	}
 	if !l.mute && !l.live {
 		u.Judge = feedbackURL(l.call.AnswerID, c.ID)

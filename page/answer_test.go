@@ -310,6 +310,42 @@ func TestStandings(t *testing.T) {
 	}
 }
 
+// A citation of a source that does not say it, where another one does, is marked as wrong, and the right one is named: at its chip, above
+// the text, in its card and in exports.
+func TestWrongSource(t *testing.T) {
+	texts := []string{"The bridge has eight lanes.", "The towers are 89 metres high.", "Cars cross it on eight lanes of traffic."}
+	quotes := []string{"The towers of the bridge are 89 metres high.", "The towers of the bridge are 89 metres high.", "The bridge has eight lanes of traffic."}
+	a := &ibid.Answer{Complete: true, Sources: []ibid.Source{
+		{ID: "towers", URL: "https://towers.example/", Title: "Towers"}, {ID: "lanes", URL: "https://lanes.example/", Title: "Lanes"},
+	}}
+	for i, source := range []string{"towers", "towers", "lanes"} {
+		s := ibid.Span{Start: len(a.Text), End: len(a.Text) + len(texts[i])}
+		a.Text += texts[i] + " "
+		a.Citations = append(a.Citations, ibid.Citation{
+			ID: fmt.Sprint("c", i), Span: s, Claim: s, Covers: ibid.CoversClaim, Anchor: ibid.AnchorExact,
+			Refs: []ibid.Ref{{Source: source, Quote: quotes[i]}}, Verification: &ibid.Verification{Status: "verified"},
+		})
+	}
+	p := newViews(t)
+	v := p.answerView(&store.Call{AnswerID: "ans_1", Answer: a}, &answerOptions{trust: &trust{page: "/ui/answers/ans_1"}})
+	for _, want := range []string{
+		`<mark class="claim bad" data-s="wrong-source" data-cites="c0">`,
+		`<span class="unseen">wrong source: </span><span class="n">1</span> <bdi>towers.example</bdi> <span class="note">see 2</span>`,
+	} {
+		if n := strings.Count(string(v.Text), want); n != 1 {
+			t.Errorf("%d times %s in %s", n, want, v.Text)
+		}
+	}
+	wrong := notice{
+		Kind: badgeBad, Text: "A sentence names the wrong source: what it cites does not say it, “Lanes” does.",
+		Links: []exportLink{{"/ui/answers/ans_1/sources/2", "See the right source"}},
+	}
+	testenv.Equal(t, "what is said above", []notice{wrong}, v.Notices)
+	testenv.Equal(t, "the line of trust", "1 wrong source", v.Trust.Parts[1].Text)
+	doubt := v.Cited[0].Uses[0].Doubt
+	testenv.Equal(t, "its card", "What is quoted of this source does not say it. Source 2 does: “The bridge has eight lanes of traffic.”", doubt.Title)
+}
+
 // A sentence that has no source says so, in an answer that has some, and takes no number.
 func TestBareSentences(t *testing.T) {
 	text := "The mill of Tonbo closed in 1967. The island in the lake belongs to the northern parish."
@@ -319,7 +355,7 @@ func TestBareSentences(t *testing.T) {
 		Citations: []ibid.Citation{{ID: "c", Span: span, Claim: span, Covers: ibid.CoversClaim, Anchor: ibid.AnchorExact, Refs: []ibid.Ref{{Source: "a"}}}},
 	}}
 	numbering := &ibid.Numbering{}
-	o := &answerOptions{numbering: numbering, trust: &trust{show: "no-source"}}
+	o := &answerOptions{numbering: numbering, trust: &trust{page: "/ui/answers/ans_1", show: "no-source"}}
 	v := newViews(t).answerView(call, o)
 	want := `<span class="bare shown" data-s="no-source">The island in the lake belongs to the northern parish.</span> <span class="no-source shown" data-s="no-source">no source</span>`
 	if !strings.Contains(string(v.Text), want) {

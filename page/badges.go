@@ -1,6 +1,8 @@
 package page
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,6 +40,7 @@ const (
 	aboutClaim     subject = "claim"     // a report's claim; the codes: findings, reasons for none, and verbatim
 	aboutState     subject = "state"     // a whole report; the codes are states of verify
 	aboutSignature subject = "signature" // a manifest's signature
+	aboutIncident  subject = "incident"  // what failed of what is no quote
 )
 
 // badgeRow is a badge with the codes that it stands for.
@@ -117,7 +120,7 @@ var badges = map[subject][]badgeRow{
 			"Nothing failed, but something that is claimed could not be looked at.",
 		},
 		{"pending", badgeLost, "pending", "The manifest is not built yet."},
-		{"invalid", badgeBad, "invalid", "Something failed. Below it says what."},
+		{"invalid", badgeBad, "invalid", "Something that was looked at failed."},
 	},
 	aboutSignature: {
 		{"trusted", badgeGood, "signed", "The signature holds, by a key that is trusted here: "},
@@ -130,6 +133,18 @@ var badges = map[subject][]badgeRow{
 		{"unchecked", badgeNone, "signed, not checked", "The manifest has a signature. Verify checks it."},
 		{"pending", badgeNone, "being built", "The manifest is not built yet."},
 		{"lost", badgeLost, "not there", "The manifest cannot be read now."},
+	},
+	aboutIncident: {
+		{"claim-doubtful", badgeClose, wordDoubtful, ""}, // its detail says why
+		{"unsupported-claim", badgeBad, "unsupported", "No source says what a claim quotes from it."},
+		{"output-mismatch", badgeBad, "another answer", "What was published is about another answer."},
+		{"signature-invalid", badgeBad, "signature not valid", ""},
+		{"key-revoked", badgeBad, "key revoked", ""},
+		{"replayed", badgeBad, "used twice", "What was published was seen with another answer before."},
+		{"manifest-mutated", badgeBad, "altered record", "What was published about an answer was changed afterwards."},
+		{"manifest-inconsistent", badgeBad, "contradiction", "What was published about an answer contradicts itself."},
+		{"chain-invalid", badgeBad, "altered steps", "The steps that were published are not those that were signed."},
+		{"level-not-met", badgeBad, "less than promised", "Its publisher promises more than there is."},
 	},
 }
 
@@ -190,9 +205,12 @@ func statusBadge(s verify.Status, at time.Time) badge {
 // incidentBadge is the badge of what failed. All incidents are failures, also those whose status has no badge of its
 // own.
 func incidentBadge(s verify.Status) badge {
+	if b, ok := badgeByCode[aboutIncident][string(s)]; ok {
+		return b
+	}
 	b := badgeOf(aboutQuote, string(s))
 	if b.Kind == badgeNone || b.Kind == badgeGood {
-		return badge{badgeBad, words(string(s)), "The status is " + string(s) + ".", string(s)}
+		return badge{Kind: badgeBad, Word: words(string(s)), Code: string(s)}
 	}
 	return b
 }
@@ -262,21 +280,43 @@ type countedBadge struct {
 	Count int
 }
 
+// Text returns the count with its word.
+func (c countedBadge) Text() string {
+	if c.Word == wordFound {
+		return counted(c.Count, "quote found", "quotes found")
+	}
+	return strconv.Itoa(c.Count) + " " + c.Word
+}
+
 // countBadges counts citations by the badge of their quote, in the order in which these first occur.
 func countBadges(counts []countedBadge, citations []ibid.Citation) []countedBadge {
 	for i := range citations {
-		b := quoteBadge(citations[i].Verification)
-		at := 0
-		for at < len(counts) && counts[at].Word != b.Word {
-			at++
-		}
-		if at == len(counts) {
-			b.Title = "" // it is about one citation
-			counts = append(counts, countedBadge{badge: b})
-		}
-		counts[at].Count++
+		counts = countBadge(counts, quoteBadge(citations[i].Verification))
 	}
 	return counts
+}
+
+// countBadge counts one more badge.
+func countBadge(counts []countedBadge, b badge) []countedBadge {
+	at := slices.IndexFunc(counts, func(c countedBadge) bool { return c.Word == b.Word })
+	if at < 0 {
+		b.Title = "" // it is about one
+		return append(counts, countedBadge{b, 1})
+	}
+	counts[at].Count++
+	return counts
+}
+
+// worstOf returns the gravest kind of badges, of which there are some.
+func worstOf(counts []countedBadge) string {
+	kinds := []string{badgeBad, badgeClose, badgeLost, badgeNone, badgeFound, badgeGood}
+	worst := len(kinds) - 1
+	for i := range counts {
+		if at := slices.Index(kinds, counts[i].Kind); at >= 0 {
+			worst = min(worst, at)
+		}
+	}
+	return kinds[worst]
 }
 
 // words returns a status word as words.

@@ -295,6 +295,10 @@ func (b *conversationBody) addComposer(form *composer) {
 			return asked != nil && asked.Text == q
 		})
 	}
+	form.Samples = slices.DeleteFunc(form.Samples, func(q string) bool {
+		return slices.ContainsFunc(b.Arriving, func(v arrivingView) bool { return v.Question == q }) ||
+			slices.ContainsFunc(b.Failed, func(f *failedTurn) bool { return f.Question == q })
+	})
 	if len(b.Turns) == 0 || len(b.Arriving)+len(b.Failed) > 0 {
 		return
 	}

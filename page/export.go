@@ -56,12 +56,12 @@ var exportForms = []exportForm{
 	{as: string(ibid.StylePlain), word: "plain text", suffix: ".txt"},
 	{as: string(ibid.StyleLaTeX), word: "LaTeX", suffix: ".tex"},
 	{as: asJSON, word: "JSON", suffix: ".json"},
-	{as: string(biblio.BibTeX), word: "BibTeX", suffix: ".bib"},
-	{as: string(biblio.RIS), word: "RIS", suffix: ".ris"},
-	{as: string(biblio.CSLJSON), word: "CSL-JSON", suffix: ".csl.json"},
 	{as: string(biblio.APA), word: "APA", suffix: ".apa.txt"},
 	{as: string(biblio.MLA), word: "MLA", suffix: ".mla.txt"},
 	{as: string(biblio.Chicago), word: "Chicago", suffix: ".chicago.txt"},
+	{as: string(biblio.BibTeX), word: "BibTeX", suffix: ".bib"},
+	{as: string(biblio.RIS), word: "RIS", suffix: ".ris"},
+	{as: string(biblio.CSLJSON), word: "CSL-JSON", suffix: ".csl.json"},
 	{as: string(export.OpenAI), word: "OpenAI chat completion", suffix: ".openai.json", one: true},
 	{as: string(export.LangChain), word: "LangChain content blocks", suffix: ".langchain.json", one: true},
 	{as: string(export.LlamaIndex), word: "LlamaIndex response", suffix: ".llamaindex.json", one: true},
@@ -73,13 +73,14 @@ type exportLink struct{ URL, Word string }
 // exportMenu is a menu of what something can be taken elsewhere as.
 type exportMenu struct {
 	Word  string
+	Copy  bool // its links are copied where scripts run
 	Links []exportLink
 }
 
 // exportMenus returns the menus of a single answer, or of a conversation: what exports it, and what cites its sources.
 // base is where they are.
 func exportMenus(base string, one bool) []exportMenu {
-	menus := []exportMenu{{Word: "Export"}, {Word: "Cite"}}
+	menus := []exportMenu{{Word: "Export"}, {Word: "Cite", Copy: true}}
 	for _, f := range exportForms {
 		if !one && f.one {
 			continue
@@ -90,6 +91,8 @@ func exportMenus(base string, one bool) []exportMenu {
 		}
 		m.Links = append(m.Links, exportLink{base + "?as=" + f.as, f.word})
 	}
+	cite := &menus[1]
+	cite.Links = append(cite.Links, exportLink{base + "?as=" + string(ibid.StyleMarkdown), "Markdown with sources"})
 	return menus
 }
 

@@ -33,45 +33,82 @@ type incidentsBody struct {
 // Filtered reports whether the list is narrowed.
 func (b *incidentsBody) Filtered() bool { return b.Status+b.Source != "" }
 
-// incidentRow is an incident in a list, with those that say the same of another manifest.
+// incidentRow is an incident in a list, with those that tell of the same change.
 type incidentRow struct {
 	*verify.Incident
 
 	Said  string   // what happened, in a sentence
 	Where []string // in what that was published it is, as far as the paths tell
-	Again int      // how many others say the same
+	Again int      // how many others tell of the same
+	said  bool     // with the words that changed
+	at    int      // its place in the list
 }
 
-// incidentRows puts incidents together that are the same failure: what a run and its answer both published fails in
-// both.
+// incidentRows puts incidents together that tell of one change: of a version of a source that does not have what was
+// quoted of others, of the claims that rest on it, and of the same in the manifest of an answer and in that of its run.
 func (p *Page) incidentRows(ctx context.Context, tenant string, all []verify.Incident) ([]incidentRow, error) {
-	type failure struct {
-		status                verify.Status
-		source, claim, detail string
-	}
-	rows, at := []incidentRow{}, map[failure]int{}
-	for i := range all {
+	rows, at := []incidentRow{}, map[[4]string]int{}
+	ofClaim := func(in *verify.Incident) [4]string { return [4]string{"claim", in.ManifestSHA256, in.ClaimID} }
+	add := func(i int, keys ...[4]string) error {
 		in := &all[i]
-		key := failure{in.Status, in.SourceURL, in.ClaimID, in.Detail + in.Observed.Hash + in.Observed.Nearest}
-		if in.ClaimID == "" {
-			key.detail += in.ID
-		}
-		n, known := at[key]
+		n, known := at[keys[0]]
 		if !known {
-			quoted, err := p.quotedByAnswer(ctx, tenant, in)
-			if err != nil {
-				return nil, err
-			}
-			n, at[key] = len(rows), len(rows)
-			rows = append(rows, incidentRow{Incident: in, Said: incidentWords(in, quoted)})
+			n, rows = len(rows), append(rows, incidentRow{Incident: in, Said: incidentWords(in, ""), at: i})
 		} else {
 			rows[n].Again++
+			rows[n].at = min(rows[n].at, i)
 		}
-		if where := manifestWords(in.ManifestURL); where != "" && !slices.Contains(rows[n].Where, where) {
-			rows[n].Where = append(rows[n].Where, where)
-			slices.SortFunc(rows[n].Where, func(a, b string) int { return cmp.Compare(b, a) }) // the answer, its run
+		for _, key := range keys {
+			at[key] = n
+		}
+		row := &rows[n]
+		if in.Observed.Nearest != "" && !row.said {
+			quoted, err := p.quotedByAnswer(ctx, tenant, in)
+			if err != nil {
+				return err
+			}
+			if row.said = quoted != ""; row.said {
+				row.Incident, row.Said = in, incidentWords(in, quoted)
+			}
+		}
+		if where := manifestWords(in.ManifestURL); where != "" && !slices.Contains(row.Where, where) {
+			row.Where = append(row.Where, where)
+			slices.SortFunc(row.Where, func(a, b string) int { return cmp.Compare(b, a) }) // the answer, its run
+		}
+		return nil
+	}
+	isSource := func(in *verify.Incident) bool {
+		return in.SourceURL != "" && badgeOf(aboutQuote, string(in.Status)).Kind == badgeBad
+	}
+	for i := range all {
+		in := &all[i]
+		if !isSource(in) {
+			continue
+		}
+		change := [4]string{"source", in.SourceURL, in.Observed.Hash}
+		if in.Observed.Hash == "" {
+			change = [4]string{in.SourceURL, string(in.Status), in.ClaimID, in.Detail}
+		}
+		if err := add(i, change, ofClaim(in)); err != nil {
+			return nil, err
 		}
 	}
+	for i := range all {
+		in := &all[i]
+		key := [4]string{string(in.Status), in.SourceURL, in.ClaimID, in.Detail}
+		switch {
+		case isSource(in):
+			continue
+		case in.Status == verify.UnsupportedClaim:
+			key = ofClaim(in)
+		case in.ClaimID == "":
+			key[2] = in.ID
+		}
+		if err := add(i, key); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(rows, func(a, b incidentRow) int { return cmp.Compare(a.at, b.at) })
 	return rows, nil
 }
 
@@ -99,7 +136,8 @@ func incidentWords(in *verify.Incident, quoted string) string {
 			return change.sentence("")
 		}
 	}
-	return cmp.Or(readWords[incidentBadge(in.Status).Word], in.Detail)
+	b := incidentBadge(in.Status)
+	return cmp.Or(readWords[b.Word], b.Title, in.Detail)
 }
 
 // incidentBody is one incident.

@@ -240,7 +240,6 @@ func funcs(assets map[string]asset) template.FuncMap {
 		"numbers":    joinNumbers,
 		"percent":    percent,
 		"pieces":     piecesHTML,
-		"float":      func(v *float64) float64 { return *v },
 		"long":       long,
 		"more":       func(all, shown any) int { return reflect.ValueOf(all).Len() - reflect.ValueOf(shown).Len() },
 		"text":       shownText,
@@ -249,6 +248,9 @@ func funcs(assets map[string]asset) template.FuncMap {
 		"score":      score,
 		"shortWords": func(s string) string { return short(s, maxAtOnce) },
 		"took":       took,
+
+		"finding": func(n int, kind, word string) countedBadge { return countedBadge{badge{Kind: kind, Word: word}, n} },
+		"worst":   worstOf,
 
 		"capital":   capital,
 		"slug":      slug,

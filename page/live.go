@@ -49,10 +49,10 @@ const (
 //
 // Events are state ({"text":…}: what is being done), block ({"n":…,"of":…,"html":…,"dir":…}: the n-th block of the
 // text, from 0, how many there are, and in which direction it runs), sources ({"html":…}: the list of sources so far,
-// from which cards are filled), answer ({"html":…,"state":…,"whole":…,"kind":…,"facts":…,"takes":…}: the whole article,
-// how the answer ended in a sentence, whether that is well, the kind of the gravest thing that is wrong with its
-// citations, and what the head of its conversation says and offers, once the answer has ended and again when it gets
-// citations later or its sources were read), gone ({"text":…}: there is no such answer and will be none), and end.
+// from which cards are filled), answer ({"html":…,"state":…,"whole":…,"kind":…,"facts":…}: the whole article, how the
+// answer ended in a sentence, whether that is well, the kind of the gravest thing that is wrong with its citations, and
+// what the head of its conversation says, once the answer has ended and again when it gets citations later or its
+// sources were read), gone ({"text":…}: there is no such answer and will be none), and end.
 // Whoever connects again is sent all blocks; those that the page has as they are stay untouched.
 type liveStream struct {
 	*httpx.Stream
@@ -317,11 +317,7 @@ func (s *liveStream) sendArticle(whole *wholeAnswer) error {
 		if err != nil {
 			return err
 		}
-		takes, err := s.p.fragment("conversation", "menus", s.head.Menus())
-		if err != nil {
-			return err
-		}
-		data["facts"], data["takes"] = string(facts), string(takes)
+		data["facts"] = string(facts)
 	}
 	return s.send("answer", data)
 }

@@ -403,7 +403,7 @@ func TestIncidentPages(t *testing.T) {
 	w := newProofWorld(t, nil)
 	w.fill(t, store.DefaultTenant, 2)
 	body := w.get(t, "GET", "/ui/incidents?check=chain").body
-	if !strings.Contains(body, "All 2 incidents are in order") || !strings.Contains(body, "signature invalid") {
+	if !strings.Contains(body, "All 2 incidents are in order") || !strings.Contains(body, "signature not valid") {
 		t.Error(body)
 	}
 	for filter, want := range map[string]int{"status=signature-invalid": 1, "source=https://mill.example/default": 1, "status=gone": 0} {
@@ -430,6 +430,23 @@ func TestIncidentPages(t *testing.T) {
 	for _, want := range []string{"A source does not have the words that the answer quotes.", "published with the answer and its run", "1 more record of the same"} {
 		if strings.Count(body, want) != 1 {
 			t.Errorf("not once %q in %s", want, body)
+		}
+	}
+	// So is the change of a source, whatever of it was quoted, with the claim that rests on it.
+	change := verify.Incident{
+		Status: verify.ExcerptAltered, ClaimID: "c1", SourceURL: "https://mill.example/changed", ManifestSHA256: strings.Repeat("cd", 32),
+		Observed: verify.IncidentObserved{Hash: "sha256:1", Nearest: "The mill closed in 1989."},
+	}
+	of = []verify.Incident{change, change, change, change}
+	of[1].ClaimID, of[1].Status, of[1].Observed.Nearest = "c2", verify.ExcerptMissing, ""
+	of[2].SourceURL, of[2].Status, of[2].Observed = "", verify.UnsupportedClaim, verify.IncidentObserved{}
+	of[3].ClaimID, of[3].Observed.Hash = "c3", "sha256:2" // it changed once more
+	_, err = w.store.AddIncidents(t.Context(), store.DefaultTenant, of)
+	must(t, err)
+	body = w.get(t, "GET", "/ui/incidents").body
+	for want, n := range map[string]int{"2 more records of the same": 1, "https%3A%2F%2Fmill.example%2Fchanged": 2, "badge bad": 5} {
+		if got := strings.Count(body, want); got != n {
+			t.Errorf("%d times %q, want %d, in %s", got, want, n, body)
 		}
 	}
 	if got := w.get(t, "GET", "/ui/incidents/"+strings.Repeat("0", 64)); got.StatusCode != http.StatusNotFound {

@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"html/template"
 	"net/url"
 	"slices"
 	"strconv"
@@ -142,6 +143,7 @@ type runBody struct {
 	at      map[int]int // the index of the first step of each number
 	docs    map[string]*documentView
 	ratings map[rated]float64
+	known   *trust      // of its answer
 	total   int64       // microseconds that the steps took, see traces
 	placed  map[int]int // the step that shows a passage, by its number
 	passed  int         // passages that have a number
@@ -240,11 +242,30 @@ func (p *Page) run(ctx context.Context, r *httpx.Request) (*view, error) {
 			b.chosen.Passage = number(r, "passage")
 		}
 	}
-	b.layOut(number(r, "from")-1, func() { p.addAnswer(b, &answerOptions{mute: true}) })
+	o := &answerOptions{mute: true, prefix: "final-"}
 	if final := s.Run.FinalID(); final != "" {
 		b.Tabs = p.tabsOf(r, final, id, len(s.Run.Steps), "steps")
 	}
+	if o.trust, err = p.trustOfRun(ctx, r, b); err != nil {
+		return nil, err
+	}
+	b.layOut(number(r, "from")-1, func() { p.addAnswer(b, o) })
 	return &view{Name: "run", Title: b.Title(), Body: b}, nil
+}
+
+// trustOfRun reads what is known of the answer that a run came to: of one that was captured what its own page knows, of
+// another what its citations say.
+func (p *Page) trustOfRun(ctx context.Context, r *httpx.Request, b *runBody) (*trust, error) {
+	known := &trust{show: asked(r, "show")}
+	if final := b.Run.FinalID(); final != "" && b.Run.Final != nil {
+		call := &store.Call{Tenant: r.Who.Tenant, AnswerID: final, Run: b.ID, Answer: b.Run.Final}
+		var err error
+		if known, err = p.trustOf(ctx, r, call); err != nil {
+			return nil, err
+		}
+	}
+	known.page, b.known = b.URL, known
+	return known, nil
 }
 
 // layOut lays the run out, with the steps of the page that has the one at the index from. If it is negative, that is
@@ -346,6 +367,8 @@ type sentenceView struct {
 	Chosen   bool
 	Related  bool
 	Unlooked string // why no source was looked for; empty: it was
+	Shown    bool   // those without a source are shown alone
+	Opened   bool   // what it rests on is shown at once
 }
 
 // MoreRests returns how many passages are not shown.
@@ -362,7 +385,8 @@ type restView struct {
 	Refs     []stepRef    // of Steps
 	ViaRefs  []stepRef    // of Via
 	Because  string
-	Relation string // cited, marked, inferred
+	Relation string        // cited, marked, inferred
+	Diff     template.HTML // from the passage to what the source says now; empty: the same, or nobody knows
 }
 
 // Checked says what came of checking the citation, or of looking for the passage in its document. The zero badge:
@@ -429,6 +453,9 @@ func (b *runBody) rest(r *trail.Link) *restView {
 		words = shownText(r.Evidence)
 	}
 	v.Quote = marked(words, shownText(r.Evidence))
+	if doc != nil && v.Checked().Kind == badgeBad {
+		v.Diff = b.changed(doc.URL, r.Excerpt)
+	}
 	switch r.Reason {
 	case trail.ReasonCitation:
 		v.Because = "The provider cites it."
@@ -455,6 +482,26 @@ func (b *runBody) rest(r *trail.Link) *restView {
 		v.Because += " It says " + r.Differs + "."
 	}
 	return v
+}
+
+// changed shows how a source differs now from a passage that the answer of the run quotes; empty: nobody knows.
+func (b *runBody) changed(address, passage string) template.HTML {
+	if b.known == nil {
+		return ""
+	}
+	address = cleanAddress(address)
+	for _, pins := range b.known.pins {
+		for i := range pins {
+			quoted := pins[i].Claim.Excerpt
+			if pins[i].URL != address || quoted == nil || !strings.Contains(passage, quoted.Exact) {
+				continue
+			}
+			if change := changeOf(&pins[i]); change != nil {
+				return change.html()
+			}
+		}
+	}
+	return ""
 }
 
 // conflictView is two passages that seem to contradict each other.

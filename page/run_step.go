@@ -26,6 +26,7 @@ type stepView struct {
 	Choose    string
 	Chosen    bool
 	Related   bool
+	Worst     badge // of what came of checking its passages, where one is bad; zero: none is
 }
 
 // Opened reports whether the step is shown in full at once.
@@ -123,7 +124,13 @@ func (b *runBody) step(i int, used trail.StepUsage) *stepView {
 		}
 	}
 	for _, row := range v.Rows {
-		v.Related = v.Related || row.Passage != nil && row.Passage.Chosen
+		if row.Passage == nil {
+			continue
+		}
+		v.Related = v.Related || row.Passage.Chosen
+		if checked := row.Passage.Checked(); checked.Kind == badgeBad {
+			v.Worst = checked
+		}
 	}
 	return v
 }

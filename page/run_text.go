@@ -2,7 +2,6 @@ package page
 
 import (
 	"fmt"
-	"html/template"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,19 +43,38 @@ func (p *Page) addAnswer(b *runBody, o *answerOptions) {
 		a.Sentences = append(a.Sentences, v)
 	}
 	a.Says = a.leads(b.chosen)
+	a.open(b.chosen)
+	o.sentences = a
 	a.View = p.answerView(&store.Call{AnswerID: b.Run.FinalID(), Run: b.ID, Answer: final}, o)
 	a.View.Strip = true
-	a.View.Text = p.sentencesHTML(a, final, o)
 }
 
-// sentencesHTML renders an answer with its chips, and with its sentences marked.
-func (p *Page) sentencesHTML(a *answerText, final *ibid.Answer, o *answerOptions) template.HTML {
-	numbering := ibid.Numbering{}
-	final.Document(&ibid.DocumentOptions{Bare: true, Numbering: &numbering})
-	l := p.layOut(&store.Call{AnswerID: a.View.AnswerID, Answer: final}, o)
-	l.chips, l.places = 0, make([]int, len(final.Citations)) // it rendered them once
-	marked, cited := *final, len(final.Citations)
-	marked.Sources, marked.Citations = slices.Clone(final.Sources), slices.Clone(final.Citations)
+// open shows what the sentence rests on that was chosen; where nothing was, the first of which something is wrong.
+func (a *answerText) open(c chosen) {
+	for _, s := range a.Sentences {
+		isWrong := func(r *restView) bool { return r.Differs != "" || r.Checked().Kind == badgeBad }
+		if s.Opened = s.Chosen || (c == chosen{}) && slices.ContainsFunc(s.Rests, isWrong); s.Opened {
+			return
+		}
+	}
+}
+
+// bare returns how many sentences have no source.
+func (a *answerText) bare() int {
+	n := 0
+	for _, s := range a.Sentences {
+		if s.NoSources() {
+			n++
+		}
+	}
+	return n
+}
+
+// mark returns the answer of a layout with its sentences as citations of sources that stand for them, and has these
+// rendered as marks of the sentences.
+func (a *answerText) mark(l *layout, how *ibid.RenderOptions) *ibid.Answer {
+	marked, cited := *l.answer, len(l.answer.Citations)
+	marked.Sources, marked.Citations = slices.Clone(l.answer.Sources), slices.Clone(l.answer.Citations)
 	byID := map[string]*sentenceView{}
 	for _, s := range a.Sentences {
 		id := sentencePrefix + strconv.Itoa(s.N)
@@ -68,46 +86,46 @@ func (p *Page) sentencesHTML(a *answerText, final *ibid.Answer, o *answerOptions
 		})
 	}
 	begun := map[int]bool{} // sentences whose first words are written: they have the id
-	return renderedHTML(&marked, &ibid.RenderOptions{
-		IDPrefix: o.prefix, Numbering: &numbering,
-		Marker: func(m ibid.Marker) string {
-			var ties strings.Builder
-			cited := m.Items[:0:0]
-			for _, item := range m.Items {
-				if s := byID[item.Source.ID]; s != nil {
-					ties.WriteString(l.execute("tie", s))
-				} else {
-					cited = append(cited, item)
-				}
+	how.Marker = func(m ibid.Marker) string {
+		var ties strings.Builder
+		cited := m.Items[:0:0]
+		for _, item := range m.Items {
+			if s := byID[item.Source.ID]; s != nil {
+				s.Shown = l.shownClass(wordBare) != ""
+				ties.WriteString(l.execute("tie", s))
+			} else {
+				cited = append(cited, item)
 			}
-			if m.Items = cited; len(cited) == 0 {
-				return ties.String()
+		}
+		if m.Items = cited; len(cited) == 0 {
+			return ties.String()
+		}
+		return l.writeChip(m) + ties.String()
+	}
+	how.Cited = func(citations []int) (before, after string) {
+		var claims []int
+		for _, c := range citations {
+			if c < cited {
+				claims = append(claims, c)
+				continue
 			}
-			return l.writeChip(m) + ties.String()
-		},
-		Cited: func(citations []int) (before, after string) {
-			var claims []int
-			for _, c := range citations {
-				if c < cited {
-					claims = append(claims, c)
-					continue
-				}
-				s := a.Sentences[c-cited]
-				before += s.tag(!begun[s.N])
-				after += "</span>"
-				begun[s.N] = true
-			}
-			if len(claims) > 0 {
-				open, end := l.markClaim(claims)
-				before, after = before+open, end+after
-			}
-			return before, after
-		},
-	})
+			s := a.Sentences[c-cited]
+			before += s.tag(!begun[s.N], l.shownClass(wordBare))
+			after += "</span>"
+			begun[s.N] = true
+		}
+		if len(claims) > 0 {
+			open, end := l.markClaim(claims)
+			before, after = before+open, end+after
+		}
+		return before, after
+	}
+	return &marked
 }
 
-// tag returns the tag before words of the sentence. The first of them have its id.
-func (v *sentenceView) tag(first bool) string {
+// tag returns the tag before words of the sentence. The first of them have its id; shown is the class of those without
+// a source.
+func (v *sentenceView) tag(first bool, shown string) string {
 	class, id := "sentence", ""
 	if v.Chosen {
 		class += " chosen"
@@ -115,11 +133,11 @@ func (v *sentenceView) tag(first bool) string {
 	if v.Related {
 		class += " related"
 	}
-	if v.NoSources() {
-		class += " bare"
-	}
 	if first {
 		id = fmt.Sprintf(` id="sentence-%d"`, v.N)
+	}
+	if v.NoSources() {
+		class, id = class+" bare"+shown, id+` data-s="`+slug(wordBare)+`"`
 	}
 	return fmt.Sprintf(
 		`<span class="%s"%s data-n="%d" data-steps="%s" data-passages="%s">`, class, id, v.N, joinNumbers(v.Steps),

@@ -50,6 +50,9 @@ func (s *standing) rank() int {
 	return len(gravity)
 }
 
+// isDoubt reports whether the quoted words are there, as far as is known, and do not say what they are cited for.
+func (s *standing) isDoubt() bool { return s.Word == wordDoubtful || s.Word == wordWrongSource }
+
 // slug returns a word as a value of data-s and of the parameter show.
 func slug(word string) string { return strings.ReplaceAll(word, " ", "-") }
 
@@ -92,7 +95,7 @@ func readStanding(v *ibid.Verification) standing {
 	return standing{badge: b}
 }
 
-// supportStanding says whether the quotes of a citation support its claim. That they do counts only where they are
+// supportStanding says whether the quotes of a citation support its claim, or only that of another source does. That they do counts only where they are
 // known to stand in the source: where it was read again, or where a program took them from it.
 func supportStanding(c *ibid.Citation, claim *verify.ClaimReport, found bool) standing {
 	isSupported := found || c.Origin == ibid.OriginInferred
@@ -100,6 +103,8 @@ func supportStanding(c *ibid.Citation, claim *verify.ClaimReport, found bool) st
 		return standing{badge{badgeClose, wordDoubtful, title, string(verify.Doubtful)}, note}
 	}
 	switch label := supportBadge(c.Support); {
+	case claim != nil && claim.WrongSource != nil:
+		return standing{badge: badge{badgeBad, wordWrongSource, claim.Detail, string(verify.Doubtful)}}
 	case claim != nil && claim.Finding == verify.Doubtful:
 		note := ""
 		if len(claim.Differs) > 0 {

@@ -588,3 +588,23 @@ func TestRunChecked(t *testing.T) {
 	// The agent recorded a longer passage, which has these words, too.
 	testenv.Equal(t, "of captured citations", []string{"Grey herons nest in : changed", "both parents sit on : changed"}, got)
 }
+
+// What the answer of a run is worth stands above it, as on the answer's own page, and its parts show what they count alone.
+func TestRunTrust(t *testing.T) {
+	w := newWorld(t, nil)
+	c := talked("ans_1", "q", "The mill of Tonbo closed in 1967. The island in the lake belongs to the northern parish.", "https://a.example/")
+	w.put(t, c)
+	root := sound(t, w.get(t, "/ui/runs/"+c.Run+"?show=doubtful").body)
+	var parts []string
+	for _, n := range every(root, "trust-part") {
+		parts = append(parts, wordsOf(n)+" "+attribute(n, "href"))
+	}
+	testenv.Equal(t, "the line of trust", []string{"1 doubtful /ui/runs/" + c.Run, "1 sentence without a source /ui/runs/" + c.Run + "?show=no-source"}, parts)
+	if shown := every(root, "shown"); len(shown) != 2 || !strings.Contains(attribute(shown[1], "class"), "chip close") {
+		t.Errorf("%d things are shown alone: %q", len(shown), wordsOfAll(shown))
+	}
+	bare := every(sound(t, w.get(t, "/ui/runs/"+c.Run+"?show=no-source").body), "shown")
+	if len(bare) != 2 || !strings.HasPrefix(wordsOf(bare[0]), "The island in the lake") {
+		t.Errorf("without a source: %q", wordsOfAll(bare))
+	}
+}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/httpx"
+	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/store"
 )
@@ -36,6 +37,7 @@ type trust struct {
 	signer   string                 // the host whose keys sign it
 	verify   string                 // where the manifest is verified; empty: nowhere
 	again    string                 // what has sources read again; empty: nothing does
+	page     string                 // the address that shows the answer
 	show     string                 // the standing whose citations are shown alone; empty: all are
 	late     bool                   // sources are still being read again
 }
@@ -48,7 +50,7 @@ type savedCopy struct {
 
 // trustOf reads what is known of an answer besides it.
 func (p *Page) trustOf(ctx context.Context, r *httpx.Request, call *store.Call) (*trust, error) {
-	t := &trust{show: asked(r, "show"), late: r.URL.Query().Has("checking")}
+	t := &trust{page: answerURL(call.AnswerID), show: asked(r, "show"), late: r.URL.Query().Has("checking")}
 	_, t.signer, _ = strings.Cut(p.baseURL(r), "://")
 	var err error
 	if t.manifest, err = p.manifestOf(ctx, r.Who.Tenant, call); err != nil {
@@ -184,8 +186,7 @@ func (l *layout) trustLine() *trustView {
 	if t == nil || l.live || l.answer.Text == "" || l.strip && len(l.answer.Sources) == 0 {
 		return nil
 	}
-	base := answerURL(l.call.AnswerID)
-	v := &trustView{Verify: t.verify, Again: t.again, Late: t.late, All: base}
+	v := &trustView{Verify: t.verify, Again: t.again, Late: t.late, All: t.page}
 	if t.manifest != nil {
 		v.Signed = map[string]string{"unchecked": "signed by " + t.signer, "none": "not signed"}[t.manifest.Badge.Code]
 	}
@@ -202,7 +203,11 @@ func (l *layout) trustLine() *trustView {
 			v.Checked = c.CheckedAt
 		}
 	}
-	if n := len(l.weighed.bare); n > 0 {
+	n := len(l.weighed.bare)
+	if l.sentences != nil {
+		n = l.sentences.bare()
+	}
+	if n > 0 {
 		counts[wordBare], first[wordBare] = n, badge{Kind: badgeBare, Word: wordBare}
 	}
 	// What was found, then what is wrong, the gravest first, then what nobody knows.
@@ -221,9 +226,9 @@ func (l *layout) trustLine() *trustView {
 		default:
 			part.Text = strconv.Itoa(n) + " " + word
 		}
-		part.URL = base + "?show=" + part.Slug
+		part.URL = t.page + "?show=" + part.Slug
 		if part.On {
-			v.Show, part.URL = part.Slug, base
+			v.Show, part.URL = part.Slug, t.page
 		}
 		v.Parts = append(v.Parts, part)
 	}
@@ -246,7 +251,8 @@ func ago(d time.Duration) string {
 	return counted(int(d.Hours()/24), "day", "days") + " ago"
 }
 
-// changeNotices say which sources do not say any more, or never said, what the answer cites.
+// changeNotices say which sources do not say any more, or never said, what the answer cites, and which are the wrong
+// ones.
 func (l *layout) changeNotices() []notice {
 	if l.trust == nil {
 		return nil
@@ -277,10 +283,44 @@ func (l *layout) changeNotices() []notice {
 			all = append(all, n)
 		}
 	}
+	for i := range l.standings {
+		n := l.doubtNotice(i)
+		if n.Text == "" || seen[n.Text] {
+			continue
+		} else if seen[n.Text] = true; len(all) == maxChanges {
+			more++
+			continue
+		}
+		all = append(all, n)
+	}
 	if more > 0 {
 		all = append(all, notice{Kind: badgeBad, Text: "And " + counted(more, "more change", "more changes") + "."})
 	}
 	return all
+}
+
+// doubtNotice says of a citation that its quotes do not say what it is cited for, where it is known what does, or what
+// they say in its place. The zero notice says nothing.
+func (l *layout) doubtNotice(citation int) notice {
+	s, right := &l.standings[citation], l.rightSource(citation)
+	switch {
+	case s.Word == wordWrongSource && right != nil:
+		return notice{
+			Kind: badgeBad, Text: "A sentence names the wrong source: what it cites does not say it, “" + right.Title +
+				"” does.",
+			Links: []exportLink{{panelURL(l.call.AnswerID, right.N), "See the right source"}},
+		}
+	case s.Word == wordDoubtful && s.Note != "":
+		c := &l.answer.Citations[citation]
+		differs := l.weighed.claims[citation].Differs[0]
+		n := notice{Kind: badgeClose, Text: "The answer says “" + text.Shorten(line(differs.Claim), maxSaid) +
+			"”, the source “" + text.Shorten(line(differs.Excerpt), maxSaid) + "”."}
+		if at, ok := l.index[c.Refs[0].Source]; ok {
+			n.Links = []exportLink{{panelURL(l.call.AnswerID, at+1), "See the source"}}
+		}
+		return n
+	}
+	return notice{}
 }
 
 // readWords say in a sentence that a source does not say what is cited of it.
@@ -300,7 +340,8 @@ func (l *layout) sourceAt(address string) int {
 	return -1
 }
 
-// check has the sources of an answer read again, and leads back to it when they were, or when that takes long.
+// check has the sources of an answer read again, and leads back to where that was asked for when they were, or when it
+// takes long.
 func (p *Page) check(w *httpx.Reply, r *httpx.Request) error {
 	call, err := p.callOf(r.Context(), r)
 	if err != nil {
@@ -315,6 +356,9 @@ func (p *Page) check(w *httpx.Reply, r *httpx.Request) error {
 		return err
 	}
 	next := answerURL(call.AnswerID)
+	if r.Referer() != "" {
+		next = cameFrom(r).EscapedPath()
+	}
 	if n > 0 {
 		done, err := p.awaitCheck(r.Context(), r.Who.Tenant, call.AnswerID, begun)
 		if err != nil {

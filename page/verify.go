@@ -40,7 +40,7 @@ type verifyPage struct {
 }
 
 // verifyExample is something to verify that is there.
-type verifyExample struct{ Words, URL string }
+type verifyExample struct{ Kind, Words, Question, URL string }
 
 // examples returns what a demonstration has to verify; none: this is no demonstration.
 func (p *Page) examples(ctx context.Context, r *httpx.Request) ([]verifyExample, error) {
@@ -48,17 +48,23 @@ func (p *Page) examples(ctx context.Context, r *httpx.Request) ([]verifyExample,
 		return nil, nil
 	}
 	var all []verifyExample
-	for _, one := range []struct{ words, run string }{
-		{"An answer whose sources all say it", p.o.Demo.Holds},
-		{"An answer whose source changed", p.o.Demo.Changed},
+	for _, one := range []struct{ kind, words, run string }{
+		{badgeGood, "An answer whose sources all say it", p.o.Demo.Holds},
+		{badgeBad, "An answer whose source changed", p.o.Demo.Changed},
 	} {
 		id, err := p.finalAnswer(ctx, r.Who.Tenant, one.run)
 		if err != nil {
 			return nil, err
 		}
-		if id != "" {
-			all = append(all, verifyExample{one.words, p.baseURL(r) + "/v1/answers/" + id})
+		if id == "" {
+			continue
 		}
+		call, err := p.call(ctx, r.Who.Tenant, id)
+		if err != nil {
+			return nil, err
+		}
+		asked, _ := heading(call.Prompt)
+		all = append(all, verifyExample{one.kind, one.words, asked, p.baseURL(r) + "/v1/answers/" + id})
 	}
 	return all, nil
 }
@@ -73,7 +79,7 @@ func (p *Page) showVerify(ctx context.Context, r *httpx.Request) (*view, error) 
 	if body.Examples, err = p.examples(ctx, r); err != nil {
 		return nil, err
 	}
-	return &view{Name: "verify", Title: "Verify", Body: body}, nil
+	return &view{Name: "verify", Title: "Verify an answer", Body: body}, nil
 }
 
 // verify verifies what was sent, and shows the report.
@@ -102,8 +108,7 @@ func (p *Page) verify(w *httpx.Reply, r *httpx.Request) error {
 		return p.show(w, r, &view{Name: "verify", Status: unfit, Title: "Verify", Section: "verify", Body: body})
 	}
 	body.Report, body.Text = &reportView{Report: report}, ""
-	title := "Verified: " + body.Report.Badge().Word
-	return p.show(w, r, &view{Name: "verify", Title: title, Section: "verify", Body: body})
+	return p.show(w, r, &view{Name: "verify", Title: body.Report.Headline(), Section: "verify", Body: body})
 }
 
 // readVerify reads the form.
@@ -191,21 +196,84 @@ type reportView struct {
 // Badge says what state the report came to.
 func (v *reportView) Badge() badge { return stateBadge(v.State) }
 
-// Claimed says what was found out about the claims. The zero badge: there are none.
-func (v *reportView) Claimed() badge {
+// Headline says in a sentence what the report came to.
+func (v *reportView) Headline() string {
+	failed := 0
+	for _, s := range v.Sourced() {
+		if s.Kind == badgeBad {
+			failed += s.Count
+		}
+	}
 	n := &v.Findings.Claims
 	switch {
-	case n.Failed > 0:
-		return badge{badgeBad, n.String(), "No source says what is quoted from it.", "failed"}
-	case n.Doubtful > 0:
-		return badge{badgeBad, n.String(), v.WhyClaims(), "doubtful"}
-	case n.NotChecked > 0:
-		const hint = "Nobody can say whether what is not checked is supported: read it."
-		return badge{badgeNone, n.String(), hint, "not-checked"}
-	case n.Supported > 0:
-		return badge{badgeGood, n.String(), "The excerpts of the sources say what is claimed.", "supported"}
+	case v.State == verify.Invalid && failed == 1:
+		return "A source does not say what the answer quotes"
+	case v.State == verify.Invalid && failed > 1:
+		return strconv.Itoa(failed) + " quotes are not what their sources say"
+	case v.State == verify.Invalid:
+		return "Something is not what it was said to be"
+	case v.State == verify.Pending:
+		return "The answer is not published yet"
+	case v.State == verify.Unverifiable:
+		return "Nothing failed, and not all of it could be looked at"
+	case n.Doubtful == 1:
+		return "The sources say what is quoted; one claim is doubtful"
+	case n.Doubtful > 1:
+		return "The sources say what is quoted; " + strconv.Itoa(n.Doubtful) + " claims are doubtful"
 	}
-	return badge{}
+	return "The sources say what the answer quotes"
+}
+
+// Sourced counts what was found out about the sources, each time that one is quoted.
+func (v *reportView) Sourced() []countedBadge {
+	var counts []countedBadge
+	for i := range v.Claims {
+		for k := range v.Claims[i].Sources {
+			counts = countBadge(counts, sourceBadge(v.Claims[i].Sources[k].Result.Status))
+		}
+	}
+	for i := range v.Sources {
+		counts = countBadge(counts, sourceBadge(v.Sources[i].Result.Status))
+	}
+	return counts
+}
+
+// Claimed counts what was found out about the claims, the gravest first.
+func (v *reportView) Claimed() []countedBadge {
+	n := &v.Findings.Claims
+	var counts []countedBadge
+	for _, one := range []struct {
+		n          int
+		kind, word string
+	}{
+		{n.Failed, badgeBad, badgeOf(aboutClaim, "failed").Word}, {n.Doubtful, badgeClose, wordDoubtful}, {n.Supported, badgeGood, wordSupported},
+		{n.Unsure, badgeNone, "unsure"}, {n.NotChecked - n.Unsure - n.Failed, badgeNone, wordUnchecked},
+	} {
+		if one.n > 0 {
+			counts = append(counts, countedBadge{badge{Kind: one.kind, Word: one.word}, one.n})
+		}
+	}
+	return counts
+}
+
+// Wrong returns the claims that failed or are doubtful, or of which a source does not say what is quoted; Right the
+// others. Each is as many as are shown.
+func (v *reportView) Wrong() []verify.ClaimReport { return v.claims(true) }
+
+// Right is described with [reportView.Wrong].
+func (v *reportView) Right() []verify.ClaimReport { return v.claims(false) }
+
+func (v *reportView) claims(wrong bool) []verify.ClaimReport {
+	var list []verify.ClaimReport
+	for i := range v.Claims[:min(len(v.Claims), maxReported)] {
+		c := &v.Claims[i]
+		failed := func(s verify.SourceReport) bool { return sourceBadge(s.Result.Status).Kind == badgeBad }
+		isWrong := c.Finding == verify.Doubtful || claimBadge(c).Kind == badgeBad || slices.ContainsFunc(c.Sources, failed)
+		if isWrong == wrong {
+			list = append(list, *c)
+		}
+	}
+	return list
 }
 
 // MoreClaims returns how many claims are not shown.

@@ -191,6 +191,9 @@ const (
 	shownShare = 0.9
 )
 
+// saidElsewhere stands before the address of the source that a claim should name.
+const saidElsewhere = "Its excerpts do not say it, those of another source do: "
+
 // setVerdict sets what a checker found out about a claim. The word of a judge counts: of what it calls supported
 // nothing is doubtful, and what it calls unsupported or contradicted is.
 func (e *evidence) setVerdict(p *support.Pair, v *support.Verdict, judge bool) {
@@ -223,7 +226,7 @@ func (e *evidence) setVerdict(p *support.Pair, v *support.Verdict, judge bool) {
 			right := p.Others[v.WrongSource.Passage].ID
 			c.WrongSource = &Excerpted{right, p.OtherText(*v.WrongSource)}
 			c.Finding, c.Reason = Doubtful, ""
-			c.Detail = "Its excerpts do not say it, those of another source do: " + shownURL(right)
+			c.Detail = saidElsewhere + shownURL(right)
 		case saysNothing(p, v, score, share):
 			c.Finding, c.Reason = Doubtful, ""
 			c.Detail = "The excerpts say next to nothing of what the claim says."
@@ -275,12 +278,15 @@ type CitationOptions struct {
 }
 
 // CheckCitations compares what an answer cites with the words that are quoted for it, as [CheckClaims] does by the
-// words: no model and no other server is asked. It returns a report for each citation; that of one without a quote or a
+// words: no model and no other server is asked. A claim that only the quote of another claim supports names the source
+// of that by its id, as the URL of WrongSource. It returns a report for each citation; that of one without a quote or a
 // place is the zero value, as are those of the claims that are too many.
 func CheckCitations(ctx context.Context, a *ibid.Answer, o *CitationOptions) ([]ClaimReport, error) {
 	var pairs []support.Pair
 	of := make([]int, len(a.Citations)) // which pair, from 1; 0: none
 	known := map[ibid.Span]int{}        // by the claim: what is cited for the same words counts together
+	var all []support.Passage           // the quotes of all claims, each once
+	seen := map[support.Passage]bool{}
 	for i := range a.Citations {
 		c := &a.Citations[i]
 		at := cmp.Or(c.Claim, c.Span)
@@ -301,14 +307,26 @@ func CheckCitations(ctx context.Context, a *ibid.Answer, o *CitationOptions) ([]
 				n = len(pairs)
 				known[at] = n
 			}
-			p := &pairs[n-1]
-			p.Passages = append(p.Passages, support.Passage{ID: c.Refs[k].Source, Text: quote})
-			of[i] = n
+			p, passage := &pairs[n-1], support.Passage{ID: c.Refs[k].Source, Text: quote}
+			p.Passages = append(p.Passages, passage)
+			if of[i] = n; !seen[passage] {
+				seen[passage], all = true, append(all, passage)
+			}
 		}
 	}
-	found, err := CheckClaims(ctx, nil, pairs)
+	for i := range pairs {
+		pairs[i].Others = all
+	}
+	found, err := CheckClaims(ctx, support.RightSource(&support.Lexical{}), pairs)
 	if err != nil {
 		return nil, err
+	}
+	for i := range found {
+		if right := found[i].WrongSource; right != nil {
+			if s := a.Source(right.URL); s != nil && s.URL != "" {
+				found[i].Detail = saidElsewhere + shownURL(s.URL)
+			}
+		}
 	}
 	reports := make([]ClaimReport, len(a.Citations))
 	for i, n := range of {

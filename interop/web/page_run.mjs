@@ -11,6 +11,10 @@ const names = async (page, selector, name) => (await page.locator(selector).eval
 await withBrowser(executablePath, browser => scenarios({
   'a sentence leads to its steps and passages, and back': () => onPage(browser, world, desktop, async page => {
     await page.goto(run)
+    // What is wrong with its answer is seen at once, and where it comes from.
+    assert.match(await page.locator('.run-answer .trust').innerText(), /3 supported[^]*1 changed[^]*1 sentence without a source[^]*signed by/)
+    assert.match(await page.locator('.run-answer .notice.bad').innerText(), /The source now says 1986, the answer 1968/)
+    assert.match(await page.locator('#why .diff').innerText(), /1968\s*1986/)
     await page.locator('.run-answer a[data-choose]').first().click()
     assert.deepEqual([...new Set(await names(page, '.sentence.chosen', 'n'))], ['1'])
     assert.ok(await page.locator('.run-answer .prose .chip').count() >= 3, 'the answer has no chips')
@@ -142,8 +146,7 @@ await withBrowser(executablePath, browser => scenarios({
   'what changed is said, and what was published is verified': () => onPage(browser, world, desktop, async page => {
     await page.goto(`${world.demo}/ui/incidents`)
     assert.match(await page.textContent('main'), /The source now says “1986” instead of “1968”/)
-    const told = await page.locator('main .list > li').count() // once of the answer and its run's manifest, twice of the recorded steps
-    assert.ok(told >= 1 && told <= 3, `what an answer and its run published is told twice: ${told}`)
+    assert.equal(await page.locator('main .list > li').count(), 1, 'one change is told more than once')
     await page.locator('main .list a').first().click()
     assert.deepEqual(await axe(page), [])
     await page.goto(`${world.demo}/ui/conversations/herons`)
@@ -165,6 +168,11 @@ await withBrowser(executablePath, browser => scenarios({
     await page.goto(`${world.demo}/ui/verify`)
     await page.fill('#v-url', `${world.demo}/v1/answers/${first}`)
     await Promise.all([page.waitForNavigation(), page.locator('.verifying button.first').click()])
+    // Two findings come first; then what was quoted, and what the source says now.
+    assert.match(await page.innerText('h1'), /A source does not say what the answer quotes/)
+    assert.match(await page.locator('.two').innerText(), /Sources[^]*3 quotes found[^]*1 changed[^]*Claims[^]*1 unsupported[^]*2 supported/)
+    assert.deepEqual(await page.locator('.claims').first().locator('.sides mark').allInnerTexts(), ['1968', '1986'])
+    await page.locator('.report .record summary').click()
     // All that was promised is there, and a source that changed since is told.
     for (const words of [/invalid/, /Level 3 was seen, as promised/, /The signature holds/, /quote found/, /changed/]) {
       assert.match(await page.locator('main').innerText(), words)
@@ -172,5 +180,10 @@ await withBrowser(executablePath, browser => scenarios({
     assert.deepEqual(await axe(page), [])
     assert.deepEqual(await overflow(page), [])
     if (world.images) await page.screenshot({ path: `${world.images}/verify.png` })
+    // The examples of the demo are one click away.
+    await page.goto(`${world.demo}/ui/verify`)
+    await Promise.all([page.waitForNavigation(), page.locator('.example').first().click()])
+    assert.match(await page.innerText('h1'), /^The sources say what/)
+    assert.deepEqual(await axe(page), [])
   }),
 }))

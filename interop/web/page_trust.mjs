@@ -94,6 +94,10 @@ await withBrowser(executablePath, browser => scenarios({
     await page.locator('a.copy').click()
     await page.waitForFunction(() => document.querySelector('a.copy').textContent === 'Copied')
     assert.match(await page.evaluate(() => navigator.clipboard.readText()), /The lake and its birds http\S+ \(changed/)
+    await page.locator('.cites summary').click()
+    await page.locator('.cites a', { hasText: 'APA' }).click()
+    await page.waitForFunction(() => document.querySelector('.cites a').textContent === 'APA: copied')
+    assert.match(await page.evaluate(() => navigator.clipboard.readText()), /The lake and its birds/)
     const file = await page.request.get(new URL(await page.locator('.answer .menu a').first().getAttribute('href'), page.url()).href)
     assert.match(await file.text(), /The lake and its birds.*read .*WARNING: changed/)
   }),

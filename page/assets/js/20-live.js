@@ -139,13 +139,10 @@ queueMicrotask(() => {
       blocks.forEach((b, n) => block(prose, n, b));
       tell(blocks.length);
       article.removeAttribute("aria-busy");
-      const talk = article.closest(".talk"), old = document.querySelector(".talk-end"), end = document.createElement("div");
-      if (talk && sent.facts) {
-        end.className = "talk-end";
-        end.append(one(sent.facts));
-        if (sent.takes) end.append(one(sent.takes));
-        if (old) old.replaceWith(end);
-        else talk.append(end);
+      const head = document.querySelector(".talk-head");
+      if (head && sent.facts) { // its lines have their room from the beginning
+        head.querySelector(".talk-facts").replaceWith(one(sent.facts));
+        head.querySelector(".talk-menus").hidden = false;
       }
       for (const el of [...article.children]) if (el !== prose) el.remove();
       for (const el of [...next.children]) if (el !== text && !el.matches(".notice:not(.change)")) article.append(el);

@@ -1,4 +1,5 @@
-// Copies an answer, or the part of it that is selected, with the sources of that part, numbered from 1; and what stands on a card.
+// Copies an answer, or the part of it that is selected, with the sources of that part, numbered from 1; what stands on a card; and the
+// sources in a style for citing them.
 queueMicrotask(() => {
   "use strict";
   const esc = (s) => s.replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
@@ -97,6 +98,22 @@ queueMicrotask(() => {
     const button = e.target.closest(".copy-card");
     if (button) {
       await write(textOf(button.closest("section"))).then(() => { button.textContent = "Copied"; }, () => { button.textContent = "Not copied"; });
+      return;
+    }
+    const cite = e.target.closest(".cites a");
+    if (cite && !(e.metaKey || e.ctrlKey || e.shiftKey || e.altKey)) {
+      e.preventDefault();
+      const word = cite.textContent;
+      try {
+        const response = await fetch(cite.href);
+        if (!response.ok) throw new Error("not found");
+        await write({ text: await response.text() });
+        cite.textContent = word + ": copied";
+      } catch {
+        location.href = cite.href; // the file has the same in it
+        return;
+      }
+      setTimeout(() => { cite.textContent = word; }, 2000);
       return;
     }
     const link = e.target.closest(".copy"), article = link && link.closest(".answer");
