@@ -529,6 +529,8 @@ func (p *Page) liveRun(w *httpx.Reply, r *httpx.Request) error {
 		}
 		return listener.Follow(ctx, p.o.Store, after, func(m bus.Message) error {
 			switch {
+			case m.Event != nil && m.Event.Kind == store.EventVerification:
+				return nil // its sources were read again: nothing was added
 			case m.Event != nil:
 				_ = s.Event("", "changed", []byte("{}"))
 				return errLiveEnd
