@@ -123,7 +123,8 @@ func (v *answerView) caution() string {
 	return ": " + strconv.Itoa(v.Worse) + " " + v.Worst.Word + "."
 }
 
-// Menus returns what the answer can be taken elsewhere as: in a conversation only what cites its sources, if it has some.
+// Menus returns what the answer can be taken elsewhere as: in a conversation only what cites its sources, if it has
+// some.
 func (v *answerView) Menus() []exportMenu {
 	all := exportMenus(answerURL(v.AnswerID)+"/export", true)
 	if len(v.Cited) == 0 {

@@ -249,8 +249,10 @@ func funcs(assets map[string]asset) template.FuncMap {
 		"shortWords": func(s string) string { return short(s, maxAtOnce) },
 		"took":       took,
 
-		"finding": func(n int, kind, word string) countedBadge { return countedBadge{badge{Kind: kind, Word: word}, n} },
-		"worst":   worstOf,
+		"finding": func(n int, kind, word string) countedBadge {
+			return countedBadge{badge{Kind: kind, Word: word}, n}
+		},
+		"worst": worstOf,
 
 		"capital":   capital,
 		"slug":      slug,

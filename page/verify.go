@@ -246,7 +246,8 @@ func (v *reportView) Claimed() []countedBadge {
 		n          int
 		kind, word string
 	}{
-		{n.Failed, badgeBad, badgeOf(aboutClaim, "failed").Word}, {n.Doubtful, badgeClose, wordDoubtful}, {n.Supported, badgeGood, wordSupported},
+		{n.Failed, badgeBad, badgeOf(aboutClaim, "failed").Word}, {n.Doubtful, badgeClose, wordDoubtful},
+		{n.Supported, badgeGood, wordSupported},
 		{n.Unsure, badgeNone, "unsure"}, {n.NotChecked - n.Unsure - n.Failed, badgeNone, wordUnchecked},
 	} {
 		if one.n > 0 {
@@ -268,7 +269,8 @@ func (v *reportView) claims(wrong bool) []verify.ClaimReport {
 	for i := range v.Claims[:min(len(v.Claims), maxReported)] {
 		c := &v.Claims[i]
 		failed := func(s verify.SourceReport) bool { return sourceBadge(s.Result.Status).Kind == badgeBad }
-		isWrong := c.Finding == verify.Doubtful || claimBadge(c).Kind == badgeBad || slices.ContainsFunc(c.Sources, failed)
+		isWrong := c.Finding == verify.Doubtful || claimBadge(c).Kind == badgeBad ||
+			slices.ContainsFunc(c.Sources, failed)
 		if isWrong == wrong {
 			list = append(list, *c)
 		}
