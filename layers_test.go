@@ -150,6 +150,7 @@ var allowedModules = map[string][]string{
 		"github.com/cenkalti/backoff/v5",
 		"github.com/dunglas/httpsfv",
 		"github.com/google/uuid",
+		"github.com/klauspost/compress",
 		"github.com/prometheus/client_golang/prometheus",
 		"go.opentelemetry.io/otel",
 		"golang.org/x/sync",
@@ -186,6 +187,7 @@ var allowedModules = map[string][]string{
 		"github.com/spf13/cobra",
 		"github.com/spf13/pflag",
 		"github.com/vbauerster/mpb/v8",
+		"golang.org/x/sync",
 		"golang.org/x/term",
 	},
 }

@@ -31,9 +31,13 @@ func (e *exchange) capture(body io.ReadCloser) io.ReadCloser {
 		e.announceAnswer(e.w.Header())
 	}
 	e.out.GetBody, e.model = nil, e.route.Model
-	if !call.ReadsRequest(e.route.Format) && !e.wantsBackfill() && !e.wantsAttribution() {
+	reads := call.ReadsRequest(e.route.Format)
+	if !reads && !e.wantsBackfill() && !e.wantsAttribution() {
 		e.readRequest()
 		e.release()
+	}
+	if !reads && e.res.ContentLength < 0 && !isJSON(e.res.Header) {
+		e.packRequest()
 	}
 	limits := &e.g.options.Limits
 	o := tee.Options{
@@ -47,7 +51,7 @@ func (e *exchange) capture(body io.ReadCloser) io.ReadCloser {
 	if e.up.Provider != "" { // else the path only resembles a provider's, and the response tells more
 		o.Decode.Format = e.route.Format
 	}
-	if len(e.in.Header["Content-Encoding"]) == 0 {
+	if reads && len(e.in.Header["Content-Encoding"]) == 0 {
 		o.Decode.Request = e.body
 	}
 	// A body of known length comes at once, and its event right behind it.
@@ -144,6 +148,7 @@ func (e *exchange) done(r tee.Result) {
 		e.live.close()
 	}
 	ended := time.Since(e.started)
+	e.unpackRequest()
 	if e.body != nil {
 		e.readRequest()
 	}

@@ -48,6 +48,7 @@ type exchange struct {
 	model   string  // that the request asks for
 	stream  bool    // it asks for a stream
 	prompt  []store.Message
+	packed  packed // of body or prompt, while the response is a stream
 
 	messages int // of the request
 	trace    httptrace.ClientTrace

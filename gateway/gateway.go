@@ -50,6 +50,7 @@ type Gateway struct {
 	cut       context.CancelFunc // ends what outlives its server: tunnels
 
 	bodies   *Budget // bytes of requests
+	packer   *packer
 	calls    *Budget // calls that are served
 	decoding *Budget // bytes of responses that are being decoded
 
@@ -82,6 +83,7 @@ func New(o *Options) (*Gateway, error) {
 	}
 	limits := &g.options.Limits
 	g.bodies = NewBudget("bytes of requests", limits.InFlight, limits.Request+1)
+	g.packer = newPacker()
 	g.calls = NewBudget("calls", limits.Calls, 1)
 	g.decoding = NewBudget("bytes of responses", limits.Decoding, limits.Decoded)
 	for name, tenant := range o.Tenants {
