@@ -202,7 +202,7 @@ func (job *attributeJob) write(found *support.Attribution, docs []support.Docume
 	if job.form == asJSON {
 		return job.writeJSON(found, docs)
 	}
-	cite := citeJob{world: job.world, flags: &job.flags.cite, form: job.form, names: []string{job.answer}}
+	cite := citeJob{world: job.world, flags: &job.flags.cite, form: job.form, feed: feed{names: []string{job.answer}}}
 	out := cite.newOutput()
 	if err := out.write(&reading{name: job.answer, answer: found.Answer}); err != nil {
 		return err

@@ -9,8 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -22,7 +22,6 @@ import (
 
 // What of a batch is held at a time.
 const (
-	maxBatchLine  = 8 << 20 // bytes of a line; a longer one is an error of that line
 	maxBatchBytes = 8 << 20 // of lines that are checked together
 	maxBatchPairs = 64      // lines that are checked together
 )
@@ -112,69 +111,35 @@ func checkBatch(ctx context.Context, name string, checker support.Checker, w wor
 // newBatchProgress begins a progress bar as newProgress does, and for a checker that takes its time also on small
 // files.
 func newBatchProgress(name string, checker support.Checker, w world) *progress {
-	terminal, ok := w.err.(*cleaner)
-	info, err := os.Stat(name)
-	if _, fast := checker.(*support.Lexical); fast || !ok || isTerminal(w.out) || err != nil ||
-		!info.Mode().IsRegular() ||
-		info.Size() == 0 {
+	if _, fast := checker.(*support.Lexical); fast {
 		return newProgress([]string{name}, w)
 	}
-	return startProgress(info.Size(), terminal)
+	return newFileProgress(name, w)
 }
 
 // run reads, checks and writes. What was read is checked before more is waited for.
 func (b *batch) run(ctx context.Context, r *bufio.Reader) error {
-	for {
-		line, err := readLine(r)
-		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errLongLine) {
-			return errors.Join(b.flush(ctx), fmt.Errorf("read the batch: %w", bare(err)))
-		}
-		if b.number++; b.number == 1 {
-			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
-		}
-		if len(bytes.TrimSpace(line)) > 0 || errors.Is(err, errLongLine) {
+	var failed error
+	err := readLines(r, func(line []byte, number int, err error) bool {
+		if b.number = number; err != nil || !isBlank(line) {
 			b.taken++
 			b.add(line, err)
 		}
-		end := errors.Is(err, io.EOF)
-		if end || len(b.pairs) >= maxBatchPairs || b.bytes >= maxBatchBytes || !hasLine(r) {
-			if err := b.flush(ctx); err != nil {
-				return err
-			}
+		if len(b.pairs) >= maxBatchPairs || b.bytes >= maxBatchBytes || !hasLine(r) {
+			failed = b.flush(ctx)
 		}
-		if end {
-			return nil
-		}
+		return failed == nil
+	})
+	if err != nil {
+		return errors.Join(b.flush(ctx), fmt.Errorf("read the batch: %w", bare(err)))
 	}
+	return failed
 }
 
 // hasLine reports whether a whole line has been read ahead.
 func hasLine(r *bufio.Reader) bool {
 	ahead, _ := r.Peek(r.Buffered())
 	return bytes.IndexByte(ahead, '\n') >= 0
-}
-
-var errLongLine = fmt.Errorf("the line is longer than %d MiB", maxBatchLine>>20)
-
-// readLine reads a line. Of one that is too long nothing is kept.
-func readLine(r *bufio.Reader) ([]byte, error) {
-	var line []byte
-	long := false
-	for {
-		part, err := r.ReadSlice('\n')
-		if long = long || len(line)+len(part) > maxBatchLine; long {
-			line = nil
-		} else {
-			line = append(line, part...)
-		}
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-		case long && (err == nil || errors.Is(err, io.EOF)):
-			return nil, errors.Join(errLongLine, err)
-		default:
-			return line, err
-		}
-	}
 }
 
 // add takes a line; of one that is too long only that it was. Bytes that are not UTF-8 would vanish without a word.
@@ -188,8 +153,8 @@ func (b *batch) add(data []byte, err error) {
 			Detail: "the line has bytes that are not UTF-8; they are replacement characters now",
 		}}
 	}
-	code, why := "too-large", errLongLine
-	if !errors.Is(err, errLongLine) {
+	code, why := "too-large", err
+	if err == nil {
 		code, why = "unreadable", readBatchLine(data, &in)
 	}
 	line := &checkLine{ID: in.ID, Line: b.number, Issues: issues}
@@ -264,7 +229,7 @@ func (b *batch) flush(ctx context.Context) error {
 		default:
 			id, number, issues := line.ID, line.Line, line.Issues
 			*line = *newCheckLine(&b.pairs[next], &verdicts[next])
-			line.ID, line.Line, line.Issues = id, number, append(issues, line.Issues...)
+			line.ID, line.Line, line.Issues = id, number, slices.Concat([]ibid.Issue{}, issues, line.Issues)
 			next++
 		}
 		if line.ID == nil {

@@ -53,7 +53,7 @@ func checked(t *testing.T, in string) (code int, lines []string) {
 // Of a line that is too long nothing is kept, and the ones around it are checked.
 func TestCheckLongLine(t *testing.T) {
 	good := `{"id":1,"claim":"Herons eat fish.","passages":["Herons eat fish."]}` + "\n"
-	long := `{"id":2,"claim":"` + strings.Repeat("x", maxBatchLine) + `","passages":["y"]}`
+	long := `{"id":2,"claim":"` + strings.Repeat("x", maxLine) + `","passages":["y"]}`
 	for _, in := range []string{good + long + "\n" + good, good + good + long} {
 		code, lines := checked(t, in)
 		if code != exitUnknown || len(lines) != 3 {

@@ -22,7 +22,8 @@ const asJSON = "json"
 type citeFlags struct {
 	as, style, marker, format, unit string
 	request, documents              string
-	json, noList, raw               bool
+	resume                          string
+	json, noList, raw, lines        bool
 }
 
 func newCite(w world) *cobra.Command {
@@ -46,6 +47,12 @@ its citations, and the sources below it. On a terminal the default is plain.
 the shapes of these programs; one line for each input. --as bibtex, ris, csl-json,
 apa, mla and chicago write one bibliography of what all inputs cite.
 
+Of an archive (.tar, also .tar.gz and .tar.zst) each file is an input, named
+ARCHIVE:NAME; with --lines so is each line of JSON lines (.jsonl or .ndjson, also
+.gz and .zst, and standard input), named FILE:LINE. With --json all cores work on
+them, and memory does not grow with their number. --resume FILE writes to a file,
+and goes on behind its last whole line if the same call was broken off.
+
 An input that cannot be read, or that holds a provider's error, does not end the
 work; with --json its line has the member error. The exit code is then 2. An answer
 that breaks off is shown as far as it goes, and is no error.
@@ -56,6 +63,7 @@ Formats:
   ibid cite answer.json --as html >answer.html
   ibid cite chat.sse --request request.json
   ibid cite --json *.json | jq -r '.sources[].url'
+  ibid cite --json recorded.tar.zst --resume answers.jsonl
   ibid cite --as bibtex *.json >sources.bib`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, names []string) error {
@@ -66,9 +74,15 @@ Formats:
 			for _, name := range idleFlags(c, f) {
 				hint(w.err, fmt.Sprintf("--%s has no effect without --json", name))
 			}
-			return job.run()
+			return job.run(c.Context())
 		},
 	}
+	flags := c.Flags()
+	flags.BoolVar(&f.lines, "lines", false, "each line of JSON lines is a response of its own, not part of a stream")
+	flags.StringVar(
+		&f.resume, "resume", "", "write JSON to this `FILE`, behind what an earlier call wrote that was broken off",
+	)
+	withoutVariable(flags, "lines", "resume")
 	f.add(c)
 	return c
 }
@@ -160,12 +174,16 @@ func newCiteJob(f *citeFlags, names []string, w world) (*citeJob, error) {
 	if err := onceStdin(append([]string{f.request, f.documents}, names...)); err != nil {
 		return nil, err
 	}
-	if f.request != "" && len(names) > 1 {
+	job := &citeJob{world: w, form: form, flags: f}
+	job.feed = feed{names: names, lines: f.lines, stdin: w.in}
+	if f.resume != "" && form != asJSON {
+		return nil, &usageError{errors.New("--resume goes with --json only"), "its lines say how far it came"}
+	}
+	if f.request != "" && (len(names) > 1 || job.feed.many()) {
 		return nil, &usageError{
 			errors.New("--request belongs to one response, and several are named"), "call ibid cite once for each pair",
 		}
 	}
-	job := &citeJob{world: w, names: names, form: form, flags: f}
 	job.options.Format = f.format
 	if f.request != "" {
 		if job.options.Request, err = readRequest(f.request, w.in); err != nil {

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -18,10 +21,13 @@ type citeJob struct {
 	world
 	flags   *citeFlags
 	form    string // a value of --as
-	names   []string
+	feed    feed
 	options ibid.DecodeOptions
 	target  output
-	failed  bool // some input could not be read
+	through func(io.Reader) io.Reader // sees what is read of files
+	failed  int                       // inputs that could not be read
+	said    int                       // of them, those of which people were told
+	count   int                       // inputs
 }
 
 // output writes answers in the form that --as names.
@@ -38,25 +44,41 @@ type output interface {
 type reading struct {
 	name   string
 	answer *ibid.Answer
-	bad    error // why it counts as failed; nil: it does not
-	shown  bool  // it was shown while it arrived
+	bad    error  // why it counts as failed; nil: it does not
+	shown  bool   // it was shown while it arrived
+	line   []byte // its answer document; nil: none is written
+	stop   error  // what was shown meanwhile, or its document, cannot be written
 }
 
-func (job *citeJob) run() error {
+func (job *citeJob) run(ctx context.Context) error {
+	if name := job.flags.resume; name != "" {
+		done, err := resume(name)
+		if err != nil {
+			return err
+		}
+		job.out, job.feed.done = done, done
+		defer func() { _ = done.Close() }() // every line was written
+	}
 	job.target = job.newOutput()
-	bar := newProgress(job.names, job.world)
+	bar := newProgress(job.feed.names, job.world)
 	words := job.err
-	job.err = bar.words(words)
-	err := job.citeAll(bar)
+	job.err, job.through, job.feed.through = bar.words(words), bar.watch, bar.watch
+	err := job.citeAll(ctx)
 	bar.end()
 	job.err = words
 	if err == nil {
 		err = job.target.close()
 	}
 	if err != nil {
-		return fmt.Errorf("write standard output: %w", bare(err))
+		return fmt.Errorf("write %s: %w", cmp.Or(job.flags.resume, "standard output"), bare(err))
 	}
-	if job.failed {
+	if job.feed.err != nil {
+		return job.feed.err
+	}
+	if n := job.failed - job.said; n > 0 {
+		say(job.err, "%s of %d could not be read; the member error says why", plural(n, "input"), job.count)
+	}
+	if job.failed > 0 {
 		return errReported
 	}
 	return nil
@@ -65,34 +87,52 @@ func (job *citeJob) run() error {
 func (job *citeJob) newOutput() output {
 	switch {
 	case job.form == asJSON:
-		return &jsonOutput{w: job.out, flags: job.flags}
+		return &jsonOutput{w: job.out}
 	case slices.Contains(biblio.Formats(), biblio.Format(job.form)):
 		return &listOutput{world: job.world, format: biblio.Format(job.form)}
 	case slices.Contains(export.Formats(), export.Format(job.form)):
 		return &exportOutput{w: job.out, format: export.Format(job.form), unit: ibid.Unit(job.flags.unit)}
 	default:
-		return &textOutput{w: job.out, flags: job.flags, style: ibid.Style(job.form), several: len(job.names) > 1}
+		several := len(job.feed.names) > 1 || job.feed.many()
+		return &textOutput{w: job.out, flags: job.flags, style: ibid.Style(job.form), several: several}
 	}
 }
 
-// citeAll reads all inputs. Only what cannot be written ends it early.
-func (job *citeJob) citeAll(bar *progress) error {
-	for _, name := range job.names {
-		in, err := openInput(name, job.in, bar.watch)
-		r := &reading{name: name, answer: &ibid.Answer{}, bad: err}
-		if err == nil {
-			err = job.read(in, r)
-			in.Close()
-			if err != nil {
-				return err
-			}
+// citeAll reads all inputs. Only what cannot be written ends it early. Documents do not depend on each other, so that
+// all cores work on them; what is shown is written while it is read.
+func (job *citeJob) citeAll(ctx context.Context) error {
+	atOnce := 1
+	if job.form == asJSON {
+		atOnce = 4 * runtime.GOMAXPROCS(0)
+	}
+	return inOrder(ctx, atOnce, job.feed.items, job.one, func(it *item, r *reading) error {
+		defer job.feed.release(it)
+		if r.stop != nil {
+			return r.stop
 		}
+		job.count++
 		if err := job.target.write(r); err != nil {
 			return err
 		}
-		job.comment(r)
+		job.comment(it, r)
+		return nil
+	})
+}
+
+// one reads one input.
+func (job *citeJob) one(_ context.Context, it *item) *reading {
+	r := &reading{name: it.name, answer: &ibid.Answer{}, bad: it.err}
+	if it.err == nil {
+		var in *input
+		if in, r.bad = it.open(job.feed.stdin, job.through); r.bad == nil {
+			r.stop = job.read(in, r)
+			in.Close()
+		}
 	}
-	return nil
+	if job.form == asJSON {
+		r.line, r.stop = job.flags.document(r)
+	}
+	return r
 }
 
 // read reads one input. The error is that of writing what was shown meanwhile.
@@ -143,10 +183,16 @@ func judge(a *ibid.Answer, readErr, decodeErr error, format string) error {
 	return nil
 }
 
-// comment tells people what the output does not.
-func (job *citeJob) comment(r *reading) {
+// comment tells people what the output does not. Of the many in archives and lines only the output tells.
+func (job *citeJob) comment(it *item, r *reading) {
 	if r.bad != nil {
-		job.failed = true
+		job.failed++
+	}
+	if it.data != nil && job.form == asJSON {
+		return
+	}
+	if r.bad != nil {
+		job.said++
 		say(job.err, "read %s: %v", r.name, r.bad)
 		hint(job.err, explain(r.bad).hint)
 		return

@@ -155,24 +155,23 @@ func (v *liveView) end() (shown bool, err error) {
 }
 
 // jsonOutput writes answer documents, one a line.
-type jsonOutput struct {
-	w     io.Writer
-	flags *citeFlags
-}
+type jsonOutput struct{ w io.Writer }
 
 func (*jsonOutput) begin(string) *liveView { return nil }
 
 func (o *jsonOutput) write(r *reading) error {
-	document := r.answer.Document(o.flags.documentOptions(r.name))
+	_, err := o.w.Write(r.line)
+	return err
+}
+
+// document returns the line of an input's answer document.
+func (f *citeFlags) document(r *reading) ([]byte, error) {
+	document := r.answer.Document(f.documentOptions(r.name))
 	if r.bad != nil && document.Error == nil {
 		document.Error = &ibid.ProviderError{Code: explain(r.bad).code, Message: r.bad.Error()}
 	}
 	line, err := document.JSON()
-	if err != nil {
-		return err
-	}
-	_, err = o.w.Write(append(line, '\n'))
-	return err
+	return append(line, '\n'), err
 }
 
 func (*jsonOutput) close() error { return nil }

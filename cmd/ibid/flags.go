@@ -40,8 +40,10 @@ var fileEndings = map[string][]string{
 	"db":           {"db", "sqlite"},
 	"documents":    {"json"},
 	"import":       {"pem", "jwk", "json"},
+	"list":         nil,
 	"junit":        {"xml"},
 	"request":      {"json"},
+	"resume":       nil,
 	"tls-cert":     {"pem", "crt"},
 	"tls-key":      {"pem", "key"},
 }

@@ -49,15 +49,21 @@ func openInput(name string, stdin io.Reader, through func(io.Reader) io.Reader) 
 	if through != nil {
 		in.Reader = through(in.Reader)
 	}
-	var err error
-	if in.Reader, err = withoutHead(in.Reader); err == nil {
-		in.Reader, err = unpacked(in.Reader, name)
-	}
-	if err != nil {
+	if err := in.unpack(name); err != nil {
 		in.Close()
-		return nil, bare(err)
+		return nil, err
 	}
 	return in, nil
+}
+
+// unpack takes what is not the body of a response, and its coding, off what is read.
+func (in *input) unpack(name string) error {
+	r, err := withoutHead(in.Reader)
+	if err == nil {
+		r, err = unpacked(r, name)
+	}
+	in.Reader = r
+	return bare(err)
 }
 
 var errHead = errors.New("the header before the body does not end")

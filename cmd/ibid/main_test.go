@@ -1,6 +1,7 @@
 package main
 
 import (
+	"archive/tar"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -30,6 +31,7 @@ func TestMain(m *testing.M) {
 //
 //	status CODE COMMAND…   runs a command that exits with just that code
 //	pack CODING FILE TO    compresses
+//	tar TO FILE…           makes an archive
 //	cut BYTES FILE TO      keeps the beginning of a file
 //	documents N            the last standard output was N answer documents, one a line
 //	write FILE BYTES       writes bytes as Go spells them: \x00
@@ -50,6 +52,7 @@ func scripts(dir string) testscript.Params {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status":    cmdStatus,
 			"pack":      cmdPack,
+			"tar":       cmdTar,
 			"cut":       cmdCut,
 			"documents": cmdDocuments,
 			"write":     cmdWrite,
@@ -88,6 +91,22 @@ func cmdPack(ts *testscript.TestScript, neg bool, args []string) {
 	packed, err := pack(args[0], []byte(ts.ReadFile(args[1])))
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[2]), packed, 0o666))
+}
+
+func cmdTar(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: tar TO FILE…")
+	}
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, name := range args[1:] {
+		data := ts.ReadFile(name)
+		ts.Check(w.WriteHeader(&tar.Header{Name: name, Size: int64(len(data)), Mode: 0o600}))
+		_, err := w.Write([]byte(data))
+		ts.Check(err)
+	}
+	ts.Check(w.Close())
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b.Bytes(), 0o666))
 }
 
 func cmdCut(ts *testscript.TestScript, neg bool, args []string) {

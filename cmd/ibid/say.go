@@ -130,7 +130,8 @@ func explain(err error) verdict {
 		}
 	case errors.Is(err, ibid.ErrEmpty):
 		v.code, v.hint = "empty", "did the request fail? curl --fail-with-body --silent --show-error says why"
-	case errors.Is(err, errUnpacked), errors.Is(err, errLarge), errors.Is(err, ibid.ErrTooLarge):
+	case errors.Is(err, errUnpacked), errors.Is(err, errLarge), errors.Is(err, errLongLine),
+		errors.Is(err, ibid.ErrTooLarge):
 		v.code, v.hint = "too-large", "no answer is so large: is this a provider's response?"
 	case errors.Is(err, errUTF16):
 		v.hint = "PowerShell's > writes UTF-16: save the response with curl -o FILE"

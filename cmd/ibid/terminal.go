@@ -105,6 +105,16 @@ func newProgress(names []string, w world) *progress {
 	return startProgress(total, terminal)
 }
 
+// newFileProgress begins a progress bar of a file whose every line is work, however small it is.
+func newFileProgress(name string, w world) *progress {
+	terminal, ok := w.err.(*cleaner)
+	info, err := os.Stat(name)
+	if !ok || isTerminal(w.out) || err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return nil
+	}
+	return startProgress(info.Size(), terminal)
+}
+
 // startProgress begins a progress bar of so many bytes.
 func startProgress(total int64, terminal *cleaner) *progress {
 	return newBar(terminal, total, decor.CountersKibiByte("% .1f / % .1f"), decor.Percentage())

@@ -21,6 +21,7 @@ type verifyFlags struct {
 	report               bool // publishers are told
 	junit, url, tenant   string
 	save                 string // the directory for bundles
+	list, resume         string
 	trust                []string
 	level, failOn        string
 	allow                server.Networks // only the networks that may be reached
@@ -63,6 +64,10 @@ changed or was used twice is noticed, good results count for a day, and what
 failed goes to ibid incidents. --save keeps bundles, which have all that is needed
 to verify a manifest again --offline, for years.
 
+--list FILE names a file with more of them, one a line. With --json and --resume
+FILE the reports go to a file, and go on behind its last whole line if the same
+call was broken off.
+
 --report tells publishers who ask for it what failed of theirs: each record that
 ibid incidents lists of it, signed with the key that ibid key new --data made.
 
@@ -74,8 +79,14 @@ read. Of several, the first of these that occurs: 2 for one that cannot be read,
   curl -is https://agent.example/ask >answer.txt
   ibid verify answer.txt --url https://agent.example/ask
   ibid verify bundle.json --offline --trust "$KEYID"
-  ibid verify answers/*.json --junit report.xml --json`,
-		Args: wants(many, "ibid verify takes a URL or a file", "to read standard input: ibid verify -"),
+  ibid verify answers/*.json --junit report.xml --json
+  ibid verify --list urls.txt --json --resume reports.jsonl`,
+		Args: func(cmd *cobra.Command, names []string) error {
+			if f.list != "" {
+				return onceStdin(append([]string{f.list}, names...))
+			}
+			return wants(many, "ibid verify takes a URL or a file", "to read standard input: ibid verify -")(cmd, names)
+		},
 		RunE: func(cmd *cobra.Command, names []string) error { return f.start(cmd, c, names, w) },
 	}
 	f.add(cmd, c)
@@ -89,6 +100,13 @@ func (f *verifyFlags) add(cmd *cobra.Command, c *server.Config) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.BoolVar(&f.json, "json", false, "write the report as JSON, one line for each input")
+	flags.StringVar(
+		&f.list, "list", "", "also verify the URLs and files in this `FILE`, one a line, - for standard input",
+	)
+	flags.StringVar(
+		&f.resume, "resume", "", "write JSON to this `FILE`, behind what an earlier call wrote that was broken off",
+	)
+	withoutVariable(flags, "list", "resume")
 	flags.StringVar(&f.junit, "junit", "", "also write a JUnit report to this `FILE`")
 	flags.StringSliceVar(
 		&f.trust, "trust", nil, "whose signatures you trust: a host or the id of a key, as `WHO`; repeatable",
@@ -154,10 +172,16 @@ func (f *verifyFlags) validate(names []string) error {
 	if f.junit == stdinName {
 		return &usageError{errors.New("--junit wants a file: standard output has the report"), "--junit report.xml"}
 	}
+	if f.resume != "" && !f.json {
+		return &usageError{errors.New("--resume goes with --json only"), "its lines say how far it came"}
+	}
+	if f.resume != "" && f.junit != "" {
+		return &usageError{errors.New("--junit has the reports of one whole call, and goes without --resume"), ""}
+	}
 	if f.url == "" {
 		return nil
 	}
-	if len(names) > 1 || isURL(names[0]) {
+	if len(names) != 1 || f.list != "" || isURL(names[0]) {
 		return &usageError{errors.New("--url goes with one file only"), "it says where the response in it came from"}
 	}
 	if _, err := server.ParseWebURL(f.url); err != nil {
@@ -222,5 +246,5 @@ func (v *verifying) start(ctx context.Context, names []string) error {
 		}
 		return one
 	}
-	return v.run(ctx, names)
+	return v.run(ctx, &feed{names: names, list: f.list, stdin: v.in})
 }

@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,25 +55,40 @@ type verified struct {
 	draft  *draft
 }
 
-func (v *verifying) run(ctx context.Context, names []string) error {
+func (v *verifying) run(ctx context.Context, inputs *feed) error {
 	v.count = map[string]int{}
+	if name := v.flags.resume; name != "" {
+		done, err := resume(name)
+		if err != nil {
+			return err
+		}
+		v.out, inputs.done = done, done
+		defer func() { _ = done.Close() }() // every line was written
+	}
 	junit, err := v.createJUnit() // before the work, not after it
 	if err != nil {
 		return err
 	}
-	step, end := v.showProgress(len(names))
-	err = v.each(ctx, names, func(one verified) error {
+	step, end := v.showProgress(inputs)
+	err = inOrder(ctx, verifyAtOnce, inputs.items, v.one, func(it *item, one verified) error {
+		defer inputs.release(it)
+		if v.turns.outdated(one.draft) {
+			one = v.one(ctx, it)
+		}
+		if err := v.turns.keep(ctx, one.draft); err != nil {
+			return err
+		}
 		step()
-		if len(names) == 1 {
+		if len(inputs.names) == 1 && !inputs.many() {
 			end()
 		}
 		return v.tell(ctx, one)
 	})
 	end()
-	if err := errors.Join(err, v.writeJUnit(junit)); err != nil {
+	if err := errors.Join(err, inputs.err, v.writeJUnit(junit)); err != nil {
 		return err
 	}
-	v.sum(len(names))
+	v.sum(inputs.many())
 	switch {
 	case v.count[""] > 0:
 		return errReported
@@ -83,62 +100,8 @@ func (v *verifying) run(ctx context.Context, names []string) error {
 	return nil
 }
 
-// each verifies several at once and tells what came of them in their order. The first goes alone: others of its
-// publisher know then what there is to know of that.
-func (v *verifying) each(ctx context.Context, names []string, tell func(verified) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	var all sync.WaitGroup
-	defer all.Wait()
-	defer cancel() // before the wait
-	waiting := make(chan *verifyInput, verifyAtOnce-1)
-	first := make(chan struct{})
-	all.Go(func() {
-		defer close(waiting)
-		for i, name := range names {
-			in := &verifyInput{name: name, result: make(chan verified, 1)}
-			select {
-			case waiting <- in:
-			case <-ctx.Done():
-				return
-			}
-			all.Go(func() { in.result <- v.one(ctx, in) })
-			if i > 0 {
-				continue
-			}
-			select {
-			case <-first:
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
-	once := sync.OnceFunc(func() { close(first) })
-	for in := range waiting {
-		one := <-in.result
-		if v.turns.outdated(one.draft) {
-			one = v.one(ctx, in)
-		}
-		err := v.turns.keep(ctx, one.draft)
-		once()
-		if err == nil {
-			err = tell(one)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
-}
-
-// verifyInput is one of the inputs.
-type verifyInput struct {
-	name   string
-	bytes  []byte // of a file, when it was read: it may be a pipe
-	result chan verified
-}
-
 // one verifies one input.
-func (v *verifying) one(ctx context.Context, in *verifyInput) verified {
+func (v *verifying) one(ctx context.Context, in *item) verified {
 	d := v.turns.draft()
 	report, err := v.look(ctx, in, d)
 	if err == nil {
@@ -163,39 +126,42 @@ func (v *verifying) one(ctx context.Context, in *verifyInput) verified {
 	}, verifyHint(in.name, err), d}
 }
 
-func (v *verifying) look(ctx context.Context, in *verifyInput, memory verify.Memory) (*verify.Report, error) {
+func (v *verifying) look(ctx context.Context, in *item, memory verify.Memory) (*verify.Report, error) {
 	verifier := v.verifier(memory)
+	if in.err != nil {
+		return nil, in.err
+	}
 	if isURL(in.name) {
 		return verifier.URL(ctx, in.name)
 	}
-	if in.bytes == nil {
-		if err := in.read(v.in); err != nil {
+	if in.data == nil { // else it was read before, and may be a pipe
+		var err error
+		if in.data, err = readVerified(in.name, v.in); err != nil {
 			return nil, err
 		}
 	}
-	return verifier.Bytes(ctx, in.bytes, &verify.BytesOptions{Name: in.name, URL: v.flags.url})
+	return verifier.Bytes(ctx, in.data, &verify.BytesOptions{Name: in.name, URL: v.flags.url})
 }
 
-// read reads a file. It is not openInput: what curl -i printed may be compressed in its body only.
-func (in *verifyInput) read(stdin io.Reader) error {
+// readVerified reads a file. It is not openInput: what curl -i printed may be compressed in its body only.
+func readVerified(name string, stdin io.Reader) ([]byte, error) {
 	from := stdin
-	if in.name != stdinName {
-		f, err := os.Open(in.name)
+	if name != stdinName {
+		f, err := os.Open(name)
 		if err != nil {
-			return bare(err)
+			return nil, bare(err)
 		}
 		defer func() { _ = f.Close() }() // it was only read
 		from = f
 	}
 	b, err := io.ReadAll(io.LimitReader(from, verify.DefaultInput+1))
 	if err != nil {
-		return bare(err)
+		return nil, bare(err)
 	}
 	if len(b) > verify.DefaultInput {
-		return fmt.Errorf("it has more than %d MiB", verify.DefaultInput>>20)
+		return nil, fmt.Errorf("it has more than %d MiB", verify.DefaultInput>>20)
 	}
-	in.bytes = b
-	return nil
+	return b, nil
 }
 
 // verifyHint is what to do about an input that could not be read.
@@ -378,8 +344,8 @@ func (v *verifying) writeJUnit(f *os.File) error {
 }
 
 // sum says what became of several inputs, and what was kept.
-func (v *verifying) sum(n int) {
-	if n > 1 {
+func (v *verifying) sum(many bool) {
+	if n := v.total(); n > 1 || many {
 		var parts []string
 		for _, state := range []verify.State{
 			verify.Trusted, verify.Valid, verify.Pending, verify.Unverifiable, verify.Invalid,
@@ -394,7 +360,7 @@ func (v *verifying) sum(n int) {
 		if v.doubtful > 0 {
 			parts = append(parts, plural(v.doubtful, "doubtful claim"))
 		}
-		say(v.err, "%d inputs: %s", n, strings.Join(parts, ", "))
+		say(v.err, "%s: %s", plural(n, "input"), cmp.Or(strings.Join(parts, ", "), "nothing is left to do"))
 	}
 	if v.blocked {
 		hint(
@@ -408,21 +374,30 @@ func (v *verifying) sum(n int) {
 	}
 }
 
-// showProgress shows how far it is, if there is somebody to see it: how many inputs of several are done, or how many
-// sources of one. Where several reports go to the terminal, they are the progress.
-func (v *verifying) showProgress(n int) (step, end func()) {
-	if n > 1 && isTerminal(v.out) && !v.flags.json {
+// showProgress shows how far it is, if there is somebody to see it: how many inputs of several are done, how much of a
+// list, or how many sources of one. Where several reports go to the terminal, they are the progress.
+func (v *verifying) showProgress(inputs *feed) (step, end func()) {
+	n := len(inputs.names)
+	if (n > 1 || inputs.many()) && isTerminal(v.out) && !v.flags.json {
 		return func() {}, func() {}
 	}
-	what := "inputs"
-	if n == 1 {
-		what = "sources"
+	var bar *progress
+	switch {
+	case inputs.many():
+		bar = newFileProgress(inputs.list, v.world)
+		inputs.through, n = bar.watch, 0
+	case n == 1:
+		bar = countProgress(n, "sources", v.world)
+	default:
+		bar = countProgress(n, "inputs", v.world)
 	}
-	bar, words := countProgress(n, what, v.world), v.err
+	words := v.err
 	v.err = bar.words(words) // messages stand above the bar
 	step = bar.step
-	if n == 1 {
+	if n < 2 {
 		step = func() {}
+	}
+	if n == 1 {
 		v.progress = func(p verify.Progress) {
 			if p.Stage != "source" || bar == nil {
 				return
@@ -486,6 +461,9 @@ func (t *turns) keep(ctx context.Context, d *draft) error {
 		t.changed[at] = turn
 	}
 	t.kept.Store(turn)
+	if turn%1024 == 0 { // drafts that are so old have been kept
+		maps.DeleteFunc(t.changed, func(_ memoryKey, changed int64) bool { return changed < turn-4*verifyAtOnce })
+	}
 	return nil
 }
 

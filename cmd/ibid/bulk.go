@@ -1,0 +1,410 @@
+package main
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/ibidhq/ibid/internal/unpack"
+)
+
+// maxAhead is how many bytes of archives and lines are held at a time: of what is read ahead of what is written.
+const maxAhead = 64 << 20
+
+// maxLine is how many bytes a line may have. A longer one is an error of that line.
+const maxLine = 8 << 20
+
+// inOrder works on items, so many at once, and tells what came of them one by one, in their order. What tell returns
+// ends it. The first item goes alone: what there is to know for all the others is known then.
+func inOrder[I, O any](
+	ctx context.Context, atOnce int, items func(context.Context) iter.Seq[I],
+	work func(context.Context, I) O, tell func(I, O) error,
+) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer cancel() // before the wait
+	type job struct {
+		item I
+		done chan O
+	}
+	waiting, first := make(chan job, atOnce-1), make(chan struct{})
+	all.Go(func() {
+		defer close(waiting)
+		told := first
+		for item := range items(ctx) {
+			j := job{item, make(chan O, 1)}
+			select {
+			case waiting <- j:
+			case <-ctx.Done():
+				return
+			}
+			all.Go(func() { j.done <- work(ctx, item) })
+			select {
+			case <-told: // closed for all but the first
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	once := sync.OnceFunc(func() { close(first) })
+	for j := range waiting {
+		if err := tell(j.item, <-j.done); err != nil {
+			return err
+		}
+		once()
+	}
+	return ctx.Err()
+}
+
+// item is one of the inputs of a command.
+type item struct {
+	name string
+	data []byte // what an archive or a line has; nil: name is that of a file, an address or standard input
+	held int64  // bytes of feed.room
+	err  error  // why it cannot be read
+}
+
+// open opens what provider responses are read from.
+func (it *item) open(stdin io.Reader, through func(io.Reader) io.Reader) (*input, error) {
+	if it.data == nil {
+		return openInput(it.name, stdin, through)
+	}
+	in := &input{Reader: bytes.NewReader(it.data)}
+	if err := in.unpack(it.name); err != nil {
+		return nil, err
+	}
+	return in, nil
+}
+
+// feed is where items come from, in their order: of each name the item, or those that are in an archive, or on the
+// lines of a file. Use it once.
+type feed struct {
+	names   []string
+	list    string // a file with more names, one a line; empty: there is none
+	lines   bool   // each line of a file with such a name, and of standard input, is an item
+	stdin   io.Reader
+	through func(io.Reader) io.Reader // sees what is read of archives, of lines and of the list
+	done    *resumption               // nil: all items are wanted
+
+	room  *semaphore.Weighted // of [maxAhead]
+	count int                 // items so far
+	err   error               // why it ended early
+}
+
+// tarEndings are the endings of the names of archives.
+var tarEndings = []string{".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst"}
+
+// lineEndings are the endings of the names of JSON lines.
+var lineEndings = []string{
+	".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson", ".ndjson.gz", ".ndjson.zst",
+}
+
+func endsIn(name string, endings []string) bool {
+	for _, ending := range endings {
+		if strings.HasSuffix(strings.ToLower(name), ending) {
+			return true
+		}
+	}
+	return false
+}
+
+// isTar reports whether a name is that of an archive.
+func isTar(name string) bool { return endsIn(name, tarEndings) }
+
+// hasLines reports whether the lines of a name are the items.
+func (f *feed) hasLines(name string) bool {
+	return f.lines && (name == stdinName || endsIn(name, lineEndings))
+}
+
+// many reports whether there may be more items than names.
+func (f *feed) many() bool {
+	for _, name := range f.names {
+		if isTar(name) || f.hasLines(name) {
+			return true
+		}
+	}
+	return f.list != ""
+}
+
+// items returns the items. Whoever is done with one calls release.
+func (f *feed) items(ctx context.Context) iter.Seq[*item] {
+	f.room = semaphore.NewWeighted(maxAhead)
+	return func(yield func(*item) bool) {
+		for _, name := range f.names {
+			var more bool
+			switch {
+			case isTar(name):
+				more = f.readThrough(name, func(r io.Reader) bool { return f.readTar(ctx, name, r, yield) }, yield)
+			case f.hasLines(name):
+				more = f.readThrough(name, func(r io.Reader) bool {
+					return f.readLines(name, r, func(line []byte, number int, err error) bool {
+						it := &item{name: name + ":" + strconv.Itoa(number), data: line, err: err}
+						return (!f.wanted() || f.hold(ctx, it, int64(len(line)))) && f.give(it, yield)
+					}, yield)
+				}, yield)
+			default:
+				more = f.give(&item{name: name}, yield)
+			}
+			if !more {
+				return
+			}
+		}
+		if f.list != "" && !f.readThrough(f.list, func(r io.Reader) bool {
+			return f.readLines(f.list, r, func(line []byte, number int, err error) bool {
+				it := &item{name: string(bytes.TrimSpace(line)), err: err}
+				if err != nil {
+					it.name = f.list + ":" + strconv.Itoa(number)
+				}
+				return f.give(it, yield)
+			}, yield)
+		}, yield) {
+			return
+		}
+		if f.done != nil && f.count < f.done.count {
+			why := fmt.Sprintf("it has %d lines, and the call has %s", f.done.count, plural(f.count, "input"))
+			f.err = f.done.foreign(why)
+		}
+	}
+}
+
+// release gives back what an item has of the room.
+func (f *feed) release(it *item) { f.room.Release(it.held) }
+
+// hold waits until there is room for so many bytes.
+func (f *feed) hold(ctx context.Context, it *item, n int64) bool {
+	n = min(n, maxAhead)
+	if f.room.Acquire(ctx, n) != nil {
+		return false
+	}
+	it.held = n
+	return true
+}
+
+// wanted reports whether the next item is, or the output has it already.
+func (f *feed) wanted() bool { return f.done == nil || f.count >= f.done.count }
+
+// give yields an item if it is wanted, and reports whether more are.
+func (f *feed) give(it *item, yield func(*item) bool) bool {
+	wanted := f.wanted()
+	f.count++
+	if wanted {
+		return yield(it)
+	}
+	if name := strings.ToValidUTF8(it.name, "\ufffd"); f.count == f.done.count && name != f.done.last {
+		f.err = f.done.foreign(fmt.Sprintf("its line %d is about %s, not about %s", f.count, f.done.last, name))
+		return false
+	}
+	return true
+}
+
+// readThrough reads a file with many items. That it cannot be opened is an item, too.
+func (f *feed) readThrough(name string, read func(io.Reader) bool, yield func(*item) bool) bool {
+	from := f.stdin
+	if name != stdinName {
+		file, err := os.Open(name)
+		if err != nil {
+			return f.give(&item{name: name, err: bare(err)}, yield)
+		}
+		defer func() { _ = file.Close() }() // it was only read
+		from = file
+	}
+	if f.through != nil {
+		from = f.through(from)
+	}
+	buffered := bufio.NewReaderSize(from, maxHead)
+	head, _ := buffered.Peek(prelude) // an error comes again
+	coding := unpack.Plain
+	if isMarked(head) {
+		coding, _ = recognise(head, false) // its mark says all
+	}
+	r, err := coding.Reader(buffered, maxWindow)
+	if err != nil {
+		return f.give(&item{name: name, err: fmt.Errorf("unpack %s: %w", coding, err)}, yield)
+	}
+	return read(r)
+}
+
+// readTar gives the files of an archive.
+func (f *feed) readTar(ctx context.Context, name string, r io.Reader, yield func(*item) bool) bool {
+	archive := tar.NewReader(r)
+	for {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return true
+		}
+		if err != nil {
+			return f.give(&item{name: name, err: fmt.Errorf("read the archive: %w", bare(err))}, yield)
+		}
+		if h.Typeflag != tar.TypeReg {
+			continue
+		}
+		it := &item{name: name + ":" + h.Name}
+		switch {
+		case !f.wanted():
+		case h.Size > maxUnpacked:
+			it.err = errLarge
+		default:
+			if !f.hold(ctx, it, h.Size) {
+				return false
+			}
+			it.data = make([]byte, h.Size)
+			if _, err := io.ReadFull(archive, it.data); err != nil {
+				it.err = fmt.Errorf("read the archive: %w", bare(err))
+				return f.give(it, yield)
+			}
+		}
+		if !f.give(it, yield) {
+			return false
+		}
+	}
+}
+
+// readLines gives the lines of a file that have something on them. That it cannot be read on is an item.
+func (f *feed) readLines(
+	name string, r io.Reader, give func(line []byte, number int, err error) bool, yield func(*item) bool,
+) bool {
+	more := true
+	err := readLines(bufio.NewReaderSize(r, 1<<16), func(line []byte, number int, err error) bool {
+		more = isBlank(line) && err == nil || give(line, number, err)
+		return more
+	})
+	if err != nil {
+		return f.give(&item{name: name, err: bare(err)}, yield)
+	}
+	return more
+}
+
+// readLines gives all lines, with their numbers from 1, as long as give says so. One that is too long comes with an
+// error, and nothing else of it.
+func readLines(r *bufio.Reader, give func(line []byte, number int, err error) bool) error {
+	for number := 1; ; number++ {
+		line, err := readLine(r)
+		long, end := errors.Is(err, errLongLine), errors.Is(err, io.EOF)
+		if err != nil && !long && !end {
+			return err
+		}
+		if number == 1 {
+			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+		}
+		err = nil
+		if long {
+			err = errLongLine
+		}
+		if !give(line, number, err) || end {
+			return nil
+		}
+	}
+}
+
+var errLongLine = fmt.Errorf("the line is longer than %d MiB", maxLine>>20)
+
+// readLine reads a line. Of one that is too long nothing is kept.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var line []byte
+	long := false
+	for {
+		part, err := r.ReadSlice('\n')
+		if long = long || len(line)+len(part) > maxLine; long {
+			line = nil
+		} else {
+			line = append(line, part...)
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+		case long && (err == nil || errors.Is(err, io.EOF)):
+			return nil, errors.Join(errLongLine, err)
+		default:
+			return line, err
+		}
+	}
+}
+
+// isBlank reports whether nothing stands on a line.
+func isBlank(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 }
+
+// resumption is what an earlier call, which was broken off, has written: a line for each of its inputs, in their order.
+type resumption struct {
+	*os.File
+
+	count int    // whole lines
+	last  string // the input that the last of them is about
+}
+
+// resume opens a file to write to it behind its whole lines; one that was begun is taken off.
+func resume(name string) (*resumption, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666) //nolint:gosec // as os.Create makes files
+	if err != nil {
+		return nil, &usageError{
+			fmt.Errorf("resume %s: %w", name, bare(err)), "--resume names the file that the output goes to",
+		}
+	}
+	r := &resumption{File: f}
+	err = r.find()
+	if err == nil {
+		return r, nil
+	}
+	if _, said := errors.AsType[*usageError](err); !said {
+		err = fmt.Errorf("resume %s: %w", name, bare(err))
+	}
+	return nil, errors.Join(err, f.Close())
+}
+
+// find counts the whole lines, and reads what the last one is about.
+func (r *resumption) find() error {
+	var last, end int64 // where the last whole line begins, and ends
+	b, at := make([]byte, 1<<20), int64(0)
+	for {
+		n, err := r.Read(b)
+		for i, part := 0, b[:n]; ; {
+			next := bytes.IndexByte(part[i:], '\n')
+			if next < 0 {
+				break
+			}
+			i += next + 1
+			last, end = end, at+int64(i)
+			r.count++
+		}
+		at += int64(n)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if r.count > 0 {
+		var line struct {
+			Input *string `json:"input"`
+		}
+		whole := io.NewSectionReader(r.File, last, end-last)
+		if err := json.NewDecoder(whole).Decode(&line); err != nil || line.Input == nil {
+			return r.foreign("its last line is none that this command writes")
+		}
+		r.last = *line.Input
+	}
+	if err := r.Truncate(end); err != nil {
+		return err
+	}
+	_, err := r.Seek(end, io.SeekStart)
+	return err
+}
+
+// foreign says that the file is not the output of this call.
+func (r *resumption) foreign(why string) error {
+	return &usageError{
+		fmt.Errorf("resume %s: %s", r.Name(), why), "--resume wants the same inputs as the call that was broken off",
+	}
+}
