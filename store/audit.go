@@ -63,7 +63,9 @@ type actorKey struct{}
 
 // By returns a context for acts of somebody: the id of a token, or what [AuditEntry] says. Without one it is the
 // server's own.
-func By(ctx context.Context, actor string) context.Context { return context.WithValue(ctx, actorKey{}, actor) }
+func By(ctx context.Context, actor string) context.Context {
+	return context.WithValue(ctx, actorKey{}, actor)
+}
 
 // Audit appends an entry to a tenant's audit log, for an act that is not the store's own: those of its methods write
 // theirs in their transactions. The entry needs Action; the actor is that of ctx.
