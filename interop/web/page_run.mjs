@@ -179,6 +179,7 @@ await withBrowser(executablePath, browser => scenarios({
     }
     assert.deepEqual(await axe(page), [])
     assert.deepEqual(await overflow(page), [])
+    await page.evaluate(() => scrollTo(0, 0))
     if (world.images) await page.screenshot({ path: `${world.images}/verify.png` })
     // The examples of the demo are one click away.
     await page.goto(`${world.demo}/ui/verify`)
