@@ -230,3 +230,33 @@ func BenchmarkKeep(b *testing.B) {
 		})
 	}
 }
+
+// A compact document is read as the same one, and says no member that is not known.
+func TestDocumentCompact(t *testing.T) {
+	for _, a := range []*Answer{fullAnswer(), {}, {Text: "Only text.", Alternatives: []*Answer{{Text: "Another."}}}} {
+		want, err := a.Document(&DocumentOptions{Raw: true}).JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		compact, err := a.Document(&DocumentOptions{Raw: true}).AppendCompact(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again Answer
+		if err := json.Unmarshal(compact, &again); err != nil {
+			t.Fatalf("%s: %v", compact, err)
+		}
+		got, err := again.Document(&DocumentOptions{Raw: true}).JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), string(got)); diff != "" {
+			t.Errorf("(-before +after):\n%s", diff)
+		}
+		for _, no := range []string{"null", `:""`, ":false", `"queries":[]`, `"chunks":[]`} {
+			if bytes.Contains(compact, []byte(no)) && len(a.Sources) == 0 {
+				t.Errorf("%s is in %s", no, compact)
+			}
+		}
+	}
+}

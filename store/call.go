@@ -71,7 +71,7 @@ type Message struct {
 }
 
 // Encode returns c as one line of JSON: {"call":{…},"document":{…}}. The document is the answer's, in UTF-8 bytes and
-// with the provider's metadata, but without cited_text. The result is remembered and not to be changed.
+// with the provider's metadata, but without cited_text and what is null, false, zero or empty. The result is remembered and not to be changed.
 func (c *Call) Encode() ([]byte, error) {
 	if c.encoded != nil {
 		return c.encoded, nil
@@ -102,7 +102,7 @@ func (c *Call) encode() ([]byte, error) {
 	var fresh ibid.Numbering
 	document := c.Answer.Document(&ibid.DocumentOptions{Bare: true, Raw: true, AnswerID: c.AnswerID, Numbering: &fresh})
 	unverified(document)
-	encoded, err := document.AppendJSON(b.Bytes())
+	encoded, err := document.AppendCompact(b.Bytes())
 	if err != nil {
 		return nil, err
 	}
