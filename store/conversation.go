@@ -136,8 +136,9 @@ func (s *Store) Conversation(ctx context.Context, tenant, id string, q *Query) (
 	// They are in the order in which they began, which is the same after they were fetched again.
 	latest, err := scanCalls(
 		ctx, s.db,
-		callColumns+"WHERE n IN (SELECT n FROM calls WHERE tenant = $1 AND conversation = $2 "+
-			"AND (started, n) < ($3, $4) ORDER BY started DESC, n DESC LIMIT $5) ORDER BY started DESC, n DESC",
+		callColumns+s.first(
+			"tenant = $1 AND conversation = $2 AND (started, n) < ($3, $4)", "started DESC, n DESC", "$5",
+		),
 		row.tenant, row.id, at, n, limit+1,
 	)
 	if err != nil {

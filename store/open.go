@@ -40,6 +40,8 @@ type Options struct {
 	// Later opens a store whose server of PostgreSQL cannot be reached: until it can be, everything that is asked of
 	// it fails with [ErrUnreachable], and is temporary. The first who reaches it brings its tables up to date.
 	Later bool
+	// Now is the clock by which PostgreSQL's partitions are made; nil: time.Now.
+	Now func() time.Time
 }
 
 // Store is an open store. Its methods may be called by many goroutines at once.
@@ -55,6 +57,9 @@ type Store struct {
 	track  bool
 	packer packer
 	names  atomic.Pointer[PubNames] // nil until they are needed
+	now    func() time.Time
+	// of PostgreSQL: when the next partition is to be made, in milliseconds since 1970
+	partitioned atomic.Int64
 }
 
 // Open opens the store that dsn names, the name of a SQLite file or postgres://…, makes what is not there and brings
@@ -71,6 +76,10 @@ func Open(ctx context.Context, dsn string, o *Options) (*Store, error) {
 		wait:   cmp.Or(o.Wait, 2*time.Second),
 		track:  o.Track,
 		packer: newPacker(),
+		now:    o.Now,
+	}
+	if s.now == nil {
+		s.now = time.Now
 	}
 	if err := s.open(ctx, dsn, o.Later); err != nil {
 		return nil, fmt.Errorf("opening the store: %w", errors.Join(err, s.Close()))
@@ -176,7 +185,7 @@ func (s *Store) openPostgres(ctx context.Context, dsn string, later bool) error 
 
 // migratePostgres brings the tables up to date, as the only process that does.
 func (s *Store) migratePostgres(ctx context.Context) error {
-	return unreachable(newDialect(true).migrate(ctx, s.db.DB, func(ctx context.Context) (func() error, error) {
+	err := unreachable(newDialect(true).migrate(ctx, s.db.DB, func(ctx context.Context) (func() error, error) {
 		conn, err := s.db.Conn(ctx)
 		if err != nil {
 			return nil, err
@@ -189,6 +198,10 @@ func (s *Store) migratePostgres(ctx context.Context) error {
 			return errors.Join(err, conn.Close())
 		}, nil
 	}))
+	if err == nil {
+		s.partition(ctx)
+	}
+	return err
 }
 
 // openSQLite opens the file of that name. One connection writes, as SQLite allows one at a time anyway; the others
@@ -296,6 +309,9 @@ func sqliteLock(name string) func(context.Context) (func() error, error) {
 //go:embed migrations/*.sql
 var migrations embed.FS
 
+// reindexedBy is the migration whose index in SQLite is another, and is filled by us.
+const reindexedBy = 5
+
 // versionTable is where the number of the last migration stands.
 const versionTable = "ibid_version"
 
@@ -393,6 +409,9 @@ func (d dialect) provider(db *sql.DB) (*goose.Provider, error) {
 			steps,
 			goose.NewGoMigration(version, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
 				_, err := tx.ExecContext(ctx, text)
+				if err == nil && version == reindexedBy && !d.Postgres {
+					err = (&transaction{tx, engine{}, slog.New(slog.DiscardHandler)}).reindex(ctx)
+				}
 				return err
 			}}, nil),
 		)

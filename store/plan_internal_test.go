@@ -21,7 +21,7 @@ func TestListsUseTheirIndex(t *testing.T) {
 		plan := testenv.Must(collect(t.Context(), s.db, func(rows *sql.Rows, step *string) error {
 			var id, parent, unused int
 			return rows.Scan(&id, &parent, &unused, step)
-		}, "EXPLAIN QUERY PLAN "+callColumns+c.newest(f.order(), 50), c.args...))(t)
+		}, "EXPLAIN QUERY PLAN "+callColumns+c.newest(engine{}, f.order(), 50), c.args...))(t)
 		if all := strings.Join(plan, "; "); !strings.Contains(all, index) {
 			t.Errorf("want %s: %s", index, all)
 		}

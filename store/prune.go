@@ -67,28 +67,26 @@ func (s *Store) Prune(ctx context.Context, r *Retention) (report PruneReport, er
 	defer explain(&err, "pruning answers")
 	now := r.Now
 	if now.IsZero() {
-		now = time.Now()
+		now = s.now()
 	}
 	var touched int64 // what was recorded before goes
 	if r.Default > 0 {
 		touched = micros(now.Add(-r.Default))
 	}
-	expiries, err := s.expiries(ctx, r, now)
-	switch {
-	case err != nil:
-	case r.DryRun:
-		if report, err = s.prunable(ctx, expiries, touched); err == nil {
+	if r.DryRun {
+		list, err := expiries(ctx, s.db, "calls", r, now)
+		if err == nil {
+			report, err = s.prunable(ctx, list, touched)
+		}
+		if err == nil {
 			err = s.prunableRead(ctx, r, now, &report)
 		}
-	default:
-		done := func(more PruneReport) {
-			report.add(more)
-			if r.Progress != nil {
-				r.Progress(report)
-			}
-		}
-		if err = s.prune(ctx, expiries, touched, done); err == nil {
-			err = s.pruneRead(ctx, r, now, done)
+		return report, err
+	}
+	done := func(more PruneReport) {
+		report.add(more)
+		if r.Progress != nil {
+			r.Progress(report)
 		}
 		if report != (PruneReport{}) {
 			err = errors.Join(err, s.Audit(context.WithoutCancel(ctx), DefaultTenant, AuditEntry{
@@ -98,11 +96,17 @@ func (s *Store) Prune(ctx context.Context, r *Retention) (report PruneReport, er
 			}))
 		}
 	}
+	if err = s.pruneAnswers(ctx, r, now, done); err == nil {
+		err = s.pruneRecords(ctx, touched, done)
+	}
+	if err == nil {
+		err = s.pruneRead(ctx, r, now, done)
+	}
 	return report, err
 }
 
-// expiries says for each provider there is from when on its answers are kept.
-func (s *Store) expiries(ctx context.Context, r *Retention, now time.Time) ([]expiry, error) {
+// expiries says for each provider of the answers in a table from when on they are kept.
+func expiries(ctx context.Context, q querier, table string, r *Retention, now time.Time) ([]expiry, error) {
 	keep := make(map[string]time.Duration, len(r.ByProvider))
 	for provider, duration := range r.ByProvider {
 		keep[lookup(provider)] = duration
@@ -111,8 +115,8 @@ func (s *Store) expiries(ctx context.Context, r *Retention, now time.Time) ([]ex
 	provider := ""
 	for compare := ">="; ; compare = ">" {
 		// From one to the next: DISTINCT would look at every row.
-		found, err := find(ctx, s.db, []any{&provider},
-			"SELECT provider FROM calls WHERE provider "+compare+" $1 ORDER BY provider LIMIT 1", provider)
+		found, err := find(ctx, q, []any{&provider},
+			"SELECT provider FROM "+table+" WHERE provider "+compare+" $1 ORDER BY provider LIMIT 1", provider)
 		if err != nil || !found {
 			return list, err
 		}
@@ -120,25 +124,57 @@ func (s *Store) expiries(ctx context.Context, r *Retention, now time.Time) ([]ex
 		if !said {
 			duration = r.Default
 		}
+		before := neverExpires
 		if duration > 0 {
-			list = append(list, expiry{provider, micros(now.Add(-duration))})
+			before = micros(now.Add(-duration))
 		}
+		list = append(list, expiry{provider, before})
 	}
 }
 
-func (s *Store) prune(ctx context.Context, expiries []expiry, touched int64, done func(PruneReport)) error {
-	lock := s.skipLocked() // whoever prunes at the same time takes others
-	for _, e := range expiries {
+// pruneAnswers removes the answers that have expired: a partition of which all have as a whole.
+func (s *Store) pruneAnswers(ctx context.Context, r *Retention, now time.Time, done func(PruneReport)) error {
+	tables, err := s.callTables(ctx)
+	if err != nil {
+		return err
+	}
+	for _, table := range tables {
+		out, err := s.takeOut(ctx, table, r, now)
+		if err == nil && !out {
+			err = s.pruneRows(ctx, table, r, now, done)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return s.removeTakenOut(ctx, done)
+}
+
+// pruneRows removes the answers of a table that have expired, some at a time.
+func (s *Store) pruneRows(
+	ctx context.Context, table string, r *Retention, now time.Time, done func(PruneReport),
+) error {
+	list, err := expiries(ctx, s.db, table, r, now)
+	if isPG(err, "42P01") { // undefined_table: another node has taken it out meanwhile
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	query := "DELETE FROM " + table + " WHERE n IN (SELECT n FROM " + table +
+		" WHERE provider = $1 AND started < $2 ORDER BY started LIMIT $3" +
+		s.skipLocked() + // whoever prunes at the same time takes others
+		") RETURNING " + removedColumns
+	for _, e := range list {
 		for {
 			var removed PruneReport
 			err := s.update(ctx, func(tx *transaction) (err error) {
-				removed, err = tx.remove(
-					ctx,
-					"n IN (SELECT n FROM calls WHERE provider = $1 AND started < $2 ORDER BY started LIMIT $3"+lock+")",
-					e.provider, e.before, pruneBatch,
-				)
+				removed, _, err = tx.remove(ctx, query, e.provider, e.before, pruneBatch)
 				return err
 			})
+			if isPG(err, "42P01") {
+				return nil
+			}
 			if err != nil {
 				return err
 			}
@@ -148,6 +184,12 @@ func (s *Store) prune(ctx context.Context, expiries []expiry, touched int64, don
 			done(removed)
 		}
 	}
+	return nil
+}
+
+// pruneRecords removes what was recorded of runs, and the runs that are empty without it.
+func (s *Store) pruneRecords(ctx context.Context, touched int64, done func(PruneReport)) error {
+	lock := s.skipLocked()
 	for more := true; more; {
 		var removed PruneReport
 		err := s.update(ctx, func(tx *transaction) (err error) {
@@ -430,7 +472,10 @@ func (s *Store) prunableRead(ctx context.Context, r *Retention, now time.Time, r
 // hold nothing of its text. What was recorded of its run stays.
 func (s *Store) Delete(ctx context.Context, tenant, answerID string) error {
 	err := s.update(ctx, func(tx *transaction) error {
-		report, err := tx.remove(ctx, "tenant = $1 AND answer_id = $2", lookup(tenant), lookup(answerID))
+		report, _, err := tx.remove(
+			ctx, "DELETE FROM calls WHERE tenant = $1 AND answer_id = $2 RETURNING "+removedColumns,
+			lookup(tenant), lookup(answerID),
+		)
 		if err == nil && report.Answers == 0 {
 			err = ErrNotFound
 		}
@@ -442,15 +487,20 @@ func (s *Store) Delete(ctx context.Context, tenant, answerID string) error {
 	return about(err, "deleting answer %q", answerID)
 }
 
-// remove removes the answers that where chooses, and the conversations and runs that are empty without them. What
-// another transaction removes at the same time is not among them: only what was really deleted is counted.
-func (tx *transaction) remove(ctx context.Context, where string, args ...any) (PruneReport, error) {
-	var report PruneReport
+// removedColumns are what [transaction.remove] has to know of answers.
+const removedColumns = "n, tenant, answer_id, conversation, run, octet_length(call)"
+
+// remove removes what was derived of the answers that query deletes and returns, or returns of those that are gone, and
+// the conversations and runs that are empty without them. It returns the highest number of theirs. What another
+// transaction removes at the same time is not among them: only what was really deleted is counted.
+func (tx *transaction) remove(
+	ctx context.Context, query string, args ...any,
+) (report PruneReport, last int64, err error) {
 	var ns []int64
 	var answers []tenantID
 	conversations, runs := map[tenantID]int64{}, map[tenantID]int64{}
 	shrunk := map[string]int64{}
-	err := each(ctx, tx, func(rows *sql.Rows) error {
+	err = each(ctx, tx, func(rows *sql.Rows) error {
 		var n, bytes int64
 		var tenant, answer string
 		var conversation, run sql.NullString
@@ -466,35 +516,34 @@ func (tx *transaction) remove(ctx context.Context, where string, args ...any) (P
 			runs[tenantID{tenant, run.String}]++
 		}
 		return nil
-	}, "DELETE FROM calls WHERE "+where+
-		" RETURNING n, tenant, answer_id, conversation, run, octet_length(call)", args...)
+	}, query, args...)
 	if err != nil || len(ns) == 0 {
-		return report, err
+		return report, 0, err
 	}
-	report.Answers = len(ns)
+	report.Answers, last = len(ns), slices.Max(ns)
 	if err := tx.unindex(ctx, ns); err != nil {
-		return report, err
+		return report, last, err
 	}
 	// Runs before what is published of them, and that before its pins: as everybody locks them.
 	if err := tx.shrink(ctx, "conversations", conversations); err != nil {
-		return report, err
+		return report, last, err
 	}
 	if err := tx.shrink(ctx, "runs", runs); err != nil {
-		return report, err
+		return report, last, err
 	}
 	if err := tx.endClaims(ctx, slices.SortedFunc(maps.Keys(runs), tenantID.compare)); err != nil {
-		return report, err
+		return report, last, err
 	}
 	if err := tx.removeSaid(ctx, answers, "answer_id"); err != nil {
-		return report, err
+		return report, last, err
 	}
 	if err := tx.removeAlerts(ctx, answers); err != nil {
-		return report, err
+		return report, last, err
 	}
 	if err := tx.removeEmpty(ctx, &report); err != nil {
-		return report, err
+		return report, last, err
 	}
-	return report, tx.grow(ctx, shrunk)
+	return report, last, tx.grow(ctx, shrunk)
 }
 
 // removeAlerts removes the alerts of answers, or of what was recorded of runs.

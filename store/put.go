@@ -40,6 +40,7 @@ func (s *Store) Put(ctx context.Context, calls []*Call) error {
 		}
 		rows = append(rows, r)
 	}
+	s.partition(ctx)
 	err := s.name(ctx, rows)
 	if err == nil {
 		err = s.update(ctx, func(tx *transaction) error { return tx.putRows(ctx, rows) })
@@ -167,7 +168,7 @@ func (tx *transaction) putCalls(ctx context.Context, rows []*row) error {
 			oneIf(r.counted), micros(r.Started), r.refetched, tx.text(r.encoded),
 		}
 		if tx.postgres {
-			v = append(v, r.document, r.terms)
+			v = append(v, r.document, r.terms) // of which the first may be NULL
 		}
 		return v
 	})
@@ -249,7 +250,7 @@ type row struct {
 	*Call
 	encoded []byte
 	// For PostgreSQL.
-	document string
+	document *string // nil: PostgreSQL can read it in encoded
 	terms    string
 
 	n         int64
@@ -277,8 +278,10 @@ func newRow(c *Call, postgres bool) (*row, error) {
 	r := &row{Call: c, encoded: encoded, at: c.Ended()}
 	if postgres {
 		r.terms = termText(c, true)
-		if r.document, err = postgresDocument(c); err != nil {
-			return nil, fmt.Errorf("%w: %w", errCall, err)
+		if !isPlainJSON(encoded) {
+			if r.document, err = postgresDocument(c); err != nil {
+				return nil, fmt.Errorf("%w: %w", errCall, err)
+			}
 		}
 	}
 	return r, nil
@@ -296,14 +299,44 @@ func numberedKeys(c *Call) []string {
 
 // postgresDocument returns the document for queries by JSONB, which takes no NUL. What a provider sent besides is left
 // out: it may hold numbers and depths that JSONB does not take.
-func postgresDocument(c *Call) (string, error) {
+func postgresDocument(c *Call) (*string, error) {
 	document := c.Answer.Document(&ibid.DocumentOptions{Bare: true, AnswerID: c.AnswerID})
 	unverified(document)
 	b, err := document.JSON()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return string(withoutNUL(bytes.ToValidUTF8(b, []byte("\uFFFD")))), nil
+	text := string(withoutNUL(bytes.ToValidUTF8(b, []byte("\uFFFD"))))
+	return &text, nil
+}
+
+// maxDepth is how deep JSON may be that PostgreSQL reads when it is asked for the views. It recurses, and its stack is
+// the server's to configure.
+const maxDepth = 64
+
+// isPlainJSON reports whether PostgreSQL's type json takes JSON and can look into it: there is no NUL, no escaped
+// surrogate, which may be half of a pair, and it is not deep.
+func isPlainJSON(b []byte) bool {
+	depth, quoted := 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case c == '\\':
+			i++
+			if rest := b[i:]; bytes.HasPrefix(rest, []byte("u0000")) || len(rest) > 1 && rest[0] == 'u' && rest[1]|0x20 == 'd' {
+				return false
+			}
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{', c == '[':
+			if depth++; depth > maxDepth {
+				return false
+			}
+		case c == '}', c == ']':
+			depth--
+		}
+	}
+	return true
 }
 
 // withoutNUL replaces the escape of NUL by that of U+FFFD.
@@ -455,16 +488,17 @@ func (tx *transaction) refetch(ctx context.Context, r *row) (grown int64, err er
 // meanwhile is errChanged, so that this one begins anew with what is there now.
 func (tx *transaction) replaceCall(ctx context.Context, old int64, r *row) (grown int64, err error) {
 	var before int64
-	if err := each(ctx, tx, into(&before), "SELECT octet_length(call) FROM calls WHERE n = $1", old); err != nil {
+	if err := each(ctx, tx, into(&before), "SELECT octet_length(call) FROM calls WHERE n = $1 AND answer_id = $2",
+		old, lookup(r.AnswerID)); err != nil {
 		return 0, err
 	}
-	set := "UPDATE calls SET n = $2, provider = $3, refetched = $4, call = $5"
-	args := []any{old, r.n, r.provider(), r.refetched, tx.text(r.encoded)}
+	set := "UPDATE calls SET n = $3, provider = $4, refetched = $5, call = $6"
+	args := []any{old, lookup(r.AnswerID), r.n, r.provider(), r.refetched, tx.text(r.encoded)}
 	if tx.postgres {
-		set += ", document = $6, terms = $7"
+		set += ", document = $7, terms = $8"
 		args = append(args, r.document, r.terms)
 	}
-	switch n, err := tx.changed(ctx, set+" WHERE n = $1", args...); {
+	switch n, err := tx.changed(ctx, set+" WHERE n = $1 AND answer_id = $2", args...); {
 	case err != nil:
 		return 0, err
 	case n == 0:
@@ -486,7 +520,7 @@ func (tx *transaction) earlier(ctx context.Context, r *row) (*row, error) {
 			ctx, tx, callColumns+"WHERE tenant = $1 AND answer_id = $2", lookup(r.Tenant), lookup(r.Of),
 		)
 	case r.Answer.ID != "":
-		found, err = list(ctx, tx, tx.postgres, byProvider(r.Tenant, r.Upstream, r.Answer.ID))
+		found, err = list(ctx, tx, tx.engine, byProvider(r.Tenant, r.Upstream, r.Answer.ID))
 	}
 	if err != nil || len(found) == 0 {
 		return nil, err

@@ -199,29 +199,29 @@ func (f *filter) addSource(names []string) {
 // list returns the calls of a filter, the newest first.
 func (s *Store) list(ctx context.Context, f *filter) ([]numberedCall, error) {
 	if s.postgres || len(f.terms) == 0 {
-		return list(ctx, s.db, s.postgres, f)
+		return list(ctx, s.db, s.engine, f)
 	}
 	tx, err := s.db.BeginTx(ctx, nil) // the index and the calls as of one moment
 	if err != nil {
 		return nil, err
 	}
-	found, err := list(ctx, tx, false, f)
+	found, err := list(ctx, tx, s.engine, f)
 	return found, errors.Join(err, tx.Rollback())
 }
 
-func list(ctx context.Context, q querier, postgres bool, f *filter) ([]numberedCall, error) {
+func list(ctx context.Context, q querier, e engine, f *filter) ([]numberedCall, error) {
 	if f.terms.impossible() {
 		return nil, nil
 	}
 	c := f.conditions()
 	if len(f.terms) == 0 {
-		return scanCalls(ctx, q, callColumns+c.newest(f.order(), f.limit), c.args...)
+		return scanCalls(ctx, q, callColumns+c.newest(e, f.order(), f.limit), c.args...)
 	}
-	if postgres {
+	if e.postgres {
 		c.and("terms @@ $::tsquery", f.terms.tsquery())
 		// Planned for these words each time. A prepared statement gets one plan for all, which goes through the answers
 		// in their order: good for common words, and slow for others.
-		query := callColumns + c.newest(f.order(), f.limit)
+		query := callColumns + c.newest(e, f.order(), f.limit)
 		return scanCalls(ctx, q, query, append([]any{pgx.QueryExecModeExec}, c.args...)...)
 	}
 	var all []numberedCall
@@ -229,7 +229,7 @@ func list(ctx context.Context, q querier, postgres bool, f *filter) ([]numberedC
 	err := searchIndex(ctx, q, what, f.before, func(ns []int64) (bool, error) {
 		some := c.clone()
 		some.in(ns)
-		calls, err := scanCalls(ctx, q, callColumns+some.newest(f.order(), f.limit-len(all)), some.args...)
+		calls, err := scanCalls(ctx, q, callColumns+some.newest(e, f.order(), f.limit-len(all)), some.args...)
 		all = append(all, calls...)
 		return len(all) >= f.limit, err
 	})
@@ -299,11 +299,20 @@ func (c *conditions) param(arg any) string {
 	return "$" + strconv.Itoa(len(c.args))
 }
 
-// newest returns all conditions, for so many of the newest calls by [filter.order]. They are chosen by their numbers:
-// to sort whole calls would be to read them all.
-func (c *conditions) newest(order string, limit int) string {
-	return "WHERE n IN (SELECT n FROM calls WHERE " + c.text() + " ORDER BY " + order + " DESC LIMIT " +
-		c.param(limit) + ") ORDER BY n DESC"
+// newest returns all conditions, for so many of the newest calls by [filter.order].
+func (c *conditions) newest(e engine, order string, limit int) string {
+	return e.first(c.text(), order+" DESC", c.param(limit))
+}
+
+// first returns what follows [callColumns] for the first calls in an order, which may be of several columns. In SQLite
+// they are chosen by their numbers: to sort whole calls would be to read them all. PostgreSQL reads them anyway, and
+// would look for each number in every partition.
+func (e engine) first(where, order, limit string) string {
+	sorted := "WHERE " + where + " ORDER BY " + order + " LIMIT " + limit
+	if e.postgres {
+		return sorted
+	}
+	return "WHERE n IN (SELECT n FROM calls " + sorted + ") ORDER BY " + order
 }
 
 // numberedCall is a call with its place in the order of arrival.

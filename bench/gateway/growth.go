@@ -43,12 +43,13 @@ func growth(ctx context.Context, args []string, out io.Writer) error {
 		defer func() { _ = os.RemoveAll(dir) }()
 		*dsn = filepath.Join(dir, "ibid.db")
 	}
-	s, err := store.Open(ctx, *dsn, nil)
+	g := newGrower(*dsn)
+	s, err := store.Open(ctx, *dsn, &store.Options{Now: func() time.Time { return startOf(g.n) }})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = s.Close() }()
-	g := newGrower(s, *dsn)
+	g.store = s
 	lines := make([]line, len(growthQuestions))
 	fmt.Fprint(out, "| answers | stored a second | KB an answer |")
 	for i, q := range growthQuestions {
@@ -128,8 +129,8 @@ type grower struct {
 }
 
 // newGrower has words that are as common as a language's: few often, many seldom.
-func newGrower(s *store.Store, dsn string) *grower {
-	g := &grower{store: s, dsn: dsn, random: rand.New(rand.NewPCG(1, 2))} //nolint:gosec // no secret
+func newGrower(dsn string) *grower {
+	g := &grower{dsn: dsn, random: rand.New(rand.NewPCG(1, 2))} //nolint:gosec // no secret
 	g.zipf = rand.NewZipf(g.random, 1.1, 8, 39_999)
 	for i := range 40_000 {
 		var word strings.Builder
@@ -157,29 +158,39 @@ func (g *grower) grow(ctx context.Context, n int) error {
 	return nil
 }
 
-func answerID(i int) string       { return fmt.Sprintf("ans_019a%028d", i) }
+// startOf is when an answer began: ten million take two years.
+func startOf(i int) time.Time {
+	return time.UnixMilli(1_780_000_000_000).Add(time.Duration(i) * 6300 * time.Millisecond)
+}
+
+// answerID is as a gateway makes it.
+func answerID(i int) string {
+	ms := startOf(i).UnixMilli()
+	return fmt.Sprintf("ans_%08x-%04x-7000-8000-%012x", ms>>16, ms&0xffff, i)
+}
+
 func conversationOf(i int) string { return fmt.Sprintf("conversation-%d", i/8) }
 func pageURL(i int) string        { return fmt.Sprintf("https://www.site%d.example/%d", i%1000, i) }
 
 // call is a short answer with one source and one citation: its row has about 1 KB.
 func (g *grower) call(i int) *store.Call {
 	var text strings.Builder
-	for text.Len() < 120 {
+	for text.Len() < 72 {
 		text.WriteString(g.words[g.zipf.Uint64()])
 		text.WriteByte(' ')
 	}
 	fmt.Fprintf(&text, "number%d.", i)
-	span := ibid.Span{End: text.Len()}
+	span := ibid.Span{End: 24} // Cite looks at nothing else
 	a := &ibid.Answer{
 		ID: fmt.Sprintf("resp_%08d", i), Provider: "openai", Format: "openai-responses", Model: "gpt-5",
 		Text: text.String(), Complete: true, Finish: ibid.FinishStop,
-		Parts:   []ibid.Part{{Span: span, Kind: ibid.AnswerPart}},
+		Parts:   []ibid.Part{{Span: ibid.Span{End: text.Len()}, Kind: ibid.AnswerPart}},
 		Sources: []ibid.Source{{ID: "web:0", Kind: ibid.Web, URL: pageURL(i / growthPages)}},
 	}
-	_ = a.Cite(span, ibid.Ref{Source: "web:0"}) // the span is the whole text
+	_ = a.Cite(span, ibid.Ref{Source: "web:0"}) // the span is in the text
 	return &store.Call{
 		AnswerID: answerID(i), Tenant: store.DefaultTenant, Upstream: "openai", Route: "POST /v1/responses",
-		Conversation: conversationOf(i), Status: 200, Started: time.UnixMilli(1_780_000_000_000 + int64(i)*100),
+		Conversation: conversationOf(i), Status: 200, Started: startOf(i),
 		Duration: time.Second, Bytes: 1000, Answer: a,
 	}
 }

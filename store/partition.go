@@ -1,0 +1,213 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// In PostgreSQL answers stand in partitions of calls by answer_id. The ids that a gateway makes are "ans_" and a UUID of
+// version 7, which begins with the time: its first four digits count spans of 2³² ms, some seven weeks, and each span is
+// a partition, calls_019a for ans_019a…. Ids that are not by time, and those of a span without a partition, are in
+// calls_other. Statements name calls alone; PostgreSQL finds the partition of an answer_id.
+
+// spanBits says how long a span is: 2 to the power of it, in milliseconds.
+const spanBits = 32
+
+// otherCalls is the partition for ids of no span.
+const otherCalls = "calls_other"
+
+// gonePrefix begins the name of a partition that is taken out: what was derived of its answers is still to be removed.
+const gonePrefix = "gone_"
+
+// partitionLock is the number of the advisory lock of who makes or removes partitions: "ibip".
+const partitionLock = 0x69626970
+
+// partitionWait is how long a change of partitions waits for those who use calls. All others wait behind it. Autovacuum
+// gives way after a second (deadlock_timeout).
+const partitionWait = "3s"
+
+// partitionRetry is how long after a failure partitions are made again.
+const partitionRetry = time.Minute
+
+func spanOf(t time.Time) int64 { return t.UnixMilli() >> spanBits }
+
+func partitionOf(span int64) string { return fmt.Sprintf("calls_%04x", span) }
+
+// partition sees to it that there are a partition for now and the next one: the latter is there seven weeks before it
+// is needed, so that a failure, which is logged, leaves time to try again. Until then answers go to calls_other, and
+// stay there.
+func (s *Store) partition(ctx context.Context) {
+	if !s.postgres {
+		return
+	}
+	now, due := s.now(), s.partitioned.Load()
+	if now.UnixMilli() < due || !s.partitioned.CompareAndSwap(due, now.Add(partitionRetry).UnixMilli()) {
+		return
+	}
+	next := (spanOf(now) + 1) << spanBits
+	for span := spanOf(now); span <= spanOf(now)+1; span++ {
+		err := s.makePartition(ctx, span)
+		if err == nil {
+			continue
+		}
+		s.logger.LogAttrs(
+			ctx, slog.LevelWarn, "a partition of calls could not be made; its answers are kept in "+otherCalls,
+			slog.String("partition", partitionOf(span)), slog.Any("error", err),
+		)
+		if !isPG(err, "23514") { // check_violation: such answers are in calls_other already
+			return
+		}
+	}
+	s.partitioned.CompareAndSwap(now.Add(partitionRetry).UnixMilli(), next)
+}
+
+// makePartition makes the partition of a span unless it is there. It does not go by [Store.update], which waits for the
+// tables that this may be a part of making.
+func (s *Store) makePartition(ctx context.Context, span int64) error {
+	name := partitionOf(span)
+	there, err := newDialect(true).hasTable(ctx, s.db.DB, name)
+	if there || err != nil {
+		return err
+	}
+	tx, err := s.db.DB.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	for _, statement := range []string{
+		"SET LOCAL lock_timeout = '" + partitionWait + "'", fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", partitionLock),
+		fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s PARTITION OF calls FOR VALUES FROM ('ans_%04x') TO ('ans_%04x')",
+			name, span, span+1),
+	} {
+		if _, err := tx.ExecContext(ctx, statement); err != nil {
+			return errors.Join(err, tx.Rollback())
+		}
+	}
+	return tx.Commit()
+}
+
+// callTables lists the tables that answers stand in, the oldest first.
+func (s *Store) callTables(ctx context.Context) ([]string, error) {
+	if !s.postgres {
+		return []string{"calls"}, nil
+	}
+	return collect(ctx, s.db, scanText, "SELECT relname FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid "+
+		"WHERE inhparent = 'calls'::regclass ORDER BY relname")
+}
+
+// isPast reports whether the gateways make no more ids for a partition.
+func isPast(table string, now time.Time) bool {
+	return table != otherCalls && table != "calls" && table < partitionOf(spanOf(now))
+}
+
+// errKept ends the transaction that would take a partition out with an answer that is to be kept.
+var errKept = errors.New("an answer in it is kept")
+
+// takeOut takes a partition out of calls if all of its answers have expired, and reports whether it did. Where others
+// do not let go of calls in time, its answers are removed one by one instead.
+func (s *Store) takeOut(ctx context.Context, table string, r *Retention, now time.Time) (bool, error) {
+	if !isPast(table, now) {
+		return false, nil
+	}
+	err := s.allExpired(ctx, s.db, table, r, now)
+	if err == nil {
+		err = s.update(ctx, func(tx *transaction) error {
+			for _, statement := range []string{
+				"SET LOCAL lock_timeout = '" + partitionWait + "'", "ALTER TABLE calls DETACH PARTITION " + table,
+			} {
+				if err := tx.exec(ctx, statement); err != nil {
+					return err
+				}
+			}
+			if err := s.allExpired(ctx, tx, table, r, now); err != nil { // nobody else writes to it now
+				return err
+			}
+			return tx.exec(ctx, "ALTER TABLE "+table+" RENAME TO "+gonePrefix+table)
+		})
+	}
+	// lock_not_available; or another node did it: undefined_table, object_not_in_prerequisite_state
+	if errors.Is(err, errKept) || isPG(err, "55P03", "42P01", "55000") {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// allExpired returns errKept if a table has an answer that has not expired.
+func (s *Store) allExpired(ctx context.Context, q querier, table string, r *Retention, now time.Time) error {
+	list, err := expiries(ctx, q, table, r, now)
+	for i := 0; i < len(list) && err == nil; i++ {
+		var kept bool
+		kept, err = exists(
+			ctx, q, "SELECT 1 FROM "+table+" WHERE provider = $1 AND started >= $2 LIMIT 1", list[i].provider, list[i].before,
+		)
+		if kept {
+			err = errKept
+		}
+	}
+	return err
+}
+
+// removeTakenOut removes what was derived of the answers of partitions that were taken out, in small transactions, and
+// then the partitions. Where this ended before, a mark says how far it had come. One node does it at a time.
+func (s *Store) removeTakenOut(ctx context.Context, done func(PruneReport)) error {
+	for s.postgres {
+		var removed PruneReport
+		more := false
+		err := s.update(ctx, func(tx *transaction) (err error) {
+			removed, more, err = tx.removeTakenOut(ctx)
+			return err
+		})
+		if err != nil || !more {
+			return err
+		}
+		if removed != (PruneReport{}) {
+			done(removed)
+		}
+	}
+	return nil
+}
+
+// removeTakenOut removes some of the first such partition, and reports whether there may be more to do.
+func (tx *transaction) removeTakenOut(ctx context.Context) (removed PruneReport, more bool, err error) {
+	if err := each(ctx, tx, into(&more), "SELECT pg_try_advisory_xact_lock($1)", partitionLock); err != nil || !more {
+		return removed, false, err
+	}
+	gone, err := collect(ctx, tx, scanText, "SELECT relname FROM pg_class WHERE relkind = 'r' AND "+
+		"starts_with(relname, $1) AND pg_table_is_visible(oid) ORDER BY relname", gonePrefix+"calls_")
+	if err != nil || len(gone) == 0 {
+		return removed, false, err
+	}
+	removed, last, err := tx.remove(ctx, "SELECT "+removedColumns+" FROM "+gone[0]+
+		" WHERE n > COALESCE((SELECT value FROM marks WHERE name = $1), 0) ORDER BY n LIMIT $2", gone[0], pruneBatch)
+	if err != nil {
+		return removed, false, err
+	}
+	if removed.Answers > 0 {
+		return removed, true, tx.execAll(ctx, tx.insertion(
+			"marks", "name, value", " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+		), [][]any{{gone[0], last}})
+	}
+	if err := tx.exec(ctx, "DELETE FROM marks WHERE name = $1", gone[0]); err != nil {
+		return removed, false, err
+	}
+	return removed, true, tx.exec(ctx, "DROP TABLE "+gone[0])
+}
+
+// isPG reports whether PostgreSQL refused something with one of these codes.
+func isPG(err error, codes ...string) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && slices.Contains(codes, pg.Code)
+}
+
+// scanText reads a row of one text, for [collect].
+func scanText(rows *sql.Rows, text *string) error { return rows.Scan(text) }
+
+// neverExpires is before all times, in microseconds.
+const neverExpires = int64(math.MinInt64)
