@@ -71,7 +71,8 @@ type Message struct {
 }
 
 // Encode returns c as one line of JSON: {"call":{…},"document":{…}}. The document is the answer's, in UTF-8 bytes and
-// with the provider's metadata, but without cited_text and what is null, false, zero or empty. The result is remembered and not to be changed.
+// with the provider's metadata, but without cited_text and what is null, false, zero or empty. The result is remembered
+// and not to be changed.
 func (c *Call) Encode() ([]byte, error) {
 	if c.encoded != nil {
 		return c.encoded, nil

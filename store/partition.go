@@ -13,10 +13,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// In PostgreSQL answers stand in partitions of calls by answer_id. The ids that a gateway makes are "ans_" and a UUID of
-// version 7, which begins with the time: its first four digits count spans of 2³² ms, some seven weeks, and each span is
-// a partition, calls_019a for ans_019a…. Ids that are not by time, and those of a span without a partition, are in
-// calls_other. Statements name calls alone; PostgreSQL finds the partition of an answer_id.
+// In PostgreSQL answers stand in partitions of calls by answer_id. The ids that a gateway makes are "ans_" and a UUID
+// of version 7, which begins with the time: its first four digits count spans of 2³² ms, some seven weeks, and each
+// span is a partition, calls_019a for ans_019a…. Ids that are not by time, and those of a span without a partition, are
+// in calls_other. Statements name calls alone; PostgreSQL finds the partition of an answer_id.
 
 // spanBits says how long a span is: 2 to the power of it, in milliseconds.
 const spanBits = 32
@@ -82,7 +82,8 @@ func (s *Store) makePartition(ctx context.Context, span int64) error {
 		return err
 	}
 	for _, statement := range []string{
-		"SET LOCAL lock_timeout = '" + partitionWait + "'", fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", partitionLock),
+		"SET LOCAL lock_timeout = '" + partitionWait + "'",
+		fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", partitionLock),
 		fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s PARTITION OF calls FOR VALUES FROM ('ans_%04x') TO ('ans_%04x')",
 			name, span, span+1),
 	} {
@@ -145,7 +146,8 @@ func (s *Store) allExpired(ctx context.Context, q querier, table string, r *Rete
 	for i := 0; i < len(list) && err == nil; i++ {
 		var kept bool
 		kept, err = exists(
-			ctx, q, "SELECT 1 FROM "+table+" WHERE provider = $1 AND started >= $2 LIMIT 1", list[i].provider, list[i].before,
+			ctx, q, "SELECT 1 FROM "+table+" WHERE provider = $1 AND started >= $2 LIMIT 1",
+			list[i].provider, list[i].before,
 		)
 		if kept {
 			err = errKept

@@ -423,7 +423,7 @@ func TestVersion3Postgres(t *testing.T) {
 	diff(t, "with the next", partitions(t, db), "calls_019f calls_01a1 calls_01a2 calls_other")
 	later := timed(noon().Add(time.Hour), 5)
 	later.Answer.Text = "Herons fly."
-	later.Answer.Parts[0].Span.End = len(later.Answer.Text)
+	later.Answer.Parts[0].End = len(later.Answer.Text)
 	put(t, s, later)
 	diff(t, "found", len(ids(t, s, store.Query{Text: "herons"})), 5)
 	diff(t, "by source", len(ids(t, s, store.Query{Source: "https://heron.example/page"})), 4)

@@ -322,7 +322,8 @@ func isPlainJSON(b []byte) bool {
 		switch c := b[i]; {
 		case c == '\\':
 			i++
-			if rest := b[i:]; bytes.HasPrefix(rest, []byte("u0000")) || len(rest) > 1 && rest[0] == 'u' && rest[1]|0x20 == 'd' {
+			rest := b[i:]
+			if bytes.HasPrefix(rest, []byte("u0000")) || len(rest) > 1 && rest[0] == 'u' && rest[1]|0x20 == 'd' {
 				return false
 			}
 		case c == '"':

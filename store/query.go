@@ -225,8 +225,16 @@ func list(ctx context.Context, q querier, e engine, f *filter) ([]numberedCall, 
 		return scanCalls(ctx, q, query, append([]any{pgx.QueryExecModeExec}, c.args...)...)
 	}
 	var all []numberedCall
-	what := append(termQuery{{{text: hashed(tenantTerm, f.tenant)}}}, f.terms...)
-	err := searchIndex(ctx, q, what, f.before, func(ns []int64) (bool, error) {
+	what := f.terms
+	// All answers of a tenant are many to step over, and needless where nobody else has any.
+	shared, err := exists(ctx, q, "SELECT 1 FROM usage WHERE tenant <> $1 LIMIT 1", lookup(f.tenant))
+	if err != nil {
+		return nil, err
+	}
+	if shared {
+		what = append(termQuery{{{text: hashed(tenantTerm, f.tenant)}}}, what...)
+	}
+	err = searchIndex(ctx, q, what, f.before, func(ns []int64) (bool, error) {
 		some := c.clone()
 		some.in(ns)
 		calls, err := scanCalls(ctx, q, callColumns+some.newest(e, f.order(), f.limit-len(all)), some.args...)

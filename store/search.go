@@ -17,10 +17,10 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// The index of terms in SQLite is an FTS5 table without content: of each answer it has the terms, but not
-// where they stand (detail='none'), under the answer's number. Terms are cut by us (see tokenizer), so FTS5 only splits at spaces, and both engines find the
-// same. An answer that changes gets a new number. What is deleted is marked, and leaves the index when FTS5 merges what
-// it stands in, or with [Store.Reindex].
+// The index of terms in SQLite is an FTS5 table without content: of each answer it has the terms, but not where they
+// stand (detail='none'), under the answer's number. Terms are cut by us (see tokenizer), so FTS5 only splits at spaces,
+// and both engines find the same. An answer that changes gets a new number. What is deleted is marked, and leaves the
+// index when FTS5 merges what it stands in, or with [Store.Reindex].
 
 // searchPage is how many answers are looked up in the index at a time.
 const searchPage = 256
@@ -143,7 +143,8 @@ func (tx *transaction) reindex(ctx context.Context) error {
 }
 
 // createWords makes the index; the migrations do too.
-const createWords = `CREATE VIRTUAL TABLE words USING fts5(terms, content='', contentless_delete=1, detail='none', tokenize='ascii')`
+const createWords = `CREATE VIRTUAL TABLE words USING fts5(
+	terms, content='', contentless_delete=1, detail='none', tokenize='ascii')`
 
 // searchIndex calls take with the numbers of answers before a number that have what is looked for, the newest first and
 // some hundred at a time, until it reports that it has enough. It is for SQLite; q is a transaction, so that all of it
