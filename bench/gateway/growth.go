@@ -35,6 +35,7 @@ func growth(ctx context.Context, args []string, out io.Writer) error {
 	set := flags("growth")
 	dsn := set.String("db", "", "postgres://… or a file, empty or filled by growth, and to be deleted afterwards; none: a file of its own")
 	most := set.Int("answers", 1_000_000, "how many")
+	every := set.Duration("every", 6300*time.Millisecond, "the time between answers; PostgreSQL has a partition for each seven weeks")
 	chart := set.String("chart", "", "draw the medians into this SVG file")
 	if err := set.Parse(args); err != nil {
 		return err
@@ -47,15 +48,15 @@ func growth(ctx context.Context, args []string, out io.Writer) error {
 		defer func() { _ = os.RemoveAll(dir) }()
 		*dsn = filepath.Join(dir, "ibid.db")
 	}
-	g := newGrower(*dsn)
-	s, err := store.Open(ctx, *dsn, &store.Options{Now: func() time.Time { return startOf(g.n) }})
+	g := newGrower(*dsn, *every)
+	s, err := store.Open(ctx, *dsn, &store.Options{Now: func() time.Time { return g.startOf(g.n) }})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = s.Close() }()
 	g.store = s
 	g.n = sort.Search(*most, func(i int) bool {
-		_, err := s.Call(ctx, store.DefaultTenant, answerID(i))
+		_, err := s.Call(ctx, store.DefaultTenant, g.answerID(i))
 		return errors.Is(err, store.ErrNotFound)
 	})
 	lines := make([]line, len(growthQuestions))
@@ -101,7 +102,7 @@ var growthQuestions = []struct {
 	ask  func(ctx context.Context, g *grower) (found int, err error)
 }{
 	{"by id", func(ctx context.Context, g *grower) (int, error) {
-		_, err := g.store.Call(ctx, store.DefaultTenant, answerID(g.random.IntN(g.n)))
+		_, err := g.store.Call(ctx, store.DefaultTenant, g.answerID(g.random.IntN(g.n)))
 		return 1, err
 	}},
 	{"newest 50", func(ctx context.Context, g *grower) (int, error) { return g.list(ctx, &store.Query{}) }},
@@ -133,12 +134,13 @@ type grower struct {
 	words  []string
 	random *rand.Rand
 	zipf   *rand.Zipf
-	n      int // answers so far
+	every  time.Duration // between answers
+	n      int           // answers so far
 }
 
 // newGrower has words that are as common as a language's: few often, many seldom.
-func newGrower(dsn string) *grower {
-	g := &grower{dsn: dsn, random: rand.New(rand.NewPCG(1, 2))} //nolint:gosec // no secret
+func newGrower(dsn string, every time.Duration) *grower {
+	g := &grower{dsn: dsn, every: every, random: rand.New(rand.NewPCG(1, 2))} //nolint:gosec // no secret
 	g.zipf = rand.NewZipf(g.random, 1.1, 8, 39_999)
 	for i := range 40_000 {
 		var word strings.Builder
@@ -166,14 +168,14 @@ func (g *grower) grow(ctx context.Context, n int) error {
 	return nil
 }
 
-// startOf is when an answer began: ten million take two years.
-func startOf(i int) time.Time {
-	return time.UnixMilli(1_780_000_000_000).Add(time.Duration(i) * 6300 * time.Millisecond)
+// startOf is when an answer began.
+func (g *grower) startOf(i int) time.Time {
+	return time.UnixMilli(1_780_000_000_000).Add(time.Duration(i) * g.every)
 }
 
 // answerID is as a gateway makes it.
-func answerID(i int) string {
-	ms := startOf(i).UnixMilli()
+func (g *grower) answerID(i int) string {
+	ms := g.startOf(i).UnixMilli()
 	return fmt.Sprintf("ans_%08x-%04x-7000-8000-%012x", ms>>16, ms&0xffff, i)
 }
 
@@ -197,8 +199,8 @@ func (g *grower) call(i int) *store.Call {
 	}
 	_ = a.Cite(span, ibid.Ref{Source: "web:0"}) // the span is in the text
 	return &store.Call{
-		AnswerID: answerID(i), Tenant: store.DefaultTenant, Upstream: "openai", Route: "POST /v1/responses",
-		Conversation: conversationOf(i), Status: 200, Started: startOf(i),
+		AnswerID: g.answerID(i), Tenant: store.DefaultTenant, Upstream: "openai", Route: "POST /v1/responses",
+		Conversation: conversationOf(i), Status: 200, Started: g.startOf(i),
 		Duration: time.Second, Bytes: 1000, Answer: a,
 	}
 }
