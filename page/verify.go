@@ -246,7 +246,8 @@ func (v *reportView) Claimed() []countedBadge {
 		n          int
 		kind, word string
 	}{
-		{n.Failed, badgeBad, badgeOf(aboutClaim, "failed").Word}, {n.Doubtful, badgeClose, wordDoubtful},
+		{n.Failed, badgeBad, badgeOf(aboutClaim, "failed").Word},
+		{n.Doubtful, badgeClose, wordDoubtful},
 		{n.Supported, badgeGood, wordSupported},
 		{n.Unsure, badgeNone, "unsure"}, {n.NotChecked - n.Unsure - n.Failed, badgeNone, wordUnchecked},
 	} {
