@@ -109,7 +109,8 @@ type Guard struct {
 func NewGuard(o *GuardOptions) *Guard {
 	o = cmp.Or(o, &GuardOptions{})
 	g := &Guard{
-		tokens: newTokenCache(o.Store, o.Copy, o.Logger), failures: newFailures(o.Logger, o.Refused), key: slices.Clone(o.Key),
+		tokens: newTokenCache(o.Store, o.Copy, o.Logger), failures: newFailures(o.Logger, o.Refused),
+		key:     slices.Clone(o.Key),
 		exposed: o.Exposed,
 	}
 	for _, origin := range o.Origins {

@@ -53,7 +53,9 @@ Exit codes: 0 done, 1 the list is not in order (--verify), 2 it cannot be read.`
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&f.limit, "limit", defaultAudit, "list the latest `N`")
-	flags.BoolVar(&f.verify, "verify", false, "list nothing; check that no entry was changed, left out or put in between")
+	flags.BoolVar(
+		&f.verify, "verify", false, "list nothing; check that no entry was changed, left out or put in between",
+	)
 	addTenantFlag(flags, &f.tenant)
 	flags.BoolVar(&f.json, "json", false, "one JSON object a line")
 	cmd.MarkFlagsMutuallyExclusive("verify", "json")
