@@ -35,6 +35,11 @@ func Changed(claim, evidence string) []Conflict { return changedIn(claim, piece{
 
 // changedIn is Changed of evidence in several pieces, whose passages and places B has.
 func changedIn(claim string, evidence ...piece) []Conflict {
+	return compareIn(claim, evidence...).found
+}
+
+// compareIn compares a claim with evidence in several pieces.
+func compareIn(claim string, evidence ...piece) *comparison {
 	claim = text.Head(claim, maxChangedClaim)
 	evidence = slices.Clone(evidence)
 	left := maxChangedEvidence
@@ -66,7 +71,7 @@ func changedIn(claim string, evidence ...piece) []Conflict {
 			c.crossed()
 		}
 	}
-	return c.found
+	return c
 }
 
 // comparison is of one claim with its evidence. Where claim and evidence agree in words, it compares what stands around

@@ -37,6 +37,10 @@ const (
 	issueLanguagesDiffer    = "languages-differ"    // the claim's and the passages': words cannot be compared
 )
 
+// IssueReworded is the code of the issue that says which word of a claim stands in the place of another, where the claim
+// is in close wording with its evidence. Such a claim is [Partial]: another word may say the same, or something else.
+const IssueReworded = "reworded"
+
 // Lexical is the default checker: which of the claim's words stand in the passages, how rare they are, and in what
 // order and how near each other, weighed by a model fitted to people's judgements. It has no language model in it,
 // opens no connection and costs microseconds per pair. Equal input gets equal verdicts.
@@ -124,11 +128,19 @@ func (q *request) judge(ctx context.Context, pair *Pair, v *Verdict) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	var compared *comparison
 	if score >= q.floor || s.features[featWindow] >= sameTopic {
-		v.Conflicts = q.changed(v.Evidence, v.Missing)
+		compared = q.compared(v.Evidence)
+		v.Conflicts = q.changed(compared, v.Missing)
 		v.Changed = len(v.Conflicts) > 0
 	}
 	v.Label = q.label(score, v.Changed)
+	if v.Label == Supported && compared != nil && !v.Verbatim && language == measuredLanguage {
+		if words := compared.reworded(); words != "" {
+			v.Label = Partial
+			v.note(IssueReworded, "%s", words)
+		}
+	}
 	if v.Label == Supported && language != measuredLanguage && slices.ContainsFunc(v.Missing, isFigure) {
 		v.Label = Partial // nobody measured what a score is worth there, but a figure that stands nowhere is one
 	}
@@ -484,20 +496,20 @@ func (q *request) verbatim() bool {
 // changed returns what the claim says otherwise than its passages. They are read as a whole, since what the evidence
 // says otherwise may stand elsewhere as it was said; but only if there is reason to: something differs from the
 // evidence, or a value is in no passage.
-func (q *request) changed(evidence []Span, missing []Term) []Conflict {
+func (q *request) changed(evidence *comparison, missing []Term) []Conflict {
 	isValue := func(t Term) bool { return t.Kind != TermWord }
-	if len(q.changedIn(evidence)) == 0 && !slices.ContainsFunc(missing, isValue) {
+	if evidence == nil || len(evidence.found) == 0 && !slices.ContainsFunc(missing, isValue) {
 		return nil
 	}
 	whole := make([]Span, len(q.passages))
 	for i, p := range q.passages {
 		whole[i] = Span{i, ibid.Span{End: len(p.text)}}
 	}
-	return q.changedIn(whole)
+	return q.compared(whole).found
 }
 
-// changedIn returns what the claim says otherwise than some pieces of its passages.
-func (q *request) changedIn(evidence []Span) []Conflict {
+// compared compares the claim with some pieces of its passages; nil: there are none.
+func (q *request) compared(evidence []Span) *comparison {
 	if len(evidence) == 0 {
 		return nil
 	}
@@ -505,7 +517,7 @@ func (q *request) changedIn(evidence []Span) []Conflict {
 	for i, e := range evidence {
 		pieces[i] = piece{e.Passage, e.Start, textAt(q.passages[e.Passage].text, e.Span)}
 	}
-	return changedIn(q.scorer.claim.said(), pieces...)
+	return compareIn(q.scorer.claim.said(), pieces...)
 }
 
 // figureKey is what the figures of a text depend on: a sentence of a passage, or a claim, and the language it is read

@@ -5,28 +5,25 @@ import (
 	"testing"
 )
 
-// The floors of TestEvalSaid: what was measured on these pairs, which the rules were tuned on, less two points.
-const (
-	leastChangedFound = .72
-	leastTrueFound    = .39
-)
+// suites are files of claims with the least shares of changed claims that are not called supported, and of true ones that are:
+// what was measured, less two points.
+type suites map[string][2]float64
 
-// TestEvalSaid asks the default checker about claims that paraphrase a passage, of which half have exactly one thing
-// changed: what is changed should not be called supported, and what is true should.
+// TestEvalSaid asks the default checker about claims of which half have exactly one thing changed: what is changed should
+// not be called supported, and what is true should. The rules were tuned on them.
 func TestEvalSaid(t *testing.T) {
-	table := evalSaid(t, "said.txt")
-	if got := table.of("changed, not called supported"); got < leastChangedFound {
-		t.Errorf("%.3f of what is changed is not called supported; want %v", got, leastChangedFound)
-	}
-	if got := table.of("true, called supported"); got < leastTrueFound {
-		t.Errorf("%.3f of what is true is called supported; want %v", got, leastTrueFound)
-	}
+	suites{"said.txt": {.83, .31}, "said-close.txt": {.88, .91}}.eval(t)
 }
 
-// TestEvalSaidHeld asks about claims that nobody looked at while the rules were made: free paraphrases, and claims close
-// to the wording of their source. The floors are what was measured then, less two points.
+// TestEvalSaidHeld asks about claims that were not looked at while the rules were made: free paraphrases, and claims
+// close to the wording of their source.
 func TestEvalSaidHeld(t *testing.T) {
-	for name, least := range map[string][2]float64{"said-held.txt": {.72, .24}, "said-held-close.txt": {.53, .90}} {
+	suites{"said-held.txt": {.83, .16}, "said-held-close.txt": {.74, .80}}.eval(t)
+}
+
+func (s suites) eval(t *testing.T) {
+	t.Helper()
+	for name, least := range s {
 		t.Run(name, func(t *testing.T) {
 			table := evalSaid(t, name)
 			if table.of("changed, not called supported") < least[0] || table.of("true, called supported") < least[1] {
@@ -57,9 +54,9 @@ func evalSaid(t *testing.T, name string) shares {
 				table.count("true, differs", differs)
 			}
 			switch {
-			case sign == "-" && !differs:
+			case sign == "-" && v.Label == Supported && !strings.Contains(name, "held"):
 				t.Logf("MISS %s %s %.2f\n  %s\n  %s", kind, v.Label, *v.Score, claim, lines[0])
-			case sign == "+" && differs:
+			case sign == "+" && differs && !strings.Contains(name, "held"):
 				t.Logf("FALSE %s %s %.2f %s\n  %s\n  %s", kind, v.Label, *v.Score, Changed(claim, lines[0])[0].Note, claim, lines[0])
 			}
 		}

@@ -234,6 +234,11 @@ func (e *evidence) setVerdict(p *support.Pair, v *support.Verdict, judge bool) {
 			c.Detail = "It was compared, and the excerpts do not support it: read them."
 		case v.Label == support.Partial:
 			c.Detail = "A part of the claim is not in the excerpts, or differs from them."
+			for _, issue := range v.Issues {
+				if issue.Code == support.IssueReworded {
+					c.Detail = "The claim says " + issue.Detail + "."
+				}
+			}
 		}
 	}
 	switch c.Finding {

@@ -1,0 +1,450 @@
+package support
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The limits of an alignment, and what it takes for a sentence of the claim to be in close wording with one of the
+// evidence. They were found on the open halves of the suites of testdata.
+const (
+	maxUnits       = 120 // units of a sentence
+	maxAligned     = 16  // sentences of each side
+	maxInGap       = 4   // words of a gap
+	closeWording   = .5  // share of the claim's sentence that the evidence's has
+	orderlyWording = .4  // the same, in its order
+	tightWording   = .8  // the same, without what the gap at hand has
+	asCloseAsBest  = .05 // how much less of the claim another sentence may have to be read as well as the best one
+	matchedContent = .5
+	matchedFigure  = 1.2
+	matchedGrammar = .12
+	matchedRun     = .2 // what follows a match goes before what stands alone
+	derivedLetters = 4
+)
+
+// alignment is a sentence of the claim beside one of the evidence. Units that say the same, in the same order, are
+// matched; what stands between two matched ones, on both sides, is a gap.
+type alignment struct {
+	c       *comparison
+	a, b    []unit
+	of      []int // for each unit of a, the one of b that it is matched with; -1: none
+	taken   []bool
+	all     float64 // what the claim's sentence weighs
+	has     float64 // what of it the evidence's sentence has, in any order
+	inOrder float64 // what of it is matched
+	turned  bool    // who does it stands on the other side: one is a passive, or has the converse of the other's verb
+}
+
+// reworded returns what a claim says otherwise than its evidence where the two are in close wording: a word in place of
+// another, names exchanged, the beginning of one clause with the end of another, or another operator. It is empty if
+// there is nothing, or a sentence of the evidence says it all. That a word is another one does not tell whether it says
+// something else, so this is a doubt and no difference.
+func (c *comparison) reworded() string {
+	for i := range c.claim.sentences[:min(len(c.claim.sentences), maxAligned)] {
+		if note := c.rewordedSentence(c.claim.units(i)); note != "" {
+			return note
+		}
+	}
+	return ""
+}
+
+func (c *comparison) rewordedSentence(a []unit) (note string) {
+	most, aligned := 0., 0
+	for j := range c.evidence.sentences {
+		if c.overlap[j] == 0 || aligned == maxAligned {
+			continue
+		}
+		aligned++
+		x := c.align(a, c.evidence.units(j))
+		orderly := x.inOrder / x.all
+		if x.has < closeWording*x.all || orderly < max(orderlyWording, most-asCloseAsBest) {
+			continue
+		}
+		if found := x.differs(); most == 0 || orderly > most+asCloseAsBest || found == "" {
+			note = found
+		}
+		most = max(most, orderly)
+	}
+	return note
+}
+
+// weightOf is what a unit of the claim weighs.
+func (c *comparison) weightOf(u *unit) float64 {
+	if u.kind == figureUnit {
+		return matchedFigure
+	}
+	return c.claim.tokens[u.token].weight
+}
+
+// align matches the units of two sentences so that what is matched weighs most.
+func (c *comparison) align(a, b []unit) *alignment {
+	x := &alignment{c: c, a: a, b: b, of: make([]int, len(a)), taken: make([]bool, len(b)), all: 1e-9}
+	best := make([][]float64, len(a)+1) // of the first units of both
+	run := make([][]float64, len(a)+1)  // the same where the last ones are matched; 0: they are not
+	for i := range best {
+		best[i], run[i] = make([]float64, len(b)+1), make([]float64, len(b)+1)
+	}
+	for i := range a {
+		weight := matchedGrammar
+		if a[i].says() {
+			weight = matchedContent + c.weightOf(&a[i])
+		}
+		for j := range b {
+			best[i+1][j+1] = max(best[i][j+1], best[i+1][j])
+			if c.says(&a[i], &b[j]) {
+				run[i+1][j+1] = weight + best[i][j]
+				if run[i][j] > 0 {
+					run[i+1][j+1] = weight + max(best[i][j], run[i][j]+matchedRun)
+				}
+				best[i+1][j+1] = max(best[i+1][j+1], run[i+1][j+1])
+			}
+		}
+	}
+	x.trace(best, run)
+	x.dropLooseGrammar()
+	for i := range a {
+		if !a[i].says() {
+			continue
+		}
+		weight := c.weightOf(&a[i])
+		x.all += weight
+		if x.of[i] >= 0 {
+			x.inOrder += weight
+		}
+		if x.of[i] >= 0 || slices.ContainsFunc(b, func(u unit) bool { return c.says(&a[i], &u) }) {
+			x.has += weight
+		}
+	}
+	x.turned = passive(a) != passive(b) != x.converse()
+	return x
+}
+
+// trace follows the best matches back from the end.
+func (x *alignment) trace(best, run [][]float64) {
+	for i := range x.of {
+		x.of[i] = -1
+	}
+	inRun := false
+	for i, j := len(x.a), len(x.b); i > 0 && j > 0; {
+		switch {
+		case run[i][j] > 0 && (inRun || best[i][j] == run[i][j]):
+			x.of[i-1], x.taken[j-1] = j-1, true
+			inRun = run[i-1][j-1] > 0 && run[i-1][j-1]+matchedRun >= best[i-1][j-1]
+			i, j = i-1, j-1
+		case best[i][j] == best[i-1][j]:
+			i--
+		default:
+			j--
+		}
+	}
+}
+
+// dropLooseGrammar takes back the matches of grammar that stands beside nothing else that is matched.
+func (x *alignment) dropLooseGrammar() {
+	beside := func(i, by int) bool {
+		k := i + by
+		if k < 0 || k >= len(x.a) || x.of[k] < 0 {
+			return false
+		}
+		d := (x.of[k] - x.of[i]) * by
+		return d == 1 || d == 2
+	}
+	for i := range x.a {
+		if j := x.of[i]; j >= 0 && !x.a[i].says() && !beside(i, -1) && !beside(i, 1) {
+			x.of[i], x.taken[j] = -1, false
+		}
+	}
+}
+
+// converse reports whether one side has a verb that turns round what the other's relates: buy and sell.
+func (x *alignment) converse() bool {
+	for i := range x.a {
+		for j := range x.b {
+			if x.of[i] < 0 && !x.taken[j] && converses(&x.a[i], &x.b[j]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func converses(a, b *unit) bool {
+	side, other := sideOf(a.low), sideOf(b.low)
+	return a.says() && relationWords.has(side) && other != "" && other != side &&
+		slices.Contains(strings.Split(oppositeWords[a.low].name, "|"), other)
+}
+
+// gap is what stands between two matched units: half-open ranges of both sides.
+type gap struct{ a, b [2]int }
+
+// gaps returns the gaps in their order. Before the first match and behind the last one, the evidence's side is the
+// clause that these stand in.
+func (x *alignment) gaps() (gaps []gap) {
+	from, fromB := 0, 0
+	for i, j := range x.of {
+		if j >= 0 {
+			gaps = append(gaps, gap{[2]int{from, i}, [2]int{fromB, j}})
+			from, fromB = i+1, j+1
+		}
+	}
+	if len(gaps) == 0 {
+		return nil
+	}
+	first, last := &gaps[0], gap{[2]int{from, len(x.a)}, [2]int{fromB, len(x.b)}}
+	for i := first.b[1]; i > first.b[0]; i-- {
+		if x.b[i].begins {
+			first.b[0] = i
+			break
+		}
+	}
+	for i := last.b[0]; i < last.b[1]; i++ {
+		if x.b[i].begins {
+			last.b[1] = i
+			break
+		}
+	}
+	return append(gaps, last)
+}
+
+// differs returns what the claim's sentence says otherwise; empty: nothing.
+func (x *alignment) differs() string {
+	for _, g := range x.gaps() {
+		for _, compare := range [...]func(gap) string{x.substituted, x.coordinated, x.crossed, x.operated} {
+			if note := compare(g); note != "" {
+				return note
+			}
+		}
+	}
+	if note := x.inverted(); note != "" {
+		return note
+	}
+	return x.attached()
+}
+
+// note says which words differ; nil: that side has none.
+func (x *alignment) note(a, b *unit) string {
+	switch {
+	case a == nil:
+		return fmt.Sprintf("the evidence also says %q there", x.c.evidence.word(b))
+	case b == nil:
+		return fmt.Sprintf("the evidence does not say %q there", x.c.claim.word(a))
+	default:
+		return fmt.Sprintf("%q, where the evidence says %q", x.c.claim.word(a), x.c.evidence.word(b))
+	}
+}
+
+func (t *valuedText) word(u *unit) string {
+	if u.kind == figureUnit {
+		return textAt(t.text, t.values[u.value].figure)
+	}
+	return textAt(t.text, t.tokens[u.token].span())
+}
+
+// elsewhere reports whether the evidence has a unit of the claim in any place.
+func (c *comparison) elsewhere(u *unit) bool {
+	if u.kind == figureUnit {
+		v := &c.claim.values[u.value]
+		return slices.ContainsFunc(c.evidence.values, func(e Value) bool { return v.saidBy(&e) })
+	}
+	return len(c.at[c.claim.tokens[u.token].key]) > 0 || c.hasWord(foldWord(u.low))
+}
+
+// claimed returns the first unit of the claim that says what one of the evidence does; -1: none does.
+func (x *alignment) claimed(u *unit) int {
+	return slices.IndexFunc(x.a, func(a unit) bool { return x.c.says(&a, u) })
+}
+
+// substituted compares the words of a gap. A word of the claim differs from one of the evidence that the claim lacks,
+// or has in a place of its own, if the rest is in close wording. A name is no noun here: that may be what it names.
+func (x *alignment) substituted(g gap) string {
+	as, bs := saying(x.a[g.a[0]:g.a[1]]), saying(x.b[g.b[0]:g.b[1]])
+	if len(as) == 0 || len(bs) == 0 || len(as) > maxInGap || len(bs) > maxInGap {
+		return ""
+	}
+	rest := x.all
+	for _, a := range as {
+		rest -= x.c.weightOf(a)
+	}
+	tight := x.inOrder >= tightWording*rest
+	alone := len(as) == 1 && len(bs) == 1 && g.a[1]-g.a[0] <= 2 && g.b[1]-g.b[0] <= 2
+	for _, a := range as {
+		moved := x.c.elsewhere(a)
+		for _, b := range bs {
+			other := x.claimed(b)
+			switch {
+			case x.c.says(a, b):
+				return ""
+			case converses(a, b), a.kind != b.kind && (other < 0 || a.kind == figureUnit || b.kind == figureUnit):
+			case other < 0 && tight && (moved && !x.besides(a) || !moved && alone),
+				other >= 0 && moved && x.of[other] < 0 && !x.turned:
+				return x.note(a, b)
+			}
+		}
+	}
+	return ""
+}
+
+// besides reports whether a word of the claim stands only in other passages than the evidence's sentence.
+func (x *alignment) besides(u *unit) bool {
+	t := x.c.evidence
+	if len(t.pieces) < 2 || u.kind == figureUnit {
+		return false
+	}
+	here, at := t.passageOf(x.b[0].token), x.c.at[x.c.claim.tokens[u.token].key]
+	return len(at) > 0 && !slices.ContainsFunc(at, func(i int) bool { return t.passageOf(i) == here })
+}
+
+// passageOf returns the passage that token i stands in.
+func (t *valuedText) passageOf(i int) int {
+	n, found := slices.BinarySearch(t.starts, t.tokens[i].start)
+	if !found {
+		n--
+	}
+	return t.pieces[n].passage
+}
+
+// coordinated compares the subject of a claim with that of a verb which stands behind "and": it is the one before.
+func (x *alignment) coordinated(g gap) string {
+	isVerb := func(u *unit) bool { return auxiliaryWords.has(u.low) || x.c.evidence.verb(u.token) }
+	j := g.b[1]
+	as := saying(x.a[:g.a[1]])
+	if g.a[0] > 0 || len(as) == 0 || len(as) > maxInGap || j == len(x.b) || !x.b[j].joins || !isVerb(&x.b[j]) {
+		return ""
+	}
+	end := slices.IndexFunc(x.b[:j], func(u unit) bool { return isVerb(&u) })
+	subject := saying(x.b[:max(end, 0)])
+	for _, b := range subject {
+		if slices.ContainsFunc(as, func(a *unit) bool { return x.c.says(a, b) }) {
+			return ""
+		}
+	}
+	for _, b := range subject {
+		if b.kind == as[0].kind && x.claimed(b) < 0 && x.c.elsewhere(as[0]) {
+			return x.note(as[0], b)
+		}
+	}
+	return ""
+}
+
+// crossed finds a claim that joins the beginning of one part of a sentence with the end of another, and leaves out what
+// the other begins with: "41 per cent of owners" of "41 per cent of tenants and 17 per cent of owners".
+func (x *alignment) crossed(g gap) string {
+	if g.b[0] == 0 || g.b[1] == len(x.b) || len(saying(x.a[g.a[0]:g.a[1]])) > 0 {
+		return ""
+	}
+	last := g.b[1] + 1
+	for i := max(g.b[0]+1, 2); i <= g.b[1]; i++ {
+		// Two names or figures with "and" between them are one thing.
+		if b := &x.b[i]; b.joins && (b.kind == contentUnit || b.kind != x.b[i-2].kind) {
+			last = i
+		}
+	}
+	if last > g.b[1] || len(saying(x.b[g.b[0]:last])) == 0 {
+		return ""
+	}
+	for i := last; i < g.b[1]; i++ {
+		b, next := &x.b[i], &x.b[g.b[1]]
+		isPart := b.kind == nameUnit && next.kind == nameUnit && next.token-b.token == g.b[1]-i // of the name that follows
+		if !isPart && b.says() && (b.kind != contentUnit || x.c.evidence.verb(b.token)) && x.claimed(b) < 0 {
+			return x.note(nil, b)
+		}
+	}
+	return ""
+}
+
+// operated compares the operators of a gap. What holds of all may be said without that word, and so may "only".
+func (x *alignment) operated(g gap) string {
+	lacks := func(units []unit, u *unit) bool {
+		return u.kind == operatorUnit && !slices.ContainsFunc(units, func(other unit) bool {
+			return other.kind == operatorUnit && other.low == u.low
+		})
+	}
+	isChoice := func(u unit) bool { return u.kind == operatorUnit && u.low[0] == '~' }
+	as, bs := x.a[g.a[0]:g.a[1]], x.b[g.b[0]:g.b[1]]
+	for i := range as {
+		if u := &as[i]; lacks(x.b, u) && (!isChoice(*u) || slices.ContainsFunc(bs, isChoice)) {
+			return x.note(u, nil)
+		}
+	}
+	if g.b[1] == len(x.b) {
+		return ""
+	}
+	for i := range bs {
+		u, at := &bs[i], g.b[0]+i
+		switch following := x.b[at+1 : g.b[1]+1]; {
+		case u.kind == figureUnit && at > 0 && x.b[at-1].low == "all": // every two years
+			return x.note(nil, u)
+		case !lacks(x.a, u), isChoice(*u), u.low == "only", u.low == "all", u.low == "both",
+			following[0].kind == figureUnit, slices.ContainsFunc(following, func(u unit) bool { return u.begins }):
+		default:
+			return x.note(nil, u)
+		}
+	}
+	return ""
+}
+
+// inverted finds two names that a preposition joins and that stand in the other order in the evidence: from Warna for
+// Paris.
+func (x *alignment) inverted() string {
+	for i := range x.a {
+		for k := range x.a {
+			a, c := &x.a[i], &x.a[k]
+			if a.kind != nameUnit || c.kind != nameUnit || x.of[i] >= 0 || x.of[k] < 0 ||
+				!x.c.claim.joined(x.a[min(i, k)+1:max(i, k, 1)]) {
+				continue
+			}
+			for j := range x.b {
+				if n := x.of[k]; x.c.says(a, &x.b[j]) && (j < n) != (i < k) &&
+					x.c.evidence.joined(x.b[min(j, n)+1:max(j, n)]) {
+					return x.note(a, &x.b[n])
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// joined reports whether what stands between two units is grammar with a preposition.
+func (t *valuedText) joined(between []unit) bool {
+	is := false
+	for i := range between {
+		u := &between[i]
+		if u.kind != grammarUnit || u.begins || coordinating.has(u.low) {
+			return false
+		}
+		is = is || prepositions.has(t.low(u.token))
+	}
+	return is
+}
+
+// attached compares the prepositions before what the evidence's sentence has in another place.
+func (x *alignment) attached() string {
+	for i := range x.a {
+		p := x.c.claim.attachment(&x.a[i])
+		if x.of[i] >= 0 || x.a[i].kind > nameUnit || x.turned || p == "" || p == "in" {
+			continue
+		}
+		for j := range x.b {
+			q := x.c.evidence.attachment(&x.b[j])
+			if q != "" && q != "in" && q != p && x.c.says(&x.a[i], &x.b[j]) {
+				return x.note(&x.a[i], &x.b[j])
+			}
+		}
+	}
+	return ""
+}
+
+// attachment is the role of the preposition before a unit; empty: there is none.
+func (t *valuedText) attachment(u *unit) string {
+	for k := u.token - 1; k >= max(0, u.token-3); k-- {
+		low := t.low(k)
+		if p := prepositions[low].name; p != "" {
+			return p
+		}
+		if t.tokens[k].key != 0 && !t.tokens[k].upper || clauseWords.has(low) {
+			break
+		}
+	}
+	return ""
+}

@@ -1,0 +1,117 @@
+package support
+
+// unit is a word, number or date of a sentence that is aligned with another.
+type unit struct {
+	kind   unitKind
+	token  int    // its first token
+	value  int    // of a figure
+	low    string // of an operator what it does, of others the word
+	begins bool   // a clause begins with it
+	joins  bool   // "and" or the like stands before it
+}
+
+type unitKind uint8
+
+const (
+	contentUnit  unitKind = iota // a word that says what the sentence is about
+	nameUnit                     // one of a name
+	figureUnit                   // a number or date
+	operatorUnit                 // a word that changes what others say: not, may, all
+	grammarUnit                  // any other word
+)
+
+// says reports whether a unit says something by itself.
+func (u *unit) says() bool { return u.kind <= figureUnit }
+
+// saying returns the units that say something by themselves.
+func saying(units []unit) (said []*unit) {
+	for i := range units {
+		if units[i].says() {
+			said = append(said, &units[i])
+		}
+	}
+	return said
+}
+
+var operatorWords = lists["operator"]
+
+// units returns the words, numbers and dates of a sentence.
+func (t *valuedText) units(sentence int) (units []unit) {
+	s := &t.sentences[sentence]
+	value, begins, joins := s.values[0], false, false
+	for i := s.tokens[0]; i < s.tokens[1] && len(units) < maxUnits; i++ {
+		token := &t.tokens[i]
+		ends, coordinates := clauseWords.has(token.low), coordinating.has(token.low)
+		if token.kind == signToken && t.figureFrom(token.start, &value, s.values[1]) < 0 {
+			begins = begins || ends && token.low != ","
+			joins = joins || coordinates
+			continue
+		}
+		u := unit{contentUnit, i, -1, withoutPossessive(token.low), begins, joins}
+		operator := operatorWords[token.low].name
+		if before := t.low(i - 1); before == "at" || before == "after" {
+			operator = "" // at most, after all
+		}
+		switch figure := t.figureFrom(token.start, &value, s.values[1]); {
+		case figure >= 0 && (operator == "" || t.values[figure].figure.End > token.end):
+			u.kind, u.value = figureUnit, figure
+			for i+1 < s.tokens[1] && t.tokens[i+1].start < t.values[figure].figure.End {
+				i++
+			}
+		case operator != "":
+			u.kind, u.low = operatorUnit, operator
+		case token.key == 0:
+			u.kind = grammarUnit
+		case token.upper && (!token.opens || t.named(i)):
+			u.kind = nameUnit
+		}
+		u.begins = u.begins || ends && !coordinates
+		begins, joins = coordinates, coordinates
+		units = append(units, u)
+	}
+	return units
+}
+
+// figureFrom returns the number or date that begins at a place; -1: none does. from is the first value that may, and is
+// moved on.
+func (t *valuedText) figureFrom(at int, from *int, end int) int {
+	for ; *from < end && t.values[*from].Span.Start <= at; *from++ {
+		if v := &t.values[*from]; v.Span.Start == at && (v.Kind == ValueNumber || v.Kind == ValueDate) {
+			return *from
+		}
+	}
+	return -1
+}
+
+// says reports whether a unit of the evidence says what one of the claim says.
+func (c *comparison) says(a, b *unit) bool {
+	switch {
+	case a.kind == figureUnit && b.kind == figureUnit:
+		v, e := &c.claim.values[a.value], &c.evidence.values[b.value]
+		return v.saidBy(e) || v.Kind == e.Kind && c.claim.low(a.token) == c.evidence.low(b.token)
+	case a.kind == figureUnit, b.kind == figureUnit:
+		return false
+	case !a.says(), !b.says():
+		return a.low == b.low
+	}
+	return c.claim.tokens[a.token].key == c.evidence.tokens[b.token].key || derived(a.low, b.low)
+}
+
+// derived reports whether two words are forms of one: closure and closed.
+func derived(a, b string) bool {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n >= derivedLetters && 3*n >= 2*min(len(a), len(b))
+}
+
+// passive reports whether units say by whom something was done.
+func passive(units []unit) bool {
+	for i := 1; i+1 < len(units); i++ {
+		if units[i].low == "by" && units[i+1].kind != figureUnit {
+			return true
+		}
+	}
+	return false
+}
