@@ -95,9 +95,9 @@ func readStanding(v *ibid.Verification) standing {
 	return standing{badge: b}
 }
 
-// supportStanding says whether the quotes of a citation support its claim, or only that of another source does. That they
-// do counts only where they are known to stand in the source: where it was read again, or where a program took them
-// from it.
+// supportStanding says whether the quotes of a citation support its claim, or only that of another source does. That
+// they do counts only where they are known to stand in the source: where it was read again, or where a program took
+// them from it.
 func supportStanding(c *ibid.Citation, claim *verify.ClaimReport, found bool) standing {
 	isSupported := found || c.Origin == ibid.OriginInferred
 	doubtful := func(title, note string) standing {
