@@ -345,7 +345,8 @@ func (x *alignment) crossed(g gap) string {
 	}
 	for i := last; i < g.b[1]; i++ {
 		b, next := &x.b[i], &x.b[g.b[1]]
-		isPart := b.kind == nameUnit && next.kind == nameUnit && next.token-b.token == g.b[1]-i // of the name that follows
+		// A part of the name that follows is no thing of its own.
+		isPart := b.kind == nameUnit && next.kind == nameUnit && next.token-b.token == g.b[1]-i
 		if !isPart && b.says() && (b.kind != contentUnit || x.c.evidence.verb(b.token)) && x.claimed(b) < 0 {
 			return x.note(nil, b)
 		}

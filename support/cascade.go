@@ -40,7 +40,8 @@ const (
 
 // Cascade returns a checker that asks fast about everything, and slow about what fast is not sure of: pairs whose score
 // is at least low and less than high, or missing, and those that score high while a number, date, name or negation
-// differs ([Verdict.Changed]), or a word ([IssueReworded]). Where low is not below high, only the latter two are asked about.
+// differs ([Verdict.Changed]), or a word ([IssueReworded]). Where low is not below high, only the latter two are asked
+// about.
 //
 // The pairs nearest to the middle between low and high go first. What the [Budget] leaves out keeps fast's verdict,
 // with the issue over-budget. Where slow decides, its verdict stands as it is, with the terms that fast found

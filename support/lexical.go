@@ -37,8 +37,8 @@ const (
 	issueLanguagesDiffer    = "languages-differ"    // the claim's and the passages': words cannot be compared
 )
 
-// IssueReworded is the code of the issue that says which word of a claim stands in the place of another, where the claim
-// is in close wording with its evidence. Such a claim is [Partial]: another word may say the same, or something else.
+// IssueReworded is the code of the issue that says which word of a claim stands in the place of another, where the
+// claim is in close wording with its evidence. Such a claim is [Partial]: another word may say the same, or something else.
 const IssueReworded = "reworded"
 
 // Lexical is the default checker: which of the claim's words stand in the passages, how rare they are, and in what
