@@ -38,7 +38,7 @@ const (
 )
 
 // IssueReworded is the code of the issue that says which word of a claim stands in the place of another, where the
-// claim is in close wording with its evidence. Such a claim is [Partial]: another word may say the same, or something else.
+// claim is in close wording with its evidence. Such a claim is [Partial]: another word may say the same, or not.
 const IssueReworded = "reworded"
 
 // Lexical is the default checker: which of the claim's words stand in the passages, how rare they are, and in what
