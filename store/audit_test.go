@@ -50,7 +50,9 @@ func exerciseAudit(t *testing.T, dsn string) {
 	}
 	old := call(2, "Wasps.")
 	old.Started = time.Now().Add(-100 * time.Hour)
-	put(t, s, old)
+	other := call(3, "Hornets.")
+	other.Started, other.Answer.Provider = old.Started, "gemini" // removed by a transaction of its own
+	put(t, s, old, other)
 	for _, dry := range []bool{true, false, false} {
 		testenv.Must(s.Prune(t.Context(), &store.Retention{Default: time.Hour, DryRun: dry}))(t)
 	}

@@ -88,19 +88,19 @@ func (s *Store) Prune(ctx context.Context, r *Retention) (report PruneReport, er
 		if r.Progress != nil {
 			r.Progress(report)
 		}
-		if report != (PruneReport{}) {
-			err = errors.Join(err, s.Audit(context.WithoutCancel(ctx), DefaultTenant, AuditEntry{
-				Action: AuditPruned, Detail: fmt.Sprintf(
-					"%d answers, %d recorded steps, %d manifests, %d copies, %d versions", report.Answers, report.Steps,
-					report.Manifests, report.Copies, report.Versions),
-			}))
-		}
 	}
 	if err = s.pruneAnswers(ctx, r, now, done); err == nil {
 		err = s.pruneRecords(ctx, touched, done)
 	}
 	if err == nil {
 		err = s.pruneRead(ctx, r, now, done)
+	}
+	if report != (PruneReport{}) {
+		err = errors.Join(err, s.Audit(context.WithoutCancel(ctx), DefaultTenant, AuditEntry{
+			Action: AuditPruned, Detail: fmt.Sprintf(
+				"%d answers, %d recorded steps, %d manifests, %d copies, %d versions", report.Answers, report.Steps,
+				report.Manifests, report.Copies, report.Versions),
+		}))
 	}
 	return report, err
 }
