@@ -7,6 +7,7 @@ MAKEFLAGS   += --no-builtin-rules --no-print-directory
 GO        ?= go
 OUT       := out
 FUZZTIME  ?= 30s
+MINUTES   ?= 30
 BENCH     ?= .
 BENCHTIME ?= 1s
 COUNT     ?= 6
@@ -133,6 +134,10 @@ test-go: | $(OUT) ## go test ./...: no network, nothing to install; says which t
 .PHONY: cluster
 cluster: ## three gateways, three servers of NATS and PostgreSQL on this machine, until Ctrl-C
 	@$(GO) -C interop run ./cluster
+
+.PHONY: soak
+soak: ## MINUTES=30 of load with random faults: nothing lost or altered; memory, descriptors and goroutines flat
+	@$(GO) -C bench/gateway run . soak -minutes $(MINUTES) $(if $(SEED),-seed $(SEED))
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME=30s, those of SECURITY.md for FUZZTIME_STRANGERS (FUZZ=regexp chooses)

@@ -41,6 +41,8 @@ type Options struct {
 	// Pending returns the calls of a conversation that are being answered, with their prompts and without answers,
 	// oldest first; nil: nobody knows of any.
 	Pending func(tenant, conversation string) []*store.Call
+	// Crowded says why new clients wait to connect; nil: none ever do.
+	Crowded func() error
 	// Publisher serves what is published, and Store keeps its manifests. Nil: nothing is published.
 	Publisher *manifest.Publisher
 	// Verifier returns a new verifier for what a tenant asks; it is changed to what the request says, and closed. Nil:
@@ -147,6 +149,11 @@ func (a *API) ready(w *httpx.Reply, r *httpx.Request) error {
 	}
 	check("store", stored, bad)
 	check("bus", a.o.Bus.Healthy(), "it reaches no other node; live events are late")
+	if a.o.Crowded != nil {
+		if err := a.o.Crowded(); err != nil {
+			check("connections", err, "all are taken; new clients wait")
+		}
+	}
 	if a.o.Gateway != nil && !check("journal", a.o.Gateway.Ready(), "answers cannot be captured") {
 		status, body.Status = http.StatusServiceUnavailable, "not ready"
 		w.Header().Set("Retry-After", "2")

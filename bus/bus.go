@@ -22,7 +22,7 @@ const (
 	maxUnsent     = 1 << 20 // bytes kept for a server that is away
 	connectWait   = 2 * time.Second
 	reconnectWait = time.Second
-	pingEvery     = 20 * time.Second // two without an answer: the connection is dead
+	pingEvery     = 5 * time.Second // two without an answer: the connection is dead
 	flushWait     = 2 * time.Second
 )
 

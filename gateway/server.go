@@ -70,7 +70,8 @@ type farewell struct {
 	http.Handler
 
 	leaving     atomic.Bool
-	connections atomic.Int64 // that are open
+	connections atomic.Int64          // that are open
+	crowd       atomic.Pointer[Crowd] // nil: there may be any number
 }
 
 // farewellPart is the part of the time to stop in which clients with open connections hear that the server stops.
@@ -89,7 +90,10 @@ func (f *farewell) note(_ net.Conn, state http.ConnState) {
 	case http.StateNew:
 		f.connections.Add(1)
 	case http.StateHijacked, http.StateClosed:
-		f.connections.Add(-1)
+		n := f.connections.Add(-1)
+		if c := f.crowd.Load(); c != nil {
+			c.left(n)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -74,6 +75,7 @@ type Server struct {
 	log     *slog.Logger
 	tracer  trace.Tracer // nil: no traces
 
+	crowd       atomic.Pointer[gateway.Crowd] // nil: it does not serve, or takes any number of connections
 	journal     *journal.Journal
 	fetcher     *snapshot.Fetcher
 	texts       *snapshot.Texts
@@ -215,7 +217,7 @@ func (s *Server) assemble() error {
 	s.API, err = api.New(&api.Options{
 		Store: s.Store, Guard: s.Guard, Gateway: s.Gateway, Bus: s.Bus, Logger: s.log, Metrics: s.Metrics,
 		Version: o.Version, Strategies: c.AllStrategies(), Choose: s.choose,
-		Publisher: s.publishing.publisher, Verifier: s.verifier, Pending: s.pending,
+		Publisher: s.publishing.publisher, Verifier: s.verifier, Pending: s.pending, Crowded: s.crowded,
 	})
 	if err != nil {
 		return err
@@ -384,6 +386,7 @@ func (s *Server) Run(ctx context.Context, ready func(ctx context.Context, url st
 	if err != nil {
 		return err
 	}
+	l = s.boundConnections(httpServer, l)
 	work, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	var group sync.WaitGroup

@@ -235,7 +235,7 @@ func (s *Store) SeeAlert(ctx context.Context, tenant, id string, seen bool) (a *
 	set, args := "seen = 0", []any{lookup(tenant), lookup(id)}
 	if seen {
 		set = "seen = CASE WHEN seen = 0 THEN $3 ELSE seen END"
-		args = append(args, micros(time.Now()))
+		args = append(args, micros(s.now()))
 	}
 	err = s.update(ctx, func(tx *transaction) error {
 		n, err := tx.changed(ctx, "UPDATE alerts SET "+set+" WHERE tenant = $1 AND id = $2", args...)
@@ -269,7 +269,7 @@ func (s *Store) SeeAllAlerts(ctx context.Context, tenant string) (int, error) {
 	var n int
 	err := s.update(ctx, func(tx *transaction) (err error) {
 		n, err = tx.changed(
-			ctx, "UPDATE alerts SET seen = $1 WHERE tenant = $2 AND seen = 0", micros(time.Now()), lookup(tenant),
+			ctx, "UPDATE alerts SET seen = $1 WHERE tenant = $2 AND seen = 0", micros(tx.now()), lookup(tenant),
 		)
 		if err != nil || n == 0 {
 			return err
@@ -337,7 +337,7 @@ func (tx *transaction) addDelivery(
 	waiting[webhook]++
 	return true, tx.insert(
 		ctx, "deliveries", "webhook, n, at, due, attempts", lookup(webhook), a.n, micros(a.CreatedAt),
-		micros(time.Now()), 0,
+		micros(tx.now()), 0,
 	)
 }
 
@@ -372,10 +372,10 @@ func (s *Store) DueDeliveries(
 		named[i] = "'" + strings.ReplaceAll(lookup(name), "'", "''") + "'"
 	}
 	where := "deliveries WHERE due <= $1 AND webhook IN (" + strings.Join(named, ", ") + ")"
-	if some, err := exists(ctx, s.db, "SELECT 1 FROM "+where+" LIMIT 1", micros(time.Now())); err != nil || !some {
+	if some, err := exists(ctx, s.db, "SELECT 1 FROM "+where+" LIMIT 1", micros(s.now())); err != nil || !some {
 		return nil, about(err, "looking for alerts to deliver")
 	}
-	until := micros(time.Now().Add(lease))
+	until := micros(s.now().Add(lease))
 	list, err := claimDue(
 		ctx, s, limit, "SELECT webhook, n, attempts FROM "+where+" ORDER BY due",
 		func(rows *sql.Rows, d *Delivery) error { return rows.Scan(&d.Webhook, &d.n, &d.Attempts) },

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"time"
 
 	"github.com/ibidhq/ibid"
@@ -70,9 +71,9 @@ type Message struct {
 	Text string `json:"text"`
 }
 
-// Encode returns c as one line of JSON: {"call":{…},"document":{…}}. The document is the answer's, in UTF-8 bytes and
-// with the provider's metadata, but without cited_text and what is null, false, zero or empty. The result is remembered
-// and not to be changed.
+// Encode returns c as one line of JSON: {"call":{…},"document":{…},"sum":"…"}. The document is the answer's, in UTF-8
+// bytes and with the provider's metadata, but without cited_text and what is null, false, zero or empty; the sum is of
+// what stands before it, so that a damaged disk is noticed. The result is remembered and not to be changed.
 func (c *Call) Encode() ([]byte, error) {
 	if c.encoded != nil {
 		return c.encoded, nil
@@ -108,7 +109,27 @@ func (c *Call) encode() ([]byte, error) {
 		return nil, err
 	}
 	c.keys = inOrder(fresh)
-	return append(encoded, '}'), nil
+	return fmt.Appendf(encoded, sumFormat, crc32.Checksum(encoded, castagnoli)), nil
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// sumFormat is how an encoded call ends, with the CRC-32C of all before it in hexadecimal digits.
+const (
+	sumFormat = `,"sum":"%08x"}`
+	sumBytes  = len(`,"sum":"01234567"}`)
+)
+
+// checkSum fails if an encoded call has a sum, and that of something else.
+func checkSum(b []byte) error {
+	if len(b) < sumBytes || !bytes.HasSuffix(b, []byte(`"}`)) { // it is from before there were sums
+		return nil
+	}
+	whole, end := b[:len(b)-sumBytes], b[len(b)-sumBytes:]
+	if !bytes.Equal(end, fmt.Appendf(nil, sumFormat, crc32.Checksum(whole, castagnoli))) {
+		return errors.New("it has changed since it was written")
+	}
+	return nil
 }
 
 // unverified takes out of a document what came of checking its citations: that is the pins' to say, and may change.
@@ -131,6 +152,9 @@ func inOrder(n ibid.Numbering) []string {
 // encoded, in any unit and style; what a document does not carry, such as ibid.Source.Raw, is lost, and so is what came
 // of checking its citations.
 func DecodeCall(b []byte) (*Call, error) {
+	if err := checkSum(b); err != nil {
+		return nil, fmt.Errorf("decoding call: %w", err)
+	}
 	var record struct {
 		Call     Call
 		Document *ibid.Document

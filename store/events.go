@@ -50,7 +50,7 @@ func (s *Store) Events(ctx context.Context, tenant, run string, after int64, lim
 // olderThan old: events of one run in their order.
 func (s *Store) Outbox(ctx context.Context, limit int, olderThan time.Duration) ([]Event, error) {
 	list, err := s.events(
-		ctx, "relayed = 0 AND at <= $1 ORDER BY id LIMIT $2", micros(time.Now().Add(-olderThan)), limitOf(limit),
+		ctx, "relayed = 0 AND at <= $1 ORDER BY id LIMIT $2", micros(s.now().Add(-olderThan)), limitOf(limit),
 	)
 	return list, about(err, "reading the outbox")
 }

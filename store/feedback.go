@@ -108,7 +108,7 @@ func (s *Store) AddFeedback(ctx context.Context, tenant string, f *Feedback) (er
 	if err != nil {
 		return err
 	}
-	f.ID, f.At = "fb_"+id.String(), instant(micros(time.Now()))
+	f.ID, f.At = "fb_"+id.String(), instant(micros(s.now()))
 	return s.update(ctx, func(tx *transaction) error { return tx.addFeedback(ctx, lookup(tenant), f) })
 }
 

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/ibidhq/ibid"
 )
@@ -250,7 +249,7 @@ func (tx *transaction) putRuns(ctx context.Context, rows []*row) error {
 	if err != nil {
 		return err
 	}
-	now := micros(time.Now())
+	now := micros(tx.now())
 	for _, t := range list {
 		t.grow()
 		t.made = cmp.Or(t.made, now)

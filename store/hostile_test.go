@@ -312,6 +312,7 @@ func TestDecodeCallRefuses(t *testing.T) {
 	for _, record := range []string{
 		"", "null", "{}", "[]", `{"call":{}}`, `{"call":{},"document":null}`, `{"call":{},"document":{}}`, `{"call":1,"document":{"version":1}}`,
 		`{"call":{},"document":{"version":2}}`, `{"call":{},"document":{"version":1,"text":"a","text_sha256":"00"}}`,
+		`{"call":{},"document":{"version":1},"sum":"00000000"}`,
 	} {
 		if c, err := store.DecodeCall([]byte(record)); err == nil || store.IsTemporary(nil) {
 			t.Errorf("%s: %+v", record, c)

@@ -40,7 +40,8 @@ type Options struct {
 	// Later opens a store whose server of PostgreSQL cannot be reached: until it can be, everything that is asked of
 	// it fails with [ErrUnreachable], and is temporary. The first who reaches it brings its tables up to date.
 	Later bool
-	// Now is the clock by which PostgreSQL's partitions are made; nil: time.Now.
+	// Now is the clock by which work is due, leases end, answers expire and PostgreSQL's partitions are made; nil:
+	// [time.Now]. It may jump: what was to be done later is late by as much as it went back.
 	Now func() time.Time
 }
 
@@ -57,7 +58,6 @@ type Store struct {
 	track  bool
 	packer packer
 	names  atomic.Pointer[PubNames] // nil until they are needed
-	now    func() time.Time
 	// of PostgreSQL: when the next partition is to be made, in milliseconds since 1970
 	partitioned atomic.Int64
 }
@@ -71,12 +71,12 @@ type Store struct {
 func Open(ctx context.Context, dsn string, o *Options) (*Store, error) {
 	o = cmp.Or(o, &Options{})
 	s := &Store{
+		engine: engine{now: o.Now},
 		turn:   make(chan struct{}, 1),
 		logger: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		wait:   cmp.Or(o.Wait, 2*time.Second),
 		track:  o.Track,
 		packer: newPacker(),
-		now:    o.Now,
 	}
 	if s.now == nil {
 		s.now = time.Now
@@ -108,6 +108,9 @@ func (s *Store) Close() error {
 	}
 	return errors.Join(errs...)
 }
+
+// Now returns the time by the clock that the store was opened with.
+func (s *Store) Now() time.Time { return s.now() }
 
 // Ping reports whether the store can be read and written now.
 func (s *Store) Ping(ctx context.Context) error {
@@ -169,24 +172,35 @@ func (s *Store) openPostgres(ctx context.Context, dsn string, later bool) error 
 	config.RuntimeParams["application_name"] = cmp.Or(config.RuntimeParams["application_name"], "ibid")
 	s.postgres = true
 	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectTime)
-	s.db = &pool{DB: stdlib.OpenDB(*config), size: 8}
+	plain := config.Copy()
+	quietDial(config)
+	s.db = &pool{DB: stdlib.OpenDB(*config, quietOptions()...), size: 8}
 	s.db.SetMaxOpenConns(s.db.size)
 	s.db.SetMaxIdleConns(s.db.size)
-	err = s.migratePostgres(ctx)
+	migrate := func(ctx context.Context) error {
+		err := migratePostgres(ctx, plain)
+		if err == nil {
+			s.partition(ctx)
+		}
+		return err
+	}
+	err = migrate(ctx)
 	if later && errors.Is(err, ErrUnreachable) {
 		s.logger.LogAttrs(
 			ctx, slog.LevelWarn, "the database cannot be reached; answers wait in the journal", slog.Any("error", err),
 		)
-		s.db.setup = newSetup(s.migratePostgres)
+		s.db.setup = newSetup(migrate)
 		return nil
 	}
 	return err
 }
 
-// migratePostgres brings the tables up to date, as the only process that does.
-func (s *Store) migratePostgres(ctx context.Context) error {
-	err := unreachable(newDialect(true).migrate(ctx, s.db.DB, func(ctx context.Context) (func() error, error) {
-		conn, err := s.db.Conn(ctx)
+// migratePostgres brings the tables up to date, as the only process that does. Its connections are its own: a migration
+// may take as long as it takes.
+func migratePostgres(ctx context.Context, config *pgx.ConnConfig) error {
+	db := stdlib.OpenDB(*config)
+	err := newDialect(true).migrate(ctx, db, func(ctx context.Context) (func() error, error) {
+		conn, err := db.Conn(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -197,11 +211,8 @@ func (s *Store) migratePostgres(ctx context.Context) error {
 			_, err := conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", migrationLock)
 			return errors.Join(err, conn.Close())
 		}, nil
-	}))
-	if err == nil {
-		s.partition(ctx)
-	}
-	return err
+	})
+	return unreachable(errors.Join(err, db.Close()))
 }
 
 // openSQLite opens the file of that name. One connection writes, as SQLite allows one at a time anyway; the others

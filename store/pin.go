@@ -540,7 +540,7 @@ func trackAgain() string {
 
 // track notes addresses of tenants that are to be read again. After says what becomes of those that are already.
 func (tx *transaction) track(ctx context.Context, list []tenantID, after string) error {
-	due := micros(time.Now())
+	due := micros(tx.now())
 	slices.SortFunc(list, tenantID.compare) // as everybody locks them
 	list = slices.Compact(list)
 	values := rowsOf(list, func(l tenantID) []any { return []any{l.tenant, lookup(l.id), plain(l.id), due, 0, 0} })
@@ -605,7 +605,7 @@ func (tx *transaction) trackStored(ctx context.Context, mark int64) (int, int64,
 // DueRechecks returns up to limit sources that are to be read again now, those that wait longest first, and keeps them
 // from other callers for as long as lease says, on all nodes. Each is then ended by [Store.SetRecheck].
 func (s *Store) DueRechecks(ctx context.Context, limit int, lease time.Duration) ([]Recheck, error) {
-	until := micros(time.Now().Add(lease))
+	until := micros(s.now().Add(lease))
 	list, err := claimDue(
 		ctx, s, limit, "SELECT tenant, address, checked, failures FROM rechecks WHERE due <= $1 ORDER BY due",
 		func(rows *sql.Rows, r *Recheck) error {
@@ -627,7 +627,7 @@ func (s *Store) DueRechecks(ctx context.Context, limit int, lease time.Duration)
 // not read within the last so long, and returns how many these are. Whoever claims them next reads them: see
 // [Store.DueRechecks].
 func (s *Store) RecheckNow(ctx context.Context, tenant string, a *ibid.Answer, within time.Duration) (int, error) {
-	now := time.Now()
+	now := s.now()
 	due := 0
 	err := s.update(ctx, func(tx *transaction) error {
 		due = 0
@@ -659,7 +659,7 @@ func (s *Store) SetRecheck(ctx context.Context, r *Recheck, next time.Time, fail
 		args = append(args, micros(next))
 	default:
 		query = "UPDATE rechecks SET due = $4, failures = 0, checked = $5"
-		args = append(args, micros(next), micros(time.Now()))
+		args = append(args, micros(next), micros(s.now()))
 	}
 	_, err := s.change(ctx, query+" WHERE tenant = $1 AND url = $2 AND due = $3", args...)
 	return about(err, "setting when %.200s is read again", r.URL)

@@ -89,7 +89,7 @@ func (tx *transaction) putPublications(ctx context.Context, rows []*row) error {
 	if len(answers) == 0 {
 		return nil
 	}
-	now := micros(time.Now())
+	now := micros(tx.now())
 	values := rowsOf(answers, func(k publicationKey) []any { return k.fresh(statePending, now) })
 	if err := tx.insertPublications(ctx, " ON CONFLICT (pub, answer_id, revision) DO NOTHING", values...); err != nil {
 		return err
@@ -176,7 +176,7 @@ func (tx *transaction) publishAgain(ctx context.Context, c *Call) error {
 	if err != nil || pub == "" {
 		return err
 	}
-	k, now := publicationKey{pub, lookup(c.Tenant), lookup(c.Run), lookup(c.AnswerID)}, micros(time.Now())
+	k, now := publicationKey{pub, lookup(c.Tenant), lookup(c.Run), lookup(c.AnswerID)}, micros(tx.now())
 	if err := tx.publish(ctx, &k, statePending, now); err != nil || k.run == "" {
 		return err
 	}
@@ -219,7 +219,7 @@ func (s *Store) PublishAgain(ctx context.Context, tenant, answerID, path string)
 			case call != nil:
 				return tx.publishAgain(ctx, call)
 			default:
-				return tx.publish(ctx, &k, statePending, micros(time.Now()))
+				return tx.publish(ctx, &k, statePending, micros(s.now()))
 			}
 		})
 	}
@@ -237,7 +237,7 @@ func (tx *transaction) pubOf(ctx context.Context, where string, args ...any) (st
 // long, and returns how many these are. A run of which more is published later has another revision of its final
 // manifest. One that somebody is busy with now is left to the next time.
 func (s *Store) PublishIdle(ctx context.Context, idle time.Duration) (int, error) {
-	now, sum := time.Now(), 0
+	now, sum := s.now(), 0
 	for {
 		n, err := s.change(
 			ctx,
@@ -261,7 +261,7 @@ func (s *Store) PublishIdle(ctx context.Context, idle time.Duration) (int, error
 // [Store.PostponePublication] or [Store.FailPublication]; one of which nobody is heard comes again after its lease, and
 // one of whose run something is deleted meanwhile comes again at once.
 func (s *Store) DuePublications(ctx context.Context, limit int, lease time.Duration) ([]Publication, error) {
-	until := micros(time.Now().Add(lease))
+	until := micros(s.now().Add(lease))
 	list, err := claimDue(
 		ctx, s, limit,
 		"SELECT pub, answer_id, revision, tenant, run, path, supersedes, attempts + 1, changes, salt, error "+
@@ -289,13 +289,13 @@ func (s *Store) DuePublications(ctx context.Context, limit int, lease time.Durat
 
 // PostponePublication says that p cannot be built now, and why, and makes it due again after that time.
 func (s *Store) PostponePublication(ctx context.Context, p *Publication, why string, after time.Duration) error {
-	return s.endClaim(ctx, p, statePending, why, time.Now().Add(after))
+	return s.endClaim(ctx, p, statePending, why, s.now().Add(after))
 }
 
 // FailPublication says that p cannot be built, and why. Its path is not found from then on, unless what it is of
 // changes.
 func (s *Store) FailPublication(ctx context.Context, p *Publication, why string) error {
-	return s.endClaim(ctx, p, stateFailed, why, time.Now())
+	return s.endClaim(ctx, p, stateFailed, why, s.now())
 }
 
 // endClaim changes a publication if it is still p's. What has changed meanwhile is tried at once.
@@ -379,7 +379,7 @@ func (s *Store) KeepPublication(ctx context.Context, p *Publication, signed *man
 			return err
 		}
 		if row.changes != p.changes {
-			if err := tx.publish(ctx, &row.publicationKey, statePending, micros(time.Now())); err != nil {
+			if err := tx.publish(ctx, &row.publicationKey, statePending, micros(s.now())); err != nil {
 				return err
 			}
 			// once
@@ -411,7 +411,7 @@ func (s *Store) KeepManifest(ctx context.Context, path string, signed *manifest.
 				revision: 1,
 				path:     path,
 				state:    statePending,
-				due:      micros(time.Now()),
+				due:      micros(s.now()),
 			}
 			err = tx.insertPublications(ctx, "", row.row(row, ""))
 		}
@@ -444,7 +444,7 @@ func (tx *transaction) insertPublication(ctx context.Context, row *published, si
 		ctx,
 		"UPDATE publications SET state = '"+stateBuilt+"', due = $1, digest = $2, signed = $3, error = '' "+
 			"WHERE path = $4",
-		micros(time.Now()), digest, tx.text(bundle), row.path,
+		micros(tx.now()), digest, tx.text(bundle), row.path,
 	); err != nil {
 		return err
 	}

@@ -161,7 +161,7 @@ func (tx *transaction) recorder(ctx context.Context, id tenantID) (*recorder, er
 		return nil, err
 	}
 	return &recorder{
-		tx: tx, run: list[0], now: micros(time.Now()), byID: map[string]*record{}, byNumber: map[int64]*record{},
+		tx: tx, run: list[0], now: micros(tx.now()), byID: map[string]*record{}, byNumber: map[int64]*record{},
 	}, nil
 }
 

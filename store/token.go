@@ -68,7 +68,7 @@ func (s *Store) NewToken(ctx context.Context, t *Token) (secret string, err erro
 	var random [32]byte
 	_, _ = rand.Read(random[:]) // never fails: it says so
 	secret = secretPrefix + base64.RawURLEncoding.EncodeToString(random[:])
-	t.ID, t.Created, t.Revoked = "tok_"+id.String(), instant(micros(time.Now())), time.Time{}
+	t.ID, t.Created, t.Revoked = "tok_"+id.String(), instant(micros(s.now())), time.Time{}
 	return secret, s.update(ctx, func(tx *transaction) error {
 		if err := tx.insert(
 			ctx, "tokens", "id, tenant, name, scopes, publish, created, revoked, hash", t.ID, t.Tenant, t.Name,
@@ -158,7 +158,7 @@ func (s *Store) RevokeToken(ctx context.Context, id string) error {
 			return nil
 		}
 		if err := tx.exec(
-			ctx, "UPDATE tokens SET revoked = $1 WHERE id = $2", micros(time.Now()), lookup(id),
+			ctx, "UPDATE tokens SET revoked = $1 WHERE id = $2", micros(tx.now()), lookup(id),
 		); err != nil {
 			return err
 		}

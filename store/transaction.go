@@ -28,8 +28,11 @@ type transaction struct {
 	logger *slog.Logger
 }
 
-// engine says which database it is.
-type engine struct{ postgres bool }
+// engine says which database it is, and what time.
+type engine struct {
+	postgres bool
+	now      func() time.Time // Options.Now
+}
 
 // ifPostgres returns a part of a statement that SQLite does not need, where one transaction writes at a time.
 func (e engine) ifPostgres(clause string) string {
@@ -284,7 +287,7 @@ func claimDue[T any](
 	claim func(*transaction, *T) error,
 ) (list []T, err error) {
 	err = s.update(ctx, func(tx *transaction) (err error) {
-		list, err = collect(ctx, tx, scan, query+" LIMIT $2"+tx.skipLocked(), micros(time.Now()), limitOf(limit))
+		list, err = collect(ctx, tx, scan, query+" LIMIT $2"+tx.skipLocked(), micros(s.now()), limitOf(limit))
 		for i := 0; i < len(list) && err == nil; i++ {
 			err = claim(tx, &list[i])
 		}

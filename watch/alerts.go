@@ -400,7 +400,7 @@ func (a *Alerts) deliver(ctx context.Context, d *store.Delivery) {
 	case ctx.Err() != nil && err != nil: // it was interrupted: the next start tries it when the lease is over
 		return
 	case err != nil && !isOver(err) && d.Attempts < len(a.pauses):
-		next = time.Now().Add(a.pauseAfter(d.Attempts))
+		next = a.options.Store.Now().Add(a.pauseAfter(d.Attempts))
 	}
 	a.count(ctx, h.Name, d.Attempts, err)
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endFor)

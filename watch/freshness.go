@@ -128,9 +128,9 @@ func (f *Freshness) do(ctx context.Context, job *store.Recheck) {
 	next := time.Time{}
 	switch {
 	case ctx.Err() != nil:
-		next = time.Now()
+		next = f.options.Store.Now()
 	case cited:
-		next = time.Now().Add(jittered(f.after(job, err)))
+		next = f.options.Store.Now().Add(jittered(f.after(job, err)))
 	}
 	end, cancelEnd := context.WithTimeout(context.WithoutCancel(ctx), endFor)
 	defer cancelEnd()
@@ -347,7 +347,7 @@ func claimID(a *ibid.Answer, c *ibid.Citation) string {
 func (f *Freshness) compare(
 	ctx context.Context, job *store.Recheck, pins []store.Pin, snap *snapshot.Snapshot, failed error,
 ) error {
-	now := time.Now()
+	now := f.options.Store.Now()
 	statuses := make([]store.PinStatus, 0, len(pins))
 	incidents := map[string]verify.Incident{} // by what they are of
 	// The manifests that say that the source could not be read, and it can, with their answers.

@@ -15,6 +15,8 @@ import (
 const (
 	pruneEvery = time.Hour
 	pruneDelay = 5 * time.Minute
+	// pruneJump is by how much more than has passed the clock may have gone forward since the last time.
+	pruneJump = 5 * time.Minute
 )
 
 // Retention removes answers that are older than the retention allows.
@@ -22,15 +24,19 @@ type Retention struct {
 	Store  *store.Store
 	Keep   store.Retention // Now and DryRun are not looked at
 	Logger *slog.Logger    // nil: nothing is logged
+
+	clock, passed time.Time // the last time, by the store's clock and by one that does not jump
 }
 
 // Run removes old answers some minutes after it was called, then every hour, until ctx ends; then it returns nil. The
 // delay is random, up to five minutes, so that nodes that start together do not all begin at once. What goes wrong is
-// logged and tried again an hour later. Without a duration in Keep only what verifiers remember is ever removed: see
+// logged and tried again an hour later. When the clock has jumped forward nothing is removed for an hour, in which it may
+// be set right. Without a duration in Keep only what verifiers remember is ever removed: see
 // [store.Store.Memory].
 func (r *Retention) Run(ctx context.Context) error {
 	timer := time.NewTimer(rand.N(pruneDelay)) //nolint:gosec // no secret
 	defer timer.Stop()
+	_ = r.jumped()
 	for {
 		select {
 		case <-ctx.Done():
@@ -44,8 +50,13 @@ func (r *Retention) Run(ctx context.Context) error {
 
 func (r *Retention) prune(ctx context.Context) {
 	log := cmp.Or(r.Logger, slog.New(slog.DiscardHandler))
+	if by := r.jumped(); by > pruneJump {
+		log.LogAttrs(ctx, slog.LevelWarn, "the clock has jumped: old answers are not removed before the next time",
+			slog.Duration("by", by))
+		return
+	}
 	keep := r.Keep
-	keep.Now, keep.DryRun = time.Now(), false
+	keep.Now, keep.DryRun = r.clock, false
 	report, err := r.Store.Prune(ctx, &keep)
 	attrs := []slog.Attr{
 		slog.Int("answers", report.Answers),
@@ -56,7 +67,7 @@ func (r *Retention) prune(ctx context.Context) {
 		slog.Int("manifests", report.Manifests),
 		slog.Int("copies", report.Copies),
 		slog.Int("versions", report.Versions),
-		slog.Duration("took", time.Since(keep.Now)),
+		slog.Duration("took", time.Since(r.passed)),
 	}
 	switch {
 	case err == nil && report == (store.PruneReport{}):
@@ -69,4 +80,14 @@ func (r *Retention) prune(ctx context.Context) {
 		attrs = append(attrs, slog.Any("error", fmt.Errorf("removing old answers: %w", err)))
 		log.LogAttrs(ctx, slog.LevelError, "old answers could not be removed, trying again later", attrs...)
 	}
+}
+
+// jumped returns by how much more the clock has gone forward since it was called last than time has passed.
+func (r *Retention) jumped() time.Duration {
+	clock, passed := r.clock, r.passed
+	r.clock, r.passed = r.Store.Now().Round(0), time.Now() // without the reading that does not jump, and with it
+	if clock.IsZero() {
+		return 0
+	}
+	return r.clock.Sub(clock) - r.passed.Sub(passed)
 }

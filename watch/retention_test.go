@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -107,5 +108,44 @@ func TestRetentionForEver(t *testing.T) {
 		if text := log.String(); text != "" {
 			t.Errorf("logged:\n%s", text)
 		}
+	})
+}
+
+// The clock goes an hour forward and comes back: no answer is removed before its time, and each is in the end.
+func TestRetentionClock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ibid.db")
+	synctest.Test(t, func(t *testing.T) {
+		var ahead atomic.Int64
+		now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+		s := testenv.Must(store.Open(t.Context(), path, &store.Options{Now: now}))(t)
+		defer s.Close()
+		storeCall(t, s, "ans_1", "gemini")
+		log := &lines{note: make(chan struct{}, 1000)}
+		r := &watch.Retention{
+			Store: s, Logger: slog.New(slog.NewTextHandler(log, nil)), Keep: store.Retention{Default: 150 * time.Minute},
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- r.Run(ctx) }()
+		isThere := func() bool {
+			_, err := s.Call(t.Context(), store.DefaultTenant, "ans_1")
+			return err == nil
+		}
+		time.Sleep(time.Hour + 10*time.Minute) // two passes
+		ahead.Store(int64(2 * time.Hour))
+		<-log.note // the third one, after two hours, when the clock says four
+		if !isThere() || !strings.Contains(log.String(), "the clock has jumped") {
+			t.Errorf("it is removed early: %s", log.String())
+		}
+		ahead.Store(0)
+		time.Sleep(10 * time.Minute)
+		if !isThere() {
+			t.Error("it is removed early when the clock is right again")
+		}
+		for isThere() {
+			time.Sleep(10 * time.Minute)
+		}
+		cancel()
+		testenv.OK(t, <-done)
 	})
 }

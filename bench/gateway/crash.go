@@ -84,14 +84,17 @@ func newDaemon(ctx context.Context) (*daemon, error) {
 }
 
 // serve starts ibid over what the last one left.
-func (d *daemon) serve(ctx context.Context) (*process, error) {
+func (d *daemon) serve(ctx context.Context) (*process, error) { return d.serveIn(ctx, "data", d.up.addr) }
+
+// serveIn starts ibid over what the last one left in a directory, with an upstream.
+func (d *daemon) serveIn(ctx context.Context, data, upstream string) (*process, error) {
 	addr, err := freeAddr(ctx)
 	if err != nil {
 		return nil, err
 	}
 	argv := append([]string{
-		d.program, "serve", "--listen", addr, "--data", filepath.Join(d.dir, "data"),
-		"--upstream", "mock=http://" + d.up.addr + ",provider=openai",
+		d.program, "serve", "--listen", addr, "--data", filepath.Join(d.dir, data),
+		"--upstream", "mock=http://" + upstream + ",provider=openai",
 	}, d.args...)
 	proxy, err := start(ctx, -1, "ibid serve", argv)
 	if err != nil {

@@ -8,6 +8,7 @@
 //	go run ./bench/gateway intact           10,000 responses of all shapes: none altered, none cut short
 //	go run ./bench/gateway crash            kill -9 under load, twenty times: no completed answer missing
 //	go run ./bench/gateway outage           PostgreSQL stopped for 30 seconds at 200 calls a second
+//	go run ./bench/gateway soak             half an hour of random faults: nothing lost or altered, memory flat
 //	go run ./bench/gateway growth           what lists and searches take with a million answers (-db: PostgreSQL)
 //
 // Everything is one program: it starts itself again as mock upstream, load generator and proxies, each pinned to a core

@@ -24,16 +24,17 @@ type seeded struct {
 	stream bool
 	chunk  int // bytes the upstream writes at a time
 	slow   bool
+	short  bool
 }
 
 func (s seeded) query() string {
-	return fmt.Sprintf("seed=%d&stream=%t&chunk=%d&slow=%t", s.seed, s.stream, s.chunk, s.slow)
+	return fmt.Sprintf("seed=%d&stream=%t&chunk=%d&slow=%t&short=%t", s.seed, s.stream, s.chunk, s.slow, s.short)
 }
 
 func readSeeded(q url.Values) seeded {
 	seed, _ := strconv.ParseUint(q.Get("seed"), 10, 64)
 	chunk, _ := strconv.Atoi(q.Get("chunk"))
-	return seeded{seed, q.Get("stream") == "true", max(1, chunk), q.Get("slow") == "true"}
+	return seeded{seed, q.Get("stream") == "true", max(1, chunk), q.Get("slow") == "true", q.Get("short") == "true"}
 }
 
 // body returns the response's bytes: a real answer of Chat Completions in text of many scripts.
@@ -47,21 +48,25 @@ func (s seeded) body() []byte {
 		}
 		return b.String()
 	}
+	most := 60 // words of an event, and events
+	if s.short {
+		most = 8
+	}
 	if !s.stream {
 		return fmt.Appendf(
 			nil,
 			`{"id":"chatcmpl-%d","object":"chat.completion","model":"gpt-4o","choices":[{"index":0,"message":{"role":"assistant","content":"%s"},"finish_reason":"stop"}]}`,
 			s.seed,
-			text(1+random.IntN(3000)),
+			text(1+random.IntN(most*50)),
 		)
 	}
 	var b []byte
-	for range 1 + random.IntN(60) {
+	for range 1 + random.IntN(most) {
 		b = fmt.Appendf(
 			b,
 			`data: {"id":"chatcmpl-%d","object":"chat.completion.chunk","model":"gpt-4o","choices":[{"index":0,"delta":{"content":"%s"}}]}`+"\n\n",
 			s.seed,
-			text(1+random.IntN(60)),
+			text(1+random.IntN(most)),
 		)
 	}
 	return append(b, "data: [DONE]\n\n"...)
@@ -149,7 +154,7 @@ var errAltered = errors.New("other bytes than were sent")
 
 func readOne(ctx context.Context, client *http.Client, addr string, seed uint64) error {
 	sizes := []int{1, 7, 100, 1 << 10, 4 << 10, 16 << 10, 64 << 10}
-	s := seeded{seed, seed%3 != 0, sizes[seed%uint64(len(sizes))], seed%10 == 9}
+	s := seeded{seed, seed%3 != 0, sizes[seed%uint64(len(sizes))], seed%10 == 9, false}
 	if s.chunk == 1 {
 		s.slow = false // minutes for one answer
 	}

@@ -26,6 +26,7 @@ func commands() []command {
 		{"intact", intact},
 		{"crash", crash},
 		{"outage", outage},
+		{"soak", soak},
 		{"growth", growth},
 		{"_upstream", serveUpstream},
 		{"_load", runLoad},

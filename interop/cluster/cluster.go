@@ -31,6 +31,9 @@ type options struct {
 	proxied bool // every connection between two processes goes through a link that can be disturbed
 	alone   bool // SQLite, and no NATS: then nodes have nothing in common
 	next    bool // build the next version too
+
+	data, db    string // directories of nodes that are alone, and of their databases; empty: below that of the cluster
+	descriptors int    // that a gateway may have open; 0: as many as this program
 }
 
 // cluster is gateways, NATS and PostgreSQL in processes of their own, and their provider in this one.
@@ -46,12 +49,12 @@ type cluster struct {
 }
 
 // newCluster builds ibid and starts everything. The caller closes it.
-func newCluster(ctx context.Context, o options) (c *cluster, err error) {
+func newCluster(ctx context.Context, o options) (_ *cluster, err error) {
 	dir, err := os.MkdirTemp("", "ibid-cluster")
 	if err != nil {
 		return nil, err
 	}
-	c = &cluster{dir: dir, programs: map[string]string{}, upstream: httptest.NewServer(http.HandlerFunc(provider))}
+	c := &cluster{dir: dir, programs: map[string]string{}, upstream: httptest.NewServer(http.HandlerFunc(provider))}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.close())
@@ -74,7 +77,7 @@ func newCluster(ctx context.Context, o options) (c *cluster, err error) {
 		}
 	}
 	for i := range cmp.Or(o.nodes, gateways) {
-		n, err := c.newNode(ctx, i)
+		n, err := c.newNode(ctx, i, &o)
 		if err != nil {
 			return nil, err
 		}
@@ -188,7 +191,7 @@ func (c *cluster) natsURLs() string {
 	return strings.Join(urls, ",")
 }
 
-func (c *cluster) newNode(ctx context.Context, i int) (*process, error) {
+func (c *cluster) newNode(ctx context.Context, i int, o *options) (*process, error) {
 	addr, err := freeAddr(ctx)
 	if err != nil {
 		return nil, err
@@ -199,13 +202,19 @@ func (c *cluster) newNode(ctx context.Context, i int) (*process, error) {
 		upstream = "http://" + c.links.addr("upstream")
 	}
 	argv := []string{
-		c.programs["current"], "serve", "--listen", addr, "--data", filepath.Join(c.dir, name),
+		c.programs["current"], "serve", "--listen", addr, "--data", filepath.Join(cmp.Or(o.data, c.dir), name),
 		"--upstream", mockName + "=" + upstream + ",provider=openai",
+	}
+	if o.db != "" {
+		argv = append(argv, "--db", filepath.Join(o.db, "ibid.db"))
+	}
+	if o.descriptors > 0 {
+		argv = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -n %d; exec "$@"`, o.descriptors), "sh"}, argv...)
 	}
 	if c.pg != nil {
 		dsn := c.pg.DSN
 		if c.links != nil {
-			dsn = "postgres://postgres@" + c.links.addr("store") + "/ibid?sslmode=disable"
+			dsn = "postgres://postgres@" + c.links.addr("store") + "/ibid?sslmode=disable&statement_timeout=3000"
 		}
 		argv = append(argv, "--db", dsn, "--nats", c.natsURLs())
 	}

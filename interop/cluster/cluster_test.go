@@ -43,7 +43,12 @@ func startCluster(t *testing.T, o options) *cluster {
 // suffer has a load suffer a fault.
 func suffer(t *testing.T, c *cluster, f *fault) {
 	t.Helper()
-	v := testenv.Must(c.phase(t.Context(), f, testRate, "w", rand.New(rand.NewPCG(1, 2))))(t)
+	judge(t, testenv.Must(c.phase(t.Context(), f, testRate, "w", rand.New(rand.NewPCG(1, 2))))(t))
+}
+
+// judge fails a test for what is wrong.
+func judge(t *testing.T, v *verdict) {
+	t.Helper()
 	t.Log(v)
 	for i, wrong := range v.wrong {
 		if i == 10 {
@@ -72,4 +77,14 @@ func TestCluster(t *testing.T) {
 			t.Errorf("the version before takes the database: %v\n%s", err, said)
 		}
 	})
+}
+
+// Whatever is wrong with the connections between clients, gateways, providers, PostgreSQL and NATS, in both directions:
+// nothing that a client saw the end of is lost or altered, what broke off does not look whole, and all is well when the
+// fault is over.
+func TestConnections(t *testing.T) {
+	c := startCluster(t, options{nodes: 2, proxied: true})
+	for _, f := range connections() {
+		t.Run(f.name, func(t *testing.T) { suffer(t, c, &f) })
+	}
 }

@@ -15,29 +15,33 @@ type fault struct {
 	do   func(ctx context.Context, c *cluster, random *rand.Rand) error
 	// mayFail reports whether a call may break off by it; nil: none may.
 	mayFail func(c *call) bool
+	// repeats says that what a client repeats, because its connection broke, may have begun: then it has two answers.
+	repeats bool
+	// unkept says that answers may not be kept. Then their calls are told so, by having no id.
+	unkept bool
 }
 
-// any call may fail by a fault between its client, its gateway and the provider.
+// anyCall: a call may fail by a fault between its client, its gateway and the provider.
 func anyCall(*call) bool { return true }
 
 // faults of a cluster's processes.
 func faults() []fault {
 	victim := -1 // the gateway that is killed: each process belongs to one test, and each fault ends before the next
 	return []fault{
-		{"kill", func(ctx context.Context, c *cluster, random *rand.Rand) error {
+		{name: "kill", do: func(ctx context.Context, c *cluster, random *rand.Rand) error {
 			victim = random.IntN(len(c.nodes))
 			n := c.nodes[victim]
 			return errors.Join(n.kill(), pause(ctx, time.Second), n.start(ctx))
-		}, func(c *call) bool { return c.node == victim }},
-		{"pause", func(ctx context.Context, c *cluster, random *rand.Rand) error {
+		}, mayFail: func(c *call) bool { return c.node == victim }},
+		{name: "pause", do: func(ctx context.Context, c *cluster, random *rand.Rand) error {
 			n := c.nodes[random.IntN(len(c.nodes))]
 			return errors.Join(n.signal(syscall.SIGSTOP), pause(ctx, 3*time.Second), n.signal(syscall.SIGCONT))
-		}, nil},
-		{"nats", func(ctx context.Context, c *cluster, random *rand.Rand) error {
+		}},
+		{name: "nats", do: func(ctx context.Context, c *cluster, random *rand.Rand) error {
 			n := c.nats[random.IntN(len(c.nats))]
 			return errors.Join(n.kill(), pause(ctx, time.Second), n.start(ctx))
-		}, nil},
-		{"bus", func(ctx context.Context, c *cluster, _ *rand.Rand) error {
+		}},
+		{name: "bus", do: func(ctx context.Context, c *cluster, _ *rand.Rand) error {
 			var err error
 			for _, n := range c.nats {
 				err = errors.Join(err, n.kill())
@@ -47,11 +51,11 @@ func faults() []fault {
 				err = errors.Join(err, n.start(ctx))
 			}
 			return err
-		}, nil},
-		{"database", func(ctx context.Context, c *cluster, _ *rand.Rand) error {
+		}},
+		{name: "database", do: func(ctx context.Context, c *cluster, _ *rand.Rand) error {
 			return errors.Join(c.pg.Down(ctx), pause(ctx, 3*time.Second), c.pg.Up(ctx))
-		}, nil},
-		{"restart", func(ctx context.Context, c *cluster, _ *rand.Rand) error { return c.roll(ctx, "current") }, nil},
+		}},
+		{name: "restart", do: func(ctx context.Context, c *cluster, _ *rand.Rand) error { return c.roll(ctx, "current") }},
 	}
 }
 
@@ -99,5 +103,5 @@ func (c *cluster) phase(
 		l.reading.Wait()
 		return nil, fmt.Errorf("%s: %w", f.name, err)
 	}
-	return l.settle(ctx, f.mayFail), nil
+	return l.settle(ctx, f), nil
 }

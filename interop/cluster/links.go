@@ -4,15 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"math/rand/v2"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
+	"time"
 
 	"github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
+
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // links are what stands between two processes and can be disturbed, by name: client-0 (between clients and a gateway),
@@ -20,26 +21,35 @@ import (
 type links struct {
 	server  *toxiproxy.ApiServer
 	proxies map[string]*toxiproxy.Proxy
-	socket  *socketRelay
+	relays  map[string]*testenv.Relay // behind those of the store and the bus
 }
 
 func newLinks(c *cluster) (*links, error) {
 	l := &links{
 		server:  toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()),
 		proxies: map[string]*toxiproxy.Proxy{},
+		relays:  map[string]*testenv.Relay{},
 	}
 	err := l.add("upstream", strings.TrimPrefix(c.upstream.URL, "http://"))
 	for i, p := range c.nats {
-		err = errors.Join(err, l.add("bus-"+strconv.Itoa(i), p.addr))
+		err = errors.Join(err, l.addRelayed("bus-"+strconv.Itoa(i), "tcp", p.addr))
 	}
-	if c.pg != nil && err == nil {
+	if c.pg != nil {
 		_, host, _ := strings.Cut(c.pg.DSN, "host=")
 		host, _, _ = strings.Cut(host, "&")
-		if l.socket, err = newSocketRelay(filepath.Join(host, ".s.PGSQL.5432")); err == nil {
-			err = l.add("store", l.socket.listener.Addr().String())
-		}
+		err = errors.Join(err, l.addRelayed("store", "unix", filepath.Join(host, ".s.PGSQL.5432")))
 	}
 	return l, err
+}
+
+// addRelayed makes a link by way of a relay, which can break its connections silently.
+func (l *links) addRelayed(name, network, to string) error {
+	relay, err := testenv.NewRelay(network, to)
+	if err != nil {
+		return err
+	}
+	l.relays[name] = relay
+	return l.add(name, relay.Addr())
 }
 
 // add makes a link to an address.
@@ -58,8 +68,17 @@ func (l *links) close() {
 	for _, p := range l.proxies {
 		p.Stop()
 	}
-	if l.socket != nil {
-		l.socket.close()
+	for _, relay := range l.relays {
+		relay.Close()
+	}
+}
+
+// breakSilently makes the connections on all links whose names begin so half open. New ones work.
+func (l *links) breakSilently(prefix string) {
+	for name, relay := range l.relays {
+		if strings.HasPrefix(name, prefix) {
+			relay.BreakSilently()
+		}
 	}
 }
 
@@ -81,89 +100,52 @@ func (l *links) disturb(ctx context.Context, prefix, toxic string, during func()
 	return during()
 }
 
-// socketRelay carries bytes from a port of this machine to the socket of PostgreSQL, which listens on no network.
-type socketRelay struct {
-	listener net.Listener
-	socket   string
-
-	mu    sync.Mutex
-	pairs []*pair
-	group sync.WaitGroup
-}
-
-// pair is the two connections of one that goes through a relay. Once it is half open nothing passes any more, and
-// neither side learns that the other has left.
-type pair struct {
-	client, server net.Conn
-	halfOpen       atomic.Bool
-}
-
-func newSocketRelay(socket string) (*socketRelay, error) {
-	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
+// toxics are what can be wrong with connections, as toxiproxy names it.
+var (
+	slowing = []string{
+		`"type":"latency","attributes":{"latency":150}`,
+		`"type":"latency","attributes":{"latency":60,"jitter":60}`,
+		`"type":"bandwidth","attributes":{"rate":100}`, // KB/s
 	}
-	r := &socketRelay{listener: listener, socket: socket}
-	r.group.Go(func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
+	breaking = []string{
+		`"type":"limit_data","attributes":{"bytes":2500}`, // in the midst of an answer
+		`"type":"reset_peer","attributes":{"timeout":100}`,
+		`"type":"timeout","attributes":{"timeout":0}`, // nothing passes, and nobody is told
+	}
+)
+
+// toxicTime is how long each of them lasts.
+const toxicTime = time.Second
+
+// connections are the faults of what is between two processes: where a row breaks what a call needs, that call may fail.
+func connections() []fault {
+	disturbed := func(prefix string, toxics ...string) func(context.Context, *cluster, *rand.Rand) error {
+		return func(ctx context.Context, c *cluster, _ *rand.Rand) error {
+			for _, toxic := range toxics {
+				wait := func() error { return pause(ctx, toxicTime) }
+				if err := c.links.disturb(ctx, prefix, toxic, wait); err != nil {
+					return err
+				}
 			}
-			server, err := net.Dial("unix", socket)
-			if err != nil {
-				_ = client.Close()
-				continue
-			}
-			p := &pair{client: client, server: server}
-			r.mu.Lock()
-			r.pairs = append(r.pairs, p)
-			r.mu.Unlock()
-			r.group.Go(func() { p.pass(server, client) })
-			r.group.Go(func() { p.pass(client, server) })
-		}
-	})
-	return r, nil
-}
-
-// pass carries bytes in one direction until either side ends.
-func (p *pair) pass(to, from net.Conn) {
-	buffer := make([]byte, 32<<10)
-	for {
-		n, err := from.Read(buffer)
-		if p.halfOpen.Load() {
-			if err != nil {
-				return
-			}
-			continue
-		}
-		if err == nil {
-			_, err = to.Write(buffer[:n])
-		}
-		if err != nil {
-			_ = to.Close()
-			_ = from.Close()
-			return
+			return nil
 		}
 	}
-}
-
-// breakSilently makes all connections of now half open. New ones work.
-func (r *socketRelay) breakSilently() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, p := range r.pairs {
-		p.halfOpen.Store(true)
+	silent := func(prefix string) func(context.Context, *cluster, *rand.Rand) error {
+		return func(ctx context.Context, c *cluster, _ *rand.Rand) error {
+			c.links.breakSilently(prefix)
+			return pause(ctx, toxicTime)
+		}
 	}
-}
-
-func (r *socketRelay) close() {
-	_ = r.listener.Close()
-	r.mu.Lock()
-	for _, p := range r.pairs {
-		_ = p.client.Close()
-		_ = p.server.Close()
+	return []fault{
+		{name: "client slow", do: disturbed("client", slowing...)},
+		{name: "client broken", do: disturbed("client", breaking...), mayFail: anyCall, repeats: true},
+		{name: "upstream slow", do: disturbed("upstream", slowing...)},
+		{name: "upstream broken", do: disturbed("upstream", breaking...), mayFail: anyCall},
+		{name: "store slow", do: disturbed("store", slowing...)},
+		{name: "store broken", do: disturbed("store", breaking...)},
+		{name: "store half open", do: silent("store")},
+		{name: "bus slow", do: disturbed("bus", slowing...)},
+		{name: "bus broken", do: disturbed("bus", breaking...)},
+		{name: "bus half open", do: silent("bus")},
 	}
-	r.mu.Unlock()
-	r.group.Wait()
 }

@@ -134,7 +134,9 @@ func (l *load) try(ctx context.Context, c *call) (again bool, err error) {
 		return (reused || ok && op.Op == "dial") && ctx.Err() == nil && c.retries < maxRetries, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	c.id = response.Header.Get("Ibid-Answer")
+	if c.id = ""; response.StatusCode == http.StatusOK {
+		c.id = response.Header.Get("Ibid-Answer")
+	}
 	body, err := io.ReadAll(response.Body)
 	c.body = string(body)
 	if response.StatusCode == http.StatusServiceUnavailable && response.Header.Get("Retry-After") != "" {
@@ -276,8 +278,8 @@ func (v *verdict) String() string {
 }
 
 // settle waits until every gateway has all answers and every reader all events, and says what is wrong. A call may
-// only fail if mayFail says so.
-func (l *load) settle(ctx context.Context, mayFail func(*call) bool) *verdict {
+// only fail if the fault says so.
+func (l *load) settle(ctx context.Context, f *fault) *verdict {
 	defer func() {
 		l.leave()
 		l.reading.Wait()
@@ -290,7 +292,7 @@ func (l *load) settle(ctx context.Context, mayFail func(*call) bool) *verdict {
 		case c.complete():
 			v.completed++
 			continue
-		case mayFail == nil || !mayFail(c):
+		case f.mayFail == nil || !f.mayFail(c):
 			v.wrong = append(v.wrong, fmt.Sprintf("call %s at %d failed: %v: %.200q", c.word, c.node, c.err, c.body))
 		case c.err == nil, strings.Contains(c.body, endMark):
 			v.wrong = append(v.wrong, fmt.Sprintf("call %s looks whole: %q", c.word, c.body))
@@ -301,7 +303,7 @@ func (l *load) settle(ctx context.Context, mayFail func(*call) bool) *verdict {
 	}
 	var left []string
 	for deadline := time.Now().Add(settleTime); ; {
-		if left = l.missing(ctx); len(left) == 0 || time.Now().After(deadline) || ctx.Err() != nil {
+		if left = l.missing(ctx, f); len(left) == 0 || time.Now().After(deadline) || ctx.Err() != nil {
 			break
 		}
 		time.Sleep(200 * time.Millisecond)
@@ -311,8 +313,9 @@ func (l *load) settle(ctx context.Context, mayFail func(*call) bool) *verdict {
 }
 
 // missing says what is not as it must be in the end: at every gateway each completed call has its answer once, each
-// other one has at most what came of it, and every reader has one event of each answer.
-func (l *load) missing(ctx context.Context) (wrong []string) {
+// other one has at most what came of it, and every reader has one event of each answer. The fault may
+// allow that what was repeated has more answers, and that what has no id has none.
+func (l *load) missing(ctx context.Context, f *fault) (wrong []string) {
 	byRun := map[string][]*call{}
 	for _, c := range l.calls {
 		byRun[c.run] = append(byRun[c.run], c)
@@ -332,11 +335,14 @@ func (l *load) missing(ctx context.Context) (wrong []string) {
 				ids = append(ids, a.ID)
 			}
 			for _, c := range calls {
+				if c.id == "" && f.unkept {
+					continue
+				}
 				wrong = append(wrong, c.compare(node, byID[c.id])...)
 				delete(byID, c.id)
 			}
 			for id, a := range byID {
-				mine := func(c *call) bool { return c.id == "" && isOf(a, c.word) }
+				mine := func(c *call) bool { return (c.id == "" || f.repeats && c.retries > 0) && isOf(a, c.word) }
 				if !slices.ContainsFunc(calls, mine) {
 					wrong = append(wrong, fmt.Sprintf("gateway %d has %s, which nobody asked for: %+v", node, id, a))
 				}

@@ -362,6 +362,29 @@ func TestFlippedByte(t *testing.T) {
 	}
 }
 
+// readDamaged appends a last record and reads up to it, and returns how many were read and where it is. The others have to
+// be whole.
+func readDamaged(t *testing.T, j *Journal, r *Reader, whole func(Position, string) bool) (got int, p Position) {
+	t.Helper()
+	p = appendSync(t, j, "the last")
+	for at := Position(0); at < p; {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		var record []byte
+		var err error
+		at, record, err = r.Next(ctx)
+		cancel()
+		if errors.Is(err, context.DeadlineExceeded) { // it was lost with what it was beside
+			p = appendSync(t, j, "the last")
+			continue
+		}
+		if err != nil || string(record) != "the last" && !whole(at, string(record)) {
+			t.Fatalf("record %d is made up: %.20q, %v", at, record, err)
+		}
+		got++
+	}
+	return got, p
+}
+
 // A damaged file is set aside, when it is opened and while it is used; what can be read of it is kept, and the journal
 // goes on.
 func TestDamagedFile(t *testing.T) {
@@ -400,22 +423,9 @@ func TestDamagedFile(t *testing.T) {
 					j = openFor(t, dir, nil)
 				}
 				r := reader(t, j)
-				got, p := 0, appendSync(t, j, "the last")
-				for at := Position(0); at < p; {
-					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-					var record []byte
-					var err error
-					at, record, err = r.Next(ctx)
-					cancel()
-					if errors.Is(err, context.DeadlineExceeded) { // it was lost with what it was beside
-						p = appendSync(t, j, "the last")
-						continue
-					}
-					if err != nil || string(record) != "the last" && !whole[fmt.Sprint(at, " ", string(record))] {
-						t.Fatalf("record %d is made up: %.20q, %v", at, record, err)
-					}
-					got++
-				}
+				got, p := readDamaged(t, j, r, func(at Position, record string) bool {
+					return whole[fmt.Sprint(at, " ", record)]
+				})
 				damaged := j.Stats().Damaged
 				if p > 100 && got > 1 && got+int(damaged) < 101 {
 					t.Errorf("%d records are there and %d damaged, of %d", got, damaged, p)
@@ -730,6 +740,68 @@ func FuzzOpen(f *testing.F) {
 			t.Errorf("read %q", got)
 		}
 	})
+}
+
+// Wherever a bad disk damages the file and its log: the journal opens, what is read is as it was written, and it takes and
+// keeps what comes then.
+func TestDamagedAnywhere(t *testing.T) {
+	dir := t.TempDir()
+	j := openFor(t, dir, nil)
+	records := map[string]bool{}
+	for i := range 60 {
+		record := strings.Repeat(fmt.Sprint("record ", i, " "), 300)
+		records[record] = true
+		appendSync(t, j, record)
+		if i == 40 {
+			testenv.Must(j.db.conn.ExecContext(t.Context(), "PRAGMA wal_checkpoint(TRUNCATE)"))(t)
+		}
+	}
+	whole := copyFiles(t, dir, func(_ string, b []byte) []byte { return b })
+	j.Close()
+	read, lost := 0, 0
+	for seed := range uint64(100) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		victim := []string{fileName, fileName + "-wal"}[random.IntN(2)]
+		damaged := copyFiles(t, whole, func(name string, b []byte) []byte {
+			if name != victim {
+				return b
+			}
+			at := random.IntN(len(b))
+			switch seed % 4 {
+			case 0:
+				b[at] ^= 1 << random.IntN(8)
+			case 1:
+				for i := at; i < min(at+64, len(b)); i++ {
+					b[i] = byte(random.Uint32())
+				}
+			case 2:
+				at -= at % pageSize
+				clear(b[at:min(at+pageSize, len(b))])
+			default:
+				b = b[:at]
+			}
+			return b
+		})
+		j, err := Open(damaged, nil)
+		if errors.Is(err, ErrVersion) { // its number was hit: it is refused, and stays as it is
+			continue
+		}
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		r := j.Reader()
+		got, p := readDamaged(t, j, r, func(_ Position, record string) bool { return records[record] })
+		testenv.OK(t, errors.Join(j.Close(), r.Close()))
+		if again, _ := readAll(t, damaged); !slices.Contains(again, fmt.Sprint(p, " the last")) {
+			t.Errorf("seed %d: what came last is lost after a restart, of %d", seed, len(again))
+		}
+		read += got - 1
+		lost += max(0, len(records)-got+1)
+	}
+	t.Logf("%d records were read and %d lost", read, lost)
+	if read == 0 || lost == 0 {
+		t.Error("the damage does not show anything")
+	}
 }
 
 // A reader whose time is over returns what is there all the same: that it says it has nothing left is how the indexer

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/ibidhq/ibid/internal/testenv"
+)
+
+// More clients connect than a gateway has file descriptors for: they wait, those that are connected are served, the
+// journal and the database work, and when the others leave all is as before.
+func TestFewDescriptors(t *testing.T) {
+	testenv.Tool(t, "sh")
+	c := startAlone(t, options{descriptors: 160})
+	suffer(t, c, &fault{do: func(ctx context.Context, c *cluster, _ *rand.Rand) (err error) {
+		var crowd []net.Conn
+		for range 200 {
+			conn, err := new(net.Dialer).DialContext(ctx, "tcp", c.nodes[0].addr)
+			if err != nil {
+				break // not even the queue of the system has room
+			}
+			crowd = append(crowd, conn)
+		}
+		for deadline := settleTime; !strings.Contains(c.nodes[0].logTail(), "all connections are taken"); deadline -= after {
+			if err := pause(ctx, after); err != nil || deadline <= 0 {
+				return errors.Join(err, errors.New("nobody is told of too many connections"))
+			}
+		}
+		for _, conn := range crowd {
+			err = errors.Join(err, conn.Close())
+		}
+		return errors.Join(err, c.awaitCheck(ctx, http.StatusOK, "journal", "ok"))
+	}})
+}

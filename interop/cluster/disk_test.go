@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibidhq/ibid/internal/testenv"
+)
+
+const diskSize = 24 // megabytes
+
+// startAlone starts one gateway with SQLite.
+func startAlone(t *testing.T, o options) *cluster {
+	t.Helper()
+	o.alone, o.nodes = true, 1
+	return startCluster(t, o)
+}
+
+// awaitCheck waits until /readyz says something of a check: a status, and a word of what it says.
+func (c *cluster) awaitCheck(ctx context.Context, status int, check, word string) error {
+	said := ""
+	for deadline := time.Now().Add(settleTime); time.Now().Before(deadline) && ctx.Err() == nil; {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.nodes[0].addr+"/readyz", http.NoBody)
+		if err != nil {
+			return err
+		}
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			return err
+		}
+		var ready struct {
+			Checks map[string]string `json:"checks"`
+		}
+		err = json.NewDecoder(response.Body).Decode(&ready)
+		_ = response.Body.Close()
+		if err != nil {
+			return err
+		}
+		said = fmt.Sprint(response.StatusCode, ready.Checks)
+		if response.StatusCode == status && strings.Contains(ready.Checks[check], word) {
+			return nil
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return errors.New("/readyz says " + said)
+}
+
+// restart starts a gateway again, whatever ended it.
+func (c *cluster) restart(ctx context.Context) error {
+	return errors.Join(c.nodes[0].start(ctx), c.ready(ctx))
+}
+
+// The disk of the journal is full: calls succeed, /readyz fails, and when there is room again what was taken is stored;
+// responses of which nothing is kept say so.
+func TestDiskOfJournalFull(t *testing.T) {
+	data := testenv.NewDisk(t, diskSize)
+	c := startAlone(t, options{data: data.Dir, db: t.TempDir()})
+	suffer(t, c, &fault{do: func(ctx context.Context, c *cluster, _ *rand.Rand) error {
+		data.Fill(t)
+		err := c.awaitCheck(ctx, http.StatusServiceUnavailable, "journal", "cannot be captured")
+		data.Free(t)
+		return errors.Join(err, c.awaitCheck(ctx, http.StatusOK, "journal", "ok"))
+	}, unkept: true})
+}
+
+// The disk of the database is full, and the gateway is killed: what was answered meanwhile is in the journal, and stored
+// when there is room again.
+func TestDiskOfDatabaseFull(t *testing.T) {
+	db := testenv.NewDisk(t, diskSize)
+	c := startAlone(t, options{db: db.Dir})
+	suffer(t, c, &fault{
+		do: func(ctx context.Context, c *cluster, _ *rand.Rand) error {
+			db.Fill(t)
+			if err := errors.Join(c.awaitStoreAway(ctx), pause(ctx, after), c.nodes[0].kill()); err != nil {
+				return err
+			}
+			// It cannot be opened without room: that is said, and the answers stay where they are.
+			full := c.nodes[0].start(ctx)
+			if full == nil {
+				c.nodes[0].end()
+			}
+			db.Free(t)
+			return c.restart(ctx)
+		},
+		mayFail: anyCall, repeats: true,
+	})
+}
+
+// awaitStoreAway waits until the store takes no answers.
+func (c *cluster) awaitStoreAway(ctx context.Context) error {
+	for deadline := time.Now().Add(settleTime); !strings.Contains(c.nodes[0].logTail(), "the store takes no answers"); {
+		if time.Now().After(deadline) {
+			return errors.New("the store takes answers though its disk is full")
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The disk of all data is full when the gateway is killed, and when it starts again: with room, every answer whose end was
+// seen before is there.
+func TestDiskFullAtStart(t *testing.T) {
+	data := testenv.NewDisk(t, diskSize)
+	c := startAlone(t, options{data: data.Dir})
+	l := c.startLoad(t.Context(), testRate, "w")
+	testenv.OK(t, pause(t.Context(), 2*before))
+	l.stop()
+	data.Fill(t)
+	testenv.OK(t, c.nodes[0].kill())
+	if err := c.nodes[0].start(t.Context()); err == nil {
+		testenv.OK(t, c.nodes[0].kill())
+	} else if said := c.nodes[0].logTail(); !strings.Contains(said, "full") {
+		t.Errorf("it does not say what is wrong: %v", err)
+	}
+	data.Free(t)
+	testenv.OK(t, c.restart(t.Context()))
+	judge(t, l.settle(t.Context(), &fault{}))
+}
+
+// A disk that is read-only when the gateway starts is named, nothing on it is lost, and writable again it serves.
+func TestDiskReadOnly(t *testing.T) {
+	data := testenv.NewDisk(t, diskSize)
+	c := startAlone(t, options{data: data.Dir})
+	l := c.startLoad(t.Context(), testRate, "w")
+	testenv.OK(t, pause(t.Context(), 2*before))
+	l.stop()
+	testenv.OK(t, c.nodes[0].kill())
+	data.ReadOnly(t, true)
+	said, err := exec.CommandContext(t.Context(), c.nodes[0].argv[0], c.nodes[0].argv[1:]...).CombinedOutput() //nolint:gosec // ours
+	if err == nil || !strings.Contains(string(said), "read-only") && !strings.Contains(string(said), "readonly") {
+		t.Errorf("on a read-only disk: %v\n%s", err, said)
+	}
+	data.ReadOnly(t, false)
+	testenv.OK(t, c.restart(t.Context()))
+	judge(t, l.settle(t.Context(), &fault{}))
+}

@@ -1,0 +1,48 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+
+	"github.com/ibidhq/ibid/gateway"
+)
+
+const (
+	// keptDescriptors are kept for the database, the journal, NATS and what is read for a moment.
+	keptDescriptors = 64
+	// fewestConnections are taken however few descriptors there are.
+	fewestConnections = 8
+)
+
+// boundConnections lets no more clients connect than there are file descriptors for: a call takes one for its client
+// and one for its provider.
+func (s *Server) boundConnections(hs *http.Server, l net.Listener) net.Listener {
+	limit := descriptors()
+	if limit == 0 {
+		return l
+	}
+	most := max(fewestConnections, (limit-keptDescriptors)/2)
+	c := gateway.NewCrowd(hs, most, func(full bool) {
+		level, message := slog.LevelInfo, "there are connections for new clients again"
+		if full {
+			level, message = slog.LevelWarn, "all connections are taken: new clients wait"
+		}
+		s.log.LogAttrs(
+			context.Background(), level, message, slog.Int("connections", most), slog.Int("descriptors", limit),
+			slog.String("hint", "a higher limit of open files (ulimit -n, LimitNOFILE=) allows more connections"),
+		)
+	})
+	s.crowd.Store(c)
+	return c.Listener(l)
+}
+
+// crowded says why new clients wait; nil: they do not.
+func (s *Server) crowded() error {
+	if c := s.crowd.Load(); c != nil && c.Full() {
+		return errors.New("all connections are taken")
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package store
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+const (
+	// statementTime is how long PostgreSQL works on a statement, and keeps a transaction open in which nothing is asked
+	// for, unless the DSN, the role or the database has a statement_timeout. Migrations may take longer.
+	statementTime = 30 * time.Second
+	// answerTime is how much later the answer to it may come.
+	answerTime = 2 * time.Second
+	// restTime is after how long without an answer a connection is tried before it is used, and pingTime how long
+	// that may take.
+	restTime = time.Second
+	pingTime = 2 * time.Second
+)
+
+// errSilent is that a connection is half open, as far as one can tell: the machine at its other end lost power, or
+// something between forgot it, and nobody said so.
+var errSilent = errors.New("the database says nothing")
+
+// quietConn is a connection to PostgreSQL on which every read and write has to get somewhere within a limit. TCP alone
+// would wait for a quarter of an hour, or for ever where something between the two ends still answers.
+type quietConn struct {
+	net.Conn
+
+	mu    sync.Mutex
+	limit time.Duration
+	until time.Time // the deadline that pgx has set
+	heard time.Time // when something was read last
+}
+
+// quietDial makes the connections of a configuration quietConns.
+func quietDial(config *pgx.ConnConfig) {
+	dial := config.DialFunc
+	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &quietConn{Conn: conn, limit: statementTime + answerTime}, nil
+	}
+}
+
+// quietOptions bound what is asked of connections by quietDial, at both ends.
+func quietOptions() []stdlib.OptionOpenDB {
+	return []stdlib.OptionOpenDB{
+		stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
+			var limit int64 // in ms
+			// The server has to end a transaction whose client is gone: it holds locks.
+			err := conn.QueryRow(ctx, `SELECT
+					(extract(epoch FROM set_config('statement_timeout', wanted, false)::interval) * 1000)::bigint,
+					set_config('idle_in_transaction_session_timeout', wanted, false)
+				FROM (SELECT CASE setting WHEN '0' THEN $1 ELSE setting || 'ms' END AS wanted
+					FROM pg_settings WHERE name = 'statement_timeout') AS t`,
+				fmt.Sprintf("%dms", statementTime.Milliseconds()),
+			).Scan(&limit, nil)
+			if err != nil {
+				return fmt.Errorf("bounding statements: %w", err)
+			}
+			if c := quietConnOf(conn); c != nil {
+				c.mu.Lock()
+				c.limit = time.Duration(limit)*time.Millisecond + answerTime
+				c.mu.Unlock()
+			}
+			return nil
+		}),
+		stdlib.OptionShouldPing(func(context.Context, stdlib.ShouldPingParams) bool { return false }), // see below
+		stdlib.OptionResetSession(func(ctx context.Context, conn *pgx.Conn) error {
+			if c := quietConnOf(conn); c != nil && !c.rested() {
+				return nil
+			}
+			ctx, cancel := context.WithTimeout(ctx, pingTime)
+			defer cancel()
+			if conn.Ping(ctx) != nil {
+				return driver.ErrBadConn
+			}
+			return nil
+		}),
+	}
+}
+
+// quietConnOf returns the connection below conn, beneath TLS too.
+func quietConnOf(conn *pgx.Conn) *quietConn {
+	below := conn.PgConn().Conn()
+	if secure, ok := below.(interface{ NetConn() net.Conn }); ok {
+		below = secure.NetConn()
+	}
+	c, _ := below.(*quietConn)
+	return c
+}
+
+func (c *quietConn) rested() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Since(c.heard) > restTime
+}
+
+// Read is that of [net.Conn].
+func (c *quietConn) Read(p []byte) (int, error) {
+	ours, err := c.bound(c.Conn.SetReadDeadline)
+	if err != nil {
+		return 0, err
+	}
+	n, err := c.Conn.Read(p)
+	if n > 0 {
+		c.mu.Lock()
+		c.heard = time.Now()
+		c.mu.Unlock()
+	}
+	return n, silent(err, ours)
+}
+
+// Write is that of [net.Conn].
+func (c *quietConn) Write(p []byte) (int, error) {
+	ours, err := c.bound(c.Conn.SetWriteDeadline)
+	if err != nil {
+		return 0, err
+	}
+	n, err := c.Conn.Write(p)
+	return n, silent(err, ours)
+}
+
+// bound sets the deadline of the next read or write, and returns it if it is ours and not that of pgx.
+func (c *quietConn) bound(set func(time.Time) error) (ours time.Time, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ours = time.Now().Add(c.limit)
+	if !c.until.IsZero() && c.until.Before(ours) {
+		return time.Time{}, set(c.until)
+	}
+	return ours, set(ours)
+}
+
+// silent returns err, and [errSilent] where a deadline of ours is why. That is no timeout in the sense of [net.Error]:
+// after one, pgx goes on with the connection.
+func silent(err error, ours time.Time) error {
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() && !ours.IsZero() && !time.Now().Before(ours) {
+		return errSilent
+	}
+	return err
+}
+
+// SetDeadline is that of [net.Conn].
+func (c *quietConn) SetDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.until = t
+	return c.Conn.SetDeadline(t)
+}
