@@ -73,9 +73,14 @@ func newDaemon(ctx context.Context) (*daemon, error) {
 		return nil, err
 	}
 	d := &daemon{stage: s, program: filepath.Join(s.dir, "ibid")}
-	build := exec.CommandContext(
-		ctx, "go", "build", "-o", d.program, "github.com/ibidhq/ibid/cmd/ibid",
-	) //nolint:gosec // our own program
+	// In its own module, which has more dependencies than this one.
+	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/ibidhq/ibid").Output()
+	if err != nil {
+		d.remove()
+		return nil, fmt.Errorf("finding the module: %w", err)
+	}
+	//nolint:gosec // our own program
+	build := exec.CommandContext(ctx, "go", "-C", strings.TrimSpace(string(root)), "build", "-o", d.program, "./cmd/ibid")
 	if said, err := build.CombinedOutput(); err != nil {
 		d.remove()
 		return nil, fmt.Errorf("build ibid: %w: %s", err, said)
@@ -84,7 +89,9 @@ func newDaemon(ctx context.Context) (*daemon, error) {
 }
 
 // serve starts ibid over what the last one left.
-func (d *daemon) serve(ctx context.Context) (*process, error) { return d.serveIn(ctx, "data", d.up.addr) }
+func (d *daemon) serve(ctx context.Context) (*process, error) {
+	return d.serveIn(ctx, "data", d.up.addr)
+}
 
 // serveIn starts ibid over what the last one left in a directory, with an upstream.
 func (d *daemon) serveIn(ctx context.Context, data, upstream string) (*process, error) {

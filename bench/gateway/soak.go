@@ -96,12 +96,12 @@ type soakWorld struct {
 	addrs         [2]atomic.Pointer[string]
 }
 
-func newSoakWorld(ctx context.Context) (w *soakWorld, err error) {
+func newSoakWorld(ctx context.Context) (_ *soakWorld, err error) {
 	d, err := newDaemon(ctx)
 	if err != nil {
 		return nil, err
 	}
-	w = &soakWorld{daemon: d}
+	w := &soakWorld{daemon: d}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, w.remove(context.WithoutCancel(ctx)))
@@ -123,7 +123,7 @@ func newSoakWorld(ctx context.Context) (w *soakWorld, err error) {
 	if w.upstream, err = testenv.NewRelay("tcp", d.up.addr); err != nil {
 		return nil, err
 	}
-	d.args = []string{"--db", w.pg.DSN, "--nats", "nats://" + w.bus.Addr(), "--log-level", "warn"}
+	d.args = []string{"--db", w.pg.DSN, "--nats", "nats://" + w.bus.Addr()}
 	for i := range w.gateways {
 		if err := w.start(ctx, i); err != nil {
 			return nil, err
