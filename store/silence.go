@@ -145,7 +145,8 @@ func (c *quietConn) bound(set func(time.Time) error) (ours time.Time, err error)
 // silent returns err, and [errSilent] where a deadline of ours is why. That is no timeout in the sense of [net.Error]:
 // after one, pgx goes on with the connection.
 func silent(err error, ours time.Time) error {
-	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() && !ours.IsZero() && !time.Now().Before(ours) {
+	timeout, ok := errors.AsType[net.Error](err)
+	if ok && timeout.Timeout() && !ours.IsZero() && !time.Now().Before(ours) {
 		return errSilent
 	}
 	return err

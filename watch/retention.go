@@ -30,9 +30,8 @@ type Retention struct {
 
 // Run removes old answers some minutes after it was called, then every hour, until ctx ends; then it returns nil. The
 // delay is random, up to five minutes, so that nodes that start together do not all begin at once. What goes wrong is
-// logged and tried again an hour later. When the clock has jumped forward nothing is removed for an hour, in which it may
-// be set right. Without a duration in Keep only what verifiers remember is ever removed: see
-// [store.Store.Memory].
+// logged and tried again an hour later. When the clock has jumped forward, nothing is removed for an hour, in which it
+// may be set right. Without a duration in Keep only what verifiers remember is ever removed: see [store.Store.Memory].
 func (r *Retention) Run(ctx context.Context) error {
 	timer := time.NewTimer(rand.N(pruneDelay)) //nolint:gosec // no secret
 	defer timer.Stop()

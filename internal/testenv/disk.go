@@ -2,6 +2,7 @@ package testenv
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -24,11 +25,13 @@ func NewDisk(tb testing.TB, megabytes int) *Disk {
 	}
 	d := &Disk{Dir: tb.TempDir()}
 	size := "size=" + strconv.Itoa(megabytes) + "m"
-	if said, err := exec.Command(mount, "-t", "tmpfs", "-o", size, "tmpfs", d.Dir).CombinedOutput(); err != nil {
-		absent(tb, "tools", "a disk to fill cannot be mounted here: "+string(bytes.TrimSpace(said)))
+	command := exec.CommandContext(tb.Context(), mount, "-t", "tmpfs", "-o", size, "tmpfs", d.Dir)
+	if said, err := command.CombinedOutput(); err != nil {
+		absent(tb, Tools, "a disk to fill cannot be mounted here: "+string(bytes.TrimSpace(said)))
 	}
 	tb.Cleanup(func() {
-		if said, err := exec.Command("umount", "-l", d.Dir).CombinedOutput(); err != nil {
+		command := exec.CommandContext(context.WithoutCancel(tb.Context()), "umount", "-l", d.Dir)
+		if said, err := command.CombinedOutput(); err != nil {
 			tb.Errorf("unmounting %s: %v: %s", d.Dir, err, said)
 		}
 	})
@@ -63,7 +66,8 @@ func (d *Disk) ReadOnly(tb testing.TB, yes bool) {
 	if yes {
 		option = "remount,ro"
 	}
-	if said, err := exec.Command("mount", "-o", option, d.Dir).CombinedOutput(); err != nil {
+	command := exec.CommandContext(tb.Context(), "mount", "-o", option, d.Dir)
+	if said, err := command.CombinedOutput(); err != nil {
 		tb.Fatalf("%s of %s: %v: %s", option, d.Dir, err, said)
 	}
 }

@@ -37,7 +37,7 @@ func NewRelay(network, address string) (*Relay, error) {
 			if err != nil {
 				return
 			}
-			server, err := net.Dial(network, address)
+			server, err := new(net.Dialer).DialContext(context.Background(), network, address)
 			if err != nil {
 				_ = client.Close()
 				continue
