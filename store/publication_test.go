@@ -439,7 +439,9 @@ func TestCallBody(t *testing.T) {
 	diff(t, "body", got.Body, c.Body)
 	diff(t, "publish", got.Publish, true)
 	old := strings.Replace(string(record), `,"publish":true,"body":{"hash":"sha256:00","media_type":"text/plain"}`, "", 1)
-	if got, err = store.DecodeCall([]byte(old)); err != nil || got.Publish || got.Body != nil || old == string(record) {
+	old, _, _ = strings.Cut(old, `,"sum":`)
+	old += "}"
+	if got, err = store.DecodeCall([]byte(old)); err != nil || got.Publish || got.Body != nil || strings.Contains(old, "publish") {
 		t.Errorf("an old record: %+v, %v", got, err)
 	}
 }
