@@ -19,21 +19,23 @@ const (
 
 // boundConnections lets no more clients connect than there are file descriptors for: a call takes one for its client
 // and one for its provider.
-func (s *Server) boundConnections(hs *http.Server, l net.Listener) net.Listener {
+func (s *Server) boundConnections(ctx context.Context, hs *http.Server, l net.Listener) net.Listener {
 	limit := descriptors()
 	if limit == 0 {
 		return l
 	}
 	most := max(fewestConnections, (limit-keptDescriptors)/2)
+	ctx = context.WithoutCancel(ctx)
+	attrs := []slog.Attr{
+		slog.Int("connections", most), slog.Int("descriptors", limit),
+		slog.String("hint", "a higher limit of open files (ulimit -n, LimitNOFILE=) allows more connections"),
+	}
 	c := gateway.NewCrowd(hs, most, func(full bool) {
-		level, message := slog.LevelInfo, "there are connections for new clients again"
 		if full {
-			level, message = slog.LevelWarn, "all connections are taken: new clients wait"
+			s.log.LogAttrs(ctx, slog.LevelWarn, "all connections are taken: new clients wait", attrs...)
+		} else {
+			s.log.LogAttrs(ctx, slog.LevelInfo, "there are connections for new clients again", attrs...)
 		}
-		s.log.LogAttrs(
-			context.Background(), level, message, slog.Int("connections", most), slog.Int("descriptors", limit),
-			slog.String("hint", "a higher limit of open files (ulimit -n, LimitNOFILE=) allows more connections"),
-		)
 	})
 	s.crowd.Store(c)
 	return c.Listener(l)

@@ -386,7 +386,7 @@ func (s *Server) Run(ctx context.Context, ready func(ctx context.Context, url st
 	if err != nil {
 		return err
 	}
-	l = s.boundConnections(httpServer, l)
+	l = s.boundConnections(ctx, httpServer, l)
 	work, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	var group sync.WaitGroup

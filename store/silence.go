@@ -108,7 +108,7 @@ func (c *quietConn) rested() bool {
 
 // Read is that of [net.Conn].
 func (c *quietConn) Read(p []byte) (int, error) {
-	ours, err := c.bound(c.Conn.SetReadDeadline)
+	ours, err := c.bound(c.SetReadDeadline)
 	if err != nil {
 		return 0, err
 	}
@@ -123,7 +123,7 @@ func (c *quietConn) Read(p []byte) (int, error) {
 
 // Write is that of [net.Conn].
 func (c *quietConn) Write(p []byte) (int, error) {
-	ours, err := c.bound(c.Conn.SetWriteDeadline)
+	ours, err := c.bound(c.SetWriteDeadline)
 	if err != nil {
 		return 0, err
 	}
