@@ -86,8 +86,8 @@ func (m masker) mask(v reflect.Value) {
 			m.mask(v.Elem())
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			m.mask(v.Field(i))
+		for _, field := range v.Fields() {
+			m.mask(field)
 		}
 	case reflect.String:
 		if v.CanSet() {

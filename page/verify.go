@@ -249,7 +249,8 @@ func (v *reportView) Claimed() []countedBadge {
 		{n.Failed, badgeBad, badgeOf(aboutClaim, "failed").Word},
 		{n.Doubtful, badgeClose, wordDoubtful},
 		{n.Supported, badgeGood, wordSupported},
-		{n.Unsure, badgeNone, "unsure"}, {n.NotChecked - n.Unsure - n.Failed, badgeNone, wordUnchecked},
+		{n.Unsure, badgeNone, "unsure"},
+		{n.NotChecked - n.Unsure - n.Failed, badgeNone, wordUnchecked},
 	} {
 		if one.n > 0 {
 			counts = append(counts, countedBadge{badge{Kind: one.kind, Word: one.word}, one.n})

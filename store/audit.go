@@ -158,9 +158,9 @@ func scanAudit(ctx context.Context, q querier, where string, args ...any) ([]Aud
 	return collect(ctx, q, scanAuditRow, auditQuery+" WHERE "+where, args...)
 }
 
-// CheckAudit checks all of a tenant's audit log: no entry was changed, left out or put in between. It returns how many
-// are in order from the first on; the error says what is wrong with the next. That the last ones were cut off shows only
-// to whoever has kept an id.
+// CheckAudit checks all of a tenant's audit log: no entry was changed, left out or put in between. It returns how
+// many are in order from the first on; the error says what is wrong with the next. That the last ones were cut off is
+// seen only by whoever has kept an id.
 func (s *Store) CheckAudit(ctx context.Context, tenant string) (n int, err error) {
 	defer explain(&err, "checking the audit log")
 	tenant = lookup(tenant)

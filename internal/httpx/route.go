@@ -218,7 +218,7 @@ func (m *Mux) serve(pattern string, methods map[string]*Route) http.Handler {
 				return
 			}
 		}
-		err := m.admit(r, methods, route)
+		err := m.admit(r, methods, route) //nolint:contextcheck // the request has it
 		if err == nil {
 			err = route.Handle(w, r)
 		}
