@@ -468,7 +468,8 @@ func walkModule(t *testing.T, ext string, f func(name string)) {
 			return nil
 		}
 		_, nested := os.Stat(filepath.Join(name, "go.mod"))
-		if nested == nil || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_") {
+		if nested == nil || name == "out" || // what make builds and installs
+			d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_") {
 			return filepath.SkipDir
 		}
 		return nil

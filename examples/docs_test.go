@@ -32,10 +32,10 @@ func TestReadmes(t *testing.T) {
 	}
 }
 
-// The worked example of docs/contributing-a-provider.md is all that a provider needs: with its file and its line, the stream shown
+// The worked example of internal/wire/README.md is all that a provider needs: with its file and its line, the stream shown
 // there is decoded.
 func TestProviderExample(t *testing.T) {
-	text, err := os.ReadFile("../docs/contributing-a-provider.md")
+	text, err := os.ReadFile("../internal/wire/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
