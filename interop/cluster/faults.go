@@ -55,7 +55,9 @@ func faults() []fault {
 		{name: "database", do: func(ctx context.Context, c *cluster, _ *rand.Rand) error {
 			return errors.Join(c.pg.Down(ctx), pause(ctx, 3*time.Second), c.pg.Up(ctx))
 		}},
-		{name: "restart", do: func(ctx context.Context, c *cluster, _ *rand.Rand) error { return c.roll(ctx, "current") }},
+		{name: "restart", do: func(ctx context.Context, c *cluster, _ *rand.Rand) error {
+			return c.roll(ctx, "current")
+		}},
 	}
 }
 

@@ -117,7 +117,8 @@ var (
 // toxicTime is how long each of them lasts.
 const toxicTime = time.Second
 
-// connections are the faults of what is between two processes: where a row breaks what a call needs, that call may fail.
+// connections are the faults of what is between two processes: where a row breaks what a call needs, that call may
+// fail.
 func connections() []fault {
 	disturbed := func(prefix string, toxics ...string) func(context.Context, *cluster, *rand.Rand) error {
 		return func(ctx context.Context, c *cluster, _ *rand.Rand) error {
