@@ -96,19 +96,14 @@ func IsTemporary(err error) bool {
 
 // isConflict reports whether a transaction failed because of another one of PostgreSQL's at the same time.
 func isConflict(err error) bool {
-	if errors.Is(err, errChanged) {
-		return true
-	}
+	return errors.Is(err, errChanged) ||
+		hasState(err, "40001", "40P01", "23505") // serialization, deadlock, unique: both of us stored the same answer
+}
+
+// hasState reports whether PostgreSQL refused something with one of these codes (SQLSTATE).
+func hasState(err error, codes ...string) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
-	if !ok {
-		return false
-	}
-	switch pg.Code {
-	case "40001", "40P01", "23505": // serialization, deadlock, unique: both of us stored the same answer
-		return true
-	default:
-		return false
-	}
+	return ok && slices.Contains(codes, pg.Code)
 }
 
 // isBusy reports whether another connection holds the lock of a SQLite file.

@@ -58,7 +58,7 @@ type Store struct {
 	track  bool
 	packer packer
 	names  atomic.Pointer[PubNames] // nil until they are needed
-	// of PostgreSQL: when the next partition is to be made, in milliseconds since 1970
+	// partitioned is when partitions are next to be made in PostgreSQL, in milliseconds since 1970.
 	partitioned atomic.Int64
 }
 
@@ -320,7 +320,8 @@ func sqliteLock(name string) func(context.Context) (func() error, error) {
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// reindexedBy is the migration whose index in SQLite is another, and is filled by us.
+// reindexedBy is the number of the migration that makes SQLite's search index anew and empty. It is filled by Go code,
+// which cuts the terms.
 const reindexedBy = 5
 
 // versionTable is where the number of the last migration stands.

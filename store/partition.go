@@ -6,11 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
-	"slices"
 	"time"
-
-	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // In PostgreSQL answers stand in partitions of calls by answer_id. The ids that a gateway makes are "ans_" and a UUID
@@ -27,11 +23,11 @@ const otherCalls = "calls_other"
 // gonePrefix begins the name of a partition that is taken out: what was derived of its answers is still to be removed.
 const gonePrefix = "gone_"
 
-// partitionLock is the number of the advisory lock of who makes or removes partitions: "ibip".
+// partitionLock is the number of the advisory lock that is held while partitions are made or removed: "ibip".
 const partitionLock = 0x69626970
 
-// partitionWait is how long a change of partitions waits for those who use calls. All others wait behind it. Autovacuum
-// gives way after a second (deadlock_timeout).
+// partitionWait is how long a change of partitions waits for the statements that use calls; new ones queue behind it.
+// It is longer than deadlock_timeout, a second, after which autovacuum gives way.
 const partitionWait = "3s"
 
 // partitionRetry is how long after a failure partitions are made again.
@@ -41,9 +37,9 @@ func spanOf(t time.Time) int64 { return t.UnixMilli() >> spanBits }
 
 func partitionOf(span int64) string { return fmt.Sprintf("calls_%04x", span) }
 
-// partition sees to it that there are a partition for now and the next one: the latter is there seven weeks before it
-// is needed, so that a failure, which is logged, leaves time to try again. Until then answers go to calls_other, and
-// stay there.
+// partition makes the partitions of this span and of the next one. The latter is there seven weeks before it is needed,
+// so that a failure, which is logged, leaves time to try again. Answers of a span that has no partition go to
+// calls_other, and stay there.
 func (s *Store) partition(ctx context.Context) {
 	if !s.postgres {
 		return
@@ -62,15 +58,15 @@ func (s *Store) partition(ctx context.Context) {
 			ctx, slog.LevelWarn, "a partition of calls could not be made; its answers are kept in "+otherCalls,
 			slog.String("partition", partitionOf(span)), slog.Any("error", err),
 		)
-		if !isPG(err, "23514") { // check_violation: such answers are in calls_other already
+		if !hasState(err, "23514") { // check_violation: such answers are in calls_other already
 			return
 		}
 	}
 	s.partitioned.CompareAndSwap(now.Add(partitionRetry).UnixMilli(), next)
 }
 
-// makePartition makes the partition of a span unless it is there. It does not go by [Store.update], which waits for the
-// tables that this may be a part of making.
+// makePartition makes the partition of a span unless it is there. It does not use [Store.update], which waits until the
+// store is set up: making partitions may be a part of that.
 func (s *Store) makePartition(ctx context.Context, span int64) error {
 	name := partitionOf(span)
 	there, err := newDialect(true).hasTable(ctx, s.db.DB, name)
@@ -133,8 +129,8 @@ func (s *Store) takeOut(ctx context.Context, table string, r *Retention, now tim
 			return tx.exec(ctx, "ALTER TABLE "+table+" RENAME TO "+gonePrefix+table)
 		})
 	}
-	// lock_not_available; or another node did it: undefined_table, object_not_in_prerequisite_state
-	if errors.Is(err, errKept) || isPG(err, "55P03", "42P01", "55000") {
+	// lock_not_available; or another node did it: object_not_in_prerequisite_state, or no such table
+	if errors.Is(err, errKept) || hasState(err, "55P03", "55000") || isNoTable(err) {
 		return false, nil
 	}
 	return err == nil, err
@@ -157,9 +153,12 @@ func (s *Store) allExpired(ctx context.Context, q querier, table string, r *Rete
 }
 
 // removeTakenOut removes what was derived of the answers of partitions that were taken out, in small transactions, and
-// then the partitions. Where this ended before, a mark says how far it had come. One node does it at a time.
+// then the partitions. If it was interrupted before, a mark says how far it came. One node does it at a time.
 func (s *Store) removeTakenOut(ctx context.Context, done func(PruneReport)) error {
-	for s.postgres {
+	if !s.postgres {
+		return nil
+	}
+	for {
 		var removed PruneReport
 		more := false
 		err := s.update(ctx, func(tx *transaction) (err error) {
@@ -173,7 +172,6 @@ func (s *Store) removeTakenOut(ctx context.Context, done func(PruneReport)) erro
 			done(removed)
 		}
 	}
-	return nil
 }
 
 // removeTakenOut removes some of the first such partition, and reports whether there may be more to do.
@@ -202,14 +200,8 @@ func (tx *transaction) removeTakenOut(ctx context.Context) (removed PruneReport,
 	return removed, true, tx.exec(ctx, "DROP TABLE "+gone[0])
 }
 
-// isPG reports whether PostgreSQL refused something with one of these codes.
-func isPG(err error, codes ...string) bool {
-	pg, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && slices.Contains(codes, pg.Code)
-}
+// isNoTable reports whether a table is not there, such as a partition that another node has taken out meanwhile.
+func isNoTable(err error) bool { return hasState(err, "42P01") }
 
 // scanText reads a row of one text, for [collect].
 func scanText(rows *sql.Rows, text *string) error { return rows.Scan(text) }
-
-// neverExpires is before all times, in microseconds.
-const neverExpires = int64(math.MinInt64)

@@ -105,6 +105,9 @@ func (s *Store) Prune(ctx context.Context, r *Retention) (report PruneReport, er
 	return report, err
 }
 
+// neverExpires is an expiry before all times, in microseconds.
+const neverExpires = int64(math.MinInt64)
+
 // expiries says for each provider of the answers in a table from when on they are kept.
 func expiries(ctx context.Context, q querier, table string, r *Retention, now time.Time) ([]expiry, error) {
 	keep := make(map[string]time.Duration, len(r.ByProvider))
@@ -155,7 +158,7 @@ func (s *Store) pruneRows(
 	ctx context.Context, table string, r *Retention, now time.Time, done func(PruneReport),
 ) error {
 	list, err := expiries(ctx, s.db, table, r, now)
-	if isPG(err, "42P01") { // undefined_table: another node has taken it out meanwhile
+	if isNoTable(err) {
 		return nil
 	}
 	if err != nil {
@@ -172,7 +175,7 @@ func (s *Store) pruneRows(
 				removed, _, err = tx.remove(ctx, query, e.provider, e.before, pruneBatch)
 				return err
 			})
-			if isPG(err, "42P01") {
+			if isNoTable(err) {
 				return nil
 			}
 			if err != nil {

@@ -168,7 +168,7 @@ func (tx *transaction) putCalls(ctx context.Context, rows []*row) error {
 			oneIf(r.counted), micros(r.Started), r.refetched, tx.text(r.encoded),
 		}
 		if tx.postgres {
-			v = append(v, r.document, r.terms) // of which the first may be NULL
+			v = append(v, r.document, r.terms) // a nil document is NULL
 		}
 		return v
 	})
@@ -250,7 +250,7 @@ type row struct {
 	*Call
 	encoded []byte
 	// For PostgreSQL.
-	document *string // nil: PostgreSQL can read it in encoded
+	document *string // nil: PostgreSQL can read that of encoded
 	terms    string
 
 	n         int64

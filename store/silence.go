@@ -14,23 +14,23 @@ import (
 )
 
 const (
-	// statementTime is how long PostgreSQL works on a statement, and keeps a transaction open in which nothing is asked
-	// for, unless the DSN, the role or the database has a statement_timeout. Migrations may take longer.
+	// statementTime is how long PostgreSQL may work on a statement, and how long it keeps an idle transaction open,
+	// unless the DSN, the role or the database sets statement_timeout. Migrations may take longer.
 	statementTime = 30 * time.Second
-	// answerTime is how much later the answer to it may come.
+	// answerTime is how much later than the end of that time the answer may arrive.
 	answerTime = 2 * time.Second
-	// restTime is after how long without an answer a connection is tried before it is used, and pingTime how long
-	// that may take.
+	// restTime is how long nothing may have been read from a connection that is used again without a ping, and pingTime
+	// how long the ping may take.
 	restTime = time.Second
 	pingTime = 2 * time.Second
 )
 
-// errSilent is that a connection is half open, as far as one can tell: the machine at its other end lost power, or
-// something between forgot it, and nobody said so.
+// errSilent says that a connection seems to be half open: the machine at its other end lost power, or something in
+// between dropped the connection without telling either end.
 var errSilent = errors.New("the database says nothing")
 
-// quietConn is a connection to PostgreSQL on which every read and write has to get somewhere within a limit. TCP alone
-// would wait for a quarter of an hour, or for ever where something between the two ends still answers.
+// quietConn is a connection to PostgreSQL that bounds how long a read or a write may make no progress. TCP alone would
+// wait for a quarter of an hour, or for ever where something between the two ends still answers.
 type quietConn struct {
 	net.Conn
 
@@ -52,7 +52,8 @@ func quietDial(config *pgx.ConnConfig) {
 	}
 }
 
-// quietOptions bound what is asked of connections by quietDial, at both ends.
+// quietOptions bound the time of statements on the connections of quietDial, at both ends, and ping those that have
+// rested before they are used again.
 func quietOptions() []stdlib.OptionOpenDB {
 	return []stdlib.OptionOpenDB{
 		stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
@@ -100,6 +101,7 @@ func quietConnOf(conn *pgx.Conn) *quietConn {
 	return c
 }
 
+// rested reports whether nothing was read for longer than restTime.
 func (c *quietConn) rested() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -142,8 +144,8 @@ func (c *quietConn) bound(set func(time.Time) error) (ours time.Time, err error)
 	return ours, set(ours)
 }
 
-// silent returns err, and [errSilent] where a deadline of ours is why. That is no timeout in the sense of [net.Error]:
-// after one, pgx goes on with the connection.
+// silent returns err, or [errSilent] if the deadline that passed is ours. errSilent is no timeout in the sense of
+// [net.Error], because pgx goes on using a connection after a timeout.
 func silent(err error, ours time.Time) error {
 	timeout, ok := errors.AsType[net.Error](err)
 	if ok && timeout.Timeout() && !ours.IsZero() && !time.Now().Before(ours) {
