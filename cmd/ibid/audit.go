@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"text/tabwriter"
 	"time"
@@ -66,42 +65,41 @@ Exit codes: 0 done, 1 the list is not in order (--verify), 2 it cannot be read.`
 
 // list shows the latest entries, the last first.
 func (f *auditFlags) list(ctx context.Context, s *store.Store, w world) error {
-	t := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0)
-	e, cursor := json.NewEncoder(w.out), ""
-	for n := 0; ; {
-		page, err := s.AuditLog(ctx, f.tenant, cursor, min(f.limit-n, store.MaxLimit))
-		if err != nil {
-			return err
-		}
-		switch {
-		case f.json:
-		case n == 0 && len(page.Items) == 0:
-			say(w.err, "the audit log is empty")
-		case n == 0:
-			fmt.Fprintln(t, "AT\tACTOR\tACTION\tOBJECT\tDETAIL")
-		}
-		for i := range page.Items {
-			one := &page.Items[i]
-			if !f.json {
-				fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", one.At.Format(time.RFC3339), oneLine(one.Actor),
-					oneLine(string(one.Action)), oneLine(one.Object), oneLine(one.Detail))
-			} else if err := e.Encode(one); err != nil {
-				return err
-			}
-		}
-		n += len(page.Items)
-		cursor = page.Next
-		if cursor == "" || n >= f.limit {
-			break
-		}
-	}
-	if err := t.Flush(); err != nil {
+	list, more, err := latest(f.limit, func(cursor string, limit int) (*store.Page[store.AuditEntry], error) {
+		return s.AuditLog(ctx, f.tenant, cursor, limit)
+	})
+	if err != nil {
 		return err
 	}
-	if cursor != "" {
+	if f.json {
+		err = writeLines(w.out, list)
+	} else {
+		err = f.table(list, w)
+	}
+	if err != nil {
+		return err
+	}
+	if more {
 		hint(w.err, fmt.Sprintf("there are more than %d: --limit lists them", f.limit))
 	}
 	return nil
+}
+
+func (*auditFlags) table(list []store.AuditEntry, w world) error {
+	if len(list) == 0 {
+		say(w.err, "the audit log is empty")
+		return nil
+	}
+	t := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "AT\tACTOR\tACTION\tOBJECT\tDETAIL")
+	for i := range list {
+		one := &list[i]
+		fmt.Fprintf(
+			t, "%s\t%s\t%s\t%s\t%s\n", one.At.Format(time.RFC3339), oneLine(one.Actor), oneLine(string(one.Action)),
+			oneLine(one.Object), oneLine(one.Detail),
+		)
+	}
+	return t.Flush()
 }
 
 // check checks the whole list.

@@ -5,12 +5,12 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,8 +26,8 @@ const maxAhead = 64 << 20
 // maxLine is how many bytes a line may have. A longer one is an error of that line.
 const maxLine = 8 << 20
 
-// inOrder works on items, so many at once, and tells what came of them one by one, in their order. What tell returns
-// ends it. The first item goes alone: what there is to know for all the others is known then.
+// inOrder works on items, so many at once, and tells what came of them one by one, in their order. An error of tell
+// ends it. The first item goes alone, so that the others find what it has learned, such as the keys of a publisher.
 func inOrder[I, O any](
 	ctx context.Context, atOnce int, items func(context.Context) iter.Seq[I],
 	work func(context.Context, I) O, tell func(I, O) error,
@@ -112,13 +112,10 @@ var lineEndings = []string{
 	".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson", ".ndjson.gz", ".ndjson.zst",
 }
 
+// endsIn reports whether a name has one of these endings, in any case.
 func endsIn(name string, endings []string) bool {
-	for _, ending := range endings {
-		if strings.HasSuffix(strings.ToLower(name), ending) {
-			return true
-		}
-	}
-	return false
+	name = strings.ToLower(name)
+	return slices.ContainsFunc(endings, func(ending string) bool { return strings.HasSuffix(name, ending) })
 }
 
 // isTar reports whether a name is that of an archive.
@@ -193,7 +190,7 @@ func (f *feed) hold(ctx context.Context, it *item, n int64) bool {
 	return true
 }
 
-// wanted reports whether the next item is, or the output has it already.
+// wanted reports whether the next item is wanted: the output of an earlier call does not have it.
 func (f *feed) wanted() bool { return f.done == nil || f.count >= f.done.count }
 
 // give yields an item if it is wanted, and reports whether more are.
@@ -210,7 +207,7 @@ func (f *feed) give(it *item, yield func(*item) bool) bool {
 	return true
 }
 
-// readThrough reads a file with many items. That it cannot be opened is an item, too.
+// readThrough reads a file with many items. If it cannot be opened, it is one item with that error.
 func (f *feed) readThrough(name string, read func(io.Reader) bool, yield func(*item) bool) bool {
 	from := f.stdin
 	if name != stdinName {
@@ -272,7 +269,7 @@ func (f *feed) readTar(ctx context.Context, name string, r io.Reader, yield func
 	}
 }
 
-// readLines gives the lines of a file that have something on them. That it cannot be read on is an item.
+// readLines gives the lines of a file that are not blank. If it cannot be read on, an item has that error.
 func (f *feed) readLines(
 	name string, r io.Reader, give func(line []byte, number int, err error) bool, yield func(*item) bool,
 ) bool {
@@ -334,77 +331,3 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 
 // isBlank reports whether nothing stands on a line.
 func isBlank(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 }
-
-// resumption is what an earlier call, which was broken off, has written: a line for each of its inputs, in their order.
-type resumption struct {
-	*os.File
-
-	count int    // whole lines
-	last  string // the input that the last of them is about
-}
-
-// resume opens a file to write to it behind its whole lines; one that was begun is taken off.
-func resume(name string) (*resumption, error) {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666) //nolint:gosec // as os.Create makes files
-	if err != nil {
-		return nil, &usageError{
-			fmt.Errorf("resume %s: %w", name, bare(err)), "--resume names the file that the output goes to",
-		}
-	}
-	r := &resumption{File: f}
-	err = r.find()
-	if err == nil {
-		return r, nil
-	}
-	if _, said := errors.AsType[*usageError](err); !said {
-		err = fmt.Errorf("resume %s: %w", name, bare(err))
-	}
-	return nil, errors.Join(err, f.Close())
-}
-
-// find counts the whole lines, and reads what the last one is about.
-func (r *resumption) find() error {
-	var last, end int64 // where the last whole line begins, and ends
-	b, at := make([]byte, 1<<20), int64(0)
-	for {
-		n, err := r.Read(b)
-		for i, part := 0, b[:n]; ; {
-			next := bytes.IndexByte(part[i:], '\n')
-			if next < 0 {
-				break
-			}
-			i += next + 1
-			last, end = end, at+int64(i)
-			r.count++
-		}
-		at += int64(n)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if r.count > 0 {
-		var line struct {
-			Input *string `json:"input"`
-		}
-		whole := io.NewSectionReader(r.File, last, end-last)
-		if err := json.NewDecoder(whole).Decode(&line); err != nil || line.Input == nil {
-			return r.foreign("its last line is none that this command writes")
-		}
-		r.last = *line.Input
-	}
-	if err := r.Truncate(end); err != nil {
-		return err
-	}
-	_, err := r.Seek(end, io.SeekStart)
-	return err
-}
-
-// foreign says that the file is not the output of this call.
-func (r *resumption) foreign(why string) error {
-	return &usageError{
-		fmt.Errorf("resume %s: %s", r.Name(), why), "--resume wants the same inputs as the call that was broken off",
-	}
-}

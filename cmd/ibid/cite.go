@@ -79,10 +79,8 @@ Formats:
 	}
 	flags := c.Flags()
 	flags.BoolVar(&f.lines, "lines", false, "each line of JSON lines is a response of its own, not part of a stream")
-	flags.StringVar(
-		&f.resume, "resume", "", "write JSON to this `FILE`, behind what an earlier call wrote that was broken off",
-	)
-	withoutVariable(flags, "lines", "resume")
+	withoutVariable(flags, "lines")
+	addResumeFlag(flags, &f.resume)
 	f.add(c)
 	return c
 }
@@ -176,8 +174,8 @@ func newCiteJob(f *citeFlags, names []string, w world) (*citeJob, error) {
 	}
 	job := &citeJob{world: w, form: form, flags: f}
 	job.feed = feed{names: names, lines: f.lines, stdin: w.in}
-	if f.resume != "" && form != asJSON {
-		return nil, &usageError{errors.New("--resume goes with --json only"), "its lines say how far it came"}
+	if err := checkResume(f.resume, form == asJSON); err != nil {
+		return nil, err
 	}
 	if f.request != "" && (len(names) > 1 || job.feed.many()) {
 		return nil, &usageError{

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"text/tabwriter"
 	"time"
 
@@ -90,18 +91,20 @@ func incidentStatuses() []verify.Status {
 
 // list shows the latest incidents, the last first.
 func (f *incidentsFlags) list(ctx context.Context, s *store.Store, w world) error {
-	list, more, err := f.read(ctx, s)
+	q := f.query
+	list, more, err := latest(f.limit, func(cursor string, limit int) (*store.Page[verify.Incident], error) {
+		q.Cursor, q.Limit = cursor, limit
+		return s.Incidents(ctx, f.tenant, &q)
+	})
 	if err != nil {
 		return err
 	}
 	if f.json {
-		e := json.NewEncoder(w.out)
-		for i := range list {
-			if err := e.Encode(&list[i]); err != nil {
-				return err
-			}
-		}
-	} else if err := f.table(list, w); err != nil {
+		err = writeLines(w.out, list)
+	} else {
+		err = f.table(list, w)
+	}
+	if err != nil {
 		return err
 	}
 	if more {
@@ -110,21 +113,32 @@ func (f *incidentsFlags) list(ctx context.Context, s *store.Store, w world) erro
 	return nil
 }
 
-// read reads as many as are wanted, and whether there are more.
-func (f *incidentsFlags) read(ctx context.Context, s *store.Store) (list []verify.Incident, more bool, err error) {
-	q := f.query
-	for len(list) < f.limit {
-		q.Limit = min(f.limit-len(list), store.MaxLimit)
-		page, err := s.Incidents(ctx, f.tenant, &q)
+// latest returns up to limit items of a list of the store, and whether it has more. It reads page by page.
+func latest[T any](
+	limit int, read func(cursor string, limit int) (*store.Page[T], error),
+) (list []T, more bool, err error) {
+	for cursor := ""; len(list) < limit; {
+		page, err := read(cursor, min(limit-len(list), store.MaxLimit))
 		if err != nil {
 			return nil, false, err
 		}
 		list = append(list, page.Items...)
-		if q.Cursor = page.Next; q.Cursor == "" {
+		if cursor = page.Next; cursor == "" {
 			return list, false, nil
 		}
 	}
 	return list, true, nil
+}
+
+// writeLines writes each item of a list as a line of JSON.
+func writeLines[T any](w io.Writer, list []T) error {
+	e := json.NewEncoder(w)
+	for i := range list {
+		if err := e.Encode(&list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (f *incidentsFlags) table(list []verify.Incident, w world) error {

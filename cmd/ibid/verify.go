@@ -103,10 +103,8 @@ func (f *verifyFlags) add(cmd *cobra.Command, c *server.Config) {
 	flags.StringVar(
 		&f.list, "list", "", "also verify the URLs and files in this `FILE`, one a line, - for standard input",
 	)
-	flags.StringVar(
-		&f.resume, "resume", "", "write JSON to this `FILE`, behind what an earlier call wrote that was broken off",
-	)
-	withoutVariable(flags, "list", "resume")
+	withoutVariable(flags, "list")
+	addResumeFlag(flags, &f.resume)
 	flags.StringVar(&f.junit, "junit", "", "also write a JUnit report to this `FILE`")
 	flags.StringSliceVar(
 		&f.trust, "trust", nil, "whose signatures you trust: a host or the id of a key, as `WHO`; repeatable",
@@ -172,8 +170,8 @@ func (f *verifyFlags) validate(names []string) error {
 	if f.junit == stdinName {
 		return &usageError{errors.New("--junit wants a file: standard output has the report"), "--junit report.xml"}
 	}
-	if f.resume != "" && !f.json {
-		return &usageError{errors.New("--resume goes with --json only"), "its lines say how far it came"}
+	if err := checkResume(f.resume, f.json); err != nil {
+		return err
 	}
 	if f.resume != "" && f.junit != "" {
 		return &usageError{errors.New("--junit has the reports of one whole call, and goes without --resume"), ""}
