@@ -8,19 +8,19 @@ import (
 )
 
 // Crowd bounds how many clients are connected to a server of [NewServer] at once: more wait until somebody leaves.
-// Without that, a process that has no file descriptors left for its database and for providers would take connections
-// only to fail each call. While there are most of them, nobody keeps a connection that is idle. Its methods may be
-// called at the same time.
+// Without that, a process that has no file descriptors left for its database and for providers would accept connections
+// only to fail each call. While it is full, no connection is kept open idle. Its methods may be called by many
+// goroutines at once.
 type Crowd struct {
 	most   int64
 	server *http.Server
 	tell   func(full bool)
 	full   atomic.Bool
-	room   chan struct{} // 1: somebody has left
+	room   chan struct{} // of capacity 1: somebody has left since Accept looked last
 }
 
-// enough is the share of the connections, in quarters, below which a server that was full is that no more.
-const enough = 3
+// fullQuarters is how many quarters of the connections have to be taken for a server that was full to stay full.
+const fullQuarters = 3
 
 // NewCrowd bounds the connections of a server that does not serve yet. Tell is called when all are taken, and when a
 // quarter is free again.
@@ -44,18 +44,19 @@ func (c *Crowd) Listener(l net.Listener) net.Listener {
 	return &crowdListener{Listener: l, crowd: c, connections: &f.connections, closed: make(chan struct{})}
 }
 
-// left is told how many connections there are since one has ended.
+// left notes that a connection has ended, and n are open now.
 func (c *Crowd) left(n int64) {
 	select {
 	case c.room <- struct{}{}:
 	default:
 	}
-	if n < c.most*enough/4 && c.full.CompareAndSwap(true, false) {
+	if n < c.most*fullQuarters/4 && c.full.CompareAndSwap(true, false) {
 		c.server.SetKeepAlivesEnabled(true)
 		c.tell(false)
 	}
 }
 
+// fill notes that all connections are taken.
 func (c *Crowd) fill() {
 	if c.full.CompareAndSwap(false, true) {
 		c.tell(true)
@@ -63,6 +64,7 @@ func (c *Crowd) fill() {
 	}
 }
 
+// crowdListener accepts a connection only when there is room for it.
 type crowdListener struct {
 	net.Listener
 

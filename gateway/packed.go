@@ -6,11 +6,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// minPacked is how many bytes of a request are compressed while the stream that answers it is open. Fewer are not worth
-// the time.
+// minPacked is how many bytes a request has at least that is compressed while the stream that answers it is open. Fewer
+// are not worth the time.
 const minPacked = 16 << 10
 
-// packer compresses what is kept of requests. A stream may be open for minutes, and there may be thousands.
+// packer compresses what is kept of requests while streams are open: for minutes, and by the thousand. It takes no
+// memory until it is needed.
 type packer struct {
 	encoder func() (*zstd.Encoder, error)
 	decoder func() (*zstd.Decoder, error)
@@ -33,8 +34,8 @@ func newPacker() *packer {
 // packed is what a call keeps of its request while its response is a stream. The zero value is nothing.
 type packed struct {
 	bytes []byte // compressed
-	size  int    // of what they are
-	texts []int  // the lengths of the prompt's texts, of which it is made; nil: it is the body
+	size  int    // uncompressed
+	texts []int  // the lengths of the prompt's texts, one behind the other in bytes; nil: bytes are the body
 }
 
 // pack compresses b; nil: that is not worth it.
@@ -83,7 +84,7 @@ func (e *exchange) packRequest() {
 	}
 }
 
-// unpackRequest takes packRequest back.
+// unpackRequest restores what packRequest has compressed.
 func (e *exchange) unpackRequest() {
 	p := e.packed
 	if p.bytes == nil {
