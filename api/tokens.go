@@ -36,6 +36,14 @@ func mayManage(r *httpx.Request, tenant string) bool {
 	return r.Who.Tenant == tenant || r.Who.Tenant == store.DefaultTenant
 }
 
+// checkManages refuses a request for a tenant that its caller does not manage. The rule says who may.
+func checkManages(r *httpx.Request, tenant, rule string) error {
+	if mayManage(r, tenant) {
+		return nil
+	}
+	return httpx.BadRequest("tenant: it is not that of the access token", rule)
+}
+
 // tokenList is what GET /v1/tokens answers.
 type tokenList struct {
 	Tokens []tokenBody `json:"tokens"`
@@ -70,11 +78,9 @@ func (a *API) newToken(w *httpx.Reply, r *httpx.Request) error {
 	if order.Tenant == "" {
 		order.Tenant = r.Who.Tenant
 	}
-	if !mayManage(r, order.Tenant) {
-		return httpx.BadRequest(
-			"tenant: it is not that of the access token",
-			"only administrators of the tenant default make tokens of others",
-		)
+	const rule = "only administrators of the tenant default make tokens of others"
+	if err := checkManages(r, order.Tenant, rule); err != nil {
+		return err
 	}
 	slices.Sort(order.Scopes)
 	t := &store.Token{
@@ -130,11 +136,9 @@ func (a *API) revokeToken(w *httpx.Reply, r *httpx.Request) error {
 // auditLog lists what the administrators of a tenant did.
 func (a *API) auditLog(ctx context.Context, r *httpx.Request) (*store.Page[store.AuditEntry], error) {
 	tenant := cmp.Or(r.Params.Get("tenant"), r.Who.Tenant)
-	if !mayManage(r, tenant) {
-		return nil, httpx.BadRequest(
-			"tenant: it is not that of the access token",
-			"only administrators of the tenant default see the audit logs of others",
-		)
+	const rule = "only administrators of the tenant default see the audit logs of others"
+	if err := checkManages(r, tenant, rule); err != nil {
+		return nil, err
 	}
 	return a.store.AuditLog(ctx, tenant, r.Params.Get("cursor"), r.Params.Int("limit"))
 }
