@@ -15,7 +15,7 @@ import (
 const (
 	pruneEvery = time.Hour
 	pruneDelay = 5 * time.Minute
-	// pruneJump is by how much more than has passed the clock may have gone forward since the last time.
+	// pruneJump is how far beyond the time that has passed the clock may have gone forward since the last time.
 	pruneJump = 5 * time.Minute
 )
 
@@ -25,7 +25,7 @@ type Retention struct {
 	Keep   store.Retention // Now and DryRun are not looked at
 	Logger *slog.Logger    // nil: nothing is logged
 
-	clock, passed time.Time // the last time, by the store's clock and by one that does not jump
+	clock, steady time.Time // when jumped was called last, by the store's clock and by one that does not jump
 }
 
 // Run removes old answers some minutes after it was called, then every hour, until ctx ends; then it returns nil. The
@@ -35,7 +35,7 @@ type Retention struct {
 func (r *Retention) Run(ctx context.Context) error {
 	timer := time.NewTimer(rand.N(pruneDelay)) //nolint:gosec // no secret
 	defer timer.Stop()
-	_ = r.jumped()
+	_ = r.jumped() // the time to compare the first one with
 	for {
 		select {
 		case <-ctx.Done():
@@ -66,7 +66,7 @@ func (r *Retention) prune(ctx context.Context) {
 		slog.Int("manifests", report.Manifests),
 		slog.Int("copies", report.Copies),
 		slog.Int("versions", report.Versions),
-		slog.Duration("took", time.Since(r.passed)),
+		slog.Duration("took", time.Since(r.steady)),
 	}
 	switch {
 	case err == nil && report == (store.PruneReport{}):
@@ -81,12 +81,13 @@ func (r *Retention) prune(ctx context.Context) {
 	}
 }
 
-// jumped returns by how much more the clock has gone forward since it was called last than time has passed.
+// jumped returns by how much the store's clock has gone forward, since jumped was called last, beyond the time that has
+// passed; 0 at the first call.
 func (r *Retention) jumped() time.Duration {
-	clock, passed := r.clock, r.passed
-	r.clock, r.passed = r.Store.Now().Round(0), time.Now() // without the reading that does not jump, and with it
+	clock, steady := r.clock, r.steady
+	r.clock, r.steady = r.Store.Now().Round(0), time.Now() // without the monotonic reading, and with it
 	if clock.IsZero() {
 		return 0
 	}
-	return r.clock.Sub(clock) - r.passed.Sub(passed)
+	return r.clock.Sub(clock) - r.steady.Sub(steady)
 }
