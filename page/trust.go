@@ -259,6 +259,18 @@ func (l *layout) changeNotices() []notice {
 	}
 	var all []notice
 	seen, more := map[string]bool{}, 0
+	// isWanted reports whether a notice is to be shown: it is not shown yet, and there are not too many.
+	isWanted := func(key string) bool {
+		if seen[key] {
+			return false
+		}
+		seen[key] = true
+		if len(all) == maxChanges {
+			more++
+			return false
+		}
+		return true
+	}
 	for i := range l.answer.Citations {
 		c := &l.answer.Citations[i]
 		for k := range l.trust.pins[c.ID] {
@@ -268,10 +280,7 @@ func (l *layout) changeNotices() []notice {
 				n.Text = change.sentence(plainWords(claimOf(l.answer, c)))
 			}
 			at := l.sourceAt(pin.URL)
-			if key := pin.URL + "\x00" + n.Text; n.Text == "" || at < 0 || seen[key] {
-				continue
-			} else if seen[key] = true; len(all) == maxChanges {
-				more++
+			if n.Text == "" || at < 0 || !isWanted(pin.URL+"\x00"+n.Text) {
 				continue
 			}
 			n.Links = append(n.Links, exportLink{panelURL(l.call.AnswerID, at+1), "See the change"})
@@ -284,14 +293,9 @@ func (l *layout) changeNotices() []notice {
 		}
 	}
 	for i := range l.standings {
-		n := l.doubtNotice(i)
-		if n.Text == "" || seen[n.Text] {
-			continue
-		} else if seen[n.Text] = true; len(all) == maxChanges {
-			more++
-			continue
+		if n := l.doubtNotice(i); n.Text != "" && isWanted(n.Text) {
+			all = append(all, n)
 		}
-		all = append(all, n)
 	}
 	if more > 0 {
 		all = append(all, notice{Kind: badgeBad, Text: "And " + counted(more, "more change", "more changes") + "."})
