@@ -16,11 +16,11 @@ const (
 	orderlyWording = .4  // the same, in its order
 	tightWording   = .8  // the same, without what the gap at hand has
 	asCloseAsBest  = .05 // how much less of the claim another sentence may have to be read as well as the best one
-	matchedContent = .5
-	matchedFigure  = 1.2
-	matchedGrammar = .12
-	matchedRun     = .2 // what follows a match goes before what stands alone
-	derivedLetters = 4
+	matchedContent = .5  // what a match of content is worth besides the word's weight
+	matchedFigure  = 1.2 // the weight of a figure
+	matchedGrammar = .12 // what a match of grammar is worth
+	matchedRun     = .2  // what a match is worth besides behind another: runs go before what stands alone
+	derivedLetters = 4   // letters that forms of one word have in common at their beginnings
 )
 
 // alignment is a sentence of the claim beside one of the evidence. Units that say the same, in the same order, are
@@ -276,7 +276,7 @@ func (x *alignment) substituted(g gap) string {
 			case x.c.says(a, b):
 				return ""
 			case converses(a, b), a.kind != b.kind && (other < 0 || a.kind == figureUnit || b.kind == figureUnit):
-			case other < 0 && tight && (moved && !x.besides(a) || !moved && alone),
+			case other < 0 && tight && (moved && !x.onlyInOthers(a) || !moved && alone),
 				other >= 0 && moved && x.of[other] < 0 && !x.turned:
 				return x.note(a, b)
 			}
@@ -285,8 +285,8 @@ func (x *alignment) substituted(g gap) string {
 	return ""
 }
 
-// besides reports whether a word of the claim stands only in other passages than the evidence's sentence.
-func (x *alignment) besides(u *unit) bool {
+// onlyInOthers reports whether a word of the claim stands only in other passages than the evidence's sentence.
+func (x *alignment) onlyInOthers(u *unit) bool {
 	t := x.c.evidence
 	if len(t.pieces) < 2 || u.kind == figureUnit {
 		return false
@@ -408,15 +408,15 @@ func (x *alignment) inverted() string {
 
 // joined reports whether what stands between two units is grammar with a preposition.
 func (t *valuedText) joined(between []unit) bool {
-	is := false
+	hasPreposition := false
 	for i := range between {
 		u := &between[i]
 		if u.kind != grammarUnit || u.begins || coordinating.has(u.low) {
 			return false
 		}
-		is = is || prepositions.has(t.low(u.token))
+		hasPreposition = hasPreposition || prepositions.has(t.low(u.token))
 	}
-	return is
+	return hasPreposition
 }
 
 // attached compares the prepositions before what the evidence's sentence has in another place.

@@ -4,7 +4,7 @@ package support
 type unit struct {
 	kind   unitKind
 	token  int    // its first token
-	value  int    // of a figure
+	value  int    // the index of a figure's value; -1: it is none
 	low    string // of an operator what it does, of others the word
 	begins bool   // a clause begins with it
 	joins  bool   // "and" or the like stands before it
