@@ -24,7 +24,7 @@ type seeded struct {
 	stream bool
 	chunk  int // bytes the upstream writes at a time
 	slow   bool
-	short  bool
+	short  bool // fewer and shorter events
 }
 
 func (s seeded) query() string {
@@ -154,7 +154,7 @@ var errAltered = errors.New("other bytes than were sent")
 
 func readOne(ctx context.Context, client *http.Client, addr string, seed uint64) error {
 	sizes := []int{1, 7, 100, 1 << 10, 4 << 10, 16 << 10, 64 << 10}
-	s := seeded{seed, seed%3 != 0, sizes[seed%uint64(len(sizes))], seed%10 == 9, false}
+	s := seeded{seed: seed, stream: seed%3 != 0, chunk: sizes[seed%uint64(len(sizes))], slow: seed%10 == 9}
 	if s.chunk == 1 {
 		s.slow = false // minutes for one answer
 	}

@@ -63,7 +63,8 @@ func soak(ctx context.Context, args []string, out io.Writer) (err error) {
 	endWatch()
 	watching.Wait()
 	if err != nil {
-		return errors.Join(err, c.discard())
+		c.discard()
+		return err
 	}
 	lost := c.settle(ctx)
 	fmt.Fprintf(out, "\n### Soak: %v at %.0f calls a second (capacity %.0f), seed %d\n\n| | |\n| --- | --- |\n", length, rate,

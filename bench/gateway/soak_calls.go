@@ -19,15 +19,15 @@ import (
 
 const (
 	maxCalling = 1000             // calls at the same time
-	soakCall   = 30 * time.Second // after which a client leaves at last
-	leaveShare = 0.02             // of clients, who leave before that
-	lookAfter  = 15 * time.Second // the end of an answer was seen, it is looked for
+	soakCall   = 30 * time.Second // how long a client waits for an answer
+	leaveShare = 0.02             // of the clients leave long before that
+	lookAfter  = 15 * time.Second // how long after its end was seen an answer is looked for
 )
 
 // soakShape is the response of the n-th call.
 func soakShape(n uint64) seeded {
 	sizes := []int{16, 100, 1 << 10, 4 << 10}
-	return seeded{n, n%3 != 0, sizes[n%uint64(len(sizes))], n%10 == 9, true}
+	return seeded{seed: n, stream: n%3 != 0, chunk: sizes[n%uint64(len(sizes))], slow: n%10 == 9, short: true}
 }
 
 // soakAnswer is an answer whose end a client saw.
@@ -45,7 +45,7 @@ type soakCalls struct {
 	stop                        context.CancelFunc
 	calling, looking            sync.WaitGroup
 	mu                          sync.Mutex
-	due                         []soakAnswer // to be looked for, the first first
+	due                         []soakAnswer // to be looked for, in the order in which they ended
 	missing                     []soakAnswer
 	ended                       chan struct{} // no more is added to due
 }
@@ -202,13 +202,12 @@ func (c *soakCalls) stopCalls() {
 	close(c.ended)
 }
 
-// discard ends looking for answers.
-func (c *soakCalls) discard() error {
+// discard ends looking for answers: the one that is being looked for is the last.
+func (c *soakCalls) discard() {
 	c.mu.Lock()
 	c.due = c.due[:min(1, len(c.due))]
 	c.mu.Unlock()
 	c.looking.Wait()
-	return nil
 }
 
 // settle looks for what was not there until it is, or time is over, and returns how many answers are lost.

@@ -15,13 +15,13 @@ type fault struct {
 	do   func(ctx context.Context, c *cluster, random *rand.Rand) error
 	// mayFail reports whether a call may break off by it; nil: none may.
 	mayFail func(c *call) bool
-	// repeats says that what a client repeats, because its connection broke, may have begun: then it has two answers.
+	// repeats says that a call whose client tried again, because its connection broke, may have two answers.
 	repeats bool
-	// unkept says that answers may not be kept. Then their calls are told so, by having no id.
+	// unkept says that there may be calls whose answers are not kept. They have no id.
 	unkept bool
 }
 
-// anyCall: a call may fail by a fault between its client, its gateway and the provider.
+// anyCall is mayFail of a fault between client, gateway and provider: each call may break off.
 func anyCall(*call) bool { return true }
 
 // faults of a cluster's processes.

@@ -313,8 +313,8 @@ func (l *load) settle(ctx context.Context, f *fault) *verdict {
 }
 
 // missing says what is not as it must be in the end: at every gateway each completed call has its answer once, each
-// other one has at most what came of it, and every reader has one event of each answer. The fault may
-// allow that what was repeated has more answers, and that what has no id has none.
+// other one has at most what came of it, and every reader has one event of each answer. The fault may allow that a
+// repeated call has more answers, and that one without an id has none.
 func (l *load) missing(ctx context.Context, f *fault) (wrong []string) {
 	byRun := map[string][]*call{}
 	for _, c := range l.calls {
