@@ -43,7 +43,7 @@ func (s *Server) auditRefused() func(ctx context.Context, from netip.Prefix) {
 		if !limiter.Allow() {
 			return
 		}
-		ctx, cancel := context.WithTimeout(store.By(context.WithoutCancel(ctx), store.ActorNobody), auditTime)
+		ctx, cancel := context.WithTimeout(store.WithActor(context.WithoutCancel(ctx), store.ActorNobody), auditTime)
 		defer cancel()
 		s.audit(ctx, store.AuditEntry{Action: store.AuditLoginFailed, Object: from.String()})
 	}

@@ -61,9 +61,9 @@ type AuditEntry struct {
 
 type actorKey struct{}
 
-// By returns a context for acts of somebody: the id of a token, or what [AuditEntry] says. Without one it is the
+// WithActor returns a context for acts of somebody: the id of a token, or what [AuditEntry] says. Without one it is the
 // server's own.
-func By(ctx context.Context, actor string) context.Context {
+func WithActor(ctx context.Context, actor string) context.Context {
 	return context.WithValue(ctx, actorKey{}, actor)
 }
 
@@ -89,7 +89,7 @@ func (tx *transaction) audit(ctx context.Context, tenant string, e AuditEntry) e
 		e.Prev, e.Seq = last[0].ID, last[0].Seq+1
 	}
 	actor, _ := ctx.Value(actorKey{}).(string)
-	e.Tenant, e.At, e.Actor = tenant, instant(micros(time.Now())), cmp.Or(actor, ActorServer)
+	e.Tenant, e.At, e.Actor = tenant, instant(micros(tx.now())), cmp.Or(actor, ActorServer)
 	for _, words := range []*string{&e.Actor, &e.Object, &e.Detail} {
 		*words = plain(text.Head(*words, maxAuditText))
 	}

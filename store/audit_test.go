@@ -32,7 +32,7 @@ func audited(tb testing.TB, s *store.Store, tenant string) []string {
 // happen is not.
 func exerciseAudit(t *testing.T, dsn string) {
 	t.Helper()
-	s, ctx := open(t, dsn), store.By(t.Context(), "cli:ann")
+	s, ctx := open(t, dsn), store.WithActor(t.Context(), "cli:ann")
 	token := &store.Token{Tenant: "acme", Name: "ci", Scopes: []string{store.ScopeRead}}
 	secret := testenv.Must(s.NewToken(ctx, token))(t)
 	for range 2 {
@@ -98,7 +98,7 @@ func TestAuditTampered(t *testing.T) {
 	} {
 		t.Run(about, func(t *testing.T) {
 			dsn := t.TempDir() + "/ibid.db"
-			s, ctx := open(t, dsn), store.By(t.Context(), "cli:eve")
+			s, ctx := open(t, dsn), store.WithActor(t.Context(), "cli:eve")
 			for range 3 {
 				testenv.OK(t, s.Audit(ctx, "acme", store.AuditEntry{Action: store.AuditAnswerDeleted, Object: "ans_1"}))
 			}

@@ -241,7 +241,7 @@ func withStore(
 		return fmt.Errorf("opening the database %s: %w", server.Redacted(c.DB), err)
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	return f(store.By(ctx, cliActor()), s)
+	return f(store.WithActor(ctx, cliActor()), s)
 }
 
 // cliActor is who acts, for the audit log: the user of this machine.
