@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -68,17 +69,22 @@ func (in *input) unpack(name string) error {
 
 var errHead = errors.New("the header before the body does not end")
 
+// statusLine matches how a printed header begins. An answer may begin with "HTTP/2 multiplexes streams", too.
+var statusLine = regexp.MustCompile(`^HTTP/\d(?:\.\d)? \d{3}[ \r\n]`)
+
 // withoutHead returns what r holds without the header that curl -i prints before a body, or the headers of several
 // responses: of a proxy, before a redirect, 100 Continue.
 func withoutHead(r io.Reader) (io.Reader, error) {
-	const mark = "HTTP/"
+	const mark, longest = "HTTP/", len("HTTP/1.1 200 ")
 	b := bufio.NewReaderSize(r, maxHead)
 	for left := maxHead; ; {
 		head, err := b.Peek(1)
 		if err == nil && head[0] == mark[0] {
-			head, _ = b.Peek(len(mark))
+			if head, _ = b.Peek(len(mark)); string(head) == mark {
+				head, _ = b.Peek(longest)
+			}
 		}
-		if string(head) != mark {
+		if !statusLine.Match(head) {
 			return b, nil // with the error of reading, if there is one
 		}
 		for line := []byte(nil); len(bytes.TrimRight(line, "\r\n")) > 0 || line == nil; left -= len(line) {

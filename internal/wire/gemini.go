@@ -423,6 +423,8 @@ type grounding struct {
 	recited     []scan.Value    // copied
 	recitedSaid int             // so many of them were said
 	recitedSeen map[string]bool // the JSON of those of earlier chunks
+
+	supportsSaid bool // the supports were said with the chunks that they name; those have been replaced since
 }
 
 // saidChunk is one grounding chunk as it was said: supports name it by its place in the list.
@@ -450,6 +452,10 @@ var groundingNames = [...]string{
 
 // keepGrounding keeps a candidate's groundingMetadata.
 func (g *generate) keepGrounding(c *candidate, v scan.Value) {
+	supported := !blank(v.Get(groundingNames[fieldSupports]))
+	if supported {
+		c.supportsSaid = false
+	}
 	for o := scan.Members(v); o.Next(); {
 		f := slices.IndexFunc(groundingNames[:], func(name string) bool { return scan.IsName(o.Key, name) })
 		switch {
@@ -457,6 +463,10 @@ func (g *generate) keepGrounding(c *candidate, v scan.Value) {
 			if before := c.fields[fieldChunks]; groundingField(f) == fieldChunks && !blank(before) && !blank(o.Val) &&
 				!bytes.Equal(before, o.Val) { // its sources stay, though the places of citations count in the new one
 				g.sources(c)
+				if !supported { // the supports so far count in the list so far
+					g.cites(c)
+					c.supportsSaid = true
+				}
 				c.round++
 			}
 			c.setField(groundingField(f), o.Val)
@@ -494,7 +504,9 @@ func (g *generate) sayKept(c *candidate) {
 		g.suggestions(g.once, c.fields[fieldEntryPoint].Get("renderedContent"))
 		g.sources(c)
 		g.urls(c)
-		g.cites(c)
+		if !c.supportsSaid {
+			g.cites(c)
+		}
 		c.round++
 	}
 	for ; c.recitedSaid < len(c.recited); c.recitedSaid++ {

@@ -286,7 +286,7 @@ func bareError(doc scan.Value) (code, message string, ok bool) {
 	for o := scan.Members(doc); o.Next(); {
 		switch string(o.Key) {
 		case "message", "Message", "detail", "title", "code", "__type", "status", "statusCode", "type", "instance",
-			"id", "request_id", "object", "param":
+			"id", "request_id", "object", "param", "raw_status_code":
 		default:
 			return "", "", false // says more than an error would
 		}
