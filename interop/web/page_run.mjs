@@ -156,7 +156,7 @@ await withBrowser(executablePath, browser => scenarios({
     const first = await page.locator('article.answer').first().getAttribute('data-answer')
     assert.match(await page.locator('.turn .trust').first().innerText(), /3 supported[^]*1 changed[^]*1 sentence without a source[^]*signed by 127/)
     for (const [n, badge, ...quotes] of [
-      [1, 'quote found', 'Volunteers counted 41 nests in the alders of Lake Tonbo on 12 April.', 'At low water most birds fish on the northern shore, where the ground is flat.'],
+      [1, 'quote found', 'Volunteers counted 41 nests in the alders of Lake Tonbo on 12 April.', 'At low water the birds fish on the northern shore, where the ground is flat.'],
       [2, 'changed', 'The colony began with a single pair in 1968, a year after the mill closed.'],
     ]) { // in the panel, exactly what is quoted is marked, in the copy that has it
       await page.goto(`${world.demo}/ui/answers/${first}/sources/${n}`)
