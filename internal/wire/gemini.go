@@ -463,7 +463,7 @@ func (g *generate) keepGrounding(c *candidate, v scan.Value) {
 			if before := c.fields[fieldChunks]; groundingField(f) == fieldChunks && !blank(before) && !blank(o.Val) &&
 				!bytes.Equal(before, o.Val) { // its sources stay, though the places of citations count in the new one
 				g.sources(c)
-				if !supported { // the supports so far count in the list so far
+				if !supported && !c.supportsSaid { // the supports so far count in the list so far
 					g.cites(c)
 					c.supportsSaid = true
 				}
