@@ -11,7 +11,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/ibidhq/ibid/internal/prose"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/internal/wire"
 )
@@ -187,6 +186,7 @@ func (c *candidate) placeRest() {
 	}
 	c.waiting, c.blocks = nil, nil
 	c.linked, c.linkEnds = 0, nil
+	c.placed = c.closed
 	if c.fold.onEvent == nil {
 		return
 	}
@@ -372,105 +372,6 @@ func (c *candidate) outRefs(out []Ref, refs []wire.Ref) []Ref {
 		}
 	}
 	return out
-}
-
-// claim returns the statement that a citation stands for.
-func (c *candidate) claim(cite *foldCite) (claim Span, inferred bool) {
-	if cite.covers == CoversClaim || cite.covers == CoversBlock {
-		return cite.span, false
-	}
-	text := c.text.String()
-	at := c.linkRunStart(text, cite.span.Start)
-	base := c.partBefore(at) // a statement does not begin in another message's text
-	if before := (Span{base, at}); cite.stated != before || at == 0 {
-		start, end := prose.SentenceBefore(text[base:at], at-base)
-		cite.stated, cite.statement = before, Span{start + base, end + base}
-	}
-	start, end := cite.statement.Start, cite.statement.End
-	if start < end {
-		return Span{start, end}, true
-	}
-	if before := c.endBeforeLinks(text[base:], at-base, cite.span.End-base); before > 0 {
-		start, end = prose.SentenceBefore(text[base:base+before], before)
-		start, end = start+base, end+base
-	} else if c.closed {
-		start, end = prose.SentenceAt(text, cite.span.End)
-		behind := cite.span.End + len(text[cite.span.End:]) - len(strings.TrimLeft(text[cite.span.End:], " ,;"))
-		if behind < end && start <= at && isMark(text[cite.span.Start:cite.span.End]) {
-			start = behind // the marks before a sentence are none of its words
-		}
-	}
-	return Span{start, max(start, end)}, true
-}
-
-// onlyLinks matches what stands behind a link in a paragraph of nothing but links.
-var onlyLinks = regexp.MustCompile(`^[ \t().,;]*(?:\[[^\]\n]*\]\([^)\n]*\)[ \t().,;]*)*$`)
-
-// endBeforeLinks returns where the paragraph ends before the one that holds nothing but the links text[at:end] and
-// their like: they stand for its last sentence. It is 0 where there is more in their paragraph, or where what is before
-// it introduces what follows: a heading, or a line that ends with a colon.
-func (c *candidate) endBeforeLinks(text string, at, end int) int {
-	const longest = 4096 // bytes of such a paragraph behind the link
-	rest, _, ended := strings.Cut(text[end:min(len(text), end+longest)], "\n")
-	head := strings.TrimRight(text[:at], " \t(")
-	if !strings.HasSuffix(head, "\n") || !ended && (!c.closed || len(rest) == longest) || !onlyLinks.MatchString(rest) {
-		return 0
-	}
-	before := strings.TrimRight(head, " \t\n")
-	last := strings.TrimSpace(before[strings.LastIndexByte(before, '\n')+1:])
-	if strings.HasPrefix(last, "#") || strings.HasSuffix(strings.TrimRight(last, "*_"), ":") ||
-		strings.HasPrefix(last, "**") && strings.HasSuffix(last, "**") {
-		return 0
-	}
-	return len(before)
-}
-
-// linkRunStart returns where the run of links and marks begins that ends at at: they all stand for the statement before
-// the first of them.
-func (c *candidate) linkRunStart(text string, at int) int {
-	const most = 64 // links in one run that are followed back
-	for range most {
-		end := len(strings.TrimRight(text[:at], " ,;"))
-		start, ok := c.links()[end]
-		if !ok {
-			return at
-		}
-		at = start
-	}
-	return at
-}
-
-// partBefore returns where the part of the same message begins that holds the text right before an offset.
-func (c *candidate) partBefore(at int) int {
-	i, begins := slices.BinarySearchFunc(c.parts, at, func(p foldPart, at int) int { return p.start - at })
-	switch {
-	case i == 0:
-		return 0
-	case begins && c.parts[i].key.Message != c.parts[i-1].key.Message:
-		return at
-	default:
-		return c.parts[i-1].start
-	}
-}
-
-// links returns the starts of all visible links and marks by their ends.
-func (c *candidate) links() map[int]int {
-	for ; c.linked < len(c.cites); c.linked++ {
-		cite := &c.cites[c.linked]
-		if cite.withdrawn {
-			continue
-		}
-		if cite.anchor == "" { // not placed yet
-			break
-		}
-		if cite.covers == CoversLink && cite.anchor != AnchorNone {
-			if c.linkEnds == nil {
-				c.linkEnds = map[int]int{}
-			}
-			c.linkEnds[cite.span.End] = cite.span.Start
-		}
-	}
-	return c.linkEnds
 }
 
 // citations returns all citations as the answer has them, in the order they were said.

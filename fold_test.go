@@ -1,6 +1,8 @@
 package ibid
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/ibidhq/ibid/internal/wire"
@@ -23,6 +25,34 @@ func TestFindPart(t *testing.T) {
 			if got := c.find(part(k)); got != want {
 				t.Fatalf("with %d parts, part %d is at %d, want %d", i+1, k, got, want)
 			}
+		}
+	}
+}
+
+// A link in a paragraph of its own stands for the sentence above it as long as the text is short enough to be read as
+// markdown; in a longer one it stands for itself, and an issue says so.
+func TestStructureLimit(t *testing.T) {
+	const link, url = "[a.example](https://a.example/)", "https://a.example/"
+	for more, want := range []string{"It rains.", link} {
+		text := "It rains.\n\n" + link
+		text = strings.Repeat("\n", maxStructure-len(text)+more) + text
+		body, err := json.Marshal(map[string]any{"object": "chat.completion", "choices": []any{map[string]any{
+			"finish_reason": "stop", "message": map[string]any{"role": "assistant", "content": text, "annotations": []any{
+				map[string]any{"type": "url_citation", "url_citation": map[string]any{
+					"start_index": len(text) - len(link), "end_index": len(text), "url": url,
+				}},
+			}},
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := Decode(body, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		claim := a.Citations[0].Claim
+		if got := a.Text[claim.Start:claim.End]; got != want || len(a.Issues) != more {
+			t.Errorf("%d bytes: claim %q, want %q; issues %v", len(text), got, want, a.Issues)
 		}
 	}
 }

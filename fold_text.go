@@ -36,6 +36,8 @@ type candidate struct {
 	relisted  int         // how often the list that marks count in was said
 	linked    int         // how many cites linkEnds has seen
 	linkEnds  map[int]int // visible links: start by end
+	placed    bool        // the place of every citation is known for good
+	structure structure
 
 	offsets Offsets // over text
 

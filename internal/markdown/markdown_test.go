@@ -152,3 +152,33 @@ func TestIsHarmlessMath(t *testing.T) {
 		}
 	}
 }
+
+// TestLeaves names the leaves of texts: p a paragraph, P one that opens a list item, t a table, c code, o what else there
+// is; each with the words that it spans.
+func TestLeaves(t *testing.T) {
+	for text, want := range map[string]string{
+		"A\nb\n\n> c\n> d\n\nE":              "p<A\nb> p<c\n> d> p<E>",
+		"- a\n\n  b\n- c\n-\n\nd":            "P<a> p<b> P<c> p<d>",
+		"# A\n\nB\n=\n\n---\n\n<p>\n\nc":     "o o o o p<c>",
+		"A:\n```\n# b\n```\nC\n\n    d\n\ne": "p<A:> c<```\n# b\n> p<C> c<d\n> p<e>",
+		"| a | b |\n|---|---|\n| c | d |\n":  "t<| a | b |\n|---|---|\n| c | d>",
+		"A\r\n\r\n\u00a0B\r\n":               "p<A> p<\u00a0B>",
+		"[a]: https://a.example/\n\nB\n":     "p<B>",
+		"":                                   "",
+	} {
+		var got []string
+		for _, l := range Parse(text).Leaves() {
+			kind := map[LeafKind]string{ParagraphLeaf: "p", TableLeaf: "t", CodeLeaf: "c", OtherLeaf: "o"}[l.Kind]
+			if l.Opens {
+				kind = strings.ToUpper(kind)
+			}
+			if l.Kind != OtherLeaf {
+				kind += "<" + text[l.Start:l.End] + ">"
+			}
+			got = append(got, kind)
+		}
+		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
+			t.Errorf("leaves of %q (-want +got):\n%s", text, diff)
+		}
+	}
+}

@@ -482,11 +482,11 @@ func (b *treeReader) line(s Span) {
 }
 
 // trim returns s without the white space at its ends.
-func (b *treeReader) trim(s Span) Span {
-	for s.End > s.Start && IsSpace(b.Text[s.End-1]) {
+func (d *Document) trim(s Span) Span {
+	for s.End > s.Start && IsSpace(d.Text[s.End-1]) {
 		s.End--
 	}
-	for s.Start < s.End && IsSpace(b.Text[s.Start]) {
+	for s.Start < s.End && IsSpace(d.Text[s.Start]) {
 		s.Start++
 	}
 	return s

@@ -1,0 +1,237 @@
+package ibid
+
+import (
+	"slices"
+	"sort"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/ibidhq/ibid/internal/markdown"
+	"github.com/ibidhq/ibid/internal/prose"
+)
+
+// claim returns the statement that a citation stands for.
+func (c *candidate) claim(cite *foldCite) (claim Span, inferred bool) {
+	if cite.covers == CoversClaim || cite.covers == CoversBlock {
+		return cite.span, false
+	}
+	text := c.text.String()
+	at := c.linkRunStart(text, cite.span.Start)
+	base := c.partBefore(at) // a statement does not begin in another message's text
+	if before := (Span{base, at}); cite.stated != before || at == 0 {
+		start, end := prose.SentenceBefore(text[base:at], at-base)
+		cite.stated, cite.statement = before, Span{start + base, end + base}
+	}
+	start, end := cite.statement.Start, cite.statement.End
+	if start < end {
+		return Span{start, end}, true
+	}
+	if s, ok := c.statementAbove(base, at); ok {
+		return s, true
+	}
+	if c.closed {
+		start, end = prose.SentenceAt(text, cite.span.End)
+		behind := cite.span.End + len(text[cite.span.End:]) - len(strings.TrimLeft(text[cite.span.End:], " ,;"))
+		if behind < end && start <= at && isMark(text[cite.span.Start:cite.span.End]) {
+			start = behind // the marks before a sentence are none of its words
+		}
+	}
+	return Span{start, max(start, end)}, true
+}
+
+// maxStructure is how much text of a candidate is read as markdown to find what links in paragraphs of their own stand
+// for, in bytes. Real answers are far shorter; in what is longer such links stand for themselves.
+const maxStructure = 256 << 10
+
+// structure is what is known of a candidate's text as markdown, once all links are known.
+type structure struct {
+	parts map[Span][]structureLeaf // by the stretches that were parsed
+	size  int                      // bytes of these
+	links map[int]int              // visible links and marks: end by start
+}
+
+// structureLeaf is a leaf of a stretch of text. Its span counts from there.
+type structureLeaf struct {
+	markdown.Leaf
+	links  bool // a paragraph of nothing but links and marks
+	above  int  // the paragraph whose last sentence is what links stand for that stand here; -1: there is none
+	figure bool // and whether there is a table or code between the two
+}
+
+// statementAbove returns the statement that a link at at stands for if nothing comes before it on its line. Base is
+// where the part begins that the statement is in. It is false where there is none, and until all links are known.
+func (c *candidate) statementAbove(base, at int) (Span, bool) {
+	if !c.placed || len(c.parts) == 0 {
+		return Span{}, false
+	}
+	leaves, text := c.leaves(base, at), c.text.String()[base:]
+	at -= base
+	i := sort.Search(len(leaves), func(i int) bool { return leaves[i].Start > at }) - 1
+	if i < 0 {
+		return Span{}, false
+	}
+	leaf := &leaves[i]
+	inside := leaf.Kind == markdown.ParagraphLeaf && at <= leaf.End
+	below, _, _ := strings.Cut(text[at:], "\n")
+	alone := !inside && at > leaf.End && strings.TrimSpace(below) == "" // a point on an empty line
+	if inside || alone && leaf.Kind == markdown.TableLeaf && strings.Count(text[leaf.End:at], "\n") < 2 {
+		// To package prose, each line of a quote and of a table is a block of its own.
+		head := strings.TrimRightFunc(text[:at], func(r rune) bool {
+			return unicode.IsSpace(r) || r == '>' || r == '('
+		})
+		if start, end := prose.SentenceBefore(head, len(head)); start < end && start >= leaf.Start {
+			return Span{base + start, base + end}, true
+		}
+	}
+	if alone {
+		leaf = &leaves[i+1]
+	}
+	if leaf.above < 0 || !alone && (!inside || !leaf.links) {
+		return Span{}, false
+	}
+	above := &leaves[leaf.above]
+	if introduces(text[above.Start:above.End], leaf.figure) {
+		return Span{}, false
+	}
+	start, end := prose.SentenceBefore(text[:above.End], above.End)
+	return Span{base + start, base + end}, start < end
+}
+
+// introduces reports whether a paragraph introduces the links that follow it: its last line is a heading by its looks,
+// or ends with a colon, unless that announces the figure between the two.
+func introduces(paragraph string, figure bool) bool {
+	last := strings.TrimSpace(paragraph[strings.LastIndexByte(paragraph, '\n')+1:])
+	bare := strings.TrimRight(last, "*_")
+	return !figure && (strings.HasSuffix(bare, ":") || strings.HasSuffix(bare, "：")) ||
+		strings.HasPrefix(last, "**") && strings.HasSuffix(last, "**")
+}
+
+// leaves returns those of the text from base, where a part begins, to the end of the part that at stands in.
+func (c *candidate) leaves(base, at int) []structureLeaf {
+	i, begins := slices.BinarySearchFunc(c.parts, at, func(p foldPart, at int) int { return p.start - at })
+	if !begins {
+		i--
+	}
+	stretch := Span{base, c.parts[max(i, 0)].end}
+	if known, ok := c.structure.parts[stretch]; ok || stretch.Len() <= 0 {
+		return known
+	}
+	if c.structure.size += stretch.Len(); c.structure.size > maxStructure {
+		c.fold.limit("text read as markdown for links in paragraphs of their own")
+		return nil
+	}
+	if c.structure.parts == nil {
+		c.structure.parts, c.structure.links = map[Span][]structureLeaf{}, map[int]int{}
+		for end, start := range c.links() {
+			c.structure.links[start] = max(c.structure.links[start], end)
+		}
+	}
+	doc := markdown.Parse(c.text.String()[stretch.Start:stretch.End])
+	var out []structureLeaf
+	for _, leaf := range doc.Leaves() {
+		links := leaf.Kind == markdown.ParagraphLeaf && c.onlyLinks(doc, leaf.Span, base)
+		out = append(out, structureLeaf{Leaf: leaf, links: links})
+	}
+	past := markdown.Span{Start: stretch.Len() + 1, End: stretch.Len() + 1}
+	out = append(out, structureLeaf{Leaf: markdown.Leaf{Span: past}})
+	standAbove(out)
+	c.structure.parts[stretch] = out
+	return out
+}
+
+// standAbove finds the paragraphs that links stand for: the one above them, past others of nothing but links.
+//
+//   - A table or code between the two is what the prose introduces and the links are cited for: no row and no line of
+//     code says what it shows, the sentence does. If links stand between the prose and the figure, they are the
+//     prose's, and nobody knows what the figure's are for.
+//   - A heading, a rule and HTML end what came before them: what stands below is not cited for it.
+//   - Links that open a list item are an entry in a list of sources, which stands for no one sentence.
+func standAbove(leaves []structureLeaf) {
+	above, figure, linked := -1, false, false
+	for i := range leaves {
+		leaf := &leaves[i]
+		leaf.above, leaf.figure = above, figure
+		switch {
+		case leaf.links && !leaf.Opens:
+			linked = true
+		case leaf.Kind == markdown.ParagraphLeaf && !leaf.links:
+			above, figure, linked = i, false, false
+		case (leaf.Kind == markdown.TableLeaf || leaf.Kind == markdown.CodeLeaf) && !linked:
+			figure = true
+		default:
+			above = -1
+		}
+		if leaf.links && leaf.Opens {
+			leaf.above = -1
+		}
+	}
+}
+
+// onlyLinks reports whether a stretch of a document, which begins at base, has no word outside of links and marks.
+func (c *candidate) onlyLinks(doc *markdown.Document, s markdown.Span, base int) bool {
+	for at := s.Start; at < s.End; {
+		if end := c.structure.links[base+at] - base; end > at {
+			at = end
+			continue
+		}
+		if link, ok := doc.SolidAt(at); ok && link.Kind != markdown.CodeSolid && link.Kind != markdown.MathSolid {
+			at = link.End
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(doc.Text[at:s.End])
+		if unicode.IsLetter(r) || unicode.IsNumber(r) {
+			return false
+		}
+		at += n
+	}
+	return true
+}
+
+// linkRunStart returns where the run of links and marks begins that ends at at: they all stand for the statement before
+// the first of them.
+func (c *candidate) linkRunStart(text string, at int) int {
+	const most = 64 // links in one run that are followed back
+	for range most {
+		end := len(strings.TrimRight(text[:at], " ,;"))
+		start, ok := c.links()[end]
+		if !ok {
+			return at
+		}
+		at = start
+	}
+	return at
+}
+
+// partBefore returns where the part of the same message begins that holds the text right before an offset.
+func (c *candidate) partBefore(at int) int {
+	i, begins := slices.BinarySearchFunc(c.parts, at, func(p foldPart, at int) int { return p.start - at })
+	switch {
+	case i == 0:
+		return 0
+	case begins && c.parts[i].key.Message != c.parts[i-1].key.Message:
+		return at
+	default:
+		return c.parts[i-1].start
+	}
+}
+
+// links returns the starts of all visible links and marks by their ends.
+func (c *candidate) links() map[int]int {
+	for ; c.linked < len(c.cites); c.linked++ {
+		cite := &c.cites[c.linked]
+		if cite.withdrawn {
+			continue
+		}
+		if cite.anchor == "" { // not placed yet
+			break
+		}
+		if cite.covers == CoversLink && cite.anchor != AnchorNone {
+			if c.linkEnds == nil {
+				c.linkEnds = map[int]int{}
+			}
+			c.linkEnds[cite.span.End] = cite.span.Start
+		}
+	}
+	return c.linkEnds
+}
