@@ -246,7 +246,7 @@ func TestRenderOddAnswers(t *testing.T) {
 // TestRenderTree checks that markers leave the rest of the tree alone in markdown as chat models write it.
 func TestRenderTree(t *testing.T) {
 	for seed := range uint64(1500) {
-		next := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // the same texts in each run
+		next := rand.New(rand.NewPCG(seed, 7))
 		text := chatText(next)
 		spans := make([]byte, 3*(1+next.IntN(6)))
 		for i := range spans {

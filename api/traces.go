@@ -90,7 +90,7 @@ func traceResponse(mediaType string, rejected int, reason string) []byte {
 		if rejected == 0 {
 			return nil
 		}
-		b := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(rejected))
+		b := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(max(0, rejected)))
 		b = protowire.AppendString(protowire.AppendTag(b, 2, protowire.BytesType), reason)
 		return protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), b)
 	}
@@ -122,7 +122,8 @@ func writeStatus(w *httpx.Reply, r *httpx.Request, err error) {
 		Message string `json:"message"`
 	}{statusCode(p.Status), message})
 	if mediaType == otel.Protobuf {
-		body = protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(statusCode(p.Status)))
+		code := uint64(max(0, statusCode(p.Status)))
+		body = protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), code)
 		body = protowire.AppendString(protowire.AppendTag(body, 2, protowire.BytesType), message)
 	}
 	w.Body(p.Status, mediaType, body)

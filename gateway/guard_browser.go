@@ -157,7 +157,7 @@ const sessionLife = 30 * 24 * time.Hour
 // more than a link that somebody follows, which only reads (see [OwnPage]). Secure says that ibid is reached by https:
 // then it is sent by https only.
 func SessionOf(secret string, secure bool) *http.Cookie {
-	c := &http.Cookie{
+	c := &http.Cookie{ //nolint:gosec // over http a secure cookie would not come back
 		Name: SessionCookie, Value: url.PathEscape(secret), Path: "/", MaxAge: int(sessionLife / time.Second),
 		HttpOnly: true, Secure: secure, SameSite: http.SameSiteLaxMode,
 	}

@@ -49,7 +49,7 @@ type Checker struct {
 
 // NewChecker returns the description of the built-in checker, with the defaults of the others.
 func NewChecker() *Checker {
-	return &Checker{
+	return &Checker{ //nolint:gosec // the name of a variable is no secret
 		GroundingTokenEnv: "GOOGLE_OAUTH_ACCESS_TOKEN",
 		Low:               0.3,
 		High:              0.8,

@@ -13,5 +13,5 @@ func descriptors() int {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return 0
 	}
-	return int(min(uint64(limit.Cur), math.MaxInt32)) //nolint:gosec,unconvert // it fits; on some systems it is signed
+	return int(min(uint64(limit.Cur), math.MaxInt32)) //nolint:unconvert // on some systems it is signed
 }

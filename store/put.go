@@ -178,7 +178,8 @@ func (tx *transaction) putCalls(ctx context.Context, rows []*row) error {
 // text returns b, which does not change any more, for a column of type TEXT. Neither engine checks or changes it, but
 // PostgreSQL takes only UTF-8. JSON has no NUL, but as an escape.
 func (tx *transaction) text(b []byte) string {
-	s := unsafe.String(unsafe.SliceData(b), len(b)) // a copy would be half of all that storing an answer allocates
+	// a copy would be half of all that storing an answer allocates
+	s := unsafe.String(unsafe.SliceData(b), len(b)) //nolint:gosec // b does not change
 	if tx.postgres {
 		return plain(s)
 	}

@@ -378,8 +378,8 @@ func readCursor(list, cursor string, numbers ...*int64) error {
 	if err != nil || !ok || len(parts) != len(numbers) {
 		return fmt.Errorf("%w of this list: %.40q", ErrCursor, cursor)
 	}
-	for i, part := range parts {
-		if *numbers[i], err = strconv.ParseInt(part, 36, 64); err != nil {
+	for i, n := range numbers {
+		if *n, err = strconv.ParseInt(parts[i], 36, 64); err != nil {
 			return fmt.Errorf("%w of this list: %.40q", ErrCursor, cursor)
 		}
 	}

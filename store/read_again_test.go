@@ -43,7 +43,7 @@ func exerciseCopies(t *testing.T, dsn string) {
 	long := strings.Repeat("Bees dance. ", 1000)
 	noise := make([]byte, 1000)
 	for i := range noise {
-		noise[i] = byte(rand.Uint32()) //nolint:gosec // any
+		noise[i] = byte(rand.Uint32())
 	}
 	same := page(long, 1)
 	same.ETag = `"2"`

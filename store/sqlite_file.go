@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"github.com/ibidhq/ibid/internal/file"
@@ -207,8 +206,7 @@ func (s *Store) writeAnew(ctx context.Context, name string) (err error) {
 		return err
 	}
 	defer os.Remove(draft) //nolint:errcheck // it has got its name, or is of no use
-	quoted := "'" + strings.ReplaceAll(draft, "'", "''") + "'"
-	if _, err := s.writer.conn.ExecContext(ctx, "VACUUM INTO "+quoted); err != nil {
+	if _, err := s.writer.conn.ExecContext(ctx, "VACUUM INTO ?", draft); err != nil {
 		return err
 	}
 	out, err := os.OpenFile(draft, os.O_RDWR, 0)

@@ -139,7 +139,7 @@ func modelMain() {
 		err = file.Replace(os.Args[1], []byte("http://"+l.Addr().String()+"\n"), 0o644)
 	}
 	if err == nil {
-		err = http.Serve(l, http.HandlerFunc(serveModel)) //nolint:gosec // it ends with the story
+		err = http.Serve(l, http.HandlerFunc(serveModel))
 	}
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)

@@ -104,7 +104,7 @@ func makeToken(ctx context.Context, s *store.Store, db string, token *store.Toke
 	say(w.err, "token %s of tenant %s may %s; kept in %s; this is the only time it is shown",
 		token.ID, token.Tenant, may, db)
 	if asJSON {
-		return json.NewEncoder(w.out).Encode(struct {
+		return json.NewEncoder(w.out).Encode(struct { //nolint:gosec // the secret is what was asked for
 			tokenLine
 			Secret string `json:"secret"`
 		}{newTokenLine(token), secret})

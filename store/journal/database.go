@@ -66,7 +66,7 @@ func openFile(name string, pragmas ...string) (*sql.DB, error) {
 // makePrivate makes the file, for nobody else to read, if it is not there. SQLite gives the files beside it the same
 // mode.
 func makePrivate(name string) error {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the operator names it
 	if err != nil {
 		return err
 	}

@@ -127,7 +127,7 @@ func open(dir string, o *Options) (*Journal, error) {
 	if o.MaxBytes < 0 {
 		return nil, errors.New("a negative limit")
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil { //nolint:gosec // the operator names it
 		return nil, err
 	}
 	if old, _ := filepath.Glob(filepath.Join(dir, "*.segment")); len(old) > 0 {
@@ -286,10 +286,10 @@ func (j *Journal) Stats() Stats {
 	defer j.mu.Unlock()
 	s := Stats{
 		Bytes:   j.bytes,
-		Records: int64(j.last - j.released),
+		Records: int64(j.last - j.released), //nolint:gosec // few
 		Damaged: j.damaged,
 		Err:     j.err,
-	} //nolint:gosec // few
+	}
 	if s.Err == nil && j.full {
 		s.Err = ErrFull
 	}
