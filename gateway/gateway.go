@@ -21,6 +21,7 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/internal/call"
+	"github.com/ibidhq/ibid/internal/unpack"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/store/journal"
@@ -50,7 +51,7 @@ type Gateway struct {
 	cut       context.CancelFunc // ends what outlives its server: tunnels
 
 	bodies   *Budget // bytes of requests
-	packer   *packer
+	packer   *unpack.Packer
 	calls    *Budget // calls that are served
 	decoding *Budget // bytes of responses that are being decoded
 

@@ -1,35 +1,20 @@
 package gateway
 
 import (
-	"sync"
+	"math"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/ibidhq/ibid/internal/unpack"
 )
 
 // minPacked is how many bytes a request has at least that is compressed while the stream that answers it is open. Fewer
 // are not worth the time.
 const minPacked = 16 << 10
 
-// packer compresses what is kept of requests while streams are open: for minutes, and by the thousand. It takes no
-// memory until it is needed.
-type packer struct {
-	encoder func() (*zstd.Encoder, error)
-	decoder func() (*zstd.Decoder, error)
-}
-
-func newPacker() *packer {
-	return &packer{
-		sync.OnceValues(func() (*zstd.Encoder, error) {
-			return zstd.NewWriter(
-				nil, zstd.WithEncoderConcurrency(2), zstd.WithEncoderLevel(zstd.SpeedDefault),
-				zstd.WithWindowSize(128<<10), zstd.WithLowerEncoderMem(true),
-			)
-		}),
-		sync.OnceValues(func() (*zstd.Decoder, error) {
-			return zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderLowmem(true))
-		}),
-	}
-}
+// newPacker returns what compresses what is kept of requests while streams are open: for minutes, and by the thousand.
+func newPacker() *unpack.Packer { return unpack.NewPacker(zstd.SpeedDefault, 128<<10, math.MaxInt) }
 
 // packed is what a call keeps of its request while its response is a stream. The zero value is nothing.
 type packed struct {
@@ -39,16 +24,9 @@ type packed struct {
 }
 
 // pack compresses b; nil: that is not worth it.
-func (p *packer) pack(b []byte) []byte {
-	encoder, err := p.encoder()
-	if err != nil {
-		return nil
-	}
-	small := encoder.EncodeAll(b, make([]byte, 0, len(b)/2))
-	if len(small) > len(b)/4*3 {
-		return nil
-	}
-	return append(make([]byte, 0, len(small)), small...) // without the room that it did not need
+func (e *exchange) pack(b []byte) []byte {
+	// Without the room that it did not need.
+	return slices.Clone(e.g.packer.Pack(b, len(b)/4*3))
 }
 
 // packRequest compresses what is kept of the request until the answer is there.
@@ -57,7 +35,7 @@ func (e *exchange) packRequest() {
 		if len(e.body) < minPacked {
 			return
 		}
-		if b := e.g.packer.pack(e.body); b != nil {
+		if b := e.pack(e.body); b != nil {
 			e.packed = packed{bytes: b, size: len(e.body)}
 			e.g.bodies.Release(e.who, e.held-int64(len(b)))
 			e.held, e.body = int64(len(b)), nil
@@ -76,7 +54,7 @@ func (e *exchange) packRequest() {
 	for i := range e.prompt {
 		all = append(all, e.prompt[i].Text...)
 	}
-	if b := e.g.packer.pack(all); b != nil {
+	if b := e.pack(all); b != nil {
 		e.packed = packed{b, size, texts}
 		for i := range e.prompt {
 			e.prompt[i].Text = ""
@@ -91,11 +69,7 @@ func (e *exchange) unpackRequest() {
 		return
 	}
 	e.packed = packed{}
-	var all []byte
-	decoder, err := e.g.packer.decoder()
-	if err == nil {
-		all, err = decoder.DecodeAll(p.bytes, make([]byte, 0, p.size))
-	}
+	all, err := e.g.packer.Unpack(p.bytes, p.size)
 	if err != nil { // they are our own bytes
 		panic(err)
 	}

@@ -8,10 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
-
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/ibidhq/ibid/snapshot"
 )
@@ -164,7 +161,7 @@ func (c tenantCopies) fresh(ctx context.Context, s *snapshot.Snapshot) (*packedO
 }
 
 func (c tenantCopies) pack(s *snapshot.Snapshot) *packedOctets {
-	coding, packed := c.store.packer.pack(s.Octets)
+	coding, packed := c.store.packed(s.Octets)
 	return &packedOctets{coding, packed}
 }
 
@@ -255,7 +252,7 @@ func (s *Store) octets(ctx context.Context, hash string) ([]byte, error) {
 	case !there:
 		return nil, ErrNotFound
 	case coding == codingZstd:
-		packed, err = s.packer.unpack(packed, size)
+		packed, err = s.packer.Unpack(packed, size)
 	case packed == nil: // none is not the same as not kept
 		packed = []byte{}
 	}
@@ -265,50 +262,17 @@ func (s *Store) octets(ctx context.Context, hash string) ([]byte, error) {
 	return packed, nil
 }
 
-// packer compresses octets, and reads them again. It may be used by many goroutines at once.
-type packer struct {
-	encoder func() (*zstd.Encoder, error)
-	decoder func() (*zstd.Decoder, error)
-}
-
-// newPacker returns a packer that takes no memory until it is needed.
-func newPacker() packer {
-	return packer{
-		sync.OnceValues(func() (*zstd.Encoder, error) {
-			return zstd.NewWriter(
-				nil, zstd.WithEncoderConcurrency(2), zstd.WithEncoderLevel(zstd.SpeedFastest),
-				zstd.WithWindowSize(1<<20),
-			)
-		}),
-		sync.OnceValues(func() (*zstd.Decoder, error) {
-			return zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(MaxCopy))
-		}),
-	}
-}
-
-// pack returns octets as they are stored: compressed if that makes them shorter.
-func (p *packer) pack(octets []byte) (coding string, packed []byte) {
+// packed returns octets as they are stored: compressed if that makes them shorter.
+func (s *Store) packed(octets []byte) (coding string, packed []byte) {
 	if len(octets) >= worthCoding {
-		enc, err := p.encoder()
-		if err == nil {
-			if packed = enc.EncodeAll(octets, make([]byte, 0, len(octets)/2)); len(packed) < len(octets) {
-				return codingZstd, packed
-			}
+		if packed = s.packer.Pack(octets, len(octets)-1); packed != nil {
+			return codingZstd, packed
 		}
 	}
 	if octets == nil { // there are some, and there are none of them
 		octets = []byte{}
 	}
 	return "", octets
-}
-
-// unpack returns octets as they were before pack.
-func (p *packer) unpack(packed []byte, size int) ([]byte, error) {
-	dec, err := p.decoder()
-	if err != nil {
-		return nil, err
-	}
-	return dec.DecodeAll(packed, make([]byte, 0, max(min(size, MaxCopy), 0)))
 }
 
 // alone keeps other transactions of PostgreSQL that say the same words waiting for the end of this one; SQLite has one

@@ -23,8 +23,11 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/klauspost/compress/zstd"
 	"github.com/pressly/goose/v3"
 	_ "modernc.org/sqlite" // the driver
+
+	"github.com/ibidhq/ibid/internal/unpack"
 )
 
 // DefaultTenant is the tenant of all calls and rows as long as there are no access tokens.
@@ -56,7 +59,7 @@ type Store struct {
 	logger *slog.Logger
 	wait   time.Duration // of SQLite: Options.Wait
 	track  bool
-	packer packer
+	packer *unpack.Packer
 	names  atomic.Pointer[PubNames] // nil until they are needed
 	// partitioned is when partitions are next to be made in PostgreSQL, in milliseconds since 1970.
 	partitioned atomic.Int64
@@ -76,7 +79,7 @@ func Open(ctx context.Context, dsn string, o *Options) (*Store, error) {
 		logger: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		wait:   cmp.Or(o.Wait, 2*time.Second),
 		track:  o.Track,
-		packer: newPacker(),
+		packer: unpack.NewPacker(zstd.SpeedFastest, 1<<20, MaxCopy),
 	}
 	if s.now == nil {
 		s.now = time.Now
