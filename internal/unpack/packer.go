@@ -26,7 +26,8 @@ func NewPacker(level zstd.EncoderLevel, window, most int) *Packer {
 		}),
 		decoder: sync.OnceValues(func() (*zstd.Decoder, error) {
 			return zstd.NewReader(
-				nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(uint64(most)),
+				nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderLowmem(true),
+				zstd.WithDecoderMaxMemory(uint64(most)),
 			)
 		}),
 		most: most,
@@ -46,7 +47,7 @@ func (p *Packer) Pack(b []byte, most int) []byte {
 	return packed
 }
 
-// Unpack returns the bytes that were packed. Size is how many they were: only a hint, so that it may come from anywhere.
+// Unpack returns the bytes that were packed. Size is how many they were. It is a hint, and may be wrong.
 func (p *Packer) Unpack(packed []byte, size int) ([]byte, error) {
 	decoder, err := p.decoder()
 	if err != nil {
