@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"container/heap"
 	"math"
-	"regexp"
 	"slices"
 	"sort"
 	"strconv"
@@ -24,6 +23,7 @@ type foldCite struct {
 	settled   bool // its place will not change any more
 	told      bool // an event told its place
 	place
+	found place // before a mark of the file search took its place
 
 	refs      []Ref // Refs as the answer has them, once asked for
 	statement Span  // the statement before it, once asked for
@@ -185,6 +185,7 @@ func (c *candidate) placeRest() {
 		}
 	}
 	c.waiting, c.blocks = nil, nil
+	c.takeMarks()
 	c.linked, c.linkEnds = 0, nil
 	c.placed = c.closed
 	if c.fold.onEvent == nil {
@@ -230,9 +231,8 @@ func (c *candidate) try(i int, last bool) bool {
 	case p.covers == CoversPoint:
 		p.span.Start = p.span.End
 	}
-	if mark := c.searchMark(cite, p); mark.Len() > 0 {
-		p.span, p.covers = mark, CoversLink
-	}
+	cite.found = p
+	p = c.takeMark(i)
 	changed := !cite.told || p != cite.place
 	cite.place, cite.told = p, true
 	cite.settled = last || p.anchor == AnchorExact || p.anchor == AnchorNone ||
@@ -244,50 +244,6 @@ func (c *candidate) try(i int, last bool) bool {
 		c.emitCite(i, c.citation(cite))
 	}
 	return cite.settled
-}
-
-// fileMark matches a mark of OpenAI's file search, as it stands in a text from which it was not taken out:
-// 【4:0†report.pdf】.
-var (
-	fileMark      = regexp.MustCompile(`^【\d+(?::\d+)?†[^【】\n]{0,200}】`)
-	fileMarkAtEnd = regexp.MustCompile(fileMark.String()[1:] + `$`)
-)
-
-// maxFileMark is more bytes than such a mark has.
-const maxFileMark = 1024
-
-// searchMark returns the mark of a file search that a citation covers, or that stands before or after its point: the
-// citation's marker takes the place of its mark, as that of a link. Between two marks it is the one that names the
-// citation's file, else the first, unless that is another citation's. It is empty if there is none.
-func (c *candidate) searchMark(cite *foldCite, p place) (mark Span) {
-	text, at := c.text.String(), p.span
-	point := p.covers == CoversPoint
-	if p.anchor == AnchorNone || p.covers == CoversBlock || !point && at.Len() > maxFileMark {
-		return mark
-	}
-	if point && strings.HasSuffix(text[:at.Start], markEnd) {
-		found := fileMarkAtEnd.FindString(text[max(0, at.Start-maxFileMark):at.Start])
-		if _, taken := c.links()[at.Start]; found != "" && !taken {
-			mark = Span{at.Start - len(found), at.Start}
-		}
-	}
-	if strings.HasPrefix(text[at.Start:], markBegin) {
-		found := fileMark.FindString(text[at.Start:min(len(text), at.Start+maxFileMark)])
-		next := Span{at.Start, at.Start + len(found)}
-		named := c.namesFile(found, cite) && !c.namesFile(text[mark.Start:mark.End], cite)
-		if next == at || point && (mark.Len() == 0 || named) {
-			return next
-		}
-	}
-	return mark
-}
-
-// namesFile reports whether the mark of a file search has the name of a file that a citation is of.
-func (c *candidate) namesFile(mark string, cite *foldCite) bool {
-	return slices.ContainsFunc(cite.Refs, func(r wire.Ref) bool {
-		s := c.fold.sources.resolve(r.Source)
-		return s != nil && s.Filename != "" && strings.HasSuffix(mark, "†"+s.Filename+markEnd)
-	})
 }
 
 // emitCite tells of a citation.

@@ -32,11 +32,12 @@ type candidate struct {
 	marks    *marks
 	marked   int // where the text begins that marks are for
 
-	corrected int         // how often the text of a part was replaced
-	relisted  int         // how often the list that marks count in was said
-	linked    int         // how many cites linkEnds has seen
-	linkEnds  map[int]int // visible links: start by end
-	placed    bool        // the place of every citation is known for good
+	corrected int           // how often the text of a part was replaced
+	relisted  int           // how often the list that marks count in was said
+	linked    int           // how many cites linkEnds has seen
+	linkEnds  map[int]int   // visible links: start by end
+	markCites map[int][]int // places in cites by where the run of file-search marks begins that they stand at
+	placed    bool          // the place of every citation is known for good
 	structure structure
 
 	offsets Offsets // over text
@@ -443,7 +444,7 @@ func (c *candidate) replaceCuts(part *foldPart, shift int, cuts []cut) {
 
 // unsettle opens every citation's place again.
 func (c *candidate) unsettle() {
-	c.waiting = nil
+	c.waiting, c.markCites = nil, nil
 	for i := range c.cites {
 		if !c.cites[i].withdrawn {
 			c.cites[i].settled, c.cites[i].stated = false, Span{}

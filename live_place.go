@@ -356,12 +356,18 @@ func (h *linkHope) wait() bool { return h.seen || !h.absent }
 // citation may still come; end if there is none. Ended says that the block ends there.
 func (l *Live) holdLinks(end int, ended bool) int {
 	t := &l.text
-	if !l.places.links.wait() || t.blocks.InCode() {
+	// A mark of a file search is no link that a writer might have meant to be read: its citation is always hoped for.
+	wait := l.places.links.wait()
+	if t.blocks.InCode() || !wait && !bytes.Contains(t.buf[t.written:end], []byte(markBegin)) {
 		return end
 	}
 	for at := t.written; at < end; {
 		switch t.buf[at] {
 		case '[', markBegin[0]:
+			if !wait && !beginsFileMark(string(t.buf[at:min(end, at+maxMarkHead)])) {
+				at++
+				continue
+			}
 		case '\\':
 			at += 2
 			continue
@@ -440,7 +446,10 @@ func linkLen(s []byte, ended bool) (int, linkState) {
 		open = notLink
 	}
 	if s[0] != '[' {
-		const longest = 64 // bytes of a mark
+		longest := 64 // bytes of a mark
+		if bytes.Contains(s[:min(len(s), longest)], []byte("†")) {
+			longest = maxFileMark
+		}
 		s = s[:min(len(s), longest)]
 		n := bytes.Index(s, []byte(markEnd))
 		switch {

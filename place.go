@@ -475,6 +475,9 @@ func (p places) lay(cites []citing, sources []Source) layout {
 			continue
 		}
 		s := p.after(cites[i].span.End)
+		if mark, _, ok := p.markInLink(&cites[i]); ok {
+			out.cuts = append(out.cuts, mark)
+		}
 		if at, _ := slices.BinarySearchFunc(
 			links, s.at+1,
 			func(v visible, at int) int { return cmp.Compare(v.Start, at) },
@@ -486,6 +489,13 @@ func (p places) lay(cites []citing, sources []Source) layout {
 		}
 		out.stops = append(out.stops, stop{s, []int{i}})
 	}
+	slices.SortStableFunc(out.cuts, func(a, b markdown.Span) int { return cmp.Compare(a.Start, b.Start) })
+	end := 0 // a link may go with the mark in it
+	out.cuts = slices.DeleteFunc(out.cuts, func(s markdown.Span) bool {
+		inside := s.Start < end
+		end = max(end, s.End)
+		return inside
+	})
 	slices.SortStableFunc(out.stops, func(a, b stop) int { return cmp.Compare(a.at, b.at) })
 	all := out.stops
 	out.stops = all[:0]
@@ -508,11 +518,29 @@ func (p places) lay(cites []citing, sources []Source) layout {
 // visibles returns the links and marks to be replaced, in order. Those that only commas and spaces separate are one.
 func (p places) visibles(cites []citing, sources []Source) []visible {
 	var all []visible
+	cited := map[markdown.Span]bool{}   // the spans of links and marks
+	noWords := map[markdown.Span]bool{} // links that would have no words without the marks in them
+	if strings.Contains(p.Text, markBegin) {
+		for i := range cites {
+			cited[cites[i].span] = cites[i].link || cited[cites[i].span]
+		}
+	}
 	for i := range cites {
 		if !cites[i].link {
 			continue
 		}
-		if v, ok := p.visible(&cites[i], sources); ok {
+		c := cites[i]
+		if _, link, ok := p.markInLink(&c); ok {
+			bare, known := noWords[link]
+			if !known {
+				bare = p.isOnlyMarks(link, cited)
+				noWords[link] = bare
+			}
+			if bare {
+				c.span = link
+			}
+		}
+		if v, ok := p.visible(&c, sources); ok {
 			v.cites = []int{i}
 			all = append(all, v)
 		}
@@ -564,6 +592,31 @@ func (p places) visible(c *citing, sources []Source) (visible, bool) {
 	}
 	prose := isProseLink(p.Text[s.Start:s.End], c, sources) || s == line && p.isNamedItem(line)
 	return visible{Span: s, line: line, prose: prose}, true
+}
+
+// markInLink returns c's span if it is a mark of a file search among the words of a link, and that link. The mark goes,
+// and its marker stands behind the link.
+func (p places) markInLink(c *citing) (mark, link markdown.Span, ok bool) {
+	s := c.span
+	if !c.link || s.Start < 0 || s.End > len(p.Text) || s.Start >= s.End || fileMarkAt(p.Text[s.Start:]) != s.Len() {
+		return s, s, false
+	}
+	line, ok := p.LineAt(s.End)
+	around, solid := p.SolidAround(s.Start)
+	return s, around.Span, ok && solid && s.Start >= line.Start && around.Kind != markdown.CodeSolid &&
+		p.Text[around.Start] == '[' && s.End < around.End
+}
+
+// isOnlyMarks reports whether a link has no words but marks that are cited.
+func (p places) isOnlyMarks(link markdown.Span, cited map[markdown.Span]bool) bool {
+	at := link.Start + 1
+	for n := 1; n > 0; at += n {
+		n = fileMarkAt(p.Text[at:link.End])
+		if n > 0 && !cited[markdown.Span{Start: at, End: at + n}] {
+			return false
+		}
+	}
+	return strings.HasPrefix(p.Text[at:link.End], "](")
 }
 
 // isNamedItem reports whether a line is all of a list item and a link with a name: a list of links without their names
@@ -641,6 +694,9 @@ func isProseLink(s string, c *citing, sources []Source) bool {
 		return false
 	}
 	label = strings.Trim(label, "[]*_`\\ ")
+	if strings.HasPrefix(label, markBegin) && isMarks(label) {
+		return false
+	}
 	if !strings.ContainsFunc(label, unicode.IsLetter) {
 		return false
 	}

@@ -262,7 +262,9 @@ func citeMark(text string, p int) int {
 	case strings.HasPrefix(rest, "(["):
 		return linkGroup(text, p)
 	case strings.HasPrefix(rest, "【"):
-		if n := strings.Index(rest[:min(len(rest), maxNote)], "】"); n > 0 {
+		// Those of file search have names of files in them.
+		if n := strings.Index(rest[:min(len(rest), maxURL)], "】"); 0 < n && n < maxNote || n > 0 &&
+			strings.Contains(rest[:maxNote], "†") {
 			return p + n + len("】")
 		}
 	case strings.HasPrefix(rest, supOpen):
