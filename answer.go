@@ -243,9 +243,9 @@ func (a *Answer) Source(id string) *Source {
 	return nil
 }
 
-// Error returns the provider's code and words; the words alone where the code says nothing.
+// Error returns the provider's code and words; the words alone where the code says nothing, or the same.
 func (e *ProviderError) Error() string {
-	if e.Code == "" || e.Code == "error" || e.Code == htmlPage {
+	if e.Code == "" || e.Code == "error" || e.Code == htmlPage || e.Code == e.Message {
 		return e.Message
 	}
 	return e.Code + ": " + e.Message

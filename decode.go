@@ -157,6 +157,7 @@ type Decoder struct {
 	raw        []byte         // everything so far, until the format is known
 	queue      [][2][]byte    // documents that did not tell the format: event, data
 	earlyError *ProviderError // an error that was said before the format was known
+	onlyError  *ProviderError // what the first document says, which is an error if it is all there is
 	count      int            // documents so far
 	plain      bool           // the format is generic: bytes are text
 	partial    bool           // the document being parsed is incomplete
@@ -206,10 +207,15 @@ func (d *Decoder) Close() error {
 	d.start()
 	d.frames.Close()
 	d.closed = true
+	if d.count > 1 {
+		d.onlyError = nil
+	}
 	if d.parser == nil {
+		d.earlyError = cmp.Or(d.earlyError, d.onlyError)
 		d.closeGeneric()
 	} else {
 		d.parser.Close()
+		d.failed(d.onlyError)
 	}
 	d.parser = nil
 	d.fold.close()
@@ -373,11 +379,12 @@ func (d *Decoder) recognise(f frame.Frame) bool {
 		d.queue = append(d.queue, [2][]byte{slices.Clone(f.Event), slices.Clone(f.Data)})
 	}
 	if d.earlyError == nil {
-		if code, message, ok := wire.ReadError(f.Data); ok {
+		if code, message, ok := wire.ReadError(f.Event, f.Data); ok {
 			d.earlyError = &ProviderError{Code: code, Message: message}
 			d.marked(d.frames.Kind() != frame.JSON) // a later document may tell the format, and go on
 		}
 	}
+	_ = d.readOnlyError(f.Data)
 	if d.count >= maxUnknown && d.frames.Kind() != frame.AWS {
 		d.generic()
 		d.queue = nil
@@ -385,12 +392,34 @@ func (d *Decoder) recognise(f frame.Frame) bool {
 	return false
 }
 
+// readOnlyError reads the first document of a body, which may be an error for want of anything else.
+func (d *Decoder) readOnlyError(data []byte) bool {
+	if d.count > 1 || d.frames.Kind() != frame.JSON {
+		return false
+	}
+	code, message, ok := wire.BareError(data)
+	if ok {
+		d.onlyError = &ProviderError{Code: code, Message: message}
+	}
+	return ok
+}
+
+// failed says an error that was found before it was certain; nil: there is none.
+func (d *Decoder) failed(e *ProviderError) {
+	if e != nil {
+		d.fold.op(&wire.Op{Kind: wire.Error, Name: e.Code, More: e.Message})
+	}
+}
+
 func (d *Decoder) parse(event, data []byte) {
 	if d.parser.Parse(event, data) {
 		return
 	}
-	if code, message, ok := wire.ReadError(data); ok {
+	if code, message, ok := wire.ReadError(event, data); ok {
 		d.op(&wire.Op{Kind: wire.Error, Name: code, More: message})
+		return
+	}
+	if d.readOnlyError(data) {
 		return
 	}
 	const most = 512 // bytes, which are more than the snippet shows
@@ -406,7 +435,7 @@ func (d *Decoder) parse(event, data []byte) {
 func (d *Decoder) closeGeneric() {
 	d.generic()
 	if d.earlyError != nil {
-		d.fold.op(&wire.Op{Kind: wire.Error, Name: d.earlyError.Code, More: d.earlyError.Message})
+		d.failed(d.earlyError)
 		return
 	}
 	if d.frames.Kind() == frame.AWS { // whose own bytes are no text

@@ -75,6 +75,36 @@ func TestKeyIsHidden(t *testing.T) {
 	}
 }
 
+// Mistral's words are said however it writes them: instead of an answer, or in its middle.
+func TestWordsOfMistral(t *testing.T) {
+	const (
+		invalid = `{"object":"error","message":{"detail":[{"type":"missing","loc":["body","model"],"msg":"Field required"}]},"type":"invalid_request_error","param":null,"code":null,"raw_status_code":422}`
+		busy    = `{"object":"error","message":"Service tier capacity exceeded.","type":"service_tier_capacity_exceeded","param":null,"code":"3505","raw_status_code":429}`
+		begun   = `data: {"id":"c1","object":"chat.completion.chunk","model":"mistral-small-latest","choices":[{"index":0,"delta":{"role":"assistant","content":"It rains"},"finish_reason":null}]}` + "\n\n"
+		failed  = `data: {"id":"c1","object":"chat.completion.chunk","model":"mistral-small-latest","choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}` + "\n\ndata: [DONE]\n\n"
+	)
+	w := newWorld(t, &setup{upstream: upstream{
+		"refuse a field": say(422, "application/json", invalid),
+		"refuse at all":  say(429, "application/json", busy),
+		"gateway":        say(401, "application/json", `{"message":"Unauthorized"}`),
+		"break a field":  say(200, "text/event-stream", begun+"data: "+invalid+"\n\n"),
+		"break at all":   say(200, "text/event-stream", begun+"data: "+busy+"\n\n"),
+		"without words":  say(200, "text/event-stream", begun+failed),
+	}})
+	for how, want := range map[string]string{
+		"refuse a field": "invalid_request_error: body.model: Field required", "refuse at all": "3505: Service tier capacity exceeded.",
+		"gateway":       "mistral answered 401: Unauthorized",
+		"break a field": "body.model: Field required", "break at all": "Service tier capacity exceeded.",
+		"without words": "the model stopped with an error",
+	} {
+		for _, form := range []string{"events", "ui", "openai", "no"} {
+			if res := w.do(t, "POST", "/v1/chat?stream="+form, question("mistral", how)); !strings.Contains(res.body, want) {
+				t.Errorf("%s as %s: %d %s", how, form, res.StatusCode, res.body)
+			}
+		}
+	}
+}
+
 // A provider that says nothing, before its answer or within it, is not waited for without end.
 func TestSilence(t *testing.T) {
 	up := newSlow()

@@ -174,7 +174,7 @@ func (e *endpoint) once(ctx context.Context, body []byte) ([]byte, error) {
 func (e *endpoint) failure(response *http.Response, body []byte) error {
 	s := &statusError{status: response.StatusCode}
 	if code, _, ok := wire.ReadError(
-		scan.Value(bytes.TrimSpace(body)),
+		nil, scan.Value(bytes.TrimSpace(body)),
 	); ok && code != "error" && isCode(code) &&
 		(e.key == "" || !strings.Contains(code, strings.TrimPrefix(e.key, "Bearer "))) {
 		s.code = code

@@ -212,7 +212,7 @@ func (p *converse) event(name string, v, doc scan.Value) bool {
 		if !strings.HasSuffix(name, "Exception") {
 			return false
 		}
-		p.fail(name, firstText(v, "message", "originalMessage"))
+		p.fail(name, ReadException(v))
 	}
 	return true
 }
@@ -416,7 +416,7 @@ func (p *bedrockRAG) Parse(event []byte, doc scan.Value) bool {
 	case e.bytes.IsString():
 		return p.chunk(doc)
 	case strings.HasSuffix(string(event), "Exception"):
-		p.fail(string(event), firstText(doc, "message"))
+		p.fail(string(event), ReadException(doc))
 	case e.trace.IsObject(), string(event) == "trace", string(event) == "sessionId", e.session.IsString():
 	default:
 		return false

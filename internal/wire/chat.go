@@ -21,6 +21,7 @@ type chat struct {
 	flavour  flavour
 	model    string
 	headed   bool
+	failed   bool              // an error was said with its words
 	looking  bool              // for the flavour alone, which neither text nor annotations show
 	zero     choice            // of candidate 0, which most answers have alone
 	choices  map[int]*choice   // of the other candidates, and
@@ -75,13 +76,14 @@ func (p *chat) Parse(_ []byte, doc scan.Value) bool {
 	p.heads(&d)
 	p.evidence(&d)
 	object := string(d.object.Bytes())
+	p.failed = p.failed || !blank(d.failure)
 	whole := false
 	for a := scan.Elements(d.choices); a.Next(); {
 		whole = p.choice(a.Val, object) || whole
 	}
 	p.wantList("choices", d.choices)
 	if !d.failure.IsNull() {
-		if code, message, ok := ReadError(doc); ok {
+		if code, message, ok := ReadError(nil, doc); ok {
 			p.fail(code, message)
 		}
 		return true
@@ -189,8 +191,9 @@ func (p *chat) choice(v scan.Value, object string) bool {
 	default:
 		p.message(index, delta, false)
 	}
-	if failure.IsObject() {
-		p.fail(firstText(failure, "code", "type"), failure.Get("message").Text())
+	if !blank(failure) {
+		p.failed = true
+		p.failure(v)
 	}
 	p.finished(index, finish, c.refuse)
 	if last {
@@ -264,6 +267,9 @@ func (p *chat) finished(index int, v scan.Value, refused bool) {
 		p.emitOp(Op{Kind: ToolReady, Part: Part{Candidate: index}, Name: id})
 	}
 	p.finish(index, reason)
+	if reason == finishError && index == 0 && !p.failed { // Mistral says no more
+		p.fail(s, "the model stopped with an error")
+	}
 }
 
 var chatFinish = map[string]string{

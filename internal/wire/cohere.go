@@ -91,8 +91,8 @@ func (p *cohere2) Parse(_ []byte, doc scan.Value) bool {
 		p.head(HeadID, id)
 	case "message-end":
 		cohereFinish(&p.out, delta.Get("finish_reason").Str())
-		if failure := delta.Get("error"); !failure.IsNull() {
-			p.fail("error", failure.Text())
+		if !blank(delta.Get("error")) {
+			p.failure(delta)
 		}
 		p.end()
 	case "citation-end", "debug":
@@ -107,7 +107,7 @@ func (p *cohere2) Parse(_ []byte, doc scan.Value) bool {
 func (p *cohere2) body(doc scan.Value) bool {
 	m := doc.Get("message")
 	if m.IsString() { // so Cohere says what was wrong with a request
-		p.fail("error", m.Str())
+		p.failure(doc)
 		return true
 	}
 	if !m.IsObject() {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -106,6 +107,8 @@ func TestCompletionFinish(t *testing.T) {
 		switch finish {
 		case finishRefusal:
 			want[0] = `text 0/0/1+refusal "No."`
+		case finishError:
+			want = slices.Insert(want, 2, `error error "the model stopped with an error"`)
 		case "":
 			want = []string{want[0], "end"}
 		}

@@ -168,11 +168,8 @@ func (o *out) fail(code, message string) { o.emitOp(Op{Kind: Error, Name: code, 
 
 // failure says the error that a document holds, which is one even where it says nothing of itself.
 func (o *out) failure(doc scan.Value) {
-	code, message, ok := ReadError(doc)
-	if !ok {
-		code = "error"
-	}
-	o.fail(code, message)
+	code, message := readError(doc)
+	o.fail(cmp.Or(code, unnamed), message)
 }
 
 func (o *out) meta(name string, v scan.Value) {

@@ -51,7 +51,7 @@ func (p *conversations) Parse(_ []byte, doc scan.Value) bool {
 	case "conversation.response.done":
 		p.done()
 	case "conversation.response.error":
-		p.fail(doc.Get("code").Text(), doc.Get("message").Str())
+		p.failure(doc)
 	case "agent.handoff.started", "agent.handoff.done":
 	default:
 		if !doc.Get("outputs").IsArray() {

@@ -133,7 +133,7 @@ func (p *responses) event(kind []byte, doc scan.Value) bool {
 		"response.canceled":
 		p.response(openMember(doc, "response"), string(kind[len("response."):]))
 	case "error":
-		p.lastError(doc)
+		p.failure(doc)
 	case "response.reasoning.search_queries", "response.reasoning.search_results",
 		"response.reasoning.fetch_url_results":
 		p.searched(doc)
@@ -642,7 +642,7 @@ func (p *responses) sender(model string, filters bool) {
 // ended says why a response ended, if it did.
 func (p *responses) ended(state string, reason, failure scan.Value) {
 	if failure.IsObject() {
-		p.failed(failure)
+		p.failure(failure)
 	}
 	switch state {
 	case "completed":
@@ -670,20 +670,6 @@ func (p *responses) ended(state string, reason, failure scan.Value) {
 		return
 	}
 	p.end()
-}
-
-// failed says the error that v holds.
-func (p *responses) failed(v scan.Value) {
-	p.fail(cmp.Or(firstText(v, "code", "type"), "error"), v.Get("message").Text())
-}
-
-// lastError reads an error event, flat or with the error nested.
-func (p *responses) lastError(doc scan.Value) {
-	if e := doc.Get("error"); e.IsObject() {
-		p.failed(e)
-		return
-	}
-	p.fail(cmp.Or(doc.Get("code").Text(), "error"), doc.Get("message").Text())
 }
 
 // itemEvent reads an output item that begins or is done.

@@ -1,0 +1,248 @@
+package wire
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/ibidhq/ibid/internal/scan"
+)
+
+// How providers, and the gateways before them, say that a call failed. The shapes are from their references and from
+// bodies in the issue trackers of their SDKs:
+//
+//	{"error": {"message", "code", "type", "status"}}               OpenAI, Anthropic, Google, OpenRouter
+//	[{"error": {…}}]                                               Google, where a stream was asked for
+//	{"error": "…", "code" | "status" | "message"}                  xAI, Ollama, Hugging Face, NestJS, Spring
+//	{"message", "id" | "request_id" | "trace_id"}                  Cohere, and gateways before Mistral and others
+//	{"object": "error", "message", "type", "code"}                 Mistral, vLLM; message may be {"detail": […]}
+//	{"detail": "…"}, {"detail": [{"loc", "msg"}]}                  FastAPI: Mistral, Perplexity
+//	{"statusCode", "message", "activityId"}                        Azure API Management
+//	{"message", "originalStatusCode", "originalMessage"}           Bedrock, SageMaker
+//	{"__type", "message"}                                          AWS
+//	{"success": false, "errors": [{"code", "message"}], "result"}  Cloudflare
+//	{"title", "status", "detail"}                                  RFC 9457
+//
+// All but those with a member error are told by one rule, since an answer that is taken for an error is worse than an
+// error that is shown as text: the body says nothing but what [errorMembers] lists, one of that is a sign of an error,
+// none is a sign of success, and there are words.
+
+// ReadError reads a body, or an event of a stream, that says that the call failed. It reports whether doc is one. Of
+// what only might be one, as {"message": "…"} alone, it is not sure: see [BareError]. Event is the event's name, where
+// the transport has one.
+func ReadError(event []byte, doc scan.Value) (code, message string, ok bool) {
+	if doc.IsArray() {
+		a := scan.Elements(doc)
+		if !a.Next() {
+			return "", "", false
+		}
+		doc = a.Val
+	}
+	e := doc.Get("error")
+	named := !blank(e) && (e.IsObject() || e.IsArray() || e.IsString())
+	if code, message = readError(doc); message == "" || !named && !isError(event, doc) {
+		return "", "", false
+	}
+	return cmp.Or(code, unnamed), message, true
+}
+
+// BareError reads {"message": "…"}, with which API gateways (AWS, Kong) refuse a call. In a stream, and beside anything
+// else, it may be part of an answer.
+func BareError(doc scan.Value) (code, message string, ok bool) {
+	o := scan.Members(doc)
+	if doc.Cut() || !o.Next() || !strings.EqualFold(string(o.Key), "message") {
+		return "", "", false
+	}
+	message = o.Val.Str()
+	return unnamed, message, message != "" && !o.Next()
+}
+
+// unnamed is the code of an error that has none.
+const unnamed = "error"
+
+// ReadException returns the words of an exception in a binary event stream, or all of it.
+func ReadException(data scan.Value) string {
+	return cmp.Or(words(data, maxDepth), shorten(string(data)))
+}
+
+// sign says what a member tells of whether a body is an error.
+type sign int
+
+const (
+	noSign  sign = iota
+	failing      // it is
+	working      // it is not
+)
+
+// errorMembers lists the members that error bodies have, with what their values are a sign of. Those that say nothing
+// (null, "", [], {}) are none.
+var errorMembers = map[string]func(scan.Value) sign{
+	"message": neutral, "Message": neutral, "title": neutral, "param": neutral, "instance": neutral, "path": neutral,
+	"timestamp": neutral, "resourceName": neutral, "LogStreamArn": neutral,
+
+	"detail": certain, "errors": certain, "originalMessage": certain, "OriginalMessage": certain,
+	"request_id": certain, "requestId": certain, "trace_id": certain, "traceId": certain, "activityId": certain,
+
+	"code": ofCode, "__type": ofCode, "ErrorCode": ofCode, "statusCode": ofCode, "status_code": ofCode,
+	"raw_status_code": ofCode, "originalStatusCode": ofCode, "OriginalStatusCode": ofCode,
+
+	"status": func(v scan.Value) sign {
+		if _, isNumber := v.Int(); isNumber || isSuccess(v) {
+			return ofCode(v)
+		}
+		return when(isFailure(v))
+	},
+	"type":    func(v scan.Value) sign { return when(isFailure(v)) },
+	"object":  func(v scan.Value) sign { return when(v.Str() == "error") },
+	"id":      func(v scan.Value) sign { return when(isUUID(v.Str())) },
+	"error":   ofTruth(failing, working),
+	"success": ofTruth(working, failing),
+}
+
+func neutral(scan.Value) sign { return noSign }
+func certain(scan.Value) sign { return failing }
+
+func when(failed bool) sign {
+	if failed {
+		return failing
+	}
+	return noSign
+}
+
+func ofTruth(yes, no sign) func(scan.Value) sign {
+	return func(v scan.Value) sign {
+		switch string(v) {
+		case "true":
+			return yes
+		case "false":
+			return no
+		}
+		return noSign
+	}
+}
+
+// ofCode reads a code: 0, those of HTTP for success, and words like "ok" mean that nothing failed.
+func ofCode(v scan.Value) sign {
+	if isSuccess(v) {
+		return working
+	}
+	return failing
+}
+
+func isSuccess(v scan.Value) bool {
+	if n, ok := v.Int(); ok {
+		return n == 0 || n/100 == 2
+	}
+	switch strings.ToLower(v.Str()) {
+	case "ok", "success", "succeeded", "completed":
+		return true
+	}
+	return false
+}
+
+// isFailure reports whether a word is the name of an error: invalid_request_error, validationException, failed.
+func isFailure(v scan.Value) bool {
+	word := strings.ToLower(v.Str())
+	return strings.HasSuffix(word, "error") || strings.HasSuffix(word, "exception") || strings.HasPrefix(word, "fail")
+}
+
+// isError reports whether a document without an object or text in a member error is one nevertheless.
+func isError(event []byte, doc scan.Value) bool {
+	failed := string(event) == "error"
+	for o := scan.Members(doc); o.Next(); {
+		if blank(o.Val) {
+			continue
+		}
+		read := errorMembers[string(o.Key)]
+		if read == nil {
+			return false // it says more than an error would
+		}
+		switch read(o.Val) {
+		case failing:
+			failed = true
+		case working:
+			return false
+		case noSign:
+		}
+	}
+	return failed
+}
+
+// readError returns what an error says, where doc is known to be one; empty: it does not say that.
+func readError(doc scan.Value) (code, message string) {
+	e := doc.Get("error")
+	switch {
+	case blank(e):
+	case e.IsObject(), e.IsArray():
+		first := e
+		if a := scan.Elements(e); a.Next() {
+			first = a.Val
+		}
+		code = firstText(first, "code", "type", "status")
+		return code, cmp.Or(words(e, maxDepth), code)
+	case e.IsString():
+		code = firstText(doc, "code", "status", "statusCode")
+		if code == "" && !strings.Contains(e.Str(), " ") { // a sentence is no code
+			code = e.Str()
+		}
+		return code, cmp.Or(words(doc.Pick("message", "error_description"), maxDepth), e.Str(), shorten(string(e)))
+	}
+	code = firstText(doc, "code", "__type", "ErrorCode", "status", "statusCode", "status_code")
+	if first := scan.Elements(doc.Get("errors")); code == "" && first.Next() {
+		code = firstText(first.Val, "code")
+	}
+	code = cmp.Or(code, firstText(doc, "type", "originalStatusCode", "OriginalStatusCode", "raw_status_code"))
+	message = words(doc, maxDepth)
+	if _, isProblem := doc.Get("status").Int(); message == "" && isProblem {
+		message = doc.Get("title").Str()
+	}
+	return code, message
+}
+
+const (
+	maxDepth = 6  // levels of an error in which words are looked for
+	maxWords = 10 // elements of a list that are said
+)
+
+// words returns what a part of an error says: of an object the first of its members with words, of a list its elements.
+// What is wrong with a request is said with its place in it, where the validator tells that.
+func words(v scan.Value, depth int) string {
+	switch {
+	case depth == 0:
+	case v.IsObject():
+		for _, name := range []string{
+			"message", "Message", "detail", "errors", "error", "msg", "originalMessage", "OriginalMessage",
+		} {
+			if said := words(v.Get(name), depth-1); said != "" {
+				return placeInRequest(v.Get("loc")) + said
+			}
+		}
+	case v.IsArray():
+		var all []string
+		for a := scan.Elements(v); a.Next() && len(all) < maxWords; {
+			if said := words(a.Val, depth-1); said != "" {
+				all = append(all, said)
+			}
+		}
+		return strings.Join(all, "; ")
+	default:
+		return v.Str()
+	}
+	return ""
+}
+
+// placeInRequest reads the place that pydantic gives: ["body", "messages", 0] becomes "body.messages.0: ".
+func placeInRequest(loc scan.Value) string {
+	var path []string
+	for a := scan.Elements(loc); a.Next() && len(path) < maxWords; {
+		path = append(path, a.Val.Text())
+	}
+	if len(path) == 0 {
+		return ""
+	}
+	return strings.Join(path, ".") + ": "
+}
+
+// isUUID reports whether s looks like a UUID: what names a request, and nothing that somebody says.
+func isUUID(s string) bool {
+	return len(s) == 36 && strings.Count(s, "-") == 4 && strings.Trim(s, "0123456789abcdefABCDEF-") == ""
+}
