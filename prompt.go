@@ -12,33 +12,58 @@ import (
 //	<sources><result file_id='a' filename='a.pdf'><content>…</content></result></sources>
 //
 // Each source is one result, each of its chunks one content; a source without chunks has its [Source.Content]. The
-// file_id is the source's ID, which is what citations name (else its global id, else "source-" and its place), the
-// filename its file name, title, site or URL, whichever it has. A source that can be opened has a url attribute too.
-// Everything is escaped, so that a passage cannot close its element; characters that XML does not allow become U+FFFD.
+// file_id is the source's ID, which is what citations name (else its global id, else "source-" and its place). Where
+// sources have the same, as those of different answers may, the first keeps it and the others have "-2" and so on
+// behind it: no two of a prompt have one. The filename is the file name, title, site or URL, whichever there is. A
+// source that can be opened has a url attribute too. Everything is escaped, so that a passage cannot close its element
+// and a parser of XML reads what was given; characters that XML does not allow become U+FFFD.
 func PromptSources(sources []Source) string {
 	var b strings.Builder
 	b.WriteString("<sources>")
+	ids := promptIDs(sources)
 	for i := range sources {
 		s := &sources[i]
-		id := cmp.Or(s.ID, s.GlobalID, "source-"+strconv.Itoa(i+1))
-		b.WriteString("<result file_id='")
-		escapeXML(&b, id)
-		b.WriteString("' filename='")
-		escapeXML(&b, cmp.Or(s.Filename, s.Title, s.Site, s.URL, id))
+		b.WriteString("<result")
+		writeAttribute(&b, "file_id", ids[i])
+		writeAttribute(&b, "filename", cmp.Or(s.Filename, s.Title, s.Site, s.URL, ids[i]))
 		if s.URL != "" {
-			b.WriteString("' url='")
-			escapeXML(&b, s.URL)
+			writeAttribute(&b, "url", s.URL)
 		}
-		b.WriteString("'>")
+		b.WriteString(">")
 		for _, content := range contents(s) {
 			b.WriteString("<content>")
-			escapeXML(&b, content)
+			b.WriteString(contentXML.Replace(strings.Map(xmlRune, content)))
 			b.WriteString("</content>")
 		}
 		b.WriteString("</result>")
 	}
 	b.WriteString("</sources>")
 	return b.String()
+}
+
+// promptIDs returns a distinct id for each source.
+func promptIDs(sources []Source) []string {
+	ids := make([]string, len(sources))
+	first := make(map[string]int, len(sources)) // where each id stands first
+	for i := range sources {
+		s := &sources[i]
+		ids[i] = strings.Map(xmlRune, cmp.Or(s.ID, s.GlobalID, "source-"+strconv.Itoa(i+1)))
+		if _, taken := first[ids[i]]; !taken {
+			first[ids[i]] = i
+		}
+	}
+	counts := map[string]int{}
+	for i, id := range ids {
+		if first[id] == i {
+			continue
+		}
+		for taken := true; taken; _, taken = first[ids[i]] {
+			counts[id] = max(counts[id], 1) + 1
+			ids[i] = id + "-" + strconv.Itoa(counts[id])
+		}
+		first[ids[i]] = i
+	}
+	return ids
 }
 
 // contents returns the passages of a source.
@@ -55,24 +80,24 @@ func contents(s *Source) []string {
 	return all
 }
 
-// escapeXML writes s so that it is text in an element as well as in an attribute, whatever the quotes.
-func escapeXML(b *strings.Builder, s string) {
-	for _, r := range s {
-		switch {
-		case r == '&':
-			b.WriteString("&amp;")
-		case r == '<':
-			b.WriteString("&lt;")
-		case r == '>':
-			b.WriteString("&gt;")
-		case r == '\'':
-			b.WriteString("&#39;")
-		case r == '"':
-			b.WriteString("&#34;")
-		case r < ' ' && r != '\t' && r != '\n' && r != '\r', r == 0xFFFE, r == 0xFFFF:
-			b.WriteRune('\uFFFD')
-		default:
-			b.WriteRune(r)
-		}
+// contentXML and attributeXML write what stands in an element and in an attribute, whatever its quotes. A parser reads
+// a carriage return as a line break unless it is escaped, and in an attribute every white space as a space.
+var (
+	contentXML   = strings.NewReplacer(xmlEscapes...)
+	attributeXML = strings.NewReplacer(append(xmlEscapes, "\n", "&#10;", "\t", "&#9;")...)
+	xmlEscapes   = []string{"&", "&amp;", "<", "&lt;", ">", "&gt;", "'", "&#39;", `"`, "&#34;", "\r", "&#13;"}
+)
+
+func writeAttribute(b *strings.Builder, name, value string) {
+	b.WriteString(" " + name + "='")
+	b.WriteString(attributeXML.Replace(strings.Map(xmlRune, value)))
+	b.WriteString("'")
+}
+
+// xmlRune returns U+FFFD for a character that XML does not allow.
+func xmlRune(r rune) rune {
+	if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF {
+		return '\uFFFD'
 	}
+	return r
 }

@@ -2,6 +2,7 @@ package ibid
 
 import (
 	"encoding/xml"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,22 +26,53 @@ func TestPromptSources(t *testing.T) {
 	}
 }
 
+// FuzzPromptSources checks that a parser of XML reads what was given, of two sources whatever they are.
 func FuzzPromptSources(f *testing.F) {
 	f.Add("a", "b", "c")
 	f.Add("'", "\x00\xff", "]]>\uFFFF")
+	f.Add("a\n", "b\tc\r\n", "\r\n\t")
+	f.Add("source-2", "", "source-2-2")
 	f.Fuzz(func(t *testing.T, id, title, content string) {
 		var got struct {
 			Results []struct {
 				ID      string   `xml:"file_id,attr"`
+				Name    string   `xml:"filename,attr"`
 				Content []string `xml:"content"`
 			} `xml:"result"`
 		}
-		text := PromptSources([]Source{{ID: id, Title: title, Content: content}})
+		sources := []Source{{ID: id, Title: title, Content: content}, {ID: id, Title: title}, {ID: content}}
+		text := PromptSources(sources)
 		if err := xml.Unmarshal([]byte(text), &got); err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
-		if len(got.Results) != 1 || len(got.Results[0].Content) > 1 {
-			t.Errorf("%q has %+v", text, got)
+		if len(got.Results) != len(sources) {
+			t.Fatalf("%q has %+v", text, got)
+		}
+		first := got.Results[0]
+		want := []string{allowed(id), allowed(title), allowed(content)}
+		read := []string{first.ID, first.Name, strings.Join(first.Content, "")}
+		for i, w := range want {
+			if w != "" && read[i] != w {
+				t.Errorf("%q reads as %q", w, read[i])
+			}
+		}
+		ids := map[string]bool{}
+		for i := range got.Results {
+			if r := &got.Results[i]; r.ID == "" || ids[r.ID] {
+				t.Errorf("%q: the id %q is empty or there twice", text, r.ID)
+			} else {
+				ids[r.ID] = true
+			}
 		}
 	})
+}
+
+// allowed returns a text with U+FFFD for each character that XML does not have.
+func allowed(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && !strings.ContainsRune("\t\n\r", r) || r == 0xFFFE || r == 0xFFFF {
+			return '\uFFFD'
+		}
+		return r
+	}, s)
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,8 +43,8 @@ func (a *API) prompt(w *httpx.Reply, r *httpx.Request) error {
 	}
 	defer release()
 	var q promptRequest
-	if err := json.Unmarshal(body, &q); err != nil {
-		return httpx.BadRequest("the body is not the JSON object that it has to be", hint)
+	if err := httpx.DecodeJSON(bytes.NewReader(body), &q); err != nil {
+		return err
 	}
 	var list []ibid.Source
 	if len(q.Documents) > 0 && string(q.Documents) != "null" {
@@ -64,12 +65,16 @@ func (a *API) prompt(w *httpx.Reply, r *httpx.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), httpx.StoreTime)
 	defer cancel()
 	a.reader.CatchUp(ctx)
+	seen := map[string]bool{}
 	for _, id := range q.Sources {
 		s, err := a.storedSource(ctx, r.Who.Tenant, id)
 		if err != nil {
 			return err
 		}
-		list = append(list, *s)
+		if !seen[s.Key()] {
+			seen[s.Key()] = true
+			list = append(list, *s)
+		}
 	}
 	return w.JSON(http.StatusOK, promptBody{ibid.PromptSources(list)})
 }

@@ -191,7 +191,12 @@ func bodyError(err error) error {
 // ReadJSON reads a small JSON object from a request's body. It may have no other members than v. The error is a
 // problem.
 func ReadJSON(w http.ResponseWriter, r *http.Request, v any) error {
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, MaxJSON))
+	return DecodeJSON(http.MaxBytesReader(w, r.Body, MaxJSON), v)
+}
+
+// DecodeJSON is [ReadJSON] for a body that is read in another way.
+func DecodeJSON(body io.Reader, v any) error {
+	decoder := json.NewDecoder(body)
 	decoder.DisallowUnknownFields()
 	err := decoder.Decode(v)
 	if err == nil {

@@ -574,7 +574,7 @@ export interface paths {
         put?: never;
         /**
          * Writes documents, and sources of stored answers, as the XML that providers recommend for passages in a prompt, escaped
-         * @description There is a result for each with file_id, filename and url, and a content for each passage. Of a source it is what the latest answer has of it; up to 100, and one that is not there is a 404. Scope: read.
+         * @description There is a result for each with file_id, filename and url, and a content for each passage. Where several have one file_id, the first keeps it and the others have -2 and so on behind it. A source that is asked for twice is there once. Of a source it is what the latest answer has of it; up to 100, and one that is not there is a 404. Scope: read.
          */
         post: operations["postPrompt"];
         delete?: never;
