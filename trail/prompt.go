@@ -1,6 +1,7 @@
 package trail
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"encoding/xml"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/scan"
 )
 
 // Limits of what is read from a prompt.
@@ -23,8 +25,9 @@ const (
 // order, each with its Content. Three ways of writing them are known, the first that there is counts:
 //
 //   - JSON: an array of documents, also as the member results, documents or the like of an object, which is how tools
-//     answer. A document is a string, or an object with its words as text, content, chunk, excerpt or the like, its
-//     document_id or id, its title and its url; one without words is read as the JSON that it is;
+//     answer, or an object with documents under their ids, as Mistral's guide has it. A document is a string, or an
+//     object with its words as text, content, chunk, excerpt or the like, its document_id or id, its title and its
+//     url; one without words is read as the JSON that it is;
 //   - what [ibid.PromptSources] writes, a source for each of its contents;
 //   - tags: <document id="…" title="…" url="…">…</document>, and source, doc, passage, chunk, context, search_result
 //     and result likewise; what they are called may also stand inside, in <source>, <title> or <url> beside
@@ -66,22 +69,13 @@ func (s *Source) namePasted() {
 
 // pastedJSON reads what a tool found.
 func pastedJSON(text string) []Source {
-	if text == "" || text[0] != '[' && text[0] != '{' {
+	if text == "" || text[0] != '[' && text[0] != '{' || !json.Valid([]byte(text)) {
 		return nil
 	}
-	raw := json.RawMessage(text)
+	raw, ids := json.RawMessage(text), []string(nil)
 	if text[0] == '{' {
-		var members map[string]json.RawMessage
-		if json.Unmarshal(raw, &members) != nil {
-			return nil
-		}
-		raw = nil
-		const lists = "documents results sources passages chunks matches hits items data context"
-		for name := range strings.FieldsSeq(lists) {
-			if m := strings.TrimSpace(string(members[name])); strings.HasPrefix(m, "[") {
-				raw = json.RawMessage(m)
-				break
-			}
+		if raw = listMember(raw); raw == nil {
+			raw, ids = keyedResults(text)
 		}
 	}
 	var elements []json.RawMessage
@@ -97,11 +91,50 @@ func pastedJSON(text string) []Source {
 		d := &documents[i]
 		s := Source{DocumentID: d.ID, Title: d.Title, URL: d.URL, Content: d.Content, Rank: i + 1, Retrieved: true}
 		s.fillFromMembers(elements[i])
+		if s.DocumentID == "" && ids != nil {
+			s.DocumentID = ids[i]
+		}
 		if strings.TrimSpace(s.Content) != "" {
 			list = append(list, s)
 		}
 	}
 	return list
+}
+
+// listMember returns the list of documents that an object has as one of its members, or nil.
+func listMember(raw json.RawMessage) json.RawMessage {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return nil
+	}
+	const lists = "documents results sources passages chunks matches hits items data context"
+	for name := range strings.FieldsSeq(lists) {
+		if m := bytes.TrimSpace(members[name]); bytes.HasPrefix(m, []byte("[")) {
+			return m
+		}
+	}
+	return nil
+}
+
+// keyedResults reads an object whose members are all documents under their ids, as Mistral wants what a tool found: an
+// object with words, or under a number words alone. It returns them as a list with their ids; nil: it is another
+// object.
+func keyedResults(text string) (list json.RawMessage, ids []string) {
+	list = json.RawMessage{'['}
+	for o := scan.Members(scan.Value(text)); o.Next(); {
+		id := string(o.Key)
+		_, err := strconv.ParseUint(id, 10, 32)
+		var s Source
+		s.fillFromMembers(json.RawMessage(o.Val))
+		if s.Content == "" && (err != nil || !o.Val.IsString()) {
+			return nil, nil
+		}
+		if ids != nil {
+			list = append(list, ',')
+		}
+		list, ids = append(list, o.Val...), append(ids, id)
+	}
+	return append(list, ']'), ids
 }
 
 // fillFromMembers takes what a document says of itself under the names that tools, and the runs of docs/trail.md, use.
@@ -124,6 +157,10 @@ func (s *Source) fillFromMembers(raw json.RawMessage) {
 	s.Title = cmp.Or(memberOf(members, "document_title", "title", "name"), s.Title)
 	s.URL = cmp.Or(addressOnly(memberOf(members, "url", "uri", "link", "source_url")), s.URL)
 	words := memberOf(members, "text", "content", "page_content", "body", "chunk", "passage", "snippet", "excerpt")
+	var snippets []string
+	if words == "" && json.Unmarshal(members["snippets"], &snippets) == nil {
+		words = strings.Join(snippets, "\n")
+	}
 	s.Content = cmp.Or(words, s.Content)
 }
 

@@ -10,7 +10,9 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/experiment"
+	calls "github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/internal/testenv"
+	"github.com/ibidhq/ibid/internal/wire"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/trail"
 	"github.com/ibidhq/ibid/watch"
@@ -22,9 +24,9 @@ const (
 )
 
 // attributed returns what becomes of an answer with tideText that was given a request; nil: nothing.
-func attributed(t *testing.T, strategy string, request string, retrieved []trail.Source) *store.Call {
+func attributed(t *testing.T, request string, retrieved []trail.Source) *store.Call {
 	t.Helper()
-	chosen, err := experiment.Find(experiment.Builtin(), strategy)
+	chosen, err := experiment.Find(experiment.Builtin(), "balanced")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +94,7 @@ func TestAttribution(t *testing.T) {
 			if tt.retrieved == nil {
 				tt.retrieved = []trail.Source{}
 			}
-			c := attributed(t, "balanced", strings.ReplaceAll(tt.request, `<doc title="`, `<doc title=\"`), tt.retrieved)
+			c := attributed(t, strings.ReplaceAll(tt.request, `<doc title="`, `<doc title=\"`), tt.retrieved)
 			if c == nil {
 				t.Fatal("nothing was kept")
 			}
@@ -110,8 +112,25 @@ func TestAttribution(t *testing.T) {
 			}
 		})
 	}
+	// What is cited of a chat's documents is their words, not the object in which Mistral gets them.
+	t.Run("a chat's documents, as Mistral gets them", func(t *testing.T) {
+		built := testenv.Must(calls.BuildRequest("mistral", &calls.Chat{
+			Model: "m", Messages: []calls.Message{{Role: calls.RoleUser, Text: "When is high water?"}},
+			Documents: []wire.Source{{Title: "Tides", URL: "https://tide.example/", Content: tideDoc}},
+		}))(t)
+		c := attributed(t, string(built.Body), []trail.Source{})
+		if c == nil {
+			t.Fatal("nothing was kept")
+		}
+		s, ref := &c.Answer.Sources[0], &c.Answer.Citations[0].Refs[0]
+		got := []string{s.Title, s.URL, ref.Quote}
+		want := []string{"Tides", "https://tide.example/", tideDoc}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	})
 	t.Run("nothing was given", func(t *testing.T) {
-		if c := attributed(t, "balanced", `{"model":"m","messages":[`+question+`]}`, nil); c != nil {
+		if c := attributed(t, `{"model":"m","messages":[`+question+`]}`, nil); c != nil {
 			t.Errorf("kept %d citations out of nothing", len(c.Answer.Citations))
 		}
 	})
@@ -155,7 +174,7 @@ func TestAttributionNames(t *testing.T) {
 	source := func(prompt string, retrieved ...trail.Source) *ibid.Source {
 		t.Helper()
 		content := testenv.Must(json.Marshal(prompt))(t)
-		c := attributed(t, "balanced", `{"model":"m","messages":[{"role":"user","content":`+string(content)+`}]}`, append([]trail.Source{}, retrieved...))
+		c := attributed(t, `{"model":"m","messages":[{"role":"user","content":`+string(content)+`}]}`, append([]trail.Source{}, retrieved...))
 		if c == nil || len(c.Answer.Sources) != 1 {
 			t.Fatalf("kept %+v", c)
 		}
