@@ -72,20 +72,27 @@ func newDaemon(ctx context.Context) (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &daemon{stage: s, program: filepath.Join(s.dir, "ibid")}
-	// In its own module, which has more dependencies than this one.
-	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/ibidhq/ibid").Output()
-	if err != nil {
+	d := &daemon{stage: s}
+	if d.program, err = buildIbid(ctx, s.dir); err != nil {
 		d.remove()
-		return nil, fmt.Errorf("finding the module: %w", err)
-	}
-	//nolint:gosec // our own program
-	build := exec.CommandContext(ctx, "go", "-C", strings.TrimSpace(string(root)), "build", "-o", d.program, "./cmd/ibid")
-	if said, err := build.CombinedOutput(); err != nil {
-		d.remove()
-		return nil, fmt.Errorf("build ibid: %w: %s", err, said)
+		return nil, err
 	}
 	return d, nil
+}
+
+// buildIbid builds ibid into a directory, in its own module, which has more dependencies than this one.
+func buildIbid(ctx context.Context, dir string) (program string, err error) {
+	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/ibidhq/ibid").Output()
+	if err != nil {
+		return "", fmt.Errorf("finding the module: %w", err)
+	}
+	program = filepath.Join(dir, "ibid")
+	//nolint:gosec // our own program
+	build := exec.CommandContext(ctx, "go", "-C", strings.TrimSpace(string(root)), "build", "-o", program, "./cmd/ibid")
+	if said, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build ibid: %w: %s", err, said)
+	}
+	return program, nil
 }
 
 // serve starts ibid over what the last one left.

@@ -10,6 +10,7 @@
 //	go run ./bench/gateway outage           PostgreSQL stopped for 30 seconds at 200 calls a second
 //	go run ./bench/gateway soak             half an hour of random faults: nothing lost or altered, memory flat
 //	go run ./bench/gateway growth           what lists and searches take with a million answers (-db: PostgreSQL)
+//	go run ./bench/gateway bulk             a million responses for ibid cite, 100,000 manifests for ibid verify
 //
 // Everything is one program: it starts itself again as mock upstream, load generator and proxies, each pinned to a core
 // (the proxy alone on core 0). All listen on 127.0.0.1. Every run ends by itself and ends only processes that it

@@ -28,6 +28,7 @@ func commands() []command {
 		{"outage", outage},
 		{"soak", soak},
 		{"growth", growth},
+		{"bulk", bulk},
 		{"_upstream", serveUpstream},
 		{"_load", runLoad},
 		{"_hold", runHold},
