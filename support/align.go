@@ -210,16 +210,13 @@ func (x *alignment) gaps() (gaps []gap) {
 // differs returns what the claim's sentence says otherwise; empty: nothing.
 func (x *alignment) differs() string {
 	for _, g := range x.gaps() {
-		for _, compare := range [...]func(gap) string{x.substituted, x.coordinated, x.crossed, x.operated} {
+		for _, compare := range [...]func(gap) string{x.substituted, x.crossed, x.operated} {
 			if note := compare(g); note != "" {
 				return note
 			}
 		}
 	}
-	if note := x.inverted(); note != "" {
-		return note
-	}
-	return x.attached()
+	return ""
 }
 
 // note says which words differ; nil: that side has none.
@@ -304,29 +301,6 @@ func (t *valuedText) passageOf(i int) int {
 	return t.pieces[n].passage
 }
 
-// coordinated compares the subject of a claim with that of a verb which stands behind "and": it is the one before.
-func (x *alignment) coordinated(g gap) string {
-	isVerb := func(u *unit) bool { return auxiliaryWords.has(u.low) || x.c.evidence.verb(u.token) }
-	j := g.b[1]
-	as := saying(x.a[:g.a[1]])
-	if g.a[0] > 0 || len(as) == 0 || len(as) > maxInGap || j == len(x.b) || !x.b[j].joins || !isVerb(&x.b[j]) {
-		return ""
-	}
-	end := slices.IndexFunc(x.b[:j], func(u unit) bool { return isVerb(&u) })
-	subject := saying(x.b[:max(end, 0)])
-	for _, b := range subject {
-		if slices.ContainsFunc(as, func(a *unit) bool { return x.c.says(a, b) }) {
-			return ""
-		}
-	}
-	for _, b := range subject {
-		if b.kind == as[0].kind && x.claimed(b) < 0 && x.c.elsewhere(as[0]) {
-			return x.note(as[0], b)
-		}
-	}
-	return ""
-}
-
 // crossed finds a claim that joins the beginning of one part of a sentence with the end of another, and leaves out what
 // the other begins with: "41 per cent of owners" of "41 per cent of tenants and 17 per cent of owners".
 func (x *alignment) crossed(g gap) string {
@@ -354,17 +328,18 @@ func (x *alignment) crossed(g gap) string {
 	return ""
 }
 
-// operated compares the operators of a gap. What holds of all may be said without that word, and so may "only".
+// operated compares the operators of a gap. What the claim only weakens, or the evidence says of all or of one alone,
+// makes no other claim.
 func (x *alignment) operated(g gap) string {
 	lacks := func(units []unit, u *unit) bool {
 		return u.kind == operatorUnit && !slices.ContainsFunc(units, func(other unit) bool {
 			return other.kind == operatorUnit && other.low == u.low
 		})
 	}
-	isChoice := func(u unit) bool { return u.kind == operatorUnit && u.low[0] == '~' }
 	as, bs := x.a[g.a[0]:g.a[1]], x.b[g.b[0]:g.b[1]]
+	operates := func(u unit) bool { return u.kind == operatorUnit }
 	for i := range as {
-		if u := &as[i]; lacks(x.b, u) && (!isChoice(*u) || slices.ContainsFunc(bs, isChoice)) {
+		if u := &as[i]; lacks(x.b, u) && (!weakening.has(u.low) || slices.ContainsFunc(bs, operates)) {
 			return x.note(u, nil)
 		}
 	}
@@ -374,9 +349,9 @@ func (x *alignment) operated(g gap) string {
 	for i := range bs {
 		u, at := &bs[i], g.b[0]+i
 		switch following := x.b[at+1 : g.b[1]+1]; {
-		case u.kind == figureUnit && at > 0 && x.b[at-1].low == "all": // every two years
+		case u.kind == figureUnit && at > 0 && x.b[at-1].low == "always": // every two years
 			return x.note(nil, u)
-		case !lacks(x.a, u), isChoice(*u), u.low == "only", u.low == "all", u.low == "both",
+		case !lacks(x.a, u), unsaid.has(u.low),
 			following[0].kind == figureUnit, slices.ContainsFunc(following, func(u unit) bool { return u.begins }):
 		default:
 			return x.note(nil, u)
@@ -385,67 +360,7 @@ func (x *alignment) operated(g gap) string {
 	return ""
 }
 
-// inverted finds two names that a preposition joins and that stand in the other order in the evidence: from Warna for
-// Paris.
-func (x *alignment) inverted() string {
-	for i := range x.a {
-		for k := range x.a {
-			a, c := &x.a[i], &x.a[k]
-			if a.kind != nameUnit || c.kind != nameUnit || x.of[i] >= 0 || x.of[k] < 0 ||
-				!x.c.claim.joined(x.a[min(i, k)+1:max(i, k, 1)]) {
-				continue
-			}
-			for j := range x.b {
-				if n := x.of[k]; x.c.says(a, &x.b[j]) && (j < n) != (i < k) &&
-					x.c.evidence.joined(x.b[min(j, n)+1:max(j, n)]) {
-					return x.note(a, &x.b[n])
-				}
-			}
-		}
-	}
-	return ""
-}
-
-// joined reports whether what stands between two units is grammar with a preposition.
-func (t *valuedText) joined(between []unit) bool {
-	hasPreposition := false
-	for i := range between {
-		u := &between[i]
-		if u.kind != grammarUnit || u.begins || coordinating.has(u.low) {
-			return false
-		}
-		hasPreposition = hasPreposition || prepositions.has(t.low(u.token))
-	}
-	return hasPreposition
-}
-
-// attached compares the prepositions before what the evidence's sentence has in another place.
-func (x *alignment) attached() string {
-	for i := range x.a {
-		p := x.c.claim.attachment(&x.a[i])
-		if x.of[i] >= 0 || x.a[i].kind > nameUnit || x.turned || p == "" || p == "in" {
-			continue
-		}
-		for j := range x.b {
-			q := x.c.evidence.attachment(&x.b[j])
-			if q != "" && q != "in" && q != p && x.c.says(&x.a[i], &x.b[j]) {
-				return x.note(&x.a[i], &x.b[j])
-			}
-		}
-	}
-	return ""
-}
-
-// attachment is the role of the preposition before a unit; empty: there is none.
-func (t *valuedText) attachment(u *unit) string {
-	for k := u.token - 1; k >= max(0, u.token-3); k-- {
-		low := t.low(k)
-		if p := prepositions[low].name; p != "" {
-			return p
-		}
-		if t.tokens[k].key != 0 && !t.tokens[k].upper || clauseWords.has(low) {
-			break
-		}
-	}
-	return ""
-}
+var (
+	weakening = lists["weakening"]
+	unsaid    = lists["unsaid"]
+)

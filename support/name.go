@@ -275,10 +275,14 @@ func (r *valueReader) degree(i int) int {
 	return next
 }
 
-// boundsNumber reports whether token i belongs to a number's bound: "more than 5", "at least 5".
+// boundsNumber reports whether token i belongs to a number's bound, "more than 5", "at least 5", or to the word beside
+// it.
 func (r *valueReader) boundsNumber(i int) bool {
 	switch r.low(i) {
-	case "least", "most":
+	case "most":
+		// At most; the most; most commonly.
+		return r.low(i-1) == "at" || isDeterminer(r.low(i-1)) || strings.HasSuffix(r.low(i+1), "ly")
+	case "least":
 		return r.low(i-1) == "at"
 	case "above", "below":
 		return r.kind(i+1) == numberToken

@@ -1,13 +1,9 @@
 package support
 
 import (
-	"maps"
+	"slices"
 	"strings"
 )
-
-// roles are the words of a clause by what they are to one of its words: "left" and "right" of it, or behind a
-// preposition. In a passive, left is who does it.
-type roles map[string]map[uint32]int // the token of each key
 
 // maxClause is how many words to either side of a word are looked at, and maxConnections how many connectives of a
 // text.
@@ -21,109 +17,118 @@ var (
 	clauseWords    = lists["clause-break"]
 	auxiliaryWords = lists["auxiliary"]
 	symmetricWords = lists["symmetric"]
+	dividingWords  = lists["dividing"]
 	connectives    = lists["connective"]
 )
 
-// rolesOf returns the roles of the words around token i.
-func (t *valuedText) rolesOf(i int) roles {
-	from, to := i, i+1
-	s := &t.sentences[t.sentenceOf(i)]
-	for from > max(s.tokens[0], i-maxClause) && !clauseWords.has(t.tokens[from-1].low) {
-		from--
-	}
-	for to < min(s.tokens[1], i+maxClause) && !clauseWords.has(t.tokens[to].low) {
-		to++
-	}
-	r, role, passive := roles{}, "left", false
-	for k := from; k < to; k++ {
-		token := &t.tokens[k]
-		switch low := token.low; {
-		case k == i:
-			role = "right"
-		case prepositions.has(low):
-			role = prepositions[low].name
-		case auxiliaryWords.has(low):
-			passive = passive || k >= i-3 && k < i
-		case token.key != 0:
-			if r[role] == nil {
-				r[role] = map[uint32]int{}
-			}
-			r[role][token.key] = k
-		}
-	}
-	low := t.tokens[i].low
-	if n := len(low); passive && r["than"] == nil && n > 3 && low[n-3:] != "ing" && low[n-2:] != "er" {
-		r["right"], r["left"] = r["left"], r["by"]
-		delete(r, "by")
-	}
-	return r
-}
-
-// others are the words in the roles opposite to left.
-func (r roles) others() map[uint32]int {
-	all := map[uint32]int{}
-	for _, role := range [...]string{"right", "to", "than", "over", "from"} {
-		maps.Copy(all, r[role])
-	}
-	return all
-}
-
-// swapped reports whether the evidence has words of two roles of the claim the other way round, and hardly any as the
-// claim has them. It returns a word of the first role and the evidence's there.
-func (c *comparison) swapped(a, b, otherA, otherB map[uint32]int) (x, otherX int, ok bool) {
-	across := func(in, notIn, there, notThere map[uint32]int) (weight float64, place int) {
-		for key, at := range in {
-			_, both := notIn[key]
-			_, same := notThere[key]
-			if i, is := there[key]; is && !same && !both {
-				weight, place = weight+c.claim.tokens[at].weight, i
-			}
-		}
-		return weight, place
-	}
-	x1, place := across(a, b, otherB, otherA)
-	x2, otherX := across(b, a, otherA, otherB)
-	straight, _ := across(a, b, otherA, otherB)
-	alsoStraight, _ := across(b, a, otherB, otherA)
-	for _, at := range a {
-		if c.claim.tokens[at].key == c.evidence.tokens[place].key {
-			x = at
-		}
-	}
-	return x, otherX, x1 > 0 && x2 > 0 && x1+x2 > straight+alsoStraight
-}
-
-// turned reports whether two opposite relations say the same, because they turn round what they relate: A beat B, B
-// lost to A.
-func (c *comparison) turned(i, j int) bool {
-	a, b := c.claim.rolesOf(i), c.evidence.rolesOf(j)
-	return meets(a["left"], b.others()) || meets(a.others(), b["left"])
-}
-
-// relations compares who does what to whom, what comes first, and what is the cause of what.
+// relations compares who does what to whom, what stands where, what comes first, and what is the cause of what.
 func (c *comparison) relations() {
-	for i := range c.claim.tokens {
-		if !c.claim.verb(i) || symmetricWords.has(c.claim.tokens[i].low) {
-			continue
-		}
-		a := c.claim.rolesOf(i)
-		for _, j := range c.at[c.claim.tokens[i].key] {
-			if !c.evidence.verb(j) || c.overlap[c.evidence.sentenceOf(j)] < roleOverlap {
+	for i := range c.claim.sentences[:min(len(c.claim.sentences), maxAligned)] {
+		x := &alignment{c: c, a: c.claim.units(i)}
+		for j := range c.evidence.sentences {
+			if c.overlap[j] < topicOverlap {
 				continue
 			}
-			b := c.evidence.rolesOf(j)
-			x, otherX, ok := c.swapped(a["left"], a.others(), b["left"], b.others())
-			if !ok {
-				x, otherX, ok = c.swapped(a["from"], a["to"], b["from"], b["to"])
-			}
-			if ok {
-				c.addSpan(ConflictRole, c.claim.tokens[x].span(), x, c.evidence.tokens[otherX].span(), otherX)
-				c.note("role: %s", c.claim.tokens[x].low)
+			x.b = c.evidence.units(j)
+			if a, b := x.inverted(); a != nil {
+				c.addSpan(ConflictRole, c.claim.tokens[a.token].span(), a.token,
+					c.evidence.tokens[b.token].span(), b.token)
 				return
 			}
 		}
 	}
 	c.connected()
+}
+
+// inverted finds a word of the claim that stands on the other side of a verb or preposition than it does in the
+// evidence, where a word from there has taken its place: from Warna for Paris. It returns both as the two texts have
+// them on the one side; nil: there is none.
+func (x *alignment) inverted() (a, b *unit) {
+	for i := range x.a {
+		for j := range x.b {
+			m, n := &x.a[i], &x.b[j]
+			if !x.c.says(m, n) || !x.relates(m, n) {
+				continue
+			}
+			if suffers(x.a, i) != suffers(x.b, j) && !passive(x.a[i:]) && !passive(x.b[j:]) {
+				continue
+			}
+			al, ar := sides(x.a, i)
+			bl, br := sides(x.b, j)
+			a, other := x.across(al, ar, bl, br), x.across(ar, al, br, bl)
+			if a != nil && other != nil {
+				return a, &bl[slices.IndexFunc(bl, func(u unit) bool { return x.c.says(other, &u) })]
+			}
+		}
+	}
+	return nil, nil
+}
+
+// relates reports whether two equal words are verbs, or prepositions that say from where to where, for what, or than
+// what.
+func (x *alignment) relates(m, n *unit) bool {
+	if m.kind != contentUnit {
+		return m.kind == grammarUnit && dividingWords.has(m.low)
+	}
+	plurals := isPlural(x.c.claim.low(m.token-1)) && isPlural(x.c.evidence.low(n.token-1)) // otters eat
+	return !symmetricWords.has(m.low) && (plurals || x.c.claim.verb(m.token) || x.c.evidence.verb(n.token))
+}
+
+// maxSide is how many units that say something are looked at before and behind a word, within its clause.
+const maxSide = 4
+
+// sides returns the units of the clause of unit i before it and behind it; of a passive that says by whom, the other
+// way round.
+func sides(units []unit, i int) (left, right []unit) {
+	from, to := i, i+1
+	for n := 0; from > 0 && !units[from].begins && n < maxSide; from-- {
+		if units[from-1].says() {
+			n++
+		}
+	}
+	for n := 0; to < len(units) && !units[to].begins && n < maxSide; to++ {
+		if units[to].says() {
+			n++
+		}
+	}
+	left, right = units[from:i], units[i+1:to]
+	if by := slices.IndexFunc(right, func(u unit) bool { return u.low == "by" }); by >= 0 && suffers(units, i) {
+		return right[by:], left
+	}
+	return left, right
+}
+
+// suffers reports whether unit i may be of a passive: an auxiliary stands before it, or "by" behind.
+func suffers(units []unit, i int) bool {
+	return i+1 < len(units) && units[i+1].low == "by" ||
+		slices.ContainsFunc(units[max(0, i-3):i], func(u unit) bool { return auxiliaryWords.has(u.low) })
+}
+
+// across returns a unit of one side of the claim that the evidence has on the other side only; nil: there is none.
+func (x *alignment) across(side, other, there, otherThere []unit) *unit {
+	has := func(units []unit, a *unit) bool {
+		return slices.ContainsFunc(units, func(u unit) bool { return x.c.says(a, &u) })
+	}
+	for i := range side {
+		a := &side[i]
+		if a.kind <= nameUnit && has(otherThere, a) && !has(there, a) &&
+			!slices.ContainsFunc(other, func(u unit) bool { return u.low == a.low }) {
+			return a
+		}
+	}
+	return nil
+}
+
+// turned reports whether two opposite relations say the same, because they turn round what they relate: A beat B, B
+// lost to A.
+func (c *comparison) turned(i, j int) bool {
+	x := &alignment{c: c, a: c.claim.units(c.claim.sentenceOf(i)), b: c.evidence.units(c.evidence.sentenceOf(j))}
+	at := func(units []unit, token int) int {
+		return max(0, slices.IndexFunc(units, func(u unit) bool { return u.token == token }))
+	}
+	al, ar := sides(x.a, at(x.a, i))
+	bl, br := sides(x.b, at(x.b, j))
+	return x.across(al, nil, nil, br) != nil || x.across(ar, nil, nil, bl) != nil
 }
 
 // verb reports whether token i is written as a verb is, or a comparative before than.

@@ -1,5 +1,10 @@
 package support
 
+import (
+	"cmp"
+	"slices"
+)
+
 // unit is a word, number or date of a sentence that is aligned with another.
 type unit struct {
 	kind   unitKind
@@ -48,10 +53,7 @@ func (t *valuedText) units(sentence int) (units []unit) {
 			continue
 		}
 		u := unit{contentUnit, i, -1, withoutPossessive(token.low), begins, joins}
-		operator := operatorWords[token.low].name
-		if before := t.low(i - 1); before == "at" || before == "after" {
-			operator = "" // at most, after all
-		}
+		operator := t.operatorAt(i, s)
 		switch figure := t.figureFrom(token.start, &value, s.values[1]); {
 		case figure >= 0 && (operator == "" || t.values[figure].figure.End > token.end):
 			u.kind, u.value = figureUnit, figure
@@ -70,6 +72,37 @@ func (t *valuedText) units(sentence int) (units []unit) {
 		units = append(units, u)
 	}
 	return units
+}
+
+// operatorAt returns what a token does to what the words around it say; empty: nothing.
+func (t *valuedText) operatorAt(i int, s *valuedSentence) string {
+	token := &t.tokens[i]
+	for k := s.values[0]; k < s.values[1]; k++ {
+		switch v := &t.values[k]; {
+		case v.Span.Start > token.start:
+			return operatorWords[token.low].name
+		case v.Span.Start < token.start:
+		case v.Kind == ValueNegation:
+			return "not"
+		case (v.Kind == ValueModality || v.Kind == ValueDegree) && operatorWords.has("="+v.Words[0]):
+			return v.Words[0]
+		}
+	}
+	return operatorWords[token.low].name
+}
+
+// named reports whether token i is of a name.
+func (t *valuedText) named(i int) bool {
+	token := &t.tokens[i]
+	n, _ := slices.BinarySearchFunc(t.values, token.end, func(v Value, end int) int {
+		return cmp.Compare(v.Span.Start, end)
+	})
+	for n--; n >= 0; n-- {
+		if v := &t.values[n]; v.Kind == ValueName {
+			return token.end <= v.Span.End+len("’s") && !v.Unsure
+		}
+	}
+	return false
 }
 
 // figureFrom returns the number or date that begins at a place; -1: none does. from is the first value that may, and is
