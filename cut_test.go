@@ -115,3 +115,22 @@ func answerFacts(a *ibid.Answer) []string {
 	slices.Sort(facts)
 	return facts
 }
+
+// Wherever a stream of several lists of grounding breaks off, the citations of the lists that were whole by then stay.
+func TestCutKeepsGrounding(t *testing.T) {
+	for _, name := range []string{"lists-with-supports", "lists-that-grow", "other-list-without-supports"} {
+		v := readVector(t, "testdata/gemini-generate/"+name+".txtar")
+		input := slices.Concat(append(v.streams, v.body)...)
+		first := bytes.Index(input, []byte("groundingChunkIndices"))
+		first += bytes.Index(input[first:], []byte("candidates")) // the second document
+		for at := first; at < len(input); at++ {
+			a, _ := ibid.Decode(input[:at], nil)
+			kept := slices.ContainsFunc(a.Citations, func(c ibid.Citation) bool {
+				return c.Span.Start == 0 && c.Anchor == ibid.AnchorExact && a.Source(c.Refs[0].Source).URL == "https://a.example/"
+			})
+			if !kept {
+				t.Fatalf("%s, broken off at %d: the first citation is lost; it ends in %q", name, at, input[max(0, at-60):at])
+			}
+		}
+	}
+}

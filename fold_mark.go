@@ -187,9 +187,9 @@ func (c *candidate) takeMarks() {
 	}
 }
 
-// divideMarks returns which mark of a run each of the citations takes; an empty one: none. One that a citation covers is
-// its own. One that names a file is for the nearest citation of that file, and for none of another. The others go to the
-// citations in the order in which both come, so that a later one takes nothing from a former.
+// divideMarks returns which mark of a run each of the citations takes; an empty one: none. One that a citation covers
+// is its own. One that names a file is for the nearest citation of that file, and for none of another. The others go
+// to the citations in the order in which both come, so that a later one takes nothing from a former.
 func (c *candidate) divideMarks(members []int, run []Span) []Span {
 	out, taken := make([]Span, len(members)), make([]bool, len(run))
 	text := c.text.String()

@@ -416,7 +416,10 @@ type grounding struct {
 	unsaid   bool                        // fields changed since they were said
 	chunks   []saidChunk                 // as said last
 	round    int                         // how often fields were said
-	supports []bool                      // which supports were said as citations
+	origins  map[string]chunkOrigin      // of all chunks that were said, by key
+	supports []saidSupport               // all that were said as citations, of whatever list
+	known    map[string]int              // their places there, by what they support
+	listed   []int                       // places there of those of the last list
 	shifts   []int
 
 	// Unlike grounding, each chunk of a stream brings only the recitations found since the last.
@@ -425,6 +428,20 @@ type grounding struct {
 	recitedSeen map[string]bool // the JSON of those of earlier chunks
 
 	supportsSaid bool // the supports were said with the chunks that they name; those have been replaced since
+	cut          bool // the input breaks off in the metadata
+}
+
+// chunkOrigin is what tells whether a chunk is that of another list.
+type chunkOrigin struct {
+	url string
+	raw scan.Value
+}
+
+// saidSupport is one grounding support as it was said.
+type saidSupport struct {
+	key   string
+	refs  []Ref
+	round int
 }
 
 // saidChunk is one grounding chunk as it was said: supports name it by its place in the list.
@@ -450,25 +467,36 @@ var groundingNames = [...]string{
 	fieldEntryPoint: "searchEntryPoint",
 }
 
-// keepGrounding keeps a candidate's groundingMetadata.
+// keepGrounding keeps a candidate's groundingMetadata. Supports count in the list of chunks that came last before or
+// with them: before another list of either takes the place of the one so far, that is said.
 func (g *generate) keepGrounding(c *candidate, v scan.Value) {
-	supported := !blank(v.Get(groundingNames[fieldSupports]))
-	if supported {
+	chunks, supports := v.Get(groundingNames[fieldChunks]), v.Get(groundingNames[fieldSupports])
+	c.cut = c.cut || v.Cut()
+	if blank(chunks) && v.Cut() {
+		supports = nil // which chunks they count in may be missing
+	}
+	replaces := func(f groundingField, v scan.Value) bool {
+		return !blank(v) && !blank(c.fields[f]) && !bytes.Equal(v, c.fields[f])
+	}
+	if replaces(fieldChunks, chunks) || replaces(fieldSupports, supports) {
+		if c.unsaid {
+			g.sources(c)
+		}
+		if c.unsaid && !c.supportsSaid {
+			g.cites(c)
+		}
+		c.supportsSaid = true
+		c.round++
+	}
+	if !blank(supports) {
 		c.supportsSaid = false
 	}
 	for o := scan.Members(v); o.Next(); {
 		f := slices.IndexFunc(groundingNames[:], func(name string) bool { return scan.IsName(o.Key, name) })
 		switch {
+		case groundingField(f) == fieldSupports:
+			c.setField(fieldSupports, supports)
 		case f >= 0:
-			if before := c.fields[fieldChunks]; groundingField(f) == fieldChunks && !blank(before) && !blank(o.Val) &&
-				!bytes.Equal(before, o.Val) { // its sources stay, though the places of citations count in the new one
-				g.sources(c)
-				if !supported && !c.supportsSaid { // the supports so far count in the list so far
-					g.cites(c)
-					c.supportsSaid = true
-				}
-				c.round++
-			}
 			c.setField(groundingField(f), o.Val)
 		case !blank(o.Val): // retrievalMetadata, googleMapsWidgetContextToken, sourceFlaggingUris …
 			g.meta(c.prefix+string(o.Key), o.Val)
@@ -554,32 +582,76 @@ func (g *generate) sources(c *candidate) {
 		}
 		g.source(s)
 		c.chunks = append(c.chunks, saidChunk{key, a.Val, s.Content, s.Locator})
+		if g.keep(entrySize + size[chunkOrigin]() + len(s.URL)) {
+			if c.origins == nil {
+				c.origins = map[string]chunkOrigin{}
+			}
+			c.origins[key] = chunkOrigin{s.URL, a.Val}
+		}
 	}
 }
 
-// cites says the supports, and takes back those that are gone from the list.
+// cites says the supports. One that says the same words as one of a former list is that one again. Those that a list
+// does not have although the one before had them stay, and so do their sources.
 func (g *generate) cites(c *candidate) {
 	c.findShifts()
-	former := c.supports
-	c.supports = nil
-	for a := scan.Elements(c.fields[fieldSupports]); a.Next() && !a.Cut(); {
-		i := len(c.supports)
+	former, later := c.listed, len(c.supports) > 0
+	c.listed = nil
+	again := map[string]int{} // how often words were supported in this list
+	i := 0
+	for a := scan.Elements(c.fields[fieldSupports]); a.Next() && !a.Cut(); i++ {
 		cite, ok := g.support(c, i, a.Val)
-		c.supports = append(c.supports, ok)
-		if ok {
-			g.cite(cite)
+		if !ok {
+			g.issue(IssueSourceless, cite.Key, a.Val)
 			continue
 		}
-		g.issue(IssueSourceless, cite.Key, a.Val)
-		if i < len(former) && former[i] {
-			g.emitOp(Op{Kind: Withdraw, Name: cite.Key})
+		words := fmt.Sprintf("%d %d %s", cite.Start, cite.End, cite.Quote)
+		again[words]++
+		words += numbered(" ", again[words])
+		at, known := c.known[words]
+		if known {
+			g.repeat(c, &c.supports[at], cite)
+		} else {
+			if later {
+				cite.Key += numbered("~", c.round)
+			}
+			at = len(c.supports)
+			if g.keep(2*size[saidSupport]() + entrySize + len(words) + len(cite.Refs)*refSize) {
+				if c.known == nil {
+					c.known = map[string]int{}
+				}
+				c.known[words] = at
+				c.supports = append(c.supports, saidSupport{key: cite.Key, refs: cite.Refs})
+			}
+		}
+		if at < len(c.supports) {
+			c.supports[at].round = c.round
+			c.listed = append(c.listed, at)
+		}
+		g.cite(cite)
+	}
+	for _, at := range former {
+		if said := &c.supports[at]; said.round != c.round && !c.cut {
+			g.issue(IssueNotRepeated, said.key, nil)
 		}
 	}
-	for i := len(c.supports); i < len(former); i++ {
-		if former[i] {
-			g.emitOp(Op{Kind: Withdraw, Name: c.prefix + numbered("support:", i)})
+}
+
+// repeat makes cite, whose words a former list supports as well, the citation of that. Sources that only the former
+// list has for it stay.
+func (g *generate) repeat(c *candidate, said *saidSupport, cite *Cite) {
+	cite.Key = said.key
+	for _, r := range said.refs {
+		was := c.origins[r.Source]
+		if !slices.ContainsFunc(cite.Refs, func(now Ref) bool {
+			is := c.origins[now.Source]
+			return now.Source == r.Source || is.url != "" && is.url == was.url || bytes.Equal(is.raw, was.raw)
+		}) {
+			cite.Refs = g.addRef(cite.Refs, r)
+			g.issue(IssueNotRepeated, said.key+" "+r.Source, nil)
 		}
 	}
+	said.refs = cite.Refs
 }
 
 // findShifts lists where else offsets may count from: from the beginning of each part, and with the thoughts before it.

@@ -220,6 +220,7 @@ const (
 	IssueWrongType      = "wrong-type"                  // a member of another JSON type than it must have
 	IssueChunkIndex     = "chunk-index-out-of-range"    // a citation names a chunk past the list
 	IssueDocumentIndex  = "document-index-out-of-range" // a citation names a document past those given
+	IssueNotRepeated    = "citation-not-repeated"       // a later list has no more what a former one cited; kept
 	IssueSourceless     = "citation-without-source"     // a citation names no source at all; left out
 	IssueDuplicateEvent = "duplicate-event"             // an event came twice; the second was left out
 	IssueSourceFailed   = "source-not-retrieved"        // the provider could not read a source (detail: why)
