@@ -503,7 +503,7 @@ func (p *Page) liveURL(ctx context.Context, tenant, run string) (string, error) 
 }
 
 // liveRun tells a reader of a run that something was added to it behind the event after: one event, changed, which ends
-// the stream. The page then offers to be loaded again.
+// the stream. The page then shows the run as it is now.
 func (p *Page) liveRun(w *httpx.Reply, r *httpx.Request) error {
 	id, err := r.PathID()
 	if err != nil {

@@ -59,19 +59,26 @@ await withBrowser(executablePath, browser => scenarios({
     assert.deepEqual(await names(page, '.step.chosen', 'step'), ['1'])
     assert.deepEqual([await tie.getAttribute('role'), await tie.getAttribute('aria-pressed')], ['button', 'true'])
     assert.deepEqual(await axe(page), [])
-    assert.equal(await page.locator('.run-open.good').count(), 0)
+    await page.waitForFunction(() => document.querySelector('.run-open a').offsetParent === null) // nobody needs to reload
     await post(`/v1/runs/${id}/steps`, step(2))
-    await page.waitForSelector('.run-open.good')
-    assert.match(await page.innerText('.run-open'), /Something was added/)
-    assert.deepEqual(await names(page, '.step.chosen', 'step'), ['1'], 'what was chosen is not any more')
-    await page.locator('.run-open a').click()
     await page.waitForSelector('#step-2')
+    assert.deepEqual(await names(page, '.step.chosen', 'step'), ['1'], 'what was chosen is not any more')
+    assert.equal(await page.locator('#step-1 > details').evaluate(e => e.open), true, 'what was opened is shut')
+    assert.equal(await page.evaluate(() => document.activeElement.dataset.choose + document.activeElement.dataset.n), 'step1', 'the focus is lost')
+    await page.locator('#step-2 summary').first().click() // what came in works as what was there
+    await page.locator('#step-2 a[data-choose="step"]').first().click()
+    assert.deepEqual(await names(page, '.step.chosen', 'step'), ['2'])
+    await page.evaluate(() => getSelection().selectAllChildren(document.querySelector('.step .step-head, .step summary')))
+    await post(`/v1/runs/${id}/steps`, step(3))
+    await page.waitForSelector('.run-open.good') // nothing is taken from under a selection
+    assert.match(await page.innerText('.run-open'), /Something was added to this run. Reload/)
+    await page.locator('.run-open a').click()
+    await page.waitForSelector('#step-3')
+    await page.waitForFunction(() => document.querySelector('.run-open a').offsetParent === null)
     await post(`/v1/runs/${id}/finish`, {})
-    await page.waitForSelector('.run-open.good')
-    await page.reload()
-    assert.equal(await page.locator('.run-open').count(), 0)
+    await page.waitForSelector('.run-open', { state: 'detached' })
   }),
-  'a run of captured calls alone tells when something is added': () => onPage(browser, world, desktop, async page => {
+  'a run of captured calls alone shows what is added': () => onPage(browser, world, desktop, async page => {
     const call = () => page.request.post(`${world.demo}/openai/v1/responses`, { headers: { 'Ibid-Run': 'calls-alone', 'Ibid-Publish': 'no' }, data: { model: 'gpt-5', input: 'How many herons nest at Lake Tonbo?' } })
     await call()
     const stored = async () => (await (await page.request.get(`${world.demo}/v1/runs`)).json()).runs.some(r => r.id === 'calls-alone')
@@ -81,8 +88,8 @@ await withBrowser(executablePath, browser => scenarios({
     assert.equal((await watching).status(), 200)
     assert.equal(await page.locator('.run-open').isVisible(), false)
     await call()
-    await page.waitForSelector('.run-open.good')
-    assert.match(await page.innerText('.run-open'), /Something was added/)
+    await page.waitForSelector('#step-2')
+    assert.equal(await page.locator('.run-open').isVisible(), false)
     assert.deepEqual(await axe(page), [])
   }),
   'by keyboard, as far as the drawing': () => onPage(browser, world, desktop, async page => {

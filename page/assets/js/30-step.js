@@ -1,6 +1,5 @@
 // Runs: what belongs together is marked as soon as it is chosen. Without this script the same links load a page on which it is.
-(() => {
-  const run = document.querySelector("article.run");
+(function show(run) {
   if (!run) return;
   const why = document.getElementById("why");
   const numbers = (text) => (text || "").split(" ").filter(Boolean);
@@ -103,15 +102,46 @@
     history.replaceState(history.state, "", url);
   };
 
+  // What is added while the run is read comes in where it belongs. What its reader opened, chose and looks at stays.
   const open = run.querySelector("[data-run-live]");
   if (open) {
-    const source = new EventSource(open.dataset.runLive);
-    source.addEventListener("changed", () => {
-      source.close();
-      open.querySelector(".run-said").textContent = "Something was added to this run.";
+    const said = open.querySelector(".run-said"), reload = open.querySelector("a"), source = new EventSource(open.dataset.runLive);
+    const offer = () => {
+      said.textContent = "Something was added to this run.";
+      reload.parentElement.hidden = open.hidden = false;
       open.classList.add("good");
-      open.hidden = false;
+    };
+    source.addEventListener("open", () => { reload.parentElement.hidden = true; });
+    source.addEventListener("error", () => { if (source.readyState === EventSource.CLOSED) reload.parentElement.hidden = false; });
+    source.addEventListener("changed", async () => {
+      source.close();
+      await new Promise((done) => setTimeout(done, 500)); // more may come with it
+      try {
+        const response = await fetch(location.href);
+        const next = response.ok && new DOMParser().parseFromString(await response.text(), "text/html").querySelector("article.run");
+        const isBusy = run.contains(getSelection().anchorNode) && !getSelection().isCollapsed || document.querySelector("ibid-card:popover-open");
+        if (!next || isBusy) throw new Error("not now");
+        replace(document.adoptNode(next));
+      } catch {
+        offer();
+      }
     });
+  }
+
+  function replace(next) {
+    const name = (details) => (details.closest("[id]")?.id || "") + details.querySelector("summary")?.textContent;
+    const opened = new Set(all("details[open]").map(name)), shut = new Set(all("details:not([open])").map(name));
+    for (const details of next.querySelectorAll("details")) {
+      if (opened.has(name(details))) details.open = true;
+      else if (shut.has(name(details))) details.open = false;
+    }
+    const seen = all("[id]").find(isSeen), was = seen?.getBoundingClientRect().top, held = document.activeElement;
+    run.replaceWith(next);
+    show(next);
+    const stays = seen && document.getElementById(seen.id);
+    if (stays) scrollBy({ top: stays.getBoundingClientRect().top - was, behavior: "instant" });
+    const same = run.contains(held) && (held.id ? "#" + CSS.escape(held.id) : held.dataset.choose && `[data-choose="${held.dataset.choose}"][data-n="${held.dataset.n}"]`);
+    if (same) next.querySelector(same)?.focus({ preventScroll: true });
   }
 
   run.addEventListener("click", (event) => {
@@ -133,7 +163,7 @@
     event.preventDefault();
     toggle(event.target);
   });
-})();
+})(document.querySelector("article.run"));
 
 // Panels: a source opens beside the answer, on phones as a sheet from below, and closes with the way back.
 (() => {
