@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ibidhq/ibid/internal/markdown"
+	"github.com/ibidhq/ibid/internal/text"
 )
 
 // DefaultHold is how many bytes of text a [Live] holds back at most, unless told otherwise.
@@ -251,7 +252,7 @@ const keepTail = 64
 func (o *liveOutput) text(s []byte) {
 	if o.parts && len(s) > 0 {
 		o.parts = false
-		o.raw(blankLine(o.tail, string(s[:min(len(s), keepTail)])))
+		o.raw(text.BlankLine(o.tail, string(s[:min(len(s), keepTail)])))
 	}
 	o.raw(string(s))
 }

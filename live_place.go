@@ -9,6 +9,7 @@ import (
 
 	"github.com/ibidhq/ibid/internal/markdown"
 	"github.com/ibidhq/ibid/internal/prose"
+	"github.com/ibidhq/ibid/internal/text"
 )
 
 // livePlaces knows the citations of an answer that grows, and what became of them.
@@ -316,10 +317,10 @@ func (l *Live) stopAt(p places, lay *layout, i int, citings []citing, cites []*l
 		l.marker(sources, st, p, next)
 		return
 	}
-	l.out.raw(blankLine(l.out.tail, ""))
+	l.out.raw(text.BlankLine(l.out.tail, ""))
 	l.marker(sources, st, p, "")
 	if strings.TrimSpace(next) != "" {
-		l.out.raw(blankLine("x", next))
+		l.out.raw(text.BlankLine("x", next))
 	}
 }
 
@@ -523,7 +524,7 @@ func (l *Live) endText(a *Answer) {
 		if i == 0 {
 			l.out.raw(last.Closer())
 		}
-		l.out.raw(blankLine(l.out.tail, list))
+		l.out.raw(text.BlankLine(l.out.tail, list))
 		l.out.raw(list)
 	}
 }

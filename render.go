@@ -290,7 +290,7 @@ func (r *rendering) markdown() string {
 	if r.List || r.Style == StyleFootnotes {
 		if list := r.list(); list != "" {
 			b.WriteString(r.sections[len(r.sections)-1].places.Closer())
-			b.WriteString(blankLine(b.String(), list))
+			b.WriteString(text.BlankLine(b.String(), list))
 			b.WriteString(list)
 		}
 	}
@@ -299,17 +299,17 @@ func (r *rendering) markdown() string {
 
 // writeSection writes a section without what is cut out of it, and its markers.
 func (r *rendering) writeSection(b *strings.Builder, s *section) {
-	text := r.answer.Text[s.Start:s.End]
-	if s.Start > 0 && text != "" {
-		b.WriteString(blankLine(b.String(), text))
+	words := r.answer.Text[s.Start:s.End]
+	if s.Start > 0 && words != "" {
+		b.WriteString(text.BlankLine(b.String(), words))
 	}
 	at, cuts := 0, s.layout.cuts
 	copyTo := func(end int) {
 		for ; len(cuts) > 0 && cuts[0].Start < end; cuts = cuts[1:] {
-			b.WriteString(text[at:max(at, cuts[0].Start)])
+			b.WriteString(words[at:max(at, cuts[0].Start)])
 			at = max(at, cuts[0].End)
 		}
-		b.WriteString(text[at:max(at, end)])
+		b.WriteString(words[at:max(at, end)])
 		at = max(at, end)
 	}
 	for i := range s.layout.stops {
@@ -317,27 +317,16 @@ func (r *rendering) writeSection(b *strings.Builder, s *section) {
 		copyTo(st.at)
 		m := &r.markers[s.first+i]
 		if !st.own {
-			r.writeMarker(b, m, st, text[at:])
+			r.writeMarker(b, m, st, words[at:])
 			continue
 		}
-		b.WriteString(blankLine(b.String(), ""))
+		b.WriteString(text.BlankLine(b.String(), ""))
 		r.writeMarker(b, m, st, "")
-		if strings.TrimSpace(text[at:]) != "" {
-			b.WriteString(blankLine("x", text[at:]))
+		if strings.TrimSpace(words[at:]) != "" {
+			b.WriteString(text.BlankLine("x", words[at:]))
 		}
 	}
-	copyTo(len(text))
-}
-
-// blankLine returns the line breaks that are missing between two texts for a blank line to part them. Nothing is
-// missing before the first text.
-func blankLine(before, after string) string {
-	if strings.Trim(before, " \t\r\n") == "" {
-		return ""
-	}
-	n := strings.Count(before[len(strings.TrimRight(before, " \t\r\n")):], "\n") +
-		strings.Count(after[:len(after)-len(strings.TrimLeft(after, " \t\r\n"))], "\n")
-	return "\n\n"[min(n, 2):]
+	copyTo(len(words))
 }
 
 // writeMarker writes the marker m in front of next.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ibidhq/ibid/internal/markdown"
+	"github.com/ibidhq/ibid/internal/text"
 )
 
 // entry is one line of a list of sources.
@@ -179,7 +180,7 @@ func (r *rendering) writeLists(b *strings.Builder, cited, uncited []entry, write
 		write(b, cited)
 	}
 	if len(uncited) > 0 {
-		b.WriteString(blankLine(b.String(), "") + uncitedHeading + ":\n\n")
+		b.WriteString(text.BlankLine(b.String(), "") + uncitedHeading + ":\n\n")
 		write(b, uncited)
 	}
 }
@@ -260,7 +261,7 @@ func (r *rendering) footnoteList(b *strings.Builder, cited, uncited []entry) {
 		}
 	}
 	if len(uncited) > 0 {
-		b.WriteString(blankLine(b.String(), "") + uncitedHeading + ":\n\n")
+		b.WriteString(text.BlankLine(b.String(), "") + uncitedHeading + ":\n\n")
 		markdownEntries(b, uncited)
 	}
 }

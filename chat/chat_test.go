@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/chat"
+	"github.com/ibidhq/ibid/export"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/replay"
 	"github.com/ibidhq/ibid/internal/testenv"
@@ -514,5 +516,37 @@ func TestFastCitationsKeepTheirPlace(t *testing.T) {
 		if got := printed.String(); got != want {
 			t.Fatalf("%s", got)
 		}
+	}
+}
+
+// OpenAI's clients get a blank line between what a model says before it calls a tool and after, and annotations of the
+// text that they have. The vector's text comes in pieces, with and without space of its own between the two.
+func TestOpenAIParts(t *testing.T) {
+	archive, err := txtar.ParseFile("../testdata/anthropic-messages/text-around-a-tool.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream := string(archive.Files[0].Data)
+	for space, want := range map[string]string{"": "for you.\n\nBased on", `\n`: "for you.\n\nBased on", `\n\n `: "for you.\n\n Based on"} {
+		body := strings.Replace(stream, `"Based on`, `"`+space+`Based on`, 1)
+		if space != "" { // and in events of their own
+			body = strings.Replace(body, space+`Based`, space+`"}, "index": 3}`+
+				"\n\nevent: content_block_delta\n"+`data: {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "Based`, 1)
+		}
+		w := newWorld(t, &setup{upstream: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, body)
+		})})
+		res := w.do(t, "POST", "/v1/chat?stream=openai", question("anthropic", "When?"))
+		a, err := ibid.Decode([]byte(strings.ReplaceAll(res.body, ": listening\n\n", "")), &ibid.DecodeOptions{Provider: "openai"})
+		if err != nil {
+			t.Fatalf("%v in %s", err, res.body)
+		}
+		kept := export.Parted(w.stored(t, res.Header).Answer)
+		if !strings.Contains(a.Text, want) || a.Text != kept.Text || len(a.Citations) != 1 {
+			t.Fatalf("%q, want %q, in %s", a.Text, kept.Text, res.body)
+		}
+		s := a.Citations[0].Span
+		testenv.Equal(t, "cited words", "the pool opens at nine", a.Text[s.Start:s.End])
 	}
 }

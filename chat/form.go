@@ -11,6 +11,7 @@ import (
 	"github.com/ibidhq/ibid/export"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/httpx"
+	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/internal/uimessage"
 	"github.com/ibidhq/ibid/internal/wire"
 )
@@ -312,10 +313,13 @@ type tellOpenAI struct {
 	said wire.Completion
 	unit ibid.Unit
 
-	buf   []byte
-	sent  strings.Builder
-	whole *ibid.Answer // nil: the answer has not ended
-	err   error
+	buf     []byte
+	sent    strings.Builder
+	message int          // of the part whose text comes
+	last    int          // of the text that was sent
+	space   string       // that begins a message and was not sent, as it may part it from the one before
+	whole   *ibid.Answer // nil: the answer has not ended
+	err     error
 }
 
 func (o *tellOpenAI) start() error {
@@ -324,10 +328,26 @@ func (o *tellOpenAI) start() error {
 }
 
 func (o *tellOpenAI) event(ev ibid.Event) {
-	if ev.Kind == ibid.EventText {
-		o.sent.WriteString(ev.Text)
-		o.chunk(ev.Text, false)
+	switch {
+	case ev.Kind == ibid.EventPart && !ev.Corrected && ev.Part != nil:
+		o.message = ev.Part.Message
+	case ev.Kind == ibid.EventText:
+		o.text(ev.Text)
 	}
+}
+
+// text sends text, behind a blank line if it begins another message than that of the text before: see [export.Parted].
+func (o *tellOpenAI) text(words string) {
+	if o.sent.Len() > 0 && o.message != o.last {
+		o.space += words
+		if strings.Trim(o.space, " \t\r\n") == "" {
+			return // more space may follow
+		}
+		words = text.BlankLine(o.sent.String(), o.space) + o.space
+	}
+	o.last, o.space = o.message, ""
+	o.sent.WriteString(words)
+	o.chunk(words, false)
 }
 
 func (o *tellOpenAI) chunk(delta string, last bool) {
@@ -386,7 +406,13 @@ func (o *tellOpenAI) close() error {
 
 // finish takes what the last chunk says.
 func (o *tellOpenAI) finish(a *ibid.Answer) {
-	c := export.Completion(uimessage.InText(a, o.sent.String()), &export.Options{Unit: o.unit})
+	if o.space != "" { // the last message is nothing but space
+		words := text.BlankLine(o.sent.String(), o.space) + o.space
+		o.space = ""
+		o.sent.WriteString(words)
+		o.chunk(words, false)
+	}
+	c := export.Completion(uimessage.InText(export.Parted(a), o.sent.String()), &export.Options{Unit: o.unit})
 	o.said.Model, o.said.Finish, o.said.Annotations = cmp.Or(c.Model, o.said.Model), c.Finish, c.Annotations
 }
 

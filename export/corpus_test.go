@@ -30,6 +30,7 @@ func TestCorpus(t *testing.T) {
 			return nil
 		}
 		answers++
+		a = export.Parted(a)
 		got, err := ibid.Decode([]byte(write(t, export.OpenAI, a, nil)), nil)
 		if err != nil {
 			t.Errorf("%s: %v", path, err)

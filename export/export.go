@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sort"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/wire"
@@ -16,10 +17,12 @@ type Format string
 // The formats. Each says in which unit offsets are unless [Options] says another one.
 const (
 	// OpenAI is a chat completion, whose message has annotations, one for each source of a citation: of a page where
-	// the source has a URL, else of a file. Offsets are those of the citation's span and count code points.
+	// the source has a URL, else of a file. Offsets are those of the citation's span in [Parted]'s text and count code
+	// points.
 	OpenAI Format = "openai"
-	// LangChain is a list of LangChain's standard content blocks, version 1: one block of text with annotations, one
-	// for each source of a citation. Offsets are those of the citation's span and count code points, as Python does.
+	// LangChain is a list of LangChain's standard content blocks, version 1: a block of text for each message, with
+	// annotations, one for each source of a citation. Offsets are those of the citation's span in the block's text and
+	// count code points, as Python does. The texts of the blocks one after the other are that of [Parted].
 	LangChain Format = "langchain"
 	// LlamaIndex is a response of LlamaIndex with [n] in its text and the sources as nodes: [n] is the nth node, unless
 	// a Numbering says other numbers. It has no offsets.
@@ -99,6 +102,7 @@ func Completion(a *ibid.Answer, o *Options) *wire.Completion {
 	if o == nil {
 		o = &Options{}
 	}
+	a = Parted(a)
 	c := &wire.Completion{ID: cmp.Or(o.ID, a.ID), Model: a.Model, Text: a.Text, Finish: string(a.Finish)}
 	if !a.Created.IsZero() {
 		c.Created = a.Created.Unix()
@@ -163,12 +167,25 @@ type extras struct {
 	License     string          `json:"license,omitempty"`
 }
 
-// contentBlocks returns a as LangChain's content blocks, of which there is one.
+// contentBlocks returns a as LangChain's content blocks, one for each message.
 func contentBlocks(a *ibid.Answer, o *Options) []textBlock {
-	block := textBlock{Type: "text", ID: cmp.Or(o.ID, a.ID), Text: a.Text, Annotations: []citation{}}
-	newRows(a, o).each(func(row *ibid.DocumentCitation, s *ibid.Source, shown *ibid.DocumentSource) {
+	a = Parted(a)
+	starts := messages(a)
+	r := newRows(a, o)
+	offsets := ibid.NewOffsets(a.Text)
+	blocks, bases := make([]textBlock, len(starts)), make([]int, len(starts))
+	for i, start := range starts {
+		end := len(a.Text)
+		if i+1 < len(starts) {
+			end = starts[i+1]
+		}
+		blocks[i] = textBlock{Type: "text", Text: a.Text[start:end], Annotations: []citation{}}
+		bases[i], _ = offsets.In(r.document.Unit, ibid.Span{Start: start, End: start})
+	}
+	blocks[0].ID = cmp.Or(o.ID, a.ID)
+	r.each(func(row *ibid.DocumentCitation, s *ibid.Source, shown *ibid.DocumentSource) {
 		c := citation{
-			Type: "citation", URL: s.URL, Title: cmp.Or(s.Title, s.Filename), Start: row.TextStart, End: row.TextEnd,
+			Type: "citation", URL: s.URL, Title: cmp.Or(s.Title, s.Filename),
 			Extras: extras{
 				CitationID:  row.ID,
 				SourceID:    s.ID,
@@ -188,10 +205,15 @@ func contentBlocks(a *ibid.Answer, o *Options) []textBlock {
 		if row.Quote != nil {
 			c.CitedText = *row.Quote
 		}
-		if row.ClaimStart != nil {
-			c.Extras.Claim = &[2]int{*row.ClaimStart, *row.ClaimEnd}
+		in := len(blocks) - 1 // of a citation without a place: they are the last
+		if row.TextStart != nil {
+			in = max(0, sort.SearchInts(bases, *row.TextEnd)-1) // that in which its span ends
+			c.Start, c.End = new(max(0, *row.TextStart-bases[in])), new(*row.TextEnd-bases[in])
 		}
-		block.Annotations = append(block.Annotations, c)
+		if row.ClaimStart != nil && *row.ClaimStart >= bases[in] {
+			c.Extras.Claim = &[2]int{*row.ClaimStart - bases[in], *row.ClaimEnd - bases[in]}
+		}
+		blocks[in].Annotations = append(blocks[in].Annotations, c)
 	})
-	return []textBlock{block}
+	return blocks
 }

@@ -195,3 +195,66 @@ func TestErrors(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// What a model says before it calls a tool and after is two texts: a blank line parts them, or they are two blocks, and
+// every place is that of its words in any unit.
+func TestMessagesAreParted(t *testing.T) {
+	for breaks, missing := range map[string]string{"": "\n\n", " \n": "\n", "\n\n": ""} {
+		first, second := "Ich sehe nach 🔎 für dich."+breaks, "Es schneit ❄️ heute."
+		a := &ibid.Answer{
+			Text: first + second, Sources: []ibid.Source{{ID: "a", Kind: ibid.Web, URL: "https://a.example/"}},
+			Parts: []ibid.Part{
+				{Span: ibid.Span{End: len(first)}, Kind: ibid.AnswerPart},
+				{Span: ibid.Span{Start: len(first), End: len(first + second)}, Kind: ibid.AnswerPart, Message: 1},
+			},
+		}
+		spans := []ibid.Span{{Start: 4, End: 8}, {Start: len(first), End: len(first)}, {Start: len(first), End: len(a.Text)}}
+		for _, s := range spans {
+			testenv.OK(t, a.Cite(s, ibid.Ref{Source: "a"}))
+		}
+		a.Citations = append(a.Citations, ibid.Citation{
+			ID: "c-n", Anchor: ibid.AnchorNone, Covers: ibid.CoversPoint, Origin: ibid.OriginProvider, Refs: []ibid.Ref{{Source: "a"}},
+		})
+		want := []string{"sehe", "", second, ""}
+		parted := export.Parted(a)
+		testenv.OK(t, parted.Check())
+		if whole := first + missing + second; parted.Text != whole || export.Parted(parted) != parted ||
+			parted.Parts[0].End != len(first+missing) || whole[parted.Parts[1].Start:] != second || a.Text != first+second {
+			t.Fatalf("%q: %q %v", breaks, parted.Text, parted.Parts)
+		}
+		for _, unit := range []ibid.Unit{ibid.CodePoint, ibid.UTF16, ibid.UTF8} {
+			cut := func(text string, start, end int) string {
+				t.Helper()
+				s, ok := ibid.NewOffsets(text).Span(unit, start, end)
+				if !ok {
+					t.Fatalf("%s: %q has no %d to %d", unit, text, start, end)
+				}
+				return text[s.Start:s.End]
+			}
+			c := export.Completion(a, &export.Options{Unit: unit})
+			for i, note := range c.Annotations {
+				testenv.Equal(t, "openai "+string(unit), want[i], cut(c.Text, note.Start, note.End))
+			}
+			var blocks []struct {
+				Text        string
+				Annotations []struct {
+					Start  *int `json:"start_index"`
+					End    *int `json:"end_index"`
+					Extras struct{ Claim []int }
+				}
+			}
+			testenv.OK(t, json.Unmarshal([]byte(write(t, export.LangChain, a, &export.Options{Unit: unit})), &blocks))
+			if len(blocks) != 2 || blocks[0].Text != first+missing || blocks[1].Text != second ||
+				len(blocks[0].Annotations) != 2 || len(blocks[1].Annotations) != 2 {
+				t.Fatalf("%q: %+v", breaks, blocks)
+			}
+			first, last := blocks[0].Annotations[0], blocks[1].Annotations[0]
+			testenv.Equal(t, "langchain "+string(unit), "sehe", cut(blocks[0].Text, *first.Start, *first.End))
+			testenv.Equal(t, "langchain "+string(unit), second, cut(blocks[1].Text, *last.Start, *last.End))
+			testenv.Equal(t, "claim", second, cut(blocks[1].Text, last.Extras.Claim[0], last.Extras.Claim[1]))
+			if none := blocks[1].Annotations[1]; none.Start != nil || none.End != nil {
+				t.Errorf("a citation without a place has one: %+v", none)
+			}
+		}
+	}
+}

@@ -124,3 +124,14 @@ func Host(raw string) string {
 	}
 	return strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 }
+
+// BlankLine returns the line breaks that are missing between two texts for a blank line to part them. Nothing is
+// missing before the first text.
+func BlankLine(before, after string) string {
+	if strings.Trim(before, " \t\r\n") == "" {
+		return ""
+	}
+	n := strings.Count(before[len(strings.TrimRight(before, " \t\r\n")):], "\n") +
+		strings.Count(after[:len(after)-len(strings.TrimLeft(after, " \t\r\n"))], "\n")
+	return "\n\n"[min(n, 2):]
+}

@@ -26,26 +26,40 @@ BLOCKS = TypeAdapter(list[TextContentBlock], config={"strict": True, "extra": "f
 ANSWER = TypeAdapter(Answer)
 
 
+def messages(document):
+    """Yields where each message begins in the text, and its words."""
+    text, parts = document["text"], document["parts"]
+    starts = [0]
+    for last, part in zip(parts, parts[1:]):
+        if part["message"] != last["message"] and starts[-1] < part["text_start"] < len(text):
+            starts.append(part["text_start"])
+    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+        yield start, text[start:end]
+
+
 def langchain(blocks, document):
     BLOCKS.validate_python(blocks)
     message = AIMessage(content=blocks)
     assert message.content_blocks == blocks, "content_blocks are other blocks"
-    assert message.text == document["text"], "text is another text"
+    assert message.text == "".join(block["text"] for block in blocks), "text is another text"
     assert load(dumpd(message), allowed_objects="messages") == message, "load(dumpd) is another message"
     assert messages_from_dict(messages_to_dict([message])) == [message], "messages_from_dict is another message"
-    [block] = blocks
-    notes = block["annotations"]
+    notes = []
+    for i, (block, (start, words)) in enumerate(zip(blocks, messages(document), strict=True)):
+        assert block["text"].startswith(words), f"a block is not {words!r}"
+        assert block["text"][len(words) :] in (["", "\n", "\n\n"] if i + 1 < len(blocks) else [""]), "a block has more"
+        notes += ((note, block["text"], start) for note in block["annotations"])
     assert len(notes) == len(document["citations"]), "there are more or fewer citations"
-    for note, c in zip(notes, document["citations"], strict=True):
+    for (note, text, start), c in zip(notes, document["citations"], strict=True):
         made = create_citation(**{k: v for k, v in note.items() if k not in ("type", "extras")})
         assert {**made, "id": None} == {**{k: v for k, v in note.items() if k != "extras"}, "id": None}, "another citation"
         if c["text_start"] is None:
             assert "start_index" not in note, "a citation without a place has one"
         else:
-            words = message.text[note["start_index"] : note["end_index"]]
-            assert words == c["cited_text"], f"{words!r} is cited, not {c['cited_text']!r}"
-        if c["claim_start"] is not None:
-            assert note["extras"]["claim"] == [c["claim_start"], c["claim_end"]], "another claim"
+            words = text[note["start_index"] : note["end_index"]]
+            assert words == c["cited_text"][max(0, start - c["text_start"]) :], f"{words!r} is cited, not {c['cited_text']!r}"
+        if c["claim_start"] is not None and c["claim_start"] >= start:
+            assert note["extras"]["claim"] == [c["claim_start"] - start, c["claim_end"] - start], "another claim"
 
 
 def llamaindex(answer, document):
