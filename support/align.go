@@ -263,6 +263,11 @@ func (x *alignment) substituted(g gap) string {
 	for _, a := range as {
 		rest -= x.c.weightOf(a)
 	}
+	for i := range x.a { // names that the evidence's sentence may call it or her
+		if u := &x.a[i]; u.kind == nameUnit && x.of[i] < 0 && (i < g.a[0] || i >= g.a[1]) && x.c.elsewhere(u) {
+			rest -= x.c.weightOf(u)
+		}
+	}
 	tight := x.inOrder >= tightWording*rest
 	alone := len(as) == 1 && len(bs) == 1 && g.a[1]-g.a[0] <= 2 && g.b[1]-g.b[0] <= 2
 	for _, a := range as {
@@ -337,9 +342,10 @@ func (x *alignment) operated(g gap) string {
 		})
 	}
 	as, bs := x.a[g.a[0]:g.a[1]], x.b[g.b[0]:g.b[1]]
-	operates := func(u unit) bool { return u.kind == operatorUnit }
+	other := func(u unit) bool { return lacks(x.a, &u) }
 	for i := range as {
-		if u := &as[i]; lacks(x.b, u) && (!weakening.has(u.low) || slices.ContainsFunc(bs, operates)) {
+		if u := &as[i]; lacks(x.b, u) && (!weakening.has(u.low) || slices.ContainsFunc(bs, other)) &&
+			!x.operatedElsewhere(g.a[0]+i) {
 			return x.note(u, nil)
 		}
 	}
@@ -358,6 +364,23 @@ func (x *alignment) operated(g gap) string {
 		}
 	}
 	return ""
+}
+
+// operatedElsewhere reports whether another sentence of the evidence has operator i of the claim before the same word.
+func (x *alignment) operatedElsewhere(i int) bool {
+	for k := i + 1; k < len(x.a); k++ {
+		if !x.a[k].says() {
+			continue
+		}
+		t := x.c.evidence
+		return slices.ContainsFunc(x.c.at[x.c.claim.tokens[x.a[k].token].key], func(at int) bool {
+			s := &t.sentences[t.sentenceOf(at)]
+			return slices.ContainsFunc([]int{at - 2, at - 1}, func(before int) bool {
+				return before >= s.tokens[0] && t.operatorAt(before, s) == x.a[i].low
+			})
+		})
+	}
+	return false
 }
 
 var (

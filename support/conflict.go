@@ -61,7 +61,7 @@ type ConflictOptions struct {
 
 // The defaults of [ConflictOptions], and the other limits of [Conflicts].
 const (
-	defaultConflictOverlap = .55
+	defaultConflictOverlap = .5
 	defaultConflictPairs   = 200_000
 
 	maxConflictText = 4 << 20 // bytes of all passages together
@@ -510,9 +510,6 @@ func (p *statementPair) fitUnits(a, b placedValue, same bool) bool {
 		return false
 	case ka == unitMoney && kb == unitMoney:
 		return a.Unit.Name == b.Unit.Name
-	case ka == unitCount && kb == unitCount:
-		// People may be employees, if both sentences speak of work.
-		return a.Unit.Name == b.Unit.Name || same && (a.Unit.Name == "people" || b.Unit.Name == "people")
 	case ka == unitPercent && kb == unitPercent, ka == unitTime && kb == unitTime, counts(ka) && counts(kb):
 		// Shares, times and bare numbers are of anything: a word beside both must say of what.
 		return same || p.sharedNear(a, b)
@@ -742,14 +739,13 @@ func (p *statementPair) antonyms() {
 	if p.content < 1 || p.weight < polarOverlap*max(p.a.weight, p.b.weight) || !p.sameTime() {
 		return
 	}
-	if len(p.a.values(ValueNegation)) != 0 || len(p.b.values(ValueNegation)) != 0 {
-		return
-	}
 	as, bs := p.a.values(ValueDegree), p.b.values(ValueDegree)
 	for _, a := range as {
 		for _, b := range bs {
-			if a.Words[0] == b.Words[1] && !subgroups.has(a.Words[0]) && !has(as, b.Words[0]) &&
-				!has(bs, a.Words[0]) && !p.namesSwapped(a.Words[0]) {
+			denied := p.a.text.denied(p.a.text.places[a.index])
+			if a.Words[0] == b.Words[1] && denied == p.b.text.denied(p.b.text.places[b.index]) &&
+				!subgroups.has(a.Words[0]) && !has(as, b.Words[0]) && !has(bs, a.Words[0]) &&
+				!p.namesSwapped(a.Words[0]) {
 				p.add(ConflictAntonym, a.Span, b.Span)
 				return
 			}

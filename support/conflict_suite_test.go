@@ -342,7 +342,7 @@ func TestConflictSuite(t *testing.T) {
 
 // The floors of TestConflictsOfSources: what was measured, less one pair.
 const (
-	leastConflictsFound = .56
+	leastConflictsFound = .74
 	mostFalselyFound    = .04
 )
 

@@ -282,6 +282,9 @@ func (r *valueReader) boundsNumber(i int) bool {
 	case "most":
 		// At most; the most; most commonly.
 		return r.low(i-1) == "at" || isDeterminer(r.low(i-1)) || strings.HasSuffix(r.low(i+1), "ly")
+	case "up", "down":
+		_, isFigure := r.figureAt(i + 1)
+		return !isFigure // up 8 per cent
 	case "least":
 		return r.low(i-1) == "at"
 	case "above", "below":
