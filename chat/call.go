@@ -283,11 +283,24 @@ func (c *call) run(transport http.RoundTripper, r *http.Request) {
 		return
 	}
 	c.answerBegins(res.Header)
+	keys := calls.KeysOf(c.keys)
+	mask := gateway.NewKeyMask(c.keys, func(ev ibid.Event) {
+		ev, _ = calls.Mask(keys, ev)
+		c.turn.event(ev)
+	})
 	body := tee.NewBody(heard{res.Body, c.turn.patience}, &tee.Options{
 		// as the gateway does
 		Decode:   ibid.DecodeOptions{Provider: c.provider.Provider, Format: c.format, Request: c.sent, One: true},
 		Encoding: strings.Join(res.Header["Content-Encoding"], ", "), Length: res.ContentLength, Limit: maxDecoded,
-		OnEvent: c.turn.event, Done: c.answered,
+		OnEvent: func(ev ibid.Event) {
+			if ev.Candidate == 0 && ev.Kind != ibid.EventAnswer {
+				mask.Event(ev) // what there is no room for, the whole answer has
+			}
+		},
+		Done: func(r tee.Result) {
+			mask.End()
+			c.answered(keys, r)
+		},
 	})
 	_, _ = io.Copy(io.Discard, body) // Done is told why it broke off
 	_ = body.Close()
@@ -389,14 +402,12 @@ func (c *call) releaseBody() {
 }
 
 // answered takes the answer. The tee calls it once.
-func (c *call) answered(r tee.Result) {
+func (c *call) answered(keys calls.Keys, r tee.Result) {
 	t, a := c.turn, r.Answer
 	if a.Error != nil {
-		a.Error = &ibid.ProviderError{
-			Code:    gateway.HideKeys(c.keys, a.Error.Code),
-			Message: gateway.HideKeys(c.keys, a.Error.Message),
-		}
+		a.Error = &ibid.ProviderError{Code: keys.Hide(a.Error.Code), Message: keys.Hide(a.Error.Message)}
 	}
+	a, _ = calls.Mask(keys, a)
 	status := uimessage.StatusOf(a)
 	if c.mayFollow() {
 		status = uimessage.Pending

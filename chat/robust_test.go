@@ -366,3 +366,39 @@ func TestPolicies(t *testing.T) {
 		})
 	}
 }
+
+// A provider that repeats the key in its answer, cut into pieces, in a title and in an address, tells it to nobody who
+// chats with it.
+func TestRepeatedKeyIsMasked(t *testing.T) {
+	event := func(kind, members string) string {
+		return "event: " + kind + "\ndata: {\"type\":\"" + kind + "\"," + members + "}\n\n"
+	}
+	text := "The key is " + key + ", and herons wade."
+	begin := strings.Index(text, "herons")
+	at := `"item_id":"msg_1","output_index":0,"content_index":0`
+	source := fmt.Sprintf(`{"type":"url_citation","start_index":%d,"end_index":%d,"url":"https://a.example/?k=%s","title":"of %s"}`, begin, len(text)-1, key, key)
+	message := fmt.Sprintf(`{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":%q,"annotations":[%s]}]}`, text, source)
+	stream := event("response.created", `"response":{"id":"resp_1","object":"response","status":"in_progress","output":[]}`) +
+		event("response.output_item.added", `"output_index":0,"item":{"type":"message","id":"msg_1","role":"assistant","status":"in_progress","content":[]}`)
+	for rest := text; rest != ""; {
+		n := min(3, len(rest))
+		stream += event("response.output_text.delta", at+fmt.Sprintf(`,"delta":%q`, rest[:n]))
+		rest = rest[n:]
+	}
+	stream += event("response.output_text.annotation.added", at+`,"annotation_index":0,"annotation":`+source) +
+		event("response.output_item.done", `"output_index":0,"item":`+message) +
+		event("response.completed", `"response":{"id":"resp_1","object":"response","status":"completed","output":[`+message+`]}`)
+	w := newWorld(t, &setup{upstream: upstream{"echo": say(200, "text/event-stream", stream)}})
+	for _, form := range []string{"events", "ui", "openai", "no"} {
+		res := w.do(t, "POST", "/v1/chat?stream="+form, question("openai", "echo"))
+		if strings.Contains(res.body, key) || !strings.Contains(res.body, "wade") {
+			t.Errorf("as %s: %s", form, res.body)
+		}
+		if res.StatusCode != 200 {
+			t.Errorf("as %s: %d", form, res.StatusCode)
+		}
+		if c := w.stored(t, res.Header); !strings.Contains(c.Answer.Text, "***, and herons wade.") || len(c.Answer.Citations) != 1 {
+			t.Errorf("as %s: stored %+v", form, c.Answer)
+		}
+	}
+}

@@ -22,7 +22,6 @@ import (
 	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/tee"
-	"github.com/ibidhq/ibid/watch"
 )
 
 // capture puts the tee between the upstream and the client.
@@ -160,14 +159,16 @@ func (e *exchange) done(r tee.Result) {
 		}
 		return
 	}
-	e.hideKeys(r.Answer)
+	keys := e.keysOf()
+	e.hideKeys(keys, r.Answer)
+	c, masked := e.maskKeys(keys, e.call(r.Answer, ended))
+	r.Answer = c.Answer
 	if e.full {
 		e.g.overQuota(e.tenant)
 		e.teeOff(r.Err)
 		e.judge(r.Answer, false)
 		return
 	}
-	c, masked := e.maskKeys(e.call(r.Answer, ended))
 	err := e.g.makeDurable(c)
 	waited := time.Since(e.started) - ended
 	e.kept = err == nil
@@ -181,7 +182,7 @@ func (e *exchange) done(r tee.Result) {
 	if e.cited != nil && err == nil && r.Answer.Complete && !masked {
 		e.cited.answer = r.Answer
 	}
-	searched := err == nil && e.offerLateCitations(c)
+	searched := err == nil && e.offerLateCitations(keys, c)
 	e.judge(r.Answer, searched)
 	e.logAnswer(c, r, waited, err)
 }
@@ -372,13 +373,4 @@ func setKnown(span trace.Span, name, value string) {
 	if value != "" {
 		span.SetAttributes(attribute.String(name, value))
 	}
-}
-
-// hideKeys takes the keys of the call out of its answer's error before that is kept.
-func (e *exchange) hideKeys(a *ibid.Answer) {
-	if a.Error == nil {
-		return
-	}
-	keys := watch.Keys(e.in, e.provider())
-	a.Error = &ibid.ProviderError{Code: HideKeys(keys, a.Error.Code), Message: HideKeys(keys, a.Error.Message)}
 }

@@ -18,3 +18,6 @@ func (g *Gateway) Hurry(d time.Duration) { g.patient = d }
 
 // CountStored is countStored.
 func (g *Gateway) CountStored(ctx context.Context) { g.countStored(ctx) }
+
+// MaxWithheld is maxWithheld, for tests.
+const MaxWithheld = maxWithheld

@@ -1,122 +1,153 @@
 package gateway
 
 import (
-	"bytes"
 	"net/http"
-	"net/url"
-	"reflect"
+	"slices"
 	"strings"
 
+	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/watch"
 )
 
-// minKey is how long a key is at least: what is shorter keeps nobody out, and may be a word.
-const minKey = 8
-
-// keyForms returns the keys in the header of a request in all forms in which a response may repeat them: with their
-// scheme, without it, and as a part of a URL.
-func keyForms(h http.Header) []string {
-	var forms []string
-	for _, name := range call.KeyHeaders() {
-		for _, value := range h.Values(name) {
-			key := value
-			if scheme, rest, ok := strings.Cut(value, " "); ok && scheme != "" {
-				key = strings.TrimSpace(rest)
-			}
-			if len(key) >= minKey {
-				forms = append(forms, value, key, url.QueryEscape(key), url.PathEscape(key))
-			}
-		}
-	}
-	return forms
-}
-
 // HideKeys returns words of a provider without the keys in the header of the request that they are about: some repeat
 // in an error what they were sent, and their words are kept, and shown to people who have other keys.
-func HideKeys(h http.Header, words string) string {
-	for _, key := range keyForms(h) {
-		words = strings.ReplaceAll(words, key, "…")
+func HideKeys(h http.Header, words string) string { return call.KeysOf(h).Hide(words) }
+
+// keysOf returns the keys that the call was made with.
+func (e *exchange) keysOf() call.Keys { return call.KeysOf(watch.Keys(e.in, e.provider())) }
+
+// hideKeys takes the keys of the call out of its answer's error.
+func (e *exchange) hideKeys(keys call.Keys, a *ibid.Answer) {
+	if a.Error != nil {
+		a.Error = &ibid.ProviderError{Code: keys.Hide(a.Error.Code), Message: keys.Hide(a.Error.Message)}
 	}
-	return words
 }
 
-// maskKeys takes the keys of the call out of all that is to be kept of it, and reports whether there were any. The call
-// must not have been encoded for anybody else. Each byte of a key becomes an asterisk, so that offsets stay right.
-func (e *exchange) maskKeys(c *store.Call) (*store.Call, bool) {
-	keys := keyForms(watch.Keys(e.in, e.provider()))
+// maskKeys returns the call without the keys that it was made with, and whether there were any. It must not have been
+// encoded for anybody else.
+func (e *exchange) maskKeys(keys call.Keys, c *store.Call) (*store.Call, bool) {
 	record, err := c.Encode() // which has all of it
-	if err != nil {
+	if err != nil || !keys.In(record) {
 		return c, false
 	}
-	found := false
-	for _, key := range keys {
-		found = found || bytes.Contains(record, []byte(key))
-	}
-	if !found {
-		return c, false
-	}
-	m := masker(keys)
-	m.mask(reflect.ValueOf(c.Answer))
-	m.mask(reflect.ValueOf(&e.prompt))
-	masked := e.call(c.Answer, c.Duration)
+	answer, _ := call.Mask(keys, c.Answer)
+	e.prompt, _ = call.Mask(keys, e.prompt)
+	masked := e.call(answer, c.Duration)
 	masked.Publish = false // a verifier would compare it with the words that the client got
 	return masked, true
 }
 
-// masker is what is to be masked.
-type masker []string
+// maxWithheld is how many events wait behind a text that may be the beginning of a key; further ones are not told.
+const maxWithheld = 1024
 
-func (m masker) text(s string) string {
-	for _, key := range m {
-		if strings.Contains(s, key) {
-			s = strings.ReplaceAll(s, key, strings.Repeat("*", len(key)))
-		}
-	}
-	return s
+// KeyMask masks keys in the texts of events, also where a key is cut into several: the end of a text that may be the
+// beginning of a key is withheld, and all that comes behind it, until more is known. What is told stands where it
+// stands in the masked text of the whole answer. What else events have, sources for example, is not masked.
+//
+// It is not safe for concurrent use.
+type KeyMask struct {
+	keys     call.Keys
+	tell     func(ibid.Event)
+	withheld []ibid.Event // the first one has text that may be the beginning of a key
 }
 
-// mask replaces what is to be masked in all strings and bytes that v has. Values that are no data of ours, such as
-// times, have none that can be set.
-func (m masker) mask(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Pointer:
-		if !v.IsNil() && v.CanInterface() {
-			m.mask(v.Elem())
-		}
-	case reflect.Struct:
-		for _, field := range v.Fields() {
-			m.mask(field)
-		}
-	case reflect.String:
-		if v.CanSet() {
-			v.SetString(m.text(v.String()))
-		}
-	case reflect.Slice:
-		if v.Type().Elem().Kind() == reflect.Uint8 {
-			if v.CanSet() && !v.IsNil() {
-				v.SetBytes([]byte(m.text(string(v.Bytes()))))
+// NewKeyMask returns what masks the keys in the header of a request, and calls tell with what may be told.
+func NewKeyMask(h http.Header, tell func(ibid.Event)) *KeyMask {
+	return &KeyMask{keys: call.KeysOf(h), tell: tell}
+}
+
+// Event takes the next event of an answer, and reports whether there was room for it.
+func (m *KeyMask) Event(ev ibid.Event) bool {
+	if len(m.withheld) == 0 {
+		open := 0
+		if grows(&ev) {
+			masked, withheld := m.keys.MaskText(ev.Text, true)
+			if open = withheld; open == 0 {
+				ev.Text = masked
 			}
-			return
 		}
-		for i := range v.Len() {
-			m.mask(v.Index(i))
+		if open == 0 {
+			m.tell(ev)
+			return true
 		}
-	case reflect.Map:
-		if !v.CanSet() || v.IsNil() {
-			return
-		}
-		masked := reflect.MakeMap(v.Type())
-		for k, value := range v.Seq2() {
-			newKey, newValue := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
-			newKey.Set(k)
-			newValue.Set(value)
-			m.mask(newKey)
-			m.mask(newValue)
-			masked.SetMapIndex(newKey, newValue)
-		}
-		v.Set(masked)
-	default:
+	} else if len(m.withheld) >= maxWithheld && !continues(&ev, &m.withheld[0]) {
+		return false
 	}
+	if m.leavesGap(&ev) {
+		m.release(false)
+	}
+	m.withheld = append(m.withheld, ev)
+	m.release(true)
+	return true
+}
+
+// End tells what is withheld: the answer has ended.
+func (m *KeyMask) End() { m.release(false) }
+
+// grows reports whether an event adds to a text.
+func grows(ev *ibid.Event) bool {
+	return ev.Kind == ibid.EventText || ev.Kind == ibid.EventActivity && ev.Text != ""
+}
+
+// continues reports whether two events add to the same text.
+func continues(ev, first *ibid.Event) bool {
+	return grows(ev) && grows(first) && ev.Kind == first.Kind && ev.Index == first.Index
+}
+
+// leavesGap reports whether an event's text does not stand right behind that of the answer which is withheld.
+func (m *KeyMask) leavesGap(ev *ibid.Event) bool {
+	if ev.Kind != ibid.EventText {
+		return false
+	}
+	for _, w := range slices.Backward(m.withheld) {
+		if w.Kind == ibid.EventText {
+			return ev.At != w.At+len(w.Text)
+		}
+	}
+	return false
+}
+
+// release tells what no key can begin in any more. With more, further text may come.
+func (m *KeyMask) release(more bool) {
+	for len(m.withheld) > 0 {
+		ev := &m.withheld[0]
+		if grows(ev) && !m.maskFirst(more) {
+			return
+		}
+		m.tell(*ev)
+		*ev = ibid.Event{}
+		m.withheld = m.withheld[1:]
+	}
+	m.withheld = nil
+}
+
+// maskFirst masks the first text that is withheld, as far as it is certain, and reports whether that is all of it. Else
+// it tells what is.
+func (m *KeyMask) maskFirst(more bool) bool {
+	first := &m.withheld[0]
+	var joined strings.Builder
+	for i := range m.withheld {
+		if continues(&m.withheld[i], first) {
+			joined.WriteString(m.withheld[i].Text)
+		}
+	}
+	masked, _ := m.keys.MaskText(joined.String(), more)
+	if n := len(masked); n < len(first.Text) {
+		if n > 0 {
+			told := *first
+			told.Text = masked
+			m.tell(told)
+			first.Text, first.At, first.Activity = first.Text[n:], first.At+n, nil
+		}
+		return false
+	}
+	for i := range m.withheld { // a key may end in the texts behind it
+		if ev := &m.withheld[i]; continues(ev, first) {
+			n := min(len(ev.Text), len(masked))
+			ev.Text, masked = masked[:n]+ev.Text[n:], masked[n:]
+		}
+	}
+	return true
 }

@@ -1,16 +1,26 @@
 package gateway_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"iter"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/ibidhq/ibid/bus"
+	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/call"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/watch"
 )
 
 // A key that a provider repeats anywhere in its answer, also cut into pieces or as part of an address, reaches the
@@ -90,5 +100,136 @@ func TestRepeatedKeyIsMasked(t *testing.T) {
 				t.Errorf("it is found by the key: %v", err)
 			}
 		})
+	}
+}
+
+// Who listens to a run, from its beginning or later, is not told a key that its provider repeats: all else is told as it
+// is stored.
+func TestRepeatedKeyIsNotTold(t *testing.T) {
+	const key = "sk-test/Zq+9=canary0123"
+	b := openBus(t)
+	next := make(chan string)
+	end := sync.OnceFunc(func() { close(next) })
+	w := newWorld(t, func(rw http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		rw.Header().Set("Content-Type", "text/event-stream")
+		for part := range next {
+			fmt.Fprint(rw, part)
+			flush(rw)
+		}
+	}, &setup{options: gateway.Options{Bus: b}})
+	t.Cleanup(end)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	listen := func() *bus.Listener {
+		l := testenv.Must(b.Listen(ctx, store.DefaultTenant, "run-1"))(t)
+		t.Cleanup(l.Close)
+		return l
+	}
+	early := listen()
+	r := w.request(t, "POST", chat, strings.NewReader(chatRequest))
+	r.Header.Set("Ibid-Run", "run-1")
+	r.Header.Set("Authorization", "Bearer "+key)
+	ended := make(chan string)
+	go func() {
+		res, err := w.client.Do(r)
+		if err != nil {
+			ended <- err.Error()
+			return
+		}
+		_, _ = io.Copy(io.Discard, res.Body)
+		_ = res.Body.Close()
+		ended <- res.Header.Get("Ibid-Answer")
+	}()
+	text := "Your key is " + key + ", and herons wade. It was " + key
+	parts := chatParts(slices.Collect(pieces(text))...)
+	at := strings.Index(text, "herons")
+	cited := fmt.Sprintf(`data: {"id":"c1","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{"annotations":[{"type":"url_citation",`+
+		`"url_citation":{"start_index":%d,"end_index":%d,"url":"https://a.example/?k=%s","title":"of %s"}}]}}]}`+"\n\n",
+		at, at+len("herons wade"), url.QueryEscape(key), key)
+	last := len(parts) - 2 // before the answer's end; the source comes amid the second key
+	for _, part := range slices.Insert(parts[:last:last], last-2, cited) {
+		next <- part
+	}
+	masked := strings.ReplaceAll(text, key, strings.Repeat("*", len(key)))
+	hear := func(l *bus.Listener) { // until the source and all of the text came
+		var told strings.Builder
+		for named := false; !named || told.Len() < len(text); {
+			select {
+			case m := <-l.C:
+				if m.Live == nil {
+					continue
+				}
+				if data := string(m.Live.Data); strings.Contains(data, "canary") {
+					t.Errorf("told: %s", data)
+				}
+				named = named || m.Live.Kind == gateway.LiveSource
+				var s string
+				if m.Live.Kind == gateway.LiveText && json.Unmarshal(m.Live.Data, &s) == nil && m.Live.At+len(s) > told.Len() {
+					told.WriteString(s[told.Len()-m.Live.At:])
+				}
+			case <-ctx.Done():
+				t.Fatalf("only %q is told", told.String())
+			}
+		}
+		if told.String() != masked {
+			t.Errorf("told %q\nwant %q", told.String(), masked)
+		}
+	}
+	hear(early)
+	hear(listen())
+	for _, part := range parts[last:] {
+		next <- part
+	}
+	end()
+	if c := w.stored(t, <-ended); c.Answer.Text != masked {
+		t.Errorf("stored %q", c.Answer.Text)
+	}
+}
+
+// What a model was given and an answer is compared with afterwards has no key either.
+func TestRepeatedKeyIsNotCompared(t *testing.T) {
+	const key = "sk-test/Zq+9=canary0123"
+	const answer = `{"id":"c1","object":"chat.completion","model":"m","choices":[{"index":0,"finish_reason":"stop",` +
+		`"message":{"role":"assistant","content":"High water at Ostend is at 03:12 on Friday."}}]}`
+	chosen := testenv.Must(experiment.Find(experiment.Builtin(), "balanced"))(t)
+	kept := make(chan *store.Call, 1)
+	compare := testenv.Must(watch.NewAttribution(&watch.AttributionOptions{
+		Choose: func(string) *experiment.Strategy { return &chosen },
+		Store: func(_ context.Context, c *store.Call) error {
+			kept <- c
+			return nil
+		},
+	}))(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	compared := make(chan error, 1)
+	go func() { compared <- compare.Run(ctx) }()
+	defer func() {
+		cancel()
+		<-compared
+	}()
+	w := newWorld(t, answerJSON(answer), &setup{options: gateway.Options{Attribution: compare}})
+	r := w.request(t, "POST", chat, strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"When?"},{"role":"tool","tool_call_id":"1",`+
+		`"content":"On Friday high water at Ostend is at 03:12 and low water at 09:30. It says `+key+`."}]}`))
+	r.Header.Set("Authorization", "Bearer "+key)
+	w.do(t, r)
+	select {
+	case c := <-kept:
+		if record := string(testenv.Must(c.Encode())(t)); strings.Contains(record, "canary") || !strings.Contains(record, "It says ***") {
+			t.Errorf("kept: %s", record)
+		}
+	case <-ctx.Done():
+		t.Fatal("nothing was found")
+	}
+}
+
+// pieces cuts a text into pieces of three bytes.
+func pieces(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for piece := range slices.Chunk([]byte(text), 3) {
+			if !yield(string(piece)) {
+				return
+			}
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/watch"
 )
@@ -84,7 +85,7 @@ func (g *Gateway) withLate(r *http.Request) *http.Request {
 
 // offerLateCitations hands an answer without citations to those who may find some: its provider, asked again, and if
 // that found none, who compares it with what the model was given. It reports whether somebody took it.
-func (e *exchange) offerLateCitations(c *store.Call) bool {
+func (e *exchange) offerLateCitations(keys call.Keys, c *store.Call) bool {
 	end := func(*store.Call) {}
 	search, waits := e.in.Context().Value(lateSearchKey{}).(*LateSearch)
 	if waits {
@@ -93,7 +94,14 @@ func (e *exchange) offerLateCitations(c *store.Call) bool {
 	job := watch.Job{
 		Call: c, Provider: e.provider(), URL: e.up.URL, Format: e.route.Format, Request: e.body, Done: end,
 	}
-	compare := func() bool { return c.Strategy != "" && e.g.options.Attribution.Offer(job) }
+	compare := func() bool {
+		if c.Strategy == "" {
+			return false
+		}
+		compared := job
+		compared.Request, _ = call.Mask(keys, job.Request) // what the model was given becomes sources
+		return e.g.options.Attribution.Offer(compared)
+	}
 	begun := false
 	if e.stream && e.wantsBackfill() {
 		again := job

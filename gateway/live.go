@@ -9,6 +9,8 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/bus"
+	"github.com/ibidhq/ibid/internal/call"
+	"github.com/ibidhq/ibid/watch"
 )
 
 // The kinds of live deltas.
@@ -44,6 +46,7 @@ type live struct {
 	stop func() // ends the requests
 
 	mu      sync.Mutex
+	mask    *KeyMask
 	pending []bus.Live
 	text    []byte // joined, at the end of pending
 	at      int    // where text begins
@@ -61,6 +64,7 @@ type live struct {
 func (l *live) start() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.mask = NewKeyMask(watch.Keys(l.e.in, l.e.provider()), l.take)
 	l.timer = time.AfterFunc(liveFirst, l.tick)
 	l.stop = l.e.g.options.Bus.OnReplay(l.e.tenant, l.e.labels.run, l.requestReplay)
 }
@@ -76,6 +80,20 @@ func (l *live) event(ev ibid.Event) {
 		return
 	}
 	idle := len(l.pending) == 0 && len(l.text) == 0 && !l.replay.on
+	if !l.mask.Event(ev) {
+		l.e.g.metrics.liveDropped.Inc()
+	}
+	switch since := time.Since(l.last); {
+	case since >= liveEvery:
+		l.flush()
+		l.schedule()
+	case idle:
+		l.timer.Reset(liveEvery - since)
+	}
+}
+
+// take takes what may be told.
+func (l *live) take(ev ibid.Event) {
 	at := l.soFar.record(&ev)
 	switch {
 	case ev.Kind == ibid.EventText:
@@ -88,13 +106,6 @@ func (l *live) event(ev ibid.Event) {
 		l.endText()
 		l.addCitation(ev.Key, ev.Citation, ev.Withdrawn)
 	}
-	switch since := time.Since(l.last); {
-	case since >= liveEvery:
-		l.flush()
-		l.schedule()
-	case idle:
-		l.timer.Reset(liveEvery - since)
-	}
 }
 
 // close says what is left. The stored event follows it.
@@ -104,6 +115,7 @@ func (l *live) close() {
 	defer l.mu.Unlock()
 	l.closed = true
 	l.timer.Stop()
+	l.mask.End()
 	for range maxLivePending / maxLiveAgain { // the answer has the rest of what was put off
 		l.flush()
 	}
@@ -194,6 +206,9 @@ func (l *live) add(kind string, at int, data any) {
 	if err != nil {
 		l.e.g.metrics.liveDropped.Inc()
 		return
+	}
+	if l.mask.keys.In(b) {
+		b, _ = call.Mask(l.mask.keys, b)
 	}
 	l.pending = append(
 		l.pending, bus.Live{Kind: kind, AnswerID: l.e.answerID, Step: l.e.labels.step.Number, At: at, Data: b},

@@ -337,7 +337,7 @@ func (b *Backfill) ask(ctx context.Context, j *Job) (*store.Call, error) {
 	if err != nil {
 		return nil, &failure{"unreadable", fmt.Errorf("building the second request: %w", err)}
 	}
-	second, err := b.call(ctx, t, j, built)
+	second, masked, err := b.call(ctx, t, j, built)
 	if err != nil {
 		return nil, err
 	}
@@ -356,7 +356,9 @@ func (b *Backfill) ask(ctx context.Context, j *Job) (*store.Call, error) {
 			),
 		})
 	}
-	return j.Call.WithAnswer(answer), nil
+	c := j.Call.WithAnswer(answer)
+	c.Publish = c.Publish && !masked
+	return c, nil
 }
 
 // count returns how many of the messages a second call has: those of tools are left out, see [call.Chat].
@@ -370,46 +372,49 @@ func count(messages []call.Message) int {
 	return n
 }
 
-// call sends the second request and decodes its answer.
-func (b *Backfill) call(ctx context.Context, t *target, j *Job, built *call.Built) (*ibid.Answer, error) {
+// call sends the second request and decodes its answer, in which keys that it repeats are masked.
+func (b *Backfill) call(
+	ctx context.Context, t *target, j *Job, built *call.Built,
+) (second *ibid.Answer, masked bool, err error) {
 	base, keys, err := t.place(j)
 	if err != nil {
-		return nil, &failure{"no-key", err}
+		return nil, false, &failure{"no-key", err}
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, built.Method, address(base, built.Path), bytes.NewReader(built.Body))
 	if err != nil {
-		return nil, &failure{"error", errors.New("the provider's URL is not valid")}
+		return nil, false, &failure{"error", errors.New("the provider's URL is not valid")}
 	}
 	for _, headers := range []http.Header{built.Header, keys} {
 		maps.Copy(req.Header, headers)
 	}
 	res, err := b.client.Do(req)
 	if err != nil {
-		return nil, b.cause(ctx, err)
+		return nil, false, b.cause(ctx, err)
 	}
 	defer res.Body.Close() //nolint:errcheck // it was read
 	if res.StatusCode < 200 || res.StatusCode > 299 {
-		return nil, &failure{"refused", fmt.Errorf("the provider answered with status %d", res.StatusCode)}
+		return nil, false, &failure{"refused", fmt.Errorf("the provider answered with status %d", res.StatusCode)}
 	}
 	body, err := io.ReadAll(io.LimitReader(res.Body, MaxResponse+1))
 	if err != nil {
-		return nil, b.cause(ctx, err)
+		return nil, false, b.cause(ctx, err)
 	}
 	if len(body) > MaxResponse {
-		return nil, &failure{"too-large", fmt.Errorf("the response has more than %d bytes", MaxResponse)}
+		return nil, false, &failure{"too-large", fmt.Errorf("the response has more than %d bytes", MaxResponse)}
 	}
-	second, err := ibid.Decode(body, &ibid.DecodeOptions{Provider: t.Provider, Request: built.Body})
+	second, err = ibid.Decode(body, &ibid.DecodeOptions{Provider: t.Provider, Request: built.Body})
 	switch {
 	case err != nil:
-		return nil, &failure{"unreadable", errors.New("the response is damaged")}
+		return nil, false, &failure{"unreadable", errors.New("the response is damaged")}
 	case second.Error != nil:
-		return nil, &failure{"refused", errors.New("the provider answered with an error")}
+		return nil, false, &failure{"refused", errors.New("the provider answered with an error")}
 	case !second.Complete:
-		return nil, &failure{"unreadable", errors.New("the response is not whole")}
+		return nil, false, &failure{"unreadable", errors.New("the response is not whole")}
 	}
-	return second, nil
+	second, masked = call.Mask(call.KeysOf(j.Keys, keys), second)
+	return second, masked, nil
 }
 
 // cause says why a call failed, without its address.

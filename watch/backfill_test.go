@@ -613,3 +613,33 @@ func TestCallIsComplete(t *testing.T) {
 		}
 	}
 }
+
+// A key that a second answer repeats is not stored, whether it is the caller's or the operator's, and such an answer is
+// not published.
+func TestRepeatedKeyIsMasked(t *testing.T) {
+	for _, key := range []string{callersKey, operatorsKey} {
+		body := strings.NewReplacer("https://heron.example/brut", "https://heron.example/brut?key="+key, `"title": "`, `"title": "`+key+" ").Replace(string(data(t, "gemini-second.json")))
+		if strings.Count(body, key) < 3 {
+			t.Fatalf("the response has no key: %s", body)
+		}
+		p := answers(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, body)
+		})
+		rule := watch.Rule{Upstream: "gemini", Provider: "gemini"}
+		j := job(t, "gemini")
+		j.URL, j.Keys, j.Call.Publish = p.url, http.Header{"X-Goog-Api-Key": {callersKey}}, true
+		if key == operatorsKey {
+			other := *p.url
+			other.Path = "/other"
+			rule.URL, rule.Key = &other, func() string { return operatorsKey }
+		}
+		b := prepare(t, rule)
+		b.start(t)
+		c := b.offer(t, j)
+		record := testenv.Must(c.Encode())(t)
+		if bytes.Contains(record, []byte(key)) || c.Publish || len(c.Answer.Citations) != 2 {
+			t.Errorf("published: %v, stored: %s", c.Publish, record)
+		}
+	}
+}
