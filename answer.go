@@ -243,9 +243,12 @@ func (a *Answer) Source(id string) *Source {
 	return nil
 }
 
+// unnamedError is the code of an error that has none.
+const unnamedError = "error"
+
 // Error returns the provider's code and words; the words alone where the code says nothing, or the same.
 func (e *ProviderError) Error() string {
-	if e.Code == "" || e.Code == "error" || e.Code == htmlPage || e.Code == e.Message {
+	if e.Code == "" || e.Code == unnamedError || e.Code == htmlPage || e.Code == e.Message {
 		return e.Message
 	}
 	return e.Code + ": " + e.Message

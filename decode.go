@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"html"
 	"io"
 	"iter"
 	"net/url"
@@ -34,6 +33,8 @@ type DecodeOptions struct {
 	// the documents given to the model, in order, in place of those in Request; an empty ID means the format's default
 	// id
 	Documents []Source
+	// Status is that of the HTTP response, 0 if it is not known. From 300 on there is an error whatever the body is.
+	Status int
 	// One says that the input is one response, as an HTTP body is: what follows a sure end mark (see [Decoder.End]) is
 	// left alone. Otherwise it may be another response, as in a file that was put together from several.
 	One    bool
@@ -158,6 +159,7 @@ type Decoder struct {
 	queue      [][2][]byte    // documents that did not tell the format: event, data
 	earlyError *ProviderError // an error that was said before the format was known
 	onlyError  *ProviderError // what the first document says, which is an error if it is all there is
+	refusal    []byte         // of a text that comes with the HTTP status of an error, the beginning
 	count      int            // documents so far
 	plain      bool           // the format is generic: bytes are text
 	partial    bool           // the document being parsed is incomplete
@@ -216,6 +218,9 @@ func (d *Decoder) Close() error {
 	} else {
 		d.parser.Close()
 		d.failed(d.onlyError)
+	}
+	if d.isRefused() {
+		d.refuse()
 	}
 	d.parser = nil
 	d.fold.close()
@@ -392,25 +397,6 @@ func (d *Decoder) recognise(f frame.Frame) bool {
 	return false
 }
 
-// readOnlyError reads the first document of a body, which may be an error for want of anything else.
-func (d *Decoder) readOnlyError(data []byte) bool {
-	if d.count > 1 || d.frames.Kind() != frame.JSON {
-		return false
-	}
-	code, message, ok := wire.BareError(data)
-	if ok {
-		d.onlyError = &ProviderError{Code: code, Message: message}
-	}
-	return ok
-}
-
-// failed says an error that was found before it was certain; nil: there is none.
-func (d *Decoder) failed(e *ProviderError) {
-	if e != nil {
-		d.fold.op(&wire.Op{Kind: wire.Error, Name: e.Code, More: e.Message})
-	}
-}
-
 func (d *Decoder) parse(event, data []byte) {
 	if d.parser.Parse(event, data) {
 		return
@@ -451,7 +437,7 @@ func (d *Decoder) closeGeneric() {
 		text = c.text.String()
 	}
 	switch {
-	case d.damage != nil, d.fold.failure != nil:
+	case d.damage != nil, d.fold.failure != nil, d.isRefused():
 	case strings.TrimSpace(text) == "":
 		d.fail(ErrEmpty, "")
 	case strings.Contains(text, "\x00"):
@@ -464,7 +450,10 @@ func (d *Decoder) closeGeneric() {
 }
 
 func (d *Decoder) text(p []byte) {
-	if len(p) > 0 {
+	switch {
+	case d.isRefused():
+		d.refusal = append(d.refusal, p[:min(len(p), maxRefusal-len(d.refusal))]...)
+	case len(p) > 0:
 		d.fold.op(&wire.Op{Kind: wire.Text, Text: p})
 	}
 }
@@ -572,33 +561,4 @@ func ReadDocuments(raw []byte) ([]Source, error) {
 		docs = append(docs, s)
 	}
 	return docs, nil
-}
-
-// htmlPage is the code of the error that is made of an HTML page.
-const htmlPage = "html-page"
-
-// isHTML reports whether a text is an HTML page: what servers and proxies answer with when they fail.
-func isHTML(text string) bool {
-	start := strings.ToLower(strings.TrimSpace(text[:min(len(text), 512)]))
-	return strings.HasPrefix(start, "<!doctype html") || strings.HasPrefix(start, "<html")
-}
-
-// htmlTitle returns the title of an HTML page, for a message.
-func htmlTitle(text string) string {
-	const most = 16 << 10
-	text = text[:min(len(text), most)]
-	lower := strings.ToLower(text)
-	if len(lower) != len(text) { // letters whose lower case is longer
-		return "an HTML page"
-	}
-	start := strings.Index(lower, "<title")
-	if start < 0 {
-		return "an HTML page"
-	}
-	start += strings.Index(lower[start:]+">", ">") + 1
-	end := strings.Index(lower[min(start, len(lower)):], "</title")
-	if end < 0 {
-		return "an HTML page"
-	}
-	return "an HTML page: " + strings.Join(strings.Fields(html.UnescapeString(text[start:start+end])), " ")
 }

@@ -46,6 +46,7 @@ var layers = []string{
 	"keyring",
 	"tlog",
 	"manifest",
+	"internal/curl",
 	"verify",
 	"store/journal",
 	"store",

@@ -14,6 +14,7 @@ import (
 //
 //	format NAME          DecodeOptions.Format
 //	provider NAME        DecodeOptions.Provider
+//	status N             DecodeOptions.Status
 //	limits.NAME N        a field of DecodeOptions.Limits, in lower case
 //	crlf                 the lines of the inputs end with CR LF
 //	chomp                the inputs do not end with a newline
@@ -26,8 +27,8 @@ type vectorOptions struct {
 func readVectorOptions(t *testing.T, v *vector) vectorOptions {
 	t.Helper()
 	o := vectorOptions{decode: ibid.DecodeOptions{Request: v.section("request.json")}}
+	var err error
 	if documents := v.section("documents.json"); documents != nil {
-		var err error
 		if o.decode.Documents, err = ibid.ReadDocuments(documents); err != nil {
 			t.Fatalf("section documents.json: %v", err)
 		}
@@ -44,6 +45,10 @@ func readVectorOptions(t *testing.T, v *vector) vectorOptions {
 			o.decode.Format = value
 		case "provider":
 			o.decode.Provider = value
+		case "status":
+			if o.decode.Status, err = strconv.Atoi(value); err != nil {
+				t.Fatalf("section options: %v", err)
+			}
 		case "crlf":
 			o.crlf = true
 		case "chomp":

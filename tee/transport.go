@@ -20,8 +20,8 @@ type Transport struct {
 	Base http.RoundTripper
 	// OnAnswer is called once for each response that is decoded: at its end mark, its end or its Close, inside the
 	// body's Read or Close, before the reader sees the end. The request is the caller's own; its body may be gone. The
-	// answer is never nil, and has an Error where the provider answered with one, whatever the status. The error is
-	// [Result].Err.
+	// answer is never nil, and has an Error where the provider answered with one, whatever the status, and where the
+	// status is that of an error. The error is [Result].Err.
 	OnAnswer func(*http.Request, *ibid.Answer, error)
 	// OnEvent is told what becomes known of each response, while it does, inside Read. Nil: nobody listens.
 	OnEvent func(*http.Request, ibid.Event)
@@ -52,7 +52,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !hasAnswer(req, res) {
 		return res, nil
 	}
-	opts.Decode.Request = sent()
+	opts.Decode.Request, opts.Decode.Status = sent(), res.StatusCode
 	opts.Encoding, opts.Length = res.Header.Get("Content-Encoding"), res.ContentLength
 	res.Body = NewBody(res.Body, opts)
 	return res, nil

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/curl"
 	"github.com/ibidhq/ibid/internal/unpack"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
@@ -264,11 +265,10 @@ func (v *Verifier) Bytes(ctx context.Context, b []byte, o *BytesOptions) (*Repor
 	if most := v.Limits.withDefaults().Input; len(b) > most {
 		return nil, fmt.Errorf("verifying %d octets: %w", len(b), ErrInput)
 	}
-	if at := bytes.TrimLeft(b, "\xef\xbb\xbf \t\r\n"); bytes.HasPrefix(at, []byte("HTTP/")) {
-		r, err := readPrinted(at)
-		if err != nil {
-			return nil, fmt.Errorf("verifying: %w", err)
-		}
+	switch r, err := readPrinted(b); {
+	case err != nil:
+		return nil, fmt.Errorf("reading a response: %w", err)
+	case r != nil:
 		r.unpack(v.Limits.withDefaults().Input)
 		return v.printed(ctx, r, o)
 	}
@@ -297,6 +297,20 @@ func (v *Verifier) Bytes(ctx context.Context, b []byte, o *BytesOptions) (*Repor
 	default:
 		return nil, fmt.Errorf("verifying: %w", ErrUnrecognised)
 	}
+}
+
+// readPrinted reads a response as `curl -i` prints it; nil: it is none.
+func readPrinted(b []byte) (*Response, error) {
+	p, err := curl.Read(bytes.NewReader(b))
+	if err != nil || p.Status == 0 {
+		return nil, err
+	}
+	body := bytes.NewBuffer(make([]byte, 0, len(b)))
+	_, err = body.ReadFrom(p.Body)
+	return &Response{
+		URL: p.URL, Status: p.Status, Header: p.Header, Trailer: p.Trailer, Body: body.Bytes(), Cut: err != nil,
+		hinted: p.URL != "",
+	}, nil
 }
 
 // printed verifies a response that was printed: an answer, or a manifest with its signature.

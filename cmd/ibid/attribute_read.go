@@ -44,7 +44,9 @@ func (job *attributeJob) readAnswer() (*ibid.Answer, error) {
 		}
 		return a, nil
 	}
-	a, decodeErr := ibid.Decode(data, &job.decode)
+	decode := job.decode
+	decode.Status = in.status
+	a, decodeErr := ibid.Decode(data, &decode)
 	if bad := judge(a, err, decodeErr, job.decode.Format); bad != nil {
 		return nil, bad
 	}

@@ -33,7 +33,8 @@ func newCite(w world) *cobra.Command {
 		Short: "Show what a provider answered, with citations and sources",
 		Long: `Reads what LLM providers answered: response bodies and recorded streams, also
 compressed with gzip, deflate, br or zstd. - is standard input, and so is no file
-at all. A stream that arrives there is shown while it does.
+at all. A stream that arrives there is shown while it does. What curl -i printed may
+stand before a body; an HTTP status from 300 on is an error, whatever the body says.
 
 Which provider it was is recognised. Any other JSON or text is shown as it is.
 

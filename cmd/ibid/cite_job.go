@@ -138,6 +138,7 @@ func (job *citeJob) one(_ context.Context, it *item) *reading {
 // read reads one input. The error is that of writing what was shown meanwhile.
 func (job *citeJob) read(in *input, r *reading) error {
 	decoder := ibid.Decoder{Options: job.options}
+	decoder.Options.Status = in.status
 	var sink io.Writer = &decoder
 	var view *liveView
 	if in.live {

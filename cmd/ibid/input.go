@@ -11,11 +11,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/curl"
 	"github.com/ibidhq/ibid/internal/unpack"
 )
 
@@ -26,6 +26,7 @@ const stdinName = "-"
 type input struct {
 	io.Reader
 	live   bool // it may arrive slowly: a pipe, a terminal
+	status int  // of HTTP, if curl -i printed it; 0: it is not known
 	closes []io.Closer
 }
 
@@ -57,42 +58,25 @@ func openInput(name string, stdin io.Reader, through func(io.Reader) io.Reader) 
 	return in, nil
 }
 
-// unpack takes what is not the body of a response, and its coding, off what is read.
+// unpack takes what is not the body of a response, and its coding, off what is read. The coding may be that of the
+// body, or of the file.
 func (in *input) unpack(name string) error {
-	r, err := withoutHead(in.Reader)
-	if err == nil {
-		r, err = unpacked(r, name)
+	response, err := curl.Read(in.Reader)
+	if err == nil && response.Status == 0 {
+		var r io.Reader
+		if r, err = unpacked(response.Body, name); err == nil {
+			response, err = curl.Read(r)
+		}
 	}
-	in.Reader = r
+	if err != nil {
+		return bare(err)
+	}
+	in.status = response.Status
+	in.Reader = response.Body
+	if in.status != 0 {
+		in.Reader, err = unpacked(response.Body, name)
+	}
 	return bare(err)
-}
-
-var errHead = errors.New("the header before the body does not end")
-
-// statusLine matches how a printed header begins. An answer may begin with "HTTP/2 multiplexes streams", too.
-var statusLine = regexp.MustCompile(`^HTTP/\d(?:\.\d)? \d{3}[ \r\n]`)
-
-// withoutHead returns what r holds without the header that curl -i prints before a body, or the headers of several
-// responses: of a proxy, before a redirect, 100 Continue.
-func withoutHead(r io.Reader) (io.Reader, error) {
-	const mark, longest = "HTTP/", len("HTTP/1.1 200 ")
-	b := bufio.NewReaderSize(r, maxHead)
-	for left := maxHead; ; {
-		head, err := b.Peek(1)
-		if err == nil && head[0] == mark[0] {
-			if head, _ = b.Peek(len(mark)); string(head) == mark {
-				head, _ = b.Peek(longest)
-			}
-		}
-		if !statusLine.Match(head) {
-			return b, nil // with the error of reading, if there is one
-		}
-		for line := []byte(nil); len(bytes.TrimRight(line, "\r\n")) > 0 || line == nil; left -= len(line) {
-			if line, err = b.ReadSlice('\n'); err != nil || len(line) > left {
-				return nil, errHead
-			}
-		}
-	}
 }
 
 func isRegular(r io.Reader) bool {

@@ -1,0 +1,348 @@
+package curl
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/textproto"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ibidhq/ibid/manifest"
+	"github.com/ibidhq/ibid/snapshot"
+)
+
+// What a trailer may have. What is longer is taken for the body.
+const (
+	maxTrailer      = 16 << 10 // bytes
+	maxTrailerLines = 64
+	maxTrailerNames = 32
+)
+
+// splitBody takes chunks and trailer off what is left of in.
+func (r *Response) splitBody(in *bufio.Reader) {
+	length, err := strconv.ParseInt(r.Header.Get("Content-Length"), 10, 64)
+	switch {
+	case strings.EqualFold(r.Header.Get("Transfer-Encoding"), "chunked") && beginsWithChunk(in):
+		r.Body = &chunks{in: in, response: r}
+	case err == nil && length >= 0:
+		r.Body = &splitter{in: in, response: r, left: length, measured: true, names: nameFinder(r.trailerNames())}
+	case r.Header.Get("Trailer") != "":
+		r.Body = &splitter{in: in, response: r, names: nameFinder(r.trailerNames())}
+	}
+}
+
+// isName matches the name of a field. Others are not looked for: they may not even be UTF-8.
+var isName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+
+// trailerNames returns the names of the fields that may stand in the trailer. Over HTTP/2 nobody needs to announce
+// them.
+func (r *Response) trailerNames() []string {
+	names := []string{manifest.HeaderName}
+	for _, line := range r.Header.Values("Trailer") {
+		for name := range strings.SplitSeq(line, ",") {
+			if name = textproto.TrimString(name); isName.MatchString(name) && len(names) < maxTrailerNames {
+				names = append(names, http.CanonicalHeaderKey(name))
+			}
+		}
+	}
+	return names
+}
+
+// readTrailer reads lines as a trailer; they must all be fields that may stand there.
+func (r *Response) readTrailer(b []byte) (http.Header, bool) {
+	if b = bytes.TrimRight(b, "\r\n"); len(b) == 0 || len(b) > maxTrailer {
+		return nil, false
+	}
+	fields, err := readFields(b)
+	if err != nil || len(fields) == 0 {
+		return nil, false
+	}
+	names := r.trailerNames()
+	for name := range fields {
+		if !slices.Contains(names, name) {
+			return nil, false
+		}
+	}
+	return fields, true
+}
+
+// isPlausible reports whether what looks like a trailer announces only what goes with the header: curl prints a trailer
+// right behind the body, and the text of an answer may end like one, too.
+func (r *Response) isPlausible(trailer http.Header) bool {
+	lines := trailer.Values(manifest.HeaderName)
+	said, err := manifest.ParseHeader(lines)
+	if err != nil || len(said) == 0 && len(lines) > 0 {
+		return false
+	}
+	before, err := manifest.ParseHeader(r.Header.Values(manifest.HeaderName))
+	if err != nil || len(before) == 0 {
+		before = said[:min(1, len(said))]
+	}
+	for i := range said {
+		same := func(a manifest.Announcement) bool { return clean(a.Manifest) == clean(said[i].Manifest) }
+		if !slices.ContainsFunc(before, same) {
+			return false
+		}
+	}
+	return true
+}
+
+func clean(address string) string {
+	if c, err := snapshot.CleanURL(address); err == nil {
+		return c
+	}
+	return address
+}
+
+// splitter parts a body and the trailer, which curl prints right behind it.
+type splitter struct {
+	in       *bufio.Reader
+	response *Response
+	left     int64 // bytes that are the body's, whatever they are
+	measured bool  // they are all of it, if what follows is a trailer
+	names    *regexp.Regexp
+
+	ready  []byte // of the body
+	held   []byte // may be the trailer
+	inLine bool   // held begins inside a line
+	off    bool   // it went on for longer than a trailer does
+	err    error
+}
+
+func (s *splitter) Read(p []byte) (int, error) {
+	if s.left > 0 && len(p) > 0 {
+		n, err := s.in.Read(p[:min(int64(len(p)), s.left)])
+		s.left -= int64(n)
+		if errors.Is(err, io.EOF) && s.left > 0 && s.response.Header.Get("Content-Encoding") == "" {
+			err = io.ErrUnexpectedEOF // curl --compressed prints another length than was sent
+		}
+		return n, err
+	}
+	for len(s.ready) == 0 {
+		if s.err != nil {
+			return 0, s.err
+		}
+		s.fill()
+	}
+	n := copy(p, s.ready)
+	s.ready = s.ready[n:]
+	return n, nil
+}
+
+// fill reads on, and lets go of what cannot be the trailer.
+func (s *splitter) fill() {
+	const step = 4 << 10
+	s.held = slices.Grow(s.held, step)
+	var n int
+	n, s.err = s.in.Read(s.held[len(s.held) : len(s.held)+step])
+	s.held = s.held[:len(s.held)+n]
+	at := 0
+	if !s.measured {
+		at = s.trailerAt(s.err == nil)
+	}
+	if s.off = s.off || len(s.held)-at > maxTrailer; s.off {
+		at = len(s.held)
+	}
+	if errors.Is(s.err, io.EOF) && at < len(s.held) {
+		if fields, ok := s.response.readTrailer(s.held[at:]); ok && (s.measured || s.response.isPlausible(fields)) {
+			s.response.Trailer = fields
+			s.held = s.held[:at]
+		}
+		at = len(s.held)
+	} else if s.err != nil {
+		at = len(s.held)
+	}
+	if at > 0 {
+		s.inLine = s.held[at-1] != '\n'
+	}
+	s.ready, s.held = s.held[:at:at], slices.Clone(s.held[at:])
+}
+
+// trailerAt returns where in what is held the trailer begins, which may be the line in which the body ends: at the
+// first of the lines at the end that are its fields. Where more may follow, its last line may not be whole.
+func (s *splitter) trailerAt(more bool) int {
+	tail := bytes.TrimRight(s.held, "\r\n")
+	at := len(s.held)
+	for i := range maxTrailerLines {
+		begin := bytes.LastIndexByte(tail, '\n') + 1
+		line := tail[begin:]
+		isWhole := begin > 0 || !s.inLine
+		in := lastField(line, s.names, isWhole)
+		if in < 0 && more && i == 0 {
+			in = s.beginsField(line)
+		}
+		switch {
+		case in == 0 && isWhole:
+			at = begin
+		case in >= 0:
+			return begin + in
+		case len(line) == 0 || line[0] != ' ' && line[0] != '\t': // else it may go on with the line before
+			return at
+		}
+		if begin == 0 {
+			return at
+		}
+		tail = tail[:begin-1]
+	}
+	s.off = true
+	return len(s.held)
+}
+
+// nameFinder matches the names of fields, with their colon.
+func nameFinder(names []string) *regexp.Regexp {
+	var quoted []string
+	for _, name := range names {
+		quoted = append(quoted, regexp.QuoteMeta(name))
+	}
+	return regexp.MustCompile(`(?i)(?:` + strings.Join(quoted, "|") + `):`)
+}
+
+// lastField returns where the last field in a line begins: 0 if the line is one, as only a whole one can be; -1: there
+// is none.
+func lastField(line []byte, names *regexp.Regexp, isWhole bool) int {
+	last := -1
+	for _, at := range names.FindAllIndex(line, -1) {
+		if at[0] == 0 && isWhole {
+			return 0
+		}
+		last = at[0]
+	}
+	return last
+}
+
+// beginsField returns where at the end of a line the name of a field may have begun; -1: nowhere.
+func (s *splitter) beginsField(line []byte) int {
+	for _, name := range s.response.trailerNames() {
+		for n := min(len(name), len(line)); n > 0; n-- {
+			if strings.EqualFold(string(line[len(line)-n:]), name[:n]) {
+				return len(line) - n
+			}
+		}
+	}
+	return -1
+}
+
+var errChunks = errors.New("the chunks of the body are damaged")
+
+// chunks undoes the chunks that `curl --raw` leaves.
+type chunks struct {
+	in       *bufio.Reader
+	response *Response
+	left     int64 // bytes of the chunk that is being read
+	begun    bool
+	err      error
+}
+
+func (c *chunks) Read(p []byte) (int, error) {
+	if c.left == 0 && c.err == nil && len(p) > 0 {
+		c.err = c.next()
+	}
+	if c.err != nil || len(p) == 0 {
+		return 0, c.err
+	}
+	n, err := c.in.Read(p[:min(int64(len(p)), c.left)])
+	c.left -= int64(n)
+	c.err = unexpected(err)
+	return n, c.err
+}
+
+// next reads up to the next chunk. The error is io.EOF behind the last one.
+func (c *chunks) next() error {
+	if c.begun {
+		if line, err := c.in.ReadSlice('\n'); err != nil || len(bytes.Trim(line, "\r\n")) > 0 {
+			return c.broken("what follows a chunk is no line end", err)
+		}
+	}
+	c.begun = true
+	line, err := c.in.ReadSlice('\n')
+	if err != nil {
+		return c.broken("a size does not end", err)
+	}
+	size, ok := chunkSize(line)
+	if !ok {
+		return c.broken("one has no size", nil)
+	}
+	if c.left = size; size > 0 {
+		return nil
+	}
+	rest, err := io.ReadAll(io.LimitReader(c.in, maxTrailer+1))
+	if err != nil {
+		return err
+	}
+	if rest = bytes.TrimSpace(rest); len(rest) == 0 {
+		return io.EOF
+	}
+	fields, ok := c.response.readTrailer(rest)
+	if !ok {
+		return c.broken("what follows the last one is no trailer", nil)
+	}
+	c.response.Trailer = fields
+	return io.EOF
+}
+
+func (c *chunks) broken(how string, err error) error {
+	if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+		return unexpected(err)
+	}
+	return fmt.Errorf("%w: %s", errChunks, how)
+}
+
+// unexpected makes the end of the input one that was not to be.
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// chunkLine matches the line before a chunk; mayBeSize its beginning.
+var (
+	chunkLine = regexp.MustCompile(`^([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n$`)
+	mayBeSize = regexp.MustCompile(`^[0-9A-Fa-f]{1,8}[ \t]*(?:;[^\r\n]*)?\r?\n?$`)
+)
+
+// chunkSize reads the line before a chunk.
+func chunkSize(line []byte) (size int64, ok bool) {
+	m := chunkLine.FindSubmatch(line)
+	if m == nil {
+		return 0, false
+	}
+	size, err := strconv.ParseInt(string(m[1]), 16, 64)
+	return size, err == nil && size <= math.MaxUint32
+}
+
+// beginsWithChunk reports whether a body is in chunks: curl undoes them without --raw, and the header is the same. A
+// text may begin with a number on a line of its own, so that the first chunk must end where it says.
+func beginsWithChunk(in *bufio.Reader) bool {
+	const longest = 80 // bytes of a line with a size
+	for n := 1; n <= longest; n++ {
+		b, err := in.Peek(n)
+		if err != nil || !mayBeSize.Match(b) {
+			return false
+		}
+		if b[n-1] != '\n' {
+			continue
+		}
+		size, ok := chunkSize(b)
+		if !ok || size == 0 {
+			return ok
+		}
+		if int64(n)+size >= int64(in.Size()) {
+			return true
+		}
+		b, err = in.Peek(n + int(size) + 1)
+		if err != nil { // it breaks off: it is a chunk if a document begins in it
+			return len(b) > n && (b[n] == '{' || b[n] == '[' || bytes.HasPrefix(b[n:], []byte("data:")))
+		}
+		end := b[len(b)-1]
+		return end == '\r' || end == '\n'
+	}
+	return false
+}
