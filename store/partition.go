@@ -90,6 +90,20 @@ func (s *Store) makePartition(ctx context.Context, span int64) error {
 	return tx.Commit()
 }
 
+// analyze has PostgreSQL's planner learn what all partitions of calls hold together, if it did not within a day.
+// Autovacuum analyzes partitions, never the table that they are of.
+func (s *Store) analyze(ctx context.Context) error {
+	if !s.postgres {
+		return nil
+	}
+	fresh, err := exists(ctx, s.db, "SELECT 1 FROM pg_stat_user_tables WHERE relid = 'calls'::regclass AND "+
+		"last_analyze > now() - interval '1 day'")
+	if err == nil && !fresh {
+		_, err = s.db.ExecContext(ctx, "ANALYZE calls")
+	}
+	return err
+}
+
 // callTables lists the tables that answers stand in, the oldest first.
 func (s *Store) callTables(ctx context.Context) ([]string, error) {
 	if !s.postgres {

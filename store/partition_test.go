@@ -432,3 +432,20 @@ func TestVersion3Postgres(t *testing.T) {
 		t.Errorf("conversation: %+v, %v", talk, err)
 	}
 }
+
+// The planner knows what all partitions hold together: pruning has it counted, once a day.
+func TestPartitionsAnalyzed(t *testing.T) {
+	dsn := testenv.Postgres(t).DSN
+	c := clockAt(border().Add(-time.Hour))
+	s, db := openAt(t, dsn, c), raw(t, dsn)
+	known := func() string {
+		testenv.Must(s.Prune(t.Context(), &store.Retention{}))(t)
+		return texts(t, db, "SELECT reltuples::int8::text FROM pg_class WHERE oid = 'calls'::regclass")[0]
+	}
+	for n := range 3 {
+		put(t, s, timed(border().Add(time.Duration(n-1)*time.Minute), n))
+	}
+	diff(t, "the first time", known(), "3")
+	put(t, s, timed(border(), 4))
+	diff(t, "the same day", known(), "3")
+}

@@ -62,7 +62,8 @@ type expiry struct {
 // Prune removes the answers that are older than r says, and what was recorded of runs to which nothing was added for so
 // long, in small transactions, so that nobody waits long for it. An answer goes by its provider's retention also where
 // its run was recorded. Events that were not handed on yet are kept, and so is their run. What was removed before an
-// error stays removed and is in the report, and in the audit log, which is written last.
+// error stays removed and is in the report, and in the audit log, which is written last. Once a day PostgreSQL counts
+// what the partitions of answers hold together, which it never does by itself.
 func (s *Store) Prune(ctx context.Context, r *Retention) (report PruneReport, err error) {
 	defer explain(&err, "pruning answers")
 	now := r.Now
@@ -94,6 +95,9 @@ func (s *Store) Prune(ctx context.Context, r *Retention) (report PruneReport, er
 	}
 	if err == nil {
 		err = s.pruneRead(ctx, r, now, done)
+	}
+	if err == nil {
+		err = s.analyze(ctx)
 	}
 	if report != (PruneReport{}) {
 		err = errors.Join(err, s.Audit(context.WithoutCancel(ctx), DefaultTenant, AuditEntry{
