@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -136,6 +137,9 @@ func writeUI(w *httpx.Reply, r *httpx.Request, c *store.Conversation, pending []
 // what the user said of the calls that are still being answered, so that a client that resumes continues the answer to
 // it and not the one before. Instructions, documents and what tools returned are not for readers, and a client would
 // send them again. An answer has its own id, what was asked that of the answer and its place before it.
+//
+// Where a client asked again, what it took back is left out, as it shows it: a call with Follows stands behind the
+// answer that it names. Of an older page, which knows nothing of later calls, nothing is left out.
 func uiMessages(c *store.Conversation, pending []*store.Call) []uimessage.Message {
 	all := []uimessage.Message{}
 	numbering := maps.Clone(c.Numbering)
@@ -154,7 +158,7 @@ func uiMessages(c *store.Conversation, pending []*store.Call) []uimessage.Messag
 			turns = append(turns, store.Turn{Asked: call.Asked(before), Call: call})
 		}
 	}
-	for _, turn := range turns {
+	for _, turn := range shownTurns(turns, c.Before) {
 		id := cmp.Or(turn.Call.AnswerID, "pending")
 		for i, m := range turn.Asked {
 			if m.Role == store.RoleUser && m.Text != "" && !isDocuments(m.Text) { // a picture alone has no words
@@ -167,6 +171,30 @@ func uiMessages(c *store.Conversation, pending []*store.Call) []uimessage.Messag
 		all = append(all, uimessage.MessageOf(id, turn.Call.Answer, &uimessage.Options{Numbering: &numbering}))
 	}
 	return all
+}
+
+// shownTurns returns the turns of a page without those that a later one replaces. Before is the call before the page;
+// nil: there is none.
+func shownTurns(turns []store.Turn, before *store.Call) []store.Turn {
+	var shown []store.Turn
+	for _, turn := range turns {
+		if follows := turn.Call.Follows; follows != nil {
+			at := slices.IndexFunc(shown, func(t store.Turn) bool { return t.Call.AnswerID == *follows })
+			switch {
+			case at >= 0:
+				shown = shown[:at+1]
+				turn.Asked = turn.Call.Asked(shown[at].Call)
+			case *follows == "":
+				shown = nil
+				turn.Asked = turn.Call.Asked(nil)
+			case before != nil && before.AnswerID == *follows:
+				shown = nil
+				turn.Asked = turn.Call.Asked(before)
+			}
+		}
+		shown = append(shown, turn)
+	}
+	return shown
 }
 
 // isDocuments reports whether a message is the documents that were given with a question, as [ibid.PromptSources] has

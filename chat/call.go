@@ -87,6 +87,7 @@ func (c *Chat) prepare(ctx context.Context, who gateway.Identity, q *Question, f
 	t := &Turn{
 		Conversation: q.Conversation,
 		Run:          q.Run,
+		follows:      gateway.Follows(q.Follows),
 		tenant:       who.Tenant,
 		upstream:     p.Upstream,
 		model:        cmp.Or(q.Model, p.Model),
@@ -232,7 +233,7 @@ func request(ctx context.Context, p *Provider, q *Question, built *calls.Built) 
 	}
 	for name, value := range map[string]string{
 		gateway.ConversationHeader: q.Conversation, gateway.RunHeader: q.Run, gateway.AgentHeader: q.Agent,
-		gateway.StepHeader: q.Step, gateway.PublishHeader: q.Publish,
+		gateway.StepHeader: q.Step, gateway.PublishHeader: q.Publish, gateway.FollowsHeader: q.Follows,
 	} {
 		if value != "" {
 			r.Header[name] = []string{value}

@@ -32,6 +32,7 @@ type Question struct {
 	Agent        string            // who asks; may be empty
 	Step         string            // of the run, as [gateway.StepHeader] has it; empty: the next one
 	Publish      string            // as [gateway.PublishHeader] has it; empty: as the token says
+	Follows      string            // as [gateway.FollowsHeader] has it; empty: the answer before
 }
 
 // Message is one message of a conversation.
@@ -202,6 +203,18 @@ func readBeside(data []byte) (body, error) {
 func (q *Question) takeMessages(r *uimessage.Request) {
 	if q.Conversation == "" {
 		q.Conversation = r.ID
+	}
+	if r.Trigger == "regenerate-message" || r.MessageID != "" { // the client has taken back what followed
+		q.Follows = gateway.FollowsNone
+		for _, m := range slices.Backward(r.Messages) {
+			if m.Role == uimessage.RoleAssistant {
+				q.Follows = m.ID
+				break
+			}
+		}
+		if gateway.CheckID(q.Follows) != "" {
+			q.Follows = "" // it is none of ours
+		}
 	}
 	for i := range r.Messages {
 		q.Messages = append(q.Messages, Message{r.Messages[i].Role, r.Messages[i].Words()})

@@ -29,6 +29,7 @@ type Turn struct {
 	upstream string // that was asked
 	model    string // that was asked for
 	prompt   []store.Message
+	follows  *string // as [store.Call] has it
 	asked    time.Time
 	stop     func()        // breaks the call off
 	leave    func()        // says that its tenant has one less: turns have it
@@ -391,7 +392,9 @@ func (c *Chat) Pending(tenant, conversation string) []*store.Call {
 		if t.Conversation != conversation { // it is named by its answer
 			continue
 		}
-		call := &store.Call{Tenant: tenant, Conversation: conversation, Prompt: t.prompt, Started: t.asked}
+		call := &store.Call{
+			Tenant: tenant, Conversation: conversation, Prompt: t.prompt, Started: t.asked, Follows: t.follows,
+		}
 		if t.known {
 			call.AnswerID = t.AnswerID
 		}

@@ -213,6 +213,7 @@ func (e *exchange) call(a *ibid.Answer, ended time.Duration) *store.Call {
 		Upstream:     e.up.Name,
 		Route:        e.path(),
 		Conversation: e.labels.conversation,
+		Follows:      Follows(e.labels.follows),
 		Run:          e.labels.run,
 		Agent:        e.labels.agent,
 		Strategy:     e.strategy(),

@@ -4,8 +4,8 @@
 // the upstream's URL as it is. What the client sends and gets is what it would send to and get from the provider
 // itself: status, headers, body, trailers, timing, errors. Only these differ:
 //
-//   - the headers Ibid-Run, Ibid-Step, Ibid-Conversation, Ibid-Agent, Ibid-Publish and Ibid-Token of a request are for
-//     ibid and go no further;
+//   - the headers Ibid-Run, Ibid-Step, Ibid-Conversation, Ibid-Follows, Ibid-Agent, Ibid-Publish and Ibid-Token of a
+//     request are for ibid and go no further;
 //   - on captured routes the upstream is asked for an uncompressed body, and the request is read whole before it is
 //     sent;
 //   - Ibid-Answer and Ibid-Run are added to a response whose answer is captured, Ibid-Run also where the request has

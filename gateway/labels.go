@@ -21,8 +21,12 @@ const (
 	StepHeader         = "Ibid-Step"         // its step: 3;tool="summarize";after="1,2"
 	ConversationHeader = "Ibid-Conversation" // the conversation that it is part of
 	AgentHeader        = "Ibid-Agent"        // who makes it
+	FollowsHeader      = "Ibid-Follows"      // the answer whose place in the conversation it comes behind, or none
 	PublishHeader      = "Ibid-Publish"      // whether its answer is published: yes or no; else as the token says
 )
+
+// FollowsNone is the value of [FollowsHeader] for a call that begins its conversation again.
+const FollowsNone = "none"
 
 // AnswerHeader is the header of a response that says under which id its answer is kept.
 const AnswerHeader = "Ibid-Answer"
@@ -43,6 +47,7 @@ type labels struct {
 	named                    bool // the client named the run
 	step                     store.Step
 	publish                  string // yes, no, or empty: not said
+	follows                  string // as [FollowsHeader] has it
 }
 
 // readLabels reads the headers for ibid and removes them. The error is a problem.
@@ -55,6 +60,7 @@ func readLabels(h http.Header) (labels, error) {
 	}{
 		{RunHeader, &a.run, CheckID},
 		{ConversationHeader, &a.conversation, CheckID},
+		{FollowsHeader, &a.follows, CheckID},
 		{AgentHeader, &a.agent, CheckName},
 		{PublishHeader, &a.publish, checkPublish},
 	} {
@@ -77,6 +83,17 @@ func readLabels(h http.Header) (labels, error) {
 	return a, nil
 }
 
+// Follows returns what [store.Call] has as Follows, of the value of [FollowsHeader].
+func Follows(value string) *string {
+	switch value {
+	case "":
+		return nil
+	case FollowsNone:
+		return new("")
+	}
+	return &value
+}
+
 // readLabel returns the value of a header; empty: it is not there. check says what is wrong with one; nil: nothing is.
 func readLabel(h http.Header, name string, check func(string) string) (string, error) {
 	values := h[name]
@@ -93,7 +110,9 @@ func readLabel(h http.Header, name string, check func(string) string) (string, e
 }
 
 func removeLabels(h http.Header) {
-	for _, name := range []string{RunHeader, StepHeader, ConversationHeader, AgentHeader, PublishHeader, TokenHeader} {
+	for _, name := range []string{
+		RunHeader, StepHeader, ConversationHeader, FollowsHeader, AgentHeader, PublishHeader, TokenHeader,
+	} {
 		delete(h, name)
 	}
 	removeSession(h)

@@ -79,7 +79,7 @@ func TestRequestHeader(t *testing.T) {
 				got <- r.Header
 			}, nil)
 			c := w.raw(t, "POST "+path+" HTTP/1.1\r\nHost: ibid.localhost\r\nAuthorization: Bearer key\r\nX-A: 1\r\nX-A: 2\r\n"+
-				"X-Forwarded-For: 192.0.2.1\r\nIbid-Run: r\r\nIbid-Step: 1\r\nIbid-Agent: a\r\nIbid-Conversation: c\r\nIbid-Token: secret\r\n"+
+				"X-Forwarded-For: 192.0.2.1\r\nIbid-Run: r\r\nIbid-Step: 1\r\nIbid-Agent: a\r\nIbid-Conversation: c\r\nIbid-Follows: none\r\nIbid-Token: secret\r\n"+
 				"Connection: close, X-Hop\r\nX-Hop: 1\r\nKeep-Alive: 5\r\nProxy-Authorization: x\r\nTe: trailers\r\nAccept-Encoding: gzip, br\r\n"+
 				"Content-Length: 2\r\n\r\n{}")
 			if res, body := readRaw(t, bufio.NewReader(c)); res.StatusCode != 200 {

@@ -23,6 +23,9 @@ type Call struct {
 	Conversation string `json:"conversation,omitempty"` // empty: in none
 	Run          string `json:"run,omitempty"`          // empty: in none, and then there is no event of it
 	Agent        string `json:"agent,omitempty"`
+	// Follows says that a front-end asked again: the AnswerID of the last answer that it kept of the conversation;
+	// empty: none. What came behind that is replaced by this call. Nil: the call follows the one before it.
+	Follows *string `json:"follows,omitempty"`
 	// name@version of what attributes the run's answers to sources; empty: nothing does
 	Strategy  string        `json:"strategy,omitempty"`
 	Step      Step          `json:"step"`

@@ -52,6 +52,13 @@ const json = async path => {
   return res.json()
 }
 
+/** Checks that a reload shows what the page shows: the same words, and the same answers. */
+async function reloads(chat) {
+  const stored = await json(`/v1/conversations/${chat.id}?as=ui`)
+  const said = messages => messages.map(m => m.role === 'user' ? textOf(m) : m.id)
+  assert.deepEqual(said(stored), said(chat.messages))
+}
+
 /** Checks what every whole answer keeps. */
 function check(m, status) {
   assert.equal(m.role, 'assistant')
@@ -175,13 +182,25 @@ const scenarios = {
   },
   async 'a new answer to the same question'() {
     const chat = new Chat({ id: newID(), body: { provider: 'openai' } })
-    await chat.sendMessage({ text: 'How many herons nest at Lake Tonbo?' })
-    const before = chat.last.id
-    await chat.regenerate()
-    assert.equal(chat.error, undefined)
+    const question = 'How many herons nest at Lake Tonbo?'
+    await chat.sendMessage({ text: question })
+    for (const messages of [2, 4]) {
+      const before = chat.last.id
+      await chat.regenerate()
+      assert.equal(chat.error, undefined)
+      assert.equal(chat.messages.length, messages)
+      assert.notEqual(chat.last.id, before)
+      check(chat.last, 'final')
+      await reloads(chat)
+      if (messages === 2) await chat.sendMessage({ text: question }) // the same words, and another question
+    }
+    await chat.regenerate({ messageId: chat.messages[1].id }) // the first answer: the second turn goes with it
     assert.equal(chat.messages.length, 2)
-    assert.notEqual(chat.last.id, before)
-    check(chat.last, 'final')
+    await reloads(chat)
+    await chat.sendMessage({ text: 'And egrets?' })
+    await chat.sendMessage({ text: 'And storks?', messageId: chat.messages[2].id }) // a question that is edited
+    assert.equal(chat.messages.length, 4)
+    await reloads(chat)
   },
   async 'resume'() {
     const id = newID()
