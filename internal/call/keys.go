@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"html"
-	"net/http"
 	"net/url"
 	"reflect"
 	"slices"
@@ -19,12 +18,12 @@ const minKey = 8
 // without it, as a part of a URL, of HTML and of a JSON string; longer ones first. The zero value has none.
 type Keys []string
 
-// KeysOf returns the keys in the headers of requests.
-func KeysOf(headers ...http.Header) Keys {
+// KeysOf returns the keys in the headers of requests, whose names are as net/http writes them.
+func KeysOf(headers ...map[string][]string) Keys {
 	var forms Keys
 	for _, h := range headers {
 		for _, name := range KeyHeaders() {
-			for _, value := range h.Values(name) {
+			for _, value := range h[name] {
 				key := value
 				if scheme, rest, ok := strings.Cut(value, " "); ok && scheme != "" {
 					key = strings.TrimSpace(rest)
