@@ -27,7 +27,8 @@ type Chat struct {
 	Documents []wire.Source
 	// Tools are JSON values. Two are in no provider's words, and are put into them: {"type":"web_search"}, and
 	// {"type":"file_search","stores":["…"]} with the names that the provider has for them and, where it can, its
-	// "filter". All others are passed on as they are.
+	// "filter". All others are passed on as they are, save that anthropic is asked to cite the pages that its web_fetch
+	// fetches.
 	Tools  []json.RawMessage
 	Stream bool
 	// Citations is CitationsFast …; empty: the provider's default. Only cohere has all of them; anthropic (for

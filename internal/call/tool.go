@@ -1,6 +1,7 @@
 package call
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibidhq/ibid/internal/scan"
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
@@ -42,10 +44,22 @@ func (c *Chat) words(provider string) (*Chat, error) {
 			if raw, err = tool.words(provider); err != nil {
 				return nil, fmt.Errorf("tool %d: %w", i, err)
 			}
+		case provider == "anthropic" && c.Citations != CitationsOff:
+			raw = citing(raw)
 		}
 		worded.Tools = append(worded.Tools, raw)
 	}
 	return &worded, nil
+}
+
+// citing returns a tool of Anthropic's that fetches pages so that they are cited, which they are on request only. One
+// that says itself whether they are, and any other tool, is returned as it is.
+func citing(tool json.RawMessage) json.RawMessage {
+	v := scan.Value(bytes.TrimSpace(tool))
+	if !strings.HasPrefix(v.Get("type").Str(), "web_fetch") || v.Get("citations") != nil {
+		return tool
+	}
+	return slices.Concat(json.RawMessage(v[:len(v)-1]), json.RawMessage(`,"citations":{"enabled":true}}`))
 }
 
 // readNeutral reads a tool, and reports whether it is a neutral one: a web search without any detail, or a search in
