@@ -3,7 +3,6 @@ package support
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // The limits of an alignment, and what it takes for a sentence of the claim to be in close wording with one of the
@@ -33,7 +32,7 @@ type alignment struct {
 	all     float64 // what the claim's sentence weighs
 	has     float64 // what of it the evidence's sentence has, in any order
 	inOrder float64 // what of it is matched
-	turned  bool    // who does it stands on the other side: one is a passive, or has the converse of the other's verb
+	turned  bool    // who does it stands on the other side: one is a passive
 }
 
 // reworded returns what a claim says otherwise than its evidence where the two are in close wording: a word in place of
@@ -116,7 +115,7 @@ func (c *comparison) align(a, b []unit) *alignment {
 			x.has += weight
 		}
 	}
-	x.turned = passive(a) != passive(b) != x.converse()
+	x.turned = passive(a) != passive(b)
 	return x
 }
 
@@ -155,24 +154,6 @@ func (x *alignment) dropLooseGrammar() {
 			x.of[i], x.taken[j] = -1, false
 		}
 	}
-}
-
-// converse reports whether one side has a verb that turns round what the other's relates: buy and sell.
-func (x *alignment) converse() bool {
-	for i := range x.a {
-		for j := range x.b {
-			if x.of[i] < 0 && !x.taken[j] && converses(&x.a[i], &x.b[j]) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func converses(a, b *unit) bool {
-	side, other := sideOf(a.low), sideOf(b.low)
-	return a.says() && relationWords.has(side) && other != "" && other != side &&
-		slices.Contains(strings.Split(oppositeWords[a.low].name, "|"), other)
 }
 
 // gap is what stands between two matched units: half-open ranges of both sides.
@@ -277,33 +258,14 @@ func (x *alignment) substituted(g gap) string {
 			switch {
 			case x.c.says(a, b):
 				return ""
-			case converses(a, b), a.kind != b.kind && (other < 0 || a.kind == figureUnit || b.kind == figureUnit):
-			case other < 0 && tight && (moved && !x.onlyInOthers(a) || !moved && alone),
+			case a.kind != b.kind && (other < 0 || a.kind == figureUnit || b.kind == figureUnit):
+			case other < 0 && tight && (moved || alone),
 				other >= 0 && moved && x.of[other] < 0 && !x.turned:
 				return x.note(a, b)
 			}
 		}
 	}
 	return ""
-}
-
-// onlyInOthers reports whether a word of the claim stands only in other passages than the evidence's sentence.
-func (x *alignment) onlyInOthers(u *unit) bool {
-	t := x.c.evidence
-	if len(t.pieces) < 2 || u.kind == figureUnit {
-		return false
-	}
-	here, at := t.passageOf(x.b[0].token), x.c.at[x.c.claim.tokens[u.token].key]
-	return len(at) > 0 && !slices.ContainsFunc(at, func(i int) bool { return t.passageOf(i) == here })
-}
-
-// passageOf returns the passage that token i stands in.
-func (t *valuedText) passageOf(i int) int {
-	n, found := slices.BinarySearch(t.starts, t.tokens[i].start)
-	if !found {
-		n--
-	}
-	return t.pieces[n].passage
 }
 
 // crossed finds a claim that joins the beginning of one part of a sentence with the end of another, and leaves out what

@@ -273,7 +273,7 @@ func (c *comparison) number(i int) {
 			c.add(ConflictUnit, i, unit.value)
 			return
 		}
-		if c.changedDigit(i) || c.figureStands(v) {
+		if c.changedDigit(i) {
 			return
 		}
 	}
@@ -310,14 +310,6 @@ func (c *comparison) difference(value, other int) bool {
 }
 
 const maxApart = 3
-
-// figureStands reports whether the figures of a number stand in the evidence where they are read as something else.
-func (c *comparison) figureStands(v *Value) bool {
-	return (v.Unit.Kind == unitNone || v.Unit.Kind == unitCount) &&
-		slices.ContainsFunc(c.evidence.values, func(e Value) bool {
-			return e.Kind == ValueDate && (float64(e.Date.Year) == v.Written || float64(e.Date.Day) == v.Written)
-		})
-}
 
 func (c *comparison) date(i int) {
 	v := &c.claim.values[i]
@@ -544,9 +536,6 @@ const headWords = 3
 func (c *comparison) name(i int) {
 	v := &c.claim.values[i]
 	place := c.claim.places[i]
-	if c.heading(c.claim.sentenceOf(place)) {
-		return
-	}
 	missing := 0
 	for _, word := range v.Words {
 		if !c.hasWord(word) {
@@ -559,8 +548,7 @@ func (c *comparison) name(i int) {
 		other := c.best(i, func(e *Value) bool { return !e.Unsure && !slices.ContainsFunc(e.Words, c.claimName) })
 		if same.value >= 0 && instead(same, other, leastName) && c.apart(same.value, other.value) &&
 			c.claim.leads(place) && !c.evidence.modifies(other.value) &&
-			c.evidence.leads(c.evidence.places[other.value]) && c.evidence.leads(c.evidence.places[same.value]) &&
-			!c.pronoun(other.value) {
+			c.evidence.leads(c.evidence.places[other.value]) && c.evidence.leads(c.evidence.places[same.value]) {
 			c.add(ConflictName, i, other.value)
 		}
 		return
@@ -584,7 +572,7 @@ func (c *comparison) name(i int) {
 			return
 		}
 		least = .3
-	case token.opens && v.Unsure && !c.subject(i):
+	case token.opens && v.Unsure:
 		return
 	case token.opens:
 		least = .4 // the evidence may say "it"
@@ -597,48 +585,12 @@ func (c *comparison) name(i int) {
 	}
 }
 
-// pronoun reports whether the evidence's sentence with a value has a pronoun, which may stand for any name.
-func (c *comparison) pronoun(value int) bool {
-	s := &c.evidence.sentences[c.evidence.sentenceOf(c.evidence.places[value])]
-	return slices.ContainsFunc(c.evidence.tokens[s.tokens[0]:s.tokens[1]],
-		func(t valueToken) bool { return pronouns.has(t.low) })
-}
-
-var pronouns = lists["pronoun"]
-
-// heading reports whether a sentence of the claim is written as a title is.
-func (c *comparison) heading(sentence int) bool {
-	s := c.claim.sentences[sentence]
-	words, large := 0, 0
-	for _, token := range c.claim.tokens[s.tokens[0]:s.tokens[1]] {
-		if token.kind == wordToken && !smallWords.has(token.low) {
-			words++
-			if token.upper {
-				large++
-			}
-		}
-	}
-	return words > 3 && large == words
-}
-
 // shorter reports whether the evidence has a name by some of its words only.
 func (c *comparison) shorter(words []string) bool {
 	return slices.ContainsFunc(c.evidence.values, func(e Value) bool {
 		return e.Kind == ValueName && len(e.Words) < len(words) &&
 			!slices.ContainsFunc(e.Words, func(word string) bool { return !slices.Contains(words, word) })
 	})
-}
-
-// subject reports whether what follows a sentence's first word is a verb of the third person: Milira sings.
-func (c *comparison) subject(value int) bool {
-	place := c.claim.places[value]
-	next := c.claim.token(place + 1)
-	switch next.low {
-	case "is", "was", "has", "had", "did", "does", "will", "can":
-		return true
-	}
-	return next.kind == wordToken && len(next.low) > 3 && strings.HasSuffix(next.low, "s") &&
-		!isPlural(c.claim.low(place))
 }
 
 func sharesWord(a, b []string) bool {

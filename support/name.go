@@ -62,7 +62,7 @@ func (r *valueReader) name(i int) int {
 	}
 	first := i
 	// A sentence's first word is written large whatever it is.
-	for first < next && (r.opens(first) || r.afterQuote(first)) && smallWords.has(r.low(first)) {
+	for first < next && r.opens(first) && smallWords.has(r.low(first)) {
 		first++
 	}
 	if first == next {
@@ -81,14 +81,6 @@ func (r *valueReader) name(i int) int {
 	}
 	r.out = append(r.out, v)
 	return next
-}
-
-func (r *valueReader) afterQuote(i int) bool {
-	switch r.low(i - 1) {
-	case "\"", "“", "‘", "'", ":", "#", "*", "•":
-		return true
-	}
-	return false
 }
 
 // nameWord reports whether token i may stand in a name.
