@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/ibidhq/ibid/internal/wire"
 )
 
 // Answer is what a provider answered: its text, the sources it draws on, and which words rest on which source.
@@ -243,12 +245,9 @@ func (a *Answer) Source(id string) *Source {
 	return nil
 }
 
-// unnamedError is the code of an error that has none.
-const unnamedError = "error"
-
 // Error returns the provider's code and words; the words alone where the code says nothing, or the same.
 func (e *ProviderError) Error() string {
-	if e.Code == "" || e.Code == unnamedError || e.Code == htmlPage || e.Code == e.Message {
+	if e.Code == "" || e.Code == wire.UnnamedError || e.Code == htmlPage || e.Code == e.Message {
 		return e.Message
 	}
 	return e.Code + ": " + e.Message

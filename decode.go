@@ -33,7 +33,8 @@ type DecodeOptions struct {
 	// the documents given to the model, in order, in place of those in Request; an empty ID means the format's default
 	// id
 	Documents []Source
-	// Status is that of the HTTP response, 0 if it is not known. From 300 on there is an error whatever the body is.
+	// Status is the status code of the HTTP response; 0: not known. From 300 on the answer has an Error, whatever the
+	// body says.
 	Status int
 	// One says that the input is one response, as an HTTP body is: what follows a sure end mark (see [Decoder.End]) is
 	// left alone. Otherwise it may be another response, as in a file that was put together from several.
@@ -157,9 +158,9 @@ type Decoder struct {
 	fold       *fold
 	raw        []byte         // everything so far, until the format is known
 	queue      [][2][]byte    // documents that did not tell the format: event, data
-	earlyError *ProviderError // an error that was said before the format was known
-	onlyError  *ProviderError // what the first document says, which is an error if it is all there is
-	refusal    []byte         // of a text that comes with the HTTP status of an error, the beginning
+	earlyError *ProviderError // an error that came before the format was known
+	onlyError  *ProviderError // the first document, if it is an error in case nothing follows it
+	refusal    []byte         // the beginning of a text that came with the HTTP status of an error
 	count      int            // documents so far
 	plain      bool           // the format is generic: bytes are text
 	partial    bool           // the document being parsed is incomplete

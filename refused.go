@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	maxRefusal = 16 << 10 // bytes of a body that are looked at to find out why a call was refused
-	maxReason  = 500      // characters of it that an error has
+	maxRefusal = 16 << 10 // bytes of a body that are searched for the reason why a call was refused
+	maxReason  = 500      // characters of the reason in the message
 )
 
-// isRefused reports whether the HTTP status says that the body is no answer.
+// isRefused reports whether the HTTP status says that the body is not an answer.
 func (d *Decoder) isRefused() bool { return d.Options.Status >= 300 }
 
-// refuse says the error that the HTTP status is, if the body has not said one. Where the body names no code, the status
-// is it.
+// refuse adds an error with the HTTP status as its code. If the body had an error of its own, that stays, and only gets
+// the status as its code where it has none.
 func (d *Decoder) refuse() {
 	code := strconv.Itoa(d.Options.Status)
 	if e := d.fold.failure; e != nil {
-		if e.Code == unnamedError {
+		if e.Code == wire.UnnamedError {
 			e.Code = code
 		}
 		return
@@ -37,7 +37,8 @@ func (d *Decoder) refuse() {
 	d.failed(&ProviderError{Code: code, Message: reason})
 }
 
-// readOnlyError reads the first document of a body, which may be an error for want of anything else.
+// readOnlyError reads the first document of a body, which is an error if nothing follows it (see [wire.BareError]). It
+// reports whether it looks like one.
 func (d *Decoder) readOnlyError(data []byte) bool {
 	if d.count > 1 || d.frames.Kind() != frame.JSON {
 		return false
@@ -49,17 +50,17 @@ func (d *Decoder) readOnlyError(data []byte) bool {
 	return ok
 }
 
-// failed says an error that was found before it was certain; nil: there is none.
+// failed passes an error that was held back on to the fold; nil: there was none.
 func (d *Decoder) failed(e *ProviderError) {
 	if e != nil {
 		d.fold.op(&wire.Op{Kind: wire.Error, Name: e.Code, More: e.Message})
 	}
 }
 
-// htmlPage is the code of the error that is made of an HTML page.
+// htmlPage is the code of an error whose body is an HTML page.
 const htmlPage = "html-page"
 
-// isHTML reports whether a text is an HTML page: what servers and proxies answer with when they fail.
+// isHTML reports whether a text is an HTML page, which is what servers and proxies send when they fail.
 func isHTML(text string) bool {
 	start := strings.ToLower(strings.TrimSpace(text[:min(len(text), 512)]))
 	return strings.HasPrefix(start, "<!doctype html") || strings.HasPrefix(start, "<html")
@@ -67,20 +68,20 @@ func isHTML(text string) bool {
 
 // htmlTitle returns the title of an HTML page, for a message.
 func htmlTitle(text string) string {
-	const most = 16 << 10
-	text = text[:min(len(text), most)]
+	const untitled = "an HTML page"
+	text = text[:min(len(text), maxRefusal)]
 	lower := strings.ToLower(text)
-	if len(lower) != len(text) { // letters whose lower case is longer
-		return "an HTML page"
+	if len(lower) != len(text) { // offsets differ: some letters are longer in lower case
+		return untitled
 	}
 	start := strings.Index(lower, "<title")
 	if start < 0 {
-		return "an HTML page"
+		return untitled
 	}
 	start += strings.Index(lower[start:]+">", ">") + 1
 	end := strings.Index(lower[min(start, len(lower)):], "</title")
 	if end < 0 {
-		return "an HTML page"
+		return untitled
 	}
-	return "an HTML page: " + strings.Join(strings.Fields(html.UnescapeString(text[start:start+end])), " ")
+	return untitled + ": " + strings.Join(strings.Fields(html.UnescapeString(text[start:start+end])), " ")
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/ibidhq/ibid/watch"
 )
 
-// HideKeys returns words of a provider without the keys in the header of the request that they are about: some repeat
-// in an error what they were sent, and their words are kept, and shown to people who have other keys.
+// HideKeys returns a provider's error message without the keys in the header of the request. Some providers repeat what
+// they were sent, and their messages are kept, and shown to people who have other keys.
 func HideKeys(h http.Header, words string) string { return call.KeysOf(h).Hide(words) }
 
-// keysOf returns the keys that the call was made with.
+// keysOf returns the keys with which the call was made.
 func (e *exchange) keysOf() call.Keys { return call.KeysOf(watch.Keys(e.in, e.provider())) }
 
 // hideKeys takes the keys of the call out of its answer's error.
@@ -25,26 +25,28 @@ func (e *exchange) hideKeys(keys call.Keys, a *ibid.Answer) {
 	}
 }
 
-// maskKeys returns the call without the keys that it was made with, and whether there were any. It must not have been
-// encoded for anybody else.
+// maskKeys returns c with the keys of the call masked, and whether it had any. It must come before c is stored or sent
+// anywhere.
 func (e *exchange) maskKeys(keys call.Keys, c *store.Call) (*store.Call, bool) {
-	record, err := c.Encode() // which has all of it
+	record, err := c.Encode() // has everything that is kept of the call
 	if err != nil || !keys.In(record) {
 		return c, false
 	}
 	answer, _ := call.Mask(keys, c.Answer)
 	e.prompt, _ = call.Mask(keys, e.prompt)
 	masked := e.call(answer, c.Duration)
-	masked.Publish = false // a verifier would compare it with the words that the client got
+	masked.Publish = false // verification would fail, since the client got other words
 	return masked, true
 }
 
-// maxWithheld is how many events wait behind a text that may be the beginning of a key; further ones are not told.
+// maxWithheld is how many events are withheld behind a text that may be the beginning of a key. Further ones are
+// dropped.
 const maxWithheld = 1024
 
-// KeyMask masks keys in the texts of events, also where a key is cut into several: the end of a text that may be the
-// beginning of a key is withheld, and all that comes behind it, until more is known. What is told stands where it
-// stands in the masked text of the whole answer. What else events have, sources for example, is not masked.
+// KeyMask masks keys in the texts of events, also a key that is split across several. A text whose end may be the
+// beginning of a key is withheld, with all events that follow it, until it is clear whether it is. The texts that are
+// passed on have the offsets that they have in the masked text of the whole answer. Nothing but texts is masked: sources,
+// for example, are not.
 //
 // It is not safe for concurrent use.
 type KeyMask struct {
@@ -53,12 +55,12 @@ type KeyMask struct {
 	withheld []ibid.Event // the first one has text that may be the beginning of a key
 }
 
-// NewKeyMask returns what masks the keys in the header of a request, and calls tell with what may be told.
+// NewKeyMask returns a mask for the keys in the header of a request. It passes events on to tell.
 func NewKeyMask(h http.Header, tell func(ibid.Event)) *KeyMask {
 	return &KeyMask{keys: call.KeysOf(h), tell: tell}
 }
 
-// Event takes the next event of an answer, and reports whether there was room for it.
+// Event takes the next event of an answer. It reports false if the event was dropped because too many are withheld.
 func (m *KeyMask) Event(ev ibid.Event) bool {
 	if len(m.withheld) == 0 {
 		open := 0
@@ -83,7 +85,7 @@ func (m *KeyMask) Event(ev ibid.Event) bool {
 	return true
 }
 
-// End tells what is withheld: the answer has ended.
+// End passes on what is withheld. It is called once, when the answer has ended.
 func (m *KeyMask) End() { m.release(false) }
 
 // grows reports whether an event adds to a text.
@@ -96,7 +98,7 @@ func continues(ev, first *ibid.Event) bool {
 	return grows(ev) && grows(first) && ev.Kind == first.Kind && ev.Index == first.Index
 }
 
-// leavesGap reports whether an event's text does not stand right behind that of the answer which is withheld.
+// leavesGap reports whether an event's text does not directly follow the last withheld text of the answer.
 func (m *KeyMask) leavesGap(ev *ibid.Event) bool {
 	if ev.Kind != ibid.EventText {
 		return false
@@ -109,7 +111,7 @@ func (m *KeyMask) leavesGap(ev *ibid.Event) bool {
 	return false
 }
 
-// release tells what no key can begin in any more. With more, further text may come.
+// release passes on the withheld events in which no key can begin any more. More says that further text may follow.
 func (m *KeyMask) release(more bool) {
 	for len(m.withheld) > 0 {
 		ev := &m.withheld[0]
@@ -123,8 +125,8 @@ func (m *KeyMask) release(more bool) {
 	m.withheld = nil
 }
 
-// maskFirst masks the first text that is withheld, as far as it is certain, and reports whether that is all of it. Else
-// it tells what is.
+// maskFirst masks the first withheld text as far as it is certain, and reports whether that is all of it. If not, it
+// passes the certain part on and keeps the rest.
 func (m *KeyMask) maskFirst(more bool) bool {
 	first := &m.withheld[0]
 	var joined strings.Builder

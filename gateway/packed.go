@@ -13,7 +13,8 @@ import (
 // are not worth the time.
 const minPacked = 16 << 10
 
-// newPacker returns what compresses what is kept of requests while streams are open: for minutes, and by the thousand.
+// newPacker returns the packer for requests, which are kept while their streams are open: for minutes, and by the
+// thousand.
 func newPacker() *unpack.Packer { return unpack.NewPacker(zstd.SpeedDefault, 128<<10, math.MaxInt) }
 
 // packed is what a call keeps of its request while its response is a stream. The zero value is nothing.
@@ -25,7 +26,7 @@ type packed struct {
 
 // pack compresses b; nil: that is not worth it.
 func (e *exchange) pack(b []byte) []byte {
-	// Without the room that it did not need.
+	// The clone leaves out the spare capacity.
 	return slices.Clone(e.g.packer.Pack(b, len(b)/4*3))
 }
 

@@ -173,9 +173,8 @@ func (e *endpoint) once(ctx context.Context, body []byte) ([]byte, error) {
 // failure reads a response that is no answer. Of its words only the code is kept: messages repeat keys and prompts.
 func (e *endpoint) failure(response *http.Response, body []byte) error {
 	s := &statusError{status: response.StatusCode}
-	if code, _, ok := wire.ReadError(
-		nil, scan.Value(bytes.TrimSpace(body)),
-	); ok && code != "error" && isCode(code) &&
+	code, _, ok := wire.ReadError(nil, scan.Value(bytes.TrimSpace(body)))
+	if ok && code != wire.UnnamedError && isCode(code) &&
 		(e.key == "" || !strings.Contains(code, strings.TrimPrefix(e.key, "Bearer "))) {
 		s.code = code
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// minKey is how long a key is at least: what is shorter keeps nobody out, and may be a word.
+// minKey is the length in bytes from which a key is looked for. Anything shorter is no real key, and may be a word.
 const minKey = 8
 
 // Keys are the keys that a call was made with, in all forms in which its response may repeat them: with their scheme,
@@ -33,7 +33,7 @@ func KeysOf(headers ...map[string][]string) Keys {
 				}
 				forms = append(forms, value, key)
 				query, path := url.QueryEscape(key), url.PathEscape(key)
-				if query == key && path == key { // nobody escapes anything of it
+				if query == key && path == key { // it has nothing to escape
 					continue
 				}
 				for _, form := range []string{
@@ -48,7 +48,7 @@ func KeysOf(headers ...map[string][]string) Keys {
 	return slices.Compact(forms)
 }
 
-// lowerEscapes returns an escaped text with the other digits that its escapes may have.
+// lowerEscapes returns an escaped URL with lower-case digits in its escapes: %2f for %2F.
 func lowerEscapes(escaped string) string {
 	b := []byte(escaped)
 	for i := range b {
@@ -91,8 +91,8 @@ func Mask[T any](k Keys, v T) (masked T, found bool) {
 	return w.Interface().(T), true
 }
 
-// MaskText masks the keys in s, as [Mask] does. With more, s goes on: then withheld is how many bytes at its end are
-// the beginning of a key, perhaps, and masked has none of them.
+// MaskText masks the keys in s, as [Mask] does. More says that further text follows s: then masked is without the end of
+// s that may be the beginning of a key, and withheld is the length of that end, in bytes.
 func (k Keys) MaskText(s string, more bool) (masked string, withheld int) {
 	var b []byte // nil: nothing was masked so far
 	for i := 0; i < len(s); {
@@ -115,7 +115,8 @@ func (k Keys) MaskText(s string, more bool) (masked string, withheld int) {
 	return s[:len(s)-withheld], withheld
 }
 
-// match returns how long the key is that s begins with; 0: with none. Open says that s is the beginning of one.
+// match returns the length of the longest key that s begins with; 0: there is none. Open says that s may be the
+// beginning of a longer one.
 func (k Keys) match(s string) (n int, open bool) {
 	for _, key := range k { // the longest first
 		switch {
@@ -129,7 +130,8 @@ func (k Keys) match(s string) (n int, open bool) {
 	return 0, open
 }
 
-// mask returns v masked. Values that are no data of ours, such as times, have no fields that are exported.
+// mask returns v masked, or v itself if it has no key. Fields that are not exported, such as those of times, are left
+// alone.
 func (k Keys) mask(v reflect.Value) (masked reflect.Value, found bool) {
 	switch v.Kind() {
 	case reflect.Pointer:

@@ -18,14 +18,14 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// What a trailer may have. What is longer is taken for the body.
+// The limits of a trailer. Anything larger is taken for the body.
 const (
 	maxTrailer      = 16 << 10 // bytes
 	maxTrailerLines = 64
 	maxTrailerNames = 32
 )
 
-// splitBody takes chunks and trailer off what is left of in.
+// splitBody sets Body to what removes the chunks and the trailer, if there may be any.
 func (r *Response) splitBody(in *bufio.Reader) {
 	length, err := strconv.ParseInt(r.Header.Get("Content-Length"), 10, 64)
 	switch {
@@ -38,11 +38,11 @@ func (r *Response) splitBody(in *bufio.Reader) {
 	}
 }
 
-// isName matches the name of a field. Others are not looked for: they may not even be UTF-8.
+// isName matches the name of a field. What else a Trailer header lists is ignored; it need not even be UTF-8.
 var isName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 
-// trailerNames returns the names of the fields that may stand in the trailer. Over HTTP/2 nobody needs to announce
-// them.
+// trailerNames returns the names of the fields that the trailer may have: those that the header announces, and always
+// that of manifests, since over HTTP/2 a trailer need not be announced.
 func (r *Response) trailerNames() []string {
 	names := []string{manifest.HeaderName}
 	for _, line := range r.Header.Values("Trailer") {
@@ -55,7 +55,7 @@ func (r *Response) trailerNames() []string {
 	return names
 }
 
-// readTrailer reads lines as a trailer; they must all be fields that may stand there.
+// readTrailer parses a trailer. Ok says that all its fields may stand in one.
 func (r *Response) readTrailer(b []byte) (http.Header, bool) {
 	if b = bytes.TrimRight(b, "\r\n"); len(b) == 0 || len(b) > maxTrailer {
 		return nil, false
@@ -73,8 +73,8 @@ func (r *Response) readTrailer(b []byte) (http.Header, bool) {
 	return fields, true
 }
 
-// isPlausible reports whether what looks like a trailer announces only what goes with the header: curl prints a trailer
-// right behind the body, and the text of an answer may end like one, too.
+// isPlausible reports whether what looks like a trailer announces no other manifests than the header does. Curl prints
+// the trailer right behind the body, so that the end of an answer's text could pass for one.
 func (r *Response) isPlausible(trailer http.Header) bool {
 	lines := trailer.Values(manifest.HeaderName)
 	said, err := manifest.ParseHeader(lines)
@@ -86,7 +86,7 @@ func (r *Response) isPlausible(trailer http.Header) bool {
 		before = said[:min(1, len(said))]
 	}
 	for i := range said {
-		same := func(a manifest.Announcement) bool { return clean(a.Manifest) == clean(said[i].Manifest) }
+		same := func(a manifest.Announcement) bool { return cleanURL(a.Manifest) == cleanURL(said[i].Manifest) }
 		if !slices.ContainsFunc(before, same) {
 			return false
 		}
@@ -94,25 +94,26 @@ func (r *Response) isPlausible(trailer http.Header) bool {
 	return true
 }
 
-func clean(address string) string {
+// cleanURL returns an address as [snapshot.CleanURL] does; one that is none is returned unchanged.
+func cleanURL(address string) string {
 	if c, err := snapshot.CleanURL(address); err == nil {
 		return c
 	}
 	return address
 }
 
-// splitter parts a body and the trailer, which curl prints right behind it.
+// splitter reads a body and separates it from the trailer, which curl prints right behind it.
 type splitter struct {
 	in       *bufio.Reader
 	response *Response
-	left     int64 // bytes that are the body's, whatever they are
-	measured bool  // they are all of it, if what follows is a trailer
+	left     int64 // bytes that belong to the body, by its Content-Length
+	measured bool  // there is a Content-Length, so that only a trailer can follow
 	names    *regexp.Regexp
 
-	ready  []byte // of the body
+	ready  []byte // belongs to the body
 	held   []byte // may be the trailer
 	inLine bool   // held begins inside a line
-	off    bool   // it went on for longer than a trailer does
+	off    bool   // held was longer than a trailer: the rest is the body
 	err    error
 }
 
@@ -120,8 +121,9 @@ func (s *splitter) Read(p []byte) (int, error) {
 	if s.left > 0 && len(p) > 0 {
 		n, err := s.in.Read(p[:min(int64(len(p)), s.left)])
 		s.left -= int64(n)
+		// Of a compressed body the length may be another one: curl --compressed prints it decompressed.
 		if errors.Is(err, io.EOF) && s.left > 0 && s.response.Header.Get("Content-Encoding") == "" {
-			err = io.ErrUnexpectedEOF // curl --compressed prints another length than was sent
+			err = io.ErrUnexpectedEOF
 		}
 		return n, err
 	}
@@ -136,7 +138,7 @@ func (s *splitter) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fill reads on, and lets go of what cannot be the trailer.
+// fill reads on, and moves what cannot be the trailer from held to ready.
 func (s *splitter) fill() {
 	const step = 4 << 10
 	s.held = slices.Grow(s.held, step)
@@ -165,8 +167,8 @@ func (s *splitter) fill() {
 	s.ready, s.held = s.held[:at:at], slices.Clone(s.held[at:])
 }
 
-// trailerAt returns where in what is held the trailer begins, which may be the line in which the body ends: at the
-// first of the lines at the end that are its fields. Where more may follow, its last line may not be whole.
+// trailerAt returns the offset in held at which the trailer begins: the first of the lines at the end that are its
+// fields. The body may end inside that line. If more may follow, the last line may be incomplete.
 func (s *splitter) trailerAt(more bool) int {
 	tail := bytes.TrimRight(s.held, "\r\n")
 	at := len(s.held)
@@ -174,16 +176,16 @@ func (s *splitter) trailerAt(more bool) int {
 		begin := bytes.LastIndexByte(tail, '\n') + 1
 		line := tail[begin:]
 		isWhole := begin > 0 || !s.inLine
-		in := lastField(line, s.names, isWhole)
-		if in < 0 && more && i == 0 {
-			in = s.beginsField(line)
+		field := lastField(line, s.names, isWhole)
+		if field < 0 && more && i == 0 {
+			field = s.beginsField(line)
 		}
 		switch {
-		case in == 0 && isWhole:
+		case field == 0 && isWhole:
 			at = begin
-		case in >= 0:
-			return begin + in
-		case len(line) == 0 || line[0] != ' ' && line[0] != '\t': // else it may go on with the line before
+		case field >= 0:
+			return begin + field
+		case len(line) == 0 || line[0] != ' ' && line[0] != '\t': // it does not continue a folded field
 			return at
 		}
 		if begin == 0 {
@@ -204,8 +206,7 @@ func nameFinder(names []string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)(?:` + strings.Join(quoted, "|") + `):`)
 }
 
-// lastField returns where the last field in a line begins: 0 if the line is one, as only a whole one can be; -1: there
-// is none.
+// lastField returns the offset of the last field in a line; 0 if a whole line is a field; -1: there is none.
 func lastField(line []byte, names *regexp.Regexp, isWhole bool) int {
 	last := -1
 	for _, at := range names.FindAllIndex(line, -1) {
@@ -217,7 +218,7 @@ func lastField(line []byte, names *regexp.Regexp, isWhole bool) int {
 	return last
 }
 
-// beginsField returns where at the end of a line the name of a field may have begun; -1: nowhere.
+// beginsField returns the offset at which the end of a line may be the beginning of a field's name; -1: nowhere.
 func (s *splitter) beginsField(line []byte) int {
 	for _, name := range s.response.trailerNames() {
 		for n := min(len(name), len(line)); n > 0; n-- {
@@ -253,21 +254,21 @@ func (c *chunks) Read(p []byte) (int, error) {
 	return n, c.err
 }
 
-// next reads up to the next chunk. The error is io.EOF behind the last one.
+// next reads up to the bytes of the next chunk. The error is io.EOF after the last one.
 func (c *chunks) next() error {
 	if c.begun {
 		if line, err := c.in.ReadSlice('\n'); err != nil || len(bytes.Trim(line, "\r\n")) > 0 {
-			return c.broken("what follows a chunk is no line end", err)
+			return c.broken("no line end after a chunk", err)
 		}
 	}
 	c.begun = true
 	line, err := c.in.ReadSlice('\n')
 	if err != nil {
-		return c.broken("a size does not end", err)
+		return c.broken("the line of a size does not end", err)
 	}
 	size, ok := chunkSize(line)
 	if !ok {
-		return c.broken("one has no size", nil)
+		return c.broken("a chunk has no size", nil)
 	}
 	if c.left = size; size > 0 {
 		return nil
@@ -281,12 +282,13 @@ func (c *chunks) next() error {
 	}
 	fields, ok := c.response.readTrailer(rest)
 	if !ok {
-		return c.broken("what follows the last one is no trailer", nil)
+		return c.broken("what follows the last chunk is no trailer", nil)
 	}
 	c.response.Trailer = fields
 	return io.EOF
 }
 
+// broken returns the error for damaged chunks, or that of reading them, if there is one.
 func (c *chunks) broken(how string, err error) error {
 	if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 		return unexpected(err)
@@ -294,7 +296,7 @@ func (c *chunks) broken(how string, err error) error {
 	return fmt.Errorf("%w: %s", errChunks, how)
 }
 
-// unexpected makes the end of the input one that was not to be.
+// unexpected turns io.EOF into io.ErrUnexpectedEOF.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -302,13 +304,13 @@ func unexpected(err error) error {
 	return err
 }
 
-// chunkLine matches the line before a chunk; mayBeSize its beginning.
+// chunkLine matches the line before a chunk, mayBeSize the beginning of one.
 var (
 	chunkLine = regexp.MustCompile(`^([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n$`)
 	mayBeSize = regexp.MustCompile(`^[0-9A-Fa-f]{1,8}[ \t]*(?:;[^\r\n]*)?\r?\n?$`)
 )
 
-// chunkSize reads the line before a chunk.
+// chunkSize returns the size, in bytes, in the line before a chunk.
 func chunkSize(line []byte) (size int64, ok bool) {
 	m := chunkLine.FindSubmatch(line)
 	if m == nil {
@@ -318,8 +320,9 @@ func chunkSize(line []byte) (size int64, ok bool) {
 	return size, err == nil && size <= math.MaxUint32
 }
 
-// beginsWithChunk reports whether a body is in chunks: curl undoes them without --raw, and the header is the same. A
-// text may begin with a number on a line of its own, so that the first chunk must end where it says.
+// beginsWithChunk reports whether a body is in chunks. The header does not tell: curl removes them from the body unless
+// --raw is given. Since a text may begin with a number on a line of its own, the first chunk must end where its size
+// says.
 func beginsWithChunk(in *bufio.Reader) bool {
 	const longest = 80 // bytes of a line with a size
 	for n := 1; n <= longest; n++ {
@@ -338,7 +341,7 @@ func beginsWithChunk(in *bufio.Reader) bool {
 			return true
 		}
 		b, err = in.Peek(n + int(size) + 1)
-		if err != nil { // it breaks off: it is a chunk if a document begins in it
+		if err != nil { // the input ends in it: it is a chunk if it begins like a document
 			return len(b) > n && (b[n] == '{' || b[n] == '[' || bytes.HasPrefix(b[n:], []byte("data:")))
 		}
 		end := b[len(b)-1]

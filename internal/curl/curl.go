@@ -13,29 +13,30 @@ import (
 )
 
 const (
-	maxHeader  = 1 << 20 // bytes of a header; what has more is no header
-	maxLead    = 4 << 10 // bytes of blank lines before the first one, likewise
+	maxHeader  = 1 << 20 // bytes of a header; anything longer is taken for the body
+	maxLead    = 4 << 10 // bytes of blank lines before the first header; likewise
 	bufferSize = 64 << 10
 
-	protocol = "HTTP/" // with which each begins
+	protocol = "HTTP/" // the beginning of every header
 )
 
-// ErrHeader says that a header breaks off.
+// ErrHeader says that the input ends inside a header.
 var ErrHeader = errors.New("the header before the body does not end")
 
-// Response is a response that was printed. It is for one goroutine.
+// Response is a response that curl printed. It must not be used by several goroutines at once.
 type Response struct {
-	Status  int // 0: there is no header, and Body is everything
+	Status  int // of the last response; 0: the input has no header, and Body is all of it
 	Header  http.Header
-	Trailer http.Header // known once Body was read to its end
-	URL     string      // where redirects led, as they say it; empty: not known
-	// Body is without chunks and trailer. It can be read while it arrives; only what may be the trailer waits for the
-	// end. Where it breaks off it ends with io.ErrUnexpectedEOF.
+	Trailer http.Header // set once Body was read to its end
+	URL     string      // the Location of the last redirect, if that is a whole URL; empty: not known
+	// Body is the body without its chunks' sizes and its trailer. What has arrived can be read at once, but for what
+	// may be the trailer. A body that is cut off ends with io.ErrUnexpectedEOF.
 	Body io.Reader
 }
 
-// Read reads the headers of a response, if r begins with one. What only looks like one, as a text that begins with
-// "HTTP/2 multiplexes streams", is left as it is. The error is [ErrHeader]; one of reading r comes with the body.
+// Read reads the headers of a response, if r begins with one. What only looks like a header, such as a text that begins
+// with "HTTP/2 multiplexes streams", is the body. The only error is [ErrHeader]; errors of reading r are returned by the
+// body.
 func Read(r io.Reader) (*Response, error) {
 	in := bufio.NewReaderSize(r, bufferSize)
 	res := &Response{Body: in}
@@ -51,7 +52,7 @@ func Read(r io.Reader) (*Response, error) {
 		}
 		res.Status, res.Header, res.URL = h.status, h.fields, location
 		if to := h.fields.Get("Location"); h.status/100 == 3 && strings.Contains(to, "://") {
-			location = to // what follows is from there, if it is not the redirect's own body
+			location = to // of the next response, if another header follows
 		}
 		if next, _ := in.Peek(len(protocol)); !h.goesOn() || string(next) != protocol {
 			break
@@ -64,8 +65,8 @@ func Read(r io.Reader) (*Response, error) {
 	return res, nil
 }
 
-// lead returns how many bytes of white space and byte order mark stand before what may be a header; -1: it is none. No
-// more is waited for than is needed to tell.
+// lead returns how many bytes of white space and byte order mark stand before what may be a header; -1: there is none.
+// It reads no further than it needs to, since more may not have arrived.
 func lead(in *bufio.Reader) int {
 	for n := 1; n <= maxLead; n++ {
 		b, err := in.Peek(n)
@@ -95,20 +96,21 @@ type header struct {
 }
 
 var (
-	// statusLine matches how a header begins. An answer may begin with "HTTP/1.1 404 is", too: see readHeader.
+	// statusLine matches the first line of a header. A text may begin with "HTTP/1.1 404 is", too: see readHeader.
 	statusLine = regexp.MustCompile(`^HTTP/\d(?:\.\d)? ([1-9]\d\d)(?: ([^\r\n]*))?\r?\n?$`)
-	// fieldLine matches a field, or a line with which one goes on.
+	// fieldLine matches the beginning of a field's line, or of a line that continues a folded field.
 	fieldLine = regexp.MustCompile("^(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:|[ \t]+[^ \t\r\n])")
-	// tunnel is the reason that a proxy gives which has made a connection.
+	// tunnel matches the reason phrase with which proxies answer CONNECT.
 	tunnel = regexp.MustCompile(`(?i)connection established`)
 )
 
-// readHeader reads a header behind so much white space. If there is none, it returns nil, and what it has read of in.
+// readHeader reads a header behind the given number of bytes of white space. If there is no header, h is nil, and taken
+// is what was read of in.
 func readHeader(in *bufio.Reader, white int) (h *header, taken []byte, err error) {
 	h = &header{}
 	taken = make([]byte, white)
-	_, _ = io.ReadFull(in, taken) // it was seen
-	lines := 0                    // bytes of taken before the fields
+	_, _ = io.ReadFull(in, taken) // lead has peeked at it
+	lines := 0                    // where in taken the fields begin
 	for {
 		at := len(taken)
 		taken, err = appendLine(taken, in)
@@ -138,13 +140,14 @@ func readHeader(in *bufio.Reader, white int) (h *header, taken []byte, err error
 	return nil, taken, nil
 }
 
-// isUsual reports whether a status line is one even without a field after it: a sentence may begin like one.
+// isUsual reports whether the status line has a usual reason phrase, so that it is one even if no field follows it. A
+// sentence may begin like a status line.
 func (h *header) isUsual() bool {
 	return h.reason == "" || h.status == http.StatusOK && tunnel.MatchString(h.reason) ||
 		strings.EqualFold(h.reason, http.StatusText(h.status))
 }
 
-// goesOn reports whether another response may follow: of one that is final, all that follows is its body.
+// goesOn reports whether the header of another response may follow. After a final one only its body does.
 func (h *header) goesOn() bool {
 	switch h.status {
 	case http.StatusOK:
@@ -155,7 +158,7 @@ func (h *header) goesOn() bool {
 	return h.status/100 == 1 || h.status/100 == 3
 }
 
-// appendLine appends a line with its end. The error says that there is no end.
+// appendLine appends the next line with its line end; there is an error if it has none.
 func appendLine(b []byte, in *bufio.Reader) ([]byte, error) {
 	for {
 		part, err := in.ReadSlice('\n')
@@ -166,7 +169,7 @@ func appendLine(b []byte, in *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// readFields reads the lines of a header without its blank line.
+// readFields parses the fields of a header, which are given without the blank line that ends it.
 func readFields(lines []byte) (http.Header, error) {
 	all := io.MultiReader(bytes.NewReader(bytes.TrimRight(lines, "\r\n")), strings.NewReader("\r\n\r\n"))
 	fields, err := textproto.NewReader(bufio.NewReader(all)).ReadMIMEHeader()

@@ -6,17 +6,17 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Packer compresses with zstd what the program itself reads again. It takes no memory until it is needed. It may be
-// used by many goroutines at once. The zero value cannot be used.
+// Packer compresses, with zstd, data that only this program reads again. It allocates nothing until its first use, and
+// may be used by many goroutines at once. Use [NewPacker]: the zero value panics.
 type Packer struct {
-	encoder func() (*zstd.Encoder, error)
-	decoder func() (*zstd.Decoder, error)
-	most    int
+	encoder     func() (*zstd.Encoder, error)
+	decoder     func() (*zstd.Decoder, error)
+	maxUnpacked int
 }
 
-// NewPacker returns a packer. Window is how far back it looks for what repeats, in bytes, and is memory that it takes;
-// most is how many bytes [Packer.Unpack] returns.
-func NewPacker(level zstd.EncoderLevel, window, most int) *Packer {
+// NewPacker returns a packer. Window is the size of the compression window in bytes, which adds to the memory that the
+// packer takes; maxUnpacked is how many bytes [Packer.Unpack] returns at most.
+func NewPacker(level zstd.EncoderLevel, window, maxUnpacked int) *Packer {
 	return &Packer{
 		encoder: sync.OnceValues(func() (*zstd.Encoder, error) {
 			return zstd.NewWriter(
@@ -27,31 +27,32 @@ func NewPacker(level zstd.EncoderLevel, window, most int) *Packer {
 		decoder: sync.OnceValues(func() (*zstd.Decoder, error) {
 			return zstd.NewReader(
 				nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderLowmem(true),
-				zstd.WithDecoderMaxMemory(uint64(most)),
+				zstd.WithDecoderMaxMemory(uint64(maxUnpacked)),
 			)
 		}),
-		most: most,
+		maxUnpacked: maxUnpacked,
 	}
 }
 
-// Pack compresses b; nil: that makes it no shorter than most bytes.
-func (p *Packer) Pack(b []byte, most int) []byte {
+// Pack compresses b. It returns nil if the result has more than maxPacked bytes, or if there is no encoder.
+func (p *Packer) Pack(b []byte, maxPacked int) []byte {
 	encoder, err := p.encoder()
 	if err != nil {
 		return nil
 	}
 	packed := encoder.EncodeAll(b, make([]byte, 0, len(b)/2))
-	if len(packed) > most {
+	if len(packed) > maxPacked {
 		return nil
 	}
 	return packed
 }
 
-// Unpack returns the bytes that were packed. Size is how many they were. It is a hint, and may be wrong.
+// Unpack returns the bytes that were packed. Size is how many they are; it only saves allocations, and may be wrong.
+// There is an error if packed is damaged or has more than maxUnpacked bytes.
 func (p *Packer) Unpack(packed []byte, size int) ([]byte, error) {
 	decoder, err := p.decoder()
 	if err != nil {
 		return nil, err
 	}
-	return decoder.DecodeAll(packed, make([]byte, 0, max(min(size, p.most), 0)))
+	return decoder.DecodeAll(packed, make([]byte, 0, max(min(size, p.maxUnpacked), 0)))
 }

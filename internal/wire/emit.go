@@ -169,7 +169,7 @@ func (o *out) fail(code, message string) { o.emitOp(Op{Kind: Error, Name: code, 
 // failure says the error that a document holds, which is one even where it says nothing of itself.
 func (o *out) failure(doc scan.Value) {
 	code, message := readError(doc)
-	o.fail(cmp.Or(code, unnamed), message)
+	o.fail(cmp.Or(code, UnnamedError), message)
 }
 
 func (o *out) meta(name string, v scan.Value) {

@@ -7,8 +7,8 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// How providers, and the gateways before them, say that a call failed. The shapes are from their references and from
-// bodies in the issue trackers of their SDKs:
+// How providers, and the gateways in front of them, report that a call failed. The shapes come from their references
+// and from response bodies in the issue trackers of their SDKs:
 //
 //	{"error": {"message", "code", "type", "status"}}               OpenAI, Anthropic, Google, OpenRouter
 //	[{"error": {…}}]                                               Google, where a stream was asked for
@@ -22,13 +22,12 @@ import (
 //	{"success": false, "errors": [{"code", "message"}], "result"}  Cloudflare
 //	{"title", "status", "detail"}                                  RFC 9457
 //
-// All but those with a member error are told by one rule, since an answer that is taken for an error is worse than an
-// error that is shown as text: the body says nothing but what [errorMembers] lists, one of that is a sign of an error,
-// none is a sign of success, and there are words.
+// A body with an object or a text as its member error is an error. For all others one rule decides. It is a strict one,
+// since an answer taken for an error is worse than an error shown as text: the body has only members that [errorMembers]
+// lists, at least one of them is a sign of failure, none is a sign of success, and there is a message.
 
-// ReadError reads a body, or an event of a stream, that says that the call failed. It reports whether doc is one. Of
-// what only might be one, as {"message": "…"} alone, it is not sure: see [BareError]. Event is the event's name, where
-// the transport has one.
+// ReadError reads a body, or an event of a stream, which reports that the call failed; ok says whether doc does. A
+// {"message": "…"} with nothing beside it is left to [BareError]. Event is the event's name, if the transport has names.
 func ReadError(event []byte, doc scan.Value) (code, message string, ok bool) {
 	if doc.IsArray() {
 		a := scan.Elements(doc)
@@ -42,39 +41,39 @@ func ReadError(event []byte, doc scan.Value) (code, message string, ok bool) {
 	if code, message = readError(doc); message == "" || !named && !isError(event, doc) {
 		return "", "", false
 	}
-	return cmp.Or(code, unnamed), message, true
+	return cmp.Or(code, UnnamedError), message, true
 }
 
-// BareError reads {"message": "…"}, with which API gateways (AWS, Kong) refuse a call. In a stream, and beside anything
-// else, it may be part of an answer.
+// BareError reads {"message": "…"}, with which API gateways (AWS, Kong) refuse a call. It is an error only as the whole
+// body: in a stream it may be part of an answer.
 func BareError(doc scan.Value) (code, message string, ok bool) {
 	o := scan.Members(doc)
 	if doc.Cut() || !o.Next() || !strings.EqualFold(string(o.Key), "message") {
 		return "", "", false
 	}
 	message = o.Val.Str()
-	return unnamed, message, message != "" && !o.Next()
+	return UnnamedError, message, message != "" && !o.Next()
 }
 
-// unnamed is the code of an error that has none.
-const unnamed = "error"
+// UnnamedError is the code of an error for which the provider gave none.
+const UnnamedError = "error"
 
 // ReadException returns the words of an exception in a binary event stream, or all of it.
 func ReadException(data scan.Value) string {
 	return cmp.Or(words(data, maxDepth), shorten(string(data)))
 }
 
-// sign says what a member tells of whether a body is an error.
+// sign is what the value of one member says about the call.
 type sign int
 
 const (
 	noSign  sign = iota
-	failing      // it is
-	working      // it is not
+	failing      // it failed
+	working      // it succeeded
 )
 
-// errorMembers lists the members that error bodies have, with what their values are a sign of. Those that say nothing
-// (null, "", [], {}) are none.
+// errorMembers lists the members that error bodies have, with what their values are a sign of. Empty values (null, "",
+// [], {}) are skipped.
 var errorMembers = map[string]func(scan.Value) sign{
 	"message": neutral, "Message": neutral, "title": neutral, "param": neutral, "instance": neutral, "path": neutral,
 	"timestamp": neutral, "resourceName": neutral, "LogStreamArn": neutral,
@@ -120,7 +119,7 @@ func ofTruth(yes, no sign) func(scan.Value) sign {
 	}
 }
 
-// ofCode reads a code: 0, those of HTTP for success, and words like "ok" mean that nothing failed.
+// ofCode reads a code: 0, HTTP's codes for success, and words like "ok" mean that nothing failed.
 func ofCode(v scan.Value) sign {
 	if isSuccess(v) {
 		return working
@@ -145,7 +144,7 @@ func isFailure(v scan.Value) bool {
 	return strings.HasSuffix(word, "error") || strings.HasSuffix(word, "exception") || strings.HasPrefix(word, "fail")
 }
 
-// isError reports whether a document without an object or text in a member error is one nevertheless.
+// isError reports whether a document whose member error is neither an object nor a text is an error nevertheless.
 func isError(event []byte, doc scan.Value) bool {
 	failed := string(event) == "error"
 	for o := scan.Members(doc); o.Next(); {
@@ -154,7 +153,7 @@ func isError(event []byte, doc scan.Value) bool {
 		}
 		read := errorMembers[string(o.Key)]
 		if read == nil {
-			return false // it says more than an error would
+			return false // errors have no such member
 		}
 		switch read(o.Val) {
 		case failing:
@@ -167,7 +166,7 @@ func isError(event []byte, doc scan.Value) bool {
 	return failed
 }
 
-// readError returns what an error says, where doc is known to be one; empty: it does not say that.
+// readError returns the code and message of doc, which is known to be an error; either may be empty.
 func readError(doc scan.Value) (code, message string) {
 	e := doc.Get("error")
 	switch {
@@ -200,11 +199,11 @@ func readError(doc scan.Value) (code, message string) {
 
 const (
 	maxDepth = 6  // levels of an error in which words are looked for
-	maxWords = 10 // elements of a list that are said
+	maxWords = 10 // elements of a list whose words are returned
 )
 
-// words returns what a part of an error says: of an object the first of its members with words, of a list its elements.
-// What is wrong with a request is said with its place in it, where the validator tells that.
+// words returns the message in a part of an error: that of an object's first member which has one, or those of a list's
+// elements. Where a validator says which part of the request is wrong, the message begins with that.
 func words(v scan.Value, depth int) string {
 	switch {
 	case depth == 0:
@@ -242,7 +241,7 @@ func placeInRequest(loc scan.Value) string {
 	return strings.Join(path, ".") + ": "
 }
 
-// isUUID reports whether s looks like a UUID: what names a request, and nothing that somebody says.
+// isUUID reports whether s looks like a UUID, as ids of requests do.
 func isUUID(s string) bool {
 	return len(s) == 36 && strings.Count(s, "-") == 4 && strings.Trim(s, "0123456789abcdefABCDEF-") == ""
 }
