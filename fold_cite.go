@@ -23,7 +23,7 @@ type foldCite struct {
 	settled   bool // its place will not change any more
 	told      bool // an event told its place
 	place
-	found place // before a mark of the file search took its place
+	found place // its place before it got a file-search mark
 
 	refs      []Ref // Refs as the answer has them, once asked for
 	statement Span  // the statement before it, once asked for

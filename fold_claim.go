@@ -40,27 +40,27 @@ func (c *candidate) claim(cite *foldCite) (claim Span, inferred bool) {
 	return Span{start, max(start, end)}, true
 }
 
-// maxStructure is how much text of a candidate is read as markdown to find what links in paragraphs of their own stand
-// for, in bytes. Real answers are far shorter; in what is longer such links stand for themselves.
+// maxStructure is how many bytes of a candidate's text are parsed as markdown to find what links in paragraphs of their
+// own stand for. Real answers are far shorter. In a longer text such links stand for themselves.
 const maxStructure = 256 << 10
 
-// structure is what is known of a candidate's text as markdown, once all links are known.
+// structure is the markdown structure of a candidate's text. It is built once all links are known.
 type structure struct {
-	parts map[Span][]structureLeaf // by the stretches that were parsed
-	size  int                      // bytes of these
+	parts map[Span][]structureLeaf // by the stretch of text that was parsed
+	size  int                      // bytes of all these stretches
 	links map[int]int              // visible links and marks: end by start
 }
 
-// structureLeaf is a leaf of a stretch of text. Its span counts from there.
+// structureLeaf is a leaf of a stretch of text. Its span counts from the start of the stretch.
 type structureLeaf struct {
 	markdown.Leaf
-	links  bool // a paragraph of nothing but links and marks
-	above  int  // the paragraph whose last sentence is what links stand for that stand here; -1: there is none
-	figure bool // and whether there is a table or code between the two
+	links  bool // it is a paragraph of nothing but links and marks
+	above  int  // index of the paragraph whose last sentence links in this leaf stand for; -1: there is none
+	figure bool // a table or code stands between that paragraph and this leaf
 }
 
-// statementAbove returns the statement that a link at at stands for if nothing comes before it on its line. Base is
-// where the part begins that the statement is in. It is false where there is none, and until all links are known.
+// statementAbove returns the statement that a link at offset at stands for if nothing precedes it on its line. Base is
+// where the part with the statement begins. It returns false if there is none, and until all links are known.
 func (c *candidate) statementAbove(base, at int) (Span, bool) {
 	if !c.placed || len(c.parts) == 0 {
 		return Span{}, false
@@ -76,7 +76,7 @@ func (c *candidate) statementAbove(base, at int) (Span, bool) {
 	below, _, _ := strings.Cut(text[at:], "\n")
 	alone := !inside && at > leaf.End && strings.TrimSpace(below) == "" // a point on an empty line
 	if inside || alone && leaf.Kind == markdown.TableLeaf && strings.Count(text[leaf.End:at], "\n") < 2 {
-		// To package prose, each line of a quote and of a table is a block of its own.
+		// Package prose takes each line of a quote and of a table for a block of its own.
 		head := strings.TrimRightFunc(text[:at], func(r rune) bool {
 			return unicode.IsSpace(r) || r == '>' || r == '('
 		})
@@ -98,8 +98,8 @@ func (c *candidate) statementAbove(base, at int) (Span, bool) {
 	return Span{base + start, base + end}, start < end
 }
 
-// introduces reports whether a paragraph introduces the links that follow it: its last line is a heading by its looks,
-// or ends with a colon, unless that announces the figure between the two.
+// introduces reports whether a paragraph introduces the links that follow it: its last line is all bold, as headings
+// are, or ends with a colon. With a figure between the two the colon announces the figure.
 func introduces(paragraph string, figure bool) bool {
 	last := strings.TrimSpace(paragraph[strings.LastIndexByte(paragraph, '\n')+1:])
 	bare := strings.TrimRight(last, "*_")
@@ -107,9 +107,9 @@ func introduces(paragraph string, figure bool) bool {
 		strings.HasPrefix(last, "**") && strings.HasSuffix(last, "**")
 }
 
-// leaves returns those of the text from base, where a part begins, to the end of the part that at stands in.
+// leaves returns the leaves of the text from base, where a part begins, to the end of the part that holds offset at.
 func (c *candidate) leaves(base, at int) []structureLeaf {
-	i, begins := slices.BinarySearchFunc(c.parts, at, func(p foldPart, at int) int { return p.start - at })
+	i, begins := c.partFrom(at)
 	if !begins {
 		i--
 	}
@@ -140,13 +140,14 @@ func (c *candidate) leaves(base, at int) []structureLeaf {
 	return out
 }
 
-// standAbove finds the paragraphs that links stand for: the one above them, past others of nothing but links.
+// standAbove sets the paragraph above that the links in each leaf stand for. Paragraphs of nothing but links are
+// skipped.
 //
-//   - A table or code between the two is what the prose introduces and the links are cited for: no row and no line of
-//     code says what it shows, the sentence does. If links stand between the prose and the figure, they are the
-//     prose's, and nobody knows what the figure's are for.
-//   - A heading, a rule and HTML end what came before them: what stands below is not cited for it.
-//   - Links that open a list item are an entry in a list of sources, which stands for no one sentence.
+//   - A table or code may stand between: the prose introduces it, and its sentence is what the links are cited for,
+//     since no row or line of code is a statement. If the prose has links of its own before the figure, links below the
+//     figure stand for nothing.
+//   - A heading, a rule and HTML end what came before them: links below are not cited for it.
+//   - Links that open a list item are an entry in a list of sources, and stand for no sentence.
 func standAbove(leaves []structureLeaf) {
 	above, figure, linked := -1, false, false
 	for i := range leaves {
@@ -188,8 +189,8 @@ func (c *candidate) onlyLinks(doc *markdown.Document, s markdown.Span, base int)
 	return true
 }
 
-// linkRunStart returns where the run of links and marks begins that ends at at: they all stand for the statement before
-// the first of them.
+// linkRunStart returns the start of the run of links and marks that ends at offset at: all of them stand for the
+// statement before the first.
 func (c *candidate) linkRunStart(text string, at int) int {
 	const most = 64 // links in one run that are followed back
 	for range most {
@@ -203,9 +204,14 @@ func (c *candidate) linkRunStart(text string, at int) int {
 	return at
 }
 
-// partBefore returns where the part of the same message begins that holds the text right before an offset.
+// partFrom returns the index of the first part that begins at or behind an offset, and whether it begins there.
+func (c *candidate) partFrom(at int) (i int, begins bool) {
+	return slices.BinarySearchFunc(c.parts, at, func(p foldPart, at int) int { return p.start - at })
+}
+
+// partBefore returns the start of the part, of the same message, that holds the text right before an offset.
 func (c *candidate) partBefore(at int) int {
-	i, begins := slices.BinarySearchFunc(c.parts, at, func(p foldPart, at int) int { return p.start - at })
+	i, begins := c.partFrom(at)
 	switch {
 	case i == 0:
 		return 0

@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// OpenAI's file search takes its marks, 【4:0†report.pdf】, out of the text and sends citations of the points where they
-// stood. What stands between may leave them in. Then each citation takes the place of a mark of its own, as its marker
-// does that of a link; a mark that is nobody's stays, and is reported.
+// OpenAI's file search removes its marks, 【4:0†report.pdf】, from the text and sends citations of the points where they
+// stood. Programs between it and ibid may leave the marks in. Then each citation gets a mark of its own and stands
+// there, so that its marker replaces the mark as it would a link. A mark that no citation gets stays, and is reported.
 
-// fileMark matches such a mark. What follows the dagger is a file's name, "source", lines, or a name and lines.
+// fileMark matches such a mark. The dagger is followed by a file's name, "source", lines, or a name and lines.
 var fileMark = regexp.MustCompile(`^【\d+(?::\d+)?†[^【】\n]{0,200}】`)
 
 const (
-	maxFileMark = 1024 // is more bytes than a mark has
-	maxMarkRun  = 64   // marks in a row, to either side of a point, and citations that share them
-	maxMarkGap  = 8    // bytes between a point and its mark, of no words
-	maxMarkHead = 32   // is more bytes than a mark has before the dagger
+	maxFileMark = 1024 // bytes of a mark; fileMark matches none that is longer
+	maxMarkRun  = 64   // marks in a row to either side of a point, and citations among which they are divided
+	maxMarkGap  = 8    // bytes of markGap between a point and its mark
+	maxMarkHead = 32   // bytes of a mark before its dagger
 )
 
-// fileMarkAt returns the length of the mark that s begins with; 0: none.
+// fileMarkAt returns the length in bytes of the mark that s begins with; 0: it begins with none.
 func fileMarkAt(s string) int {
 	if !strings.HasPrefix(s, markBegin) {
 		return 0
@@ -29,7 +29,7 @@ func fileMarkAt(s string) int {
 	return len(fileMark.FindString(s[:min(len(s), maxFileMark)]))
 }
 
-// beginsFileMark reports whether s, which may go on, begins with what may become a mark.
+// beginsFileMark reports whether s begins with a mark, or is the beginning of one.
 func beginsFileMark(s string) bool {
 	rest, ok := strings.CutPrefix(s, markBegin)
 	if !ok {
@@ -39,7 +39,7 @@ func beginsFileMark(s string) bool {
 	return rest == "" || len(rest) < len(s)-len(markBegin) && strings.HasPrefix(rest, "†")
 }
 
-// fileMarkBefore returns the length of the mark that s ends with; 0: none.
+// fileMarkBefore returns the length in bytes of the mark that s ends with; 0: it ends with none.
 func fileMarkBefore(s string) int {
 	if !strings.HasSuffix(s, markEnd) {
 		return 0
@@ -52,13 +52,13 @@ func fileMarkBefore(s string) int {
 	return n
 }
 
-// markGap is what may stand between a point and its mark: space, and what ends a sentence or an emphasis.
+// markGap has the characters that may stand between a point and its mark: space, and what ends a sentence or emphasis.
 const markGap = " \t.,;:!?)*_\"'。，、！？…）”’»"
 
-// linkTail matches the rest of a link behind its words.
+// linkTail matches what follows the words of a link: its address.
 var linkTail = regexp.MustCompile(`\]\([^()\s]{0,500}\)$`)
 
-// markRun returns the marks in a row before and behind a point, in order. Only spaces and commas separate them.
+// markRun returns the marks before and behind a point, in order. Only spaces and commas stand between them.
 func (c *candidate) markRun(at int) []Span {
 	const between = " ,;"
 	text := c.text.String()
@@ -98,7 +98,8 @@ func (c *candidate) markRun(at int) []Span {
 	return run
 }
 
-// takeMark divides the marks around a citation between the citations there and returns the place of this one.
+// takeMark divides the marks around citation i among all citations there, moves the others to theirs, and returns the
+// place of citation i. That is where it was found if it gets none.
 func (c *candidate) takeMark(i int) place {
 	p := c.cites[i].found
 	point := p.covers == CoversPoint
@@ -154,10 +155,9 @@ func (c *candidate) moveCite(i int, to place) {
 	}
 }
 
-// takeMarks divides all marks anew, now that the whole text is there, and reports those that are nobody's.
+// takeMarks divides all marks anew, now that the whole text is known, and reports those that no citation got.
 func (c *candidate) takeMarks() {
-	text := c.text.String()
-	if !strings.Contains(text, markBegin) {
+	if !strings.Contains(c.text.String(), markBegin) {
 		return
 	}
 	c.markCites = nil
@@ -166,9 +166,14 @@ func (c *candidate) takeMarks() {
 			c.moveCite(i, c.takeMark(i))
 		}
 	}
-	if !c.closed || c.fold.format == Generic {
-		return
+	if c.closed && c.fold.format != Generic {
+		c.reportMarks()
 	}
+}
+
+// reportMarks adds an issue for each mark that no citation got.
+func (c *candidate) reportMarks() {
+	text := c.text.String()
 	taken := map[int]bool{}
 	for i := range c.cites {
 		if !c.cites[i].withdrawn && c.cites[i].covers == CoversLink {
@@ -187,9 +192,10 @@ func (c *candidate) takeMarks() {
 	}
 }
 
-// divideMarks returns which mark of a run each of the citations takes; an empty one: none. One that a citation covers
-// is its own. One that names a file is for the nearest citation of that file, and for none of another. The others go
-// to the citations in the order in which both come, so that a later one takes nothing from a former.
+// divideMarks returns the mark of a run that each of the citations gets; an empty span: none. A mark that a citation
+// covers is its own. A mark with the name of a file goes to the nearest citation of that file, and never to one of
+// another file. The remaining marks go to the remaining citations, in the order of both, so that a citation that comes
+// later takes no mark from an earlier one.
 func (c *candidate) divideMarks(members []int, run []Span) []Span {
 	out, taken := make([]Span, len(members)), make([]bool, len(run))
 	text := c.text.String()
@@ -223,8 +229,8 @@ func (c *candidate) divideMarks(members []int, run []Span) []Span {
 	return out
 }
 
-// namesFile reports whether a mark names a file that a citation is of, or else one that it is not of. Many marks name
-// none, and the files of some citations have no name.
+// namesFile reports whether a mark has the name of a file that the citation cites (named), or of one that it does not
+// cite (foreign). Many marks have no name, and the files of some citations have none; then it is neither.
 func (c *candidate) namesFile(mark string, cite *foldCite) (foreign, named bool) {
 	_, name, _ := strings.Cut(strings.TrimSuffix(mark, markEnd), "†")
 	first, _, _ := strings.Cut(name, "†")

@@ -36,8 +36,8 @@ type candidate struct {
 	relisted  int           // how often the list that marks count in was said
 	linked    int           // how many cites linkEnds has seen
 	linkEnds  map[int]int   // visible links: start by end
-	markCites map[int][]int // places in cites by where the run of file-search marks begins that they stand at
-	placed    bool          // the place of every citation is known for good
+	markCites map[int][]int // indexes of the citations at a run of file-search marks, by the start of the run
+	placed    bool          // the place of every citation is final
 	structure structure
 
 	offsets Offsets // over text

@@ -357,7 +357,7 @@ func (h *linkHope) wait() bool { return h.seen || !h.absent }
 // citation may still come; end if there is none. Ended says that the block ends there.
 func (l *Live) holdLinks(end int, ended bool) int {
 	t := &l.text
-	// A mark of a file search is no link that a writer might have meant to be read: its citation is always hoped for.
+	// Unlike a link, a file-search mark is never meant for readers: its citation is always waited for.
 	wait := l.places.links.wait()
 	if t.blocks.InCode() || !wait && !bytes.Contains(t.buf[t.written:end], []byte(markBegin)) {
 		return end

@@ -490,7 +490,7 @@ func (p places) lay(cites []citing, sources []Source) layout {
 		out.stops = append(out.stops, stop{s, []int{i}})
 	}
 	slices.SortStableFunc(out.cuts, func(a, b markdown.Span) int { return cmp.Compare(a.Start, b.Start) })
-	end := 0 // a link may go with the mark in it
+	end := 0 // a link that is cut out may hold a mark that is cut out, too
 	out.cuts = slices.DeleteFunc(out.cuts, func(s markdown.Span) bool {
 		inside := s.Start < end
 		end = max(end, s.End)
@@ -519,7 +519,7 @@ func (p places) lay(cites []citing, sources []Source) layout {
 func (p places) visibles(cites []citing, sources []Source) []visible {
 	var all []visible
 	cited := map[markdown.Span]bool{}   // the spans of links and marks
-	noWords := map[markdown.Span]bool{} // links that would have no words without the marks in them
+	noWords := map[markdown.Span]bool{} // whether a link would have no words without the marks in it
 	if strings.Contains(p.Text, markBegin) {
 		for i := range cites {
 			cited[cites[i].span] = cites[i].link || cited[cites[i].span]
@@ -594,8 +594,8 @@ func (p places) visible(c *citing, sources []Source) (visible, bool) {
 	return visible{Span: s, line: line, prose: prose}, true
 }
 
-// markInLink returns c's span if it is a mark of a file search among the words of a link, and that link. The mark goes,
-// and its marker stands behind the link.
+// markInLink returns c's span and the link around it, if c's span is a file-search mark among the words of a link. The
+// mark is cut out, and c's marker stands behind the link.
 func (p places) markInLink(c *citing) (mark, link markdown.Span, ok bool) {
 	s := c.span
 	if !c.link || s.Start < 0 || s.End > len(p.Text) || s.Start >= s.End || fileMarkAt(p.Text[s.Start:]) != s.Len() {
@@ -607,7 +607,7 @@ func (p places) markInLink(c *citing) (mark, link markdown.Span, ok bool) {
 		p.Text[around.Start] == '[' && s.End < around.End
 }
 
-// isOnlyMarks reports whether a link has no words but marks that are cited.
+// isOnlyMarks reports whether the words of a link are nothing but marks, all of them cited.
 func (p places) isOnlyMarks(link markdown.Span, cited map[markdown.Span]bool) bool {
 	at := link.Start + 1
 	for n := 1; n > 0; at += n {

@@ -12,11 +12,11 @@ import (
 //	<sources><result file_id='a' filename='a.pdf'><content>…</content></result></sources>
 //
 // Each source is one result, each of its chunks one content; a source without chunks has its [Source.Content]. The
-// file_id is the source's ID, which is what citations name (else its global id, else "source-" and its place). Where
-// sources have the same, as those of different answers may, the first keeps it and the others have "-2" and so on
-// behind it: no two of a prompt have one. The filename is the file name, title, site or URL, whichever there is. A
-// source that can be opened has a url attribute too. Everything is escaped, so that a passage cannot close its element
-// and a parser of XML reads what was given; characters that XML does not allow become U+FFFD.
+// file_id is the source's ID, which is what citations name (else its global id, else "source-" and its number). No two
+// results have the same file_id: where sources of different answers share an ID, the first keeps it and the others get
+// "-2", "-3" and so on appended. The filename is the first there is of file name, title, site and URL. A source with a
+// URL has a url attribute too. Everything is escaped: no passage can close its element, and an XML parser reads what
+// was given; characters that XML does not allow become U+FFFD.
 func PromptSources(sources []Source) string {
 	var b strings.Builder
 	b.WriteString("<sources>")
@@ -44,7 +44,7 @@ func PromptSources(sources []Source) string {
 // promptIDs returns a distinct id for each source.
 func promptIDs(sources []Source) []string {
 	ids := make([]string, len(sources))
-	first := make(map[string]int, len(sources)) // where each id stands first
+	first := make(map[string]int, len(sources)) // index of the first source with an id
 	for i := range sources {
 		s := &sources[i]
 		ids[i] = strings.Map(xmlRune, cmp.Or(s.ID, s.GlobalID, "source-"+strconv.Itoa(i+1)))
@@ -80,8 +80,8 @@ func contents(s *Source) []string {
 	return all
 }
 
-// contentXML and attributeXML write what stands in an element and in an attribute, whatever its quotes. A parser reads
-// a carriage return as a line break unless it is escaped, and in an attribute every white space as a space.
+// contentXML escapes the text of an element, attributeXML the value of an attribute in either kind of quotes. Parsers
+// turn an unescaped carriage return into a line break, and in attributes any unescaped white space into a space.
 var (
 	contentXML   = strings.NewReplacer(xmlEscapes...)
 	attributeXML = strings.NewReplacer(append(xmlEscapes, "\n", "&#10;", "\t", "&#9;")...)

@@ -315,9 +315,9 @@ type tellOpenAI struct {
 
 	buf     []byte
 	sent    strings.Builder
-	message int          // of the part whose text comes
-	last    int          // of the text that was sent
-	space   string       // that begins a message and was not sent, as it may part it from the one before
+	message int          // message of the current part
+	last    int          // message of the text that was sent last
+	space   string       // white space at the beginning of a message, held back until its length is known
 	whole   *ibid.Answer // nil: the answer has not ended
 	err     error
 }
@@ -336,16 +336,27 @@ func (o *tellOpenAI) event(ev ibid.Event) {
 	}
 }
 
-// text sends text, behind a blank line if it begins another message than that of the text before: see [export.Parted].
+// text sends text, after a blank line if it begins another message: see [export.Parted].
 func (o *tellOpenAI) text(words string) {
 	if o.sent.Len() > 0 && o.message != o.last {
 		o.space += words
 		if strings.Trim(o.space, " \t\r\n") == "" {
 			return // more space may follow
 		}
-		words = text.BlankLine(o.sent.String(), o.space) + o.space
+		words = o.takeSpace()
 	}
-	o.last, o.space = o.message, ""
+	o.last = o.message
+	o.send(words)
+}
+
+// takeSpace returns what was held back, with the line breaks that are missing for a blank line before it.
+func (o *tellOpenAI) takeSpace() string {
+	words := text.BlankLine(o.sent.String(), o.space) + o.space
+	o.space = ""
+	return words
+}
+
+func (o *tellOpenAI) send(words string) {
 	o.sent.WriteString(words)
 	o.chunk(words, false)
 }
@@ -407,10 +418,7 @@ func (o *tellOpenAI) close() error {
 // finish takes what the last chunk says.
 func (o *tellOpenAI) finish(a *ibid.Answer) {
 	if o.space != "" { // the last message is nothing but space
-		words := text.BlankLine(o.sent.String(), o.space) + o.space
-		o.space = ""
-		o.sent.WriteString(words)
-		o.chunk(words, false)
+		o.send(o.takeSpace())
 	}
 	c := export.Completion(uimessage.InText(export.Parted(a), o.sent.String()), &export.Options{Unit: o.unit})
 	o.said.Model, o.said.Finish, o.said.Annotations = cmp.Or(c.Model, o.said.Model), c.Finish, c.Annotations

@@ -205,9 +205,9 @@ func contentBlocks(a *ibid.Answer, o *Options) []textBlock {
 		if row.Quote != nil {
 			c.CitedText = *row.Quote
 		}
-		in := len(blocks) - 1 // of a citation without a place: they are the last
+		in := len(blocks) - 1 // a citation without a place goes to the last block
 		if row.TextStart != nil {
-			in = max(0, sort.SearchInts(bases, *row.TextEnd)-1) // that in which its span ends
+			in = max(0, sort.SearchInts(bases, *row.TextEnd)-1) // the block in which its span ends
 			c.Start, c.End = new(max(0, *row.TextStart-bases[in])), new(*row.TextEnd-bases[in])
 		}
 		if row.ClaimStart != nil && *row.ClaimStart >= bases[in] {

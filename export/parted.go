@@ -10,13 +10,13 @@ import (
 	"github.com/ibidhq/ibid/internal/text"
 )
 
-// Parted returns an answer with a blank line between its messages, as its renderings have one: such as what a model
-// says before it calls a tool and after. All its places are those of its own text. The given answer stays as it is, and
-// is what Parted returns if nothing is missing.
+// Parted returns a copy of an answer with a blank line between its messages, such as a model's words before and after a
+// tool call, as renderings have it. All offsets of the copy are into its own text. The given answer is not changed; it
+// is returned itself if it needs no line breaks.
 func Parted(a *ibid.Answer) *ibid.Answer {
 	var b strings.Builder
-	var breaks []int // offsets at which line breaks are put in
-	var sums []int   // how many bytes of them there are up to and with each
+	var breaks []int // offsets at which line breaks are inserted
+	var sums []int   // bytes inserted up to and including each of them
 	starts := messages(a)
 	for i, start := range starts {
 		end := len(a.Text)
@@ -39,7 +39,7 @@ func Parted(a *ibid.Answer) *ibid.Answer {
 		}
 		return sums[i-1]
 	}
-	// What begins at a break begins behind it, what ends there ends before it, and so does a point.
+	// What begins at a break stays with the text after it; what ends there, and a point, with the text before it.
 	begin := func(at int) int { return at + before(sort.SearchInts(breaks, at+1)) }
 	end := func(at int) int { return at + before(sort.SearchInts(breaks, at)) }
 	move := func(s ibid.Span) ibid.Span {
@@ -52,7 +52,7 @@ func Parted(a *ibid.Answer) *ibid.Answer {
 	out.Text = b.String()
 	out.Parts, out.Citations = slices.Clone(a.Parts), slices.Clone(a.Citations)
 	out.Activities = slices.Clone(a.Activities)
-	for i := range out.Parts { // a break is the end of the part before it: no text is outside of parts
+	for i := range out.Parts { // all text is in parts: a break becomes the end of the part before it
 		p := &out.Parts[i]
 		p.Start, p.End = begin(p.Start), begin(p.End)
 	}
@@ -67,7 +67,7 @@ func Parted(a *ibid.Answer) *ibid.Answer {
 	return &out
 }
 
-// messages returns where the messages of an answer begin, of which there is at least one.
+// messages returns the offsets at which the messages of an answer begin. There is at least one.
 func messages(a *ibid.Answer) []int {
 	starts := []int{0}
 	for i := 1; i < len(a.Parts); i++ {

@@ -45,7 +45,7 @@ const maxWithheld = 1024
 
 // KeyMask masks keys in the texts of events, also a key that is split across several. A text whose end may be the
 // beginning of a key is withheld, with all events that follow it, until it is clear whether it is. The texts that are
-// passed on have the offsets that they have in the masked text of the whole answer. Nothing but texts is masked: sources,
+// passed on have the offsets that they have in the masked text of the whole answer. Only texts are masked, and sources,
 // for example, are not.
 //
 // It is not safe for concurrent use.

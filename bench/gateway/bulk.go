@@ -29,11 +29,12 @@ import (
 
 const (
 	bulkPages = 1000 // sources that the manifests cite
-	bulkHosts = 200  // what they are spread over: of each, ten pages a second are read
+	bulkHosts = 200  // hosts that serve them: ibid reads at most ten pages a second from each
 )
 
-// bulk has ibid cite read an archive of responses, and ibid verify a list of manifests. Each is broken off once in the
-// middle and resumed, and must write one line for each input, in order; a tenth of the work shows whether memory grows.
+// bulk has ibid cite read an archive of responses, and ibid verify a list of manifests. Each command is interrupted
+// halfway and resumed, and must write one line for each input, in order. A tenth of the inputs is run first, to show
+// whether memory grows with their number.
 func bulk(ctx context.Context, args []string, out io.Writer) error {
 	set := flags("bulk")
 	responses := set.Int("responses", 1_000_000, "how many ibid cite reads; 0: none")
@@ -50,7 +51,8 @@ func bulk(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "| %d cores | inputs | time | CPU an input | most memory |\n| --- | --- | --- | --- | --- |\n", runtime.NumCPU())
+	fmt.Fprintf(out, "| %d cores | inputs | time | CPU an input | most memory |\n", runtime.NumCPU())
+	fmt.Fprintln(out, "| --- | --- | --- | --- | --- |")
 	for _, n := range []int{*responses / 10, *responses} {
 		if n == 0 {
 			continue
@@ -160,11 +162,16 @@ func (w *bulkWorld) close() { _ = w.server.Close() }
 
 func bulkHost(i int) string { return fmt.Sprintf("127.0.0.%d", i%bulkHosts+1) }
 
-// page is the address of a page, and what it says.
+// page returns the address of a page and its HTML.
 func (w *bulkWorld) page(i int) (url, text string) {
 	i %= bulkPages
 	url = fmt.Sprintf("http://%s:%s/pages/%d", bulkHost(i), w.port, i)
-	return url, fmt.Sprintf("<p>In the year %d the heronry of district %d had %d nests, which keepers counted twice.</p>", 1800+i%200, i, 17*i)
+	return url, "<p>" + pageQuote(i) + ", which keepers counted twice.</p>"
+}
+
+// pageQuote returns the words of page i that manifests quote.
+func pageQuote(i int) string {
+	return fmt.Sprintf("In the year %d the heronry of district %d had %d nests", 1800+i%200, i, 17*i)
 }
 
 func (w *bulkWorld) ServeHTTP(out http.ResponseWriter, r *http.Request) {
@@ -215,8 +222,8 @@ func (w *bulkWorld) manifest(ctx context.Context, n int) (*manifest.Signed, erro
 		a.Sources = append(a.Sources, ibid.Source{ID: id, Kind: ibid.Web, URL: url})
 		start := len(a.Text)
 		a.Text += claim
-		quote := fmt.Sprintf("In the year %d the heronry of district %d had %d nests", 1800+i%200, i, 17*i)
-		if err := a.Cite(ibid.Span{Start: start, End: len(a.Text) - 1}, ibid.Ref{Source: id, Quote: quote}); err != nil {
+		span := ibid.Span{Start: start, End: len(a.Text) - 1}
+		if err := a.Cite(span, ibid.Ref{Source: id, Quote: pageQuote(i)}); err != nil {
 			return nil, err
 		}
 	}

@@ -50,7 +50,8 @@ func crash(ctx context.Context, args []string, out io.Writer) error {
 	}
 	fmt.Fprintf(
 		out,
-		"\n### kill -9 under load\n\n%d kills, %d clients, strict capture: %d answers whose end a client saw, %d missing after.\n",
+		"\n### kill -9 under load\n\n"+
+			"%d kills, %d clients, strict capture: %d answers whose end a client saw, %d missing after.\n",
 		*times,
 		*clients,
 		len(seen),

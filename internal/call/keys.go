@@ -91,8 +91,8 @@ func Mask[T any](k Keys, v T) (masked T, found bool) {
 	return w.Interface().(T), true
 }
 
-// MaskText masks the keys in s, as [Mask] does. More says that further text follows s: then masked is without the end of
-// s that may be the beginning of a key, and withheld is the length of that end, in bytes.
+// MaskText masks the keys in s, as [Mask] does. More says that further text follows s: then masked is without the end
+// of s that may be the beginning of a key, and withheld is the length of that end, in bytes.
 func (k Keys) MaskText(s string, more bool) (masked string, withheld int) {
 	var b []byte // nil: nothing was masked so far
 	for i := 0; i < len(s); {

@@ -35,8 +35,8 @@ type Response struct {
 }
 
 // Read reads the headers of a response, if r begins with one. What only looks like a header, such as a text that begins
-// with "HTTP/2 multiplexes streams", is the body. The only error is [ErrHeader]; errors of reading r are returned by the
-// body.
+// with "HTTP/2 multiplexes streams", is the body. The only error is [ErrHeader]; errors of reading r are returned by
+// the body.
 func Read(r io.Reader) (*Response, error) {
 	in := bufio.NewReaderSize(r, bufferSize)
 	res := &Response{Body: in}

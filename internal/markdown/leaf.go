@@ -7,9 +7,9 @@ import (
 
 // Leaf is a block that holds no other blocks.
 type Leaf struct {
-	Span  // from its first character to its last; for kinds other than ParagraphLeaf about so
+	Span  // from its first character to its last; exact for ParagraphLeaf only
 	Kind  LeafKind
-	Opens bool // it is the first of a list item
+	Opens bool // it is the first leaf of a list item
 }
 
 // LeafKind says what a [Leaf] is.
@@ -27,7 +27,7 @@ const (
 func (d *Document) Leaves() []Leaf {
 	var out []Leaf
 	opens := false
-	// The error is that of the function.
+	// The only error is that of the function, which returns none.
 	_ = ast.Walk(d.tree.root, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		leaf := Leaf{Opens: opens}
 		switch {
@@ -55,7 +55,7 @@ func (d *Document) Leaves() []Leaf {
 		leaf.Start = max(last, startOf(n))
 		leaf.End = leaf.Start
 		if leaf.Kind == TableLeaf && n.LastChild() != nil && n.LastChild().LastChild() != nil {
-			n = n.LastChild().LastChild() // only cells know where they stand
+			n = n.LastChild().LastChild() // only cells have positions
 		}
 		if l := n.Lines(); l != nil && l.Len() > 0 {
 			leaf.End = max(leaf.Start, l.At(l.Len()-1).Stop)

@@ -262,9 +262,9 @@ func citeMark(text string, p int) int {
 	case strings.HasPrefix(rest, "(["):
 		return linkGroup(text, p)
 	case strings.HasPrefix(rest, "【"):
-		// Those of file search have names of files in them.
-		if n := strings.Index(rest[:min(len(rest), maxURL)], "】"); 0 < n && n < maxNote || n > 0 &&
-			strings.Contains(rest[:maxNote], "†") {
+		// Marks of file search, with a dagger, have file names in them and may be long.
+		if n := strings.Index(rest[:min(len(rest), maxURL)], "】"); n > 0 &&
+			(n < maxNote || strings.Contains(rest[:maxNote], "†")) {
 			return p + n + len("】")
 		}
 	case strings.HasPrefix(rest, supOpen):

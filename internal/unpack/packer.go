@@ -27,7 +27,7 @@ func NewPacker(level zstd.EncoderLevel, window, maxUnpacked int) *Packer {
 		decoder: sync.OnceValues(func() (*zstd.Decoder, error) {
 			return zstd.NewReader(
 				nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderLowmem(true),
-				zstd.WithDecoderMaxMemory(uint64(maxUnpacked)),
+				zstd.WithDecoderMaxMemory(uint64(max(0, maxUnpacked))),
 			)
 		}),
 		maxUnpacked: maxUnpacked,

@@ -23,11 +23,11 @@ import (
 //	{"title", "status", "detail"}                                  RFC 9457
 //
 // A body with an object or a text as its member error is an error. For all others one rule decides. It is a strict one,
-// since an answer taken for an error is worse than an error shown as text: the body has only members that [errorMembers]
-// lists, at least one of them is a sign of failure, none is a sign of success, and there is a message.
+// since an answer taken for an error is worse than an error shown as text: the body has only members that
+// [errorMembers] lists, at least one of them is a sign of failure, none is a sign of success, and there is a message.
 
 // ReadError reads a body, or an event of a stream, which reports that the call failed; ok says whether doc does. A
-// {"message": "…"} with nothing beside it is left to [BareError]. Event is the event's name, if the transport has names.
+// {"message": "…"} with nothing beside it is left to [BareError]. Event is the name of the event, if it has one.
 func ReadError(event []byte, doc scan.Value) (code, message string, ok bool) {
 	if doc.IsArray() {
 		a := scan.Elements(doc)
