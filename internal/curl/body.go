@@ -280,8 +280,9 @@ func (c *chunks) next() error {
 	if rest = bytes.TrimSpace(rest); len(rest) == 0 {
 		return io.EOF
 	}
-	fields, ok := c.response.readTrailer(rest)
-	if !ok {
+	// Behind the last chunk there is nothing but a trailer, so that it need not be announced.
+	fields, err := readFields(rest)
+	if err != nil || len(rest) > maxTrailer {
 		return c.broken("what follows the last chunk is no trailer", nil)
 	}
 	c.response.Trailer = fields

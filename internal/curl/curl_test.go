@@ -117,6 +117,10 @@ func TestChunks(t *testing.T) {
 				}
 			}
 		}
+		bare := strings.Replace(head, "Trailer: X-Sum"+with, "", 1) // nothing announces the trailer
+		if r, got, err := read(t, bare+chunked(body, 10, with, "X-Sum: 1"+with)); err != nil || got != body || r.Trailer.Get("X-Sum") != "1" {
+			t.Errorf("%s, a trailer that is not announced: %q, %v, %v", end, got, err, r)
+		}
 		whole := chunked(body, 10, with, "")
 		for n := 14; n < len(whole)-2*len(with)-1; n++ { // cut behind the first chunk
 			r, got, err := read(t, head+whole[:n])

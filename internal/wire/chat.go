@@ -82,11 +82,11 @@ func (p *chat) Parse(_ []byte, doc scan.Value) bool {
 		whole = p.choice(a.Val, object) || whole
 	}
 	p.wantList("choices", d.choices)
-	if !d.failure.IsNull() {
+	if !blank(d.failure) {
 		if code, message, ok := ReadError(nil, doc); ok {
 			p.fail(code, message)
+			return true
 		}
-		return true
 	}
 	if whole || object == "chat.completion.done" {
 		p.end()

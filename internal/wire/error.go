@@ -21,6 +21,9 @@ import (
 //	{"__type", "message"}                                          AWS
 //	{"success": false, "errors": [{"code", "message"}], "result"}  Cloudflare
 //	{"title", "status", "detail"}                                  RFC 9457
+//	{"fault": {"faultstring", "detail"}}                           Apigee
+//	{"errorMessage", "errorType", "stackTrace"}                    AWS Lambda
+//	{"error_code", "error_msg"}                                    Baidu
 //
 // A body with an object or a text as its member error is an error. For all others one rule decides. It is a strict one,
 // since an answer taken for an error is worse than an error shown as text: the body has only members that
@@ -37,11 +40,21 @@ func ReadError(event []byte, doc scan.Value) (code, message string, ok bool) {
 		doc = a.Val
 	}
 	e := doc.Get("error")
-	named := !blank(e) && (e.IsObject() || e.IsArray() || e.IsString())
+	named := !blank(e) && (e.IsObject() || e.IsArray() || e.IsString()) && !hasAnswer(doc)
 	if code, message = readError(doc); message == "" || !named && !isError(event, doc) {
 		return "", "", false
 	}
 	return cmp.Or(code, UnnamedError), message, true
+}
+
+// hasAnswer reports whether a document has a text that stands for an answer, whatever its member error says.
+func hasAnswer(doc scan.Value) bool {
+	for _, name := range []string{"answer", "response", "output", "text", "content", "result"} {
+		if v := doc.Get(name); v.IsString() && !blank(v) {
+			return true
+		}
+	}
+	return false
 }
 
 // BareError reads {"message": "…"}, with which API gateways (AWS, Kong) refuse a call. It is an error only as the whole
@@ -76,12 +89,13 @@ const (
 // [], {}) are skipped.
 var errorMembers = map[string]func(scan.Value) sign{
 	"message": neutral, "Message": neutral, "title": neutral, "param": neutral, "instance": neutral, "path": neutral,
-	"timestamp": neutral, "resourceName": neutral, "LogStreamArn": neutral,
+	"timestamp": neutral, "resourceName": neutral, "LogStreamArn": neutral, "stackTrace": neutral,
 
-	"detail": certain, "errors": certain, "originalMessage": certain, "OriginalMessage": certain,
+	"detail": certain, "errors": certain, "originalMessage": certain, "OriginalMessage": certain, "fault": certain,
+	"errorMessage": certain, "errorType": certain, "error_msg": certain,
 	"request_id": certain, "requestId": certain, "trace_id": certain, "traceId": certain, "activityId": certain,
 
-	"code": ofCode, "__type": ofCode, "ErrorCode": ofCode, "statusCode": ofCode, "status_code": ofCode,
+	"code": ofCode, "__type": ofCode, "ErrorCode": ofCode, "error_code": ofCode, "statusCode": ofCode, "status_code": ofCode,
 	"raw_status_code": ofCode, "originalStatusCode": ofCode, "OriginalStatusCode": ofCode,
 
 	"status": func(v scan.Value) sign {
@@ -93,7 +107,12 @@ var errorMembers = map[string]func(scan.Value) sign{
 	"type":    func(v scan.Value) sign { return when(isFailure(v)) },
 	"object":  func(v scan.Value) sign { return when(v.Str() == "error") },
 	"id":      func(v scan.Value) sign { return when(isUUID(v.Str())) },
-	"error":   ofTruth(failing, working),
+	"error": func(v scan.Value) sign {
+		if n, isNumber := v.Int(); isNumber {
+			return when(n >= 400)
+		}
+		return ofTruth(failing, working)(v)
+	},
 	"success": ofTruth(working, failing),
 }
 
@@ -119,10 +138,14 @@ func ofTruth(yes, no sign) func(scan.Value) sign {
 	}
 }
 
-// ofCode reads a code: 0, HTTP's codes for success, and words like "ok" mean that nothing failed.
+// ofCode reads a code: 0, HTTP's codes for success, and words like "ok" mean that nothing failed. A text that is no
+// word, as of a program, is no code.
 func ofCode(v scan.Value) sign {
-	if isSuccess(v) {
+	switch {
+	case isSuccess(v):
 		return working
+	case v.IsString() && strings.ContainsAny(v.Str(), " ()=;\n"):
+		return noSign
 	}
 	return failing
 }
@@ -189,7 +212,12 @@ func readError(doc scan.Value) (code, message string) {
 	if first := scan.Elements(doc.Get("errors")); code == "" && first.Next() {
 		code = firstText(first.Val, "code")
 	}
-	code = cmp.Or(code, firstText(doc, "type", "originalStatusCode", "OriginalStatusCode", "raw_status_code"))
+	code = cmp.Or(code, firstText(
+		doc, "type", "originalStatusCode", "OriginalStatusCode", "raw_status_code", "error_code", "errorType",
+	))
+	if _, isNumber := e.Int(); isNumber {
+		code = cmp.Or(code, e.Text())
+	}
 	message = words(doc, maxDepth)
 	if _, isProblem := doc.Get("status").Int(); message == "" && isProblem {
 		message = doc.Get("title").Str()
@@ -210,6 +238,7 @@ func words(v scan.Value, depth int) string {
 	case v.IsObject():
 		for _, name := range []string{
 			"message", "Message", "detail", "errors", "error", "msg", "originalMessage", "OriginalMessage",
+			"fault", "faultstring", "errorMessage", "error_msg",
 		} {
 			if said := words(v.Get(name), depth-1); said != "" {
 				return placeInRequest(v.Get("loc")) + said
