@@ -120,12 +120,12 @@ func beginsImage[T string | []byte](text T, at int) bool {
 	return at > 0 && text[at-1] == '!' && (at == 1 || markdown.IsSpace(text[at-2]))
 }
 
-// beginsLine reports whether at most white space stands before an offset on its line.
+// beginsLine reports whether at most white space and what opens a quote or an item stand before an offset on its line.
 func beginsLine(text string, at int) bool {
-	const most = 64 // bytes of white space
+	const most = 64 // bytes of these
 	before := text[max(0, at-most):at]
 	newline := strings.LastIndexByte(before, '\n')
-	return (newline >= 0 || at <= most) && strings.TrimSpace(before[newline+1:]) == ""
+	return (newline >= 0 || at <= most) && strings.Trim(before[newline+1:], " \t\r>-*+") == ""
 }
 
 // numbers reads the inside of a mark: 1, 1, 3, 2-4, doc1. Nil: it is none.

@@ -32,10 +32,14 @@ func (p *chat) azureCitations(index int, list scan.Value) {
 	if p.wantList("citations", list); !list.IsArray() {
 		return
 	}
-	p.numbers, p.style = nil, DocNumber
+	p.numbers, p.style = []Ref{}, DocNumber
+	prefix := "doc" // the first chunk of one candidate's list is not that of another's
+	if index > 0 {
+		prefix = numbered("doc:", index) + ":"
+	}
 	for a := scan.Elements(list); a.Next() && !a.Cut() && p.numbered(len(p.numbers)); {
 		s := azureChunk(a.Val)
-		s.Key = numbered("doc", len(p.numbers)+1)
+		s.Key = numbered(prefix, len(p.numbers)+1)
 		p.numbers = append(p.numbers, Ref{Source: s.Key, Quote: s.Content, Locator: Locator{Chunk: s.ChunkID}})
 		p.source(s)
 	}

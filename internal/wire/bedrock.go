@@ -3,7 +3,9 @@ package wire
 import (
 	"cmp"
 	"encoding/base64"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/ibidhq/ibid/internal/scan"
 )
@@ -351,7 +353,8 @@ var converseFinish = map[string]string{
 type bedrockRAG struct {
 	out
 	cites    int
-	unplaced int // references without an address so far
+	unplaced int    // references without an address so far
+	rest     []byte // of an agent's chunk: the beginning of a character that the next one ends
 	delta    template
 }
 
@@ -373,7 +376,7 @@ func looksBedrockRAG(s *shape) bool {
 }
 
 // ragEvent is a document, its members found but not read.
-type ragEvent struct{ guardrail, output, text, part, citation, chunk, bytes, trace, session scan.Value }
+type ragEvent struct{ guardrail, output, text, part, citation, chunk, bytes, trace, session, control scan.Value }
 
 func readRAG(doc scan.Value) (e ragEvent) {
 	doc.Read(scan.Fields{
@@ -386,6 +389,7 @@ func readRAG(doc scan.Value) (e ragEvent) {
 		{"bytes", &e.bytes},
 		{"trace", &e.trace},
 		{"sessionId", &e.session},
+		{"returnControl", &e.control},
 	})
 	return e
 }
@@ -417,6 +421,10 @@ func (p *bedrockRAG) Parse(event []byte, doc scan.Value) bool {
 		return p.chunk(doc)
 	case strings.HasSuffix(string(event), "Exception"):
 		p.fail(string(event), ReadException(doc))
+	case e.control.IsObject():
+		p.returnControl(e.control)
+	case string(event) == "returnControl":
+		p.returnControl(doc)
 	case e.trace.IsObject(), string(event) == "trace", string(event) == "sessionId", e.session.IsString():
 	default:
 		return false
@@ -425,7 +433,12 @@ func (p *bedrockRAG) Parse(event []byte, doc scan.Value) bool {
 }
 
 // Close implements [Parser]. There is no end mark but the transport's, and nothing says why an answer ended.
-func (p *bedrockRAG) Close() { p.end() }
+func (p *bedrockRAG) Close() {
+	if len(p.rest) > 0 {
+		p.issue("truncated", "a character of the text", nil)
+	}
+	p.end()
+}
 
 func (p *bedrockRAG) body(doc scan.Value) {
 	p.text(Part{}, doc.Path("output", "text"))
@@ -451,17 +464,48 @@ func (p *bedrockRAG) chunk(v scan.Value) bool {
 	if err != nil {
 		return false
 	}
-	p.emitOp(Op{Kind: Text, Text: text})
+	text = append(p.rest, text...)
+	whole := len(text) - incomplete(text)
+	p.rest = slices.Clone(text[whole:])
+	p.emitOp(Op{Kind: Text, Text: text[:whole]})
 	for citations := scan.Elements(v.Path("attribution", "citations")); citations.Next(); {
 		p.citation(citations.Val)
 	}
 	return true
 }
 
+// incomplete returns how many bytes at the end of a text are the beginning of a character.
+func incomplete(text []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if tail := text[len(text)-n:]; utf8.RuneStart(tail[0]) {
+			if utf8.FullRune(tail) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
+}
+
+// returnControl reads the calls that an agent leaves to its caller.
+func (p *bedrockRAG) returnControl(v scan.Value) {
+	id, n := v.Get("invocationId").Str(), 0
+	for inputs := scan.Elements(v.Get("invocationInputs")); inputs.Next(); n++ {
+		input := inputs.Val.Pick("functionInvocationInput", "apiInvocationInput")
+		call := numbered(id+":", n)
+		p.tool(call, firstText(input, "function", "operationId", "apiPath", "actionGroup"))
+		p.toolInput(call, input.Pick("parameters", "requestBody"))
+	}
+	p.finish(0, finishTool)
+}
+
 // citation says a citation, if it is all there.
 func (p *bedrockRAG) citation(v scan.Value) {
 	if v.Cut() {
 		return
+	}
+	if old := v.Get("citation"); old.IsObject() && !v.Get("generatedResponsePart").IsObject() {
+		v = old // the deprecated form
 	}
 	var part, list scan.Value
 	for o := scan.Members(v); o.Next(); {

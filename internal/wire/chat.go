@@ -44,6 +44,7 @@ type choice struct {
 	mused  bool // has reasoning
 	begun  bool // has text
 	marked bool // was told what [n] stands for
+	ended  bool // Azure said that its turn ends
 	refuse bool
 	calls  []string // the ids of the calls of tools, by their place
 }
@@ -196,7 +197,7 @@ func (p *chat) choice(v scan.Value, object string) bool {
 		p.failure(v)
 	}
 	p.finished(index, finish, c.refuse)
-	if last {
+	if c.ended = c.ended || last; last && p.allEnded() {
 		p.end()
 	}
 	if !whole && object == "chat.completion" && finish.IsString() { // there need not be a [DONE]
@@ -225,6 +226,19 @@ func (p *chat) choiceOf(index int) *choice {
 	return &p.other
 }
 
+// allEnded reports whether every candidate that was mentioned has ended: the end of one is not that of the answer.
+func (p *chat) allEnded() bool {
+	if p.zero.known && !p.zero.ended {
+		return false
+	}
+	for _, c := range p.choices {
+		if !c.ended {
+			return false
+		}
+	}
+	return true
+}
+
 // several reports whether more than one candidate was mentioned.
 func (p *chat) several() bool { return len(p.choices) > 1 || len(p.choices) == 1 && p.zero.known }
 
@@ -243,7 +257,7 @@ func (p *chat) candidate(index int) *choice {
 		}
 	}
 	c.known = true
-	if !c.marked && len(p.numbers) > 0 {
+	if !c.marked && p.numbers != nil {
 		c.marked = true
 		p.emitOp(Op{Kind: MarkersOp, Part: Part{Candidate: index}, Markers: &Markers{Style: p.style, Refs: p.numbers}})
 	}
