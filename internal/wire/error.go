@@ -104,9 +104,9 @@ var errorMembers = map[string]func(scan.Value) sign{
 		}
 		return when(isFailure(v))
 	},
-	"type":    func(v scan.Value) sign { return when(isFailure(v)) },
-	"object":  func(v scan.Value) sign { return when(v.Str() == "error") },
-	"id":      func(v scan.Value) sign { return when(isUUID(v.Str())) },
+	"type":   func(v scan.Value) sign { return when(isFailure(v)) },
+	"object": func(v scan.Value) sign { return when(v.Str() == "error") },
+	"id":     func(v scan.Value) sign { return when(isUUID(v.Str())) },
 	"error": func(v scan.Value) sign {
 		if n, isNumber := v.Int(); isNumber {
 			return when(n >= 400)
