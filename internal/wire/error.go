@@ -95,8 +95,8 @@ var errorMembers = map[string]func(scan.Value) sign{
 	"errorMessage": certain, "errorType": certain, "error_msg": certain,
 	"request_id": certain, "requestId": certain, "trace_id": certain, "traceId": certain, "activityId": certain,
 
-	"code": ofCode, "__type": ofCode, "ErrorCode": ofCode, "error_code": ofCode, "statusCode": ofCode, "status_code": ofCode,
-	"raw_status_code": ofCode, "originalStatusCode": ofCode, "OriginalStatusCode": ofCode,
+	"code": ofCode, "__type": ofCode, "ErrorCode": ofCode, "error_code": ofCode, "statusCode": ofCode,
+	"status_code": ofCode, "raw_status_code": ofCode, "originalStatusCode": ofCode, "OriginalStatusCode": ofCode,
 
 	"status": func(v scan.Value) sign {
 		if _, isNumber := v.Int(); isNumber || isSuccess(v) {
