@@ -62,6 +62,23 @@ func TestMemoryOfEmptyCitations(t *testing.T) {
 	}
 }
 
+// TestMemoryOfNewChunks supports the same words with another chunk in every event: once each event copied what all the
+// former ones had brought.
+func TestMemoryOfNewChunks(t *testing.T) {
+	const n = 5000
+	var b bytes.Buffer
+	for i := range n {
+		fmt.Fprintf(&b, "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"aaaa \"}]},\"groundingMetadata\":{\"groundingChunks\":[{\"web\":{\"uri\":\"https://x%d.example/\"}}],\"groundingSupports\":[{\"segment\":{\"endIndex\":4,\"text\":\"aaaa\"},\"groundingChunkIndices\":[0]}]}}]}\n\n", i)
+	}
+	a := measure(t, "chunks", b.Bytes(), &ibid.DecodeOptions{})
+	if len(a.Citations) != 1 || len(a.Citations[0].Refs) != 100 {
+		t.Fatalf("citations %v, want one with 100 refs", a.Citations)
+	}
+	if !slices.ContainsFunc(a.Issues, func(i ibid.Issue) bool { return i.Code == "limit-reached" }) {
+		t.Errorf("no issue says that something was left out: %v", a.Issues)
+	}
+}
+
 // An honest answer may be as dense as this: one citation for every 60 bytes of text.
 func TestMemoryOfManyMarks(t *testing.T) {
 	const n = 5000

@@ -81,6 +81,7 @@ func hostiles() []hostile {
 		{"parts", func(n int) []byte { return anthropicBlocks(n, 0) }},
 		{"block citations that wait", func(n int) []byte { return anthropicBlocks(1, n) }},
 		{"sources of one citation", manySources},
+		{"new chunks of one support", newChunks},
 		{"chunks of one source", manyChunks},
 		{"marks in one paragraph", func(n int) []byte { return marked(strings.Repeat("a b [1] ", n)) }},
 		{"marks in a row", func(n int) []byte { return marked(strings.Repeat("[1]", n)) }},
@@ -167,6 +168,13 @@ func manySources(n int) []byte {
 			return `{"index":0,"delta":{"type":"text","text":"The ferry leaves."},"event_type":"step.delta"}`
 		}
 		return fmt.Sprintf(`{"index":0,"delta":{"type":"text_annotation_delta","annotations":[{"type":"url_citation","end_index":17,"url":"https://a.example/%d"}]},"event_type":"step.delta"}`, i)
+	})
+}
+
+// newChunks returns a stream that supports the same words with another chunk in every event.
+func newChunks(n int) []byte {
+	return serverSentEvents(n, func(i int) string {
+		return fmt.Sprintf(`{"candidates":[{"content":{"parts":[{"text":"aaaa "}]},"groundingMetadata":{"groundingChunks":[{"web":{"uri":"https://x%d.example/"}}],"groundingSupports":[{"segment":{"startIndex":0,"endIndex":4,"text":"aaaa"},"groundingChunkIndices":[0]}]}}]}`, i)
 	})
 }
 

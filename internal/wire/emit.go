@@ -52,10 +52,13 @@ func size[T any]() int { return int(reflect.TypeFor[T]().Size()) }
 // maxItems is how many references one citation may have, and authors one source.
 const maxItems = 1000
 
+// refsOfCitation is what an issue says there were too many of.
+const refsOfCitation = "refs of one citation"
+
 // addRef adds a reference to those of a citation, as long as there is room.
 func (o *out) addRef(refs []Ref, r Ref) []Ref {
 	if len(refs) >= maxItems {
-		o.issue(IssueLimit, "refs of one citation", nil)
+		o.issue(IssueLimit, refsOfCitation, nil)
 		return refs
 	}
 	return append(refs, r)
@@ -269,7 +272,8 @@ type heldCite struct {
 	touched bool
 }
 
-// maxRefs is how many references one citation may have. Each of them makes the citation be said again.
+// maxRefs is how many references a citation may have that gets them one after the other. Each of them makes the
+// citation be said again.
 const maxRefs = 100
 
 // add files a citation of one source and returns the key under which it will be said; empty: there is no room for it.
@@ -322,7 +326,7 @@ func (s *citeSet) emitTouched(o *out) {
 	}
 	if s.full {
 		s.full = false
-		o.issue(IssueLimit, "refs of one citation", nil)
+		o.issue(IssueLimit, refsOfCitation, nil)
 	}
 	s.touched = s.touched[:0]
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"hash/maphash"
 	"path"
 	"slices"
 	"strings"
@@ -36,7 +37,8 @@ type generate struct {
 	id         string
 	model      string
 	created    string
-	late       bool // thoughts may say behind their text that they are thoughts
+	late       bool         // thoughts may say behind their text that they are thoughts
+	seed       maphash.Seed // of the hashes of chunks
 
 	chunks template   // of chunks that hold nothing but a piece of text
 	cand   *candidate // whose text the template's is
@@ -46,7 +48,7 @@ func newGenerate(c *Config) Parser {
 	thinking := c.Request.Path("generationConfig", "thinkingConfig")
 	return &generate{
 		out: newOut(c), candidates: map[int]*candidate{}, once: onceSet{},
-		late: thinking.Get("includeThoughts").IsTrue(),
+		late: thinking.Get("includeThoughts").IsTrue(), seed: maphash.MakeSeed(),
 	}
 }
 
@@ -433,14 +435,42 @@ type grounding struct {
 
 // chunkOrigin is what tells whether a chunk is that of another list.
 type chunkOrigin struct {
-	url string
-	raw scan.Value
+	url  string
+	hash uint64 // of its JSON
+}
+
+// origins is a set of what chunks can be recognised by: their keys, their addresses and their JSON.
+type origins map[chunkName]bool
+
+// chunkName is one of the things that a chunk can be recognised by; the other fields are zero.
+type chunkName struct {
+	key string
+	chunkOrigin
+}
+
+// add adds all that a chunk can be recognised by.
+func (o origins) add(key string, of chunkOrigin) {
+	if o[chunkName{key: key}] {
+		return
+	}
+	o[chunkName{key: key}] = true
+	o[chunkName{chunkOrigin: chunkOrigin{hash: of.hash}}] = true
+	if of.url != "" {
+		o[chunkName{chunkOrigin: chunkOrigin{url: of.url}}] = true
+	}
+}
+
+// has reports whether a chunk is one of those that were added.
+func (o origins) has(key string, of chunkOrigin) bool {
+	return o[chunkName{key: key}] || o[chunkName{chunkOrigin: chunkOrigin{hash: of.hash}}] ||
+		of.url != "" && o[chunkName{chunkOrigin: chunkOrigin{url: of.url}}]
 }
 
 // saidSupport is one grounding support as it was said.
 type saidSupport struct {
 	key   string
 	refs  []Ref
+	own   int // so many of refs are of the list that said it last, those behind them of former lists
 	round int
 }
 
@@ -586,7 +616,7 @@ func (g *generate) sources(c *candidate) {
 			if c.origins == nil {
 				c.origins = map[string]chunkOrigin{}
 			}
-			c.origins[key] = chunkOrigin{s.URL, a.Val}
+			c.origins[key] = chunkOrigin{s.URL, maphash.Bytes(g.seed, a.Val)}
 		}
 	}
 }
@@ -621,7 +651,7 @@ func (g *generate) cites(c *candidate) {
 					c.known = map[string]int{}
 				}
 				c.known[words] = at
-				c.supports = append(c.supports, saidSupport{key: cite.Key, refs: cite.Refs})
+				c.supports = append(c.supports, saidSupport{key: cite.Key, refs: cite.Refs, own: len(cite.Refs)})
 			}
 		}
 		if at < len(c.supports) {
@@ -638,20 +668,29 @@ func (g *generate) cites(c *candidate) {
 }
 
 // repeat makes cite, whose words a former list supports as well, the citation of that. Sources that only the former
-// list has for it stay.
+// list has for it stay, as long as the citation has no more than maxRefs.
 func (g *generate) repeat(c *candidate, said *saidSupport, cite *Cite) {
 	cite.Key = said.key
-	for _, r := range said.refs {
+	own, present := len(cite.Refs), make(origins, 3*(len(cite.Refs)+len(said.refs)))
+	for _, r := range cite.Refs {
+		present.add(r.Source, c.origins[r.Source])
+	}
+	for i, r := range said.refs {
 		was := c.origins[r.Source]
-		if !slices.ContainsFunc(cite.Refs, func(now Ref) bool {
-			is := c.origins[now.Source]
-			return now.Source == r.Source || is.url != "" && is.url == was.url || bytes.Equal(is.raw, was.raw)
-		}) {
-			cite.Refs = g.addRef(cite.Refs, r)
+		if present.has(r.Source, was) {
+			continue
+		}
+		if len(cite.Refs) >= maxRefs {
+			g.issue(IssueLimit, refsOfCitation, nil)
+			break
+		}
+		cite.Refs = append(cite.Refs, r)
+		present.add(r.Source, was)
+		if i < said.own { // the others were told when a list lacked them first
 			g.issue(IssueNotRepeated, said.key+" "+r.Source, nil)
 		}
 	}
-	said.refs = cite.Refs
+	said.refs, said.own = cite.Refs, own
 }
 
 // findShifts lists where else offsets may count from: from the beginning of each part, and with the thoughts before it.

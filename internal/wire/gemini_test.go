@@ -93,6 +93,35 @@ func TestGenerateStreamIsBody(t *testing.T) {
 	}
 }
 
+// The same words supported by a new chunk in each event cost the same in each: of the sources of former lists maxRefs
+// stay, the last ones, and none is reported twice.
+func TestGenerateSupportOfNewChunks(t *testing.T) {
+	const events = 3 * maxRefs
+	var docs []string
+	for i := range events {
+		docs = append(docs, fmt.Sprintf(`{"candidates":[{"groundingMetadata":{"groundingChunks":[{"web":{"uri":"https://%d.example/"}}],"groundingSupports":[{"segment":{"endIndex":4,"text":"aaaa"},"groundingChunkIndices":[0]}]}}]}`, i))
+	}
+	lines := record(t, "gemini-generate", "", docs...)
+	for prefix, want := range map[string]int{
+		"source ": events, "cite ": events, "issue " + IssueNotRepeated: events - 1, "issue " + IssueLimit: events - maxRefs,
+	} {
+		if got := countPrefix(lines, prefix); got != want {
+			t.Errorf("%d lines begin with %q, want %d", got, prefix, want)
+		}
+	}
+	for i, line := range lines {
+		if strings.HasPrefix(line, "cite ") && strings.Count(line, " -> ") > maxRefs {
+			t.Fatalf("operation %d has %d refs, at most %d", i, strings.Count(line, " -> "), maxRefs)
+		}
+	}
+	last := lines[len(lines)-1]
+	for i, want := range map[int]bool{events - 1: true, events - maxRefs: true, events - maxRefs - 1: false, 1: false} {
+		if got := strings.Contains(last+" ", numbered(" -> chunk:0~", i)+" "); got != want {
+			t.Errorf("the last citation names the chunk of event %d: %v, want %v", i, got, want)
+		}
+	}
+}
+
 func butText(lines []string) []string {
 	var kept []string
 	for _, l := range lines {
