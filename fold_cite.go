@@ -232,9 +232,14 @@ func (c *candidate) try(i int, last bool) bool {
 		p.span.Start = p.span.End
 	}
 	cite.found = p
-	p = c.takeMark(i)
-	changed := !cite.told || p != cite.place
-	cite.place, cite.told = p, true
+	was, told := cite.place, cite.told
+	cite.place, cite.told = c.takeMark(i), true
+	if cite.covers == CoversPoint && len(c.cites) <= maxFarMarks {
+		c.takeFarMarks()
+	}
+	delete(c.moved, i)
+	c.tellMoved()
+	changed := !told || cite.place != was
 	cite.settled = last || p.anchor == AnchorExact || p.anchor == AnchorNone ||
 		p.anchor == AnchorUnverified && cite.needle() == ""
 	if cite.settled {

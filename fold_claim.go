@@ -24,20 +24,51 @@ func (c *candidate) claim(cite *foldCite) (claim Span, inferred bool) {
 		cite.stated, cite.statement = before, Span{start + base, end + base}
 	}
 	start, end := cite.statement.Start, cite.statement.End
-	if start < end {
-		return Span{start, end}, true
+	if start == end || isLabel(text[start:at]) {
+		if s, ok := c.statementAbove(base, at); ok {
+			return s, true
+		}
 	}
-	if s, ok := c.statementAbove(base, at); ok {
-		return s, true
-	}
-	if c.closed {
-		start, end = prose.SentenceAt(text, cite.span.End)
+	if start == end && c.closed {
+		start, end = prose.SentenceAt(text[base:c.messageEnd(cite.span.End)], cite.span.End-base)
+		start, end = start+base, end+base
 		behind := cite.span.End + len(text[cite.span.End:]) - len(strings.TrimLeft(text[cite.span.End:], " ,;"))
-		if behind < end && start <= at && isMark(text[cite.span.Start:cite.span.End]) {
+		if behind < end && start <= at && standsApart(text[cite.span.Start:cite.span.End]) {
 			start = behind // the marks before a sentence are none of its words
 		}
 	}
 	return Span{start, max(start, end)}, true
+}
+
+// standsApart reports whether a link or mark is none of the words of its sentence: it is a mark, or in parentheses.
+func standsApart(link string) bool {
+	return isMark(link) || strings.HasPrefix(link, "(") && strings.HasSuffix(link, ")")
+}
+
+// maxLabelWords is how many words a label before links has at most: "Source:", "Read more:".
+const maxLabelWords = 3
+
+// labelLen returns the length in bytes of the label, with its colon, that s begins with; 0: it begins with none.
+func labelLen(s string) int {
+	colon := strings.IndexAny(s, ":：")
+	if colon < 0 || strings.ContainsAny(s[:colon], "[]()<>【】\n.!?。") {
+		return 0
+	}
+	if words := len(strings.Fields(s[:colon])); words == 0 || words > maxLabelWords {
+		return 0
+	}
+	_, n := utf8.DecodeRuneInString(s[colon:])
+	return colon + n
+}
+
+// isLabel reports whether s is a label before links, and nothing more.
+func isLabel(s string) bool {
+	n := labelLen(s)
+	return n > 0 && !hasWord(s[n:])
+}
+
+func hasWord(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) })
 }
 
 // maxStructure is how many bytes of a candidate's text are parsed as markdown to find what links in paragraphs of their
@@ -54,7 +85,7 @@ type structure struct {
 // structureLeaf is a leaf of a stretch of text. Its span counts from the start of the stretch.
 type structureLeaf struct {
 	markdown.Leaf
-	links  bool // it is a paragraph of nothing but links and marks
+	links  bool // it is a paragraph of nothing but links and marks, perhaps behind a label
 	above  int  // index of the paragraph whose last sentence links in this leaf stand for; -1: there is none
 	figure bool // a table or code stands between that paragraph and this leaf
 }
@@ -75,7 +106,7 @@ func (c *candidate) statementAbove(base, at int) (Span, bool) {
 	inside := leaf.Kind == markdown.ParagraphLeaf && at <= leaf.End
 	below, _, _ := strings.Cut(text[at:], "\n")
 	alone := !inside && at > leaf.End && strings.TrimSpace(below) == "" // a point on an empty line
-	if inside || alone && leaf.Kind == markdown.TableLeaf && strings.Count(text[leaf.End:at], "\n") < 2 {
+	if inside && !leaf.links || alone && leaf.Kind == markdown.TableLeaf && strings.Count(text[leaf.End:at], "\n") < 2 {
 		// Package prose takes each line of a quote and of a table for a block of its own.
 		head := strings.TrimRightFunc(text[:at], func(r rune) bool {
 			return unicode.IsSpace(r) || r == '>' || r == '('
@@ -131,6 +162,10 @@ func (c *candidate) leaves(base, at int) []structureLeaf {
 	var out []structureLeaf
 	for _, leaf := range doc.Leaves() {
 		links := leaf.Kind == markdown.ParagraphLeaf && c.onlyLinks(doc, leaf.Span, base)
+		if n := labelLen(doc.Text[leaf.Start:leaf.End]); leaf.Kind == markdown.ParagraphLeaf && n > 0 && !links {
+			behind := markdown.Span{Start: leaf.Start + n, End: leaf.End}
+			links = hasWord(doc.Text[behind.Start:behind.End]) && c.onlyLinks(doc, behind, base)
+		}
 		out = append(out, structureLeaf{Leaf: leaf, links: links})
 	}
 	past := markdown.Span{Start: stretch.Len() + 1, End: stretch.Len() + 1}
@@ -220,6 +255,17 @@ func (c *candidate) partBefore(at int) int {
 	default:
 		return c.parts[i-1].start
 	}
+}
+
+// messageEnd returns the end of the message that holds an offset, or ends there.
+func (c *candidate) messageEnd(at int) int {
+	i, _ := c.partFrom(at)
+	for ; i > 0 && i < len(c.parts); i++ {
+		if c.parts[i].key.Message != c.parts[i-1].key.Message {
+			return c.parts[i].start
+		}
+	}
+	return c.text.Len()
 }
 
 // links returns the starts of all visible links and marks by their ends.

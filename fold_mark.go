@@ -1,6 +1,7 @@
 package ibid
 
 import (
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -19,6 +20,7 @@ const (
 	maxMarkRun  = 64   // marks in a row to either side of a point, and citations among which they are divided
 	maxMarkGap  = 8    // bytes of markGap between a point and its mark
 	maxMarkHead = 32   // bytes of a mark before its dagger
+	maxFarMarks = 64   // marks that no citation got, and points, that are divided wherever the points are
 )
 
 // fileMarkAt returns the length in bytes of the mark that s begins with; 0: it begins with none.
@@ -101,7 +103,7 @@ func (c *candidate) markRun(at int) []Span {
 // takeMark divides the marks around citation i among all citations there, moves the others to theirs, and returns the
 // place of citation i. That is where it was found if it gets none.
 func (c *candidate) takeMark(i int) place {
-	p := c.cites[i].found
+	p := c.outsideMark(c.cites[i].found)
 	point := p.covers == CoversPoint
 	if p.anchor == AnchorNone || p.covers == CoversBlock || !point && p.span.Len() > maxFileMark {
 		return p
@@ -125,7 +127,7 @@ func (c *candidate) takeMark(i int) place {
 		c.markCites[run[0].Start] = members
 	}
 	for k, mark := range c.divideMarks(members, run) {
-		to := c.cites[members[k]].found
+		to := c.outsideMark(c.cites[members[k]].found)
 		if mark.Len() > 0 {
 			to.span, to.covers = mark, CoversLink
 		}
@@ -133,26 +135,46 @@ func (c *candidate) takeMark(i int) place {
 			p = to
 			continue
 		}
+		other := &c.cites[members[k]].place
+		if mark.Len() == 0 && other.covers == CoversLink && !slices.Contains(run, other.span) {
+			continue // it has a mark far from its point
+		}
 		c.moveCite(members[k], to)
 	}
 	return p
 }
 
-// moveCite gives another place to a citation that has one, and tells of it.
+// moveCite gives another place to a citation that has one. tellMoved tells of it.
 func (c *candidate) moveCite(i int, to place) {
 	cite := &c.cites[i]
 	if cite.withdrawn || cite.place == to {
 		return
 	}
+	if _, noted := c.moved[i]; cite.told && !noted && c.fold.onEvent != nil {
+		if c.moved == nil {
+			c.moved = map[int]place{}
+		}
+		c.moved[i] = cite.place
+	}
 	if was := cite.span; c.linkEnds[was.End] == was.Start && i < c.linked {
 		delete(c.linkEnds, was.End)
 	}
 	if cite.place = to; to.covers == CoversLink && i < c.linked {
+		if c.linkEnds == nil {
+			c.linkEnds = map[int]int{}
+		}
 		c.linkEnds[to.span.End] = to.span.Start
 	}
-	if cite.told && c.fold.onEvent != nil {
-		c.emitCite(i, c.citation(cite))
+}
+
+// tellMoved tells of the citations that were moved, and are not back where they were.
+func (c *candidate) tellMoved() {
+	for _, i := range slices.Sorted(maps.Keys(c.moved)) {
+		if c.cites[i].place != c.moved[i] {
+			c.emitCite(i, c.citation(&c.cites[i]))
+		}
 	}
+	clear(c.moved)
 }
 
 // takeMarks divides all marks anew, now that the whole text is known, and reports those that no citation got.
@@ -166,6 +188,8 @@ func (c *candidate) takeMarks() {
 			c.moveCite(i, c.takeMark(i))
 		}
 	}
+	c.takeFarMarks()
+	c.tellMoved()
 	if c.closed && c.fold.format != Generic {
 		c.reportMarks()
 	}
@@ -174,22 +198,124 @@ func (c *candidate) takeMarks() {
 // reportMarks adds an issue for each mark that no citation got.
 func (c *candidate) reportMarks() {
 	text := c.text.String()
+	for _, m := range c.freeMarks() {
+		c.fold.issue("marker-without-citation", text[m.Start:m.End])
+	}
+}
+
+// freeMarks returns the marks that no citation got, in order.
+func (c *candidate) freeMarks() []Span {
+	text := c.text.String()
+	if !strings.Contains(text, markBegin) {
+		return nil
+	}
 	taken := map[int]bool{}
 	for i := range c.cites {
 		if !c.cites[i].withdrawn && c.cites[i].covers == CoversLink {
 			taken[c.cites[i].span.Start] = true
 		}
 	}
+	var free []Span
 	for at := 0; ; at += len(markBegin) {
 		n := strings.Index(text[at:], markBegin)
 		if n < 0 {
-			return
+			return free
 		}
 		at += n
 		if n := fileMarkAt(text[at:]); n > 0 && !taken[at] {
-			c.fold.issue("marker-without-citation", text[at:at+n])
+			free = append(free, Span{at, at + n})
 		}
 	}
+}
+
+// takeFarMarks gives free marks to citations whose points count the text as it was without its marks, so that they
+// stand too far to the front. That is certain of a file none of whose citations got a mark, if as many free marks name
+// it; and of all points if one of them is inside a mark: then each gets the next free mark that is not another file's.
+func (c *candidate) takeFarMarks() {
+	free := c.freeMarks()
+	if len(free) == 0 {
+		return
+	}
+	points, displaced := c.pointsInOrder()
+	if len(points) > maxFarMarks || len(free) > maxFarMarks {
+		return
+	}
+	text := c.text.String()
+	names := func(i int) func(Span) bool {
+		return func(m Span) bool {
+			_, named := c.namesFile(text[m.Start:m.End], &c.cites[i])
+			return named
+		}
+	}
+	give := func(i, mark int) {
+		to := c.cites[i].found
+		to.span, to.covers = free[mark], CoversLink
+		c.moveCite(i, to)
+		free = slices.Delete(free, mark, mark+1)
+	}
+	for _, i := range points {
+		first := slices.IndexFunc(free, names(i))
+		if c.cites[i].covers != CoversPoint || first < 0 {
+			continue
+		}
+		var same []int // the citations of the file
+		marked := false
+		for _, k := range points {
+			if names(k)(free[first]) {
+				same = append(same, k)
+				marked = marked || c.cites[k].covers != CoversPoint
+			}
+		}
+		if n := len(free) - len(slices.DeleteFunc(slices.Clone(free), names(i))); marked || n != len(same) {
+			continue
+		}
+		for _, k := range same {
+			give(k, slices.IndexFunc(free, names(i)))
+		}
+	}
+	for _, i := range points {
+		cite := &c.cites[i]
+		next := slices.IndexFunc(free, func(m Span) bool {
+			foreign, _ := c.namesFile(text[m.Start:m.End], cite)
+			return !foreign && m.End > cite.found.span.Start && c.partBefore(m.End) == c.partBefore(cite.span.End)
+		})
+		if displaced && cite.covers == CoversPoint && next >= 0 {
+			give(i, next)
+		}
+	}
+}
+
+// pointsInOrder returns the citations that were found at points, whether they got marks or not, in the order of the
+// text, and reports whether one of the points is inside a mark.
+func (c *candidate) pointsInOrder() (points []int, inside bool) {
+	for i := range c.cites {
+		cite := &c.cites[i]
+		if !cite.withdrawn && cite.anchor != AnchorNone && cite.found.covers == CoversPoint {
+			points = append(points, i)
+			inside = inside || c.outsideMark(cite.found) != cite.found
+		}
+	}
+	slices.SortStableFunc(points, func(a, b int) int {
+		return c.cites[a].found.span.Start - c.cites[b].found.span.Start
+	})
+	return points, inside
+}
+
+// outsideMark moves a point that is inside a mark to the end of the mark.
+func (c *candidate) outsideMark(p place) place {
+	if p.anchor == AnchorNone || p.covers != CoversPoint {
+		return p
+	}
+	text, at := c.text.String(), p.span.End
+	low := max(0, at-maxFileMark)
+	n := strings.LastIndex(text[low:min(len(text), at+len(markBegin)-1)], markBegin)
+	if n < 0 || low+n >= at {
+		return p
+	}
+	if end := low + n + fileMarkAt(text[low+n:]); end > at {
+		p.span = Span{end, end}
+	}
+	return p
 }
 
 // divideMarks returns the mark of a run that each of the citations gets; an empty span: none. A mark that a citation

@@ -37,6 +37,7 @@ type candidate struct {
 	linked    int           // how many cites linkEnds has seen
 	linkEnds  map[int]int   // visible links: start by end
 	markCites map[int][]int // indexes of the citations at a run of file-search marks, by the start of the run
+	moved     map[int]place // where citations stood that have moved since events told of them, by index
 	placed    bool          // the place of every citation is final
 	structure structure
 
