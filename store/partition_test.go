@@ -448,4 +448,8 @@ func TestPartitionsAnalyzed(t *testing.T) {
 	diff(t, "the first time", known(), "3")
 	put(t, s, timed(border(), 4))
 	diff(t, "the same day", known(), "3")
+
+	// Rare words are looked for in the index only if the planner knows the frequencies of many.
+	diff(t, "what has another target", texts(t, db, "SELECT attrelid::regclass::text FROM pg_attribute JOIN pg_class c ON c.oid = attrelid "+
+		"WHERE attname = 'terms' AND relname LIKE 'calls%' AND relkind IN ('r', 'p') AND attstattarget <> 1000"), []string{})
 }
