@@ -98,8 +98,8 @@ func (s *Store) inOneTransaction(ctx context.Context, statements ...string) erro
 }
 
 // countTerms returns the statement that has PostgreSQL know the frequencies of ten times as many terms as by default.
-// All others it takes to be half as frequent as the rarest one that it knows: with millions of answers, so frequent that
-// it would look for a rare word in one answer after the other, the newest first, and not in the index.
+// All others it takes to be half as frequent as the rarest one that it knows: with millions of answers, so frequent
+// that it would look for a rare word in one answer after the other, the newest first, and not in the index.
 func countTerms(table string) string {
 	return "ALTER TABLE " + table + " ALTER terms SET STATISTICS 1000"
 }
