@@ -71,18 +71,7 @@ func (f *auditFlags) list(ctx context.Context, s *store.Store, w world) error {
 	if err != nil {
 		return err
 	}
-	if f.json {
-		err = writeLines(w.out, list)
-	} else {
-		err = f.table(list, w)
-	}
-	if err != nil {
-		return err
-	}
-	if more {
-		hint(w.err, fmt.Sprintf("there are more than %d: --limit lists them", f.limit))
-	}
-	return nil
+	return writeLatest(w, list, f.json, f.table, more)
 }
 
 func (*auditFlags) table(list []store.AuditEntry, w world) error {

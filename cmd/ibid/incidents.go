@@ -99,18 +99,7 @@ func (f *incidentsFlags) list(ctx context.Context, s *store.Store, w world) erro
 	if err != nil {
 		return err
 	}
-	if f.json {
-		err = writeLines(w.out, list)
-	} else {
-		err = f.table(list, w)
-	}
-	if err != nil {
-		return err
-	}
-	if more {
-		hint(w.err, fmt.Sprintf("there are more than %d: --limit lists them", f.limit))
-	}
-	return nil
+	return writeLatest(w, list, f.json, f.table, more)
 }
 
 // latest returns up to limit items of a list of the store, and whether it has more. It reads page by page.
@@ -128,6 +117,20 @@ func latest[T any](
 		}
 	}
 	return list, true, nil
+}
+
+// writeLatest writes what latest returned, as lines of JSON or as a table.
+func writeLatest[T any](w world, list []T, asJSON bool, table func([]T, world) error, more bool) error {
+	var err error
+	if asJSON {
+		err = writeLines(w.out, list)
+	} else {
+		err = table(list, w)
+	}
+	if err == nil && more { // as many as --limit says are there
+		hint(w.err, fmt.Sprintf("there are more than %d: --limit lists them", len(list)))
+	}
+	return err
 }
 
 // writeLines writes each item of a list as a line of JSON.
