@@ -30,7 +30,7 @@ const (
 	panelHead  = 34
 )
 
-// drawn returns the panels as an SVG with a logarithmic scale that they share.
+// drawn returns the panels as an SVG with a logarithmic scale that they share, which it says.
 func drawn(panels []panel) []byte {
 	low, high, rows := 1.0, 1.0, 0
 	for _, p := range panels {
@@ -45,7 +45,7 @@ func drawn(panels []panel) []byte {
 	x := func(ratio float64) float64 {
 		return labelWidth + plotWidth*math.Log(max(ratio, low)/low)/math.Log(high/low)
 	}
-	height := rows*barRoom + len(panels)*(panelHead+12)
+	height := rows*barRoom + len(panels)*(panelHead+12) + panelHead
 	var b bytes.Buffer
 	fmt.Fprintf(
 		&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="system-ui, sans-serif" `+
@@ -76,6 +76,7 @@ func drawn(panels []panel) []byte {
 		}
 		y += 12
 	}
+	fmt.Fprintf(&b, `<text x="%d" y="%d" fill="#666">logarithmic scale</text>`+"\n", labelWidth, y+12)
 	b.WriteString("</svg>\n")
 	return b.Bytes()
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -18,14 +19,22 @@ type scenario struct {
 	query  string // the mock upstream's shape
 	conns  int
 	stream bool
+	share  float64 // of the calls that the whole gateway can serve; 0: as many as are served
 }
+
+// The shapes of the mock upstream's answers.
+const (
+	shortAnswer = "body=1000&citations=4"
+	pacedStream = "chunks=40&delay=10ms&size=40&citations=4"
+)
 
 func scenarios() []scenario {
 	return []scenario{
-		{"JSON, 32 connections", "body=1000&citations=4", 32, false},
-		{"SSE, 100 streams, a chunk each 10 ms", "chunks=40&delay=10ms&size=40&citations=4", 100, true},
-		{"JSON, 1 connection", "body=1000&citations=4", 1, false},
-		{"SSE, 1 connection, a chunk each 10 ms", "chunks=40&delay=10ms&size=40&citations=4", 1, true},
+		{name: "JSON, 32 connections, 80 % load", query: shortAnswer, conns: 32, share: .8},
+		{name: "SSE, 100 streams, a chunk each 10 ms", query: pacedStream, conns: 100, stream: true},
+		{name: "JSON, 32 connections, full load", query: shortAnswer, conns: 32},
+		{name: "JSON, 1 connection", query: shortAnswer, conns: 1},
+		{name: "SSE, 1 connection, a chunk each 10 ms", query: pacedStream, conns: 1, stream: true},
 	}
 }
 
@@ -40,7 +49,11 @@ type target struct {
 // warmUp is how long each target is loaded before it is measured.
 const warmUp = 5 * time.Second
 
-const reverseName = "ReverseProxy"
+// The names of what others are compared with, and of the gateway with all that it does.
+const (
+	reverseName = "ReverseProxy"
+	wholeName   = "all: index, search, events"
+)
 
 func targets(dir string) []target {
 	return []target{
@@ -49,7 +62,7 @@ func targets(dir string) []target {
 			name: "relay, decode, journal",
 			args: []string{"_gateway", "-index=false", "-data", filepath.Join(dir, "journal")},
 		},
-		{name: "all: index, search, events", args: []string{"_gateway", "-data", filepath.Join(dir, "all")}},
+		{name: wholeName, args: []string{"_gateway", "-data", filepath.Join(dir, "all")}},
 	}
 }
 
@@ -103,15 +116,23 @@ func measure(
 		}
 		defer proxy.stop()
 		proxies[t.name] = proxy
-		if _, err := loadOnce(ctx, proxy, s, warmUp); err != nil { // caches fill, and just-in-time compilers run
+		if _, err := loadOnce(ctx, proxy, s, 0, warmUp); err != nil { // caches fill, and just-in-time compilers run
 			return nil, fmt.Errorf("%s, %s: %w", s.name, t.name, err)
 		}
+	}
+	rate := 0.0
+	if s.share > 0 {
+		full, err := loadOnce(ctx, proxies[wholeName], s, 0, warmUp)
+		if err != nil {
+			return nil, fmt.Errorf("%s: measuring what %s can serve: %w", s.name, wholeName, err)
+		}
+		rate = s.share * full.Rate
 	}
 	results := make(map[string][]loadResult)
 	for round := range rounds {
 		for _, i := range rand.Perm(len(list)) {
 			name := list[i].name
-			r, err := loadOnce(ctx, proxies[name], s, duration)
+			r, err := loadOnce(ctx, proxies[name], s, rate, duration)
 			if err != nil {
 				return nil, fmt.Errorf("%s, %s: %w", s.name, name, err)
 			}
@@ -178,14 +199,16 @@ func startProxy(ctx context.Context, upstream string, t target) (*process, error
 	return proxy, proxy.listening(ctx, addr)
 }
 
-func loadOnce(ctx context.Context, proxy *process, s scenario, duration time.Duration) (loadResult, error) {
+func loadOnce(
+	ctx context.Context, proxy *process, s scenario, rate float64, duration time.Duration,
+) (loadResult, error) {
 	url, header := "http://"+proxy.addr+"/mock/v1/chat/completions?"+s.query, ""
 	if proxy.other != nil {
 		url, header = "http://"+proxy.addr+"/v1/chat/completions", proxy.other.header
 	}
 	args := []string{
 		"-url", url, "-header", header, "-conns", strconv.Itoa(s.conns),
-		"-duration", duration.String(), "-pid", strconv.Itoa(proxy.pid()), "-stream=" + strconv.FormatBool(s.stream),
+		"-rate", strconv.FormatFloat(rate, 'f', 1, 64), "-duration", duration.String(), "-pid", strconv.Itoa(proxy.pid()), "-stream=" + strconv.FormatBool(s.stream),
 	}
 	var r loadResult
 	if err := ask(ctx, 1, &r, "_load", args...); err != nil {
@@ -208,30 +231,40 @@ func report(out io.Writer, s scenario, list []target, results map[string][]loadR
 		return v
 	}
 	unit, cpu := "call", func(r loadResult) float64 { return r.CPUCall }
-	last, delay := "last byte", func(r loadResult) float64 { return r.Total.P50 }
+	last, delay := "last byte", func(r loadResult) quantiles { return r.Total }
 	if s.stream {
 		unit, cpu = "chunk", func(r loadResult) float64 { return r.CPUChunk }
-		last, delay = "chunk", func(r loadResult) float64 { return r.Transit.P50 }
+		last, delay = "chunk", func(r loadResult) quantiles { return r.Transit }
 	}
-	first := func(r loadResult) float64 { return r.FirstByte.P50 }
-	rate := func(r loadResult) float64 { return r.Rate }
-	fmt.Fprintf(out, "\n### %s (%d rounds)\n\n", s.name, len(results[reverseName]))
-	fmt.Fprintf(
-		out,
-		"| | CPU µs per %s | ratio (95 %%) | p50 of %s, µs | more than ReverseProxy, µs (95 %%) | p50 of first byte, µs | more | calls/s |\n",
-		unit,
-		last,
-	)
-	fmt.Fprintln(out, "| --- | --- | --- | --- | --- | --- | --- | --- |")
+	delays := []struct {
+		name string
+		of   func(loadResult) float64
+	}{
+		{"p50 of " + last, func(r loadResult) float64 { return delay(r).P50 }},
+		{"p99 of " + last, func(r loadResult) float64 { return delay(r).P99 }},
+		{"p50 of first byte", func(r loadResult) float64 { return r.FirstByte.P50 }},
+	}
+	if !s.stream {
+		delays = delays[:2] // its bytes come at once
+	}
+	fmt.Fprintf(out, "\n### %s (%d rounds; times in µs, intervals of 95 %%)\n\n| | calls/s | CPU per %s | ratio |", s.name,
+		len(results[reverseName]), unit)
+	for _, d := range delays {
+		fmt.Fprintf(out, " %s | more than %s |", d.name, reverseName)
+	}
+	fmt.Fprintln(out, "\n|"+strings.Repeat(" --- |", 4+2*len(delays)))
 	p := panel{title: s.name + ": CPU per " + unit}
 	for _, t := range list {
 		ratio := estimateOf(ratios(column(t.name, cpu), column(reverseName, cpu)))
-		p.bars = append(p.bars, bar{t.name, ratio.median, medianOf(column(t.name, cpu)), t.other != nil})
-		fmt.Fprintf(out, "| %s | %.1f | %v | %.0f | %v | %.0f | %v | %.0f |\n", t.name,
-			medianOf(column(t.name, cpu)), ratio,
-			medianOf(column(t.name, delay)), estimateOf(differences(column(t.name, delay), column(reverseName, delay))),
-			medianOf(column(t.name, first)), estimateOf(differences(column(t.name, first), column(reverseName, first))),
-			medianOf(column(t.name, rate)))
+		micros := medianOf(column(t.name, cpu))
+		p.bars = append(p.bars, bar{t.name, ratio.median, micros, t.other != nil})
+		rate := medianOf(column(t.name, func(r loadResult) float64 { return r.Rate }))
+		fmt.Fprintf(out, "| %s | %.0f | %.1f | %v |", t.name, rate, micros, ratio)
+		for _, d := range delays {
+			of := column(t.name, d.of)
+			fmt.Fprintf(out, " %.0f | %v |", medianOf(of), estimateOf(differences(of, column(reverseName, d.of))))
+		}
+		fmt.Fprintln(out)
 	}
 	for _, t := range list {
 		failed := 0.0

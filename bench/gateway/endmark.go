@@ -36,11 +36,11 @@ func endMark(ctx context.Context, args []string, out io.Writer) error {
 		defer proxies[mode].stop()
 	}
 	// Paced, so that neither core is full and waiting is what is measured: 32 streams of 100 ms.
-	s := scenario{"", "chunks=10&delay=10ms&size=40&citations=4", 32, true}
+	s := scenario{query: "chunks=10&delay=10ms&size=40&citations=4", conns: 32, stream: true}
 	middle, tail := map[string][]float64{}, map[string][]float64{}
 	for range *rounds {
 		for _, i := range rand.Perm(len(modes)) {
-			r, err := loadOnce(ctx, proxies[modes[i]], s, *duration)
+			r, err := loadOnce(ctx, proxies[modes[i]], s, 0, *duration)
 			if err != nil {
 				return err
 			}

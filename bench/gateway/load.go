@@ -18,11 +18,13 @@ import (
 	"time"
 )
 
-// loadPlan says what the load generator does: a closed loop, one call in flight on each connection.
+// loadPlan says what the load generator does: one call in flight on each connection, the next one when it is done or,
+// with a rate, when it is due.
 type loadPlan struct {
 	url      string
 	header   string // lines of HTTP that each call has besides
 	conns    int
+	rate     float64 // calls a second on all connections; 0: as many as are served
 	warm     time.Duration
 	duration time.Duration
 	stream   bool
@@ -49,6 +51,7 @@ func runLoad(ctx context.Context, args []string, out io.Writer) error {
 	set.StringVar(&p.url, "url", "", "what to call")
 	set.StringVar(&p.header, "header", "", "lines of HTTP that each call has besides")
 	set.IntVar(&p.conns, "conns", 1, "connections")
+	set.Float64Var(&p.rate, "rate", 0, "calls a second; 0: as many as are served")
 	set.DurationVar(&p.warm, "warm", 300*time.Millisecond, "before measuring")
 	set.DurationVar(&p.duration, "duration", 3*time.Second, "how long")
 	set.BoolVar(&p.stream, "stream", false, "ask for a stream")
@@ -93,6 +96,8 @@ type caller struct {
 	host      string
 	request   []byte
 	stream    bool
+	due       time.Time     // when the next call begins
+	every     time.Duration // from one call to the next; 0: no pause
 	conn      net.Conn
 	in        *bufio.Reader
 	measuring *atomic.Bool
@@ -114,6 +119,10 @@ func load(ctx context.Context, p loadPlan) (loadResult, error) {
 	callers := make([]*caller, p.conns)
 	for i := range callers {
 		callers[i] = &caller{host: host, request: request, stream: p.stream, measuring: &measuring}
+		if p.rate > 0 {
+			callers[i].every = time.Duration(float64(p.conns) / p.rate * float64(time.Second))
+			callers[i].due = time.Now().Add(callers[i].every * time.Duration(i) / time.Duration(p.conns))
+		}
 		group.Go(func() { callers[i].loop(ctx) })
 	}
 	time.Sleep(p.warm)
@@ -150,7 +159,7 @@ func sum(callers []*caller, cpu, elapsed time.Duration) loadResult {
 func (c *caller) loop(ctx context.Context) {
 	defer c.hangUp()
 	for ctx.Err() == nil {
-		if err := c.call(ctx); err != nil && ctx.Err() == nil {
+		if err := c.call(ctx, c.begin()); err != nil && ctx.Err() == nil {
 			c.errors++
 			if c.firstError == nil {
 				c.firstError = err
@@ -161,6 +170,18 @@ func (c *caller) loop(ctx context.Context) {
 	}
 }
 
+// begin waits until the next call is due and returns that time. A call that begins late, since the one before took long, is
+// measured from when it was due: its client would have waited too.
+func (c *caller) begin() time.Time {
+	if c.every == 0 {
+		return time.Now()
+	}
+	due := c.due
+	time.Sleep(time.Until(due))
+	c.due = due.Add(c.every)
+	return due
+}
+
 func (c *caller) hangUp() {
 	if c.conn != nil {
 		_ = c.conn.Close()
@@ -168,7 +189,7 @@ func (c *caller) hangUp() {
 	}
 }
 
-func (c *caller) call(ctx context.Context) error {
+func (c *caller) call(ctx context.Context, begin time.Time) error {
 	if c.conn == nil {
 		conn, err := new(net.Dialer).DialContext(ctx, "tcp", c.host)
 		if err != nil {
@@ -176,8 +197,7 @@ func (c *caller) call(ctx context.Context) error {
 		}
 		c.conn, c.in = conn, bufio.NewReaderSize(conn, 8192)
 	}
-	begin := time.Now()
-	if err := c.conn.SetDeadline(begin.Add(20 * time.Second)); err != nil {
+	if err := c.conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		return err
 	}
 	if _, err := c.conn.Write(c.request); err != nil {

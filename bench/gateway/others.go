@@ -119,6 +119,7 @@ defaults
 	timeout client 60s
 	timeout server 60s
 	http-reuse always
+	option http-no-delay
 frontend calls
 	bind %s
 	http-request replace-path ^/v1(/.*)$ %s\1
