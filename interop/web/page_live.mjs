@@ -84,7 +84,7 @@ const asked = (options, provider, theme) => browser => onPage(browser, world, { 
   const prose = () => page.locator('.prose').last().evaluate(e => { // a sentence without a source is marked when the page is opened again
     const words = e.cloneNode(true)
     for (const n of words.querySelectorAll('ibid-cite, .no-source')) n.remove()
-    return [words.textContent.replace(/\s+/g, ' ').trim(), e.querySelectorAll('.chip').length]
+    return [words.textContent.replace(/\s+/g, ' ').trim(), Array.from(e.querySelectorAll('.chip'), c => `${c.className}: ${c.querySelector('.unseen')?.textContent ?? ''}`)]
   })
   await page.keyboard.press('Escape')
   const live = await prose()

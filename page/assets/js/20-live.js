@@ -21,9 +21,10 @@ queueMicrotask(() => {
     return range.toString().trim() !== "";
   };
 
-  // restate gives a chip the colour of another one, and says its word to listeners. A sign or a note would move what follows.
+  // restate gives a chip the standing of another one: its colour, its sign, for which the room is there, and its word for listeners. The
+  // words that differ would move what follows: they stand on the chip when the page is opened again, and on its card at once.
   const restate = (old, next) => {
-    old.className = next.className + " still";
+    old.className = next.className;
     old.querySelector(".unseen")?.remove();
     const word = next.querySelector(".unseen");
     if (word) old.prepend(word);
@@ -40,7 +41,7 @@ queueMicrotask(() => {
         else if (at.data !== to.data) at.data = to.data;
         at = at.nextSibling;
       } else if (isCite(to) && isCite(at)) {
-        for (const name of ["data-cites", "data-n"]) if (at.getAttribute(name) !== to.getAttribute(name)) at.setAttribute(name, to.getAttribute(name));
+        for (const name of ["data-cites", "data-n", "data-s"]) if (at.getAttribute(name) !== to.getAttribute(name)) at.setAttribute(name, to.getAttribute(name));
         if (face(at) !== face(to) && follows(at, block)) restate(at.querySelector("a"), to.querySelector("a"));
         else if (face(at) !== face(to)) {
           const late = at.classList.contains("late");
