@@ -164,8 +164,8 @@ const (
 	demoHolds        = "timetable" // all its sources say what its answer cites
 	// demoRecheck is how often the demo reads cited sources again.
 	demoRecheck = 5 * time.Second
-	// demoPublish is how long publishing may take.
-	demoPublish = 30 * time.Second
+	// demoWait is how long publishing, or reading sources again, may take.
+	demoWait = 30 * time.Second
 )
 
 // configureDemo configures a gateway for the demo, which is reached at a URL.
@@ -211,6 +211,11 @@ func greet(ctx context.Context, s *server.Server, site *demoSite, url string, ou
 		return fmt.Errorf("publishing the demo's other answer: %w", err)
 	}
 	site.changed.Store(true)
+	// Whoever opens the page is to see the change, which is seen when its source is next read again.
+	err = awaitEvent(ctx, s, demoRun, func(e *store.Event) (bool, error) { return e.Kind == store.EventIncident, nil })
+	if err != nil {
+		return fmt.Errorf("reading the demo's sources again: %w", err)
+	}
 	words, err := template.New("words").Parse(demoWords)
 	if err != nil {
 		return fmt.Errorf("reading the demo's words: %w", err)
@@ -249,40 +254,52 @@ func converse(ctx context.Context, s *server.Server, url string) (answer string,
 // awaitManifests returns the path of the manifest of the answer of a run that is published, if final once that of the
 // run is there as well: whatever reads a source then finds it as it was cited.
 func awaitManifests(ctx context.Context, s *server.Server, run string, final bool) (path string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, demoPublish)
-	defer cancel()
-	listener, err := s.Bus.Listen(ctx, store.DefaultTenant, run)
-	if err != nil {
-		return "", err
-	}
-	defer listener.Close()
 	isFinal := !final
-	enough := errors.New("both are there")
-	err = listener.Follow(ctx, s.Store, 0, func(m bus.Message) error {
-		if m.Event == nil || m.Event.Kind != store.EventManifest {
-			return nil
+	err = awaitEvent(ctx, s, run, func(e *store.Event) (bool, error) {
+		if e.Kind != store.EventManifest {
+			return false, nil
 		}
 		var built struct {
 			AnswerID string `json:"answer_id"`
 			Path     string `json:"path"`
 		}
-		if err := json.Unmarshal(m.Event.Data, &built); err != nil {
-			return err
+		if err := json.Unmarshal(e.Data, &built); err != nil {
+			return false, err
 		}
 		if built.AnswerID == "" {
 			isFinal = true
 		} else {
 			path = built.Path
 		}
-		if isFinal && path != "" {
-			return enough
+		return isFinal && path != "", nil
+	})
+	return path, err
+}
+
+// awaitEvent returns when one of the events of a run, from its first one, is the one that is waited for.
+func awaitEvent(ctx context.Context, s *server.Server, run string, is func(*store.Event) (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, demoWait)
+	defer cancel()
+	listener, err := s.Bus.Listen(ctx, store.DefaultTenant, run)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	enough := errors.New("it is there")
+	err = listener.Follow(ctx, s.Store, 0, func(m bus.Message) error {
+		if m.Event == nil {
+			return nil
 		}
-		return nil
+		found, err := is(m.Event)
+		if err == nil && found {
+			err = enough
+		}
+		return err
 	})
 	if errors.Is(err, enough) {
-		return path, nil
+		return nil
 	}
-	return "", err
+	return err
 }
 
 // make makes the call and returns the id of its answer.
