@@ -239,7 +239,7 @@ func (p *Page) ask(w *httpx.Reply, r *httpx.Request) error {
 			form.Question = ""
 		}
 		form.addChoices(p.o.Chat, q.Citations)
-		return p.show(w, r, &view{Name: "ask", Status: status, Title: "Ask", Section: "conversations", Body: form})
+		return p.show(w, r, &view{Name: "ask", Status: status, Title: "Ask", Section: "ask", Body: form})
 	}
 	switch {
 	case question == "":
