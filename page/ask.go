@@ -338,5 +338,5 @@ func (p *Page) recall(r *httpx.Request, q *chat.Question) error {
 // problemWords says what is wrong in sentences.
 func problemWords(err error) string {
 	problem := gateway.ProblemOf(err)
-	return strings.TrimSpace(strings.TrimRight(problem.Detail, ". ") + ". " + problem.Hint)
+	return strings.TrimSpace(sentence(problem.Detail) + " " + sentence(problem.Hint))
 }
