@@ -32,7 +32,7 @@ const (
 func soak(ctx context.Context, args []string, out io.Writer) (err error) {
 	set := flags("soak")
 	minutes := set.Float64("minutes", 30, "how long")
-	most := set.Float64("most", 250, "calls a second at most, whatever the capacity is: what is stored takes space")
+	most := set.Float64("most", 1500, "calls a second at most, whatever the capacity is: half an hour of them takes 6 GB")
 	seed := set.Uint64("seed", uint64(time.Now().UnixNano()), "of the faults") //nolint:gosec // any number
 	if err := set.Parse(args); err != nil {
 		return err
