@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"flag"
 	"fmt"
@@ -91,6 +92,7 @@ type soakWorld struct {
 	*daemon
 
 	pg            *testenv.PostgresServer
+	db            *sql.DB // of pg
 	nats          *server.Server
 	upstream, bus *testenv.Relay
 	gateways      [2]*process // the second one is killed
@@ -109,6 +111,9 @@ func newSoakWorld(ctx context.Context) (_ *soakWorld, err error) {
 		}
 	}()
 	if w.pg, err = testenv.NewPostgres(ctx); err != nil {
+		return nil, err
+	}
+	if w.db, err = sql.Open("pgx", w.pg.DSN); err != nil {
 		return nil, err
 	}
 	if w.nats, err = server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true}); err != nil {
@@ -162,6 +167,9 @@ func (w *soakWorld) remove(ctx context.Context) error {
 		w.nats.WaitForShutdown()
 	}
 	var err error
+	if w.db != nil {
+		_ = w.db.Close()
+	}
 	if w.pg != nil {
 		err = w.pg.Remove(ctx)
 	}

@@ -3,18 +3,20 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/store"
 )
 
 const (
@@ -22,6 +24,7 @@ const (
 	soakCall   = 30 * time.Second // how long a client waits for an answer
 	leaveShare = 0.02             // of the clients leave long before that
 	lookAfter  = 15 * time.Second // how long after its end was seen an answer is looked for
+	lookBatch  = 500              // answers that are looked for at once
 )
 
 // soakShape is the response of the n-th call.
@@ -139,60 +142,83 @@ func (c *soakCalls) make(ctx context.Context, s seeded, gateway int) (id string,
 // look looks for each answer some time after its end was seen.
 func (c *soakCalls) look(ctx context.Context) {
 	for ctx.Err() == nil {
-		c.mu.Lock()
-		var next *soakAnswer
-		if len(c.due) > 0 {
-			next = &c.due[0]
-		}
-		c.mu.Unlock()
 		ended := false
 		select {
 		case <-c.ended:
 			ended = true
 		default:
 		}
+		batch := c.takeDue(ended)
 		switch {
-		case next == nil && ended:
+		case len(batch) > 0:
+			c.missing = append(c.missing, c.notKept(ctx, batch)...)
+		case ended:
 			return
-		case next == nil:
+		default:
 			_ = pause(ctx, time.Second)
-			continue
-		case !ended && time.Since(next.seen) < lookAfter:
-			_ = pause(ctx, lookAfter-time.Since(next.seen))
 		}
-		if !c.isKept(ctx, next) {
-			c.missing = append(c.missing, *next)
-		}
-		c.mu.Lock()
-		c.due = c.due[1:]
-		c.mu.Unlock()
 	}
 }
 
-// isKept reports whether an answer is there and whole. One with another text is counted as altered.
-func (c *soakCalls) isKept(ctx context.Context, a *soakAnswer) bool {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.w.addr(0)+"/v1/answers/"+a.id, http.NoBody)
+// takeDue takes the answers whose time to be looked for has come, or any if all is true: a batch of them at most.
+func (c *soakCalls) takeDue(all bool) []soakAnswer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for n < min(len(c.due), lookBatch) && (all || time.Since(c.due[n].seen) >= lookAfter) {
+		n++
+	}
+	batch := c.due[:n:n]
+	c.due = c.due[n:]
+	return batch
+}
+
+// notKept returns those of some answers that are not in the database. One that is there with another text, or not as
+// complete, is counted as altered. It asks the database and not the gateway, whose load is that of the calls alone.
+func (c *soakCalls) notKept(ctx context.Context, batch []soakAnswer) []soakAnswer {
+	ids := make([]string, len(batch))
+	for i := range batch {
+		ids[i] = batch[i].id
+	}
+	ctx, cancel := context.WithTimeout(ctx, soakCall)
+	defer cancel()
+	rows, err := c.w.db.QueryContext(ctx, `SELECT answer_id, COALESCE(call::jsonb #>> '{document,complete}', '') = 'true',
+		call::jsonb #>> '{document,text}' FROM calls
+		WHERE tenant = $1 AND answer_id = ANY($2)`, store.DefaultTenant, ids)
 	if err != nil {
-		return false
+		fmt.Fprintln(os.Stderr, "soak: looking for answers:", err)
+		return batch
 	}
-	response, err := c.client.Do(request)
-	if err != nil {
-		return false
+	defer func() { _ = rows.Close() }()
+	type kept struct {
+		complete bool
+		text     string
 	}
-	defer func() { _ = response.Body.Close() }()
-	var document struct {
-		Complete bool   `json:"complete"`
-		Text     string `json:"text"`
+	found := make(map[string]kept, len(batch))
+	for rows.Next() {
+		var id string
+		var k kept
+		if err = rows.Scan(&id, &k.complete, &k.text); err != nil {
+			break
+		}
+		found[id] = k
 	}
-	if response.StatusCode != http.StatusOK || json.NewDecoder(response.Body).Decode(&document) != nil {
-		return false
+	if err = errors.Join(err, rows.Err()); err != nil {
+		fmt.Fprintln(os.Stderr, "soak: looking for answers:", err)
+		return batch
 	}
-	want, err := ibid.Decode(soakShape(a.n).body(), nil)
-	if err != nil || !document.Complete || document.Text != want.Text {
-		c.altered.Add(1)
-		fmt.Fprintf(os.Stderr, "soak: %s, of call %d, was kept altered: %v\n", a.id, a.n, err)
-	}
-	return true
+	return slices.DeleteFunc(batch, func(a soakAnswer) bool {
+		k, ok := found[a.id]
+		if !ok {
+			return false
+		}
+		want, err := ibid.Decode(soakShape(a.n).body(), nil)
+		if err != nil || !k.complete || k.text != want.Text {
+			c.altered.Add(1)
+			fmt.Fprintf(os.Stderr, "soak: %s, of call %d, was kept altered: %v\n", a.id, a.n, err)
+		}
+		return true
+	})
 }
 
 // stopCalls lets the calls that have begun end.
@@ -202,10 +228,10 @@ func (c *soakCalls) stopCalls() {
 	close(c.ended)
 }
 
-// discard ends looking for answers: the one that is being looked for is the last.
+// discard ends looking for answers: the batch that is being looked for is the last.
 func (c *soakCalls) discard() {
 	c.mu.Lock()
-	c.due = c.due[:min(1, len(c.due))]
+	c.due = nil
 	c.mu.Unlock()
 	c.looking.Wait()
 }
@@ -213,14 +239,13 @@ func (c *soakCalls) discard() {
 // settle looks for what was not there until it is, or time is over, and returns how many answers are lost.
 func (c *soakCalls) settle(ctx context.Context) (lost int) {
 	c.looking.Wait()
-	for end := time.Now().Add(settleTime); ; {
+	for end := time.Now().Add(settleTime); len(c.missing) > 0; {
 		var left []soakAnswer
-		for i := range c.missing {
-			if !c.isKept(ctx, &c.missing[i]) {
-				left = append(left, c.missing[i])
-			}
+		for batch := range slices.Chunk(c.missing, lookBatch) {
+			left = append(left, c.notKept(ctx, batch)...)
 		}
-		if c.missing = left; len(left) == 0 || time.Now().After(end) || pause(ctx, time.Second) != nil {
+		c.missing = left
+		if time.Now().After(end) || pause(ctx, time.Second) != nil {
 			break
 		}
 	}
