@@ -328,9 +328,6 @@ func (c *call) unanswered(err error) error {
 		"upstream "+c.provider.Upstream+": the call broke off", "try again; ibid's log says more")
 }
 
-// hintProvider is the hint of a problem whose detail repeats a provider.
-const hintProvider = "the words are the provider's"
-
 // refusal returns the problem that a response with an error is: the gateway's own, or the provider's words.
 func (c *call) refusal(res *http.Response) error {
 	data, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal)) // what came of it
@@ -342,14 +339,14 @@ func (c *call) refusal(res *http.Response) error {
 		p.Detail, p.Hint, p.Header = gateway.HideKeys(c.keys, p.Detail), gateway.HideKeys(c.keys, p.Hint), header
 		return p
 	}
-	code, hint := gateway.CodeUpstream, hintProvider
+	code, hint := gateway.CodeUpstream, ""
 	switch res.StatusCode {
 	case http.StatusTooManyRequests:
-		code = gateway.CodeTooMany
+		code, hint = gateway.CodeTooMany, "try again in a while, or ask another one"
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
 		code, header = gateway.CodeBadRequest, nil
 	case http.StatusUnauthorized, http.StatusForbidden:
-		header, hint = nil, hint+"; it is the key in ibid's configuration that it does not accept"
+		header, hint = nil, "it is the key in ibid's configuration that it does not accept"
 	default:
 		header = nil
 	}

@@ -92,7 +92,7 @@ func TestWordsOfMistral(t *testing.T) {
 		"without words":  say(200, "text/event-stream", begun+failed),
 	}})
 	for how, want := range map[string]string{
-		"refuse a field": "invalid_request_error: body.model: Field required", "refuse at all": "3505: Service tier capacity exceeded.",
+		"refuse a field": "invalid_request_error: body.model: Field required", "refuse at all": "3505: Service tier capacity exceeded",
 		"gateway":       "mistral answered 401: Unauthorized",
 		"break a field": "body.model: Field required", "break at all": "Service tier capacity exceeded.",
 		"without words": "the model stopped with an error",

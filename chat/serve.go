@@ -51,9 +51,6 @@ func (c *Chat) postQuestion(w *httpx.Reply, r *httpx.Request) error {
 	}
 	p := *gateway.ProblemOf(err)
 	p.Plain = true
-	if p.Hint == hintProvider {
-		p.Hint = ""
-	}
 	return &p
 }
 

@@ -293,7 +293,8 @@ func (l *layout) changeNotices() []notice {
 		}
 	}
 	for i := range l.standings {
-		if n := l.doubtNotice(i); n.Text != "" && isWanted(n.Text) {
+		// in a conversation the sign in the text is enough for a doubt: it says which word differs
+		if n := l.doubtNotice(i); n.Text != "" && (!l.strip || n.Kind == badgeBad) && isWanted(n.Text) {
 			all = append(all, n)
 		}
 	}
