@@ -144,7 +144,7 @@ type runBody struct {
 	docs    map[string]*documentView
 	ratings map[rated]float64
 	known   *trust      // of its answer
-	total   int64       // microseconds that the steps took, see traces
+	axis    int64       // microseconds that the steps are drawn on, see traces
 	placed  map[int]int // the step that shows a passage, by its number
 	passed  int         // passages that have a number
 	counted int         // documents that have one
@@ -163,17 +163,12 @@ func (b *runBody) Took() string { return took(runTime(b.Run)) }
 
 // Scale says which times the quarters of the bars behind the steps stand for; none: no step says how long it took.
 func (b *runBody) Scale() []string {
-	if b.total == 0 {
+	if b.axis == 0 {
 		return nil
 	}
-	const quarters = 4
-	var all []string
-	for i := range quarters + 1 {
-		if i == 0 {
-			all = append(all, "0")
-			continue
-		}
-		all = append(all, took(time.Duration(b.total*int64(i)/quarters)*time.Microsecond))
+	all := []string{"0"}
+	for i := range int64(quarters) {
+		all = append(all, took(time.Duration(b.axis*(i+1)/quarters)*time.Microsecond))
 	}
 	return all
 }
@@ -389,6 +384,25 @@ type restView struct {
 	Diff     template.HTML // from the passage to what the source says now; empty: the same, or nobody knows
 }
 
+// passages returns the passage, and the others of its document that have all of its words: a step may have read more of
+// the document than another step found.
+func (v *restView) passages() []*passageView {
+	var all []*passageView
+	if v.Passage != nil {
+		all = append(all, v.Passage)
+	}
+	words := trail.Excerpt(v.Excerpt, 0)
+	if v.Doc == nil || words == "" {
+		return all
+	}
+	for _, other := range v.Doc.Passages {
+		if other != v.Passage && strings.Contains(trail.Excerpt(other.Words, 0), words) {
+			all = append(all, other)
+		}
+	}
+	return all
+}
+
 // Checked says what came of checking the citation, or of looking for the passage in its document. The zero badge:
 // nobody has looked.
 func (v *restView) Checked() badge { return checkedBadge(v.Verification) }
@@ -426,13 +440,15 @@ func (b *runBody) sentence(n int, s *trail.Sentence) *sentenceView {
 	for i := range s.Passages[:min(len(s.Passages), maxShownRests)] {
 		rest := b.rest(&s.Passages[i])
 		v.Rests = append(v.Rests, rest)
-		if rest.Passage == nil || slices.Contains(v.Named, rest.Passage.N) {
-			continue
+		for _, passage := range rest.passages() {
+			if slices.Contains(v.Named, passage.N) {
+				continue
+			}
+			v.Named = append(v.Named, passage.N)
+			passage.Sentences = append(passage.Sentences, n)
+			passage.Related = passage.Related || v.Chosen
+			v.Related = v.Related || passage.Chosen
 		}
-		v.Named = append(v.Named, rest.Passage.N)
-		rest.Passage.Sentences = append(rest.Passage.Sentences, n)
-		rest.Passage.Related = rest.Passage.Related || v.Chosen
-		v.Related = v.Related || rest.Passage.Chosen
 	}
 	return v
 }
@@ -454,7 +470,7 @@ func (b *runBody) rest(r *trail.Link) *restView {
 	}
 	v.Quote = marked(words, shownText(r.Evidence))
 	if doc != nil && v.Checked().Kind == badgeBad {
-		v.Diff = b.changed(doc.URL, r.Excerpt)
+		v.Diff = b.changed(doc.URL, r.Excerpt).Change
 	}
 	switch r.Reason {
 	case trail.ReasonCitation:
@@ -484,24 +500,33 @@ func (b *runBody) rest(r *trail.Link) *restView {
 	return v
 }
 
-// changed shows how a source differs now from a passage that the answer of the run quotes; empty: nobody knows.
-func (b *runBody) changed(address, passage string) template.HTML {
+// changedWords are a passage whose document says something else by now: the words that were quoted, as they differ, and
+// those around them.
+type changedWords struct {
+	Before string
+	Change template.HTML // empty: it is not known how the document differs
+	Behind string
+}
+
+// changed shows how a document differs now from a passage that the answer of the run quotes.
+func (b *runBody) changed(address, passage string) changedWords {
 	if b.known == nil {
-		return ""
+		return changedWords{}
 	}
 	address = cleanAddress(address)
 	for _, pins := range b.known.pins {
 		for i := range pins {
 			quoted := pins[i].Claim.Excerpt
-			if pins[i].URL != address || quoted == nil || !strings.Contains(passage, quoted.Exact) {
+			if pins[i].URL != address || quoted == nil {
 				continue
 			}
-			if change := changeOf(&pins[i]); change != nil {
-				return change.html()
+			before, behind, found := strings.Cut(passage, quoted.Exact)
+			if change := changeOf(&pins[i]); found && change != nil {
+				return changedWords{before, change.html(), behind}
 			}
 		}
 	}
-	return ""
+	return changedWords{}
 }
 
 // conflictView is two passages that seem to contradict each other.

@@ -42,6 +42,7 @@ func (d *documentView) MorePassages() int { return len(d.SummarySource.Passages)
 // passageView is a passage of a document.
 type passageView struct {
 	*trail.SummaryPassage
+	changedWords
 
 	N         int // in the run, from 1
 	Words     string
@@ -120,12 +121,16 @@ func (b *runBody) document(f *trail.SummarySource, shown map[string]bool) *docum
 		}
 		b.passed++
 		from := &f.Passages[i]
-		d.Passages = append(d.Passages, &passageView{
+		v := &passageView{
 			SummaryPassage: from, N: b.passed, Words: shownText(from.Excerpt),
 			Choose:  b.choose("passage", b.passed, "passage-"+strconv.Itoa(b.passed)),
 			Chosen:  b.chosen.Passage == b.passed,
 			Related: b.chosen.Step != 0 && slices.Contains(from.Steps, b.chosen.Step),
-		})
+		}
+		if v.Checked().Kind == badgeBad {
+			v.changedWords = b.changed(f.URL, v.Words)
+		}
+		d.Passages = append(d.Passages, v)
 	}
 	b.docs[f.DocumentID] = d
 	for _, id := range f.OtherIDs {

@@ -72,8 +72,8 @@ func (b *runBody) addSteps() {
 	for _, u := range b.Summary.Steps {
 		usage[u.Number] = u
 	}
-	all, total := traces(t)
-	b.total = total
+	all, axis := traces(t)
+	b.axis = axis
 	for i := b.from; i < to; i++ {
 		v := b.step(i, usage[t.Steps[i].Number])
 		v.Trace = all[i]

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/store"
@@ -100,7 +101,7 @@ func (a *answerText) mark(l *layout, how *ibid.RenderOptions) *ibid.Answer {
 		if m.Items = cited; len(cited) == 0 {
 			return ties.String()
 		}
-		return l.writeChip(m) + ties.String()
+		return l.execute("held", trustedHTML(l.writeChip(m)+ties.String()))
 	}
 	how.Cited = func(citations []int) (before, after string) {
 		var claims []int
@@ -173,8 +174,9 @@ func (a *answerText) leads(c chosen) string {
 type trace struct{ From, Length int }
 
 // traces returns where each step stands: by when it began where that is known, else behind those that it builds on.
-// Total is the time of all of them, in microseconds; 0: no step says how long it took.
-func traces(t *trail.Trail) (all []trace, total int64) {
+// Axis is the time that all of them are drawn on, in microseconds, of which a quarter is round; 0: no step says how long
+// it took.
+func traces(t *trail.Trail) (all []trace, axis int64) {
 	begins, ends := make([]int64, len(t.Steps)), make([]int64, len(t.Steps))
 	first := t.Started
 	for i := range t.Steps {
@@ -182,7 +184,7 @@ func traces(t *trail.Trail) (all []trace, total int64) {
 			first = at
 		}
 	}
-	before := t.Graph()
+	total, before := int64(0), t.Graph()
 	for i := range t.Steps {
 		s := &t.Steps[i]
 		if !s.Started.IsZero() {
@@ -196,14 +198,29 @@ func traces(t *trail.Trail) (all []trace, total int64) {
 		ends[i] = begins[i] + max(0, s.Duration.Microseconds())
 		total = max(total, ends[i])
 	}
+	if total == 0 {
+		return make([]trace, len(t.Steps)), 0
+	}
+	axis = quarters * roundUp(max(time.Millisecond.Microseconds(), (total+quarters-1)/quarters))
 	const whole = 1000
 	for i := range t.Steps {
-		if total == 0 {
-			return make([]trace, len(t.Steps)), 0
-		}
-		from := int(begins[i] * whole / total)
-		length := max(int((ends[i]-begins[i])*whole/total), 4) // what is short can still be seen
+		from := int(begins[i] * whole / axis)
+		length := max(int((ends[i]-begins[i])*whole/axis), 4) // what is short can still be seen
 		all = append(all, trace{min(from, whole-length), length})
 	}
-	return all, total
+	return all, axis
+}
+
+// quarters is in how many parts the axis of the time is divided.
+const quarters = 4
+
+// roundUp returns the smallest number from n on that has one digit and zeros, and is easily counted on from.
+func roundUp(n int64) int64 {
+	for unit := int64(1); ; unit *= 10 {
+		for _, digit := range []int64{1, 2, 3, 4, 5, 6, 8} {
+			if digit*unit >= n {
+				return digit * unit
+			}
+		}
+	}
 }
