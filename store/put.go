@@ -30,7 +30,9 @@ func (s *Store) Put(ctx context.Context, calls []*Call) error {
 		return nil
 	}
 	rows := make([]*row, 0, len(calls))
+	pace := pacer{time.Now()}
 	for _, c := range calls {
+		pace.pause()
 		r, err := newRow(c, s.postgres)
 		if err != nil {
 			return fmt.Errorf("storing answer %q: %w", c.AnswerID, err)

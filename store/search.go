@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"modernc.org/sqlite"
@@ -56,8 +57,16 @@ func (tx *transaction) index(ctx context.Context, rows []*row) error {
 	if tx.postgres { // there the terms are a column
 		return nil
 	}
-	values := rowsOf(rows, func(r *row) []any { return []any{r.n, termText(r.Call, false)} })
-	return tx.changeIndex(ctx, &tuples{before: "INSERT INTO words (rowid, terms) VALUES ", row: "($, $)"}, values)
+	return tx.changeIndex(ctx, func() error {
+		insertion := &tuples{before: "INSERT INTO words (rowid, terms) VALUES ", row: "($, $)"}
+		for part := range slices.Chunk(rows, maxTuplesLite) { // to look for words takes as long as to index them
+			values := rowsOf(part, func(r *row) []any { return []any{r.n, termText(r.Call, false)} })
+			if err := tx.execAll(ctx, insertion, values); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // unindex takes deleted answers out of the index.
@@ -66,16 +75,17 @@ func (tx *transaction) unindex(ctx context.Context, ns []int64) error {
 		return nil
 	}
 	values := rowsOf(ns, func(n int64) []any { return []any{n} })
-	return tx.changeIndex(ctx, &tuples{before: "DELETE FROM words WHERE rowid IN (", row: "$", after: ")"}, values)
+	deletion := &tuples{before: "DELETE FROM words WHERE rowid IN (", row: "$", after: ")"}
+	return tx.changeIndex(ctx, func() error { return tx.execAll(ctx, deletion, values) })
 }
 
-// changeIndex runs a statement that changes the index. One that is damaged stays as it is: searches say so, and no
+// changeIndex runs statements that change the index. One that is damaged stays as it is: searches say so, and no
 // answer waits for it.
-func (tx *transaction) changeIndex(ctx context.Context, t *tuples, rows [][]any) error {
+func (tx *transaction) changeIndex(ctx context.Context, change func() error) error {
 	if err := tx.exec(ctx, "SAVEPOINT words"); err != nil {
 		return err
 	}
-	err := tx.execAll(ctx, t, rows)
+	err := change()
 	if err == nil { // else FTS5 would write, and find the damage, only with the commit
 		err = tx.exec(ctx, "INSERT INTO words (words) VALUES ('flush')")
 	}

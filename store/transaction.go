@@ -139,6 +139,24 @@ func (s *Store) begin(ctx context.Context) error {
 type preparer struct {
 	conn       *sql.Conn
 	statements map[string]*sql.Stmt
+	pace       pacer
+}
+
+// pacer interrupts long work of SQLite, which runs in this process. On a machine with one core Go looks for what came
+// from the network only when nothing else wants to run, or after 10 ms: calls that pass through would wait as long, at
+// each of their steps.
+type pacer struct{ begun time.Time }
+
+const (
+	maxStretch = time.Millisecond      // of work without a pause
+	breath     = 50 * time.Microsecond // what waits goes first, however long it takes
+)
+
+func (p *pacer) pause() {
+	if time.Since(p.begun) > maxStretch {
+		time.Sleep(breath)
+		p.begun = time.Now()
+	}
 }
 
 func (p *preparer) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
@@ -154,6 +172,7 @@ func (p *preparer) prepare(ctx context.Context, query string) (*sql.Stmt, error)
 
 // ExecContext is that of [sql.Conn].
 func (p *preparer) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	p.pace.pause()
 	s, err := p.prepare(ctx, query) //nolint:sqlclosecheck // by close
 	if err != nil {
 		return nil, err
@@ -193,9 +212,10 @@ func rowsOf[T any](list []T, row func(T) []any) [][]any {
 	return rows
 }
 
-// maxTuples is how many rows go into one statement. They are split into powers of two, so that there are few statements
-// to prepare. PostgreSQL takes 65,535 parameters, SQLite 32,766.
-const maxTuples = 64
+// maxTuples is how many rows go into one statement, and maxTuplesLite how many into one of SQLite's, so that it does
+// not run long: see [pacer]. They are split into powers of two, so that there are few statements to prepare. PostgreSQL
+// takes 65,535 parameters, SQLite 32,766.
+const maxTuples, maxTuplesLite = 64, 16
 
 // text returns the statement for n rows. SQLite's parameters have no names: its driver would look for each of them.
 func (t *tuples) text(n int, postgres bool) string {
@@ -225,7 +245,10 @@ func (t *tuples) text(n int, postgres bool) string {
 // split calls do with the statement and the arguments for a part of rows, until all had their turn.
 func (t *tuples) split(rows [][]any, postgres bool, do func(query string, args []any) error) error {
 	for len(rows) > 0 {
-		n := maxTuples
+		n := maxTuplesLite
+		if postgres {
+			n = maxTuples
+		}
 		for n > len(rows) {
 			n /= 2
 		}
