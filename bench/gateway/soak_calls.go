@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -50,6 +49,7 @@ type soakCalls struct {
 	mu                          sync.Mutex
 	due                         []soakAnswer // to be looked for, in the order in which they ended
 	missing                     []soakAnswer
+	lookErr                     error         // why answers could not be looked for the last time that they could not
 	ended                       chan struct{} // no more is added to due
 }
 
@@ -180,31 +180,9 @@ func (c *soakCalls) notKept(ctx context.Context, batch []soakAnswer) []soakAnswe
 	for i := range batch {
 		ids[i] = batch[i].id
 	}
-	ctx, cancel := context.WithTimeout(ctx, soakCall)
-	defer cancel()
-	rows, err := c.w.db.QueryContext(ctx, `SELECT answer_id, COALESCE(call::jsonb #>> '{document,complete}', '') = 'true',
-		call::jsonb #>> '{document,text}' FROM calls
-		WHERE tenant = $1 AND answer_id = ANY($2)`, store.DefaultTenant, ids)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "soak: looking for answers:", err)
-		return batch
-	}
-	defer func() { _ = rows.Close() }()
-	type kept struct {
-		complete bool
-		text     string
-	}
-	found := make(map[string]kept, len(batch))
-	for rows.Next() {
-		var id string
-		var k kept
-		if err = rows.Scan(&id, &k.complete, &k.text); err != nil {
-			break
-		}
-		found[id] = k
-	}
-	if err = errors.Join(err, rows.Err()); err != nil {
-		fmt.Fprintln(os.Stderr, "soak: looking for answers:", err)
+	found, err := c.readKept(ctx, ids)
+	if err != nil { // the database is away now and then, and all is looked for once more
+		c.lookErr = err
 		return batch
 	}
 	return slices.DeleteFunc(batch, func(a soakAnswer) bool {
@@ -219,6 +197,33 @@ func (c *soakCalls) notKept(ctx context.Context, batch []soakAnswer) []soakAnswe
 		}
 		return true
 	})
+}
+
+// keptAnswer is what the database has of an answer.
+type keptAnswer struct {
+	complete bool
+	text     string
+}
+
+func (c *soakCalls) readKept(ctx context.Context, ids []string) (map[string]keptAnswer, error) {
+	ctx, cancel := context.WithTimeout(ctx, soakCall)
+	defer cancel()
+	rows, err := c.w.db.QueryContext(ctx, `SELECT answer_id, COALESCE(call::jsonb #>> '{document,complete}', '') = 'true',
+		call::jsonb #>> '{document,text}' FROM calls WHERE tenant = $1 AND answer_id = ANY($2)`, store.DefaultTenant, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	found := make(map[string]keptAnswer, len(ids))
+	for rows.Next() {
+		var id string
+		var kept keptAnswer
+		if err := rows.Scan(&id, &kept.complete, &kept.text); err != nil {
+			return nil, err
+		}
+		found[id] = kept
+	}
+	return found, rows.Err()
 }
 
 // stopCalls lets the calls that have begun end.
@@ -250,5 +255,8 @@ func (c *soakCalls) settle(ctx context.Context) (lost int) {
 		}
 	}
 	c.client.CloseIdleConnections()
+	if len(c.missing) > 0 && c.lookErr != nil {
+		fmt.Fprintln(os.Stderr, "soak: looking for answers:", c.lookErr)
+	}
 	return len(c.missing)
 }
