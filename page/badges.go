@@ -103,7 +103,7 @@ var badges = map[subject][]badgeRow{
 		{"doubtful", badgeClose, "doubtful", ""},
 		{"not-checked", badgeNone, "not checked", ""},
 		{"failed", badgeBad, "unsupported", ""}, // it was not checked because its sources failed
-		{"unsure", badgeClose, "unsure: read it", ""},
+		{"unsure", badgeNone, "not checked", "The excerpt may say it or not: read both."},
 	},
 	aboutState: {
 		{
@@ -112,8 +112,7 @@ var badges = map[subject][]badgeRow{
 		},
 		{
 			"valid", badgeGood, "valid",
-			"Everything that was looked at is in order. " +
-				"Nobody here said that its signer is trusted, or nobody signed it.",
+			"Everything that was looked at is in order. No signature is by somebody whom you named as trusted.",
 		},
 		{
 			"unverifiable", badgeLost, "unverifiable",

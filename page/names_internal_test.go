@@ -91,3 +91,13 @@ func TestShownHost(t *testing.T) {
 		}
 	}
 }
+
+func TestSentence(t *testing.T) {
+	for words, want := range map[string]string{
+		"": "", "not signed": "Not signed.", "is it signed?": "Is it signed?", "élan vital…": "Élan vital…", "a “quote”": "A “quote”.",
+	} {
+		if got := sentence(words); got != want {
+			t.Errorf("%q: %q, want %q", words, got, want)
+		}
+	}
+}

@@ -241,9 +241,10 @@ type panelQuote struct {
 	Quote   string
 	Where   string
 	Badge   badge
-	Excerpt *excerptView    // nil: nothing of the source is there to look in
-	Note    string          // what a reader must know of it; empty: nothing
-	Diff    []snapshot.Edit // from the quote to what the source says now, where that was altered; nil: it was not
+	Excerpt *excerptView // nil: nothing of the source is there to look in
+	Note    string       // what a reader must know of it; empty: nothing
+	Quoted  []piece
+	Found   []piece // what the source says now in place of Quoted; nil: the same, or nobody knows
 
 	quote snapshot.Quote
 }
@@ -394,7 +395,7 @@ func quoteOf(c *ibid.Citation, ref *ibid.Ref, pin *store.Pin) *panelQuote {
 	if err := json.Unmarshal(pin.Detail, &found); err != nil || found.Near == nil {
 		return q
 	}
-	q.Diff = diffWords(sidesOf(found.Near))
+	q.Quoted, q.Found = compareWords(sidesOf(found.Near))
 	return q
 }
 

@@ -172,7 +172,7 @@ func sentence(s string) string {
 	}
 	first, n := utf8.DecodeRuneInString(s)
 	s = string(unicode.ToUpper(first)) + s[n:]
-	if !strings.ContainsAny(s[len(s)-1:], ".!?}…") {
+	if last, _ := utf8.DecodeLastRuneInString(s); !strings.ContainsRune(".!?}…", last) {
 		s += "."
 	}
 	return s
@@ -249,8 +249,7 @@ func (v *reportView) Claimed() []countedBadge {
 		{n.Failed, badgeBad, badgeOf(aboutClaim, "failed").Word},
 		{n.Doubtful, badgeClose, wordDoubtful},
 		{n.Supported, badgeGood, wordSupported},
-		{n.Unsure, badgeNone, "unsure"},
-		{n.NotChecked - n.Unsure - n.Failed, badgeNone, wordUnchecked},
+		{n.NotChecked - n.Failed, badgeNone, wordUnchecked},
 	} {
 		if one.n > 0 {
 			counts = append(counts, countedBadge{badge{Kind: one.kind, Word: one.word}, one.n})
