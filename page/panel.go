@@ -305,7 +305,8 @@ func (o *panel) addQuotes(ctx context.Context) error {
 	return nil
 }
 
-// pins returns what was noted of this answer's citations of the source, by citation.
+// pins returns what was noted of this answer's citations of the source, by citation: where that is in several
+// manifests, what was found to be bad.
 func (o *panel) pins(ctx context.Context) (map[string]*store.Pin, error) {
 	byCitation := map[string]*store.Pin{}
 	if o.url == "" {
@@ -316,7 +317,11 @@ func (o *panel) pins(ctx context.Context) (map[string]*store.Pin, error) {
 		return nil, err
 	}
 	for i := range all {
-		if pin := &all[i]; pin.AnswerID == o.call.AnswerID {
+		pin := &all[i]
+		if pin.AnswerID != o.call.AnswerID {
+			continue
+		}
+		if before := byCitation[pin.Citation]; before == nil || statusBadge(before.Status, time.Time{}).Kind != badgeBad {
 			byCitation[pin.Citation] = pin
 		}
 	}

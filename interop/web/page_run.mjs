@@ -172,6 +172,8 @@ await withBrowser(executablePath, browser => scenarios({
       assert.ok((await page.locator('.excerpt blockquote').first().innerText()).length > 2 * quotes[0].length, 'there is nothing around the quote')
     }
     assert.match(await page.locator('main').innerText(), /The latest copy of the source does not have it/)
+    assert.deepEqual(await page.locator('.compared mark').allInnerTexts(), ['1968', '1986'])
+    assert.deepEqual(await axe(page), [])
     await page.goto(`${world.demo}/ui/verify`)
     await page.fill('#v-url', `${world.demo}/v1/answers/${first}`)
     await Promise.all([page.waitForNavigation(), page.locator('.verifying button.first').click()])
