@@ -216,7 +216,7 @@ func (tx *transaction) removeTakenOut(ctx context.Context) (removed PruneReport,
 	if err != nil || len(gone) == 0 {
 		return removed, false, err
 	}
-	removed, last, err := tx.remove(ctx, "SELECT "+removedColumns+" FROM "+gone[0]+
+	removed, last, err := tx.removeAnswers(ctx, "SELECT "+removedColumns+" FROM "+gone[0]+
 		" WHERE n > COALESCE((SELECT value FROM marks WHERE name = $1), 0) ORDER BY n LIMIT $2", gone[0], pruneBatch)
 	if err != nil {
 		return removed, false, err

@@ -176,7 +176,7 @@ func (s *Store) pruneRows(
 		for {
 			var removed PruneReport
 			err := s.update(ctx, func(tx *transaction) (err error) {
-				removed, _, err = tx.remove(ctx, query, e.provider, e.before, pruneBatch)
+				removed, _, err = tx.removeAnswers(ctx, query, e.provider, e.before, pruneBatch)
 				return err
 			})
 			if isNoTable(err) {
@@ -479,7 +479,7 @@ func (s *Store) prunableRead(ctx context.Context, r *Retention, now time.Time, r
 // hold nothing of its text. What was recorded of its run stays.
 func (s *Store) Delete(ctx context.Context, tenant, answerID string) error {
 	err := s.update(ctx, func(tx *transaction) error {
-		report, _, err := tx.remove(
+		report, _, err := tx.removeAnswers(
 			ctx, "DELETE FROM calls WHERE tenant = $1 AND answer_id = $2 RETURNING "+removedColumns,
 			lookup(tenant), lookup(answerID),
 		)
@@ -497,10 +497,10 @@ func (s *Store) Delete(ctx context.Context, tenant, answerID string) error {
 // removedColumns are what [transaction.remove] has to know of answers.
 const removedColumns = "n, tenant, answer_id, conversation, run, octet_length(call)"
 
-// remove removes what was derived of the answers that query deletes and returns, or returns of those that are gone, and
-// the conversations and runs that are empty without them. It returns the highest number of theirs. What another
-// transaction removes at the same time is not among them: only what was really deleted is counted.
-func (tx *transaction) remove(
+// removeAnswers removes what was derived of the answers that query deletes and returns, or returns of those that are
+// gone, and the conversations and runs that are empty without them. It returns the highest number of theirs. What
+// another transaction removes at the same time is not among them: only what was really deleted is counted.
+func (tx *transaction) removeAnswers(
 	ctx context.Context, query string, args ...any,
 ) (report PruneReport, last int64, err error) {
 	var ns []int64

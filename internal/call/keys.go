@@ -20,32 +20,38 @@ type Keys []string
 
 // KeysOf returns the keys in the headers of requests, whose names are as net/http writes them.
 func KeysOf(headers ...map[string][]string) Keys {
-	var forms Keys
+	var keys Keys
 	for _, h := range headers {
 		for _, name := range KeyHeaders() {
 			for _, value := range h[name] {
-				key := value
-				if scheme, rest, ok := strings.Cut(value, " "); ok && scheme != "" {
-					key = strings.TrimSpace(rest)
-				}
-				if len(key) < minKey {
-					continue
-				}
-				forms = append(forms, value, key)
-				query, path := url.QueryEscape(key), url.PathEscape(key)
-				if query == key && path == key { // it has nothing to escape
-					continue
-				}
-				for _, form := range []string{
-					key, query, path, lowerEscapes(query), lowerEscapes(path), html.EscapeString(key),
-				} {
-					forms = append(forms, form, strings.ReplaceAll(form, "/", `\/`), inJSON(form))
-				}
+				keys = append(keys, formsOf(value)...)
 			}
 		}
 	}
-	slices.SortFunc(forms, func(x, y string) int { return cmp.Or(len(y)-len(x), strings.Compare(x, y)) })
-	return slices.Compact(forms)
+	slices.SortFunc(keys, func(x, y string) int { return cmp.Or(len(y)-len(x), strings.Compare(x, y)) })
+	return slices.Compact(keys)
+}
+
+// formsOf returns the forms of the key in the value of a header; nil: it is too short to be one.
+func formsOf(value string) []string {
+	key := value
+	if scheme, rest, ok := strings.Cut(value, " "); ok && scheme != "" {
+		key = strings.TrimSpace(rest)
+	}
+	if len(key) < minKey {
+		return nil
+	}
+	forms := []string{value, key}
+	query, path := url.QueryEscape(key), url.PathEscape(key)
+	if query == key && path == key { // it has nothing to escape
+		return forms
+	}
+	for _, form := range []string{
+		key, query, path, lowerEscapes(query), lowerEscapes(path), html.EscapeString(key),
+	} {
+		forms = append(forms, form, strings.ReplaceAll(form, "/", `\/`), inJSON(form))
+	}
+	return forms
 }
 
 // lowerEscapes returns an escaped URL with lower-case digits in its escapes: %2f for %2F.

@@ -121,14 +121,14 @@
         const next = response.ok && new DOMParser().parseFromString(await response.text(), "text/html").querySelector("article.run");
         const isBusy = run.contains(getSelection().anchorNode) && !getSelection().isCollapsed || document.querySelector("ibid-card:popover-open");
         if (!next || isBusy) throw new Error("not now");
-        replace(document.adoptNode(next));
+        replaceRun(document.adoptNode(next));
       } catch {
         offer();
       }
     });
   }
 
-  function replace(next) {
+  function replaceRun(next) {
     const name = (details) => (details.closest("[id]")?.id || "") + details.querySelector("summary")?.textContent;
     const opened = new Set(all("details[open]").map(name)), shut = new Set(all("details:not([open])").map(name));
     for (const details of next.querySelectorAll("details")) {
