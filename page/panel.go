@@ -321,7 +321,8 @@ func (o *panel) pins(ctx context.Context) (map[string]*store.Pin, error) {
 		if pin.AnswerID != o.call.AnswerID {
 			continue
 		}
-		if before := byCitation[pin.Citation]; before == nil || statusBadge(before.Status, time.Time{}).Kind != badgeBad {
+		before := byCitation[pin.Citation]
+		if before == nil || statusBadge(before.Status, time.Time{}).Kind != badgeBad {
 			byCitation[pin.Citation] = pin
 		}
 	}

@@ -154,7 +154,7 @@ const (
 
 func (p *pacer) pause() {
 	if time.Since(p.begun) > maxStretch {
-		time.Sleep(breath)
+		time.Sleep(breath) //nolint:forbidigo // no event is waited for: others go first
 		p.begun = time.Now()
 	}
 }
