@@ -173,8 +173,8 @@ func (a *answerText) leads(c chosen) string {
 // trace is where a step stands on the time of its run, in thousandths of it.
 type trace struct{ From, Length int }
 
-// traces returns where each step stands: by when it began where that is known, else behind those that it builds on. Axis
-// is the time that all of them are drawn on, in microseconds, of which a quarter is round; 0: no step says how long it
+// traces returns where each step stands: by when it began where that is known, else behind those that it builds on.
+// Axis is the time that they are drawn on, in microseconds, of which a quarter is round; 0: no step says how long it
 // took.
 func traces(t *trail.Trail) (all []trace, axis int64) {
 	begins, ends := make([]int64, len(t.Steps)), make([]int64, len(t.Steps))
