@@ -127,7 +127,9 @@ func (s *Store) updateSQLite(ctx context.Context, do func(*transaction) error) e
 // begin begins a transaction of SQLite's. While another process writes, SQLite waits for a moment at a time, and does
 // not look at ctx meanwhile.
 func (s *Store) begin(ctx context.Context) error {
-	for begun := time.Now(); ; {
+	begun := time.Now()
+	s.writer.pace.begun = begun
+	for {
 		_, err := s.writer.ExecContext(ctx, "BEGIN IMMEDIATE")
 		if !isBusy(err) || ctx.Err() != nil || time.Since(begun) >= s.wait {
 			return err
