@@ -168,7 +168,7 @@ func (b *runBody) Scale() []string {
 	}
 	all := []string{"0"}
 	for i := range int64(quarters) {
-		all = append(all, took(time.Duration(b.axis*(i+1)/quarters)*time.Microsecond))
+		all = append(all, took(time.Duration(b.axis/quarters*(i+1))*time.Microsecond))
 	}
 	return all
 }
@@ -396,7 +396,7 @@ func (v *restView) passages() []*passageView {
 		return all
 	}
 	for _, other := range v.Doc.Passages {
-		if other != v.Passage && strings.Contains(trail.Excerpt(other.Words, 0), words) {
+		if other != v.Passage && strings.Contains(other.plain, words) {
 			all = append(all, other)
 		}
 	}

@@ -46,6 +46,7 @@ type passageView struct {
 
 	N         int // in the run, from 1
 	Words     string
+	plain     string // Words, as passages are compared: see [trail.Excerpt]
 	Sentences []int // that rest on it
 	Placed    bool  // a step shows it
 	Choose    string
@@ -121,8 +122,9 @@ func (b *runBody) document(f *trail.SummarySource, shown map[string]bool) *docum
 		}
 		b.passed++
 		from := &f.Passages[i]
+		words := shownText(from.Excerpt)
 		v := &passageView{
-			SummaryPassage: from, N: b.passed, Words: shownText(from.Excerpt),
+			SummaryPassage: from, N: b.passed, Words: words, plain: trail.Excerpt(words, 0),
 			Choose:  b.choose("passage", b.passed, "passage-"+strconv.Itoa(b.passed)),
 			Chosen:  b.chosen.Passage == b.passed,
 			Related: b.chosen.Step != 0 && slices.Contains(from.Steps, b.chosen.Step),
@@ -150,7 +152,7 @@ func (d *documentView) passage(chunk *int, words string, step int) *passageView 
 	excerpt := trail.Excerpt(words, 0)
 	var byChunk, byStep *passageView
 	for _, v := range d.Passages {
-		if excerpt != "" && trail.Excerpt(v.Words, 0) == excerpt {
+		if excerpt != "" && v.plain == excerpt {
 			return v
 		}
 		if chunk != nil && v.ChunkIndex != nil && *chunk == *v.ChunkIndex && byChunk == nil {

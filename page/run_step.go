@@ -149,7 +149,7 @@ func (b *runBody) stepSource(s *trail.Step, f *trail.Source) stepSource {
 		switch at, placed := b.placed[v.N]; {
 		case placed:
 			row.At, row.Words = &stepRef{at, b.stepURL(at)}, ""
-		case trail.Excerpt(words, 0) == trail.Excerpt(v.Words, 0) || words == "":
+		case trail.Excerpt(words, 0) == v.plain || words == "":
 			b.placed[v.N], row.Here, row.Words = s.Number, true, ""
 			v.Placed = true
 		}

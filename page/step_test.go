@@ -365,12 +365,12 @@ func TestPanel(t *testing.T) {
 	}
 	var marked []string
 	for n := range root.Descendants() {
-		if n.Data == "mark" {
-			marked = append(marked, wordsOf(n))
+		if n.Data == "mark" || n.Data == "del" || n.Data == "ins" {
+			marked = append(marked, n.Data+" "+wordsOf(n))
 		}
 	}
 	if diff := cmp.Diff([]string{
-		"high up in tall trees, often 25 m above the ground", "26", "25", "both parents sit on the eggs for about 26 days",
+		"mark high up in tall trees, often 25 m above the ground", "mark 26", "mark 25", "mark both parents sit on the eggs for about 26 days",
 	}, marked); diff != "" {
 		t.Errorf("marked (-want +got):\n%s", diff)
 	}

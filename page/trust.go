@@ -293,8 +293,7 @@ func (l *layout) changeNotices() []notice {
 		}
 	}
 	for i := range l.standings {
-		// in a conversation the sign in the text is enough for a doubt: it says which word differs
-		if n := l.doubtNotice(i); n.Text != "" && (!l.strip || n.Kind == badgeBad) && isWanted(n.Text) {
+		if n := l.doubtNotice(i); n.Text != "" && isWanted(n.Text) {
 			all = append(all, n)
 		}
 	}
@@ -315,7 +314,7 @@ func (l *layout) doubtNotice(citation int) notice {
 				"” does.",
 			Links: []exportLink{{panelURL(l.call.AnswerID, right.N), "See the right source"}},
 		}
-	case s.Word == wordDoubtful && s.Note != "":
+	case s.Word == wordDoubtful && s.Note != "" && !l.strip: // in a conversation the note of the chip is enough
 		c := &l.answer.Citations[citation]
 		differs := l.weighed.claims[citation].Differs[0]
 		n := notice{Kind: badgeClose, Text: "The answer says “" + text.Shorten(line(differs.Claim), maxSaid) +

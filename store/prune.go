@@ -494,7 +494,7 @@ func (s *Store) Delete(ctx context.Context, tenant, answerID string) error {
 	return about(err, "deleting answer %q", answerID)
 }
 
-// removedColumns are what [transaction.remove] has to know of answers.
+// removedColumns are what [transaction.removeAnswers] has to know of answers.
 const removedColumns = "n, tenant, answer_id, conversation, run, octet_length(call)"
 
 // removeAnswers removes what was derived of the answers that query deletes and returns, or returns of those that are

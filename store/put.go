@@ -251,10 +251,9 @@ func hash(s string) string {
 // row is a call on its way into the store.
 type row struct {
 	*Call
-	encoded []byte
-	// For PostgreSQL.
-	document *string // nil: PostgreSQL can read that of encoded
-	terms    string
+	encoded  []byte
+	document *string // for PostgreSQL; nil: it can read that of encoded
+	terms    string  // what it is found by
 
 	n         int64
 	step      int
@@ -278,13 +277,10 @@ func newRow(c *Call, postgres bool) (*row, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errCall, err)
 	}
-	r := &row{Call: c, encoded: encoded, at: c.Ended()}
-	if postgres {
-		r.terms = termText(c, true)
-		if !isPlainJSON(encoded) {
-			if r.document, err = postgresDocument(c); err != nil {
-				return nil, fmt.Errorf("%w: %w", errCall, err)
-			}
+	r := &row{Call: c, encoded: encoded, terms: termText(c, postgres), at: c.Ended()}
+	if postgres && !isPlainJSON(encoded) {
+		if r.document, err = postgresDocument(c); err != nil {
+			return nil, fmt.Errorf("%w: %w", errCall, err)
 		}
 	}
 	return r, nil

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 
 	"modernc.org/sqlite"
@@ -57,16 +56,8 @@ func (tx *transaction) index(ctx context.Context, rows []*row) error {
 	if tx.postgres { // there the terms are a column
 		return nil
 	}
-	return tx.changeIndex(ctx, func() error {
-		insertion := &tuples{before: "INSERT INTO words (rowid, terms) VALUES ", row: "($, $)"}
-		for part := range slices.Chunk(rows, maxTuplesLite) { // to look for words takes as long as to index them
-			values := rowsOf(part, func(r *row) []any { return []any{r.n, termText(r.Call, false)} })
-			if err := tx.execAll(ctx, insertion, values); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	values := rowsOf(rows, func(r *row) []any { return []any{r.n, r.terms} })
+	return tx.changeIndex(ctx, &tuples{before: "INSERT INTO words (rowid, terms) VALUES ", row: "($, $)"}, values)
 }
 
 // unindex takes deleted answers out of the index.
@@ -75,17 +66,16 @@ func (tx *transaction) unindex(ctx context.Context, ns []int64) error {
 		return nil
 	}
 	values := rowsOf(ns, func(n int64) []any { return []any{n} })
-	deletion := &tuples{before: "DELETE FROM words WHERE rowid IN (", row: "$", after: ")"}
-	return tx.changeIndex(ctx, func() error { return tx.execAll(ctx, deletion, values) })
+	return tx.changeIndex(ctx, &tuples{before: "DELETE FROM words WHERE rowid IN (", row: "$", after: ")"}, values)
 }
 
-// changeIndex runs statements that change the index. One that is damaged stays as it is: searches say so, and no
+// changeIndex runs a statement that changes the index. One that is damaged stays as it is: searches say so, and no
 // answer waits for it.
-func (tx *transaction) changeIndex(ctx context.Context, change func() error) error {
+func (tx *transaction) changeIndex(ctx context.Context, t *tuples, rows [][]any) error {
 	if err := tx.exec(ctx, "SAVEPOINT words"); err != nil {
 		return err
 	}
-	err := change()
+	err := tx.execAll(ctx, t, rows)
 	if err == nil { // else FTS5 would write, and find the damage, only with the commit
 		err = tx.exec(ctx, "INSERT INTO words (words) VALUES ('flush')")
 	}
@@ -139,6 +129,7 @@ func (tx *transaction) reindex(ctx context.Context) error {
 				return err
 			}
 			if r.Call, err = DecodeCall(encoded); err == nil { // a damaged answer is found by nothing
+				r.terms = termText(r.Call, false)
 				rows = append(rows, &r)
 			}
 			return nil

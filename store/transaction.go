@@ -144,9 +144,9 @@ type preparer struct {
 	pace       pacer
 }
 
-// pacer interrupts long work of SQLite, which runs in this process. On a machine with one core Go looks for what came
-// from the network only when nothing else wants to run, or after 10 ms: calls that pass through would wait as long, at
-// each of their steps.
+// pacer interrupts the long work of storing many answers: SQLite runs in this process. On a machine with one core Go
+// looks for what came from the network only when nothing else wants to run, or after 10 ms: calls that pass through
+// would wait as long, at each of their steps.
 type pacer struct{ begun time.Time }
 
 const (
