@@ -437,9 +437,12 @@ func (b *runBody) sentence(n int, s *trail.Sentence) *sentenceView {
 	if v.Unlooked, known = unlooked[s.Skipped]; !known {
 		v.Unlooked = "not looked at: " + string(s.Skipped)
 	}
-	for i := range s.Passages[:min(len(s.Passages), maxShownRests)] {
+	for i := range s.Passages {
 		rest := b.rest(&s.Passages[i])
-		v.Rests = append(v.Rests, rest)
+		if i < maxShownRests {
+			b.explain(rest)
+			v.Rests = append(v.Rests, rest)
+		}
 		for _, passage := range rest.passages() {
 			if slices.Contains(v.Named, passage.N) {
 				continue
@@ -460,10 +463,14 @@ var relations = map[trail.LinkReason]string{
 
 func (b *runBody) rest(r *trail.Link) *restView {
 	doc := b.docs[r.DocumentID]
-	v := &restView{
-		Link: r, Doc: doc, Name: doc.nameOr(r.Title, r.DocumentID), Passage: doc.passage(r.ChunkIndex, r.Excerpt, 0),
-		Refs: b.refs(r.Steps), ViaRefs: b.refs(r.Via), Relation: relations[r.Reason],
-	}
+	return &restView{Link: r, Doc: doc, Passage: doc.passage(r.ChunkIndex, r.Excerpt, 0)}
+}
+
+// explain fills in what is shown of a passage that a sentence rests on.
+func (b *runBody) explain(v *restView) {
+	r, doc := v.Link, v.Doc
+	v.Name, v.Relation = doc.nameOr(r.Title, r.DocumentID), relations[r.Reason]
+	v.Refs, v.ViaRefs = b.refs(r.Steps), b.refs(r.Via)
 	words := shownText(r.Excerpt)
 	if !strings.Contains(words, r.Evidence) {
 		words = shownText(r.Evidence)
@@ -497,7 +504,6 @@ func (b *runBody) rest(r *trail.Link) *restView {
 	if r.Differs != "" {
 		v.Because += " It says " + r.Differs + "."
 	}
-	return v
 }
 
 // changedWords are a passage whose document says something else by now: the words that were quoted, as they differ, and

@@ -296,6 +296,21 @@ func TestRunHuge(t *testing.T) {
 	}
 }
 
+// A passage names each sentence that rests on it, also one that rests on more passages than are shown with it.
+func TestRunManyPassages(t *testing.T) {
+	w := newWorld(t, nil)
+	run := mill(1, 15)
+	run.Answer = "The answer 1 is 0"
+	for i := range 15 {
+		run.Answer += fmt.Sprintf(" [doc%d]", i)
+	}
+	w.record(t, "mill", run, true)
+	res := w.get(t, "/ui/runs/mill")
+	if !strings.Contains(res.body, "And 3 passages more.") || strings.Contains(res.body, ">no sentence rests on it<") {
+		t.Errorf("%d passages name no sentence", strings.Count(res.body, ">no sentence rests on it<"))
+	}
+}
+
 func TestRunExport(t *testing.T) {
 	w := newWorld(t, nil)
 	w.herons(t)

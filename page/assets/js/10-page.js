@@ -133,7 +133,14 @@ queueMicrotask(() => {
     }, () => say("This could not be sent."));
   });
 
-  // The line of trust: what is counted there is shown alone.
+  // The line of trust: what is counted there is shown alone. The rows of other sources fade.
+  function fadeRows(article) {
+    const cited = new Set([...article.querySelectorAll(".chip.shown")].flatMap((chip) => chip.parentElement.dataset.n.split(" ")));
+    for (const row of article.querySelectorAll(".source")) {
+      row.classList.toggle("faded", "show" in article.dataset && !cited.has(row.querySelector(".n").textContent));
+    }
+  }
+  document.querySelectorAll(".answer[data-show]").forEach(fadeRows);
   document.addEventListener("click", (e) => {
     const part = e.target.closest && e.target.closest(".trust a[data-show]");
     if (!part || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) return;
@@ -147,6 +154,7 @@ queueMicrotask(() => {
       (n.querySelector(":scope > .chip") || n).classList.toggle("shown", isShown);
       if (isShown) first ||= n;
     }
+    fadeRows(article);
     for (const other of article.querySelectorAll(".trust a.trust-part")) {
       if (want && other.dataset.show === want) other.setAttribute("aria-current", "true");
       else other.removeAttribute("aria-current");
