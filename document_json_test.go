@@ -95,6 +95,11 @@ func TestAnswerUnmarshalLoose(t *testing.T) {
 		`,"model":"A","model":"M"`: "jsontext: duplicate object member name",
 		`,"model":"M\xff"`:         "jsontext: invalid UTF-8",
 		`,"model":"\ud800"`:        "jsontext: invalid surrogate pair",
+		`,"input":"\ud800"`:        "jsontext: invalid surrogate pair",
+		// as the provider sent it
+		`,"provider_metadata":{"unknown":[{"x":"\ud800","y":1,"y":2}]}`:                     "",
+		`,"activities":[{"kind":"tool","text_start":0,"text":null,"input":{"x":"\ud800"}}]`: "",
+		`,"activities":[{"kind":"tool","text_start":0,"text":null,"name":"\ud800"}]`:        "jsontext: invalid surrogate pair",
 	} {
 		var a Answer
 		err := json.Unmarshal(fmt.Appendf(nil, strings.ReplaceAll(document, "%s", "%[1]s"), strings.ReplaceAll(extra, `\xff`, "\xff")), &a)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	json2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/ibidhq/ibid/internal/text"
 )
@@ -26,6 +27,9 @@ func (a *Answer) UnmarshalJSON(data []byte) error {
 		if err := json.Unmarshal(data, &d); err != nil {
 			return fmt.Errorf("reading answer document: %w", err)
 		}
+		if isOfProvider(strict) {
+			strict = nil
+		}
 	}
 	read, err := d.Answer()
 	if err != nil {
@@ -35,6 +39,18 @@ func (a *Answer) UnmarshalJSON(data []byte) error {
 		a.Issues = append(slices.Clip(a.Issues), Issue{Code: "loose-json", Detail: text.Line(strict.Error(), 200)})
 	}
 	return nil
+}
+
+// isOfProvider reports whether what is wrong stands in JSON that a document repeats as the provider sent it.
+func isOfProvider(err error) bool {
+	wrong, ok := errors.AsType[*jsontext.SyntacticError](err)
+	if !ok {
+		return false
+	}
+	at := strings.ToLower(string(wrong.JSONPointer))
+	_, activity, _ := strings.Cut(at, "/activities/")
+	return strings.Contains(at, "/provider_metadata/") || strings.Contains(activity, "/input") ||
+		strings.Contains(activity, "/output")
 }
 
 // Answer returns the answer of which d is the document. It has all that the document carries: what [Answer.MarshalJSON]
