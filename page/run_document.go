@@ -47,8 +47,8 @@ type passageView struct {
 	N         int // in the run, from 1
 	Words     string
 	plain     string // Words, as passages are compared: see [trail.Excerpt]
-	Sentences []int // that rest on it
-	Placed    bool  // a step shows it
+	Sentences []int  // that rest on it
+	Placed    bool   // a step shows it
 	Choose    string
 	Chosen    bool
 	Related   bool

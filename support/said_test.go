@@ -20,7 +20,7 @@ func TestEvalSaid(t *testing.T) {
 // TestEvalSaidHeld asks about claims that were not looked at while the rules were made: free paraphrases, and claims
 // close to the wording of their source.
 func TestEvalSaidHeld(t *testing.T) {
-	suites{"said-held.txt": {.80, .19}, "said-held-close.txt": {.73, .80}}.eval(t)
+	suites{"said-held.txt": {.80, .19}, "said-held-close.txt": {.73, .80}, "said-held-last.txt": {.75, .20}}.eval(t)
 }
 
 func (s suites) eval(t *testing.T) {

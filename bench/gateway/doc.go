@@ -3,6 +3,7 @@
 //
 //	go -C bench/gateway run . compare          CPU and delay, ratios to ReverseProxy (about 20 minutes)
 //	go -C bench/gateway run . compare -others  nginx, HAProxy, Portkey and LiteLLM too: scripts/bench-others installs them
+//	go -C bench/gateway run . split            what of the CPU is for relaying, decoding, journal, store, search
 //	go -C bench/gateway run . memory           memory with 5,000 open streams, and idle
 //	go -C bench/gateway run . sync             what strict capture adds to the end mark
 //	go -C bench/gateway run . intact           10,000 responses of all shapes: none altered, none cut short

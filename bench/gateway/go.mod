@@ -3,6 +3,7 @@ module github.com/ibidhq/ibid/bench/gateway
 go 1.26.0
 
 require (
+	github.com/google/pprof v0.0.0-20260802141513-ef3492d7dac3
 	github.com/ibidhq/ibid v0.0.0
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/nats-io/nats-server/v2 v2.15.2

@@ -21,6 +21,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"compare", compare},
+		{"split", split},
 		{"memory", memory},
 		{"sync", endMark},
 		{"intact", intact},
@@ -58,7 +59,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		}
 	}
 	slices.Sort(names)
-	return fmt.Errorf("usage: go run ./bench/gateway %s", strings.Join(names, "|"))
+	return fmt.Errorf("usage: go -C bench/gateway run . %s", strings.Join(names, "|"))
 }
 
 // flags returns an empty set of flags for one command.

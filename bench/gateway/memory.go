@@ -19,6 +19,7 @@ import (
 func memory(ctx context.Context, args []string, out io.Writer) error {
 	set := flags("memory")
 	streams := set.Int("streams", 5000, "open streams")
+	every := set.Duration("every", 500*time.Millisecond, "how far apart the chunks of a stream are")
 	rest := set.Duration("rest", time.Minute, "how long after its start the idle gateway is looked at")
 	if err := set.Parse(args); err != nil {
 		return err
@@ -28,14 +29,14 @@ func memory(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	defer s.remove()
-	fmt.Fprintf(out, "\n### Memory (%d open streams over HTTP/1.1)\n\n", *streams)
+	fmt.Fprintf(out, "\n### Memory (%d open streams over HTTP/1.1, a chunk each %v)\n\n", *streams, *every)
 	fmt.Fprintf(
 		out, "| | request | idle after %v, MB | with streams, MB | KB a stream |\n| --- | --- | --- | --- | --- |\n",
 		*rest,
 	)
 	for i, size := range []int{2 << 10, 100 << 10} {
 		for _, t := range targets(filepath.Join(s.dir, strconv.Itoa(i))) {
-			if err := hold(ctx, out, s.up, t, holdPlan{*streams, size, *rest}); err != nil {
+			if err := hold(ctx, out, s.up, t, holdPlan{*streams, size, *every, *rest}); err != nil {
 				return err
 			}
 		}
@@ -46,6 +47,7 @@ func memory(ctx context.Context, args []string, out io.Writer) error {
 type holdPlan struct {
 	streams int
 	size    int // of a request's question, in bytes
+	every   time.Duration
 	rest    time.Duration
 }
 
@@ -62,7 +64,8 @@ func hold(ctx context.Context, out io.Writer, up *process, t target, plan holdPl
 	}
 	var r holdResult
 	err = ask(ctx, 1, &r, "_hold", "-url",
-		"http://"+proxy.addr+"/mock/v1/chat/completions?chunks=600&delay=100ms&size=40&citations=1",
+		fmt.Sprintf("http://%s/mock/v1/chat/completions?chunks=%d&delay=%v&size=40&citations=1", proxy.addr,
+			time.Minute/plan.every, plan.every),
 		"-streams", strconv.Itoa(plan.streams), "-size", strconv.Itoa(plan.size), "-pid", strconv.Itoa(proxy.pid()))
 	if err != nil {
 		return fmt.Errorf("%s: %w", t.name, err)
