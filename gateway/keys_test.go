@@ -59,6 +59,8 @@ func TestRepeatedKeyIsMasked(t *testing.T) {
 	attacks = append(attacks,
 		attack{"bearer", "openai", chat, stream.String(), "text/event-stream", "Authorization", "Bearer " + key},
 		attack{"query", "gemini", "/up/v1beta/models/m:generateContent?key=" + url.QueryEscape(key), gemini, "application/json", "", ""},
+		attack{"header beside a query", "gemini", "/up/v1beta/models/m:generateContent?key=another-key", gemini, "application/json", "X-Goog-Api-Key", key},
+		attack{"query beside another", "gemini", "/up/v1beta/models/m:generateContent?key=another-key&key=" + url.QueryEscape(key), gemini, "application/json", "", ""},
 	)
 	for _, a := range attacks {
 		t.Run(a.name, func(t *testing.T) {
