@@ -14,7 +14,7 @@ import (
 // they were sent, and their messages are kept, and shown to people who have other keys.
 func HideKeys(h http.Header, words string) string { return call.KeysOf(h).Hide(words) }
 
-// keysOf returns all keys that the call was made with: a provider may repeat one that it did not take, such as the one in
+// keysOf returns all keys that the call was made with: a provider may repeat one that it did not take, such as that in
 // the header beside another in the query.
 func (e *exchange) keysOf() call.Keys {
 	query := http.Header{}
