@@ -11,8 +11,8 @@ import (
 )
 
 // Every row of the threat model in SECURITY.md and of the faults in docs/reliability.md names what shows it, and that
-// exists: a function, with its package where several have one of the name, one story of a test of stories, or one fault of
-// the tests of a cluster. So do the fuzz targets that SECURITY.md has.
+// exists: a function, with its package where several have one of the name, one story of a test of stories, or one fault
+// of the tests of a cluster. So do the fuzz targets that SECURITY.md has.
 func TestSecurityTable(t *testing.T) {
 	packages, faults := map[string][]string{}, "" // that have a function, by its name
 	function := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
