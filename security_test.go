@@ -5,14 +5,16 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
 // Every row of the threat model in SECURITY.md and of the faults in docs/reliability.md names what shows it, and that
-// exists: a function, one story of a test of stories, or one fault of the tests of a cluster.
+// exists: a function, with its package where several have one of the name, one story of a test of stories, or one fault
+// of the tests of a cluster. So do the fuzz targets that SECURITY.md has.
 func TestSecurityTable(t *testing.T) {
-	exists, faults := map[string]bool{}, ""
+	packages, faults := map[string][]string{}, "" // that have a function, by its name
 	function := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git") {
@@ -26,8 +28,12 @@ func TestSecurityTable(t *testing.T) {
 		if ofCluster {
 			faults += string(text)
 		}
+		dir := filepath.ToSlash(filepath.Dir(path))
+		if dir == "." {
+			dir = "ibid"
+		}
 		for _, m := range function.FindAllSubmatch(text, -1) {
-			exists[string(m[1])] = true
+			packages[string(m[1])] = append(packages[string(m[1])], dir)
 		}
 		return err
 	})
@@ -35,7 +41,7 @@ func TestSecurityTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	stories := map[string]string{"TestScript": "cmd/ibid/testdata/script", "TestPostgresScript": "cmd/ibid/testdata"}
-	name := regexp.MustCompile("`((?:Test|Fuzz)\\w+)(/[\\w/]+)?`")
+	name := regexp.MustCompile("`(?:([a-z0-9/]+)\\.)?((?:Test|Fuzz)\\w+)(/[\\w/]+)?`")
 	for _, file := range []string{"SECURITY.md", "docs/reliability.md"} {
 		doc, err := os.ReadFile(file)
 		if err != nil {
@@ -57,14 +63,24 @@ func TestSecurityTable(t *testing.T) {
 				t.Errorf("%s: nothing shows %q", file, cells[0])
 			}
 			for _, m := range found {
-				if !exists[m[1]] {
-					t.Errorf("%s: %q is shown by %s, which does not exist", file, cells[0], m[1])
+				switch in := packages[m[2]]; {
+				case len(in) == 0 || m[1] != "" && !slices.Contains(in, m[1]):
+					t.Errorf("%s: %q is shown by %s, which does not exist", file, cells[0], m[0])
+				case len(in) > 1 && m[1] == "":
+					t.Errorf("%s: %q is shown by %s, which %v have", file, cells[0], m[0], in)
 				}
-				if m[2] == "" || stories[m[1]] == "" && strings.Contains(faults, `"`+m[2][1:]+`"`) {
+				if m[3] == "" || stories[m[2]] == "" && strings.Contains(faults, `"`+m[3][1:]+`"`) {
 					continue
 				}
-				if _, err := os.Stat(filepath.Join(stories[m[1]], m[2]+".txtar")); err != nil {
+				if _, err := os.Stat(filepath.Join(stories[m[2]], m[3]+".txtar")); err != nil {
 					t.Errorf("%s: %q is shown by a story that is not there: %v", file, cells[0], err)
+				}
+			}
+		}
+		if _, targets, ok := strings.Cut(string(doc), "\n## Fuzzing\n"); ok {
+			for _, m := range name.FindAllStringSubmatch(targets, -1) {
+				if !slices.Contains(packages[m[2]], m[1]) {
+					t.Errorf("%s: there is no target %s", file, m[0])
 				}
 			}
 		}

@@ -8,15 +8,21 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/store"
-	"github.com/ibidhq/ibid/watch"
 )
 
 // HideKeys returns a provider's error message without the keys in the header of the request. Some providers repeat what
 // they were sent, and their messages are kept, and shown to people who have other keys.
 func HideKeys(h http.Header, words string) string { return call.KeysOf(h).Hide(words) }
 
-// keysOf returns the keys with which the call was made.
-func (e *exchange) keysOf() call.Keys { return call.KeysOf(watch.Keys(e.in, e.provider())) }
+// keysOf returns all keys that the call was made with: a provider may repeat one that it did not take, such as that in
+// the header beside another in the query.
+func (e *exchange) keysOf() call.Keys {
+	query := http.Header{}
+	if p, ok := call.FindProvider(e.provider()); ok && p.KeyQuery != "" {
+		query[p.KeyHeader] = e.in.URL.Query()[p.KeyQuery]
+	}
+	return call.KeysOf(e.in.Header, query)
+}
 
 // hideKeys takes the keys of the call out of its answer's error.
 func (e *exchange) hideKeys(keys call.Keys, a *ibid.Answer) {

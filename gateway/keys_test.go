@@ -56,9 +56,13 @@ func TestRepeatedKeyIsMasked(t *testing.T) {
 			attacks = append(attacks, attack{name + " " + media, "openai", chat, body, media, name, key})
 		}
 	}
+	const generate = "/up/v1beta/models/m:generateContent?key="
+	both := generate + "another-key&key=" + url.QueryEscape(key)
 	attacks = append(attacks,
 		attack{"bearer", "openai", chat, stream.String(), "text/event-stream", "Authorization", "Bearer " + key},
-		attack{"query", "gemini", "/up/v1beta/models/m:generateContent?key=" + url.QueryEscape(key), gemini, "application/json", "", ""},
+		attack{"query", "gemini", generate + url.QueryEscape(key), gemini, "application/json", "", ""},
+		attack{"beside a query", "gemini", generate + "another-key", gemini, "application/json", "X-Goog-Api-Key", key},
+		attack{"query beside another", "gemini", both, gemini, "application/json", "", ""},
 	)
 	for _, a := range attacks {
 		t.Run(a.name, func(t *testing.T) {

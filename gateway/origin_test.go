@@ -68,6 +68,8 @@ func TestUpstreamSpeaksForItself(t *testing.T) {
 		"Service-Worker-Allowed":    {"/"},
 		"Clear-Site-Data":           {`"*"`},
 		"Alt-Svc":                   {`h3=":443"`},
+		"Nel":                       {`{"report_to":"theirs","max_age":86400}`},
+		"Report-To":                 {`{"group":"theirs","max_age":86400,"endpoints":[{"url":"https://evil.example/"}]}`},
 		"Citation-Source":           {`"https://evil.example"`},
 		"Ibid-Answer":               {"ans_evil"},
 		"Set-Cookie":                {gateway.SessionCookie + "=x", gateway.SecureCookie + "=x; Secure; Path=/", "theirs=1"},

@@ -241,7 +241,8 @@ func isUpgrade(r *http.Request, captured bool) bool {
 // consulted and what is kept, and what is about a host or an origin a browser would take for ibid's.
 func isWithheld(name string) bool {
 	switch name {
-	case manifest.HeaderName, "Alt-Svc", "Strict-Transport-Security", "Clear-Site-Data", "Service-Worker-Allowed":
+	case manifest.HeaderName, "Alt-Svc", "Strict-Transport-Security", "Clear-Site-Data", "Service-Worker-Allowed",
+		"Nel", "Report-To":
 		return true
 	}
 	return strings.HasPrefix(name, "Ibid-")

@@ -396,6 +396,20 @@ func TestPDFMemory(t *testing.T) {
 	}
 }
 
+// A file that takes longer than it may is read as far as the time goes, and says so.
+func TestPDFTime(t *testing.T) {
+	page := onePage(helvetica, stream("", "BT /F1 10 Tf "+strings.Repeat("(a) Tj ", 1<<18)+"ET"))
+	text, err := snapshot.Extract([]byte(page), &snapshot.TextOptions{Limits: snapshot.Limits{Time: time.Nanosecond}})
+	isCut := err == nil && len(text.Issues) > 0 && text.Issues[0].Code == snapshot.IssuePagesLeftOut
+	if !isCut && !errors.Is(err, snapshot.ErrTimeout) {
+		t.Errorf("%v, %v", text, err)
+	}
+	whole, err := snapshot.Extract([]byte(page), &snapshot.TextOptions{Limits: snapshot.Limits{Time: 5 * time.Minute}})
+	if err != nil || len(whole.Issues) > 0 || len(whole.Content) < 1<<18 {
+		t.Errorf("with time: %v, %v", whole.Issues, err)
+	}
+}
+
 // peakOf returns how many bytes more were in use while do ran than before.
 func peakOf(do func()) uint64 {
 	runtime.GC()

@@ -2,7 +2,9 @@ package store_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"errors"
 	"log/slog"
 	"os"
@@ -146,5 +148,22 @@ func TestOpenLater(t *testing.T) {
 	want := testenv.Must(s.Pub(t.Context(), store.DefaultTenant, "run_1"))(t)
 	if got := s.KnownPub(store.DefaultTenant, "run_1"); got != want {
 		t.Errorf("the run's public id is %q, want %q", got, want)
+	}
+}
+
+// Of an access token the database has the hash, and nowhere the secret.
+func TestTokenIsKeptAsHash(t *testing.T) {
+	dir := t.TempDir()
+	s := testenv.Must(store.Open(t.Context(), filepath.Join(dir, "ibid.db"), nil))(t)
+	secret := testenv.Must(s.NewToken(t.Context(), &store.Token{Name: "laptop", Scopes: []string{store.ScopeRead}}))(t)
+	testenv.Must(s.TokenBySecret(t.Context(), secret))(t)
+	testenv.OK(t, s.Close())
+	var kept []byte
+	for _, name := range testenv.Must(filepath.Glob(filepath.Join(dir, "*")))(t) {
+		kept = append(kept, testenv.Must(os.ReadFile(name))(t)...)
+	}
+	hash := sha256.Sum256([]byte(secret))
+	if bytes.Contains(kept, []byte(secret[len("ibid_"):])) || !bytes.Contains(kept, []byte(hex.EncodeToString(hash[:]))) {
+		t.Error("the files have the secret, or not its hash")
 	}
 }
