@@ -52,6 +52,7 @@ type Options struct {
 type Store struct {
 	engine
 	db     *pool         // nil until it is open
+	urgent *pool         // one connection, for questions that must not wait behind others' long ones
 	write  *sql.DB       // nil for PostgreSQL, which writes by db as well
 	writer *preparer     // the connection of write
 	turn   chan struct{} // taken by who uses writer
@@ -103,8 +104,10 @@ func (s *Store) Close() error {
 	if s.file != nil {
 		s.file.close()
 	}
-	if s.db != nil {
-		errs = append(errs, s.db.Close())
+	for _, p := range []*pool{s.db, s.urgent} {
+		if p != nil {
+			errs = append(errs, p.Close())
+		}
 	}
 	if s.write != nil {
 		errs = append(errs, s.write.Close())
@@ -122,7 +125,8 @@ func (s *Store) Ping(ctx context.Context) error {
 			return fmt.Errorf("asking the store: %w", err)
 		}
 	}
-	if err := each(ctx, s.db, func(*sql.Rows) error { return nil }, "SELECT 1 FROM conversations LIMIT 1"); err != nil {
+	err := each(ctx, s.urgent, func(*sql.Rows) error { return nil }, "SELECT 1 FROM conversations LIMIT 1")
+	if err != nil {
 		return fmt.Errorf("asking the store: %w", err)
 	}
 	return nil
@@ -177,9 +181,8 @@ func (s *Store) openPostgres(ctx context.Context, dsn string, later bool) error 
 	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectTime)
 	plain := config.Copy()
 	quietDial(config)
-	s.db = &pool{DB: stdlib.OpenDB(*config, quietOptions()...), size: 8}
-	s.db.SetMaxOpenConns(s.db.size)
-	s.db.SetMaxIdleConns(s.db.size)
+	s.db = newPool(stdlib.OpenDB(*config, quietOptions()...), 8, 8)
+	s.urgent = newPool(stdlib.OpenDB(*config, quietOptions()...), 1, 1)
 	migrate := func(ctx context.Context) error {
 		err := migratePostgres(ctx, plain)
 		if err == nil {
@@ -193,6 +196,7 @@ func (s *Store) openPostgres(ctx context.Context, dsn string, later bool) error 
 			ctx, slog.LevelWarn, "the database cannot be reached; answers wait in the journal", slog.Any("error", err),
 		)
 		s.db.setup = newSetup(migrate)
+		s.urgent.setup = s.db.setup
 		return nil
 	}
 	return err
@@ -255,9 +259,11 @@ func (s *Store) openSQLite(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	s.db = &pool{DB: reader, size: max(4, runtime.GOMAXPROCS(0))}
-	s.db.SetMaxOpenConns(s.db.size)
-	s.db.SetMaxIdleConns(2)
+	s.db = newPool(reader, max(4, runtime.GOMAXPROCS(0)), 2)
+	if reader, err = sqliteDB(name, "query_only(1)"); err != nil {
+		return err
+	}
+	s.urgent = newPool(reader, 1, 1)
 	s.file, err = watchFile(name, s.logger)
 	return err
 }

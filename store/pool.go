@@ -28,6 +28,13 @@ type pool struct {
 	setup *setup // what is left to do before the first query; nil: nothing
 }
 
+// newPool returns a pool of up to size connections, of which some stay open while they rest.
+func newPool(db *sql.DB, size, resting int) *pool {
+	db.SetMaxOpenConns(size)
+	db.SetMaxIdleConns(resting)
+	return &pool{DB: db, size: size}
+}
+
 // QueryContext is that of [sql.DB].
 func (p *pool) QueryContext(ctx context.Context, query string, args ...any) (rows *sql.Rows, err error) {
 	if err := p.setup.ready(ctx); err != nil {

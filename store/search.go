@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"modernc.org/sqlite"
@@ -22,8 +23,14 @@ import (
 // and both engines find the same. An answer that changes gets a new number. What is deleted is marked, and leaves the
 // index when FTS5 merges what it stands in, or with [Store.Reindex].
 
-// searchPage is how many answers are looked up in the index at a time.
-const searchPage = 256
+const (
+	// searchPage is how many answers are looked up in the index at first, and taken at a time.
+	searchPage = 256
+	// searchPages is how many more are looked up each time that those were not enough, up to searchMost: the index goes
+	// through all that has the words for each question.
+	searchPages = 4
+	searchMost  = 256 * searchPage
+)
 
 // termText returns the terms of an answer, each once; for PostgreSQL quoted.
 func termText(c *Call, postgres bool) string {
@@ -154,11 +161,11 @@ func searchIndex(
 	ctx context.Context, q querier, what termQuery, before int64, take func(ns []int64) (enough bool, err error),
 ) error {
 	match := what.ftsQuery()
-	for {
+	for page := searchPage; ; page = min(page*searchPages, searchMost) {
 		ns, err := collect(
 			ctx, q, scanNumber,
 			"SELECT rowid FROM words WHERE words MATCH $1 AND rowid < $2 ORDER BY rowid DESC LIMIT $3",
-			match, before, searchPage,
+			match, before, page,
 		)
 		if isCorrupt(err) {
 			return fmt.Errorf("%w: %w", errIndex, err)
@@ -166,9 +173,13 @@ func searchIndex(
 		if err != nil || len(ns) == 0 {
 			return err
 		}
-		before = ns[len(ns)-1]
-		if enough, err := take(ns); enough || err != nil || len(ns) < searchPage {
-			return err
+		for some := range slices.Chunk(ns, searchPage) {
+			if enough, err := take(some); enough || err != nil {
+				return err
+			}
+		}
+		if before = ns[len(ns)-1]; len(ns) < page {
+			return nil
 		}
 	}
 }

@@ -168,7 +168,7 @@ func (s *Store) RevokeToken(ctx context.Context, id string) error {
 }
 
 func (s *Store) tokens(ctx context.Context, where string, args ...any) ([]HashedToken, error) {
-	return collect(ctx, s.db, func(rows *sql.Rows, t *HashedToken) error {
+	return collect(ctx, s.urgent, func(rows *sql.Rows, t *HashedToken) error {
 		var scopes string
 		var publish int
 		var created, revoked int64

@@ -88,8 +88,44 @@ const ruled = "openai gemini vertex cohere anthropic perplexity xai openrouter m
 // The path is the one that the upstream sees, without its query, escaped as it was sent. Only its end counts, in whole
 // segments, because a base URL may have a path of its own. With the name of one of [Providers], or vertex, the
 // provider's own paths count; with any other name, and none, those by which one of them, or who copies it, can be told.
-// It allocates nothing.
+// A path that another writes as one of these, and that some servers read as it, is that one: nobody gets around what is
+// done about answers by writing %63ompletions. For paths as SDKs write them it allocates nothing.
 func FindRoute(provider, method, path string) (Route, bool) {
+	r, ok := findRoute(provider, method, path)
+	if !ok && isOdd(path) {
+		if r, ok = findRoute(provider, method, usual(path)); !ok { // a slash may be escaped because it divides nothing
+			r, ok = findRoute(provider, method, usual(unescape(path)))
+		}
+	}
+	return r, ok
+}
+
+// isOdd reports whether a path may be another one in some server's reading.
+func isOdd(path string) bool {
+	return strings.ContainsAny(path, `%;\`) || strings.Contains(path, "//") || strings.Contains(path, "/.")
+}
+
+// usual returns a path as lenient servers read it: without parameters of segments, empty segments, dots and needless
+// escapes.
+func usual(path string) string {
+	if !strings.HasPrefix(path, "/") {
+		return path
+	}
+	var segments []string
+	for segment := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '/' || r == '\\' }) {
+		segment, _, _ = strings.Cut(segment, ";")
+		switch segment = unescape(segment); segment {
+		case "", ".":
+		case "..":
+			segments = segments[:max(0, len(segments)-1)]
+		default:
+			segments = append(segments, url.PathEscape(segment))
+		}
+	}
+	return "/" + strings.Join(segments, "/")
+}
+
+func findRoute(provider, method, path string) (Route, bool) {
 	path = strings.TrimSuffix(path, "/")
 	who := provider
 	if !hasField(ruled, provider) {
@@ -148,13 +184,14 @@ func hasField(list, name string) bool {
 func matchEnd(path, pattern string) (param string, ok bool) {
 	open, end := strings.IndexByte(pattern, '{'), strings.IndexByte(pattern, '}')
 	if open < 0 {
-		return "", strings.HasSuffix(path, pattern)
+		_, ok = cutSuffix(path, pattern)
+		return "", ok
 	}
 	after := pattern[end+1:]
-	rest, ok := strings.CutSuffix(path, after)
+	rest, ok := cutSuffix(path, after)
 	if !ok && strings.HasPrefix(after, ":") { // the colon may be escaped
 		const colon = "%3A"
-		rest, ok = strings.CutSuffix(path, after[1:])
+		rest, ok = cutSuffix(path, after[1:])
 		at := len(rest) - len(colon)
 		if !ok || at < 0 || !strings.EqualFold(rest[at:], colon) {
 			return "", false
@@ -162,7 +199,20 @@ func matchEnd(path, pattern string) (param string, ok bool) {
 		rest = rest[:at]
 	}
 	i := strings.LastIndexByte(rest, '/') + 1
-	return rest[i:], ok && i < len(rest) && strings.HasSuffix(rest[:i], pattern[:open])
+	if !ok || i == len(rest) {
+		return "", false
+	}
+	_, ok = cutSuffix(rest[:i], pattern[:open])
+	return rest[i:], ok
+}
+
+// cutSuffix is [strings.CutSuffix], but for upper and lower case, which some servers take for the same.
+func cutSuffix(s, suffix string) (before string, found bool) {
+	at := len(s) - len(suffix)
+	if at < 0 || !strings.EqualFold(s[at:], suffix) {
+		return s, false
+	}
+	return s[:at], true
 }
 
 // unescape returns a segment as it was meant, or as it stands where its escapes are none.

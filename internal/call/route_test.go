@@ -28,6 +28,28 @@ func TestFindRoute(t *testing.T) {
 	}
 }
 
+// Paths that some servers read as others: who writes them so gets around nothing.
+func TestFindOddRoute(t *testing.T) {
+	for provider, calls := range map[string][]string{
+		"openai": {
+			"POST /v1/chat/%63ompletions", "POST /v1/chat//completions//", "POST /v1/chat/./completions/.", "POST /v1/chat%2Fcompletions",
+			"POST /v1/chat/completions/x/..", "POST /v1/chat/completions/x/%2e%2E", "POST /v1/chat/completions;a=b", `POST /v1/chat%5ccompletions`,
+			"POST /v1/Chat/Completions", "POST /v1/chat/..;/chat/completions/", "GET /v1/%72esponses/r", "GET /v1/responses/r/",
+		},
+		"gemini":  {"POST /v1beta/%6dodels/g:generateContent", "POST /v1beta/models/g:generat%65Content", "POST /v1beta/models/g:GenerateContent;x"},
+		"bedrock": {"POST /model/arn%2Fx/%69nvoke", "POST //model//m//converse"},
+		"azure":   {"POST /openai/Deployments/d/Chat/Completions"},
+		"":        {"POST /v1/%6dessages"},
+	} {
+		for _, call := range calls {
+			method, path, _ := strings.Cut(call, " ")
+			if _, ok := FindRoute(provider, method, path); !ok {
+				t.Errorf("%q %s: no route", provider, call)
+			}
+		}
+	}
+}
+
 // Neighbours of captured paths, and paths that only look like them.
 func TestFindNoRoute(t *testing.T) {
 	for provider, calls := range map[string][]string{
