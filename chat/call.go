@@ -137,9 +137,7 @@ func (c *Chat) provider(name string) (*Provider, error) {
 // build writes the question in the provider's words, and returns what is said with it.
 func build(p *Provider, q *Question) (*calls.Built, []store.Message, error) {
 	w := calls.Chat{
-		Model: cmp.Or(
-			q.Model, p.Model,
-		),
+		Model:     cmp.Or(q.Model, p.Model),
 		Documents: documents(q.Documents),
 		Tools:     q.Tools,
 		Stream:    true,
@@ -265,9 +263,7 @@ func (c *call) run(transport http.RoundTripper, r *http.Request) {
 			c.chat.log.LogAttrs(
 				c.ctx, slog.LevelError, "a question made the program panic",
 				slog.String("upstream", c.provider.Upstream),
-				slog.String(
-					"answer_id", c.turn.AnswerID,
-				),
+				slog.String("answer_id", c.turn.AnswerID),
 				slog.String("panic", fmt.Sprint(v)),
 				slog.String("stack", string(debug.Stack())),
 			)
@@ -335,8 +331,9 @@ func (c *call) refusal(res *http.Response) error {
 	if after := res.Header.Get("Retry-After"); after != "" {
 		header = http.Header{"Retry-After": {after}}
 	}
+	keys := calls.KeysOf(c.keys)
 	if p := problemOf(res, data); p != nil {
-		p.Detail, p.Hint, p.Header = gateway.HideKeys(c.keys, p.Detail), gateway.HideKeys(c.keys, p.Hint), header
+		p.Detail, p.Hint, p.Header = keys.Hide(p.Detail), keys.Hide(p.Hint), header
 		return p
 	}
 	code, hint := gateway.CodeUpstream, ""
@@ -352,7 +349,7 @@ func (c *call) refusal(res *http.Response) error {
 	}
 	words := ""
 	if a, _ := ibid.Decode(data, &ibid.DecodeOptions{Provider: c.provider.Provider, Format: c.format}); a.Error != nil {
-		words = ": " + gateway.HideKeys(c.keys, a.Error.Error())
+		words = ": " + keys.Hide(a.Error.Error())
 	}
 	p := gateway.NewProblem(code, fmt.Sprintf("upstream %s answered %d%s",
 		c.provider.Upstream, res.StatusCode, strings.ToValidUTF8(words, "\ufffd")), hint)
@@ -402,9 +399,7 @@ func (c *call) releaseBody() {
 // answered takes the answer. The tee calls it once.
 func (c *call) answered(keys calls.Keys, r tee.Result) {
 	t, a := c.turn, r.Answer
-	if a.Error != nil {
-		a.Error = &ibid.ProviderError{Code: keys.Hide(a.Error.Code), Message: keys.Hide(a.Error.Message)}
-	}
+	gateway.HideKeys(keys, a)
 	a, _ = calls.Mask(keys, a)
 	status := uimessage.StatusOf(a)
 	if c.mayFollow() {

@@ -160,7 +160,7 @@ func (e *exchange) done(r tee.Result) {
 		return
 	}
 	keys := e.keysOf()
-	e.hideKeys(keys, r.Answer)
+	HideKeys(keys, r.Answer)
 	c, masked := e.maskKeys(keys, e.call(r.Answer, ended))
 	r.Answer = c.Answer
 	if e.full {

@@ -10,10 +10,6 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// HideKeys returns a provider's error message without the keys in the header of the request. Some providers repeat what
-// they were sent, and their messages are kept, and shown to people who have other keys.
-func HideKeys(h http.Header, words string) string { return call.KeysOf(h).Hide(words) }
-
 // keysOf returns all keys that the call was made with: a provider may repeat one that it did not take, such as that in
 // the header beside another in the query.
 func (e *exchange) keysOf() call.Keys {
@@ -24,8 +20,9 @@ func (e *exchange) keysOf() call.Keys {
 	return call.KeysOf(e.in.Header, query)
 }
 
-// hideKeys takes the keys of the call out of its answer's error.
-func (e *exchange) hideKeys(keys call.Keys, a *ibid.Answer) {
+// HideKeys takes keys out of an answer's error. Some providers repeat what they were sent, and their messages are kept,
+// and shown to people who have other keys.
+func HideKeys(keys call.Keys, a *ibid.Answer) {
 	if a.Error != nil {
 		a.Error = &ibid.ProviderError{Code: keys.Hide(a.Error.Code), Message: keys.Hide(a.Error.Message)}
 	}
