@@ -34,7 +34,7 @@ func publish(t *testing.T, b *Bus, e *store.Event) {
 func sound(t *testing.T, b *Bus, l *Listener, tenant, run string) {
 	t.Helper()
 	seq := int64(0)
-	eventually(t, "nodes hear each other", func() bool {
+	testenv.Until(t, "nodes hear each other", func() bool {
 		seq--
 		publish(t, b, event(tenant, run, seq))
 		patience := time.NewTimer(100 * time.Millisecond)
@@ -108,7 +108,7 @@ func TestLive(t *testing.T) {
 			}
 			for name, listener := range map[string]*Bus{"another node": b, "its own node": a, "a late node": node(2)} {
 				l := listen(t, listener, "acme", "run_1")
-				eventually(t, name+" asks for a replay", func() bool {
+				testenv.Until(t, name+" asks for a replay", func() bool {
 					select {
 					case whose := <-requests:
 						if whose != "acme run_1" {
@@ -199,7 +199,7 @@ func TestSlowListenerIsDropped(t *testing.T) {
 					}
 				}
 			}
-			eventually(t, "the slow listener is dropped", slow.Dropped)
+			testenv.Until(t, "the slow listener is dropped", slow.Dropped)
 			got := 0
 			for range slow.C {
 				got++
@@ -334,7 +334,7 @@ func TestReconnect(t *testing.T) {
 	sound(t, a, l, "acme", "run_1")
 	s.Shutdown()
 	s.WaitForShutdown()
-	eventually(t, "both miss the server", func() bool { return a.Healthy() != nil && b.Healthy() != nil })
+	testenv.Until(t, "both miss the server", func() bool { return a.Healthy() != nil && b.Healthy() != nil })
 	for range 3 * maxLiveQueue { // never blocks
 		a.Tell("acme", "run_9", Live{Kind: "text"})
 	}
@@ -342,7 +342,7 @@ func TestReconnect(t *testing.T) {
 	var at int
 	testenv.Must(fmt.Sscanf(port[strings.LastIndexByte(port, ':')+1:], "%d", &at))(t)
 	startNATS(t, &server.Options{Port: at})
-	eventually(t, "both are connected again", func() bool { return a.Healthy() == nil && b.Healthy() == nil })
+	testenv.Until(t, "both are connected again", func() bool { return a.Healthy() == nil && b.Healthy() == nil })
 	for _, l := range []*Listener{l, during} {
 		for woken := false; !woken; {
 			m := testenv.Must(receive(l))(t)
@@ -376,7 +376,7 @@ func TestOpen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the reason is known", func() bool { return strings.Contains(wrong.Healthy().Error(), ": not connected to NATS") })
+		testenv.Until(t, "the reason is known", func() bool { return strings.Contains(wrong.Healthy().Error(), ": not connected to NATS") })
 		if text := wrong.Healthy().Error(); strings.Contains(text, "hunter") {
 			t.Errorf("Healthy: %s", text)
 		}

@@ -115,7 +115,7 @@ func TestRelay(t *testing.T) {
 			put(t, s, "acme", "run_1", 200)
 			a.Wake()
 			expect(t, resumed, 9, 208)
-			eventually(t, "the outbox is empty", func() bool {
+			testenv.Until(t, "the outbox is empty", func() bool {
 				left, err := s.Outbox(t.Context(), 1, 0)
 				return err == nil && len(left) == 0
 			})
@@ -208,12 +208,12 @@ func TestRelayAfterReconnect(t *testing.T) {
 	expect(t, told, 1, 2)
 	first.Shutdown()
 	first.WaitForShutdown()
-	eventually(t, "the server is missed", func() bool { return a.Healthy() != nil })
+	testenv.Until(t, "the server is missed", func() bool { return a.Healthy() != nil })
 	put(t, s, "acme", "run_1", 2)
 	a.Wake()
 	startNATS(t, &server.Options{Port: port})
 	expect(t, told, 3, 4)
-	eventually(t, "the outbox is empty", func() bool {
+	testenv.Until(t, "the outbox is empty", func() bool {
 		left, err := s.Outbox(t.Context(), 1, 0)
 		return err == nil && len(left) == 0
 	})

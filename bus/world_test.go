@@ -60,7 +60,7 @@ func clusterWorld(t *testing.T) func(int) *Bus {
 		servers = append(servers, s)
 	}
 	for _, s := range servers {
-		eventually(t, "the cluster is whole", func() bool { return s.NumRoutes() >= 2 })
+		testenv.Until(t, "the cluster is whole", func() bool { return s.NumRoutes() >= 2 })
 	}
 	return func(number int) *Bus { return openBus(t, servers[number%3].ClientURL()) }
 }
@@ -132,17 +132,5 @@ func receive(l *Listener) (Message, error) {
 		return m, nil
 	case <-ctx.Done():
 		return Message{}, fmt.Errorf("no message came")
-	}
-}
-
-// eventually waits for what another goroutine or server does, and cannot tell.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(20 * time.Second); !is(); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("it never came true that %s", what)
-		}
 	}
 }

@@ -246,12 +246,7 @@ func TestCaptureWait(t *testing.T) {
 		t.Errorf("%v were late", n)
 	}
 	// The wait bounds the journal's sync, too: what it did not outlast is still on its way.
-	for deadline := time.Now().Add(20 * time.Second); !onDisk(t, w.dir, res.Header.Get("Ibid-Answer")); {
-		if time.Now().After(deadline) {
-			t.Fatal("it is not on disk")
-		}
-		<-time.After(time.Millisecond)
-	}
+	testenv.Until(t, "it is on disk", func() bool { return onDisk(t, w.dir, res.Header.Get("Ibid-Answer")) })
 }
 
 func TestPrompts(t *testing.T) {

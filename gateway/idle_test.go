@@ -42,7 +42,8 @@ func TestStill(t *testing.T) {
 					c := w.smallWindow(t)
 					testenv.Must(io.WriteString(c, "POST "+path+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}"))(t)
 				}
-				w.ends(t)
+				testenv.Until(t, "the call is served", func() bool { return w.metric(t, "in_flight") > 0 })
+				w.holds(t, 0)
 			})
 		}
 	}
@@ -121,22 +122,4 @@ func (w *world) smallWindow(tb testing.TB) net.Conn {
 	testenv.OK(tb, c.(*net.TCPConn).SetReadBuffer(4<<10))
 	tb.Cleanup(func() { _ = c.Close() })
 	return c
-}
-
-// ends waits until no call is being served.
-func (w *world) ends(tb testing.TB) {
-	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), 10*time.Second)
-	defer cancel()
-	for begun := false; ; {
-		n := w.metric(tb, "in_flight")
-		if begun = begun || n > 0; begun && n == 0 {
-			return
-		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-ctx.Done():
-			tb.Fatalf("%v calls are being served", n)
-		}
-	}
 }

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/testenv"
@@ -49,14 +48,7 @@ func TestSetAsideAgain(t *testing.T) {
 // logs waits until the log has a word.
 func (w *world) logs(tb testing.TB, word string) {
 	tb.Helper()
-	end := time.After(10 * time.Second)
-	for !strings.Contains(w.log.String(), word) {
-		select {
-		case <-time.After(5 * time.Millisecond):
-		case <-end:
-			tb.Fatalf("the log has no %q: %s", word, w.log)
-		}
-	}
+	testenv.Until(tb, "the log says "+word, func() bool { return strings.Contains(w.log.String(), word) })
 }
 
 // What the disk has lost of the journal is stored from memory, as long as that has it.
@@ -161,14 +153,7 @@ func TestPromisedLengths(t *testing.T) {
 // holds waits until so many calls are being served.
 func (w *world) holds(tb testing.TB, calls float64) {
 	tb.Helper()
-	end := time.After(10 * time.Second)
-	for w.metric(tb, "in_flight") != calls {
-		select {
-		case <-time.After(5 * time.Millisecond):
-		case <-end:
-			tb.Fatal(fmt.Sprint(w.metric(tb, "in_flight"), " calls are being served"))
-		}
-	}
+	testenv.Until(tb, fmt.Sprint(calls, " calls are served"), func() bool { return w.metric(tb, "in_flight") == calls })
 }
 
 // A proxy on the way that is down is not the upstream's fault.

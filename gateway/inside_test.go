@@ -321,7 +321,7 @@ func TestInsidePanic(t *testing.T) {
 	if err == nil {
 		t.Error("the call has an answer")
 	}
-	w.idle(t)
+	w.holds(t, 0)
 	if !strings.Contains(w.log.String(), "inside_test.go") {
 		t.Errorf("the log has no stack: %s", w.log)
 	}
@@ -373,7 +373,7 @@ func TestInsideBody(t *testing.T) {
 		if !errors.Is(err, test.err) || !strings.Contains(got, test.want) {
 			t.Errorf("%s: %q, %v, want %v", test.name, got, err, test.err)
 		}
-		w.idle(t)
+		w.holds(t, 0)
 		if n := body.closed.Load(); n != 1 {
 			t.Errorf("%s: the body was closed %d times", test.name, n)
 		}
@@ -395,17 +395,6 @@ func (w *twin) call(r *http.Request) (status int, body string, err error) {
 	return res.StatusCode, string(data), err
 }
 
-// idle waits until no call is being served.
-func (w *world) idle(tb testing.TB) {
-	tb.Helper()
-	for deadline := time.Now().Add(10 * time.Second); w.metric(tb, "in_flight") > 0; {
-		if time.Now().After(deadline) {
-			tb.Fatal("calls are being served")
-		}
-		<-time.After(time.Millisecond)
-	}
-}
-
 // A caller that does not read is not waited for, nor is one that does not send.
 func TestInsideIdle(t *testing.T) {
 	w := newTwin(t, func(w http.ResponseWriter, r *http.Request) {
@@ -415,7 +404,7 @@ func TestInsideIdle(t *testing.T) {
 	res, err := w.inside.Post(insideURL+captured, "", strings.NewReader("{}"))
 	testenv.OK(t, err)
 	defer res.Body.Close()
-	w.idle(t)
+	w.holds(t, 0)
 	if _, err := io.ReadAll(res.Body); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("who did not read gets %v", err)
 	}
@@ -426,7 +415,7 @@ func TestInsideIdle(t *testing.T) {
 	if got, _, err := w.call(r); err != nil || got != http.StatusRequestTimeout {
 		t.Errorf("who does not send gets %d, %v", got, err)
 	}
-	w.idle(t)
+	w.holds(t, 0)
 }
 
 // Nothing changes the protocol: a server may ignore the wish.

@@ -148,9 +148,9 @@ func TestWebhooks(t *testing.T) {
 	for _, alert := range []store.Alert{alertOf("one", "1"), alertOf("one", "1"), alertOf("two", "2")} {
 		a.Add(&alert)
 	}
-	until(t, "the first fails several times", func() bool { _, tries := r.got("/fail"); return tries >= 3 })
-	until(t, "the others have theirs", func() bool { got, _ := r.got("/all"); return len(got) == 2 })
-	until(t, "what is gone is over", func() bool {
+	testenv.Until(t, "the first fails several times", func() bool { _, tries := r.got("/fail"); return tries >= 3 })
+	testenv.Until(t, "the others have theirs", func() bool { got, _ := r.got("/all"); return len(got) == 2 })
+	testenv.Until(t, "what is gone is over", func() bool {
 		return counted(t, metrics, "gone", "given-up") == 2
 	})
 	end()
@@ -162,8 +162,8 @@ func TestWebhooks(t *testing.T) {
 	more := alertOf("one", "3")
 	a.Add(&more)
 	hurryDeliveries(t, dsn)
-	until(t, "all arrive", func() bool { got, _ := r.got("/fail"); return len(got) == 2 })
-	until(t, "nothing is left", func() bool { return len(testenv.Must(s.PendingDeliveries(t.Context()))(t)) == 0 })
+	testenv.Until(t, "all arrive", func() bool { got, _ := r.got("/fail"); return len(got) == 2 })
+	testenv.Until(t, "nothing is left", func() bool { return len(testenv.Must(s.PendingDeliveries(t.Context()))(t)) == 0 })
 	end()
 	for path, want := range map[string]string{"/fail": "[1 3]", "/all": "[1 2 3]", "/other": "[]"} {
 		if got, _ := r.got(path); fmt.Sprint(got) != want {
@@ -192,10 +192,10 @@ func TestWebhookGivesUp(t *testing.T) {
 	start(t, a.Run)
 	alert := alertOf("one", "1")
 	a.Add(&alert)
-	until(t, "it is given up", func() bool {
+	testenv.Until(t, "it is given up", func() bool {
 		return counted(t, metrics, "fail", "given-up") == 1
 	})
-	until(t, "nothing is left", func() bool { return len(testenv.Must(s.PendingDeliveries(t.Context()))(t)) == 0 })
+	testenv.Until(t, "nothing is left", func() bool { return len(testenv.Must(s.PendingDeliveries(t.Context()))(t)) == 0 })
 	if _, tries := r.got("/fail"); tries != 3 {
 		t.Errorf("%d tries, want 3", tries)
 	}
@@ -213,7 +213,7 @@ func TestWebhookGuarded(t *testing.T) {
 	start(t, a.Run)
 	alert := alertOf("one", "1")
 	a.Add(&alert)
-	until(t, "it is refused", func() bool { return strings.Contains(log.String(), "blocked") })
+	testenv.Until(t, "it is refused", func() bool { return strings.Contains(log.String(), "blocked") })
 	if _, tries := r.got("/all"); tries != 0 {
 		t.Errorf("%d connections", tries)
 	}

@@ -47,7 +47,7 @@ func checks(t *testing.T, s *store.Store, change func(*watch.FreshnessOptions)) 
 // becomes waits until the first citation of an answer has a status.
 func becomes(t *testing.T, s *store.Store, id string, status verify.Status) {
 	t.Helper()
-	until(t, id+" is "+string(status), func() bool {
+	testenv.Until(t, id+" is "+string(status), func() bool {
 		c := testenv.Must(s.Call(t.Context(), store.DefaultTenant, id))(t)
 		v := c.Answer.Citations[0].Verification
 		return v != nil && v.Status == string(status)
@@ -89,14 +89,14 @@ func TestFreshness(t *testing.T) {
 		becomes(t, s, "ans_1", verify.Verified)
 		incidentsCounted(0)
 		n, kept := web.count("/tides"), web.count("304")
-		until(t, "it is read again", func() bool { return web.count("/tides") > n+2 && (!etag || web.count("304") > kept) })
+		testenv.Until(t, "it is read again", func() bool { return web.count("/tides") > n+2 && (!etag || web.count("304") > kept) })
 		web.set("/tides", strings.Replace(tidePage, "03:12", "04:12", 1))
 		becomes(t, s, "ans_1", verify.ExcerptAltered)
 		if found(t, s, store.VerifiedFailed) != 1 || found(t, s, string(verify.ExcerptAltered)) != 1 || found(t, s, store.VerifiedPassed) != 0 {
 			t.Error("it is not found among those that failed")
 		}
 		n = web.count("/tides")
-		until(t, "it is read again", func() bool { return web.count("/tides") > n+2 })
+		testenv.Until(t, "it is read again", func() bool { return web.count("/tides") > n+2 })
 		incidents, err := s.Incidents(t.Context(), store.DefaultTenant, nil)
 		if err != nil || len(incidents.Items) != 1 {
 			t.Fatalf("%d incidents, %v", len(incidents.Items), err)
@@ -138,7 +138,7 @@ func TestFreshnessPublished(t *testing.T) {
 	h.served(t, h.path(t, "run_1", ""))
 	web.set("/tides", strings.Replace(tidePage, "Ostend", "Dover", 1))
 	becomes(t, s, "ans_1", verify.ExcerptAltered)
-	until(t, "both manifests have an incident", func() bool { return len(told(t, s, "run_1", store.EventIncident)) == 2 })
+	testenv.Until(t, "both manifests have an incident", func() bool { return len(told(t, s, "run_1", store.EventIncident)) == 2 })
 	page, err := s.Incidents(t.Context(), store.DefaultTenant, &store.IncidentQuery{AnswerID: "ans_1"})
 	if err != nil || len(page.Items) == 0 {
 		t.Fatalf("%d incidents, %v", len(page.Items), err)
@@ -166,7 +166,7 @@ func TestFreshnessAway(t *testing.T) {
 	}
 	web.set("/tides", tidePage)
 	checks(t, s, func(o *watch.FreshnessOptions) { o.Origin = h.Origin })
-	until(t, "there is another revision", func() bool {
+	testenv.Until(t, "there is another revision", func() bool {
 		code, _ := h.get(t, path+".2")
 		return code != http.StatusNotFound
 	})
@@ -276,7 +276,7 @@ func recorded(t *testing.T, s *store.Store, run, url string) {
 // passageIs waits until a check of the first passage of the recorded run work came to a status.
 func passageIs(t *testing.T, s *store.Store, status verify.Status) {
 	t.Helper()
-	until(t, "work is "+string(status), func() bool {
+	testenv.Until(t, "work is "+string(status), func() bool {
 		v := testenv.Must(s.Trail(t.Context(), store.DefaultTenant, "work"))(t).Steps[0].Sources[0].Verification
 		return v != nil && v.Status == string(status)
 	})
@@ -304,7 +304,7 @@ func freshnessRecorded(t *testing.T, s *store.Store) {
 	web.set("/tides", strings.Replace(tidePage, "03:12", "04:12", 1))
 	passageIs(t, s, verify.ExcerptAltered)
 	n := web.count("/tides")
-	until(t, "it is read again", func() bool { return web.count("/tides") > n+2 })
+	testenv.Until(t, "it is read again", func() bool { return web.count("/tides") > n+2 })
 	if n := web.count("/tides-idle"); n != 0 {
 		t.Errorf("what nobody used was read %d times", n)
 	}
@@ -340,8 +340,8 @@ func freshnessRecorded(t *testing.T, s *store.Store) {
 	}
 	// A run that is removed leaves nothing.
 	recorded(t, s, "work", web.URL+"/tides")
-	passageIs(t, s, verify.ExcerptMismatch) // the source never said it, as far as anybody has read it
-	until(t, "it is removed", func() bool { // its events are handed on first
+	passageIs(t, s, verify.ExcerptMismatch)         // the source never said it, as far as anybody has read it
+	testenv.Until(t, "it is removed", func() bool { // its events are handed on first
 		var ids []int64
 		for _, e := range testenv.Must(s.Outbox(t.Context(), 1000, 0))(t) {
 			ids = append(ids, e.ID)
@@ -375,7 +375,7 @@ func TestFreshnessRecordedPublished(t *testing.T) {
 	}
 	web.set("/tides", tidePage)
 	checks(t, s, func(o *watch.FreshnessOptions) { o.Origin = h.Origin })
-	until(t, "there is another revision", func() bool {
+	testenv.Until(t, "there is another revision", func() bool {
 		code, _ := h.get(t, path+".2")
 		return code != http.StatusNotFound
 	})
@@ -392,7 +392,7 @@ func TestFreshnessRecordedPublished(t *testing.T) {
 	web.set("/tides", strings.Replace(tidePage, "Ostend", "Dover", 1))
 	passageIs(t, s, verify.ExcerptAltered)
 	n := web.count("/tides")
-	until(t, "it is read again", func() bool { return web.count("/tides") > n+2 })
+	testenv.Until(t, "it is read again", func() bool { return web.count("/tides") > n+2 })
 	page := testenv.Must(s.Incidents(t.Context(), store.DefaultTenant, nil))(t)
 	if len(page.Items) != 1 || page.Items[0].ManifestURL != h.Origin+path+".2" || page.Items[0].ResponseURL != h.Origin+"/v1/runs/work" {
 		t.Errorf("%+v", page.Items)
@@ -417,7 +417,7 @@ func TestFreshnessBackfilled(t *testing.T) {
 	later.Of = "ans_1"
 	testenv.OK(t, later.Answer.Cite(ibid.Span{End: len(later.Answer.Text)}, ibid.Ref{Source: "web:0", Quote: "the lighthouse keeper has seven cats"}))
 	put(t, s, later)
-	until(t, "the new one is checked", func() bool {
+	testenv.Until(t, "the new one is checked", func() bool {
 		return found(t, s, string(verify.ExcerptMissing))+found(t, s, string(verify.ExcerptMismatch)) == 1
 	})
 }
@@ -484,7 +484,7 @@ func TestFreshnessPanic(t *testing.T) {
 	put(t, s, odd, cites(t, "ans_2", "work", web.URL+"/quoted"))
 	log, stop := checks(t, s, func(o *watch.FreshnessOptions) { o.Checker = &oddChecker{} })
 	becomes(t, s, "ans_2", verify.Verified)
-	until(t, "it is caught", func() bool { return strings.Contains(log.String(), "a mistake of ours was caught") })
+	testenv.Until(t, "it is caught", func() bool { return strings.Contains(log.String(), "a mistake of ours was caught") })
 	stop()
 	checks(t, s, nil)
 	becomes(t, s, "ans_1", verify.Verified)

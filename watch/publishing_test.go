@@ -300,7 +300,7 @@ func TestPublishingWithoutKey(t *testing.T) {
 	testenv.OK(t, h.Keys.Revoke(key.ID, time.Now(), "lost"))
 	put(t, s, published(cites(t, "ans_1", "work", web.URL+"/tides"), cites(t, "ans_2", "work", web.URL+"/tides"))...)
 	start(t, h.publishing(t, nil).Run)
-	until(t, "it says so", func() bool { return strings.Count(h.log.String(), "was not built") == 2 })
+	testenv.Until(t, "it says so", func() bool { return strings.Count(h.log.String(), "was not built") == 2 })
 	if strings.Contains(h.log.String(), highTide) {
 		t.Error("the log has words of an answer")
 	}
@@ -341,9 +341,9 @@ func TestPublishingTogether(t *testing.T) {
 		t.Error(err)
 	}
 	server.Stop(t)
-	until(t, "it says that the store is away", func() bool { return strings.Contains(h.log.String(), "the store cannot be asked what is due") })
+	testenv.Until(t, "it says that the store is away", func() bool { return strings.Contains(h.log.String(), "the store cannot be asked what is due") })
 	server.Start(t)
-	until(t, "the store is back", func() bool { return s.Put(t.Context(), calls[10:]) == nil })
+	testenv.Until(t, "the store is back", func() bool { return s.Put(t.Context(), calls[10:]) == nil })
 	built(12)
 }
 
@@ -464,7 +464,7 @@ func TestPublishingRedirects(t *testing.T) {
 	if got := call.Answer.Sources[0]; got.URL != "https://harbour.example/tides" || got.OriginalURL != redirecting+"good" {
 		t.Errorf("stored: %+v", got)
 	}
-	until(t, "the mistake is caught", func() bool { return strings.Contains(h.log.String(), "a mistake of ours was caught") })
+	testenv.Until(t, "the mistake is caught", func() bool { return strings.Contains(h.log.String(), "a mistake of ours was caught") })
 	if kept.Load() != 1 || len(told(t, s, "run_1", store.EventBackfill)) != 1 {
 		t.Errorf("kept %d times", kept.Load())
 	}

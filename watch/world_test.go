@@ -175,22 +175,6 @@ func start(t *testing.T, run func(context.Context) error) (stop func()) {
 	return stop
 }
 
-// until waits until something holds.
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	late := time.NewTimer(20 * time.Second)
-	defer late.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-late.C:
-			t.Fatalf("waited in vain: %s", what)
-		}
-	}
-}
-
 // get returns the status of a path, and its body.
 func (h *house) get(t *testing.T, path string) (int, string) {
 	t.Helper()
@@ -210,7 +194,7 @@ func (h *house) path(t *testing.T, run, id string) string {
 func (h *house) served(t *testing.T, path string) *manifest.Manifest {
 	t.Helper()
 	var m *manifest.Manifest
-	until(t, path+" is served", func() bool {
+	testenv.Until(t, path+" is served", func() bool {
 		code, body := h.get(t, path)
 		if code == http.StatusAccepted {
 			return false

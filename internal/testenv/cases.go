@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -86,6 +87,18 @@ func OK(tb testing.TB, err error) {
 	tb.Helper()
 	if err != nil {
 		tb.Fatal(err)
+	}
+}
+
+// Until waits until something holds that another goroutine or server brings about, and cannot tell.
+func Until(tb testing.TB, what string, holds func() bool) {
+	tb.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(time.Minute); !holds(); <-tick.C {
+		if time.Now().After(end) {
+			tb.Fatalf("it never came true that %s", what)
+		}
 	}
 }
 

@@ -98,16 +98,6 @@ func readAll(tb testing.TB, dir string) ([]string, Stats) {
 	return got, j.Stats()
 }
 
-// waitFor waits for another goroutine.
-func waitFor(t *testing.T, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !is(); runtime.Gosched() {
-		if time.Now().After(deadline) {
-			t.Fatal("it never came true")
-		}
-	}
-}
-
 func TestJournal(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "deep", "journal")
 	j := openFor(t, dir, nil)
@@ -119,7 +109,7 @@ func TestJournal(t *testing.T) {
 		}
 	}
 	testenv.OK(t, j.Release(2))
-	waitFor(t, func() bool { return j.Stats() == Stats{Bytes: 5, Records: 1} })
+	testenv.Until(t, "what is released is deleted", func() bool { return j.Stats() == Stats{Bytes: 5, Records: 1} })
 	for name, want := range map[string]os.FileMode{".": 0o700 | os.ModeDir, "lock": 0o600, fileName: 0o600, fileName + "-wal": 0o600} {
 		info := testenv.Must(os.Stat(filepath.Join(dir, name)))(t)
 		if runtime.GOOS != "windows" && info.Mode() != want {
@@ -481,7 +471,7 @@ func TestFull(t *testing.T) {
 			t.Errorf("Stats().Err = %v", err)
 		}
 		testenv.OK(t, errors.Join(j.Sync(t.Context(), last), j.Release(last)))
-		waitFor(t, func() bool { return j.Stats().Err == nil && j.Stats().Bytes == 0 })
+		testenv.Until(t, "there is room again", func() bool { return j.Stats().Err == nil && j.Stats().Bytes == 0 })
 	}
 	if last != 30 || strings.Count(log.String(), "full") != 3 {
 		t.Errorf("%d records were taken; log:\n%s", last, &log)
@@ -509,7 +499,7 @@ func TestShrinks(t *testing.T) {
 	if size() < 500*64<<10 {
 		t.Errorf("the journal has %d bytes", size())
 	}
-	waitFor(t, func() bool {
+	testenv.Until(t, "the file is shorter", func() bool {
 		info, err := os.Stat(filepath.Join(dir, fileName))
 		return err == nil && info.Size() < 8<<20
 	})
@@ -565,7 +555,7 @@ func TestDiskErrors(t *testing.T) {
 		if full {
 			pages(1 << 20)
 		}
-		waitFor(t, func() bool { return j.Stats().Err == nil })
+		testenv.Until(t, "the disk works again", func() bool { return j.Stats().Err == nil })
 		testenv.OK(t, j.Sync(t.Context(), put("after")))
 		testenv.Equal(t, "read", want, drain(t, j, r))
 		got, stats := readAll(t, dir)
