@@ -4,17 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"iter"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/call"
@@ -111,40 +108,11 @@ func TestRepeatedKeyIsMasked(t *testing.T) {
 // is stored.
 func TestRepeatedKeyIsNotTold(t *testing.T) {
 	const key = "sk-test/Zq+9=canary0123"
-	b := openBus(t)
-	next := make(chan string)
-	end := sync.OnceFunc(func() { close(next) })
-	w := newWorld(t, func(rw http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		rw.Header().Set("Content-Type", "text/event-stream")
-		for part := range next {
-			fmt.Fprint(rw, part)
-			flush(rw)
-		}
-	}, &setup{options: gateway.Options{Bus: b}})
-	t.Cleanup(end)
+	s := newStepwise(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	listen := func() *bus.Listener {
-		l := testenv.Must(b.Listen(ctx, store.DefaultTenant, "run-1"))(t)
-		t.Cleanup(l.Close)
-		return l
-	}
-	early := listen()
-	r := w.request(t, "POST", chat, strings.NewReader(chatRequest))
-	r.Header.Set("Ibid-Run", "run-1")
-	r.Header.Set("Authorization", "Bearer "+key)
-	ended := make(chan string)
-	go func() {
-		res, err := w.client.Do(r)
-		if err != nil {
-			ended <- err.Error()
-			return
-		}
-		_, _ = io.Copy(io.Discard, res.Body)
-		_ = res.Body.Close()
-		ended <- res.Header.Get("Ibid-Answer")
-	}()
+	early := s.listen(t)
+	s.call(t, "Authorization", "Bearer "+key)
 	text := "Your key is " + key + ", and herons wade. It was " + key
 	parts := chatParts(slices.Collect(pieces(text))...)
 	at := strings.Index(text, "herons")
@@ -153,14 +121,14 @@ func TestRepeatedKeyIsNotTold(t *testing.T) {
 		at, at+len("herons wade"), url.QueryEscape(key), key)
 	last := len(parts) - 2 // before the answer's end; the source comes amid the second key
 	for _, part := range slices.Insert(parts[:last:last], last-2, cited) {
-		next <- part
+		s.next <- part
 	}
 	masked := strings.ReplaceAll(text, key, strings.Repeat("*", len(key)))
-	hear := func(l *bus.Listener) { // until the source and all of the text came
+	hear := func(l *lateReader) { // until the source and all of the text came
 		var told strings.Builder
 		for named := false; !named || told.Len() < len(text); {
 			select {
-			case m := <-l.C:
+			case m := <-l.heard:
 				if m.Live == nil {
 					continue
 				}
@@ -181,12 +149,8 @@ func TestRepeatedKeyIsNotTold(t *testing.T) {
 		}
 	}
 	hear(early)
-	hear(listen())
-	for _, part := range parts[last:] {
-		next <- part
-	}
-	end()
-	if c := w.stored(t, <-ended); c.Answer.Text != masked {
+	hear(s.listen(t))
+	if c := s.w.stored(t, s.end(parts[last:]...)); c.Answer.Text != masked {
 		t.Errorf("stored %q", c.Answer.Text)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,46 +23,14 @@ import (
 
 // Who listens to a run gets the text while it arrives, and its sources and citations, in their order.
 func TestLive(t *testing.T) {
-	b := openBus(t)
-	next := make(chan string)
-	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		w.Header().Set("Content-Type", "text/event-stream")
-		for part := range next {
-			fmt.Fprint(w, part)
-			flush(w)
-		}
-	}, &setup{options: gateway.Options{Bus: b}})
+	s := newStepwise(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	listener := testenv.Must(b.Listen(ctx, store.DefaultTenant, "run-1"))(t)
+	listener := testenv.Must(s.bus.Listen(ctx, store.DefaultTenant, "run-1"))(t)
 	defer listener.Close()
-
-	r := w.request(t, "POST", chat, strings.NewReader(chatRequest))
-	r.Header.Set("Ibid-Run", "run-1")
-	r.Header.Set("Ibid-Step", "4")
-	ended := make(chan string)
-	go func() {
-		res, err := w.client.Do(r)
-		if err != nil {
-			ended <- err.Error()
-			return
-		}
-		_, _ = io.Copy(io.Discard, res.Body)
-		_ = res.Body.Close()
-		ended <- res.Header.Get("Ibid-Answer")
-	}()
+	s.call(t, "Ibid-Step", "4")
 	parts := chatParts("So ", "it ", "is. ", "Grüße")
-	cited := `data: {"id":"c1","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{"annotations":[{"type":"url_citation",` +
-		`"url_citation":{"start_index":0,"end_index":2,"url":"https://example.com/a","title":"A"}}]}}]}` + "\n\n"
-	for i, part := range parts {
-		if i == 4 {
-			next <- cited
-		}
-		next <- part
-	}
-	close(next)
-	id := <-ended
+	id := s.end(slices.Insert(parts, 4, citedPart(0, 2))...)
 
 	var text, kinds strings.Builder
 	var source struct{ Title, URL string }
@@ -104,12 +73,12 @@ func TestLive(t *testing.T) {
 			t.Fatalf("got %q and %s", text.String(), kinds.String())
 		}
 	}
-	testenv.Equal(t, "source", struct{ Title, URL string }{"A", "https://example.com/a"}, source)
-	want := w.stored(t, id).Answer.Document(nil).Citations // the stored one has them all, and what only the whole tells besides
+	testenv.Equal(t, "source", struct{ Title, URL string }{"A", "https://example.com/0"}, source)
+	want := s.w.stored(t, id).Answer.Document(nil).Citations // the stored one has them all, and what only the whole tells besides
 	if diff := cmp.Diff(want, rows, cmpopts.IgnoreFields(ibid.DocumentCitation{}, "ID", "Group", "Index")); diff != "" || rows[0].ID != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
-	if n := w.metric(t, "live_dropped_total"); n != 0 {
+	if n := s.w.metric(t, "live_dropped_total"); n != 0 {
 		t.Errorf("%v were dropped", n)
 	}
 }
@@ -204,18 +173,17 @@ func (h *lateReader) take(t *testing.T, m *bus.Live) {
 	}
 }
 
-// stepwise is a gateway whose upstream says what the test sends it, and a call that is under way.
+// stepwise is a gateway whose upstream says what the test sends it.
 type stepwise struct {
-	bus  *bus.Bus
-	next chan string
-	w    *world
-	done chan struct{}
+	bus    *bus.Bus
+	next   chan string
+	w      *world
+	answer chan string // its id, when the client has read it; closed: the call has ended
 }
 
 func newStepwise(t *testing.T) *stepwise {
 	t.Helper()
-	b := openBus(t)
-	s := &stepwise{bus: b, next: make(chan string), done: make(chan struct{})}
+	s := &stepwise{bus: openBus(t), next: make(chan string), answer: make(chan string, 1)}
 	s.w = newWorld(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -231,30 +199,39 @@ func newStepwise(t *testing.T) *stepwise {
 				flush(w)
 			}
 		}
-	}, &setup{options: gateway.Options{Bus: b}})
+	}, &setup{options: gateway.Options{Bus: s.bus}})
+	return s
+}
+
+// call makes the call, as a part of run-1, and returns when its response has begun.
+func (s *stepwise) call(t *testing.T, fields ...string) {
+	t.Helper()
 	r := s.w.request(t, "POST", chat, strings.NewReader(chatRequest))
 	r.Header.Set("Ibid-Run", "run-1")
+	for i := 0; i < len(fields); i += 2 {
+		r.Header.Set(fields[i], fields[i+1])
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(func() {
 		cancel()
-		<-s.done
+		for range s.answer { // until the call has ended
+		}
 	})
-	r = r.WithContext(ctx)
-	read := make(chan struct{})
+	begun := make(chan struct{})
 	go func() {
-		defer close(s.done)
-		res, err := s.w.client.Do(r)
+		defer close(s.answer)
+		res, err := s.w.client.Do(r.WithContext(ctx))
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		close(read)
+		close(begun)
 		_, _ = io.Copy(io.Discard, res.Body)
 		_ = res.Body.Close()
+		s.answer <- res.Header.Get("Ibid-Answer")
 	}()
 	s.next <- ": the upstream is there\n\n"
-	<-read
-	return s
+	<-begun
 }
 
 func (s *stepwise) listen(t *testing.T) *lateReader {
@@ -271,12 +248,13 @@ func (s *stepwise) listen(t *testing.T) *lateReader {
 	return &lateReader{Listener: l, heard: heard, sources: map[string]string{}, cited: map[string][]string{}}
 }
 
-func (s *stepwise) end(parts ...string) {
+// end has the upstream say the rest, and returns the answer's id.
+func (s *stepwise) end(parts ...string) string {
 	for _, part := range parts {
 		s.next <- part
 	}
 	close(s.next)
-	<-s.done
+	return <-s.answer
 }
 
 func citedPart(n, end int) string {
@@ -288,6 +266,7 @@ func citedPart(n, end int) string {
 // when others listen already; to these nothing is missing, and what they are told again is what they know.
 func TestLiveLate(t *testing.T) {
 	s := newStepwise(t)
+	s.call(t)
 	early := s.listen(t)
 	for said := false; !said; {
 		select {
@@ -335,6 +314,7 @@ func TestLiveLate(t *testing.T) {
 // is then.
 func TestLiveLateLimits(t *testing.T) {
 	s := newStepwise(t)
+	s.call(t)
 	word := strings.Repeat("Grüße ", 2000)
 	n := gateway.MaxLiveKept / len(word)
 	for range n {
