@@ -14,10 +14,13 @@ func ParseStep(s string) (store.Step, error) { return parseStep(s) }
 const MaxLiveKept = maxLiveKept
 
 // Hurry gives the comparison with policies so much time.
-func (g *Gateway) Hurry(d time.Duration) { g.patient = d }
+func (g *Gateway) Hurry(d time.Duration) { g.policyTime = d }
 
 // CountStored is countStored.
 func (g *Gateway) CountStored(ctx context.Context) { g.countStored(ctx) }
+
+// Statuses is statuses, for tests.
+var Statuses = statuses
 
 // MaxWithheld is maxWithheld, for tests.
 const MaxWithheld = maxWithheld

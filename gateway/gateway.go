@@ -55,11 +55,11 @@ type Gateway struct {
 	calls    *Budget // calls that are served
 	decoding *Budget // bytes of responses that are being decoded
 
-	policed bool          // there are policies
-	judging chan struct{} // has one for each answer that is compared with policies now
-	patient time.Duration // PolicyTime
-	texts   snapshot.Texts
-	quotas  map[string]*quota // by tenant; it does not change
+	policed    bool          // there are policies
+	judging    chan struct{} // has one for each answer that is compared with policies now
+	policyTime time.Duration // PolicyTime
+	texts      snapshot.Texts
+	quotas     map[string]*quota // by tenant; it does not change
 
 	tail    tail
 	last    atomic.Uint64 // the last position that was appended
@@ -75,7 +75,7 @@ func New(o *Options) (*Gateway, error) {
 	}
 	g := &Gateway{
 		upstreams: map[string]*upstream{}, options: *o, idle: make(chan struct{}, 1),
-		judging: make(chan struct{}, MaxJudged), patient: PolicyTime, quotas: map[string]*quota{},
+		judging: make(chan struct{}, MaxJudged), policyTime: PolicyTime, quotas: map[string]*quota{},
 	}
 	g.patience.New = func() any { return new(patience) }
 	g.stop, g.cut = context.WithCancel(context.Background())
@@ -93,8 +93,7 @@ func New(o *Options) (*Gateway, error) {
 		}
 		g.policed = g.policed || tenant.Policies != nil
 		if tenant.Quota > 0 {
-			g.quotas[name] = &quota{}
-			g.quotas[name].most.Store(tenant.Quota)
+			g.quotas[name] = &quota{most: tenant.Quota}
 		}
 	}
 	g.inside = g.newInside()

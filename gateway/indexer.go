@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -75,8 +76,10 @@ func (g *Gateway) Run(ctx context.Context) error {
 	defer g.running.Store(false)
 	if len(g.quotas) > 0 {
 		watching, stop := context.WithCancel(ctx)
+		var group sync.WaitGroup
+		defer group.Wait()
 		defer stop()
-		go g.watchQuotas(watching)
+		group.Go(func() { g.watchQuotas(watching) })
 	}
 	ix := &indexer{g: g, reader: g.options.Journal.Reader()}
 	err := ix.run(ctx)

@@ -82,11 +82,7 @@ func TestWriteProblem(t *testing.T) {
 // The type of every problem leads to words about it.
 func TestProblemCodesAreDocumented(t *testing.T) {
 	page := testenv.Must(os.ReadFile(filepath.Join(testenv.Root(t), "docs", "http.md")))(t)
-	for _, code := range []string{
-		gateway.CodeBadRequest, gateway.CodeToken, gateway.CodeForeign, gateway.CodeScope, gateway.CodeNotFound, gateway.CodeMethod,
-		gateway.CodeTooLarge, gateway.CodeMediaType, gateway.CodeUnreadable, gateway.CodeTooMany, gateway.CodeInternal,
-		gateway.CodeUpstream, gateway.CodeUnavailable, gateway.CodeUpstreamSlow,
-	} {
+	for code := range gateway.Statuses {
 		if !strings.Contains(string(page), "\n### "+code+"\n") {
 			t.Errorf("docs/http.md has no heading %q", code)
 		}
