@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -325,11 +324,13 @@ func (tx *transaction) addDelivery(
 	ctx context.Context, webhook string, a *storedAlert, waiting map[string]int,
 ) (added bool, err error) {
 	if _, known := waiting[webhook]; !known {
+		var n int
 		if err := each(
-			ctx, tx, intoEntry(waiting, webhook), "SELECT count(*) FROM deliveries WHERE webhook = $1", lookup(webhook),
+			ctx, tx, into(&n), "SELECT count(*) FROM deliveries WHERE webhook = $1", lookup(webhook),
 		); err != nil {
 			return false, err
 		}
+		waiting[webhook] = n
 	}
 	if waiting[webhook] >= MaxDeliveries {
 		return false, nil
@@ -339,16 +340,6 @@ func (tx *transaction) addDelivery(
 		ctx, "deliveries", "webhook, n, at, due, attempts", lookup(webhook), a.n, micros(a.CreatedAt),
 		micros(tx.now()), 0,
 	)
-}
-
-// intoEntry returns a function for [each] that reads a number into an entry of a map.
-func intoEntry(m map[string]int, key string) func(*sql.Rows) error {
-	return func(rows *sql.Rows) error {
-		var n int
-		err := rows.Scan(&n)
-		m[key] = n
-		return err
-	}
 }
 
 // Delivery is an alert that a webhook is to be told.
@@ -419,37 +410,4 @@ func (s *Store) PendingDeliveries(ctx context.Context) (map[string]int, error) {
 		return err
 	}, "SELECT webhook, count(*) FROM deliveries GROUP BY webhook")
 	return pending, about(err, "counting deliveries")
-}
-
-// Usage returns how many bytes the stored answers of some tenants have, as they are encoded: one that has none is left
-// out.
-func (s *Store) Usage(ctx context.Context, tenants []string) (map[string]int64, error) {
-	usage := make(map[string]int64, len(tenants))
-	for _, tenant := range tenants {
-		var bytes int64
-		found, err := find(ctx, s.db, []any{&bytes}, "SELECT bytes FROM usage WHERE tenant = $1", lookup(tenant))
-		if err != nil {
-			return nil, about(err, "reading how much is stored")
-		}
-		if found {
-			usage[tenant] = bytes
-		}
-	}
-	return usage, nil
-}
-
-// grow adds to how many bytes tenants have, as the last that a transaction does: their rows are everybody's.
-func (tx *transaction) grow(ctx context.Context, by map[string]int64) error {
-	for _, tenant := range slices.Sorted(maps.Keys(by)) {
-		if by[tenant] == 0 {
-			continue
-		}
-		if err := tx.exec(
-			ctx, "INSERT INTO usage (tenant, bytes) VALUES ($1, $2) "+
-				"ON CONFLICT (tenant) DO UPDATE SET bytes = usage.bytes + excluded.bytes", tenant, by[tenant],
-		); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -154,21 +153,9 @@ func exerciseDeliveries(t *testing.T, dsn string) {
 // fill gives a webhook so many more deliveries.
 func fill(t *testing.T, dsn, webhook string, n int) {
 	t.Helper()
-	testenv.Must(sqlOf(t, dsn).ExecContext(t.Context(), fmt.Sprintf(
+	testenv.Must(raw(t, dsn).ExecContext(t.Context(), fmt.Sprintf(
 		"INSERT INTO deliveries (webhook, n, at, due, attempts) WITH RECURSIVE s(i) AS (SELECT 1 UNION ALL "+
 			"SELECT i + 1 FROM s WHERE i < %d) SELECT '%s', -i, 0, 0, 0 FROM s", n, webhook)))(t)
-}
-
-// sqlOf opens the database of a store beside it.
-func sqlOf(t *testing.T, dsn string) *sql.DB {
-	t.Helper()
-	driver := "sqlite"
-	if store.IsPostgres(dsn) {
-		driver = "pgx"
-	}
-	db := testenv.Must(sql.Open(driver, dsn))(t)
-	t.Cleanup(func() { testenv.OK(t, db.Close()) })
-	return db
 }
 
 // How much a tenant has follows its answers as they come, change and go.
@@ -178,7 +165,7 @@ func exerciseUsage(t *testing.T, dsn string) {
 	check := func(about string) {
 		t.Helper()
 		var bytes int64
-		testenv.OK(t, sqlOf(t, dsn).QueryRowContext(
+		testenv.OK(t, raw(t, dsn).QueryRowContext(
 			ctx, "SELECT CAST(coalesce(sum(octet_length(call)), 0) AS BIGINT) FROM calls",
 		).Scan(&bytes))
 		diff(t, about, testenv.Must(s.Usage(ctx, []string{store.DefaultTenant, "other"}))(t), map[string]int64{store.DefaultTenant: bytes})

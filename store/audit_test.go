@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"database/sql"
 	"errors"
 	"slices"
 	"strings"
@@ -102,8 +101,7 @@ func TestAuditTampered(t *testing.T) {
 			for range 3 {
 				testenv.OK(t, s.Audit(ctx, "acme", store.AuditEntry{Action: store.AuditAnswerDeleted, Object: "ans_1"}))
 			}
-			db := testenv.Must(sql.Open("sqlite", dsn))(t)
-			defer func() { testenv.OK(t, db.Close()) }()
+			db := raw(t, dsn)
 			testenv.Must(db.ExecContext(ctx, statement))(t)
 			tenant := "acme"
 			if about == "of somebody" {

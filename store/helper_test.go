@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -44,6 +45,18 @@ func open(tb testing.TB, dsn string) *store.Store {
 		}
 	})
 	return s
+}
+
+// raw opens the database of a store beside it.
+func raw(t *testing.T, dsn string) *sql.DB {
+	t.Helper()
+	driver := "sqlite"
+	if store.IsPostgres(dsn) {
+		driver = "pgx"
+	}
+	db := testenv.Must(sql.Open(driver, dsn))(t)
+	t.Cleanup(func() { _ = db.Close() })
+	return db
 }
 
 // noon is when the calls of the tests began: each a second after the one with the number before.

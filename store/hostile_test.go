@@ -3,7 +3,6 @@ package store_test
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -161,12 +160,7 @@ func exerciseReopen(t *testing.T, dsn string) {
 	}
 	wg.Wait()
 	// A store that another version has changed is left alone.
-	driver := "sqlite"
-	if strings.HasPrefix(dsn, "postgres") {
-		driver = "pgx"
-	}
-	db := testenv.Must(sql.Open(driver, dsn))(t)
-	defer db.Close()
+	db := raw(t, dsn)
 	testenv.Must(db.Exec("INSERT INTO ibid_version (version_id, is_applied) VALUES (99, 1 = 1)"))(t)
 	if _, err := store.Open(t.Context(), dsn, nil); !errors.Is(err, store.ErrNewer) || store.IsTemporary(err) {
 		t.Errorf("a newer store: %v", err)

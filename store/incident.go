@@ -223,6 +223,25 @@ func scanIncidents(ctx context.Context, q querier, where string, args ...any) ([
 	return collect(ctx, q, scanIncident, incidentQuery+" WHERE "+where, args...)
 }
 
+// IncidentKey is what an incident is looked up by: see [Store.Incident].
+func IncidentKey(i *verify.Incident) string { return columnsOf(i).key }
+
+// Incident returns the incident with a key, which [IncidentKey] returns, and the id of the answer of the tenant's own
+// that it is about; empty: it is not known, or none.
+func (s *Store) Incident(ctx context.Context, tenant, key string) (found *verify.Incident, answerID string, err error) {
+	defer explain(&err, "reading an incident")
+	list, err := scanIncidents(ctx, s.db, "tenant = $1 AND key = $2", lookup(tenant), lookup(key))
+	if err == nil && len(list) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	err = each(ctx, s.db, into(&answerID),
+		"SELECT answer_id FROM incidents WHERE tenant = $1 AND seq = $2", lookup(tenant), list[0].seq)
+	return &list[0].Incident, answerID, err
+}
+
 // CheckIncidents checks all incidents of a tenant: none was changed, also in what it is looked up by, left out or put
 // in between. It returns how many are in order from the first on; the error says what is wrong with the next, or with
 // one of the 500 after them. That the last ones were cut off shows only to whoever has kept an id.

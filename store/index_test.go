@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -90,8 +89,7 @@ func TestDeletedIsGone(t *testing.T) {
 	put(t, s, secret)
 	put(t, s, call(2, "something else"))
 	testenv.OK(t, s.Delete(t.Context(), store.DefaultTenant, secret.AnswerID))
-	db := testenv.Must(sql.Open("sqlite", name))(t)
-	defer db.Close()
+	db := raw(t, name)
 	var n int
 	if err := db.QueryRow("SELECT count(*) FROM calls WHERE instr(call, 'xylophon') > 0").Scan(&n); err != nil || n > 0 {
 		t.Errorf("calls: %d, %v", n, err)
@@ -117,8 +115,7 @@ func TestIndexDamaged(t *testing.T) {
 		for n := range 4 {
 			put(t, s, call(n, "some words"))
 		}
-		db := testenv.Must(sql.Open("sqlite", name))(t)
-		defer db.Close()
+		db := raw(t, name)
 		testenv.Must(db.Exec(damage))(t)
 		s.Close()
 		s = open(t, name)
@@ -145,17 +142,9 @@ func TestViews(t *testing.T) {
 		name := dsn(t)
 		s := open(t, name)
 		put(t, s, call(1, "Bees dance.", "bees.example", "wasps.example"))
-		driver := "sqlite"
-		if strings.HasPrefix(name, "postgres") {
-			driver = "pgx"
-		}
-		db, err := sql.Open(driver, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer db.Close()
+		db := raw(t, name)
 		var text string
-		err = db.QueryRowContext(context.Background(), "SELECT c.cited_text || ' ' || c.quote || ' ' || s.title FROM sources s JOIN citations c"+
+		err := db.QueryRowContext(context.Background(), "SELECT c.cited_text || ' ' || c.quote || ' ' || s.title FROM sources s JOIN citations c"+
 			" ON c.answer_id = s.answer_id AND c.source_id = s.id WHERE s.url = 'https://wasps.example/page' AND s.cited").Scan(&text)
 		if err != nil || text != "Bees dance. as said by wasps.example About wasps.example" {
 			t.Errorf("%q, %v", text, err)

@@ -101,8 +101,7 @@ func TestBackup(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, filepath.Join(dir, "ibid.db"))
 	put(t, s, call(1, "Kept.", "a.example"))
-	db := testenv.Must(sql.Open("sqlite", filepath.Join(dir, "ibid.db")))(t)
-	defer db.Close()
+	db := raw(t, filepath.Join(dir, "ibid.db"))
 	testenv.Must(db.Exec("VACUUM INTO ?", filepath.Join(dir, "copy.db")))(t)
 	var sound string
 	if err := db.QueryRow("PRAGMA integrity_check").Scan(&sound); err != nil || sound != "ok" {
@@ -268,8 +267,7 @@ func TestVersion1(t *testing.T) {
 // A database from before the first release is refused, and stays as it is.
 func TestOlder(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "ibid.db")
-	db := testenv.Must(sql.Open("sqlite", name))(t)
-	defer db.Close()
+	db := raw(t, name)
 	testenv.Must(db.Exec("CREATE TABLE calls (n INTEGER PRIMARY KEY); CREATE TABLE goose_db_version (version_id INTEGER)"))(t)
 	if _, err := store.Open(t.Context(), name, nil); !errors.Is(err, store.ErrOlder) || store.IsTemporary(err) {
 		t.Errorf("Open: %v", err)
@@ -378,12 +376,7 @@ func exerciseDamaged(t *testing.T, dsn string) {
 	c := call(1, "First.")
 	c.Conversation = "talk"
 	put(t, s, c)
-	driver := "sqlite"
-	if strings.HasPrefix(dsn, "postgres") {
-		driver = "pgx"
-	}
-	db := testenv.Must(sql.Open(driver, dsn))(t)
-	defer db.Close()
+	db := raw(t, dsn)
 	testenv.Must(db.Exec("UPDATE calls SET call = '{'"))(t)
 	if _, err := s.Call(t.Context(), c.Tenant, c.AnswerID); err == nil || store.IsTemporary(err) {
 		t.Errorf("reading it: %v", err)
@@ -401,8 +394,7 @@ func TestIndexDamagedRefetch(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "ibid.db")
 	s := open(t, name)
 	put(t, s, call(1, "First."))
-	db := testenv.Must(sql.Open("sqlite", name))(t)
-	defer db.Close()
+	db := raw(t, name)
 	testenv.Must(db.Exec("UPDATE words_data SET block = x'ff00ff' WHERE id > 10"))(t)
 	again := call(2, "Later.")
 	again.Refetch, again.Answer.ID = true, "resp_1"

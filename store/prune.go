@@ -418,7 +418,7 @@ func (s *Store) pruneVersions(ctx context.Context, before int64, done func(Prune
 				return err
 			}
 			c.in(old)
-			removed, err = tx.changed(ctx, "DELETE FROM versions WHERE "+strings.Join(c.where, " AND "), c.args...)
+			removed, err = tx.changed(ctx, "DELETE FROM versions WHERE "+c.text(), c.args...)
 			return err
 		})
 		if err != nil {

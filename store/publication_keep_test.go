@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -19,18 +18,6 @@ import (
 	"github.com/ibidhq/ibid/trail"
 	"github.com/ibidhq/ibid/verify"
 )
-
-// raw opens the database of a store beside it.
-func raw(t *testing.T, dsn string) *sql.DB {
-	t.Helper()
-	driver := "sqlite"
-	if store.IsPostgres(dsn) {
-		driver = "pgx"
-	}
-	db := testenv.Must(sql.Open(driver, dsn))(t)
-	t.Cleanup(func() { _ = db.Close() })
-	return db
-}
 
 // What was deleted while a manifest was built is not published by it: neither by the answer's own nor by its run's.
 func exercisePublishDeletedMeanwhile(t *testing.T, dsn string) {

@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"bytes"
-	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -320,12 +319,7 @@ func TestIncidentsTampered(t *testing.T) {
 			name := filepath.Join(t.TempDir(), "ibid.db")
 			s := open(t, name)
 			testenv.Must(s.AddIncidents(t.Context(), "one", all))(t)
-			db, err := sql.Open("sqlite", name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			testenv.Must(db.ExecContext(t.Context(), test.change))(t)
-			testenv.OK(t, db.Close())
+			testenv.Must(raw(t, name).ExecContext(t.Context(), test.change))(t)
 			n, err := s.CheckIncidents(t.Context(), "one")
 			if n != test.intact || (err == nil) != (test.change == "") || store.IsTemporary(err) {
 				t.Errorf("%d are in order, %v; want %d", n, err, test.intact)

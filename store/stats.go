@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"database/sql"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -124,21 +126,35 @@ func (s *Store) BrokenSources(ctx context.Context, tenant string, limit int) (li
 	return list, err
 }
 
-// IncidentKey is what an incident is looked up by: see [Store.Incident].
-func IncidentKey(i *verify.Incident) string { return columnsOf(i).key }
+// Usage returns how many bytes the stored answers of some tenants have, as they are encoded: one that has none is left
+// out.
+func (s *Store) Usage(ctx context.Context, tenants []string) (map[string]int64, error) {
+	usage := make(map[string]int64, len(tenants))
+	for _, tenant := range tenants {
+		var bytes int64
+		found, err := find(ctx, s.db, []any{&bytes}, "SELECT bytes FROM usage WHERE tenant = $1", lookup(tenant))
+		if err != nil {
+			return nil, about(err, "reading how much is stored")
+		}
+		if found {
+			usage[tenant] = bytes
+		}
+	}
+	return usage, nil
+}
 
-// Incident returns the incident with a key, which [IncidentKey] returns, and the id of the answer of the tenant's own
-// that it is about; empty: it is not known, or none.
-func (s *Store) Incident(ctx context.Context, tenant, key string) (found *verify.Incident, answerID string, err error) {
-	defer explain(&err, "reading an incident")
-	list, err := scanIncidents(ctx, s.db, "tenant = $1 AND key = $2", lookup(tenant), lookup(key))
-	if err == nil && len(list) == 0 {
-		err = ErrNotFound
+// grow adds to how many bytes tenants have, as the last that a transaction does: their rows are everybody's.
+func (tx *transaction) grow(ctx context.Context, by map[string]int64) error {
+	for _, tenant := range slices.Sorted(maps.Keys(by)) {
+		if by[tenant] == 0 {
+			continue
+		}
+		if err := tx.exec(
+			ctx, "INSERT INTO usage (tenant, bytes) VALUES ($1, $2) "+
+				"ON CONFLICT (tenant) DO UPDATE SET bytes = usage.bytes + excluded.bytes", tenant, by[tenant],
+		); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return nil, "", err
-	}
-	err = each(ctx, s.db, into(&answerID),
-		"SELECT answer_id FROM incidents WHERE tenant = $1 AND seq = $2", lookup(tenant), list[0].seq)
-	return &list[0].Incident, answerID, err
+	return nil
 }
