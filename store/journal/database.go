@@ -8,10 +8,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/ibidhq/ibid/internal/file"
 )
@@ -31,27 +33,14 @@ const (
 	maxGap      = 100_000  // positions that are looked for in vain in a damaged file
 )
 
-// SQLite's primary result codes.
-const (
-	sqliteBusy    = 5
-	sqliteCorrupt = 11
-	sqliteNotADB  = 26
-)
-
+// hasCode reports whether an error has one of SQLite's primary result codes.
 func hasCode(err error, codes ...int) bool {
 	e, ok := errors.AsType[*sqlite.Error](err)
-	if ok {
-		for _, code := range codes {
-			if e.Code()&0xff == code {
-				return true
-			}
-		}
-	}
-	return false
+	return ok && slices.Contains(codes, e.Code()&0xff)
 }
 
 // isDamage reports whether err says that the file is not what SQLite wrote.
-func isDamage(err error) bool { return hasCode(err, sqliteCorrupt, sqliteNotADB) }
+func isDamage(err error) bool { return hasCode(err, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) }
 
 // openFile opens a file of SQLite's whose name may have any character.
 func openFile(name string, pragmas ...string) (*sql.DB, error) {
@@ -85,7 +74,7 @@ func lockDir(dir string) (unlock func() error, err error) {
 	}
 	tx, err := db.BeginTx(context.Background(), nil)
 	if err != nil {
-		if hasCode(err, sqliteBusy) {
+		if hasCode(err, sqlite3.SQLITE_BUSY) {
 			err = ErrLocked
 		}
 		return nil, errors.Join(err, db.Close())
@@ -326,8 +315,8 @@ func (d *database) shrink() (more bool) {
 	return free > 2*shrinkPages
 }
 
-// page returns some of the records after one position and up to another: those whose checksum is right. All up to to
-// were looked at.
+// page returns some of the records after one position and up to another: those whose checksum is right. It has looked
+// at all up to to.
 func (d *database) page(after, durable Position) (to Position, page []entry, err error) {
 	rows, err := d.reads.QueryContext(context.Background(),
 		"SELECT position, sum, record FROM records WHERE position > ? AND position <= ? ORDER BY position",

@@ -232,7 +232,7 @@ func (j *Journal) tellChange() {
 func (j *Journal) Sync(ctx context.Context, p Position) error {
 	for {
 		j.mu.Lock()
-		err := error(nil)
+		var err error
 		switch {
 		case p <= j.durable:
 			j.mu.Unlock()
