@@ -59,10 +59,14 @@ type alertKind store.AlertKind
 
 // UnmarshalYAML reads a kind.
 func (k *alertKind) UnmarshalYAML(node ast.Node) error {
+	return setWord(node, (*store.AlertKind)(k), store.AlertKinds())
+}
+
+// setWord sets a value of the file that is one of words.
+func setWord[T ~string](node ast.Node, value *T, words []T) error {
 	return setFromNode(node, func(word string) error {
-		*k = alertKind(word)
-		if !slices.Contains(store.AlertKinds(), store.AlertKind(word)) {
-			return fmt.Errorf("must be one of %s", strings.Join(text.Strings(store.AlertKinds()), ", "))
+		if *value = T(word); !slices.Contains(words, *value) {
+			return fmt.Errorf("must be one of %s", strings.Join(text.Strings(words), ", "))
 		}
 		return nil
 	})
@@ -80,13 +84,7 @@ type action gateway.Action
 
 // UnmarshalYAML reads an action.
 func (a *action) UnmarshalYAML(node ast.Node) error {
-	return setFromNode(node, func(word string) error {
-		*a = action(word)
-		if !slices.Contains(gateway.Actions(), gateway.Action(word)) {
-			return fmt.Errorf("must be one of %s", strings.Join(text.Strings(gateway.Actions()), ", "))
-		}
-		return nil
-	})
+	return setWord(node, (*gateway.Action)(a), gateway.Actions())
 }
 
 // rules returns policies as the gateway takes them; nil stays nil.
