@@ -4,6 +4,7 @@
 // citation, and keeps what it finds as citations of the first answer, marked as inferred. Neither is in the way of a
 // call: when they fail, answers stay and have no citations.
 //
-// [Publishing] builds the manifests of answers that are to be published, and [Freshness] reads what answers cite again
-// and says what became of it.
+// [Attribution] finds citations for answers whose provider sent none, in what their model was given. [Publishing]
+// builds the manifests of answers that are to be published, and [Freshness] reads what answers cite again and says what
+// became of it. [Alerts] tells webhooks of what somebody should look at.
 package watch
