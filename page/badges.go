@@ -306,7 +306,8 @@ func countBadge(counts []countedBadge, b badge) []countedBadge {
 	return counts
 }
 
-// worstOf returns the gravest kind of badges, of which there are some.
+// worstOf returns the gravest kind of badges, of which there are some. What was not looked at is graver than what is
+// good, other than in [gravity]: of one citation that says least.
 func worstOf(counts []countedBadge) string {
 	kinds := []string{badgeBad, badgeClose, badgeLost, badgeNone, badgeFound, badgeGood}
 	worst := len(kinds) - 1

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -44,12 +43,32 @@ type incidentRow struct {
 	at    int      // its place in the list
 }
 
+// changeKey says of which change an incident tells: those with a key in common tell of one.
+type changeKey struct{ source, version, manifest, claim, status, detail string }
+
+// changeKeys returns the keys of an incident, and whether it is of a source that does not have what was quoted of it.
+func changeKeys(in *verify.Incident) (keys []changeKey, ofSource bool) {
+	ofClaim := changeKey{manifest: in.ManifestSHA256, claim: in.ClaimID}
+	itself := changeKey{source: in.SourceURL, claim: in.ClaimID, status: string(in.Status), detail: in.Detail}
+	switch {
+	case in.SourceURL != "" && badgeOf(aboutQuote, string(in.Status)).Kind == badgeBad:
+		if in.Observed.Hash != "" {
+			itself = changeKey{source: in.SourceURL, version: in.Observed.Hash}
+		}
+		return []changeKey{itself, ofClaim}, true
+	case in.Status == verify.UnsupportedClaim:
+		return []changeKey{ofClaim}, false
+	case in.ClaimID == "":
+		itself.claim = in.ID
+	}
+	return []changeKey{itself}, false
+}
+
 // incidentRows puts incidents together that tell of one change: of a version of a source that does not have what was
 // quoted of others, of the claims that rest on it, and of the same in the manifest of an answer and in that of its run.
 func (p *Page) incidentRows(ctx context.Context, tenant string, all []verify.Incident) ([]incidentRow, error) {
-	rows, at := []incidentRow{}, map[[4]string]int{}
-	ofClaim := func(in *verify.Incident) [4]string { return [4]string{"claim", in.ManifestSHA256, in.ClaimID} }
-	add := func(i int, keys ...[4]string) error {
+	rows, at := []incidentRow{}, map[changeKey]int{}
+	add := func(i int, keys []changeKey) error {
 		in := &all[i]
 		n, known := at[keys[0]]
 		if !known {
@@ -77,35 +96,13 @@ func (p *Page) incidentRows(ctx context.Context, tenant string, all []verify.Inc
 		}
 		return nil
 	}
-	isSource := func(in *verify.Incident) bool {
-		return in.SourceURL != "" && badgeOf(aboutQuote, string(in.Status)).Kind == badgeBad
-	}
-	for i := range all {
-		in := &all[i]
-		if !isSource(in) {
-			continue
-		}
-		change := [4]string{"source", in.SourceURL, in.Observed.Hash}
-		if in.Observed.Hash == "" {
-			change = [4]string{in.SourceURL, string(in.Status), in.ClaimID, in.Detail}
-		}
-		if err := add(i, change, ofClaim(in)); err != nil {
-			return nil, err
-		}
-	}
-	for i := range all {
-		in := &all[i]
-		key := [4]string{string(in.Status), in.SourceURL, in.ClaimID, in.Detail}
-		switch {
-		case isSource(in):
-			continue
-		case in.Status == verify.UnsupportedClaim:
-			key = ofClaim(in)
-		case in.ClaimID == "":
-			key[2] = in.ID
-		}
-		if err := add(i, key); err != nil {
-			return nil, err
+	for _, sources := range []bool{true, false} { // first the sources, which claims rest on
+		for i := range all {
+			if keys, ofSource := changeKeys(&all[i]); ofSource == sources {
+				if err := add(i, keys); err != nil {
+					return nil, err
+				}
+			}
 		}
 	}
 	slices.SortFunc(rows, func(a, b incidentRow) int { return cmp.Compare(a.at, b.at) })
@@ -295,84 +292,4 @@ func (p *Page) quoted(ctx context.Context, tenant, answer string, in *verify.Inc
 		return pin.Claim.Excerpt.Exact, run, nil
 	}
 	return "", "", nil
-}
-
-// alertsBody is the list of alerts.
-type alertsBody struct {
-	Kinds, Seen []choice
-	Rows        []store.Alert
-	Unseen      int // of all, also those that are not listed here
-	Next, Here  string
-	More        bool // it is not the first page
-	Filtered    bool // the list is narrowed
-	May         bool // the reader may say that one was seen
-}
-
-// alertWords are the kinds of alerts in words, with the kinds of their badges.
-var alertWords = map[store.AlertKind][2]string{
-	store.AlertSourceChanged: {"source changed", badgeBad},
-	store.AlertDoubtful:      {"doubtful claim", badgeClose},
-	store.AlertUncited:       {"no citations", badgeClose},
-	store.AlertKeyRevoked:    {"key revoked", badgeBad},
-	store.AlertStoreAway:     {"database away", badgeBad},
-	store.AlertQuota:         {"not kept", badgeLost},
-}
-
-// alertBadge says what an alert is about.
-func alertBadge(a *store.Alert) badge {
-	known := alertWords[a.Kind]
-	if known[0] == "" {
-		known = [2]string{words(string(a.Kind)), badgeNone}
-	}
-	return badge{Kind: known[1], Word: known[0], Code: string(a.Kind)}
-}
-
-// alerts lists what somebody should look at.
-func (p *Page) alerts(ctx context.Context, r *httpx.Request) (*view, error) {
-	q := r.URL.Query()
-	kind, seen := asked(r, "kind"), asked(r, "seen")
-	body := &alertsBody{
-		Kinds: []choice{{Value: "", Word: "anything"}},
-		Seen:  choices(seen, choice{Value: "", Word: "all"}, choice{Value: "no", Word: "not seen yet"}),
-		More:  q.Get("cursor") != "", Filtered: kind+seen != "", May: mayWrite(r), Here: r.URL.RequestURI(),
-	}
-	for _, k := range store.AlertKinds() {
-		body.Kinds = append(body.Kinds, choice{Value: string(k), Word: alertWords[k][0]})
-	}
-	body.Kinds = choices(kind, body.Kinds...)
-	page, err := p.o.Store.Alerts(ctx, r.Who.Tenant, &store.AlertQuery{
-		Kind: store.AlertKind(kind), Unseen: seen == "no", Cursor: q.Get("cursor"), Limit: incidentsListed,
-	})
-	if err != nil {
-		return nil, noSuchPage(err)
-	}
-	body.Rows, body.Next = page.Items, nextURL(r.URL, page.Next)
-	if body.Unseen, err = p.o.Store.UnseenAlerts(ctx, r.Who.Tenant); err != nil {
-		return nil, err
-	}
-	return &view{Name: "alerts", Title: "Alerts", Body: body}, nil
-}
-
-// seeAlerts notes that the reader has seen an alert (id), or without one all of them, and leads back to next.
-func (p *Page) seeAlerts(w *httpx.Reply, r *httpx.Request) error {
-	if err := readForm(w, r); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), askStore)
-	defer cancel()
-	var err error
-	if id := r.PostForm.Get("id"); id != "" {
-		_, err = p.o.Store.SeeAlert(ctx, r.Who.Tenant, id, true)
-	} else {
-		_, err = p.o.Store.SeeAllAlerts(ctx, r.Who.Tenant)
-	}
-	if err != nil {
-		return err
-	}
-	next := localPath(r.PostForm.Get("next"))
-	if next == "/" {
-		next = "/ui/alerts"
-	}
-	http.Redirect(w, r.Request, next, http.StatusSeeOther)
-	return nil
 }
