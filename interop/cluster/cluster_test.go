@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strings"
@@ -18,9 +17,6 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(m.Run())
 }
-
-// testRate is how many calls a second there are in tests.
-const testRate = 20
 
 func startCluster(t *testing.T, o options) *cluster {
 	t.Helper()
@@ -43,7 +39,7 @@ func startCluster(t *testing.T, o options) *cluster {
 // suffer has a load suffer a fault.
 func suffer(t *testing.T, c *cluster, f *fault) {
 	t.Helper()
-	judge(t, testenv.Must(c.phase(t.Context(), f, testRate, "w", rand.New(rand.NewPCG(1, 2))))(t))
+	judge(t, testenv.Must(c.phase(t.Context(), f))(t))
 }
 
 // judge fails a test for what is wrong.
@@ -66,12 +62,10 @@ func judge(t *testing.T, v *verdict) {
 func TestCluster(t *testing.T) {
 	c := startCluster(t, options{next: true})
 	for _, f := range faults() {
-		if f.name != "restart" { // an upgrade is one
-			t.Run(f.name, func(t *testing.T) { suffer(t, c, &f) })
-		}
+		t.Run(f.name, func(t *testing.T) { suffer(t, c, &f) })
 	}
 	t.Run("upgrade", func(t *testing.T) {
-		suffer(t, c, &fault{do: func(ctx context.Context, c *cluster, _ *rand.Rand) error { return c.roll(ctx, "next") }})
+		suffer(t, c, &fault{do: func(ctx context.Context, c *cluster) error { return c.roll(ctx, "next") }})
 		check := exec.Command(c.programs["current"], "serve", "--check", "--db", c.pg.DSN, "--data", t.TempDir())
 		if said, err := check.CombinedOutput(); err == nil || !strings.Contains(string(said), "newer") {
 			t.Errorf("the version before takes the database: %v\n%s", err, said)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"syscall"
 	"time"
 )
@@ -12,7 +11,7 @@ import (
 // fault is something that goes wrong with a cluster, and is over when do returns.
 type fault struct {
 	name string
-	do   func(ctx context.Context, c *cluster, random *rand.Rand) error
+	do   func(ctx context.Context, c *cluster) error
 	// mayFail reports whether a call may break off by it; nil: none may.
 	mayFail func(c *call) bool
 	// repeats says that a call whose client tried again, because its connection broke, may have two answers.
@@ -24,24 +23,25 @@ type fault struct {
 // anyCall is mayFail of a fault between client, gateway and provider: each call may break off.
 func anyCall(*call) bool { return true }
 
+// victim is which gateway, or server of NATS, is killed or paused.
+const victim = 2
+
 // faults of a cluster's processes.
 func faults() []fault {
-	victim := -1 // the gateway that is killed: each process belongs to one test, and each fault ends before the next
 	return []fault{
-		{name: "kill", do: func(ctx context.Context, c *cluster, random *rand.Rand) error {
-			victim = random.IntN(len(c.nodes))
+		{name: "kill", do: func(ctx context.Context, c *cluster) error {
 			n := c.nodes[victim]
 			return errors.Join(n.kill(), pause(ctx, time.Second), n.start(ctx))
 		}, mayFail: func(c *call) bool { return c.node == victim }},
-		{name: "pause", do: func(ctx context.Context, c *cluster, random *rand.Rand) error {
-			n := c.nodes[random.IntN(len(c.nodes))]
+		{name: "pause", do: func(ctx context.Context, c *cluster) error {
+			n := c.nodes[victim]
 			return errors.Join(n.signal(syscall.SIGSTOP), pause(ctx, 3*time.Second), n.signal(syscall.SIGCONT))
 		}},
-		{name: "nats", do: func(ctx context.Context, c *cluster, random *rand.Rand) error {
-			n := c.nats[random.IntN(len(c.nats))]
+		{name: "nats", do: func(ctx context.Context, c *cluster) error {
+			n := c.nats[victim]
 			return errors.Join(n.kill(), pause(ctx, time.Second), n.start(ctx))
 		}},
-		{name: "bus", do: func(ctx context.Context, c *cluster, _ *rand.Rand) error {
+		{name: "bus", do: func(ctx context.Context, c *cluster) error {
 			var err error
 			for _, n := range c.nats {
 				err = errors.Join(err, n.kill())
@@ -52,11 +52,8 @@ func faults() []fault {
 			}
 			return err
 		}},
-		{name: "database", do: func(ctx context.Context, c *cluster, _ *rand.Rand) error {
+		{name: "database", do: func(ctx context.Context, c *cluster) error {
 			return errors.Join(c.pg.Down(ctx), pause(ctx, 3*time.Second), c.pg.Up(ctx))
-		}},
-		{name: "restart", do: func(ctx context.Context, c *cluster, _ *rand.Rand) error {
-			return c.roll(ctx, "current")
 		}},
 	}
 }
@@ -91,11 +88,9 @@ const (
 )
 
 // phase has a load suffer a fault, and says what came of it.
-func (c *cluster) phase(
-	ctx context.Context, f *fault, rate float64, prefix string, random *rand.Rand,
-) (*verdict, error) {
-	l := c.startLoad(ctx, rate, prefix)
-	err := errors.Join(pause(ctx, before), f.do(ctx, c, random), pause(ctx, after))
+func (c *cluster) phase(ctx context.Context, f *fault) (*verdict, error) {
+	l := c.startLoad(ctx)
+	err := errors.Join(pause(ctx, before), f.do(ctx, c), pause(ctx, after))
 	l.stop()
 	if err == nil {
 		err = c.ready(ctx)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -120,8 +119,8 @@ const toxicTime = time.Second
 // connections are the faults of what is between two processes: where a row breaks what a call needs, that call may
 // fail.
 func connections() []fault {
-	disturbed := func(prefix string, toxics ...string) func(context.Context, *cluster, *rand.Rand) error {
-		return func(ctx context.Context, c *cluster, _ *rand.Rand) error {
+	disturbed := func(prefix string, toxics ...string) func(context.Context, *cluster) error {
+		return func(ctx context.Context, c *cluster) error {
 			for _, toxic := range toxics {
 				wait := func() error { return pause(ctx, toxicTime) }
 				if err := c.links.disturb(ctx, prefix, toxic, wait); err != nil {
@@ -131,8 +130,8 @@ func connections() []fault {
 			return nil
 		}
 	}
-	silent := func(prefix string) func(context.Context, *cluster, *rand.Rand) error {
-		return func(ctx context.Context, c *cluster, _ *rand.Rand) error {
+	silent := func(prefix string) func(context.Context, *cluster) error {
+		return func(ctx context.Context, c *cluster) error {
 			c.links.breakSilently(prefix)
 			return pause(ctx, toxicTime)
 		}

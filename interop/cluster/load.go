@@ -19,6 +19,7 @@ import (
 )
 
 const (
+	callEvery = time.Second / 20 // when the next one begins
 	callTime  = 60 * time.Second // a call that takes longer has failed
 	retryWait = 50 * time.Millisecond
 	// maxRetries is more than enough for a client to find a gateway that is up.
@@ -55,13 +56,13 @@ type load struct {
 	readers []*reader
 }
 
-// startLoad begins calls at a rate, in calls a second: an open loop, which a slow answer does not slow down. It has as
-// many readers for each run as there are gateways.
-func (c *cluster) startLoad(ctx context.Context, rate float64, prefix string) *load {
+// startLoad begins calls: an open loop, which a slow answer does not slow down. It has as many readers for each run as
+// there are gateways.
+func (c *cluster) startLoad(ctx context.Context) *load {
 	c.next++
 	ctx, leave := context.WithCancel(ctx)
 	l := &load{
-		c: c, name: fmt.Sprintf("%s%d", prefix, c.next), stopped: make(chan struct{}), leave: leave,
+		c: c, name: fmt.Sprint("w", c.next), stopped: make(chan struct{}), leave: leave,
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
 	}
 	for run := range runs {
@@ -72,7 +73,7 @@ func (c *cluster) startLoad(ctx context.Context, rate float64, prefix string) *l
 		}
 	}
 	l.calling.Go(func() {
-		tick := time.NewTicker(time.Duration(float64(time.Second) / rate))
+		tick := time.NewTicker(callEvery)
 		defer tick.Stop()
 		for {
 			select {

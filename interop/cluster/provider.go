@@ -59,8 +59,7 @@ const endMark = "data: [DONE]\n\n"
 
 func answerBody(word string) string { return strings.Join(answerEvents(word), "") }
 
-// provider is the upstream: it streams the answer to the word that it is asked, at a steady pace. A word that begins
-// with "fast" has no pauses.
+// provider is the upstream: it streams the answer to the word that it is asked, at a steady pace.
 func provider(w http.ResponseWriter, r *http.Request) {
 	var asked struct {
 		Messages []struct {
@@ -81,9 +80,6 @@ func provider(w http.ResponseWriter, r *http.Request) {
 	for i, event := range answerEvents(word) {
 		if _, err := io.WriteString(w, event); err != nil {
 			return
-		}
-		if strings.HasPrefix(word, "fast") {
-			continue
 		}
 		if err := flush(); err != nil {
 			return
