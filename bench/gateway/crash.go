@@ -154,18 +154,8 @@ var errNoEnd = errors.New("the end was not seen")
 
 // completed makes a call and returns the answer's id if its end was seen, whatever happened to the connection then.
 func completed(ctx context.Context, client *http.Client, addr string, stream bool) (string, error) {
-	request, err := http.NewRequestWithContext(
-		ctx, http.MethodPost,
-		"http://"+addr+"/mock/v1/chat/completions?chunks=5&delay=1ms&size=400&body=2000&citations=3",
-		strings.NewReader(
-			fmt.Sprintf(`{"model":"gpt-4o","stream":%t,"messages":[{"role":"user","content":"?"}]}`, stream),
-		),
-	)
-	if err != nil {
-		return "", err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	response, err := client.Do(request)
+	const path = "/v1/chat/completions?chunks=5&delay=1ms&size=400&body=2000&citations=3"
+	response, err := postQuestion(ctx, client, addr, path, stream)
 	if err != nil {
 		return "", err
 	}

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -89,6 +90,21 @@ func requestBytes(target, header string, stream bool, size int) (string, []byte,
 	)
 	b.Write(body)
 	return u.Host, b.Bytes(), nil
+}
+
+// postQuestion asks a gateway for an answer of the mock upstream, whose shape the path and its query choose.
+func postQuestion(
+	ctx context.Context, client *http.Client, addr, path string, stream bool,
+) (*http.Response, error) {
+	body := fmt.Sprintf(`{"model":"gpt-4o","stream":%t,"messages":[{"role":"user","content":"?"}]}`, stream)
+	request, err := http.NewRequestWithContext(
+		ctx, http.MethodPost, "http://"+addr+"/mock"+path, strings.NewReader(body),
+	)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	return client.Do(request)
 }
 
 // caller is one connection of the load generator.

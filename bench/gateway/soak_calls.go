@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -111,15 +110,7 @@ func (c *soakCalls) make(ctx context.Context, s seeded, gateway int) (id string,
 			c.seen.Add(1)
 		}
 	}()
-	request, err := http.NewRequestWithContext(
-		ctx, http.MethodPost, "http://"+c.w.addr(gateway)+"/mock/seeded/v1/chat/completions?"+s.query(),
-		strings.NewReader(fmt.Sprintf(`{"model":"gpt-4o","stream":%t,"messages":[{"role":"user","content":"?"}]}`, s.stream)),
-	)
-	if err != nil {
-		return "", err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	response, err := c.client.Do(request)
+	response, err := postQuestion(ctx, c.client, c.w.addr(gateway), s.path(), s.stream)
 	if err != nil {
 		return "", err
 	}

@@ -44,9 +44,7 @@ func readShape(u *url.URL) shape {
 		return n
 	}
 	s := shape{
-		chunks: number(
-			"chunks", 20,
-		),
+		chunks:    number("chunks", 20),
 		size:      number("size", 40),
 		body:      number("body", 1000),
 		citations: number("citations", 4),
