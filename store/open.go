@@ -1,30 +1,24 @@
 package store
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"database/sql"
-	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
-	"path"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"text/template"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/klauspost/compress/zstd"
-	"github.com/pressly/goose/v3"
 	_ "modernc.org/sqlite" // the driver
 
 	"github.com/ibidhq/ibid/internal/unpack"
@@ -138,9 +132,6 @@ const migrationLock = 0x69626964
 // moment is how long SQLite waits for a lock at a time. Whoever waits for longer looks at its context in between.
 const moment = 100 * time.Millisecond
 
-// maxMigration is how long opening waits for another process that brings a SQLite file up to date.
-const maxMigration = time.Minute
-
 // IsPostgres reports whether dsn is that of a PostgreSQL server, and not the name of a SQLite file.
 func IsPostgres(dsn string) bool {
 	return strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://")
@@ -200,26 +191,6 @@ func (s *Store) openPostgres(ctx context.Context, dsn string, later bool) error 
 		return nil
 	}
 	return err
-}
-
-// migratePostgres brings the tables up to date, as the only process that does. Its connections are its own: a migration
-// may take as long as it takes.
-func migratePostgres(ctx context.Context, config *pgx.ConnConfig) error {
-	db := stdlib.OpenDB(*config)
-	err := newDialect(true).migrate(ctx, db, func(ctx context.Context) (func() error, error) {
-		conn, err := db.Conn(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock($1)", migrationLock); err != nil {
-			return nil, errors.Join(err, conn.Close())
-		}
-		return func() error {
-			_, err := conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", migrationLock)
-			return errors.Join(err, conn.Close())
-		}, nil
-	})
-	return unreachable(errors.Join(err, db.Close()))
 }
 
 // openSQLite opens the file of that name. One connection writes, as SQLite allows one at a time anyway; the others
@@ -295,216 +266,4 @@ func private(name string) error {
 		return err
 	}
 	return f.Close()
-}
-
-// sqliteLock returns a lock between processes: SQLite's own, of an empty file beside the database. A lock of the
-// database itself would be in the way of what it protects.
-func sqliteLock(name string) func(context.Context) (func() error, error) {
-	return func(ctx context.Context) (func() error, error) {
-		if err := private(name + "-lock"); err != nil {
-			return nil, err
-		}
-		// SQLite waits a moment, and then looks whether ctx has ended.
-		db, err := sql.Open("sqlite", fileURL(name+"-lock", "_pragma="+busyTimeout(moment)+"&_txlock=exclusive"))
-		if err != nil {
-			return nil, err
-		}
-		ctx, cancel := context.WithTimeout(ctx, maxMigration)
-		defer cancel()
-		for {
-			tx, err := db.BeginTx(context.WithoutCancel(ctx), nil) // it is held for longer than ctx
-			if err == nil {
-				return func() error { return errors.Join(tx.Rollback(), db.Close()) }, nil
-			}
-			if !isBusy(err) || ctx.Err() != nil {
-				return nil, errors.Join(cmp.Or(ctx.Err(), err), db.Close())
-			}
-		}
-	}
-}
-
-// migrations are numbered and run in that order, once. They only go forward: one that is here does not change any more,
-// and testdata has a database of each version, which the tests open.
-//
-//go:embed migrations/*.sql
-var migrations embed.FS
-
-// reindexedBy is the number of the migration that makes SQLite's search index anew and empty. It is filled by Go code,
-// which cuts the terms.
-const reindexedBy = 5
-
-// versionTable is where the number of the last migration stands.
-const versionTable = "ibid_version"
-
-// dialect is what the migrations say differently for the two engines.
-type dialect struct {
-	Postgres  bool
-	Number    string // an integer of 64 bits; in SQLite one that as a primary key is the row's place
-	Bytes     string // any bytes
-	Clustered string // how a table is kept in the order of its primary key
-}
-
-func newDialect(postgres bool) dialect {
-	if postgres {
-		return dialect{true, "BIGINT", "BYTEA", ""}
-	}
-	return dialect{false, "INTEGER", "BLOB", " WITHOUT ROWID"}
-}
-
-// migrate brings the tables of db up to date. lock keeps other processes from doing so until what it returns is called.
-func (d dialect) migrate(
-	ctx context.Context, db *sql.DB, lock func(context.Context) (func() error, error),
-) (err error) {
-	provider, err := d.provider(db)
-	if err != nil {
-		return err
-	}
-	unlock, err := lock(ctx)
-	if err != nil {
-		return fmt.Errorf("waiting for another migration: %w", err)
-	}
-	defer func() { err = errors.Join(err, unlock()) }()
-	current, target, err := provider.GetVersions(ctx)
-	if err != nil {
-		return err
-	}
-	if current > target {
-		return fmt.Errorf(
-			"%w: its tables are of version %d, and this ibid knows %d: use the newer ibid, or a copy from "+
-				"before it ran",
-			ErrNewer,
-			current,
-			target,
-		)
-	}
-	if current == 0 {
-		if err := d.refuseOlder(ctx, db); err != nil {
-			return err
-		}
-	}
-	_, err = provider.Up(ctx)
-	return err
-}
-
-// refuseOlder fails if db has no version and has tables all the same: before the first release the version was kept
-// elsewhere.
-func (d dialect) refuseOlder(ctx context.Context, db *sql.DB) error {
-	older, err := d.hasTable(ctx, db, "calls")
-	if err == nil && older {
-		err = fmt.Errorf("%w: start with an empty data directory or database", ErrOlder)
-	}
-	return err
-}
-
-func (d dialect) hasTable(ctx context.Context, db *sql.DB, name string) (bool, error) {
-	query := "SELECT count(*) FROM sqlite_schema WHERE name = $1"
-	if d.Postgres {
-		query = "SELECT count(*) FROM pg_class WHERE oid = to_regclass($1)"
-	}
-	var count int
-	err := db.QueryRowContext(ctx, query, name).Scan(&count)
-	return count > 0, err
-}
-
-func (d dialect) provider(db *sql.DB) (*goose.Provider, error) {
-	kind := goose.DialectSQLite3
-	if d.Postgres {
-		kind = goose.DialectPostgres
-	}
-	names, err := fs.Glob(migrations, "migrations/*.sql")
-	if err != nil {
-		return nil, err
-	}
-	steps := make([]*goose.Migration, 0, len(names))
-	for _, name := range names {
-		number, _, _ := strings.Cut(path.Base(name), "_")
-		version, err := strconv.ParseInt(number, 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("migration %s: %w", name, err)
-		}
-		text, err := d.render(name)
-		if err != nil {
-			return nil, fmt.Errorf("migration %s: %w", name, err)
-		}
-		steps = append(
-			steps,
-			goose.NewGoMigration(version, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
-				_, err := tx.ExecContext(ctx, text)
-				if err == nil && version == reindexedBy && !d.Postgres {
-					err = (&transaction{tx, engine{}, slog.New(slog.DiscardHandler)}).reindex(ctx)
-				}
-				return err
-			}}, nil),
-		)
-	}
-	return goose.NewProvider(kind, db, nil, goose.WithGoMigrations(steps...), goose.WithDisableGlobalRegistry(true),
-		goose.WithTableName(versionTable))
-}
-
-func (d dialect) render(name string) (string, error) {
-	t, err := template.ParseFS(migrations, name)
-	if err != nil {
-		return "", err
-	}
-	var b bytes.Buffer
-	err = t.Execute(&b, d)
-	return b.String(), err
-}
-
-// Schema says how far the tables of a database are.
-type Schema struct {
-	Version int64 // of the tables; 0: there are none yet
-	Newest  int64 // what [Open] would bring them to
-	Tokens  int   // access tokens, also revoked ones
-}
-
-// Inspect looks at the database that dsn names, as [Open] takes it, and changes nothing: it is not made if it is not
-// there. One that a newer ibid has changed is [ErrNewer].
-func Inspect(ctx context.Context, dsn string) (*Schema, error) {
-	db, d, err := inspected(dsn)
-	if err != nil {
-		return nil, fmt.Errorf("looking at the store: %w", err)
-	}
-	s, err := inspect(ctx, db, d)
-	if err := errors.Join(unreachable(err), db.Close()); err != nil {
-		return nil, fmt.Errorf("looking at the store: %w", err)
-	}
-	return s, nil
-}
-
-// inspected opens a database for reading.
-func inspected(dsn string) (*sql.DB, dialect, error) {
-	if IsPostgres(dsn) {
-		config, err := parsePostgres(dsn)
-		if err != nil {
-			return nil, dialect{}, err
-		}
-		config.RuntimeParams["default_transaction_read_only"] = "on"
-		return stdlib.OpenDB(*config), newDialect(true), nil
-	}
-	db, err := sql.Open("sqlite", fileURL(dsn, "mode=ro&_pragma=busy_timeout(5000)"))
-	return db, newDialect(false), err
-}
-
-func inspect(ctx context.Context, db *sql.DB, d dialect) (*Schema, error) {
-	provider, err := d.provider(db)
-	if err != nil {
-		return nil, err
-	}
-	s := &Schema{}
-	for _, source := range provider.ListSources() {
-		s.Newest = max(s.Newest, source.Version)
-	}
-	if there, err := d.hasTable(ctx, db, versionTable); err != nil || !there {
-		return s, errors.Join(err, d.refuseOlder(ctx, db))
-	}
-	if err := db.QueryRowContext(ctx, "SELECT COALESCE(MAX(version_id), 0) FROM "+versionTable).
-		Scan(&s.Version); err != nil ||
-		s.Version == 0 {
-		return s, err
-	}
-	if s.Version > s.Newest {
-		return s, fmt.Errorf("%w: its tables are of version %d, and this ibid knows %d", ErrNewer, s.Version, s.Newest)
-	}
-	return s, db.QueryRowContext(ctx, "SELECT COUNT(*) FROM tokens").Scan(&s.Tokens)
 }
