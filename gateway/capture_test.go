@@ -92,15 +92,17 @@ func (w *world) stored(tb testing.TB, id string) *store.Call {
 	return c
 }
 
-// metric returns the value of a counter without labels, or the sum over them.
-func (w *world) metric(tb testing.TB, name string) float64 {
+// metric returns the value of a counter, summed over its labels or, if it is given, where the first one is so.
+func (w *world) metric(tb testing.TB, name string, label ...string) float64 {
 	tb.Helper()
 	families := testenv.Must(w.metrics.Gather())(tb)
 	sum := 0.0
 	for _, f := range families {
 		if f.GetName() == "ibid_gateway_"+name {
 			for _, m := range f.GetMetric() {
-				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+				if len(label) == 0 || m.GetLabel()[0].GetValue() == label[0] {
+					sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+				}
 			}
 		}
 	}

@@ -115,21 +115,7 @@ func TestRecordTooLarge(t *testing.T) {
 	if log := w.log.String(); !strings.Contains(log, "could not be kept") || !strings.Contains(log, "too large") {
 		t.Errorf("the log: %s", log)
 	}
-	w.counted(t, "ibid_gateway_capture_failures_total", "too-large", 1)
-}
-
-// counted compares one value of a counter with one label.
-func (w *world) counted(tb testing.TB, name, label string, want float64) {
-	tb.Helper()
-	families := testenv.Must(w.metrics.Gather())(tb)
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			if f.GetName() == name && m.GetLabel()[0].GetValue() == label && m.GetCounter().GetValue() == want {
-				return
-			}
-		}
-	}
-	tb.Errorf("%s{%s} is not %v", name, label, want)
+	testenv.Equal(t, "counted", 1.0, w.metric(t, "capture_failures_total", "too-large"))
 }
 
 // A length that is promised reserves nothing: connections that only open their requests shut nobody out.
