@@ -108,7 +108,7 @@ func (c *Chat) prepare(ctx context.Context, who gateway.Identity, q *Question, f
 		cancel(nil)
 		return nil, nil, httpx.BadRequest("the model's name cannot stand in an address", "name another one")
 	}
-	call.keys = r.Header
+	call.keys = calls.KeysOf(r.Header)
 	if calls.ReadsRequest(route.Format) {
 		call.sent = built.Body
 	}
@@ -248,7 +248,7 @@ type call struct {
 	provider *Provider
 	search   *gateway.LateSearch // for citations that come behind the answer
 	format   string              // of its answers
-	keys     http.Header
+	keys     calls.Keys
 	sent     []byte // the request's body, where the answer cannot be read without it
 	release  func() // lets go of what the body weighs; nil: that was done
 }
@@ -280,9 +280,8 @@ func (c *call) run(transport http.RoundTripper, r *http.Request) {
 		return
 	}
 	c.answerBegins(res.Header)
-	keys := calls.KeysOf(c.keys)
 	mask := gateway.NewKeyMask(c.keys, func(ev ibid.Event) {
-		ev, _ = calls.Mask(keys, ev)
+		ev, _ = calls.Mask(c.keys, ev)
 		c.turn.event(ev)
 	})
 	body := tee.NewBody(heard{res.Body, c.turn.patience}, &tee.Options{
@@ -296,7 +295,7 @@ func (c *call) run(transport http.RoundTripper, r *http.Request) {
 		},
 		Done: func(r tee.Result) {
 			mask.End()
-			c.answered(keys, r)
+			c.answered(r)
 		},
 	})
 	_, _ = io.Copy(io.Discard, body) // Done is told why it broke off
@@ -331,9 +330,8 @@ func (c *call) refusal(res *http.Response) error {
 	if after := res.Header.Get("Retry-After"); after != "" {
 		header = http.Header{"Retry-After": {after}}
 	}
-	keys := calls.KeysOf(c.keys)
 	if p := problemOf(res, data); p != nil {
-		p.Detail, p.Hint, p.Header = keys.Hide(p.Detail), keys.Hide(p.Hint), header
+		p.Detail, p.Hint, p.Header = c.keys.Hide(p.Detail), c.keys.Hide(p.Hint), header
 		return p
 	}
 	code, hint := gateway.CodeUpstream, ""
@@ -349,7 +347,7 @@ func (c *call) refusal(res *http.Response) error {
 	}
 	words := ""
 	if a, _ := ibid.Decode(data, &ibid.DecodeOptions{Provider: c.provider.Provider, Format: c.format}); a.Error != nil {
-		words = ": " + keys.Hide(a.Error.Error())
+		words = ": " + c.keys.Hide(a.Error.Error())
 	}
 	p := gateway.NewProblem(code, fmt.Sprintf("upstream %s answered %d%s",
 		c.provider.Upstream, res.StatusCode, strings.ToValidUTF8(words, "\ufffd")), hint)
@@ -397,10 +395,10 @@ func (c *call) releaseBody() {
 }
 
 // answered takes the answer. The tee calls it once.
-func (c *call) answered(keys calls.Keys, r tee.Result) {
+func (c *call) answered(r tee.Result) {
 	t, a := c.turn, r.Answer
-	gateway.HideKeys(keys, a)
-	a, _ = calls.Mask(keys, a)
+	gateway.HideKeys(c.keys, a)
+	a, _ = calls.Mask(c.keys, a)
 	status := uimessage.StatusOf(a)
 	if c.mayFollow() {
 		status = uimessage.Pending

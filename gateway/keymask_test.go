@@ -8,13 +8,14 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/call"
 )
 
 // Wherever a text with keys is cut, and whatever comes between its pieces, what is told stands at its place in the masked
 // text, in the order in which it came, and is all of it in the end.
 func TestKeyMask(t *testing.T) {
 	const key = "sk-abcsk-abcd+"
-	header := http.Header{"Authorization": {"Bearer " + key}, "X-Api-Key": {key + "-long"}}
+	keys := call.KeysOf(http.Header{"Authorization": {"Bearer " + key}, "X-Api-Key": {key + "-long"}})
 	for _, text := range []string{
 		"It is " + key + ".",
 		"Bearer " + key + key + "-long and sk-abcsk-abcsk-abcd%2b: sk-abc",
@@ -23,14 +24,14 @@ func TestKeyMask(t *testing.T) {
 		for _, two := range []bool{false, true} {
 			for i := 0; i <= len(text); i++ {
 				for j := i; j <= len(text); j++ {
-					masked := whole(header, text)
+					masked := whole(keys, text)
 					for _, canary := range []string{key, "abcd%2b", "sk-abcsk-abcd"} {
 						if strings.Contains(masked, canary) {
 							t.Fatalf("%q becomes %q", text, masked)
 						}
 					}
 					told, order := "", ""
-					m := gateway.NewKeyMask(header, func(ev ibid.Event) {
+					m := gateway.NewKeyMask(keys, func(ev ibid.Event) {
 						if ev.Kind == ibid.EventQuery {
 							order += fmt.Sprintf("%s@%d ", ev.Query, len(told))
 							return
@@ -63,8 +64,8 @@ func TestKeyMask(t *testing.T) {
 }
 
 // whole returns the text as it is masked in one piece.
-func whole(header http.Header, text string) (masked string) {
-	m := gateway.NewKeyMask(header, func(ev ibid.Event) { masked += ev.Text })
+func whole(keys call.Keys, text string) (masked string) {
+	m := gateway.NewKeyMask(keys, func(ev ibid.Event) { masked += ev.Text })
 	m.Event(ibid.Event{Kind: ibid.EventText, Text: text})
 	m.End()
 	return masked
@@ -73,7 +74,7 @@ func whole(header http.Header, text string) (masked string) {
 // What comes behind the beginning of a key that never goes on is withheld only so far, and then told.
 func TestKeyMaskLimit(t *testing.T) {
 	told, lost := 0, 0
-	m := gateway.NewKeyMask(http.Header{"Authorization": {"Bearer sk-abcdefgh"}}, func(ibid.Event) { told++ })
+	m := gateway.NewKeyMask(call.Keys{"sk-abcdefgh"}, func(ibid.Event) { told++ })
 	m.Event(ibid.Event{Kind: ibid.EventText, Text: "Your key is sk-abc"})
 	for range 2 * gateway.MaxWithheld {
 		if !m.Event(ibid.Event{Kind: ibid.EventQuery}) {

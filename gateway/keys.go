@@ -58,9 +58,9 @@ type KeyMask struct {
 	withheld []ibid.Event // the first one has text that may be the beginning of a key
 }
 
-// NewKeyMask returns a mask for the keys in the header of a request. It passes events on to tell.
-func NewKeyMask(h http.Header, tell func(ibid.Event)) *KeyMask {
-	return &KeyMask{keys: call.KeysOf(h), tell: tell}
+// NewKeyMask returns a mask for keys. It passes events on to tell.
+func NewKeyMask(keys call.Keys, tell func(ibid.Event)) *KeyMask {
+	return &KeyMask{keys: keys, tell: tell}
 }
 
 // Event takes the next event of an answer. It reports false if the event was dropped because too many are withheld.

@@ -108,11 +108,11 @@ func TestRepeatedKeyIsMasked(t *testing.T) {
 // is stored.
 func TestRepeatedKeyIsNotTold(t *testing.T) {
 	const key = "sk-test/Zq+9=canary0123"
-	s := newStepwise(t)
+	s := newStepwise(t, "openai")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	early := s.listen(t)
-	s.call(t, "Authorization", "Bearer "+key)
+	s.call(t, chat, "Authorization", "Bearer "+key)
 	text := "Your key is " + key + ", and herons wade. It was " + key
 	parts := chatParts(slices.Collect(pieces(text))...)
 	at := strings.Index(text, "herons")
@@ -153,6 +153,16 @@ func TestRepeatedKeyIsNotTold(t *testing.T) {
 	if c := s.w.stored(t, s.end(parts[last:]...)); c.Answer.Text != masked {
 		t.Errorf("stored %q", c.Answer.Text)
 	}
+}
+
+// Nor is one that came beside another, in the query.
+func TestRepeatedKeyBesideAnotherIsNotTold(t *testing.T) {
+	const key = "sk-test/Zq+9=canary0123"
+	s := newStepwise(t, "gemini")
+	l := s.listen(t)
+	s.call(t, "/up/v1beta/models/m:streamGenerateContent?alt=sse&key=another-key", "X-Goog-Api-Key", key)
+	s.end(`data: {"candidates":[{"content":{"parts":[{"text":"It was ` + key + `."}]},"finishReason":"STOP"}]}` + "\n\n")
+	l.hear(t, "It was "+strings.Repeat("*", len(key))+".", 0, 0)
 }
 
 // What a model was given and an answer is compared with afterwards has no key either.

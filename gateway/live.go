@@ -10,7 +10,6 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/internal/call"
-	"github.com/ibidhq/ibid/watch"
 )
 
 // The kinds of live deltas.
@@ -64,7 +63,7 @@ type live struct {
 func (l *live) start() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mask = NewKeyMask(watch.Keys(l.e.in, l.e.provider()), l.take)
+	l.mask = NewKeyMask(l.e.keysOf(), l.take)
 	l.timer = time.AfterFunc(liveFirst, l.tick)
 	l.stop = l.e.g.options.Bus.OnReplay(l.e.tenant, l.e.labels.run, l.requestReplay)
 }

@@ -23,12 +23,12 @@ import (
 
 // Who listens to a run gets the text while it arrives, and its sources and citations, in their order.
 func TestLive(t *testing.T) {
-	s := newStepwise(t)
+	s := newStepwise(t, "openai")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	listener := testenv.Must(s.bus.Listen(ctx, store.DefaultTenant, "run-1"))(t)
 	defer listener.Close()
-	s.call(t, "Ibid-Step", "4")
+	s.call(t, chat, "Ibid-Step", "4")
 	parts := chatParts("So ", "it ", "is. ", "Grüße")
 	id := s.end(slices.Insert(parts, 4, citedPart(0, 2))...)
 
@@ -181,7 +181,7 @@ type stepwise struct {
 	answer chan string // its id, when the client has read it; closed: the call has ended
 }
 
-func newStepwise(t *testing.T) *stepwise {
+func newStepwise(t *testing.T, provider string) *stepwise {
 	t.Helper()
 	s := &stepwise{bus: openBus(t), next: make(chan string), answer: make(chan string, 1)}
 	s.w = newWorld(t, func(w http.ResponseWriter, r *http.Request) {
@@ -199,14 +199,14 @@ func newStepwise(t *testing.T) *stepwise {
 				flush(w)
 			}
 		}
-	}, &setup{options: gateway.Options{Bus: s.bus}})
+	}, &setup{provider: provider, options: gateway.Options{Bus: s.bus}})
 	return s
 }
 
 // call makes the call, as a part of run-1, and returns when its response has begun.
-func (s *stepwise) call(t *testing.T, fields ...string) {
+func (s *stepwise) call(t *testing.T, path string, fields ...string) {
 	t.Helper()
-	r := s.w.request(t, "POST", chat, strings.NewReader(chatRequest))
+	r := s.w.request(t, "POST", path, strings.NewReader(chatRequest))
 	r.Header.Set("Ibid-Run", "run-1")
 	for i := 0; i < len(fields); i += 2 {
 		r.Header.Set(fields[i], fields[i+1])
@@ -265,8 +265,8 @@ func citedPart(n, end int) string {
 // Who begins to listen in the middle of an answer is told what was said before, even while the answer pauses, and so is who comes
 // when others listen already; to these nothing is missing, and what they are told again is what they know.
 func TestLiveLate(t *testing.T) {
-	s := newStepwise(t)
-	s.call(t)
+	s := newStepwise(t, "openai")
+	s.call(t, chat)
 	early := s.listen(t)
 	for said := false; !said; {
 		select {
@@ -313,8 +313,8 @@ func TestLiveLate(t *testing.T) {
 // An answer of many sources and citations is told in pieces that a listener can take, and one too long for that from where it
 // is then.
 func TestLiveLateLimits(t *testing.T) {
-	s := newStepwise(t)
-	s.call(t)
+	s := newStepwise(t, "openai")
+	s.call(t, chat)
 	word := strings.Repeat("Grüße ", 2000)
 	n := gateway.MaxLiveKept / len(word)
 	for range n {
