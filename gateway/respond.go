@@ -223,18 +223,18 @@ func hasToken(values []string, token string) bool {
 	return false
 }
 
-// isUpgrade reports whether a request asks for a tunnel: for another protocol, which only a GET does where an answer
-// would be captured. Another HTTP or TLS is about the connection: a server may ignore that (RFC 9110, section 7.8), and
+// isUpgrade reports whether a request asks for a tunnel: for another protocol, which nothing does whose answer would be
+// captured. Another HTTP or TLS is about the connection: a server may ignore that (RFC 9110, section 7.8), and
 // clients offer it with every call.
 func isUpgrade(r *http.Request, captured bool) bool {
 	protocols := r.Header["Upgrade"]
-	if len(protocols) == 0 || !hasToken(r.Header["Connection"], "upgrade") {
+	if len(protocols) == 0 || captured || !hasToken(r.Header["Connection"], "upgrade") {
 		return false
 	}
 	if hasToken(protocols, "websocket") {
 		return r.Method == http.MethodGet
 	}
-	return !captured && !hasToken(protocols, "h2c") && !hasToken(protocols, "TLS/1.0")
+	return !hasToken(protocols, "h2c") && !hasToken(protocols, "TLS/1.0")
 }
 
 // isWithheld reports whether a header or trailer of an upstream's response never goes on: only ibid says what was
