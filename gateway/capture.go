@@ -193,7 +193,7 @@ func (e *exchange) judge(a *ibid.Answer, searched bool) {
 		return
 	}
 	j := &judged{
-		tenant: e.tenant, upstream: e.up.Name, id: e.answerID, answer: a, policies: e.policies, searched: searched,
+		who: e.who, upstream: e.up.Name, id: e.answerID, answer: a, policies: e.policies, searched: searched,
 		held: e.holds && e.polices(),
 	}
 	if !e.kept || e.route.Get { // an answer that is fetched again is kept under the id that it has

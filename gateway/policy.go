@@ -61,8 +61,9 @@ type Tenant struct {
 const (
 	// PolicyTime is how long a response waits for its answer to be compared with policies. After that it passes.
 	PolicyTime = 250 * time.Millisecond
-	// MaxJudged is how many answers are compared at a time. What comes then passes, and is not checked.
-	MaxJudged = 16
+	// MaxJudged is how many answers are compared at a time, of which a tenant has half and a token a quarter. What
+	// comes then passes, and is not checked.
+	MaxJudged = 32
 	// MaxJudgedClaims is how many claims of an answer are compared. One with more is not checked, unless these tell.
 	MaxJudgedClaims = 1000
 	// AlteredAge is how old the copy of a source may be that quotes are looked for in.
@@ -137,19 +138,23 @@ type finding struct {
 
 // judged is an answer on its way through the policies.
 type judged struct {
-	tenant, upstream string
-	id               string // empty: it is not kept
-	answer           *ibid.Answer
-	policies         *Policies
-	searched         bool // citations may come for it yet
-	held             bool // its response is: what there is of it is all that its client gets
+	who      Identity // whose it is
+	upstream string
+	id       string // empty: it is not kept
+	answer   *ibid.Answer
+	policies *Policies
+	searched bool // citations may come for it yet
+	held     bool // its response is: what there is of it is all that its client gets
 }
 
 // Judge compares an answer with the policies of its tenant and upstream, tells of what it finds, and returns what
 // [PolicyHeader] is to say (empty: nothing) and the problem that stands in the answer's place; nil: it passes. It is
 // for responses that are no streams, and takes [PolicyTime] at most.
 func (g *Gateway) Judge(tenant, upstream, answerID string, a *ibid.Answer) (header string, blocked *Problem) {
-	j := &judged{tenant: tenant, upstream: upstream, id: answerID, answer: a, policies: g.policies(upstream, tenant)}
+	j := &judged{
+		who: Identity{Tenant: tenant}, upstream: upstream, id: answerID, answer: a,
+		policies: g.policies(upstream, tenant),
+	}
 	if j.policies == nil {
 		return "", nil
 	}
@@ -205,7 +210,7 @@ func (g *Gateway) tell(j *judged, found []finding) {
 		if j.id == "" { // there is nothing to look at: once a day is enough
 			subject.Upstream, subject.Since = j.upstream, time.Now().UTC().Format(time.DateOnly)
 		}
-		g.alert(&store.Alert{Kind: f.kind, Tenant: j.tenant, Subject: subject, Summary: f.words})
+		g.alert(&store.Alert{Kind: f.kind, Tenant: j.who.Tenant, Subject: subject, Summary: f.words})
 	}
 }
 
@@ -223,9 +228,7 @@ var (
 
 // findings compares an answer with its policies. The error says that it is not known what they are against.
 func (g *Gateway) findings(j *judged) ([]finding, error) {
-	select {
-	case g.judging <- struct{}{}:
-	default:
+	if g.judging.Hold(j.who, 1) != nil {
 		return nil, errJudging
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), g.patient)
@@ -243,7 +246,7 @@ func (g *Gateway) findings(j *judged) ([]finding, error) {
 					slog.String("answer_id", j.id), slog.String("stack", string(debug.Stack())))
 				done <- result{err: errOurs}
 			}
-			<-g.judging
+			g.judging.Release(j.who, 1)
 		}()
 		found, err := g.compare(ctx, j)
 		done <- result{found, err}
@@ -320,7 +323,7 @@ func plainClaim(markdown string) string {
 
 // altered finds quotes that do not stand in what was read of their sources last.
 func (g *Gateway) altered(ctx context.Context, j *judged, a *ibid.Answer) (found []finding, err error) {
-	copies, read := g.options.Store.Copies(j.tenant), map[string]*snapshot.Snapshot{}
+	copies, read := g.options.Store.Copies(j.who.Tenant), map[string]*snapshot.Snapshot{}
 	told := map[string]bool{}
 	for i := range a.Citations {
 		for _, ref := range a.Citations[i].Refs {

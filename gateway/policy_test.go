@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
@@ -247,6 +248,19 @@ func TestNotReadIsNotChecked(t *testing.T) {
 				t.Errorf("%d %v, %d bytes of %d", res.StatusCode, res.Header, len(body), len(test.body))
 			}
 		})
+	}
+}
+
+// A tenant whose answers take long to compare keeps no other tenant's from being compared.
+func TestPoliciesOfBusyTenant(t *testing.T) {
+	p := newPoliced(t, answerJSON(""), &gateway.Policies{RequireCitations: gateway.Block}, nil)
+	p.gateway.Comparing(gateway.Identity{Tenant: "busy"})
+	uncited := &ibid.Answer{Text: millFine, Complete: true}
+	if header, blocked := p.gateway.Judge("busy", "up", "", uncited); header != gateway.NotChecked || blocked != nil {
+		t.Errorf("%q %v", header, blocked)
+	}
+	if header, blocked := p.gateway.Judge("other", "up", "", uncited); header != gateway.PolicyCitations || blocked == nil {
+		t.Errorf("of another: %q %v", header, blocked)
 	}
 }
 
