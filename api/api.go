@@ -64,6 +64,7 @@ type API struct {
 	summaries *httpx.Runs         // that summaries are being made of
 	flights   flights             // of these summaries
 	verifying *semaphore.Weighted // of the verifications that are being made
+	verifiers httpx.Quota         // and of each tenant's
 	closing   context.Context     // what Close ends
 	close     context.CancelFunc
 }
@@ -79,6 +80,7 @@ func New(o *Options) (*API, error) {
 		listeners: httpx.Quota{Most: maxStreams},
 		summaries: httpx.NewRuns(),
 		verifying: semaphore.NewWeighted(maxVerifying),
+		verifiers: httpx.Quota{Most: maxVerifying / 2},
 	}
 	if a.logger == nil {
 		a.logger = slog.New(slog.DiscardHandler)

@@ -27,8 +27,8 @@ const (
 	verifyFor = 60 * time.Second
 	// tryAgain is when a caller is told to come again.
 	tryAgain = 5 * time.Second
-	// maxVerifying is how many are made at the same time, for all callers.
-	maxVerifying = 4
+	// maxVerifying is how many are made at the same time, for all callers. A tenant may have half of them.
+	maxVerifying = 8
 	// maxTrust and maxTrusted are how many entries a request's trust may have, and how long one may be, in bytes.
 	maxTrust   = 64
 	maxTrusted = 256
@@ -157,11 +157,13 @@ func (a *API) canVerify() error {
 
 // verified makes the report of an order, unless too many are being made, and keeps what it says.
 func (a *API) verified(ctx context.Context, tenant string, o *verifyOrder) (*verify.Report, error) {
+	done, ok := a.verifiers.Take(tenant)
+	if !ok {
+		return nil, tooManyVerifying(a.verifiers.Most)
+	}
+	defer done()
 	if !a.verifying.TryAcquire(1) {
-		return nil, gateway.TooMany(
-			tryAgain, fmt.Sprintf("%d verifications are being made at the moment", maxVerifying),
-			"try again in a moment",
-		)
+		return nil, tooManyVerifying(maxVerifying)
 	}
 	defer a.verifying.Release(1)
 	report, err := o.report(ctx, a.o.Verifier(tenant))
@@ -172,6 +174,11 @@ func (a *API) verified(ctx context.Context, tenant string, o *verifyOrder) (*ver
 		return nil, err
 	}
 	return report, nil
+}
+
+func tooManyVerifying(n int) error {
+	return gateway.TooMany(
+		tryAgain, fmt.Sprintf("%d verifications are being made at the moment", n), "try again in a moment")
 }
 
 // readOrder reads what is to be verified: an order, or with parameters the thing itself.

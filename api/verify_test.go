@@ -365,7 +365,7 @@ func TestVerifyScope(t *testing.T) {
 	}
 }
 
-// Four verifications are made at a time; whoever comes then is told to come again.
+// Four verifications of a tenant are made at a time; whoever comes then is told to come again.
 func TestVerifyLimit(t *testing.T) {
 	p := newPress(t, 0, loopback)
 	arrived, release := make(chan struct{}, 100), make(chan struct{}) // a verification may come again after it was answered
@@ -400,6 +400,32 @@ func TestVerifyLimit(t *testing.T) {
 	if r := p.verify(t, "/v1/verify", asJSON(t, map[string]any{"document": &ibid.Answer{Text: "x"}, "offline": true})); r.State != verify.Unverifiable {
 		t.Errorf("%s", r.State)
 	}
+}
+
+// Who has its four verifications made, by sources that do not answer, keeps nobody else from having some made.
+func TestVerifyLimitOfTenant(t *testing.T) {
+	p := newPress(t, 0, loopback)
+	acme, other := bearer(p.token(t, "acme", store.ScopeVerify)), bearer(p.token(t, "other", store.ScopeVerify))
+	arrived, release := make(chan struct{}, 100), make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		arrived <- struct{}{}
+		<-release
+	}))
+	defer slow.Close()
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() { p.do(t, "POST", "/v1/verify", fmt.Sprintf(`{"url":"%s/%d"}`, slow.URL, i), acme...) })
+	}
+	for range 4 {
+		<-arrived
+	}
+	own := asJSON(t, map[string]any{"document": &ibid.Answer{Text: "x"}, "offline": true})
+	wantProblem(t, p.do(t, "POST", "/v1/verify", own, acme...), 429)
+	if res := p.do(t, "POST", "/v1/verify", own, other...); res.StatusCode != 200 {
+		t.Errorf("another tenant: %d %s", res.StatusCode, res.body)
+	}
+	close(release)
+	all.Wait()
 }
 
 // Alerts are listed by kind and by whether somebody has seen them, and each tenant has its own.

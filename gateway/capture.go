@@ -189,16 +189,17 @@ func (e *exchange) done(r tee.Result) {
 
 // judge has an answer compared with its policies: before its response goes on where that is held, else behind it.
 func (e *exchange) judge(a *ibid.Answer, searched bool) {
-	if e.policies == nil || e.route.Get {
+	if e.policies == nil {
 		return
 	}
 	j := &judged{
-		tenant: e.tenant, upstream: e.up.Name, id: e.answerID, answer: a, policies: e.policies, searched: searched,
+		who: e.who, upstream: e.up.Name, id: e.answerID, answer: a, policies: e.policies, searched: searched,
+		held: e.holds && e.polices(),
 	}
-	if !e.kept {
+	if !e.kept || e.route.Get { // an answer that is fetched again is kept under the id that it has
 		j.id = ""
 	}
-	if e.holds && e.polices() {
+	if j.held {
 		e.judging = j
 		return
 	}

@@ -66,6 +66,9 @@ func (e *exchange) cite(body io.ReadCloser) io.ReadCloser {
 		e.cited = &citation{}
 	}
 	if e.route.Stream || !isJSON(e.res.Header) {
+		if !e.route.Stream && !isStream(e.res.Header) {
+			e.passUnjudged()
+		}
 		return e.citeLater(e.capture(body))
 	}
 	held, err := e.holdBody(body)
@@ -195,4 +198,15 @@ func (e *exchange) binding() *store.CallBody {
 func isJSON(h http.Header) bool {
 	t, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	return err == nil && (t == "application/json" || strings.HasSuffix(t, "+json") && t != "application/stream+json")
+}
+
+// isStream reports whether a response says that it is one of the forms in which answers come in pieces.
+func isStream(h http.Header) bool {
+	t, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
+	switch t {
+	case "text/event-stream", "application/x-ndjson", "application/ndjson", "application/jsonl", "application/json-seq",
+		"application/stream+json", "application/vnd.amazon.eventstream":
+		return true
+	}
+	return false
 }

@@ -56,7 +56,7 @@ type Gateway struct {
 	decoding *Budget // bytes of responses that are being decoded
 
 	policed    bool          // there are policies
-	judging    chan struct{} // has one for each answer that is compared with policies now
+	judging    *Budget       // answers that are compared with policies
 	policyTime time.Duration // PolicyTime
 	texts      snapshot.Texts
 	quotas     map[string]*quota // by tenant; it does not change
@@ -75,7 +75,7 @@ func New(o *Options) (*Gateway, error) {
 	}
 	g := &Gateway{
 		upstreams: map[string]*upstream{}, options: *o, idle: make(chan struct{}, 1),
-		judging: make(chan struct{}, MaxJudged), policyTime: PolicyTime, quotas: map[string]*quota{},
+		judging: NewBudget("comparisons", MaxJudged, 1), policyTime: PolicyTime, quotas: map[string]*quota{},
 	}
 	g.patience.New = func() any { return new(patience) }
 	g.stop, g.cut = context.WithCancel(context.Background())

@@ -35,6 +35,11 @@ func TestUpstreamPages(t *testing.T) {
 		"SVG":                     {"image/svg+xml", []string{"Sec-Fetch-Dest", "image"}, true},
 		"XML":                     {"application/xml", nil, true},
 		"a feed":                  {"application/atom+xml;type=feed", nil, true},
+		"one of two":              {"application/json, text/html", nil, true},
+		"any, to a browser":       {"*/*", []string{"User-Agent", "Mozilla/5.0"}, true},
+		"unknown, to a browser":   {"unknown/unknown", []string{"User-Agent", "Mozilla/5.0"}, true},
+		"no type, to a browser":   {"page", []string{"User-Agent", "Mozilla/5.0"}, true},
+		"no type, to a program":   {"page", nil, false},
 		"nothing, to a browser":   {"-", []string{"User-Agent", "Mozilla/5.0"}, true},
 	} {
 		for _, path := range []string{captured, "/up/v1/files/1/content"} {

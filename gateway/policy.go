@@ -58,9 +58,10 @@ type Tenant struct {
 const (
 	// PolicyTime is how long a response waits for its answer to be compared with policies. After that it passes.
 	PolicyTime = 250 * time.Millisecond
-	// MaxJudged is how many answers are compared at a time. What comes then passes, and is not checked.
-	MaxJudged = 16
-	// MaxJudgedClaims is how many claims of an answer are compared. The others are not.
+	// MaxJudged is how many answers are compared at a time, of which a tenant has half and a token a quarter. What
+	// comes then passes, and is not checked.
+	MaxJudged = 32
+	// MaxJudgedClaims is how many claims of an answer are compared. One with more is not checked, unless these tell.
 	MaxJudgedClaims = 1000
 	// AlteredAge is how old the copy of a source may be that quotes are looked for in.
 	AlteredAge = 7 * 24 * time.Hour
@@ -132,18 +133,23 @@ type finding struct {
 
 // judged is an answer on its way through the policies.
 type judged struct {
-	tenant, upstream string
-	id               string // empty: it is not kept
-	answer           *ibid.Answer
-	policies         *Policies
-	searched         bool // citations may come for it yet
+	who      Identity // whose it is
+	upstream string
+	id       string // empty: it is not kept
+	answer   *ibid.Answer
+	policies *Policies
+	searched bool // citations may come for it yet
+	held     bool // its response is: what there is of it is all that its client gets
 }
 
 // Judge compares an answer with the policies of its tenant and upstream, tells of what it finds, and returns what
 // [PolicyHeader] is to say (empty: nothing) and the problem that stands in the answer's place; nil: it passes. It is
 // for responses that are no streams, and takes [PolicyTime] at most.
 func (g *Gateway) Judge(tenant, upstream, answerID string, a *ibid.Answer) (header string, blocked *Problem) {
-	j := &judged{tenant: tenant, upstream: upstream, id: answerID, answer: a, policies: g.policies(upstream, tenant)}
+	j := &judged{
+		who: Identity{Tenant: tenant}, upstream: upstream, id: answerID, answer: a,
+		policies: g.policies(upstream, tenant),
+	}
 	if j.policies == nil {
 		return "", nil
 	}
@@ -152,15 +158,6 @@ func (g *Gateway) Judge(tenant, upstream, answerID string, a *ibid.Answer) (head
 
 func (g *Gateway) judge(j *judged) (header string, blocked *Problem) {
 	found, err := g.findings(j)
-	if err != nil {
-		g.metrics.policies.WithLabelValues("", NotChecked).Inc()
-		g.log.Warn("an answer was not compared with its policies", slog.String("answer_id", j.id),
-			slog.String("upstream", j.upstream), slog.Any("error", err))
-		if j.policies.strictest() == Note {
-			return "", nil
-		}
-		return NotChecked, nil
-	}
 	g.tell(j, found)
 	var names, against []string
 	for i := range found {
@@ -178,6 +175,14 @@ func (g *Gateway) judge(j *judged) (header string, blocked *Problem) {
 			hint = "it is kept: GET /v1/answers/" + j.id + "; " + hint
 		}
 		blocked = NewProblem(CodePolicy, "the answer is against a policy: "+strings.Join(against, " "), hint)
+	}
+	if err != nil {
+		g.metrics.policies.WithLabelValues("", NotChecked).Inc()
+		g.log.Warn("an answer was not compared with its policies", slog.String("answer_id", j.id),
+			slog.String("upstream", j.upstream), slog.Any("error", err))
+		if blocked == nil && j.policies.strictest() != Note {
+			return NotChecked, nil
+		}
 	}
 	return strings.Join(names, ", "), blocked
 }
@@ -200,7 +205,7 @@ func (g *Gateway) tell(j *judged, found []finding) {
 		if j.id == "" { // there is nothing to look at: once a day is enough
 			subject.Upstream, subject.Since = j.upstream, time.Now().UTC().Format(time.DateOnly)
 		}
-		g.alert(&store.Alert{Kind: f.kind, Tenant: j.tenant, Subject: subject, Summary: f.words})
+		g.alert(&store.Alert{Kind: f.kind, Tenant: j.who.Tenant, Subject: subject, Summary: f.words})
 	}
 }
 
@@ -212,14 +217,13 @@ func (g *Gateway) alert(a *store.Alert) {
 
 var (
 	errJudging = errors.New("too many answers are compared at the moment")
+	errClaims  = errors.New("it has more claims than are compared")
 	errOurs    = errors.New("a mistake of ours")
 )
 
 // findings compares an answer with its policies. The error says that it is not known what they are against.
 func (g *Gateway) findings(j *judged) ([]finding, error) {
-	select {
-	case g.judging <- struct{}{}:
-	default:
+	if g.judging.Hold(j.who, 1) != nil {
 		return nil, errJudging
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), g.policyTime)
@@ -237,7 +241,7 @@ func (g *Gateway) findings(j *judged) ([]finding, error) {
 					slog.String("answer_id", j.id), slog.String("stack", string(debug.Stack())))
 				done <- result{err: errOurs}
 			}
-			<-g.judging
+			g.judging.Release(j.who, 1)
 		}()
 		found, err := g.compare(ctx, j)
 		done <- result{found, err}
@@ -255,39 +259,56 @@ func (g *Gateway) findings(j *judged) ([]finding, error) {
 	}
 }
 
-// compare finds what policies are against.
+// compare finds what policies are against, in any of the alternatives that the response has. With an error there may be
+// more.
 func (g *Gateway) compare(ctx context.Context, j *judged) (found []finding, err error) {
-	a, p := j.answer, j.policies
-	if !a.Complete || a.Error != nil || strings.TrimSpace(a.Text) == "" {
-		return nil, nil //nolint:nilerr // a.Error is the provider's: there is no answer to judge
+	for _, a := range append([]*ibid.Answer{j.answer}, j.answer.Alternatives...) {
+		if a.Error != nil || !a.Complete && !j.held || strings.TrimSpace(a.Text) == "" {
+			continue // there is no answer to judge
+		}
+		more, err := g.compareOne(ctx, j, a)
+		for i := range more {
+			same := func(f finding) bool { return f.policy == more[i].policy && f.source == more[i].source }
+			if !slices.ContainsFunc(found, same) {
+				found = append(found, more[i])
+			}
+		}
+		if err != nil {
+			return found, err
+		}
 	}
+	return found, ctx.Err()
+}
+
+func (g *Gateway) compareOne(ctx context.Context, j *judged, a *ibid.Answer) (found []finding, err error) {
+	p := j.policies
 	if p.RequireCitations != "" && len(a.Citations) == 0 && !j.searched {
 		found = append(found, finding{
 			PolicyCitations, p.RequireCitations, store.AlertUncited, "", "The answer has no citation.",
 		})
 	}
-	if p.Doubtful != "" {
-		claims, err := verify.CheckCitations(ctx, a, &verify.CitationOptions{Plain: plainClaim, Most: MaxJudgedClaims})
-		if err != nil {
-			return nil, err
-		}
-		for i := range claims {
-			if claims[i].Finding == verify.Doubtful {
-				found = append(found, finding{
-					PolicyDoubtful, p.Doubtful, store.AlertDoubtful, "", "A claim is doubtful: " + claims[i].Detail,
-				})
-				break
-			}
-		}
-	}
 	if p.Altered != "" {
-		altered, err := g.altered(ctx, j)
-		if err != nil {
-			return nil, err
-		}
+		altered, err := g.altered(ctx, j, a)
 		found = append(found, altered...)
+		if err != nil {
+			return found, err
+		}
 	}
-	return found, ctx.Err()
+	if p.Doubtful == "" {
+		return found, nil
+	}
+	claims, err := verify.CheckCitations(ctx, a, &verify.CitationOptions{Plain: plainClaim, Most: MaxJudgedClaims})
+	for i := range claims {
+		switch c := &a.Citations[i]; {
+		case claims[i].Finding == verify.Doubtful:
+			return append(found, finding{
+				PolicyDoubtful, p.Doubtful, store.AlertDoubtful, "", "A claim is doubtful: " + claims[i].Detail,
+			}), nil
+		case len(claims) > MaxJudgedClaims && claims[i].Finding == "" && c.Placed() && c.Span.Start < c.Span.End:
+			err = errClaims
+		}
+	}
+	return found, err
 }
 
 // plainClaim returns a stretch of an answer without the signs of its Markdown.
@@ -296,12 +317,12 @@ func plainClaim(markdown string) string {
 }
 
 // altered finds quotes that do not stand in what was read of their sources last.
-func (g *Gateway) altered(ctx context.Context, j *judged) (found []finding, err error) {
-	copies, read := g.options.Store.Copies(j.tenant), map[string]*snapshot.Snapshot{}
+func (g *Gateway) altered(ctx context.Context, j *judged, a *ibid.Answer) (found []finding, err error) {
+	copies, read := g.options.Store.Copies(j.who.Tenant), map[string]*snapshot.Snapshot{}
 	told := map[string]bool{}
-	for i := range j.answer.Citations {
-		for _, ref := range j.answer.Citations[i].Refs {
-			s := j.answer.Source(ref.Source)
+	for i := range a.Citations {
+		for _, ref := range a.Citations[i].Refs {
+			s := a.Source(ref.Source)
 			if s == nil || strings.TrimSpace(ref.Quote) == "" || told[s.URL] {
 				continue
 			}
@@ -312,7 +333,7 @@ func (g *Gateway) altered(ctx context.Context, j *judged) (found []finding, err 
 			snap, known := read[address]
 			if !known {
 				if snap, err = copies.Latest(ctx, address); err != nil {
-					return nil, err
+					return found, err
 				}
 				read[address] = snap
 			}
@@ -332,7 +353,7 @@ func (g *Gateway) altered(ctx context.Context, j *judged) (found []finding, err 
 				})
 			}
 			if err := ctx.Err(); err != nil {
-				return nil, err
+				return found, err
 			}
 		}
 	}
@@ -341,10 +362,11 @@ func (g *Gateway) altered(ctx context.Context, j *judged) (found []finding, err 
 
 // polices reports whether the response waits for policies. Chat compares the answers of its own calls.
 func (e *exchange) polices() bool {
-	return e.policies != nil && !e.inside && e.policies.strictest() != Note && e.captured && !e.route.Get
+	return e.policies != nil && !e.inside && e.policies.strictest() != Note && e.captured
 }
 
-// passUnjudged says that a response passes whose answer nobody compares before, because it is too long to be held.
+// passUnjudged says that a response passes whose answer nobody compares before: it is too long to be held, neither JSON
+// nor a stream, or cannot be read.
 func (e *exchange) passUnjudged() {
 	if e.polices() {
 		e.g.metrics.policies.WithLabelValues("", NotChecked).Inc()
@@ -356,6 +378,9 @@ func (e *exchange) passUnjudged() {
 // not, the client has its answer. Before is the header as it was before the upstream's came.
 func (e *exchange) judgeHeld(before http.Header) bool {
 	if e.judging == nil {
+		if e.holds {
+			e.passUnjudged()
+		}
 		return true
 	}
 	header, blocked := e.g.judge(e.judging)

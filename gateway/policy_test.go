@@ -3,12 +3,15 @@ package gateway_test
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
@@ -175,6 +178,85 @@ func TestNotChecked(t *testing.T) {
 				t.Errorf("%d %v, %d bytes of %d", res.StatusCode, res.Header, len(body), len(test.body))
 			}
 		})
+	}
+}
+
+// Nobody gets around a policy by asking for several answers and taking another than the first, by fetching an answer
+// again that was not there yet, by having it cut off, or by offering another protocol.
+func TestPoliciesHoldForAll(t *testing.T) {
+	choice := `{"index":1,"finish_reason":"stop","message":{"role":"assistant","content":"Nothing is cited for this."}}`
+	two := strings.TrimSuffix(chatBody("So it is."), "]}") + "," + choice + "]}"
+	response := `{"id":"r1","object":"response","status":"completed","model":"m","output":[{"type":"message","id":"m1","role":"assistant",` +
+		`"status":"completed","content":[{"type":"output_text","text":"Nothing is cited for this.","annotations":[]}]}]}`
+	for name, test := range map[string]struct {
+		call, body string
+		header     http.Header
+	}{
+		"second":     {"POST " + chat, two, nil},
+		"background": {"GET /up/v1/responses/r1", response, nil},
+		"under way":  {"GET /up/v1/responses/r1", strings.Replace(response, "completed", "in_progress", 1), nil},
+		"cut":        {"POST /up/v1/responses", strings.TrimSuffix(response, "}"), nil},
+		"protocol":   {"GET /up/v1/responses/r1", response, http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}}},
+		"odd":        {"POST /up/v1/chat/%63ompletions", two, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, answerJSON(test.body), &setup{policies: &gateway.Policies{RequireCitations: gateway.Block}})
+			method, path, _ := strings.Cut(test.call, " ")
+			r := w.request(t, method, path, strings.NewReader(chatRequest))
+			if method == http.MethodGet {
+				r = w.request(t, method, path, nil)
+			}
+			maps.Copy(r.Header, test.header)
+			if res, body := w.do(t, r); res.StatusCode != 422 || bytes.Contains(body, []byte("Nothing is")) {
+				t.Errorf("%d %v %s", res.StatusCode, res.Header, body)
+			}
+		})
+	}
+}
+
+// Of a response that cannot be read nobody knows whether it is against a policy, and of one with very many claims not
+// of all.
+func TestNotReadIsNotChecked(t *testing.T) {
+	block := &gateway.Policies{RequireCitations: gateway.Block, Doubtful: gateway.Block}
+	var many strings.Builder
+	for range gateway.MaxJudgedClaims + 1 {
+		fmt.Fprintf(&many, `{"type":"text","text":"%s ","citations":[{"type":"web_search_result_location","url":"https://mill.example/","title":"The mill","cited_text":%q,"encrypted_index":"x"}]},`, millFine, millFine)
+	}
+	claims := fmt.Sprintf(`{"id":"m1","type":"message","role":"assistant","model":"m","content":[%s],"stop_reason":"end_turn"}`, strings.TrimSuffix(many.String(), ","))
+	for name, test := range map[string]struct{ header, value, body string }{
+		"encoding": {"Content-Encoding", "unknown", message(millFine, "")},
+		"text":     {"Content-Type", "text/plain", message(millFine, "")},
+		"no type":  {"Content-Type", "", message(millFine, "")},
+		"page":     {"Content-Type", "text/html", message(millFine, "")},
+		"no JSON":  {"Content-Type", "application/json", "Nothing is cited for this."},
+		"claims":   {"Content-Type", "application/json", claims},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPoliced(t, func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				w.Header().Set("Content-Type", "application/json")
+				if w.Header()[test.header] = []string{test.value}; test.value == "" {
+					w.Header()[test.header] = nil // and none is guessed
+				}
+				fmt.Fprint(w, test.body)
+			}, block, nil)
+			if res, body := p.message(t); res.StatusCode != 200 || res.Header.Get(gateway.PolicyHeader) != gateway.NotChecked || string(body) != test.body {
+				t.Errorf("%d %v, %d bytes of %d", res.StatusCode, res.Header, len(body), len(test.body))
+			}
+		})
+	}
+}
+
+// A tenant whose answers take long to compare keeps no other tenant's from being compared.
+func TestPoliciesOfBusyTenant(t *testing.T) {
+	p := newPoliced(t, answerJSON(""), &gateway.Policies{RequireCitations: gateway.Block}, nil)
+	p.gateway.Comparing(gateway.Identity{Tenant: "busy"})
+	uncited := &ibid.Answer{Text: millFine, Complete: true}
+	if header, blocked := p.gateway.Judge("busy", "up", "", uncited); header != gateway.NotChecked || blocked != nil {
+		t.Errorf("%q %v", header, blocked)
+	}
+	if header, blocked := p.gateway.Judge("other", "up", "", uncited); header != gateway.PolicyCitations || blocked == nil {
+		t.Errorf("of another: %q %v", header, blocked)
 	}
 }
 

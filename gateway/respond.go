@@ -223,18 +223,18 @@ func hasToken(values []string, token string) bool {
 	return false
 }
 
-// isUpgrade reports whether a request asks for a tunnel: for another protocol, which only a GET does where an answer
-// would be captured. Another HTTP or TLS is about the connection: a server may ignore that (RFC 9110, section 7.8), and
+// isUpgrade reports whether a request asks for a tunnel: for another protocol, which nothing does whose answer would be
+// captured. Another HTTP or TLS is about the connection: a server may ignore that (RFC 9110, section 7.8), and
 // clients offer it with every call.
 func isUpgrade(r *http.Request, captured bool) bool {
 	protocols := r.Header["Upgrade"]
-	if len(protocols) == 0 || !hasToken(r.Header["Connection"], "upgrade") {
+	if len(protocols) == 0 || captured || !hasToken(r.Header["Connection"], "upgrade") {
 		return false
 	}
 	if hasToken(protocols, "websocket") {
 		return r.Method == http.MethodGet
 	}
-	return !captured && !hasToken(protocols, "h2c") && !hasToken(protocols, "TLS/1.0")
+	return !hasToken(protocols, "h2c") && !hasToken(protocols, "TLS/1.0")
 }
 
 // isWithheld reports whether a header or trailer of an upstream's response never goes on: only ibid says what was
@@ -310,18 +310,20 @@ func sandbox(h http.Header, r *http.Request) {
 
 // isShown reports whether a browser may show a response as a document.
 func isShown(h http.Header, r *http.Request) bool {
-	values := h["Content-Type"]
-	if len(values) == 0 { // a browser would guess
-		return strings.HasPrefix(r.Header.Get("User-Agent"), "Mozilla/") || wantsDocument(r)
-	}
-	for _, value := range values {
-		kind, _, _ := strings.Cut(strings.ToLower(value), ";")
-		switch kind = textproto.TrimString(kind); {
-		case kind == "text/html", kind == "text/xml", kind == "application/xml", strings.HasSuffix(kind, "+xml"):
-			return true
+	guessed := true // by a browser, from the bytes, as long as no type says what they are
+	for _, value := range h["Content-Type"] {
+		for kind := range strings.SplitSeq(strings.ToLower(value), ",") {
+			kind, _, _ = strings.Cut(kind, ";")
+			switch kind = textproto.TrimString(kind); {
+			case kind == "text/html", kind == "text/xml", kind == "application/xml", strings.HasSuffix(kind, "+xml"):
+				return true
+			case kind == "*/*", kind == "unknown/unknown", kind == "application/unknown", !strings.Contains(kind, "/"):
+			default:
+				guessed = false
+			}
 		}
 	}
-	return wantsDocument(r)
+	return guessed && strings.HasPrefix(r.Header.Get("User-Agent"), "Mozilla/") || wantsDocument(r)
 }
 
 // wantsDocument reports whether a request is a browser's for a document: for a page, a frame or a plug-in. Browsers

@@ -67,13 +67,19 @@ func (s *Server) auditSettings(ctx context.Context) {
 	})
 }
 
-// digest returns a hash of all settings: the flags, without passwords, and the file.
+// digest returns a hash of all settings: the flags and what has only variables, without passwords, and the file. Of
+// secrets that have none but variables it has that there is another one, and too little to find out which.
 func (c *Config) digest() (string, error) {
 	now := *c
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	now.AddFlags(flags)
+	now.addSettings(flags)
 	h := sha256.New()
 	flags.VisitAll(func(f *pflag.Flag) { fmt.Fprintf(h, "%s=%q\n", f.Name, Redacted(f.Value.String())) })
+	for _, secret := range []string{c.BootstrapToken, c.StreamKey} {
+		sum := sha256.Sum256([]byte(secret))
+		fmt.Fprintf(h, "%t %x\n", secret != "", sum[:2])
+	}
 	if c.File != "" {
 		file, err := os.Open(c.File)
 		if err != nil {

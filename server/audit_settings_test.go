@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/ibidhq/ibid/internal/testenv"
@@ -13,11 +14,22 @@ import (
 func TestSettingsAreAudited(t *testing.T) {
 	data := t.TempDir()
 	for i, start := range []struct {
-		prompts string
-		want    int // entries so far
-	}{{"all", 1}, {"all", 1}, {"none", 2}, {"all", 3}} {
+		prompts   string
+		bootstrap string
+		excerpts  string
+		want      int // entries so far
+	}{
+		{"all", "", "none", 1},
+		{"all", "", "none", 1},
+		{"none", "", "none", 2},
+		{"all", "", "none", 3},
+		{"all", "", "all", 4},
+		{"all", strings.Repeat("a", 40), "all", 5},
+		{"all", strings.Repeat("b", 40), "all", 6},
+	} {
 		w := servertest.Start(t, &servertest.Setup{Configure: func(c *server.Config) {
-			c.Data, c.Prompts, c.Chat = data, start.prompts, nil
+			c.Data, c.Prompts, c.Chat, c.BootstrapToken = data, start.prompts, nil, start.bootstrap
+			c.Publish.Excerpts = start.excerpts
 			c.Upstreams = map[string]*server.Upstream{"up": {URL: "http://127.0.0.1:1"}}
 		}})
 		log := testenv.Must(w.Store.AuditLog(t.Context(), store.DefaultTenant, "", store.MaxLimit))(t)

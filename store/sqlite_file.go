@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -22,10 +23,13 @@ var ErrFile = errors.New("the database file is damaged or gone")
 const (
 	sqliteMagic  = "SQLite format 3\x00"
 	sqliteHeader = 100 // bytes that a file of SQLite's begins with
+	logMagic     = 0x377f0682
+	logHeader    = 32 // bytes that a log of SQLite's begins with, once there is something in it
 )
 
 // sqliteFile is the file of a database that is open, with the log beside it. SQLite goes on with a file that was
-// deleted or replaced, and with its pages in memory while the file is overwritten, and says nothing.
+// deleted or replaced, and with its pages in memory while the file is overwritten, and says nothing. Of a log whose
+// beginning is gone nothing is read when the file is opened again.
 type sqliteFile struct {
 	name   string
 	logger *slog.Logger
@@ -130,6 +134,10 @@ func (f *sqliteFile) look() error {
 			if err := f.lookInto(info.Size()); err != nil {
 				return err
 			}
+		default:
+			if err := f.lookIntoLog(); err != nil {
+				return err
+			}
 		}
 	}
 	if name := f.name + "-wal"; f.opened[name] == nil {
@@ -163,6 +171,25 @@ func (f *sqliteFile) lookInto(size int64) error {
 	return nil
 }
 
+// lookIntoLog looks at the beginning of the log. An empty one is as good as none: another process may have moved what
+// it had into the file.
+func (f *sqliteFile) lookIntoLog() error {
+	name := f.name + "-wal"
+	in, err := os.Open(name)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrFile, err)
+	}
+	defer in.Close() //nolint:errcheck // it is only read
+	var head [logHeader]byte
+	switch n, err := in.ReadAt(head[:], 0); {
+	case n == 0 && errors.Is(err, io.EOF):
+		return nil
+	case err != nil, binary.BigEndian.Uint32(head[:])&^1 != logMagic:
+		return fmt.Errorf("%w: %s was overwritten or cut", ErrFile, name)
+	}
+	return nil
+}
+
 // saveDeleted writes a database anew whose file was deleted: the process has it open, and its content is gone for good
 // when that ends. The new file is for the next process; this one stores nothing more. The caller is the writer.
 func (s *Store) saveDeleted(ctx context.Context) {
@@ -171,6 +198,9 @@ func (s *Store) saveDeleted(ctx context.Context) {
 		return
 	}
 	if _, err := os.Stat(f.name); !errors.Is(err, fs.ErrNotExist) {
+		if err := f.lookIntoLog(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return // the file would get pages that are none
+		}
 		// Of its log, if that was deleted, the file may have everything yet.
 		_, _ = s.writer.conn.ExecContext(context.WithoutCancel(ctx), "PRAGMA wal_checkpoint(FULL)")
 		return

@@ -38,6 +38,15 @@ func TestFileLost(t *testing.T) {
 			t.Helper()
 			testenv.OK(t, os.Remove(name+"-wal"))
 		}, true},
+		{"with an empty log", func(t *testing.T, name string) {
+			t.Helper()
+			testenv.OK(t, os.Truncate(name+"-wal", 0))
+		}, false},
+		{"with another log", func(t *testing.T, name string) {
+			t.Helper()
+			info := testenv.Must(os.Stat(name + "-wal"))(t)
+			testenv.OK(t, os.WriteFile(name+"-wal", bytes.Repeat([]byte{0x5a}, int(info.Size())), 0o600))
+		}, false},
 		{"replaced", func(t *testing.T, name string) {
 			t.Helper()
 			other := filepath.Join(t.TempDir(), "other.db")

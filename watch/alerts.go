@@ -28,8 +28,9 @@ const (
 	alertBatch = 100
 	// MaxPendingAlerts is how many alerts wait in memory for the database. One more is dropped, and logged.
 	MaxPendingAlerts = 1000
-	// deliveriesAtOnce is how many deliveries are made at a time, deliveryLease for how long no other node tries one.
-	deliveriesAtOnce = 8
+	// deliveriesAtOnce is how many deliveries are made to a webhook at a time, deliveryLease for how long
+	// no other node tries one.
+	deliveriesAtOnce = 4
 	deliveryLease    = time.Minute
 )
 
@@ -161,7 +162,7 @@ func (a *Alerts) Add(alert *store.Alert) {
 func (a *Alerts) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	defer all.Wait()
-	if len(a.names) > 0 {
+	for _, name := range a.names { // each on its own, so that one that does not answer keeps no other waiting
 		all.Go(func() {
 			(&poll[store.Delivery]{
 				every: alertsEvery, atOnce: deliveriesAtOnce, do: a.deliver, log: a.log, what: "deliveries",
@@ -169,7 +170,7 @@ func (a *Alerts) Run(ctx context.Context) error {
 					if limit == 0 {
 						return nil, nil
 					}
-					return a.options.Store.DueDeliveries(ctx, a.names, limit, deliveryLease)
+					return a.options.Store.DueDeliveries(ctx, []string{name}, limit, deliveryLease)
 				},
 			}).run(ctx)
 		})

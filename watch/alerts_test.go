@@ -181,6 +181,27 @@ func TestWebhooks(t *testing.T) {
 	}
 }
 
+// A webhook that does not answer keeps no other waiting, however many alerts wait for it.
+func TestWebhookHangs(t *testing.T) {
+	r, s := newReceiver(t), newStore(t)
+	leave := make(chan struct{})
+	hang := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-leave }))
+	t.Cleanup(hang.Close)
+	t.Cleanup(func() { close(leave) })
+	hanging := r.webhook(t, "/hanging", "")
+	hanging.URL = hang.URL
+	a := testenv.Must(watch.NewAlerts(&watch.AlertsOptions{
+		Store: s, Client: fetcher(t, snapshot.FetchOptions{}).Client(), Webhooks: []watch.Webhook{hanging, r.webhook(t, "/all", "")},
+	}))(t)
+	start(t, a.Run)
+	const all = 40
+	for i := range all {
+		alert := alertOf("one", fmt.Sprint(i))
+		a.Add(&alert)
+	}
+	testenv.Until(t, "the other has all", func() bool { got, _ := r.got("/all"); return len(got) == all })
+}
+
 // A delivery is given up after its last pause.
 func TestWebhookGivesUp(t *testing.T) {
 	r, s := newReceiver(t), newStore(t)

@@ -35,8 +35,8 @@ func KeysOf(headers ...map[string][]string) Keys {
 // formsOf returns the forms of the key in the value of a header; nil: it is too short to be one.
 func formsOf(value string) []string {
 	key := value
-	if scheme, rest, ok := strings.Cut(value, " "); ok && scheme != "" {
-		key = strings.TrimSpace(rest)
+	if i := strings.IndexAny(value, " \t"); i > 0 {
+		key = strings.TrimSpace(value[i:])
 	}
 	if len(key) < minKey {
 		return nil
@@ -47,12 +47,16 @@ func formsOf(value string) []string {
 		return forms
 	}
 	for _, form := range []string{
-		key, query, path, lowerEscapes(query), lowerEscapes(path), html.EscapeString(key),
+		key, query, path, withSlashes(query), withSlashes(path), lowerEscapes(query), lowerEscapes(path),
+		lowerEscapes(withSlashes(query)), lowerEscapes(withSlashes(path)), html.EscapeString(key),
 	} {
 		forms = append(forms, form, strings.ReplaceAll(form, "/", `\/`), inJSON(form))
 	}
 	return forms
 }
+
+// withSlashes returns an escaped URL whose slashes are not escaped, as some leave them.
+func withSlashes(escaped string) string { return strings.ReplaceAll(escaped, "%2F", "/") }
 
 // lowerEscapes returns an escaped URL with lower-case digits in its escapes: %2f for %2F.
 func lowerEscapes(escaped string) string {

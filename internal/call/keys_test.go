@@ -15,6 +15,8 @@ func TestKeyForms(t *testing.T) {
 		"in a query":                   "sk%2Fa%2Bb%26c%3Cd%3E%22e%22%27f%27%3D",
 		"in a query, lower case":       "sk%2fa%2bb%26c%3cd%3e%22e%22%27f%27%3d",
 		"in a path":                    "sk%2Fa+b&c%3Cd%3E%22e%22%27f%27=",
+		"in a query, but for slashes":  "sk/a%2Bb%26c%3Cd%3E%22e%22%27f%27%3D", // Python's urllib.parse.quote
+		"in a path, but for slashes":   "sk/a+b&c%3Cd%3E%22e%22%27f%27=",
 		"in HTML":                      "sk/a+b&amp;c&lt;d&gt;&#34;e&#34;&#39;f&#39;=",
 		"in JSON":                      `sk/a+b\u0026c\u003cd\u003e\"e\"'f'=`,
 		"in JSON with escaped slashes": `sk\/a+b&c<d>"e"'f'=`,
@@ -30,5 +32,9 @@ func TestKeyForms(t *testing.T) {
 		if !keys.In([]byte(said)) {
 			t.Errorf("%s: it is not found", about)
 		}
+	}
+	tab := KeysOf(map[string][]string{"Authorization": {"Bearer\t" + key}})
+	if masked, _ := tab.MaskText(key, false); masked != strings.Repeat("*", len(key)) {
+		t.Errorf("behind a tab: masked it is %q", masked)
 	}
 }
