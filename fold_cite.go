@@ -52,6 +52,7 @@ func (c *candidate) addCite(w *wire.Cite) {
 	}
 	cite := foldCite{Cite: *w, at: c.text.Len()}
 	cite.Refs, cite.Shifts = slices.Clone(w.Refs), slices.Clone(w.Shifts)
+	cite.Quote, cite.URL = validText(w.Quote), validText(w.URL) // part of a character would be found within one
 	if len(w.Shifts) > 0 {
 		cite.shift = w.Shifts[0]
 	}

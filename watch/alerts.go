@@ -28,8 +28,8 @@ const (
 	alertBatch = 100
 	// MaxPendingAlerts is how many alerts wait in memory for the database. One more is dropped, and logged.
 	MaxPendingAlerts = 1000
-	// deliveriesAtOnce is how many deliveries are made to a webhook at a time, deliveryLease for how long
-	// no other node tries one.
+	// deliveriesAtOnce is how many deliveries are made to a webhook at a time, deliveryLease for how long no other node
+	// tries one.
 	deliveriesAtOnce = 4
 	deliveryLease    = time.Minute
 )
