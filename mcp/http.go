@@ -11,6 +11,7 @@ import (
 
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/httpx"
+	"github.com/ibidhq/ibid/store"
 )
 
 // Handler answers clients over streamable HTTP, whatever the path: each POST is one message, and its answer a stream of
@@ -86,5 +87,5 @@ type caller struct {
 type callerKey struct{}
 
 func withCaller(ctx context.Context, who gateway.Identity) context.Context {
-	return context.WithValue(ctx, callerKey{}, &caller{who, ctx})
+	return store.WithReader(context.WithValue(ctx, callerKey{}, &caller{who, ctx}), who.Tenant)
 }

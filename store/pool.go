@@ -26,13 +26,15 @@ type pool struct {
 
 	size  int    // connections at the same time
 	setup *setup // what is left to do before the first query; nil: nothing
+
+	shares shares
 }
 
 // newPool returns a pool of up to size connections, of which some stay open while they rest.
 func newPool(db *sql.DB, size, resting int) *pool {
 	db.SetMaxOpenConns(size)
 	db.SetMaxIdleConns(resting)
-	return &pool{DB: db, size: size}
+	return &pool{DB: db, size: size, shares: shares{most: max(1, size/2), taken: map[string]*share{}}}
 }
 
 // QueryContext is that of [sql.DB].

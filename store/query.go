@@ -201,6 +201,11 @@ func (s *Store) list(ctx context.Context, f *filter) ([]numberedCall, error) {
 	if s.postgres || len(f.terms) == 0 {
 		return list(ctx, s.db, s.engine, f)
 	}
+	release, err := s.db.shares.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	tx, err := s.db.BeginTx(ctx, nil) // the index and the calls as of one moment
 	if err != nil {
 		return nil, err

@@ -374,8 +374,15 @@ func decode(text []byte, v any, what string) error {
 	return nil
 }
 
-// each runs a query and calls scan for each row of what it returns.
+// each runs a query and calls scan, which asks nothing itself, for each row of what it returns.
 func each(ctx context.Context, q querier, scan func(*sql.Rows) error, query string, args ...any) (err error) {
+	if p, ok := q.(*pool); ok {
+		release, err := p.shares.take(ctx)
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err

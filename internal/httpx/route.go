@@ -260,7 +260,8 @@ func (m *Mux) admit(r *Request, methods map[string]*Route, rt *Route) (err error
 		r.Who, err = m.o.Guard.API(r.Request, rt.Scope)
 	}
 	if err == nil {
-		r.Request = r.WithContext(store.WithActor(r.Context(), cmp.Or(r.Who.Token, store.ActorNobody)))
+		ctx := store.WithActor(r.Context(), cmp.Or(r.Who.Token, store.ActorNobody))
+		r.Request = r.WithContext(store.WithReader(ctx, r.Who.Tenant))
 	}
 	if err == nil && !m.o.ForPeople {
 		r.Params, err = ReadParams(r.URL.RawQuery, rt.Params)
