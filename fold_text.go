@@ -187,8 +187,20 @@ const (
 	markerEnd   = "\ue201"
 )
 
-// addOdd appends text that holds a private marker or is not valid UTF-8.
+// addOdd appends text that holds a private marker or is not valid UTF-8. It does so in pieces, none of which ends a
+// marker but with its last byte, so that issues have the order of the text however that was cut.
 func (c *candidate) addOdd(s []byte) {
+	for len(s) > 0 {
+		n := min(len(s), max(1, (maxHeld-len(c.held))/len("\ufffd")))
+		if end := bytes.IndexByte(s[:n], markerEnd[len(markerEnd)-1]); end >= 0 {
+			n = end + 1
+		}
+		c.addOddPiece(s[:n])
+		s = s[n:]
+	}
+}
+
+func (c *candidate) addOddPiece(s []byte) {
 	s = append(c.held, c.repair(s, false)...)
 	c.held = c.held[:0]
 	for len(s) > 0 {
