@@ -453,7 +453,7 @@ func stateWords(call *store.Call) string {
 	case !a.Complete:
 		return "The answer broke off."
 	case n == 0:
-		return "The answer is complete. It cites no sources."
+		return "The answer is complete."
 	default:
 		return "The answer is complete, with " + counted(n, "source", "sources") + "."
 	}
