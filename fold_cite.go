@@ -20,10 +20,11 @@ type foldCite struct {
 	shift     int // what the provider means to be added to the offsets: the first of Shifts
 	at        int // length of the text when it was said
 	withdrawn bool
-	settled   bool // its place will not change any more
-	told      bool // an event told its place
-	place
-	found place // its place before it got a file-search mark
+	settled   bool  // its place will not change any more
+	told      bool  // an event told its place
+	place           // without an anchor: not known yet, or not any more
+	found     place // its place before it got a file-search mark
+	said      place // the place that the last event told
 
 	refs      []Ref // Refs as the answer has them, once asked for
 	statement Span  // the statement before it, once asked for
@@ -130,7 +131,7 @@ func (c *candidate) withdraw(key string) {
 		return
 	}
 	c.cites[i].withdrawn, c.cites[i].settled = true, true
-	if c.cites[i].told && c.fold.onEvent != nil && len(c.citation(&c.cites[i]).Refs) > 0 {
+	if c.cites[i].told && c.fold.onEvent != nil && len(c.refs(&c.cites[i])) > 0 {
 		c.fold.emit(Event{Kind: EventCitation, Candidate: c.index, Key: c.key(i), Withdrawn: true})
 	}
 }
@@ -233,14 +234,14 @@ func (c *candidate) try(i int, last bool) bool {
 		p.span.Start = p.span.End
 	}
 	cite.found = p
-	was, told := cite.place, cite.told
+	told := cite.told
 	cite.place, cite.told = c.takeMark(i), true
 	if cite.covers == CoversPoint && len(c.cites) <= maxFarMarks {
 		c.takeFarMarks()
 	}
 	delete(c.moved, i)
 	c.tellMoved()
-	changed := !told || cite.place != was
+	changed := !told || cite.place != cite.said
 	cite.settled = last || p.anchor == AnchorExact || p.anchor == AnchorNone ||
 		p.anchor == AnchorUnverified && cite.needle() == ""
 	if cite.settled {
@@ -254,7 +255,7 @@ func (c *candidate) try(i int, last bool) bool {
 
 // emitCite tells of a citation.
 func (c *candidate) emitCite(i int, out Citation) {
-	c.cites[i].claimed = out.Claim
+	c.cites[i].said, c.cites[i].claimed = c.cites[i].place, out.Claim
 	if len(out.Refs) > 0 {
 		c.fold.emit(Event{Kind: EventCitation, Candidate: c.index, Key: c.key(i), Citation: &out})
 	}
@@ -304,14 +305,19 @@ func (c *candidate) citation(cite *foldCite) Citation {
 	if cite.Origin == wire.OriginMarker {
 		out.Origin = OriginMarker
 	}
-	if cite.refs == nil {
-		cite.refs = c.outRefs(nil, cite.Refs)
-	}
-	out.Refs = cite.refs
+	out.Refs = c.refs(cite)
 	if out.Anchor != AnchorNone {
 		out.Claim, out.ClaimInferred = c.claim(cite)
 	}
 	return out
+}
+
+// refs returns a citation's references as the answer has them.
+func (c *candidate) refs(cite *foldCite) []Ref {
+	if cite.refs == nil {
+		cite.refs = c.outRefs(nil, cite.Refs)
+	}
+	return cite.refs
 }
 
 // outRefs returns references as the answer has them: each once, by the id of its source. It may use the room of out.

@@ -37,7 +37,7 @@ type candidate struct {
 	linked    int           // how many cites linkEnds has seen
 	linkEnds  map[int]int   // visible links: start by end
 	markCites map[int][]int // indexes of the citations at a run of file-search marks, by the start of the run
-	moved     map[int]place // where citations stood that have moved since events told of them, by index
+	moved     map[int]bool  // citations that have moved since events told of them, by index
 	placed    bool          // the place of every citation is final
 	structure structure
 
@@ -455,12 +455,17 @@ func (c *candidate) replaceCuts(part *foldPart, shift int, cuts []cut) {
 	}
 }
 
-// unsettle opens every citation's place again.
+// unsettle looks for every citation's place again: those before are in another text.
 func (c *candidate) unsettle() {
 	c.waiting, c.markCites = nil, nil
+	c.linked, c.linkEnds = 0, nil
+	for i := range c.cites {
+		cite := &c.cites[i]
+		cite.settled = cite.withdrawn
+		cite.stated, cite.place, cite.found = Span{}, place{}, place{}
+	}
 	for i := range c.cites {
 		if !c.cites[i].withdrawn {
-			c.cites[i].settled, c.cites[i].stated = false, Span{}
 			c.placeOrWait(i)
 		}
 	}
