@@ -120,6 +120,7 @@ func (r *recording) check(t *testing.T) corpusResult {
 	}
 	checkEvents(t, "whole", whole)
 	checkDocument(t, "whole", whole)
+	checkSnapshots(t, "in fifty pieces", opts, r.body, a)
 	for name, cut := range inputCuts() {
 		if name == "in middle pieces" && len(r.body) > 200_000 {
 			continue // the others are enough

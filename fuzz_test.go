@@ -62,6 +62,7 @@ func fuzzReading(t *testing.T, opts *ibid.DecodeOptions, data []byte, seed uint6
 	}
 	checkEvents(t, "whole", whole)
 	checkDocument(t, "whole", whole)
+	checkSnapshots(t, "in fifty pieces", opts, data, whole.answer)
 	r := rand.New(rand.NewPCG(seed, 1))
 	for name, cut := range map[string]inputCut{
 		"byte by byte": func(int) int { return 1 },

@@ -185,6 +185,7 @@ func (v *vector) read(t *testing.T, what string, data []byte) *reading {
 	if a, err := ibid.Decode(data, &v.options.decode); fmt.Sprint(err) != fmt.Sprint(r.err) || !cmp.Equal(r.answer, a) {
 		t.Errorf("%s: Decode, without events, gives another answer (%v, %v):\n%s", what, r.err, err, cmp.Diff(r.answer, a))
 	}
+	checkSnapshots(t, what, &v.options.decode, data, r.answer)
 	for name, cut := range inputCuts() {
 		s := decodeIn(&v.options.decode, data, cut)
 		if diff := cmp.Diff(r.answer, s.answer); diff != "" {
@@ -245,6 +246,23 @@ func decodeIn(opts *ibid.DecodeOptions, data []byte, cut inputCut) *reading {
 	r.answer, r.err = d.Answer()
 	r.document = documentJSON(r.answer, ibid.UTF8)
 	return r
+}
+
+// checkSnapshots decodes an input in some fifty pieces without events. The answer so far must be in order after each,
+// and the last as it is without asking.
+func checkSnapshots(t *testing.T, what string, opts *ibid.DecodeOptions, data []byte, whole *ibid.Answer) {
+	t.Helper()
+	d := ibid.Decoder{Options: *opts}
+	for piece := range slices.Chunk(data, 1+len(data)/50) {
+		_, _ = d.Write(piece)
+		if a, _ := d.Answer(); a.Check() != nil {
+			t.Errorf("%s: a snapshot: %v", what, a.Check())
+		}
+	}
+	_ = d.Close()
+	if a, _ := d.Answer(); !cmp.Equal(whole, a) {
+		t.Errorf("%s: with snapshots it is another answer:\n%s", what, cmp.Diff(whole, a))
+	}
 }
 
 // documentJSON returns an answer as an indented document with everything in it.
