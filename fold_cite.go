@@ -359,7 +359,8 @@ func (c *candidate) citations() []Citation {
 			continue
 		}
 		if cite.anchor == "" { // a snapshot before its place is known
-			cite = &foldCite{Cite: cite.Cite, refs: cite.refs, place: place{anchor: AnchorNone, covers: outCovers(cite.Covers)}}
+			nowhere := place{anchor: AnchorNone, covers: outCovers(cite.Covers)}
+			cite = &foldCite{Cite: cite.Cite, refs: cite.refs, place: nowhere}
 		}
 		if cite.refs == nil {
 			n := len(cite.Refs)
