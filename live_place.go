@@ -359,6 +359,9 @@ func (l *Live) holdLinks(end int, ended bool) int {
 	t := &l.text
 	// Unlike a link, a file-search mark is never meant for readers: its citation is always waited for.
 	wait := l.places.links.wait()
+	if end <= t.written { // text that took too long was written beyond the end of its block
+		return end
+	}
 	if t.blocks.InCode() || !wait && !bytes.Contains(t.buf[t.written:end], []byte(markBegin)) {
 		return end
 	}
