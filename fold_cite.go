@@ -24,7 +24,6 @@ type foldCite struct {
 	told      bool  // an event told its place
 	place           // without an anchor: not known yet, or not any more
 	found     place // its place before it got a file-search mark
-	said      place // the place that the last event told
 
 	refs      []Ref // Refs as the answer has them, once asked for
 	statement Span  // the statement before it, once asked for
@@ -68,6 +67,7 @@ func (c *candidate) addCite(w *wire.Cite) {
 			return
 		}
 		*old = cite
+		delete(c.before, i)
 		c.placeOrWait(i)
 		return
 	}
@@ -131,6 +131,7 @@ func (c *candidate) withdraw(key string) {
 		return
 	}
 	c.cites[i].withdrawn, c.cites[i].settled = true, true
+	delete(c.before, i)
 	if c.cites[i].told && c.fold.onEvent != nil && len(c.refs(&c.cites[i])) > 0 {
 		c.fold.emit(Event{Kind: EventCitation, Candidate: c.index, Key: c.key(i), Withdrawn: true})
 	}
@@ -234,14 +235,18 @@ func (c *candidate) try(i int, last bool) bool {
 		p.span.Start = p.span.End
 	}
 	cite.found = p
-	told := cite.told
+	was, told := cite.place, cite.told
+	if before, ok := c.before[i]; ok {
+		was = before
+		delete(c.before, i)
+	}
 	cite.place, cite.told = c.takeMark(i), true
 	if cite.covers == CoversPoint && len(c.cites) <= maxFarMarks {
 		c.takeFarMarks()
 	}
 	delete(c.moved, i)
 	c.tellMoved()
-	changed := !told || cite.place != cite.said
+	changed := !told || cite.place != was
 	cite.settled = last || p.anchor == AnchorExact || p.anchor == AnchorNone ||
 		p.anchor == AnchorUnverified && cite.needle() == ""
 	if cite.settled {
@@ -255,7 +260,7 @@ func (c *candidate) try(i int, last bool) bool {
 
 // emitCite tells of a citation.
 func (c *candidate) emitCite(i int, out Citation) {
-	c.cites[i].said, c.cites[i].claimed = c.cites[i].place, out.Claim
+	c.cites[i].claimed = out.Claim
 	if len(out.Refs) > 0 {
 		c.fold.emit(Event{Kind: EventCitation, Candidate: c.index, Key: c.key(i), Citation: &out})
 	}

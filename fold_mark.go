@@ -150,11 +150,11 @@ func (c *candidate) moveCite(i int, to place) {
 	if cite.withdrawn || cite.place == to {
 		return
 	}
-	if cite.told && c.fold.onEvent != nil {
+	if _, noted := c.moved[i]; cite.told && !noted && c.fold.onEvent != nil {
 		if c.moved == nil {
-			c.moved = map[int]bool{}
+			c.moved = map[int]place{}
 		}
-		c.moved[i] = true
+		c.moved[i] = cite.place
 	}
 	if was := cite.span; c.linkEnds[was.End] == was.Start && i < c.linked {
 		delete(c.linkEnds, was.End)
@@ -170,7 +170,7 @@ func (c *candidate) moveCite(i int, to place) {
 // tellMoved tells of the citations that were moved, and are not back where they were.
 func (c *candidate) tellMoved() {
 	for _, i := range slices.Sorted(maps.Keys(c.moved)) {
-		if c.cites[i].place != c.cites[i].said {
+		if c.cites[i].place != c.moved[i] {
 			c.emitCite(i, c.citation(&c.cites[i]))
 		}
 	}

@@ -37,7 +37,8 @@ type candidate struct {
 	linked    int           // how many cites linkEnds has seen
 	linkEnds  map[int]int   // visible links: start by end
 	markCites map[int][]int // indexes of the citations at a run of file-search marks, by the start of the run
-	moved     map[int]bool  // citations that have moved since events told of them, by index
+	moved     map[int]place // where citations stood that have moved since events told of them, by index
+	before    map[int]place // where citations stood before the text was corrected, and are looked for again, by index
 	placed    bool          // the place of every citation is final
 	structure structure
 
@@ -461,6 +462,12 @@ func (c *candidate) unsettle() {
 	c.linked, c.linkEnds = 0, nil
 	for i := range c.cites {
 		cite := &c.cites[i]
+		if cite.told && !cite.withdrawn && c.fold.onEvent != nil && cite.anchor != "" {
+			if c.before == nil {
+				c.before = map[int]place{}
+			}
+			c.before[i] = cite.place
+		}
 		cite.settled = cite.withdrawn
 		cite.stated, cite.place, cite.found = Span{}, place{}, place{}
 	}
