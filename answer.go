@@ -406,6 +406,12 @@ func appendNormalURL(b []byte, raw string) []byte {
 	b = appendEscaped(b, rest)
 	separator := byte('?')
 	for param := range strings.SplitSeq(query, "&") {
+		if strings.IndexByte(param, '%') >= 0 {
+			param = string(appendEscaped(nil, param))
+		}
+		if head, tail, ok := strings.Cut(param, "?"); ok && isTracking(tail) { // added by who saw no "?" before
+			param = head
+		}
 		if param == "" || isTracking(param) {
 			continue
 		}

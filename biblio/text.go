@@ -181,7 +181,7 @@ func cleanURL(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
-		bad := r == utf8.RuneError && n <= 1 || r <= ' ' || strings.ContainsRune("\"<>\\^`{|}", r) ||
+		bad := r == utf8.RuneError && n <= 1 || r <= ' ' || r == 0x7f || strings.ContainsRune("\"<>\\^`{|}", r) ||
 			r > unicode.MaxASCII && (unicode.IsSpace(r) || !unicode.IsGraphic(r) || text.Hidden(r))
 		for _, c := range []byte(s[i : i+n]) {
 			if bad {
