@@ -215,7 +215,7 @@ func codeEnd(text string, p int) int {
 func noteMark(text string, p int) int {
 	line := text[p:min(len(text), p+maxNote)]
 	n := strings.IndexByte(line, ']')
-	if n < 0 {
+	if n < 0 || line[0] != '[' {
 		return p
 	}
 	inner := line[1:n]
