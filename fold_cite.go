@@ -113,10 +113,8 @@ func sizeOfCite(w *wire.Cite) int {
 
 func sameCite(a, b *wire.Cite) bool {
 	return a.Part == b.Part && a.Base == b.Base && a.Unit == b.Unit && a.Start == b.Start && a.End == b.End &&
-		slices.Equal(
-			a.Shifts, b.Shifts,
-		) && a.Covers == b.Covers && a.Quote == b.Quote && a.URL == b.URL && a.Origin == b.Origin &&
-		slices.EqualFunc(a.Refs, b.Refs, sameRef)
+		a.Covers == b.Covers && a.Quote == b.Quote && a.URL == b.URL && a.Origin == b.Origin &&
+		slices.Equal(a.Shifts, b.Shifts) && slices.EqualFunc(a.Refs, b.Refs, sameRef)
 }
 
 func sameRef(a, b wire.Ref) bool {

@@ -182,7 +182,7 @@ func (l *Live) endSection() {
 		l.endBlock(end, lead)
 	}
 	l.endBlock(len(l.text.buf), 0)
-	l.text.beginMessage()
+	l.text.section, l.text.filled = l.text.message, false
 }
 
 // advance writes what of the open block is certain.
@@ -373,9 +373,6 @@ func (t *liveText) startsMessage() bool {
 	}
 	return t.filled && t.section != t.message
 }
-
-// beginMessage begins a message.
-func (t *liveText) beginMessage() { t.section, t.filled = t.message, false }
 
 // add appends text.
 func (t *liveText) add(s string) {

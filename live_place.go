@@ -348,9 +348,6 @@ func (h *linkHope) cited(c *liveCite) {
 	}
 }
 
-// missed learns from a link without a citation.
-func (h *linkHope) missed() { h.absent = true }
-
 func (h *linkHope) wait() bool { return h.seen || !h.absent }
 
 // holdLinks returns the start of the first link or mark of the open block up to end that is not complete or whose
@@ -390,7 +387,7 @@ func (l *Live) holdLinks(end int, ended bool) int {
 		case state == wholeLink && l.cites(at, at+size):
 			at += size
 		case state == wholeLink && l.expired(at, at+size, ended):
-			l.places.links.missed()
+			l.places.links.absent = true
 			at += size
 		default:
 			return t.before(at)

@@ -24,21 +24,16 @@ type claim struct {
 }
 
 // claimSpan returns the stretch of the answer that a citation stands for; false: there is none.
-func claimSpan(a *ibid.Answer, c *ibid.Citation) (stretch, bool) {
+func claimSpan(a *ibid.Answer, c *ibid.Citation) (ibid.Span, bool) {
 	if !c.Placed() {
-		return stretch{}, false
+		return ibid.Span{}, false
 	}
 	s := c.Claim
 	if s.Len() == 0 {
 		s = c.Span
 	}
-	return stretch(s), s.Len() > 0 && s.Start >= 0 && s.End <= len(a.Text)
+	return s, s.Len() > 0 && s.Start >= 0 && s.End <= len(a.Text)
 }
-
-// stretch is a span of a text that has it.
-type stretch ibid.Span
-
-func (s stretch) textIn(text string) string { return text[s.Start:s.End] }
 
 // findClaims lists the claims of the answer in the order of the text, each with what its citations say.
 func (w *building) findClaims() {
@@ -52,7 +47,7 @@ func (w *building) findClaims() {
 		}
 		at := byRaw[ibid.Span(s)]
 		if at == nil {
-			at = &claim{raw: ibid.Span(s)}
+			at = &claim{raw: s}
 			byRaw[at.raw] = at
 			w.claims = append(w.claims, at)
 		}
@@ -296,7 +291,7 @@ func (m *Manifest) Cited(a *ibid.Answer) []Cited {
 	var stretches []*claim
 	for i := range a.Citations {
 		if s, ok := claimSpan(a, &a.Citations[i]); ok {
-			stretches = append(stretches, &claim{raw: ibid.Span(s)})
+			stretches = append(stretches, &claim{raw: s})
 		}
 	}
 	places := newPlacer(a.Text, stretches)
@@ -364,7 +359,7 @@ func (p *Pinner) Pin(
 		s.URL = urn(s.given)
 	}
 	claim, _ := claimSpan(a, c)
-	return p.find(ctx, &pin{source: s, quote: ref.Quote, origin: OriginProvider, claim: claim.textIn(a.Text)}, snap)
+	return p.find(ctx, &pin{source: s, quote: ref.Quote, origin: OriginProvider, claim: a.Text[claim.Start:claim.End]}, snap)
 }
 
 // Quote finds words that were quoted of the source at url, by whom origin says, in snap, as Pin does. Where no words
@@ -481,7 +476,7 @@ func (p *pin) place(start, end int, origin string) {
 	}
 	p.ExcerptHash, p.ExcerptOrigin = snapshot.Hash([]byte(exact)), origin
 	p.excerpt(&Excerpt{
-		Exact: exact, Prefix: lastOf(content[:at.Start], around), Suffix: text.Runes(content[at.End:], around),
+		Exact: exact, Prefix: text.LastRunes(content[:at.Start], around), Suffix: text.Runes(content[at.End:], around),
 	})
 	if p.source.text.Profile != TextProfile {
 		p.unavailable(AdvisoryText)
@@ -492,16 +487,6 @@ func (p *pin) place(start, end int, origin string) {
 
 // around is how many code points of what stands before and after an excerpt go with it.
 const around = 32
-
-// lastOf returns the last n code points of s.
-func lastOf(s string, n int) string {
-	at := len(s)
-	for ; n > 0 && at > 0; n-- {
-		_, size := utf8.DecodeLastRuneInString(s[:at])
-		at -= size
-	}
-	return s[at:]
-}
 
 // inferAll lets the checker look for the evidence of claims that nobody quoted, all at once: it reads each text once.
 func inferAll(ctx context.Context, finder *support.Finder, pins []*pin) error {

@@ -152,7 +152,8 @@ func (r *run) ends() []*step {
 func (r *run) number() {
 	taken, sound := map[int]bool{}, true
 	for _, s := range r.steps {
-		sound = sound && s.number > 0 && s.number <= maxInt && !taken[s.number] && s.ascends()
+		sound = sound && s.number > 0 && s.number <= maxInt && !taken[s.number] &&
+			!slices.ContainsFunc(s.before, func(b *step) bool { return b.number >= s.number })
 		taken[s.number] = true
 	}
 	if sound {
@@ -166,10 +167,6 @@ func (r *run) number() {
 		s.before = slices.DeleteFunc(s.before, func(b *step) bool { return b.number >= s.number })
 		r.edges += all - len(s.before)
 	}
-}
-
-func (s *step) ascends() bool {
-	return !slices.ContainsFunc(s.before, func(b *step) bool { return b.number >= s.number })
 }
 
 // made returns the numbers of the steps that made a claim, ascending.

@@ -411,6 +411,3 @@ func (c *checker) among(reached *steps, s *ClaimSource) bool {
 	}
 	return false
 }
-
-// chainProblem reports whether a status word is about the chain alone.
-func chainProblem(status string) bool { return strings.HasPrefix(status, "chain-") }

@@ -119,8 +119,6 @@ func isHash(s string) bool {
 
 func isDigest(s string) bool { return strings.HasPrefix(s, "sha256:") && isHash(s) }
 
-func isID(s string) bool { return forms["id"].refuses(s) == "" }
-
 // isMadeOf reports whether all of s is ASCII letters, digits and the other characters.
 func isMadeOf(s, others string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {

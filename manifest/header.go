@@ -69,7 +69,7 @@ func (a *Announcement) check() error {
 	switch {
 	case a.Count < 0 || int64(a.Count) > maxCount:
 		return errors.New("the count is out of range")
-	case a.ID != "" && !isID(a.ID):
+	case a.ID != "" && forms["id"].refuses(a.ID) != "":
 		return errors.New("the id is not of letters, digits and ._~-")
 	case a.Digest != nil && len(a.Digest) != 32:
 		return errors.New("the digest is not of 32 bytes")

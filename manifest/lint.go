@@ -240,7 +240,7 @@ func (m *Manifest) Level(signed bool) (level int, why []string) {
 	var wrong, chain []Problem
 	for _, p := range m.Problems() {
 		switch {
-		case chainProblem(p.Status):
+		case strings.HasPrefix(p.Status, "chain-"):
 			chain = append(chain, p)
 		case p.Status != StatusShort: // it weakens a claim, and is no contradiction
 			wrong = append(wrong, p)

@@ -18,7 +18,8 @@ func TestSchemaFile(t *testing.T) {
 	m := &schemaMaker{defs: map[string]any{}}
 	s := m.object(reflect.TypeFor[Manifest]())
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-	s["$id"] = schemaID
+	// An identifier, not a place: publishers serve the schema, and their discovery document says where.
+	s["$id"] = "urn:ibid:schema:manifest:1"
 	s["title"] = "Citation manifest, version 1"
 	s["$defs"] = m.defs
 	want := encodeSchema(t, s)

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"math"
 	"strings"
 	"sync"
 	"unicode"
@@ -108,9 +109,7 @@ func firstOf(context string) string {
 
 // lastOf returns the end of a prefix, likewise.
 func lastOf(context string) string {
-	context = strings.TrimSpace(context)
-	over := max(0, utf8.RuneCountInString(context)-maxContext)
-	return strings.TrimSpace(context[len(text.Runes(context, over)):])
+	return strings.TrimSpace(text.LastRunes(strings.TrimSpace(context), maxContext))
 }
 
 // finder looks for one quote in one text.
@@ -192,10 +191,8 @@ func (b *best) rate(h hit) float64 {
 	}
 	b.runes += utf8.RuneCountInString(b.text[b.at:h.start])
 	b.at = h.start
-	return score + weightPosition*(1-float64(abs(b.runes-b.quote.Start))/float64(b.total))
+	return score + weightPosition*(1-math.Abs(float64(b.runes-b.quote.Start))/float64(b.total))
 }
-
-func abs(n int) int { return max(n, -n) }
 
 // match returns the best hit, with its place in code points.
 func (b *best) match(how MatchKind) (Match, bool) {

@@ -23,14 +23,6 @@ func preludeOK(b []byte) bool {
 	return crc32.ChecksumIEEE(b[:8]) == binary.BigEndian.Uint32(b[8:])
 }
 
-func (s *Splitter) readAWS(p []byte) {
-	for len(p) > 0 {
-		n := s.stepAWS(p)
-		s.base += int64(n)
-		p = p[n:]
-	}
-}
-
 // stepAWS reads at least one byte of p, or learns the message's size from it, and returns how many bytes it read.
 func (s *Splitter) stepAWS(p []byte) int {
 	m := &s.aws

@@ -161,15 +161,23 @@ func (s *Splitter) Close() {
 
 // read passes p to the reader of the recognised framing.
 func (s *Splitter) read(p []byte) {
+	var step func(*Splitter, []byte) int
 	switch s.kind {
-	case JSON, Lines, Array:
-		s.readJSON(p)
 	case SSE:
 		s.readSSE(p)
+		return
+	case JSON, Lines, Array:
+		step = (*Splitter).stepJSON
 	case AWS:
-		s.readAWS(p)
+		step = (*Splitter).stepAWS
 	case Unknown, Other:
 		s.emit(Frame{Data: slices.Clip(p)})
+		return
+	}
+	for len(p) > 0 {
+		n := step(s, p)
+		s.base += int64(n)
+		p = p[n:]
 	}
 }
 

@@ -27,14 +27,6 @@ const (
 	afterArray                    // behind the array
 )
 
-func (s *Splitter) readJSON(p []byte) {
-	for len(p) > 0 {
-		n := s.stepJSON(p)
-		s.base += int64(n)
-		p = p[n:]
-	}
-}
-
 // stepJSON reads at least one byte of p, or changes the place, and returns how many bytes it read.
 func (s *Splitter) stepJSON(p []byte) int {
 	switch s.json.at {
@@ -50,7 +42,11 @@ func (s *Splitter) stepJSON(p []byte) int {
 	case insideGarbage:
 		n, ended := s.readLine(p, ErrTrailing)
 		if ended {
-			s.afterGarbage()
+			s.json.newline = true
+			s.json.at = betweenDocuments
+			if s.kind == Array {
+				s.json.at = afterArray
+			}
 		}
 		return n
 	case afterArray:
@@ -151,14 +147,6 @@ func (s *Splitter) readLine(p []byte, why error) (int, bool) {
 	}
 	s.finish(p[n:n+end], why)
 	return n + end + 1, true
-}
-
-func (s *Splitter) afterGarbage() {
-	s.json.newline = true
-	s.json.at = betweenDocuments
-	if s.kind == Array {
-		s.json.at = afterArray
-	}
 }
 
 func (s *Splitter) closeJSON() {

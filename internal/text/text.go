@@ -44,6 +44,16 @@ func Runes(s string, n int) string {
 	return s
 }
 
+// LastRunes returns the last n runes of s. Nothing marks the cut.
+func LastRunes(s string, n int) string {
+	at := len(s)
+	for ; n > 0 && at > 0; n-- {
+		_, size := utf8.DecodeLastRuneInString(s[:at])
+		at -= size
+	}
+	return s[at:]
+}
+
 // Shorten returns s if it has at most n runes, and otherwise its first n runes, without white space at their end, and
 // an ellipsis.
 func Shorten(s string, n int) string {
