@@ -45,7 +45,7 @@ func (w *building) findClaims() {
 			w.leftOut.Claims++
 			continue
 		}
-		at := byRaw[ibid.Span(s)]
+		at := byRaw[s]
 		if at == nil {
 			at = &claim{raw: s}
 			byRaw[at.raw] = at
@@ -302,7 +302,7 @@ func (m *Manifest) Cited(a *ibid.Answer) []Cited {
 		if !ok {
 			continue
 		}
-		claim := claims[placeOf(places.place(ibid.Span(s)))]
+		claim := claims[placeOf(places.place(s))]
 		if claim == nil {
 			continue
 		}
