@@ -359,7 +359,8 @@ func (p *Pinner) Pin(
 		s.URL = urn(s.given)
 	}
 	claim, _ := claimSpan(a, c)
-	return p.find(ctx, &pin{source: s, quote: ref.Quote, origin: OriginProvider, claim: a.Text[claim.Start:claim.End]}, snap)
+	said := a.Text[claim.Start:claim.End]
+	return p.find(ctx, &pin{source: s, quote: ref.Quote, origin: OriginProvider, claim: said}, snap)
 }
 
 // Quote finds words that were quoted of the source at url, by whom origin says, in snap, as Pin does. Where no words
