@@ -409,8 +409,12 @@ func appendNormalURL(b []byte, raw string) []byte {
 		if strings.IndexByte(param, '%') >= 0 {
 			param = string(appendEscaped(nil, param))
 		}
-		if head, tail, ok := strings.Cut(param, "?"); ok && isTracking(tail) { // added by who saw no "?" before
-			param = head
+		for { // what was added behind a second "?"
+			i := strings.LastIndexByte(param, '?')
+			if i < 0 || param[i+1:] != "" && !isTracking(param[i+1:]) {
+				break
+			}
+			param = param[:i]
 		}
 		if param == "" || isTracking(param) {
 			continue
