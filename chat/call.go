@@ -162,7 +162,7 @@ func build(p *Provider, q *Question) (*calls.Built, []store.Message, error) {
 	if err != nil {
 		hint := "docs/chat.md says what a question may hold"
 		if w.Model == "" {
-			hint = "name a model; this provider has none of its own in the configuration"
+			hint = "name a model, or give the provider one: ibid serve --chat NAME=MODEL"
 		}
 		return nil, nil, httpx.BadRequest(err.Error(), hint)
 	}

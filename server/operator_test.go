@@ -32,7 +32,7 @@ func TestOperatorMistakes(t *testing.T) {
 		"webhooks: {a: {}}":                       "webhook a has no url",
 		"webhooks: {a: {url: https://a.example}}": "webhook a needs one of secret_env and secret_file",
 		"webhooks: {a: {url: https://a.example, secret_env: A, secret_file: b}}":       "webhook a needs one of secret_env and secret_file",
-		"webhooks: {a: {url: ftp://a.example, secret_env: A}}":                         "ibid.yaml:1:21: url not a URL",
+		"webhooks: {a: {url: ftp://a.example, secret_env: A}}":                         "ibid.yaml:1:21: url must be a URL",
 		"webhooks: {a: {url: 'https://me:pw@a.example', secret_env: A}}":               "url may not have a user",
 		"webhooks: {A: {url: https://a.example, secret_env: A}}":                       "cannot be a name",
 		"webhooks: {a: {url: https://a.example, secret_env: A, kinds: [doubtful, x]}}": "kinds[1] must be one of source-changed, doubtful",

@@ -229,7 +229,7 @@ func (u *URL) Set(text string) error {
 		return err
 	}
 	if parsed.User != nil || parsed.RawQuery != "" || parsed.Fragment != "" {
-		return errors.New("the URL of an upstream has no user, query or fragment: keys are the clients'")
+		return errors.New("must have no user, query or fragment: the keys are the clients'")
 	}
 	*u = URL(text)
 	return nil
@@ -333,7 +333,7 @@ func (f chatFlag) Set(text string) error {
 func ParseWebURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, errors.New("not a URL that begins with http:// or https://")
+		return nil, errors.New("must be a URL that begins with http:// or https://")
 	}
 	return u, nil
 }

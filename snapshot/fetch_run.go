@@ -74,7 +74,7 @@ func (f *Fetcher) keepCopy(ctx context.Context, j *job, s *Snapshot) {
 	if j.Copies == nil || j.purpose != forDocument || s.Status != http.StatusOK {
 		return
 	}
-	if err := j.Copies.Keep(ctx, s); err != nil {
+	if err := j.Copies.Keep(ctx, s); err != nil && !errors.Is(ctx.Err(), context.Canceled) { // stopping is no fault
 		f.log.WarnContext(ctx, "keeping a copy", slog.String("url", j.URL), slog.Any("error", err))
 	}
 }
