@@ -34,7 +34,7 @@ type trust struct {
 	found    excerpts               // nil: none were needed
 	saved    map[string]savedCopy   // the copies that were cited, by the address of their source in pins
 	manifest *panelManifest         // nil: none is published
-	signer   string                 // the host whose keys sign it
+	signer   string                 // who signs it: a host, or "this server"
 	verify   string                 // where the manifest is verified; empty: nowhere
 	again    string                 // what has sources read again; empty: nothing does
 	page     string                 // the address that shows the answer
@@ -51,7 +51,9 @@ type savedCopy struct {
 // trustOf reads what is known of an answer besides it.
 func (p *Page) trustOf(ctx context.Context, r *httpx.Request, call *store.Call) (*trust, error) {
 	t := &trust{page: answerURL(call.AnswerID), show: asked(r, "show"), late: r.URL.Query().Has("checking")}
-	_, t.signer, _ = strings.Cut(p.baseURL(r), "://")
+	if _, t.signer, _ = strings.Cut(p.baseURL(r), "://"); isHere(t.signer) {
+		t.signer = "this server" // a loopback address names nobody
+	}
 	var err error
 	if t.manifest, err = p.manifestOf(ctx, r.Who.Tenant, call); err != nil {
 		return nil, err
