@@ -82,6 +82,7 @@ type answerOptions struct {
 	numbering *ibid.Numbering // of the sources of the conversation; nil: they begin at 1
 	prefix    string          // begins all ids of this answer on the page: letters, digits, hyphens
 	live      bool            // it is still arriving
+	arrived   bool            // it arrived before its reader's eyes: notes on its chips would move what was read
 	mute      bool            // its reader may not judge it
 	strip     bool            // its sources are a strip of tiles that opens
 	said      *sayings        // what was said of it; nil: nothing

@@ -292,7 +292,7 @@ func (s *liveStream) readWhole(ctx context.Context) (*wholeAnswer, error) {
 		return nil, err
 	}
 	o := s.options
-	o.live = false
+	o.live, o.arrived = false, true
 	if o.trust, err = s.p.trustOf(ctx, s.r, call); err != nil {
 		return nil, err
 	}

@@ -316,7 +316,7 @@ func (l *layout) doubtNotice(citation int) notice {
 				"” does.",
 			Links: []exportLink{{panelURL(l.call.AnswerID, right.N), "See the right source"}},
 		}
-	case s.Word == wordDoubtful && s.Note != "" && !l.strip: // in a conversation the note of the chip is enough
+	case s.Word == wordDoubtful && s.Note != "" && (!l.strip || l.arrived): // the note of a chip is enough in a strip
 		c := &l.answer.Citations[citation]
 		differs := l.weighed.claims[citation].Differs[0]
 		n := notice{Kind: badgeClose, Text: "The answer says “" + text.Shorten(line(differs.Claim), maxSaid) +
