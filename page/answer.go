@@ -17,7 +17,6 @@ import (
 	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/store"
-	"github.com/ibidhq/ibid/verify"
 )
 
 const (
@@ -299,10 +298,7 @@ func (l *layout) stand() {
 	l.standings = make([]standing, len(l.answer.Citations))
 	for i := range l.answer.Citations {
 		c := &l.answer.Citations[i]
-		var claim *verify.ClaimReport
-		if i < len(l.weighed.claims) && l.weighed.claims[i].Finding != "" {
-			claim = &l.weighed.claims[i]
-		}
+		claim := reportOf(l.weighed.claims, i)
 		var last *verdict
 		if l.said != nil {
 			if v, ok := l.said.last[c.ID]; ok {

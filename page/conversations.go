@@ -166,7 +166,9 @@ func (p *Page) conversationItems(ctx context.Context, tenant string, ids []strin
 			if m := label(call.Answer.Model); m != "" && !slices.Contains(models, m) {
 				models = append(models, m)
 			}
-			item.Badges = countBadges(item.Badges, call.Answer.Citations)
+			if item.Badges, err = p.countStandings(ctx, tenant, item.Badges, call); err != nil {
+				return nil, err
+			}
 		}
 		item.Models = strings.Join(models, ", ")
 		items = append(items, item)

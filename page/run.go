@@ -245,7 +245,11 @@ func (p *Page) run(ctx context.Context, r *httpx.Request) (*view, error) {
 		return nil, err
 	}
 	b.layOut(number(r, "from")-1, func() { p.addAnswer(b, o) })
-	return &view{Name: "run", Title: b.Title(), Body: b}, nil
+	v := &view{Name: "run", Title: b.Title(), Body: b}
+	if b.Tabs != nil {
+		v.Section = "conversations" // it is a tab of an answer
+	}
+	return v, nil
 }
 
 // trustOfRun reads what is known of the answer that a run came to: of one that was captured what its own page knows, of

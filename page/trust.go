@@ -68,27 +68,12 @@ func (p *Page) trustOf(ctx context.Context, r *httpx.Request, call *store.Call) 
 	if p.o.Rechecks && hasWeb && (r.Who.May(store.ScopeVerify) || r.Who.Token == "") {
 		t.again = answerURL(call.AnswerID) + "/check"
 	}
-	needed := false
-	for i := range call.Answer.Citations {
-		c := &call.Answer.Citations[i]
-		isBad := quoteBadge(c.Verification).Kind == badgeBad
-		needed = needed || isBad || c.Verification != nil && quotesNothing(c)
+	pins, err := p.pinsOf(ctx, r.Who.Tenant, call)
+	if err != nil || pins == nil {
+		return t, err
 	}
-	if !needed {
-		return t, nil
-	}
-	pins, err := p.o.Store.AnswerPins(ctx, r.Who.Tenant, call.AnswerID)
-	if err != nil {
-		return nil, err
-	}
-	t.pins, t.saved, t.found = map[string][]store.Pin{}, map[string]savedCopy{}, excerpts{}
+	t.pins, t.saved, t.found = map[string][]store.Pin{}, map[string]savedCopy{}, foundIn(pins)
 	for _, pin := range pins {
-		if pin.Claim.Excerpt != nil && t.found[pin.Citation][pin.URL] == "" {
-			if t.found[pin.Citation] == nil {
-				t.found[pin.Citation] = map[string]string{}
-			}
-			t.found[pin.Citation][pin.URL] = pin.Claim.Excerpt.Exact
-		}
 		if statusBadge(pin.Status, time.Time{}).Kind != badgeBad {
 			continue
 		}
@@ -101,6 +86,52 @@ func (p *Page) trustOf(ctx context.Context, r *httpx.Request, call *store.Call) 
 		}
 	}
 	return t, nil
+}
+
+// pinsOf returns the pins of an answer; none where what its citations say themselves is enough to show them.
+func (p *Page) pinsOf(ctx context.Context, tenant string, call *store.Call) ([]store.Pin, error) {
+	needsPins := func(c ibid.Citation) bool {
+		return quoteBadge(c.Verification).Kind == badgeBad || c.Verification != nil && quotesNothing(&c)
+	}
+	if !slices.ContainsFunc(call.Answer.Citations, needsPins) {
+		return nil, nil
+	}
+	return p.o.Store.AnswerPins(ctx, tenant, call.AnswerID)
+}
+
+// foundIn returns the excerpts that pins have.
+func foundIn(pins []store.Pin) excerpts {
+	found := excerpts{}
+	for i := range pins {
+		pin := &pins[i]
+		if pin.Claim.Excerpt == nil || found[pin.Citation][pin.URL] != "" {
+			continue
+		}
+		if found[pin.Citation] == nil {
+			found[pin.Citation] = map[string]string{}
+		}
+		found[pin.Citation][pin.URL] = pin.Claim.Excerpt.Exact
+	}
+	return found
+}
+
+// countStandings counts the citations of an answer by their standing, as its own page does but for what readers said,
+// and adds that to counts, the gravest first.
+func (p *Page) countStandings(
+	ctx context.Context, tenant string, counts []countedBadge, call *store.Call,
+) ([]countedBadge, error) {
+	pins, err := p.pinsOf(ctx, tenant, call)
+	if err != nil {
+		return nil, err
+	}
+	claims := p.weighings.of(ctx, call, foundIn(pins)).claims
+	for i := range call.Answer.Citations {
+		counts = countBadge(counts, standingOf(&call.Answer.Citations[i], reportOf(claims, i), nil).badge)
+	}
+	slices.SortStableFunc(counts, func(a, b countedBadge) int {
+		return (&standing{badge: a.badge}).rank() - (&standing{badge: b.badge}).rank()
+	})
+	return counts, nil
 }
 
 // quotesNothing reports whether a citation names its sources without their words.

@@ -96,9 +96,10 @@ button{font:inherit;min-block-size:24px;min-inline-size:24px;padding:0 .2rem;bor
   function place() {
     if (!active || narrow.matches) return;
     const r = active.trigger.getBoundingClientRect(), w = card.offsetWidth, h = card.offsetHeight, view = document.documentElement;
+    const within = active.closest("[data-ibid-within]"), end = Math.min(view.clientWidth - 8, within ? within.getBoundingClientRect().right : Infinity);
     const left = getComputedStyle(active).direction === "rtl" ? r.right - w : r.left;
     const above = r.bottom + 6 + h > view.clientHeight - 8 && r.top - 6 - h > 8;
-    card.style.left = Math.max(8, Math.min(left, view.clientWidth - w - 8)) + scrollX + "px";
+    card.style.left = Math.max(8, Math.min(left, end - w)) + scrollX + "px";
     card.style.top = Math.max(8, Math.min(above ? r.top - 6 - h : r.bottom + 6, view.clientHeight - h - 8)) + scrollY + "px";
   }
 
