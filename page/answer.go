@@ -82,6 +82,7 @@ type answerOptions struct {
 	prefix    string          // begins all ids of this answer on the page: letters, digits, hyphens
 	live      bool            // it is still arriving
 	arrived   bool            // it arrived before its reader's eyes: notes on its chips would move what was read
+	checking  bool            // its sources are being read for the first time
 	mute      bool            // its reader may not judge it
 	strip     bool            // its sources are a strip of tiles that opens
 	said      *sayings        // what was said of it; nil: nothing
@@ -146,6 +147,11 @@ type notice struct {
 func (p *Page) answerView(call *store.Call, o *answerOptions) *answerView {
 	if o == nil {
 		o = &answerOptions{}
+	}
+	if !o.live && !call.Answer.Complete {
+		shown := *call
+		shown.Answer = withoutOpenLink(call.Answer)
+		call = &shown
 	}
 	v := &answerView{Call: call, Prefix: o.prefix, Live: o.live, Strip: o.strip, Notices: notices(call.Answer, o.live)}
 	v.Heading, v.Question = heading(call.Prompt)
@@ -220,7 +226,7 @@ func notices(a *ibid.Answer, live bool) []notice {
 	switch {
 	case live:
 	case !a.Complete && a.Error == nil:
-		all = append(all, notice{Kind: badgeBad, Text: "The answer broke off. This is what had arrived."})
+		all = append(all, notice{Kind: badgeClose, Text: "The answer broke off or was stopped. This is what had arrived."})
 	case a.Text == "" && len(all) == 0:
 		all = append(all, notice{Kind: badgeNone, Text: "The answer has no text."})
 	}

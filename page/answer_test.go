@@ -180,7 +180,7 @@ func TestAnswerNotices(t *testing.T) {
 	}{
 		"no sources":       {ibid.Answer{Text: "Paris.", Complete: true}, nil, "No sources"},
 		"uncited":          {ibid.Answer{Text: "Paris.", Complete: true, Sources: []ibid.Source{{ID: "a", Title: "A"}}}, nil, "No sources"},
-		"broken":           {ibid.Answer{Text: "Par"}, []string{"The answer broke off. This is what had arrived."}, "No sources"},
+		"broken":           {ibid.Answer{Text: "Par"}, []string{"The answer broke off or was stopped. This is what had arrived."}, "No sources"},
 		"cut":              {ibid.Answer{Text: "Par", Complete: true, Finish: ibid.FinishLength}, []string{"The answer ends at the length that it was allowed."}, "No sources"},
 		"refused":          {ibid.Answer{Text: "No.", Complete: true, Finish: ibid.FinishRefusal}, []string{"The model refused to answer."}, "No sources"},
 		"filtered":         {ibid.Answer{Complete: true, Finish: ibid.FinishFilter}, []string{"A filter of the provider stopped the answer."}, "No sources"},

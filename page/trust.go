@@ -254,6 +254,11 @@ func (l *layout) trustLine() *trustView {
 		switch word {
 		case wordFound:
 			part.Text = counted(n, "quote found", "quotes found")
+		case wordUnchecked:
+			part.Text = strconv.Itoa(n) + " " + word
+			if l.checking {
+				part.Text = "checking " + counted(n, "quote", "quotes") + " …"
+			}
 		case wordBare:
 			part.Text = counted(n, "sentence without a source", "sentences without a source")
 		default:
@@ -265,7 +270,9 @@ func (l *layout) trustLine() *trustView {
 		}
 		v.Parts = append(v.Parts, part)
 	}
-	if !v.Checked.IsZero() {
+	if l.checking {
+		v.Again = ""
+	} else if !v.Checked.IsZero() {
 		v.Ago = ago(time.Since(v.Checked))
 	}
 	return v
