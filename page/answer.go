@@ -17,7 +17,6 @@ import (
 	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/store"
-	"github.com/ibidhq/ibid/verify"
 )
 
 const (
@@ -82,6 +81,8 @@ type answerOptions struct {
 	numbering *ibid.Numbering // of the sources of the conversation; nil: they begin at 1
 	prefix    string          // begins all ids of this answer on the page: letters, digits, hyphens
 	live      bool            // it is still arriving
+	arrived   bool            // it arrived before its reader's eyes: notes on its chips would move what was read
+	checking  bool            // its sources are being read for the first time
 	mute      bool            // its reader may not judge it
 	strip     bool            // its sources are a strip of tiles that opens
 	said      *sayings        // what was said of it; nil: nothing
@@ -146,6 +147,11 @@ type notice struct {
 func (p *Page) answerView(call *store.Call, o *answerOptions) *answerView {
 	if o == nil {
 		o = &answerOptions{}
+	}
+	if !o.live && !call.Answer.Complete {
+		shown := *call
+		shown.Answer = withoutOpenLink(call.Answer)
+		call = &shown
 	}
 	v := &answerView{Call: call, Prefix: o.prefix, Live: o.live, Strip: o.strip, Notices: notices(call.Answer, o.live)}
 	v.Heading, v.Question = heading(call.Prompt)
@@ -220,7 +226,7 @@ func notices(a *ibid.Answer, live bool) []notice {
 	switch {
 	case live:
 	case !a.Complete && a.Error == nil:
-		all = append(all, notice{Kind: badgeBad, Text: "The answer broke off. This is what had arrived."})
+		all = append(all, notice{Kind: badgeClose, Text: "The answer broke off or was stopped. This is what had arrived."})
 	case a.Text == "" && len(all) == 0:
 		all = append(all, notice{Kind: badgeNone, Text: "The answer has no text."})
 	}
@@ -298,10 +304,7 @@ func (l *layout) stand() {
 	l.standings = make([]standing, len(l.answer.Citations))
 	for i := range l.answer.Citations {
 		c := &l.answer.Citations[i]
-		var claim *verify.ClaimReport
-		if i < len(l.weighed.claims) && l.weighed.claims[i].Finding != "" {
-			claim = &l.weighed.claims[i]
-		}
+		claim := reportOf(l.weighed.claims, i)
 		var last *verdict
 		if l.said != nil {
 			if v, ok := l.said.last[c.ID]; ok {

@@ -43,8 +43,9 @@ type useView struct {
 	Quote      *quoteView
 	Place      string
 	Confidence string
-	Check      template.HTML // badges
-	Support    template.HTML // empty: no checker was asked
+	Check      template.HTML // the badge of the standing of its citations: the same as on their chips
+	Support    template.HTML // the badge of what a checker said, where the standing does not say it; else empty
+	Same       bool          // it stands as the source does, which says so above it
 	Inferred   bool          // a program found the citation, after the fact
 	Back       string        // the id of the first chip in the text; empty: there is none
 	Open       string        // where the source can be opened at these words; empty: nowhere
@@ -57,6 +58,7 @@ type useView struct {
 	Found      bool          // the words are those that were found in the source: the answer quotes none
 
 	quote *quote // nil: nothing is quoted
+	word  string // of the standing
 }
 
 // savedLink is where a kept copy of a source is shown.
@@ -88,6 +90,7 @@ func (l *layout) list() (cited, uncited []*sourceView, lost []*useView) {
 	for _, v := range l.sources {
 		for _, u := range v.Uses {
 			u.finish()
+			u.Same = u.word == v.Standing.Word
 		}
 		quoted := slices.ContainsFunc(v.Uses, func(u *useView) bool { return u.quote != nil })
 		if !quoted && strings.TrimSpace(v.Content) != "" {
@@ -122,9 +125,9 @@ func activate(cited []*sourceView) {
 
 // useKey is what is the same in all citations of one use.
 type useKey struct {
-	source                                  int
-	quote, place, confidence, check, labels string
-	inferred                                bool
+	source                                     int
+	quote, place, confidence, standing, labels string
+	inferred                                   bool
 }
 
 // addUses adds to the sources what citations take from them, in their order, and returns what is taken from sources
@@ -141,14 +144,12 @@ func (l *layout) addUses() (lost []*useView) {
 				source: at, quote: l.wordsOf(c, ref), place: placeWords(nil, ref.Locator),
 				confidence: score(ref.Confidence), inferred: c.Origin == ibid.OriginInferred,
 			}
-			if c.Verification != nil {
-				key.check = c.Verification.Status
+			key.standing = l.standings[i].Word
+			if l.standings[i].isDoubt() {
+				key.standing += l.standings[i].Title
 			}
 			if c.Support != nil {
 				key.labels = c.Support.Label
-			}
-			if l.standings[i].isDoubt() {
-				key.labels += wordDoubtful + l.standings[i].Title
 			}
 			if !ok {
 				u := l.useView(i, ref, &key, claim)
@@ -191,16 +192,17 @@ func (l *layout) useView(citation int, ref *ibid.Ref, key *useKey, claim string)
 		Cites:      l.ids[citation],
 		Place:      key.place,
 		Confidence: key.confidence,
-		Check:      l.badge(quoteBadge(c.Verification)),
-		Support: l.badge(
-			supportBadge(c.Support),
-		),
-		Back:     l.back(citation),
-		Inferred: key.inferred,
-		Said:     l.saidOf(citation),
+		Check:      l.badge(l.standings[citation].badge),
+		Back:       l.back(citation),
+		Inferred:   key.inferred,
+		Said:       l.saidOf(citation),
+		word:       l.standings[citation].Word,
 	}
 	if s := &l.standings[citation]; s.isDoubt() {
 		u.Doubt = s.badge
+	}
+	if b := supportBadge(c.Support); b.Word != wordSupported && b.Word != wordDoubtful { // the standing has these
+		u.Support = l.badge(b)
 	}
 	if !l.mute && !l.live {
 		u.Judge = feedbackURL(l.call.AnswerID, c.ID)

@@ -151,10 +151,10 @@ var badges = map[subject][]badgeRow{
 var legend = []badge{
 	{Kind: badgeFound, Word: wordFound, Title: "The source has the words. Whether they support the sentence is open."},
 	{Kind: badgeGood, Word: wordSupported, Title: "The source has the words, and they say what the sentence says."},
-	{
-		Kind: badgeBad, Word: strings.Join(gravity[:4], ", "),
-		Title: "The source has other words now, never had these, has nothing like them, or is not the right one.",
-	},
+	{Kind: badgeBad, Word: wordChanged, Title: "The source says something else now."},
+	{Kind: badgeBad, Word: wordMisquoted, Title: "The source never had these words."},
+	{Kind: badgeBad, Word: wordMissing, Title: "The source has nothing like these words."},
+	{Kind: badgeBad, Word: wordWrongSource, Title: "Another source of the answer says it, and this one does not."},
 	{Kind: badgeClose, Word: wordDoubtful, Title: "The words differ from the sentence, or say next to nothing of it."},
 	{Kind: badgeLost, Word: wordUnreachable, Title: "The source could not be read, or not compared."},
 	{Kind: badgeBare, Word: wordBare, Title: "The sentence names none."},
@@ -285,14 +285,6 @@ func (c countedBadge) Text() string {
 		return counted(c.Count, "quote found", "quotes found")
 	}
 	return strconv.Itoa(c.Count) + " " + c.Word
-}
-
-// countBadges counts citations by the badge of their quote, in the order in which these first occur.
-func countBadges(counts []countedBadge, citations []ibid.Citation) []countedBadge {
-	for i := range citations {
-		counts = countBadge(counts, quoteBadge(citations[i].Verification))
-	}
-	return counts
 }
 
 // countBadge counts one more badge.

@@ -166,7 +166,9 @@ func (p *Page) conversationItems(ctx context.Context, tenant string, ids []strin
 			if m := label(call.Answer.Model); m != "" && !slices.Contains(models, m) {
 				models = append(models, m)
 			}
-			item.Badges = countBadges(item.Badges, call.Answer.Citations)
+			if item.Badges, err = p.countStandings(ctx, tenant, item.Badges, call); err != nil {
+				return nil, err
+			}
 		}
 		item.Models = strings.Join(models, ", ")
 		items = append(items, item)
@@ -299,6 +301,9 @@ func (b *conversationBody) addComposer(form *composer) {
 		return slices.ContainsFunc(b.Arriving, func(v arrivingView) bool { return v.Question == q }) ||
 			slices.ContainsFunc(b.Failed, func(f *failedTurn) bool { return f.Question == q })
 	})
+	if n := len(b.Turns); n > 0 && len(b.Turns[n-1].Answer.Samples) > 0 {
+		form.Samples = nil // that answer has them
+	}
 	if len(b.Turns) == 0 || len(b.Arriving)+len(b.Failed) > 0 {
 		return
 	}

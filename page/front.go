@@ -3,9 +3,7 @@ package page
 import (
 	"context"
 	"errors"
-	"slices"
 
-	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/internal/httpx"
@@ -47,7 +45,7 @@ type frontBody struct {
 	Upstreams     []Upstream
 	Demo          *Demo       // nil: this is no demonstration
 	Hero          *answerView // the answer that it opens on; nil: there is none
-	Follow        string      // where the sentence whose source changed is followed to it
+	Follow        string      // the chip of the sentence whose source changed
 	VerifyURL     string      // where the answer is verified
 	Conversations []conversationItem
 	Runs          []runRow
@@ -102,7 +100,7 @@ func (p *Page) addHero(ctx context.Context, r *httpx.Request, body *frontBody) e
 		return err
 	}
 	body.Hero = p.answerView(answer, &answerOptions{said: said, mute: !mayWrite(r), trust: known})
-	body.Follow = followURL(answer)
+	body.Follow = followURL(body.Hero)
 	body.VerifyURL = verifyURL(servedURL(body.Base, id))
 	return nil
 }
@@ -119,20 +117,15 @@ func (p *Page) finalAnswer(ctx context.Context, tenant, run string) (string, err
 	return "", err
 }
 
-// followURL returns where a reader follows a sentence of an answer to its source: one whose source does not have its
-// words any more, if there is one.
-func followURL(answer *store.Call) string {
-	a := answer.Answer
-	for i := range a.Citations {
-		c := &a.Citations[i]
-		if c.Verification == nil || quoteBadge(c.Verification).Kind != badgeBad {
-			continue
-		}
-		for k := range c.Refs {
-			if n := slices.IndexFunc(a.Sources, func(s ibid.Source) bool { return s.ID == c.Refs[k].Source }); n >= 0 {
-				return panelURL(answer.AnswerID, n+1)
+// followURL returns where a reader follows a sentence of an answer to its source: the first chip of the source that is
+// open beside the text, which is the gravest; without a chip the source itself.
+func followURL(v *answerView) string {
+	for _, s := range v.Cited {
+		for _, u := range s.Uses {
+			if s.Active && u.Back != "" {
+				return "#" + u.Back
 			}
 		}
 	}
-	return panelURL(answer.AnswerID, 1)
+	return panelURL(v.AnswerID, 1)
 }

@@ -35,6 +35,8 @@ const (
 	// two looks.
 	liveStore = 10 * time.Second
 	liveAgain = 2 * time.Second
+	// liveChecking is for how long an answer that has ended says that its quotes are being checked.
+	liveChecking = 15 * time.Second
 	// liveLate is for how long a reader is told of citations that come after an answer that had none.
 	liveLate = 90 * time.Second
 	// liveBeat is how often something is sent, so that no proxy takes the stream for dead.
@@ -79,6 +81,7 @@ type liveStream struct {
 	again    time.Time     // when it is looked for again after that
 	pause    time.Duration // between the last two looks
 	whole    bool          // the answer was sent whole
+	checking bool          // it was sent as one whose quotes are being checked
 }
 
 // liveState is how much there is of an answer.
@@ -235,6 +238,7 @@ type wholeAnswer struct {
 	head      *conversationBody
 	html      []byte
 	state     string
+	checking  bool   // its sources are being read for the first time
 	kind      string // of the gravest thing that is wrong with its citations; empty: nothing is
 }
 
@@ -263,7 +267,7 @@ func (s *liveStream) look(ctx context.Context) error {
 	}
 	whole, _ := got.(*wholeAnswer)
 	s.whole, s.numbering, s.head = true, whole.numbering, whole.head
-	s.state = whole.state
+	s.state, s.checking = whole.state, whole.checking
 	if !bytes.Equal(whole.html, s.article) {
 		s.article = whole.html
 		if err := s.sendArticle(whole); err != nil {
@@ -292,7 +296,8 @@ func (s *liveStream) readWhole(ctx context.Context) (*wholeAnswer, error) {
 		return nil, err
 	}
 	o := s.options
-	o.live = false
+	whole.checking = s.p.isChecking(call)
+	o.live, o.arrived, o.checking = false, true, whole.checking
 	if o.trust, err = s.p.trustOf(ctx, s.r, call); err != nil {
 		return nil, err
 	}
@@ -301,6 +306,9 @@ func (s *liveStream) readWhole(ctx context.Context) (*wholeAnswer, error) {
 	v := s.p.answerView(call, &o)
 	if caution := v.caution(); caution != "" {
 		whole.state = strings.TrimSuffix(whole.state, ".") + caution
+	}
+	if whole.checking {
+		whole.state += " Its quotes are being checked …"
 	}
 	whole.kind = v.Worst.Kind
 	whole.html, err = s.p.fragment("conversation", "answer", v)
@@ -311,6 +319,7 @@ func (s *liveStream) readWhole(ctx context.Context) (*wholeAnswer, error) {
 func (s *liveStream) sendArticle(whole *wholeAnswer) error {
 	data := map[string]any{
 		"html": string(s.article), "state": s.state, "whole": whole.call.Answer.Complete, "kind": whole.kind,
+		"checking": whole.checking,
 	}
 	if s.head != nil {
 		facts, err := s.p.fragment("conversation", "conversation-facts", s.head)
@@ -332,6 +341,18 @@ func (s *liveStream) mayGrow(call *store.Call) bool {
 	return len(call.Answer.Citations) == 0 || s.p.o.Rechecks && slices.ContainsFunc(call.Answer.Citations, isUnread)
 }
 
+// isChecking reports whether sources of an answer that has just ended are still to be read.
+func (p *Page) isChecking(call *store.Call) bool {
+	isUnread := func(c ibid.Citation) bool {
+		return c.Verification == nil && slices.ContainsFunc(c.Refs, func(ref ibid.Ref) bool {
+			s := call.Answer.Source(ref.Source)
+			return s != nil && openURL(s) != ""
+		})
+	}
+	return p.o.Rechecks && p.o.Bus != nil && call.Run != "" && call.Answer.Complete &&
+		time.Since(call.Started.Add(call.Duration)) < liveChecking && slices.ContainsFunc(call.Answer.Citations, isUnread)
+}
+
 func (s *liveStream) end() error {
 	if err := s.send("end", struct{}{}); err != nil {
 		return err
@@ -345,6 +366,8 @@ func (s *liveStream) tick(ctx context.Context) error {
 	switch {
 	case s.whole && now.Sub(s.ended) > liveLate:
 		return s.end()
+	case s.whole && s.checking && now.Sub(s.ended) > liveChecking:
+		return s.look(ctx)
 	case s.whole:
 		return nil
 	case !s.ended.IsZero() && now.Sub(s.ended) > liveStore:

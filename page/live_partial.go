@@ -113,6 +113,21 @@ func settled(a *ibid.Answer, shown int) *ibid.Answer {
 	if shown > end { // the text was corrected, or a mark was given up
 		end = runeStart(a.Text, min(shown, len(a.Text)))
 	}
+	return cutAt(a, end)
+}
+
+// withoutOpenLink returns an answer that broke off without the beginning of a link that its text may end in: it would
+// stand there as markdown.
+func withoutOpenLink(a *ibid.Answer) *ibid.Answer {
+	end := settledEnd(a.Text + " ")
+	if end >= len(a.Text) || a.Text[end] != '[' {
+		return a
+	}
+	return cutAt(a, len(strings.TrimRight(a.Text[:end], " (")))
+}
+
+// cutAt returns an answer whose text ends there, without the citations of what stood behind that.
+func cutAt(a *ibid.Answer, end int) *ibid.Answer {
 	if end == len(a.Text) {
 		return a
 	}

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -170,7 +171,7 @@ func (p *Page) routes() []httpx.Route {
 	return routes
 }
 
-// shows returns a handler that shows the view that load returns, under an entry of the navigation. The context of load
+// shows returns a handler that shows the view that load returns, under an entry of the navigation, unless the view names another. The context of load
 // ends after [askStore]; what takes longer has the request's own.
 func (p *Page) shows(section string, load func(ctx context.Context, r *httpx.Request) (*view, error)) httpx.Handler {
 	return func(w *httpx.Reply, r *httpx.Request) error {
@@ -180,7 +181,7 @@ func (p *Page) shows(section string, load func(ctx context.Context, r *httpx.Req
 		if err != nil {
 			return err
 		}
-		v.Section = section
+		v.Section = cmp.Or(v.Section, section)
 		return p.show(w, r, v)
 	}
 }

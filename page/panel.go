@@ -99,6 +99,7 @@ type panel struct {
 	url    string // the source's address as it is looked up; empty: it has none
 	may    bool   // its reader may judge the answer's citations
 	body   *panelBody
+	claims []verify.ClaimReport // by citation: whether its quotes support it; nil: nobody looked
 }
 
 // showPanel shows one source of an answer: a page of its own, or a fragment of the answer's.
@@ -122,6 +123,12 @@ func (p *Page) showPanel(w *httpx.Reply, r *httpx.Request) error {
 	for _, add := range []func(context.Context) error{one.addQuotes, one.addSteps, one.addManifest} {
 		if err := add(ctx); err != nil {
 			return err
+		}
+	}
+	for _, q := range body.Quotes {
+		if q.now != "" { // the words that were quoted are not there any more
+			body.Open = passageURL(s, &ibid.Ref{Quote: q.now})
+			break
 		}
 	}
 	if !body.Fragment {
@@ -247,6 +254,7 @@ type panelQuote struct {
 	Found   []piece // what the source says now in place of Quoted; nil: the same, or nobody knows
 
 	quote snapshot.Quote
+	now   string // the words of Found; empty: there are none
 }
 
 // excerptView is a piece of a text around its marked words.
@@ -290,6 +298,11 @@ func (o *panel) addQuotes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	all, err := o.p.pinsOf(ctx, o.tenant, o.call)
+	if err != nil {
+		return err
+	}
+	o.claims = o.p.weighings.of(ctx, o.call, foundIn(all)).claims
 	o.collect(pins)
 	versions, err := o.versions(ctx)
 	if err != nil {
@@ -340,7 +353,7 @@ func (o *panel) collect(pins map[string]*store.Pin) {
 			if ref.Source != o.body.ID {
 				continue
 			}
-			o.rests(c)
+			o.rests(i)
 			if ref.Quote == "" || seen[ref.Quote] != nil {
 				continue
 			}
@@ -356,7 +369,8 @@ func (o *panel) collect(pins map[string]*store.Pin) {
 }
 
 // rests names the sentence of a citation.
-func (o *panel) rests(c *ibid.Citation) {
+func (o *panel) rests(citation int) {
+	c := &o.call.Answer.Citations[citation]
 	b, claim := o.body, claimOf(o.call.Answer, c)
 	if len(b.Rested) > 0 && b.Rested[len(b.Rested)-1].claim == claim {
 		return
@@ -369,7 +383,7 @@ func (o *panel) rests(c *ibid.Citation) {
 		claim: claim,
 		Text:  plainWords(claim),
 		URL:   answerURL(o.call.AnswerID),
-		Badge: quoteBadge(c.Verification),
+		Badge: standingOf(c, reportOf(o.claims, citation), nil).badge,
 	}
 	if o.may {
 		one.Judge = feedbackURL(o.call.AnswerID, c.ID)
@@ -402,6 +416,9 @@ func quoteOf(c *ibid.Citation, ref *ibid.Ref, pin *store.Pin) *panelQuote {
 		return q
 	}
 	q.Quoted, q.Found = compareWords(sidesOf(found.Near))
+	if change := changeOf(pin); change != nil {
+		q.now = change.near
+	}
 	return q
 }
 

@@ -197,8 +197,13 @@ type answerTabs struct {
 	Current                     string // answer, steps, verification
 }
 
-// tabsOf returns the pages about an answer, of which one is shown.
+// tabsOf returns the pages about an answer, of which one is shown. How many steps its run has is looked up if it is 0.
 func (p *Page) tabsOf(r *httpx.Request, answerID, run string, steps int, current string) *answerTabs {
+	if steps == 0 && run != "" {
+		if one, err := p.o.Store.Run(r.Context(), r.Who.Tenant, run, &store.Query{Limit: 1}); err == nil {
+			steps = max(one.Recorded, one.Answers)
+		}
+	}
 	return &answerTabs{answerURL(answerID), runURL(run), verifyURL(servedURL(p.baseURL(r), answerID)), steps, current}
 }
 
@@ -245,7 +250,11 @@ func (p *Page) run(ctx context.Context, r *httpx.Request) (*view, error) {
 		return nil, err
 	}
 	b.layOut(number(r, "from")-1, func() { p.addAnswer(b, o) })
-	return &view{Name: "run", Title: b.Title(), Body: b}, nil
+	v := &view{Name: "run", Title: b.Title(), Body: b}
+	if b.Tabs != nil {
+		v.Section = "conversations" // it is a tab of an answer
+	}
+	return v, nil
 }
 
 // trustOfRun reads what is known of the answer that a run came to: of one that was captured what its own page knows, of
@@ -381,6 +390,8 @@ type restView struct {
 	ViaRefs  []stepRef    // of Via
 	Because  string
 	Relation string        // cited, marked, inferred
+	standing standing      // of the citation that names it; the zero value: none does
+	Earlier  bool          // Steps found it before the step did whose passage is shown
 	Diff     template.HTML // from the passage to what the source says now; empty: the same, or nobody knows
 }
 
@@ -403,9 +414,26 @@ func (v *restView) passages() []*passageView {
 	return all
 }
 
+// prefer shows the passage as one of some steps read it, those that concluded the sentence, where one of them did.
+func (v *restView) prefer(steps []int) {
+	readBy := func(p *passageView) bool {
+		return p != nil && slices.ContainsFunc(p.Steps, func(n int) bool { return slices.Contains(steps, n) })
+	}
+	if all := v.passages(); !readBy(v.Passage) {
+		if at := slices.IndexFunc(all, readBy); at >= 0 {
+			v.Passage, v.Earlier = all[at], true
+		}
+	}
+}
+
 // Checked says what came of checking the citation, or of looking for the passage in its document. The zero badge:
 // nobody has looked.
-func (v *restView) Checked() badge { return checkedBadge(v.Verification) }
+func (v *restView) Checked() badge {
+	if v.standing.Word != "" {
+		return v.standing.badge
+	}
+	return checkedBadge(v.Verification)
+}
 
 func checkedBadge(v *ibid.Verification) badge {
 	if v == nil {
@@ -439,6 +467,7 @@ func (b *runBody) sentence(n int, s *trail.Sentence) *sentenceView {
 	}
 	for i := range s.Passages {
 		rest := b.rest(&s.Passages[i])
+		rest.prefer(s.Steps)
 		if i < maxShownRests {
 			b.explain(rest)
 			v.Rests = append(v.Rests, rest)

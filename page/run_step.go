@@ -19,8 +19,7 @@ type stepView struct {
 	Builds    []stepRef       // what it builds on, where that is not simply the step before
 	First     bool            // it builds on nothing, and is not the first
 	Rows      []stepSource    // of Sources
-	Documents []*documentView
-	Used      int // documents
+	Used      int             // documents
 	Inner     *nestedView
 	Sentences []int // that rest on it
 	Choose    string
@@ -93,11 +92,6 @@ func (b *runBody) step(i int, used trail.StepUsage) *stepView {
 	v := &stepView{Step: s, ID: stepID(s.Number), Usage: used, Inner: nested(s.Nested, 1)}
 	if b.at[s.Number] != i { // another step has the number, and the id
 		v.ID += "-" + strconv.Itoa(i)
-	}
-	for _, id := range used.Documents[:min(len(used.Documents), maxShownSources)] {
-		if d := b.docs[id]; d != nil {
-			v.Documents = append(v.Documents, d)
-		}
 	}
 	before := b.Run.Before(i)
 	switch {

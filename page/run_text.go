@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/trail"
+	"github.com/ibidhq/ibid/verify"
 )
 
 // sentencePrefix begins the ids of the sources that stand for sentences while the final answer is rendered: no source
@@ -43,18 +45,50 @@ func (p *Page) addAnswer(b *runBody, o *answerOptions) {
 		v.Words = final.Text[s.Span.Start:s.Span.End]
 		a.Sentences = append(a.Sentences, v)
 	}
+	call := &store.Call{AnswerID: b.Run.FinalID(), Run: b.ID, Answer: final}
+	a.stand(final, p.weighings.of(p.closing, call, o.trust.found).claims) //nolint:contextcheck // others use it too
 	a.Says = a.leads(b.chosen)
 	a.open(b.chosen)
 	o.sentences = a
-	a.View = p.answerView(&store.Call{AnswerID: b.Run.FinalID(), Run: b.ID, Answer: final}, o)
+	a.View = p.answerView(call, o)
 	a.View.Strip = true
 }
 
-// open shows what the sentence rests on that was chosen; where nothing was, the first of which something is wrong.
+// stand gives the passages that citations name the standing of these, so that they say what the chips say.
+func (a *answerText) stand(final *ibid.Answer, claims []verify.ClaimReport) {
+	for i := range final.Citations {
+		c := &final.Citations[i]
+		s := standingOf(c, reportOf(claims, i), nil)
+		names := func(r *restView) bool {
+			return r.Reason == trail.ReasonCitation && r.Doc != nil && slices.ContainsFunc(c.Refs, func(ref ibid.Ref) bool {
+				source := final.Source(ref.Source)
+				return source != nil && isSame(r.Doc.SummarySource, source)
+			})
+		}
+		for _, sentence := range a.Sentences {
+			if at := cmp.Or(c.Claim, c.Span); at.Start >= sentence.Span.End || at.End <= sentence.Span.Start {
+				continue
+			}
+			for _, r := range sentence.Rests {
+				if names(r) && (r.standing.Word == "" || s.rank() < r.standing.rank()) {
+					r.standing = s
+				}
+			}
+		}
+	}
+}
+
+// open shows what the sentence rests on that was chosen; where nothing was, the first of which something is wrong, else
+// the first of all.
 func (a *answerText) open(c chosen) {
-	for _, s := range a.Sentences {
-		isWrong := func(r *restView) bool { return r.Differs != "" || r.Checked().Kind == badgeBad }
-		if s.Opened = s.Chosen || (c == chosen{}) && slices.ContainsFunc(s.Rests, isWrong); s.Opened {
+	isWrong := func(r *restView) bool { return r.Differs != "" || r.Checked().Kind == badgeBad }
+	for _, isWanted := range []func(*sentenceView) bool{
+		func(s *sentenceView) bool { return s.Chosen },
+		func(s *sentenceView) bool { return c == chosen{} && slices.ContainsFunc(s.Rests, isWrong) },
+		func(s *sentenceView) bool { return c == chosen{} && len(s.Rests) > 0 },
+	} {
+		if at := slices.IndexFunc(a.Sentences, isWanted); at >= 0 {
+			a.Sentences[at].Opened = true
 			return
 		}
 	}

@@ -44,10 +44,8 @@ type hitView struct {
 	Text      []piece // the stretch of the answer that was found, with its words marked
 	Sites     []string
 	MoreSites int
+	Badges    []countedBadge // of its citations
 }
-
-// Badges counts the citations by their badges.
-func (h *hitView) Badges() []countedBadge { return countBadges(nil, h.Answer.Citations) }
 
 // search looks for answers by words, source and what came of checking them.
 func (p *Page) search(ctx context.Context, r *httpx.Request) (*view, error) {
@@ -86,6 +84,9 @@ func (p *Page) search(ctx context.Context, r *httpx.Request) (*view, error) {
 			h.Text = find.excerpt(call.Answer.Text)
 		}
 		h.Sites, h.MoreSites = sitesOf(call.Answer)
+		if h.Badges, err = p.countStandings(ctx, r.Who.Tenant, nil, call); err != nil {
+			return nil, err
+		}
 		body.Hits = append(body.Hits, h)
 	}
 	body.Next = nextURL(r.URL, page.Next)

@@ -107,11 +107,11 @@ func supportStanding(c *ibid.Citation, claim *verify.ClaimReport, found bool) st
 	case claim != nil && claim.WrongSource != nil:
 		return standing{badge: badge{badgeBad, wordWrongSource, claim.Detail, string(verify.Doubtful)}}
 	case claim != nil && claim.Finding == verify.Doubtful:
-		note := ""
-		if len(claim.Differs) > 0 {
-			note = "source: " + text.Shorten(line(claim.Differs[0].Excerpt), maxNote)
+		if len(claim.Differs) == 0 {
+			return doubtful(claim.Detail, "")
 		}
-		return doubtful(claim.Detail, note)
+		said, found := line(claim.Differs[0].Claim), text.Shorten(line(claim.Differs[0].Excerpt), maxNote)
+		return doubtful("The sentence says “"+text.Shorten(said, maxNote)+"”, the source “"+found+"”.", "source: "+found)
 	case label.Word == wordDoubtful:
 		return doubtful(label.Title, "")
 	case !isSupported:

@@ -34,7 +34,7 @@ type trust struct {
 	found    excerpts               // nil: none were needed
 	saved    map[string]savedCopy   // the copies that were cited, by the address of their source in pins
 	manifest *panelManifest         // nil: none is published
-	signer   string                 // the host whose keys sign it
+	signer   string                 // who signs it: a host, or "this server"
 	verify   string                 // where the manifest is verified; empty: nowhere
 	again    string                 // what has sources read again; empty: nothing does
 	page     string                 // the address that shows the answer
@@ -51,7 +51,9 @@ type savedCopy struct {
 // trustOf reads what is known of an answer besides it.
 func (p *Page) trustOf(ctx context.Context, r *httpx.Request, call *store.Call) (*trust, error) {
 	t := &trust{page: answerURL(call.AnswerID), show: asked(r, "show"), late: r.URL.Query().Has("checking")}
-	_, t.signer, _ = strings.Cut(p.baseURL(r), "://")
+	if _, t.signer, _ = strings.Cut(p.baseURL(r), "://"); isHere(t.signer) {
+		t.signer = "this server" // a loopback address names nobody
+	}
 	var err error
 	if t.manifest, err = p.manifestOf(ctx, r.Who.Tenant, call); err != nil {
 		return nil, err
@@ -66,27 +68,12 @@ func (p *Page) trustOf(ctx context.Context, r *httpx.Request, call *store.Call) 
 	if p.o.Rechecks && hasWeb && (r.Who.May(store.ScopeVerify) || r.Who.Token == "") {
 		t.again = answerURL(call.AnswerID) + "/check"
 	}
-	needed := false
-	for i := range call.Answer.Citations {
-		c := &call.Answer.Citations[i]
-		isBad := quoteBadge(c.Verification).Kind == badgeBad
-		needed = needed || isBad || c.Verification != nil && quotesNothing(c)
+	pins, err := p.pinsOf(ctx, r.Who.Tenant, call)
+	if err != nil || pins == nil {
+		return t, err
 	}
-	if !needed {
-		return t, nil
-	}
-	pins, err := p.o.Store.AnswerPins(ctx, r.Who.Tenant, call.AnswerID)
-	if err != nil {
-		return nil, err
-	}
-	t.pins, t.saved, t.found = map[string][]store.Pin{}, map[string]savedCopy{}, excerpts{}
+	t.pins, t.saved, t.found = map[string][]store.Pin{}, map[string]savedCopy{}, foundIn(pins)
 	for _, pin := range pins {
-		if pin.Claim.Excerpt != nil && t.found[pin.Citation][pin.URL] == "" {
-			if t.found[pin.Citation] == nil {
-				t.found[pin.Citation] = map[string]string{}
-			}
-			t.found[pin.Citation][pin.URL] = pin.Claim.Excerpt.Exact
-		}
 		if statusBadge(pin.Status, time.Time{}).Kind != badgeBad {
 			continue
 		}
@@ -99,6 +86,52 @@ func (p *Page) trustOf(ctx context.Context, r *httpx.Request, call *store.Call) 
 		}
 	}
 	return t, nil
+}
+
+// pinsOf returns the pins of an answer; none where what its citations say themselves is enough to show them.
+func (p *Page) pinsOf(ctx context.Context, tenant string, call *store.Call) ([]store.Pin, error) {
+	needsPins := func(c ibid.Citation) bool {
+		return quoteBadge(c.Verification).Kind == badgeBad || c.Verification != nil && quotesNothing(&c)
+	}
+	if !slices.ContainsFunc(call.Answer.Citations, needsPins) {
+		return nil, nil
+	}
+	return p.o.Store.AnswerPins(ctx, tenant, call.AnswerID)
+}
+
+// foundIn returns the excerpts that pins have.
+func foundIn(pins []store.Pin) excerpts {
+	found := excerpts{}
+	for i := range pins {
+		pin := &pins[i]
+		if pin.Claim.Excerpt == nil || found[pin.Citation][pin.URL] != "" {
+			continue
+		}
+		if found[pin.Citation] == nil {
+			found[pin.Citation] = map[string]string{}
+		}
+		found[pin.Citation][pin.URL] = pin.Claim.Excerpt.Exact
+	}
+	return found
+}
+
+// countStandings counts the citations of an answer by their standing, as its own page does but for what readers said,
+// and adds that to counts, the gravest first.
+func (p *Page) countStandings(
+	ctx context.Context, tenant string, counts []countedBadge, call *store.Call,
+) ([]countedBadge, error) {
+	pins, err := p.pinsOf(ctx, tenant, call)
+	if err != nil {
+		return nil, err
+	}
+	claims := p.weighings.of(ctx, call, foundIn(pins)).claims
+	for i := range call.Answer.Citations {
+		counts = countBadge(counts, standingOf(&call.Answer.Citations[i], reportOf(claims, i), nil).badge)
+	}
+	slices.SortStableFunc(counts, func(a, b countedBadge) int {
+		return (&standing{badge: a.badge}).rank() - (&standing{badge: b.badge}).rank()
+	})
+	return counts, nil
 }
 
 // quotesNothing reports whether a citation names its sources without their words.
@@ -221,6 +254,11 @@ func (l *layout) trustLine() *trustView {
 		switch word {
 		case wordFound:
 			part.Text = counted(n, "quote found", "quotes found")
+		case wordUnchecked:
+			part.Text = strconv.Itoa(n) + " " + word
+			if l.checking {
+				part.Text = "checking " + counted(n, "quote", "quotes") + " …"
+			}
 		case wordBare:
 			part.Text = counted(n, "sentence without a source", "sentences without a source")
 		default:
@@ -232,7 +270,9 @@ func (l *layout) trustLine() *trustView {
 		}
 		v.Parts = append(v.Parts, part)
 	}
-	if !v.Checked.IsZero() {
+	if l.checking {
+		v.Again = ""
+	} else if !v.Checked.IsZero() {
 		v.Ago = ago(time.Since(v.Checked))
 	}
 	return v
@@ -314,7 +354,7 @@ func (l *layout) doubtNotice(citation int) notice {
 				"” does.",
 			Links: []exportLink{{panelURL(l.call.AnswerID, right.N), "See the right source"}},
 		}
-	case s.Word == wordDoubtful && s.Note != "" && !l.strip: // in a conversation the note of the chip is enough
+	case s.Word == wordDoubtful && s.Note != "" && (!l.strip || l.arrived): // the note of a chip is enough in a strip
 		c := &l.answer.Citations[citation]
 		differs := l.weighed.claims[citation].Differs[0]
 		n := notice{Kind: badgeClose, Text: "The answer says “" + text.Shorten(line(differs.Claim), maxSaid) +

@@ -18,7 +18,7 @@ const (
 	// reading their sources.
 	maxWeighed = 5000
 	// maxRemembered is how many answers a page remembers that of.
-	maxRemembered = 256
+	maxRemembered = 1024
 )
 
 // weighed is what a page finds out itself of an answer as it stands: whether the quotes of each citation support what
@@ -63,6 +63,14 @@ func (w *weighings) of(ctx context.Context, call *store.Call, found excerpts) *w
 	}
 	w.all[key] = made
 	return made
+}
+
+// reportOf returns what was found out of a citation; nil: nothing was.
+func reportOf(claims []verify.ClaimReport, citation int) *verify.ClaimReport {
+	if citation >= len(claims) || claims[citation].Finding == "" {
+		return nil
+	}
+	return &claims[citation]
 }
 
 // excerpts are what was found in their sources for citations that quote nothing, by the citation's id and the address

@@ -53,7 +53,7 @@ func TestHeavyConversation(t *testing.T) {
 func TestTextDirection(t *testing.T) {
 	w := newWorld(t, nil)
 	w.put(t, talked("ans_1", "q", "**אנפה** היא. So.", "https://a.example/"))
-	if body := w.get(t, "/ui/answers/ans_1").body; !strings.Contains(body, `<div class="prose" dir="rtl">`) {
+	if body := w.get(t, "/ui/answers/ans_1").body; !strings.Contains(body, `<div class="prose" dir="rtl"`) {
 		t.Error(body)
 	}
 }

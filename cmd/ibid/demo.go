@@ -129,8 +129,7 @@ var demoQuestions = []string{
 
 // demoOtherwise is what the demo answers to every other question.
 func demoOtherwise() string {
-	return "Hello! This is the demo of ibid: its answers are made up, and there is none to this question. " +
-		"It can answer these:\n\n- " + strings.Join(demoQuestions, "\n- ") + "\n"
+	return "This demo has no answer to that. Ask it, for example: " + demoQuestions[0] + "\n"
 }
 
 // startReplay starts the upstream at a port of its own, and returns where it is and what ends it. The pages that it

@@ -18,7 +18,7 @@ button{font:inherit;min-block-size:24px;min-inline-size:24px;padding:0 .2rem;bor
 @media(max-width:640px){:host{position:fixed;inset:auto 0 0!important;inline-size:100%;max-inline-size:none;max-block-size:60vh;border-radius:14px 14px 0 0;border-width:1px 0 0;padding-block-end:max(1rem,env(safe-area-inset-bottom))}}
 @media(prefers-reduced-motion:reduce){:host{transition:none}}`);
 
-  // A citation looks like a chip unless the page says otherwise: nothing here is as specific as what a page says.
+  // A citation looks like a chip, unless the page's own style says otherwise.
   const chip = new CSSStyleSheet();
   chip.replaceSync(`:where(ibid-cite){position:relative;white-space:nowrap}:where(ibid-cite):where(:not(:has(a,button))),:where(ibid-cite)>:where(a,button){display:inline-block;margin-inline-start:.3em;padding:.05em .55em;border:0;border-radius:1em;font:500 .75em/1.5 system-ui,sans-serif;text-decoration:none;vertical-align:.1em;cursor:pointer;color:var(--ibid-accent,light-dark(#1f5a6e,#8cc4d8));background:var(--ibid-chip,light-dark(#e6eff2,#1d2f36))}`);
   document.adoptedStyleSheets = [chip, ...document.adoptedStyleSheets];
@@ -35,7 +35,7 @@ button{font:inherit;min-block-size:24px;min-inline-size:24px;padding:0 .2rem;bor
     return n;
   };
 
-  // The one card of the page: what is put into it is shown in place of what the attributes say.
+  // The one card of the page: what is put into it replaces the attributes.
   function build() {
     card = document.createElement("ibid-card");
     card.popover = "auto";
@@ -92,13 +92,14 @@ button{font:inherit;min-block-size:24px;min-inline-size:24px;padding:0 .2rem;bor
     cite.dispatchEvent(new CustomEvent("ibid-close", { bubbles: true, composed: true }));
   }
 
-  // Under the words, or above them where there is no room; inside the window in any case. On narrow windows CSS makes it a sheet.
+  // Under the words or above them, inside the window and what is marked data-within; on narrow windows a sheet.
   function place() {
     if (!active || narrow.matches) return;
     const r = active.trigger.getBoundingClientRect(), w = card.offsetWidth, h = card.offsetHeight, view = document.documentElement;
+    const end = Math.min(view.clientWidth - 8, (active.closest("[data-within]") || view).getBoundingClientRect().right);
     const left = getComputedStyle(active).direction === "rtl" ? r.right - w : r.left;
     const above = r.bottom + 6 + h > view.clientHeight - 8 && r.top - 6 - h > 8;
-    card.style.left = Math.max(8, Math.min(left, view.clientWidth - w - 8)) + scrollX + "px";
+    card.style.left = Math.max(8, Math.min(left, end - w)) + scrollX + "px";
     card.style.top = Math.max(8, Math.min(above ? r.top - 6 - h : r.bottom + 6, view.clientHeight - h - 8)) + scrollY + "px";
   }
 
@@ -113,7 +114,7 @@ button{font:inherit;min-block-size:24px;min-inline-size:24px;padding:0 .2rem;bor
 
     disconnectedCallback() { if (active === this) hide(); }
 
-    // The address of the passage; nothing where it must not be opened.
+    // The address of the passage, if it may be opened.
     get passage() {
       let u;
       try { u = new URL(this.getAttribute("href"), document.baseURI); } catch { return ""; }

@@ -43,7 +43,6 @@ queueMicrotask(() => {
     if (!answer || !cite.dataset.n) return;
     open = cite;
     light(cite);
-    activate(document.getElementById(answer.dataset.prefix + "s-" + cite.dataset.n.split(" ")[0]));
     const cites = new Set(citesOf(cite)), numbers = cite.dataset.n.split(" "), card = make("div", "card");
     for (const n of numbers.slice(0, MOST)) {
       const row = document.getElementById(answer.dataset.prefix + "s-" + n);
@@ -74,7 +73,7 @@ queueMicrotask(() => {
     const panel = part.querySelector(".to-panel"), copy = make("button", "plain", "Copy");
     if (panel) {
       panel.parentElement.remove();
-      panel.textContent = "Show in panel";
+      panel.textContent = "Details";
       acts.append(panel);
     }
     copy.type = "button";
@@ -172,6 +171,16 @@ queueMicrotask(() => {
     }
   });
 
+  // A link to a chip from outside the text opens its card.
+  document.addEventListener("click", (e) => {
+    const link = e.target.closest && e.target.closest(".front-ways a[href^='#']"), cite = link && document.getElementById(link.hash.slice(1));
+    if (!cite || !cite.querySelector(".chip")) return;
+    e.preventDefault();
+    const box = cite.getBoundingClientRect(), isNarrow = innerWidth <= 640; // there the card is a sheet over the lower half
+    if (isNarrow || box.top < 0 || box.bottom > innerHeight / 2) scrollTo({ top: scrollY + box.top - innerHeight / (isNarrow ? 6 : 3) });
+    cite.querySelector(".chip").click();
+  });
+
   // The rail: the source that was looked at last is open.
   function activate(row) {
     if (!row || row.classList.contains("active")) return;
@@ -212,6 +221,17 @@ queueMicrotask(() => {
     e.preventDefault();
     field.focus();
     field.select();
+  });
+
+  // Escape ends what is shown alone.
+  document.addEventListener("keydown", (e) => {
+    if (e.key === "Escape" && !e.defaultPrevented && !open) document.querySelector(".answer[data-show] .trust-all a")?.click();
+  });
+
+  // Reading the sources again takes seconds.
+  document.addEventListener("submit", (e) => {
+    const button = e.target.closest(".trust form")?.querySelector("button");
+    if (button) { button.textContent = "Checking…"; button.disabled = true; }
   });
 
   // Menus close like all others.

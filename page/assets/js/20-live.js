@@ -84,11 +84,11 @@ queueMicrotask(() => {
   const trim = (prose, n) => { while (prose.children.length > n) prose.lastElementChild.remove(); };
 
   // Who is at the end of the page stays there while it grows.
-  const atEnd = () => innerHeight + scrollY >= document.documentElement.scrollHeight - 120;
+  const atEnd = () => innerHeight + scrollY >= document.documentElement.scrollHeight - 40;
   const keepEnd = (change) => {
     const was = atEnd();
     change();
-    if (was && !atEnd()) scrollTo({ top: document.documentElement.scrollHeight });
+    if (was) scrollTo({ top: document.documentElement.scrollHeight });
   };
 
   for (const turn of document.querySelectorAll(".turn[data-live]")) {
@@ -149,6 +149,7 @@ queueMicrotask(() => {
       for (const el of [...next.children]) if (el !== text && !el.matches(".notice:not(.change)")) article.append(el);
       say(sent.state, true, sent.whole);
       turn.dataset.kind = sent.kind;
+      turn.classList.toggle("checking", sent.checking);
       done = true;
       setTimeout(() => log.replaceChildren(), 5000); // it was heard; the text itself is there to be read
     }));

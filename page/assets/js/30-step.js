@@ -64,7 +64,6 @@
       if (on) { toggle(on); on.focus({ preventScroll: true }); }
     });
     why.prepend(closer);
-    why.addEventListener("keydown", (event) => { if (event.key === "Escape") closer.click(); });
   }
 
   const isSeen = (element) => {
@@ -73,7 +72,7 @@
   };
 
   // choose marks what belongs to a choice; null marks nothing.
-  const choose = (chosen) => {
+  const choose = (chosen, from) => {
     const none = { sentence: new Set(), step: new Set(), passage: new Set() };
     const found = chosen ? related(chosen.kind, chosen.n) : none;
     mark(all(".sentence"), "sentence", (e) => e.dataset.n, chosen, found);
@@ -86,17 +85,18 @@
       why.classList.toggle("sheet", Boolean(chosen));
       if (chosen) why.scrollTop = 0;
     }
-    for (const step of all(".step.chosen, .step.related")) {
-      const shown = step.querySelector("details"); // of what was chosen the steps are open
-      if (shown) shown.open = true;
-    }
-    const next = chosen?.kind === "sentence" ? all(".step.related") : all(".sentence.related");
-    if (next.length > 0 && !next.some(isSeen)) next[0].scrollIntoView({ block: "nearest" });
+    // Steps stand above the answer: opening one leaves what was pressed where it is.
+    const was = from?.getBoundingClientRect().top;
+    const step = run.querySelector(".step.chosen > details");
+    if (step) step.open = true;
+    if (from) scrollBy({ top: from.getBoundingClientRect().top - was, behavior: "instant" });
+    const next = all(".sentence.related");
+    if (chosen?.kind !== "sentence" && next.length > 0 && !next.some(isSeen)) next[0].scrollIntoView({ block: "nearest" });
   };
 
   const toggle = (tie) => {
     const off = tie.getAttribute("aria-pressed") === "true";
-    choose(off ? null : { kind: tie.dataset.choose, n: tie.dataset.n });
+    choose(off ? null : { kind: tie.dataset.choose, n: tie.dataset.n }, tie);
     const url = new URL(off ? location.href : tie.href);
     if (off) for (const name of ["sentence", "step", "passage"]) url.searchParams.delete(name);
     history.replaceState(history.state, "", url);
@@ -159,6 +159,7 @@
     }
   });
   run.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && !document.querySelector(":popover-open")) closer?.click();
     if (event.key !== " " || !event.target.matches("a[data-choose]")) return;
     event.preventDefault();
     toggle(event.target);
