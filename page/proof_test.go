@@ -444,7 +444,7 @@ func TestIncidentPages(t *testing.T) {
 	_, err = w.store.AddIncidents(t.Context(), store.DefaultTenant, of)
 	must(t, err)
 	body = w.get(t, "GET", "/ui/incidents").body
-	for want, n := range map[string]int{"2 more records of the same": 1, "https%3A%2F%2Fmill.example%2Fchanged": 2, "badge bad": 5} {
+	for want, n := range map[string]int{"found 2 more times": 1, "https%3A%2F%2Fmill.example%2Fchanged": 2, "badge bad": 5} {
 		if got := strings.Count(body, want); got != n {
 			t.Errorf("%d times %q, want %d, in %s", got, want, n, body)
 		}
