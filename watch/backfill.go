@@ -76,9 +76,14 @@ func (j *Job) end(found *store.Call) {
 }
 
 // NewBackfill checks the rules. It starts nothing: see [Backfill.Run].
-func NewBackfill(o *BackfillOptions) (*Backfill, error) {
+func NewBackfill(o *BackfillOptions) (_ *Backfill, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("preparing backfill: %w", err)
+		}
+	}()
 	if o == nil || o.Store == nil {
-		return nil, errors.New("preparing backfill: nowhere to store what it finds")
+		return nil, errors.New("nowhere to store what it finds")
 	}
 	b := &Backfill{
 		store:  o.Store,
@@ -96,15 +101,14 @@ func NewBackfill(o *BackfillOptions) (*Backfill, error) {
 			err = errors.New("a rule before it has the same routes")
 		}
 		if err != nil {
-			return nil, fmt.Errorf("preparing backfill: rule for upstream %q, route %q: %w", r.Upstream, r.Route, err)
+			return nil, fmt.Errorf("rule for upstream %q, route %q: %w", r.Upstream, r.Route, err)
 		}
 		b.targets = append(b.targets, t)
 	}
-	var err error
 	b.results, err = newCounter(o.Metrics, "ibid_backfill_total",
 		"Second calls for streams without citations, by what came of them.", "upstream", "result")
 	if err != nil {
-		return nil, fmt.Errorf("preparing backfill: %w", err)
+		return nil, err
 	}
 	return b, nil
 }
@@ -348,7 +352,13 @@ func (b *Backfill) ask(ctx context.Context, j *Job) (*store.Call, error) {
 	if err != nil {
 		return nil, &failure{"unreadable", err}
 	}
-	if kept := count(messages); kept != len(first.Messages) {
+	kept := 0
+	for _, m := range messages {
+		if m.Role != call.RoleTool { // those are left out, see [call.Chat]
+			kept++
+		}
+	}
+	if kept != len(first.Messages) {
 		answer.Issues = append(answer.Issues, ibid.Issue{
 			Code: IssueContextDiffers,
 			Detail: fmt.Sprintf(
@@ -359,17 +369,6 @@ func (b *Backfill) ask(ctx context.Context, j *Job) (*store.Call, error) {
 	c := j.Call.WithAnswer(answer)
 	c.Publish = c.Publish && !masked
 	return c, nil
-}
-
-// count returns how many of the messages a second call has: those of tools are left out, see [call.Chat].
-func count(messages []call.Message) int {
-	n := 0
-	for _, m := range messages {
-		if m.Role != call.RoleTool {
-			n++
-		}
-	}
-	return n
 }
 
 // call sends the second request and decodes its answer, in which keys that it repeats are masked.
