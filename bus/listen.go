@@ -159,7 +159,17 @@ func (b *Bus) wakeAll() {
 // again with the next message.
 func (l *Listener) Follow(ctx context.Context, s *store.Store, after int64, tell func(Message) error) error {
 	f := &follower{listener: l, store: s, seen: after, tell: tell}
-	err := f.start(ctx)
+	if after > 0 {
+		last, err := s.Events(ctx, l.key.Tenant, l.key.Run, after-1, 1)
+		if err != nil {
+			return fmt.Errorf("following a run: %w", err)
+		}
+		if len(last) == 0 {
+			f.seen = 0
+		}
+	}
+	away, err := f.catchUp(ctx)
+	err = cmp.Or(away, err)
 	for err == nil {
 		select {
 		case <-ctx.Done():
@@ -185,21 +195,6 @@ type follower struct {
 	seen     int64 // the sequence number of the last event that was told
 	behind   bool  // the store could not be read
 	tell     func(Message) error
-}
-
-// start tells what the store has already.
-func (f *follower) start(ctx context.Context) error {
-	if f.seen > 0 {
-		last, err := f.store.Events(ctx, f.listener.key.Tenant, f.listener.key.Run, f.seen-1, 1)
-		if err != nil {
-			return err
-		}
-		if len(last) == 0 {
-			f.seen = 0
-		}
-	}
-	away, err := f.catchUp(ctx)
-	return cmp.Or(away, err)
 }
 
 // handle tells one message, and before it what it shows to be missing.

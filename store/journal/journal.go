@@ -183,8 +183,22 @@ func (j *Journal) Append(record []byte) (Position, error) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if err := j.mayAppend(size); err != nil {
-		return 0, fmt.Errorf("appending to journal: %w", err)
+	var refused error
+	switch {
+	case j.closed:
+		refused = ErrClosed
+	case j.bytes+size > j.options.MaxBytes:
+		if !j.full {
+			j.full = true
+			j.log.Error("the journal is full and takes no more records", slog.Int64("bytes", j.bytes))
+		}
+		j.wakeWriter() // it may have something to delete
+		refused = ErrFull
+	case j.queued > 0 && int64(j.queued)+size > MaxQueued:
+		refused = errors.Join(ErrBusy, j.err)
+	}
+	if refused != nil {
+		return 0, fmt.Errorf("appending to journal: %w", refused)
 	}
 	j.last++
 	j.queue = append(j.queue, entry{j.last, record})
@@ -194,23 +208,6 @@ func (j *Journal) Append(record []byte) (Position, error) {
 		j.wakeWriter()
 	}
 	return j.last, nil
-}
-
-func (j *Journal) mayAppend(size int64) error {
-	switch {
-	case j.closed:
-		return ErrClosed
-	case j.bytes+size > j.options.MaxBytes:
-		if !j.full {
-			j.full = true
-			j.log.Error("the journal is full and takes no more records", slog.Int64("bytes", j.bytes))
-		}
-		j.wakeWriter() // it may have something to delete
-		return ErrFull
-	case j.queued > 0 && int64(j.queued)+size > MaxQueued:
-		return errors.Join(ErrBusy, j.err)
-	}
-	return nil
 }
 
 func (j *Journal) wakeWriter() {
@@ -380,8 +377,11 @@ func (r *Reader) Next(ctx context.Context) (Position, []byte, error) {
 		r.last = max(r.last, r.j.released)
 		r.j.mu.Unlock()
 		if r.last < durable {
-			err := r.load(db, durable) //nolint:contextcheck // a read of a few rows
+			to, page, err := db.page(r.last, durable) //nolint:contextcheck // a read of a few rows
 			if err == nil {
+				if r.page = page; len(page) == 0 {
+					r.skipTo(to + 1)
+				}
 				continue
 			}
 			if again := r.j.reportDamage(db, err); !again || ended {
@@ -399,18 +399,6 @@ func (r *Reader) Next(ctx context.Context) (Position, []byte, error) {
 		}
 	}
 	return 0, nil, fmt.Errorf("reading journal: %w", ErrClosed)
-}
-
-// load reads the next records, those that are whole.
-func (r *Reader) load(db *database, durable Position) error {
-	to, page, err := db.page(r.last, durable)
-	if err != nil {
-		return err
-	}
-	if r.page = page; len(page) == 0 {
-		r.skipTo(to + 1)
-	}
-	return nil
 }
 
 // reportDamage has the writer replace the file where err says that it is damaged, and reports whether reading is to be
