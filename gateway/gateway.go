@@ -103,7 +103,7 @@ func New(options *Options) (_ *Gateway, err error) {
 	}
 	o.CaptureWait = cmp.Or(max(o.CaptureWait, 0), DefaultCaptureWait)
 	if o.Transport == nil {
-		o.Transport = NewTransport(&TransportOptions{Proxy: o.Proxy})
+		o.Transport = NewTransport(o.Proxy)
 	}
 	limits := &o.Limits
 	limits.Request = cmp.Or(max(limits.Request, 0), 32<<20)

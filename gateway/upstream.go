@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -164,12 +163,6 @@ func reason(err error) string {
 	return "the response cannot be understood"
 }
 
-// TransportOptions are the options of [NewTransport].
-type TransportOptions struct {
-	Proxy func(*http.Request) (*url.URL, error) // nil: none
-	TLS   *tls.Config                           // nil: the system's roots
-}
-
 const (
 	dialTimeout      = 10 * time.Second
 	keepAlive        = 30 * time.Second
@@ -184,13 +177,11 @@ const (
 
 // NewTransport returns a transport that suits a gateway: it leaves the encoding of bodies alone, keeps many connections
 // to few hosts, speaks HTTP/2 where the upstream does, and waits for a response as long as the client does, since a
-// model may think for an hour.
-func NewTransport(o *TransportOptions) *http.Transport {
-	o = cmp.Or(o, &TransportOptions{})
+// model may think for an hour. Proxy says the way to them; nil: straight.
+func NewTransport(proxy func(*http.Request) (*url.URL, error)) *http.Transport {
 	t := &http.Transport{
-		Proxy:                  o.Proxy,
+		Proxy:                  proxy,
 		DialContext:            (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext,
-		TLSClientConfig:        o.TLS,
 		TLSHandshakeTimeout:    handshakeTimeout,
 		IdleConnTimeout:        idleConnTimeout,
 		MaxIdleConnsPerHost:    idleConnsPerHost,
