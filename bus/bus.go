@@ -98,7 +98,7 @@ func startServer() (*server.Server, error) {
 		NoSigs:          true,
 		NoLog:           true,
 		NoSystemAccount: true,
-		MaxPayload:      MaxMessage,
+		MaxPayload:      maxMessage,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("starting NATS in this process: %w", err)
@@ -117,7 +117,7 @@ func (b *Bus) stopServer() {
 
 // run sends live deltas, and wakes the listeners from time to time.
 func (b *Bus) run() {
-	wake := time.NewTicker(WakeEvery)
+	wake := time.NewTicker(wakeEvery)
 	defer wake.Stop()
 	for {
 		select {

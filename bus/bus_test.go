@@ -290,7 +290,7 @@ func TestLargeMessages(t *testing.T) {
 	for name, b := range map[string]*Bus{"embedded": openBus(t, Embedded), "a server that allows less": openBus(t, small.ClientURL())} {
 		t.Run(name, func(t *testing.T) {
 			limit := b.limit()
-			if name == "embedded" && limit != MaxMessage || name != "embedded" && limit != 4096 {
+			if name == "embedded" && limit != maxMessage || name != "embedded" && limit != 4096 {
 				t.Errorf("the limit is %d", limit)
 			}
 			l := listen(t, b, "acme", "run_1")

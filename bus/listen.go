@@ -20,9 +20,9 @@ const (
 	// MaxBehind is how many messages a listener may leave unread before it is dropped.
 	MaxBehind = 256
 
-	// WakeEvery is how often a listener is woken at least, so that whatever was lost is found: a good moment to send a
+	// wakeEvery is how often a listener is woken at least, so that whatever was lost is found: a good moment to send a
 	// reader a heartbeat.
-	WakeEvery = 15 * time.Second
+	wakeEvery = 15 * time.Second
 
 	// followPage is how many events are read from the store at once.
 	followPage = 200
@@ -150,7 +150,7 @@ func (b *Bus) wakeAll() {
 
 // Follow calls tell with all that happens to the run after the event with the sequence number after (0: from the run's
 // beginning): its events, each once and in order, whatever the bus lost or repeated; between them live deltas as they
-// come; and wake-ups, at least every [WakeEvery], after the store was read: the moment for a heartbeat.
+// come; and wake-ups, at least every 15 seconds, after the store was read: the moment for a heartbeat.
 //
 // A reader who is ahead of the run has read one that was deleted meanwhile: it hears the new one from its beginning.
 //

@@ -98,14 +98,14 @@ func (b *Budget) Held() int64 {
 }
 
 const (
-	// DefaultPace is in which time the next [PaceBytes] of a body have to arrive, unless told otherwise.
+	// DefaultPace is in which time the next 32 KiB of a body have to arrive, unless told otherwise.
 	DefaultPace = 10 * time.Second
-	// PaceBytes is how much of a body has to arrive in each of these times.
-	PaceBytes = 32 << 10
+	// paceBytes is how much of a body has to arrive in each of these times.
+	paceBytes = 32 << 10
 )
 
 // NewPaced returns a reader of a request's body that times out where the body comes too slowly: where the next
-// [PaceBytes] do not come within pace, or all of it not by end (zero: no such limit). A client that stops in the middle
+// 32 KiB do not come within pace, or all of it not by end (zero: no such limit). A client that stops in the middle
 // would otherwise hold memory that others need. What follows the body may take as long as it likes once [Paced.Done]
 // was called.
 func NewPaced(body io.Reader, w http.ResponseWriter, pace time.Duration, end time.Time) *Paced {
@@ -125,7 +125,7 @@ type Paced struct {
 
 func (p *Paced) Read(b []byte) (int, error) {
 	n, err := p.body.Read(b)
-	if p.come += n; p.come >= PaceBytes {
+	if p.come += n; p.come >= paceBytes {
 		p.extend()
 	}
 	return n, err

@@ -298,9 +298,7 @@ func TestPartial(t *testing.T) {
 		<-left
 		closing, end := context.WithTimeout(t.Context(), 10*time.Second)
 		defer end()
-		if err := w.gateway.Close(closing); err != nil { // waits for the call to end
-			t.Fatal(err)
-		}
+		testenv.OK(t, w.gateway.Close(closing)) // waits for the call to end
 		if a := w.stored(t, res.Header.Get("Ibid-Answer")).Answer; a.Text != "So " || a.Complete {
 			t.Errorf("answer: %+v", a)
 		}
@@ -517,9 +515,7 @@ func TestRestart(t *testing.T) {
 		w.stored(t, id)
 	}
 	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	testenv.OK(t, <-ended)
 }
 
 // One record that the store refuses is set aside and stands in nobody's way.
@@ -528,10 +524,7 @@ func TestPoison(t *testing.T) {
 	w.options.Damaged = filepath.Join(w.dir, "damaged")
 	o := *w.options
 	o.Metrics = nil
-	g, err := gateway.New(&o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := testenv.Must(gateway.New(&o))(t)
 	w.gateway = g
 	w.serve(t, false)
 	var ids []string

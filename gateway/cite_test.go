@@ -250,10 +250,7 @@ func TestCiteBroken(t *testing.T) {
 		flush(rw)
 		panic(http.ErrAbortHandler)
 	}, &setup{options: gateway.Options{Citing: citing(3)}})
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+chat, strings.NewReader(chatRequest))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := testenv.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+chat, strings.NewReader(chatRequest)))(t)
 	res, err := w.client.Do(req)
 	testenv.OK(t, err)
 	defer res.Body.Close()
@@ -291,10 +288,7 @@ func TestCiteJSONStream(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
 			req := w.request(t, http.MethodPost, test.path, strings.NewReader(`{"message":"Hi","stream":true,"contents":[{"parts":[{"text":"Hi"}]}]}`))
-			res, err := w.client.Do(req.WithContext(ctx))
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := testenv.Must(w.client.Do(req.WithContext(ctx)))(t)
 			defer res.Body.Close()
 			got := make([]byte, len(test.first))
 			if _, err := io.ReadFull(res.Body, got); err != nil {

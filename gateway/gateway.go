@@ -83,7 +83,7 @@ func New(options *Options) (_ *Gateway, err error) {
 	g := &Gateway{
 		upstreams: map[string]*upstream{}, options: *options, idle: make(chan struct{}, 1),
 		log:     cmp.Or(options.Logger, slog.New(slog.DiscardHandler)),
-		judging: NewBudget("comparisons", MaxJudged, 1), policyTime: PolicyTime, quotas: map[string]*quota{},
+		judging: NewBudget("comparisons", maxJudged, 1), policyTime: PolicyTime, quotas: map[string]*quota{},
 		// For requests, which are kept while their streams are open: for minutes, and by the thousand.
 		packer: unpack.NewPacker(zstd.SpeedDefault, 128<<10, math.MaxInt),
 	}
@@ -380,7 +380,7 @@ type Limits struct {
 	Decoding int64
 	// in which the body of a captured request has to arrive; longer is a 408. Default 2 minutes
 	RequestTime time.Duration
-	// in which each next [PaceBytes] of it have to arrive; longer is a 408. Default [DefaultPace]
+	// in which each next 32 KiB of it have to arrive; longer is a 408. Default [DefaultPace]
 	RequestPace time.Duration
 	// for which an upload, or a client that should read, may stand still; seen within twice that. Default 2 minutes
 	Idle time.Duration

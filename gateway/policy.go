@@ -58,13 +58,13 @@ type Tenant struct {
 const (
 	// PolicyTime is how long a response waits for its answer to be compared with policies. After that it passes.
 	PolicyTime = 250 * time.Millisecond
-	// MaxJudged is how many answers are compared at a time, of which a tenant has half and a token a quarter. What
+	// maxJudged is how many answers are compared at a time, of which a tenant has half and a token a quarter. What
 	// comes then passes, and is not checked.
-	MaxJudged = 32
+	maxJudged = 32
 	// MaxJudgedClaims is how many claims of an answer are compared. One with more is not checked, unless these tell.
 	MaxJudgedClaims = 1000
-	// AlteredAge is how old the copy of a source may be that quotes are looked for in.
-	AlteredAge = 7 * 24 * time.Hour
+	// alteredAge is how old the copy of a source may be that quotes are looked for in.
+	alteredAge = 7 * 24 * time.Hour
 )
 
 // stricter returns the stricter of two actions.
@@ -317,7 +317,7 @@ func (g *Gateway) altered(ctx context.Context, j *judged, a *ibid.Answer) (found
 				}
 				read[address] = snap
 			}
-			if snap == nil || snap.Octets == nil || !snap.Whole() || time.Since(snap.FetchedAt) > AlteredAge {
+			if snap == nil || snap.Octets == nil || !snap.Whole() || time.Since(snap.FetchedAt) > alteredAge {
 				continue
 			}
 			r := verify.Compare(

@@ -24,7 +24,7 @@ const (
 	MaxNumber   = 1_000_000 // the highest number of a step
 	MaxSources  = 1_000     // sources of one step
 	MaxRecord   = 1 << 20   // bytes of one step, and of what is said of the run itself, as JSON
-	MaxRecorded = 64 << 20  // bytes of all of them
+	maxRecorded = 64 << 20  // bytes of all of them
 	MaxStepID   = 256       // bytes of the id of a step
 )
 
@@ -272,9 +272,9 @@ func (w *recorder) setRecord(r *record, name, text string, number int64) (change
 		return false, refuse(ErrConflict, "%s: it comes twice and says different things", name)
 	}
 	more := int64(len(text) - len(r.text))
-	if size := w.run.size + more; more > 0 && size > MaxRecorded {
+	if size := w.run.size + more; more > 0 && size > maxRecorded {
 		return false, refuse(
-			ErrLimit, "%s: with it %d bytes would be recorded of the run, and %d may be", name, size, MaxRecorded,
+			ErrLimit, "%s: with it %d bytes would be recorded of the run, and %d may be", name, size, maxRecorded,
 		)
 	}
 	if r.n == 0 && r.id != headID && w.steps() == MaxSteps {

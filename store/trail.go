@@ -16,7 +16,7 @@ import (
 
 // How much of the captured calls of one run a trail has: the latest. That there are more is an issue of it.
 const (
-	MaxTrailCalls = 10_000
+	maxTrailCalls = 10_000
 	MaxTrailBytes = 64 << 20 // of their encoding
 )
 
@@ -135,13 +135,13 @@ func (b *trailBuilder) addCalls(ctx context.Context, q querier) error {
 		if err != nil {
 			return err
 		}
-		if bytes += len(c.encoded); bytes > MaxTrailBytes || len(b.calls) == MaxTrailCalls {
+		if bytes += len(c.encoded); bytes > MaxTrailBytes || len(b.calls) == maxTrailCalls {
 			return errEnough
 		}
 		b.calls = append(b.calls, c.Call)
 		return nil
 	}, callColumns+"WHERE tenant = $1 AND run = $2 ORDER BY started DESC, n "+
-		"DESC LIMIT $3", b.run.tenant, b.run.id, MaxTrailCalls+1)
+		"DESC LIMIT $3", b.run.tenant, b.run.id, maxTrailCalls+1)
 	if errors.Is(err, errEnough) {
 		err = nil
 		b.odd(

@@ -34,8 +34,8 @@ const (
 	awayFor = 10 * time.Second
 	// alertBatch is how many alerts are handed to the webhooks at a time.
 	alertBatch = 100
-	// MaxPendingAlerts is how many alerts wait in memory for the database. One more is dropped, and logged.
-	MaxPendingAlerts = 1000
+	// maxPendingAlerts is how many alerts wait in memory for the database. One more is dropped, and logged.
+	maxPendingAlerts = 1000
 	// deliveriesAtOnce is how many deliveries are made to a webhook at a time, deliveryLease for how long no other node
 	// tries one.
 	deliveriesAtOnce = 4
@@ -149,13 +149,13 @@ func NewAlerts(o *AlertsOptions) (_ *Alerts, err error) {
 	return a, nil
 }
 
-// Add stores an alert soon. It never blocks. While the database is away up to [MaxPendingAlerts] wait in memory; what
+// Add stores an alert soon. It never blocks. While the database is away up to 1,000 wait in memory; what
 // is more is dropped.
 func (a *Alerts) Add(alert *store.Alert) {
 	one := *alert
 	one.Fill()
 	a.mu.Lock()
-	full := len(a.waiting) >= MaxPendingAlerts
+	full := len(a.waiting) >= maxPendingAlerts
 	if !full {
 		a.waiting = append(a.waiting, one)
 	}

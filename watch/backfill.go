@@ -204,12 +204,12 @@ func (b *Backfill) failed(ctx context.Context, j *Job, err error) {
 }
 
 const (
-	// DefaultMessages is how many messages before the newest one go into a second call, unless a rule says otherwise.
-	DefaultMessages = 3
+	// defaultMessages is how many messages before the newest one go into a second call, unless a rule says otherwise.
+	defaultMessages = 3
 	// AllMessages is the value of Rule.Messages with which all of them do.
 	AllMessages = -1
-	// DefaultTimeout is how long a second call may take, unless a rule says otherwise.
-	DefaultTimeout = 3 * time.Second
+	// defaultTimeout is how long a second call may take, unless a rule says otherwise.
+	defaultTimeout = 3 * time.Second
 )
 
 // Rule says how the streams of an upstream are asked for again.
@@ -222,8 +222,8 @@ type Rule struct {
 	URL      *url.URL          // where; nil: the upstream itself if it is that provider, else the provider's usual URL
 	Model    string            // empty: the model of the first call, where the provider is the same
 	Tools    []json.RawMessage // what the second call may use to find sources, in the provider's own words
-	Messages int               // how many messages before the newest it has; 0: DefaultMessages
-	Timeout  time.Duration     // 0: DefaultTimeout
+	Messages int               // how many messages before the newest it has; 0: 3
+	Timeout  time.Duration     // 0: 3 s
 
 	// Key returns the key for calls that do not go to the upstream itself; those have the caller's. Nil: there is none,
 	// and then such a rule is an error.
@@ -261,7 +261,7 @@ func ready(r Rule) (*target, error) {
 			return nil, fmt.Errorf("tool %d is not JSON", i)
 		}
 	}
-	t.Messages, t.Timeout = cmp.Or(t.Messages, DefaultMessages), cmp.Or(t.Timeout, DefaultTimeout)
+	t.Messages, t.Timeout = cmp.Or(t.Messages, defaultMessages), cmp.Or(t.Timeout, defaultTimeout)
 	return t, nil
 }
 

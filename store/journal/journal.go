@@ -18,7 +18,7 @@ import (
 var (
 	// ErrFull says that the journal has Options.MaxBytes: it takes records again when some are released.
 	ErrFull = errors.New("the journal is full")
-	// ErrBusy says that [MaxQueued] bytes wait to be written: the disk is slower than what is appended, or stands
+	// ErrBusy says that 64 MiB wait to be written: the disk is slower than what is appended, or stands
 	// still.
 	ErrBusy = errors.New("the journal cannot write as fast as records come")
 	// ErrTooLarge says that a record has more than [MaxRecord] bytes, or more than fits in an empty journal.
@@ -35,10 +35,10 @@ var (
 const (
 	// MaxRecord is how many bytes a record may have.
 	MaxRecord = 64 << 20
-	// MaxQueued is how many bytes of records may wait in memory to be written.
-	MaxQueued = 64 << 20
-	// DefaultMaxBytes is the default of [Options].MaxBytes.
-	DefaultMaxBytes = 8 << 30
+	// maxQueued is how many bytes of records may wait in memory to be written.
+	maxQueued = 64 << 20
+	// defaultMaxBytes is the default of [Options].MaxBytes.
+	defaultMaxBytes = 8 << 30
 
 	groupWait   = 2 * time.Millisecond   // how long a record for which nobody calls Sync may stay unwritten
 	groupSize   = 1 << 20                // bytes that are written at once, whoever waits
@@ -53,7 +53,7 @@ type Position uint64
 
 // Options says how a journal is kept. Nil and zero values mean the defaults.
 type Options struct {
-	MaxBytes int64        // of all records that are not deleted, together; 0: [DefaultMaxBytes]
+	MaxBytes int64        // of all records that are not deleted, together; 0: 8 GiB
 	Logger   *slog.Logger // told of damage, a full journal and failing disks, once each; nil: nobody is
 
 	commit func() error // called before each commit, by tests: an error makes it fail
@@ -147,7 +147,7 @@ func open(dir string, o *Options) (*Journal, error) {
 		done:    make(chan struct{}),
 		changed: make(chan struct{}),
 	}
-	j.options.MaxBytes = cmp.Or(o.MaxBytes, DefaultMaxBytes)
+	j.options.MaxBytes = cmp.Or(o.MaxBytes, defaultMaxBytes)
 	if err := j.load(); err != nil {
 		return nil, errors.Join(err, lock())
 	}
@@ -194,7 +194,7 @@ func (j *Journal) Append(record []byte) (Position, error) {
 		}
 		j.wakeWriter() // it may have something to delete
 		refused = ErrFull
-	case j.queued > 0 && int64(j.queued)+size > MaxQueued:
+	case j.queued > 0 && int64(j.queued)+size > maxQueued:
 		refused = errors.Join(ErrBusy, j.err)
 	}
 	if refused != nil {
