@@ -116,8 +116,8 @@ type liveMessage struct {
 }
 
 // Tell sends a live delta to whoever listens to the run. It never blocks and promises nothing; join text so that an
-// answer sends at most ten deltas a second. A delta that is too large (over 64 KiB as JSON), or that comes while NATS is
-// slow or away, is lost; the listener sees that by Live.At. m.Data must not change afterwards.
+// answer sends at most ten deltas a second. A delta of more than 64 KiB as JSON, or that comes while NATS is slow or
+// away, is lost; the listener sees that by Live.At. m.Data must not change afterwards.
 func (b *Bus) Tell(tenant, run string, m Live) {
 	select {
 	case b.live <- liveMessage{runKey{tenant, run}, m}:

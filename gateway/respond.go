@@ -327,8 +327,8 @@ func isShown(h http.Header, r *http.Request) bool {
 	if guessed && strings.HasPrefix(r.Header.Get("User-Agent"), "Mozilla/") {
 		return true
 	}
-	// A browser asks for a page, a frame or a plug-in. Those that are too old to say so, or that reach ibid by http under
-	// a name that is not loopback, tell it by what they accept.
+	// A browser asks for a page, a frame or a plug-in. Those that are too old to say so, or that reach ibid by http
+	// under a name that is not loopback, tell it by what they accept.
 	switch r.Header.Get("Sec-Fetch-Dest") {
 	case "":
 		return strings.Contains(strings.ToLower(strings.Join(r.Header["Accept"], ",")), "text/html")

@@ -300,8 +300,8 @@ func (s *Store) RelayAlerts(
 			for _, webhook := range route(&a.Alert) {
 				n, known := waiting[webhook]
 				if !known {
-					err := each(ctx, tx, into(&n), "SELECT count(*) FROM deliveries WHERE webhook = $1", lookup(webhook))
-					if err != nil {
+					const waits = "SELECT count(*) FROM deliveries WHERE webhook = $1"
+					if err := each(ctx, tx, into(&n), waits, lookup(webhook)); err != nil {
 						return err
 					}
 				}

@@ -83,8 +83,8 @@ func (tx *transaction) putPublications(ctx context.Context, rows []*row) error {
 	byPub := func(a, b publicationKey) int { return strings.Compare(a.pub, b.pub) }
 	for _, k := range slices.SortedFunc(maps.Keys(finals), byPub) {
 		var finished int64 // it may be said that a run has ended before its last answer is indexed
-		err := each(ctx, tx, into(&finished), "SELECT finished FROM runs WHERE tenant = $1 AND id = $2", k.tenant, k.run)
-		if err != nil {
+		const finish = "SELECT finished FROM runs WHERE tenant = $1 AND id = $2"
+		if err := each(ctx, tx, into(&finished), finish, k.tenant, k.run); err != nil {
 			return err
 		}
 		state := stateWaiting

@@ -185,7 +185,8 @@ func (w *recorder) step(s *trail.Step, i int) error {
 	case s.Number < 0 || s.Number > MaxNumber:
 		return refuse(ErrLimit, "%s: numbers go from 1 to %d", name, MaxNumber)
 	case len(s.Sources) > MaxSources:
-		return refuse(ErrLimit, "%s: %d sources are more than the %d that it may have", name, len(s.Sources), MaxSources)
+		const many = "%s: %d sources are more than the %d that it may have"
+		return refuse(ErrLimit, many, name, len(s.Sources), MaxSources)
 	case len(s.ID) > MaxStepID:
 		return refuse(ErrLimit, "%s: its id may have %d bytes", name, MaxStepID)
 	}
@@ -226,7 +227,8 @@ func (w *recorder) step(s *trail.Step, i int) error {
 	}
 	w.seen(s.Started, s.Started.Add(s.Duration))
 	event := stepEvent{
-		nullable(named.Number), nullable(named.ID), nullable(named.Tool), len(named.Sources), 0, named.Error != "", !isNew,
+		nullable(named.Number), nullable(named.ID), nullable(named.Tool), len(named.Sources), 0, named.Error != "",
+		!isNew,
 	}
 	for i := range named.Sources {
 		if named.Sources[i].Cited {

@@ -253,8 +253,9 @@ func (a *Alerts) route(alert *store.Alert) []string {
 	var names []string
 	for _, name := range a.names {
 		h := a.webhooks[name]
-		wants := (h.Tenant == "" || h.Tenant == alert.Tenant) && (len(h.Kinds) == 0 || slices.Contains(h.Kinds, alert.Kind))
-		if wants && !a.told[alert.ID][name] {
+		ofTenant := h.Tenant == "" || h.Tenant == alert.Tenant
+		ofKind := len(h.Kinds) == 0 || slices.Contains(h.Kinds, alert.Kind)
+		if ofTenant && ofKind && !a.told[alert.ID][name] {
 			names = append(names, name)
 		}
 	}
