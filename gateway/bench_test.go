@@ -127,9 +127,12 @@ func BenchmarkInsideFirst(b *testing.B) {
 	}{"inside": {w.inside, insideURL + chat}, "upstream": {straight, w.upstream.URL + strings.TrimPrefix(chat, "/up")}} {
 		b.Run("by="+by, func(b *testing.B) {
 			for b.Loop() {
-				res := testenv.Must(ask.c.Post(ask.address, "application/json", strings.NewReader(chatRequest)))(b)
+				res, err := ask.c.Post(ask.address, "application/json", strings.NewReader(chatRequest))
+				if err != nil {
+					b.Fatal(err)
+				}
 				var first [1]byte
-				_, err := io.ReadFull(res.Body, first[:])
+				_, err = io.ReadFull(res.Body, first[:])
 				b.StopTimer()
 				_, _ = io.Copy(io.Discard, res.Body)
 				_ = res.Body.Close()

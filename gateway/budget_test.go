@@ -58,7 +58,10 @@ func TestSlowBody(t *testing.T) {
 		Limits: gateway.Limits{RequestPace: 100 * time.Millisecond},
 	}})
 	conn := w.raw(t, "POST "+chat+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n"+strings.Repeat("x", 40_000))
-	res := testenv.Must(http.ReadResponse(bufio.NewReader(conn), nil))(t)
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	_ = res.Body.Close()
 	testenv.Equal(t, "status", http.StatusRequestTimeout, res.StatusCode)
 }

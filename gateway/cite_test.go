@@ -288,7 +288,10 @@ func TestCiteJSONStream(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
 			req := w.request(t, http.MethodPost, test.path, strings.NewReader(`{"message":"Hi","stream":true,"contents":[{"parts":[{"text":"Hi"}]}]}`))
-			res := testenv.Must(w.client.Do(req.WithContext(ctx)))(t)
+			res, err := w.client.Do(req.WithContext(ctx))
+			if err != nil {
+				t.Fatal(err)
+			}
 			defer res.Body.Close()
 			got := make([]byte, len(test.first))
 			if _, err := io.ReadFull(res.Body, got); err != nil {

@@ -453,7 +453,10 @@ func TestUpstreamBreaks(t *testing.T) {
 		for _, path := range []string{captured, streamed} {
 			t.Run(name+path, func(t *testing.T) {
 				w := newWorld(t, hijack(answer), nil)
-				res := testenv.Must(w.client.Do(w.request(t, "POST", path, strings.NewReader("{}"))))(t)
+				res, err := w.client.Do(w.request(t, "POST", path, strings.NewReader("{}")))
+				if err != nil {
+					t.Fatal(err)
+				}
 				defer res.Body.Close()
 				body, err := io.ReadAll(res.Body)
 				if err == nil {

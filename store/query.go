@@ -216,7 +216,7 @@ func (s *Store) listByIndex(ctx context.Context, f *filter) ([]numberedCall, err
 
 // list returns the calls of a filter, the newest first.
 func list(ctx context.Context, q querier, e engine, f *filter) ([]numberedCall, error) {
-	if slices.ContainsFunc(f.terms, func(any []queryTerm) bool { return len(any) == 0 }) {
+	if slices.ContainsFunc(f.terms, func(terms []queryTerm) bool { return len(terms) == 0 }) {
 		return nil, nil
 	}
 	c := f.conditions()

@@ -168,8 +168,8 @@ func (a *Attribution) sources(ctx context.Context, j *Job) ([]support.Document, 
 		}
 	}
 	request, err := call.ReadRequest(j.Format, j.Request)
-	if err != nil { // it has none that could be found
-		return documents(list), nil
+	if err != nil {
+		return documents(list), nil //nolint:nilerr // it has none that could be found
 	}
 	for _, m := range request.Messages { // the documents of a prompt, and whatever a tool answered
 		if m.Role == call.RoleAssistant {

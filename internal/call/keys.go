@@ -196,17 +196,22 @@ func (k Keys) mask(v reflect.Value) (masked reflect.Value, found bool) {
 		}
 		return masked, found
 	case reflect.Map:
-		masked = reflect.MakeMapWithSize(v.Type(), v.Len())
-		for name, value := range v.Seq2() {
-			newName, changedName := k.mask(name)
-			newValue, changedValue := k.mask(value)
-			masked.SetMapIndex(newName, newValue)
-			found = found || changedName || changedValue
-		}
-		if found {
-			return masked, true
-		}
+		return k.maskMap(v)
 	default:
 	}
 	return v, false
+}
+
+func (k Keys) maskMap(v reflect.Value) (masked reflect.Value, found bool) {
+	masked = reflect.MakeMapWithSize(v.Type(), v.Len())
+	for name, value := range v.Seq2() {
+		newName, changedName := k.mask(name)
+		newValue, changedValue := k.mask(value)
+		masked.SetMapIndex(newName, newValue)
+		found = found || changedName || changedValue
+	}
+	if !found {
+		return v, false
+	}
+	return masked, true
 }
