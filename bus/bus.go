@@ -28,12 +28,6 @@ const (
 
 var errClosed = errors.New("the bus is closed")
 
-// Options are the options of [Open].
-type Options struct {
-	Name   string       // what NATS shows as the connection's name; empty: ibid
-	Logger *slog.Logger // nil: nothing is logged
-}
-
 // Bus joins the listeners and the writers of runs. Its methods may be called at the same time.
 type Bus struct {
 	log    *slog.Logger
@@ -56,22 +50,23 @@ type Bus struct {
 
 // Open connects to NATS: to a server of its own in this process for [Embedded], else to one of those at the given
 // addresses, separated by commas: nats://host:4222, or tls:// to insist on TLS, with user:password@ or token@ where the
-// server wants one. Close it after use.
+// server wants one. Nil: nothing is logged. Close it after use.
 //
 // A server that cannot be reached is no error: the bus goes on trying as long as it is open, and [Bus.Healthy] tells.
 // Errors never contain an address.
-func Open(ctx context.Context, address string, o *Options) (*Bus, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("opening the bus: %w", err)
-	}
-	b := newBus(o)
-	var err error
-	if address == Embedded {
+func Open(ctx context.Context, address string, logger *slog.Logger) (*Bus, error) {
+	b := newBus(logger)
+	err := ctx.Err()
+	switch {
+	case err != nil:
+	case address == Embedded:
 		if b.server, err = startServer(); err == nil {
-			err = b.connect("", o, nats.InProcessServer(b.server))
+			err = b.connect("", nats.InProcessServer(b.server))
 		}
-	} else if err = checkAddress(address); err == nil {
-		err = b.connect(address, o)
+	default:
+		if err = checkAddress(address); err == nil {
+			err = b.connect(address)
+		}
 	}
 	if err != nil {
 		b.stopServer()
@@ -81,9 +76,9 @@ func Open(ctx context.Context, address string, o *Options) (*Bus, error) {
 	return b, nil
 }
 
-func newBus(o *Options) *Bus {
-	b := &Bus{
-		log:       slog.New(slog.DiscardHandler),
+func newBus(logger *slog.Logger) *Bus {
+	return &Bus{
+		log:       cmp.Or(logger, slog.New(slog.DiscardHandler)),
 		wake:      make(chan struct{}, 1),
 		live:      make(chan liveMessage, maxLiveQueue),
 		listeners: map[*Listener]struct{}{},
@@ -92,10 +87,6 @@ func newBus(o *Options) *Bus {
 		gone:      make(chan struct{}),
 		orphan:    orphanAge,
 	}
-	if o != nil && o.Logger != nil {
-		b.log = o.Logger
-	}
-	return b
 }
 
 // startServer starts a NATS server that is reachable from this process only. It costs about 3 MB of memory: without an
@@ -107,7 +98,7 @@ func startServer() (*server.Server, error) {
 		NoSigs:          true,
 		NoLog:           true,
 		NoSystemAccount: true,
-		MaxPayload:      MaxMessage,
+		MaxPayload:      maxMessage,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("starting NATS in this process: %w", err)
@@ -126,7 +117,7 @@ func (b *Bus) stopServer() {
 
 // run sends live deltas, and wakes the listeners from time to time.
 func (b *Bus) run() {
-	wake := time.NewTicker(WakeEvery)
+	wake := time.NewTicker(wakeEvery)
 	defer wake.Stop()
 	for {
 		select {
@@ -156,13 +147,9 @@ func checkAddress(address string) error {
 	return nil
 }
 
-func (b *Bus) connect(address string, o *Options, more ...nats.Option) error {
-	name := "ibid"
-	if o != nil {
-		name = cmp.Or(o.Name, name)
-	}
+func (b *Bus) connect(address string, more ...nats.Option) error {
 	conn, err := nats.Connect(address, append([]nats.Option{
-		nats.Name(name),
+		nats.Name("ibid"),
 		nats.Timeout(connectWait),
 		nats.RetryOnFailedConnect(true),
 		nats.IgnoreAuthErrorAbort(),
@@ -173,8 +160,16 @@ func (b *Bus) connect(address string, o *Options, more ...nats.Option) error {
 		nats.MaxPingsOutstanding(2),
 		nats.ConnectHandler(b.connected),
 		nats.ReconnectHandler(b.connected),
-		nats.DisconnectErrHandler(b.disconnected),
-		nats.ErrorHandler(b.asyncError),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil {
+				b.log.Warn("lost the connection to NATS", slog.Any("error", err))
+			}
+		}),
+		// Messages were lost because a queue of nats.go was full, or the server refuses something.
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			b.log.Warn("NATS reports an error", slog.Any("error", err))
+			b.wakeAll()
+		}),
 		nats.ClosedHandler(func(*nats.Conn) { close(b.gone) }),
 	}, more...)...)
 	if err != nil {
@@ -198,18 +193,6 @@ func (b *Bus) connected(conn *nats.Conn) {
 		b.requestReplay(conn, l.key)
 		l.deliver(Message{Wake: true})
 	}
-}
-
-func (b *Bus) disconnected(_ *nats.Conn, err error) {
-	if err != nil {
-		b.log.Warn("lost the connection to NATS", slog.Any("error", err))
-	}
-}
-
-// asyncError is called when messages were lost because a queue of nats.go was full, and with what the server refuses.
-func (b *Bus) asyncError(_ *nats.Conn, _ *nats.Subscription, err error) {
-	b.log.Warn("NATS reports an error", slog.Any("error", err))
-	b.wakeAll()
 }
 
 // Healthy returns why the bus reaches no other node at present; nil: it does. Nothing is lost meanwhile, only late.

@@ -290,7 +290,7 @@ func TestLargeMessages(t *testing.T) {
 	for name, b := range map[string]*Bus{"embedded": openBus(t, Embedded), "a server that allows less": openBus(t, small.ClientURL())} {
 		t.Run(name, func(t *testing.T) {
 			limit := b.limit()
-			if name == "embedded" && limit != MaxMessage || name != "embedded" && limit != 4096 {
+			if name == "embedded" && limit != maxMessage || name != "embedded" && limit != 4096 {
 				t.Errorf("the limit is %d", limit)
 			}
 			l := listen(t, b, "acme", "run_1")
@@ -372,10 +372,7 @@ func TestOpen(t *testing.T) {
 		t.Error(err)
 	}
 	for _, address := range []string{"nats://ibid:hunter3@" + host, "nats://ibid:hunter3@127.0.0.1:1"} {
-		wrong, err := Open(t.Context(), address, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wrong := testenv.Must(Open(t.Context(), address, nil))(t)
 		testenv.Until(t, "the reason is known", func() bool { return strings.Contains(wrong.Healthy().Error(), ": not connected to NATS") })
 		if text := wrong.Healthy().Error(); strings.Contains(text, "hunter") {
 			t.Errorf("Healthy: %s", text)

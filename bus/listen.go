@@ -20,9 +20,9 @@ const (
 	// MaxBehind is how many messages a listener may leave unread before it is dropped.
 	MaxBehind = 256
 
-	// WakeEvery is how often a listener is woken at least, so that whatever was lost is found: a good moment to send a
+	// wakeEvery is how often a listener is woken at least, so that whatever was lost is found: a good moment to send a
 	// reader a heartbeat.
-	WakeEvery = 15 * time.Second
+	wakeEvery = 15 * time.Second
 
 	// followPage is how many events are read from the store at once.
 	followPage = 200
@@ -150,7 +150,7 @@ func (b *Bus) wakeAll() {
 
 // Follow calls tell with all that happens to the run after the event with the sequence number after (0: from the run's
 // beginning): its events, each once and in order, whatever the bus lost or repeated; between them live deltas as they
-// come; and wake-ups, at least every [WakeEvery], after the store was read: the moment for a heartbeat.
+// come; and wake-ups, at least every 15 seconds, after the store was read: the moment for a heartbeat.
 //
 // A reader who is ahead of the run has read one that was deleted meanwhile: it hears the new one from its beginning.
 //
@@ -159,7 +159,17 @@ func (b *Bus) wakeAll() {
 // again with the next message.
 func (l *Listener) Follow(ctx context.Context, s *store.Store, after int64, tell func(Message) error) error {
 	f := &follower{listener: l, store: s, seen: after, tell: tell}
-	err := f.start(ctx)
+	if after > 0 {
+		last, err := s.Events(ctx, l.key.Tenant, l.key.Run, after-1, 1)
+		if err != nil {
+			return fmt.Errorf("following a run: %w", err)
+		}
+		if len(last) == 0 {
+			f.seen = 0
+		}
+	}
+	away, err := f.catchUp(ctx)
+	err = cmp.Or(away, err)
 	for err == nil {
 		select {
 		case <-ctx.Done():
@@ -185,21 +195,6 @@ type follower struct {
 	seen     int64 // the sequence number of the last event that was told
 	behind   bool  // the store could not be read
 	tell     func(Message) error
-}
-
-// start tells what the store has already.
-func (f *follower) start(ctx context.Context) error {
-	if f.seen > 0 {
-		last, err := f.store.Events(ctx, f.listener.key.Tenant, f.listener.key.Run, f.seen-1, 1)
-		if err != nil {
-			return err
-		}
-		if len(last) == 0 {
-			f.seen = 0
-		}
-	}
-	away, err := f.catchUp(ctx)
-	return cmp.Or(away, err)
 }
 
 // handle tells one message, and before it what it shows to be missing.

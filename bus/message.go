@@ -23,9 +23,9 @@ const (
 )
 
 const (
-	// MaxMessage is how many bytes of JSON a message may have. An event that needs more wakes its listeners, who find
+	// maxMessage is how many bytes of JSON a message may have. An event that needs more wakes its listeners, who find
 	// it in the store; a live delta that needs more is not sent. A server that allows less sets the limit.
-	MaxMessage = 64 << 10
+	maxMessage = 64 << 10
 
 	// maxLiveQueue is how many live deltas wait to be sent. More are not sent at all: nats.go can block while it
 	// connects, and an answer never waits for its listeners.
@@ -39,7 +39,7 @@ type Message struct {
 	// Live is a piece of an answer on its way.
 	Live *Live
 	// Wake says to read the store: there may be events that came in no message. It comes when the connection was lost,
-	// when an event was too large, and every [WakeEvery].
+	// when an event was too large, and every 15 seconds.
 	Wake bool
 }
 
@@ -116,8 +116,8 @@ type liveMessage struct {
 }
 
 // Tell sends a live delta to whoever listens to the run. It never blocks and promises nothing; join text so that an
-// answer sends at most ten deltas a second. A delta that is too large (see [MaxMessage]), or that comes while NATS is
-// slow or away, is lost; the listener sees that by Live.At. m.Data must not change afterwards.
+// answer sends at most ten deltas a second. A delta of more than 64 KiB as JSON, or that comes while NATS is slow or
+// away, is lost; the listener sees that by Live.At. m.Data must not change afterwards.
 func (b *Bus) Tell(tenant, run string, m Live) {
 	select {
 	case b.live <- liveMessage{runKey{tenant, run}, m}:
@@ -137,10 +137,10 @@ func (b *Bus) publishLive(m *liveMessage) {
 
 // limit is how many bytes a message may have.
 func (b *Bus) limit() int {
-	if most := b.conn.MaxPayload(); most > 0 && most < MaxMessage {
+	if most := b.conn.MaxPayload(); most > 0 && most < maxMessage {
 		return int(most)
 	}
-	return MaxMessage
+	return maxMessage
 }
 
 // OnReplay has replay called whenever somebody, on any node, has begun to listen to the run, until stop is called: to

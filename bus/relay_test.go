@@ -222,7 +222,7 @@ func TestRelayAfterReconnect(t *testing.T) {
 // A store that is away ends nothing, and is reported once.
 func TestRelayWithoutStore(t *testing.T) {
 	var log bytes.Buffer
-	b := testenv.Must(Open(t.Context(), Embedded, &Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}))(t)
+	b := testenv.Must(Open(t.Context(), Embedded, slog.New(slog.NewTextHandler(&log, nil))))(t)
 	s := openStore(t)
 	l := listen(t, b, "acme", "run_1")
 	s.Close()

@@ -33,7 +33,7 @@ func embeddedWorld(t *testing.T) func(int) *Bus {
 			return first
 		}
 		b := newBus(nil)
-		testenv.OK(t, b.connect("", nil, nats.InProcessServer(first.server)))
+		testenv.OK(t, b.connect("", nats.InProcessServer(first.server)))
 		b.wg.Go(b.run)
 		t.Cleanup(func() { closeBus(t, b) })
 		return b

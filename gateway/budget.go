@@ -1,11 +1,20 @@
 package gateway
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"maps"
+	"math"
 	"net/http"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/ibidhq/ibid/store"
 )
 
 // Budget shares something that is scarce among those who make requests: bytes that are held, calls that are served. No
@@ -89,14 +98,14 @@ func (b *Budget) Held() int64 {
 }
 
 const (
-	// DefaultPace is in which time the next [PaceBytes] of a body have to arrive, unless told otherwise.
+	// DefaultPace is in which time the next 32 KiB of a body have to arrive, unless told otherwise.
 	DefaultPace = 10 * time.Second
-	// PaceBytes is how much of a body has to arrive in each of these times.
-	PaceBytes = 32 << 10
+	// paceBytes is how much of a body has to arrive in each of these times.
+	paceBytes = 32 << 10
 )
 
 // NewPaced returns a reader of a request's body that times out where the body comes too slowly: where the next
-// [PaceBytes] do not come within pace, or all of it not by end (zero: no such limit). A client that stops in the middle
+// 32 KiB do not come within pace, or all of it not by end (zero: no such limit). A client that stops in the middle
 // would otherwise hold memory that others need. What follows the body may take as long as it likes once [Paced.Done]
 // was called.
 func NewPaced(body io.Reader, w http.ResponseWriter, pace time.Duration, end time.Time) *Paced {
@@ -116,7 +125,7 @@ type Paced struct {
 
 func (p *Paced) Read(b []byte) (int, error) {
 	n, err := p.body.Read(b)
-	if p.come += n; p.come >= PaceBytes {
+	if p.come += n; p.come >= paceBytes {
 		p.extend()
 	}
 	return n, err
@@ -132,4 +141,52 @@ func (p *Paced) extend() {
 	}
 	p.come = 0
 	setReadDeadline(p.w, next)
+}
+
+// quotaEvery is how often the store is asked how much there is.
+const quotaEvery = 10 * time.Second
+
+// quota is how much a tenant may have stored, and has.
+type quota struct {
+	most int64
+	used atomic.Int64
+}
+
+// errQuota says that a tenant has as much as it may.
+var errQuota = errors.New("the tenant's stored answers have as many bytes as its quota allows")
+
+// overQuota counts that an answer is not kept because of the quota, and tells of it once a day.
+func (g *Gateway) overQuota(tenant string) {
+	g.metrics.failed(failedQuota)
+	q := g.quotas[tenant]
+	g.alert(&store.Alert{
+		Kind: store.AlertQuota, Tenant: tenant,
+		Subject: store.AlertSubject{Since: time.Now().UTC().Format(time.DateOnly)},
+		Summary: fmt.Sprintf("New answers are not kept: those of the tenant have %s bytes, and may have %s.",
+			shownBytes(q.used.Load()), shownBytes(q.most)),
+	})
+}
+
+// shownBytes writes a number of bytes with four digits at most.
+func shownBytes(n int64) string {
+	f := float64(n)
+	for _, unit := range []string{"", " Ki", " Mi", " Gi"} {
+		if f < 1024 {
+			return fmt.Sprintf("%.4g%s", math.Floor(f*10)/10, unit)
+		}
+		f /= 1024
+	}
+	return fmt.Sprintf("%.4g Ti", f)
+}
+
+// countStored asks the store how much the tenants with a quota have. While that is not known the last number counts.
+func (g *Gateway) countStored(ctx context.Context) {
+	usage, err := g.options.Store.Usage(ctx, slices.Collect(maps.Keys(g.quotas)))
+	if err != nil {
+		g.log.LogAttrs(ctx, slog.LevelDebug, "how much is stored is not known", slog.Any("error", err))
+		return
+	}
+	for tenant, q := range g.quotas {
+		q.used.Store(usage[tenant])
+	}
 }

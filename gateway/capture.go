@@ -31,7 +31,8 @@ func (e *exchange) capture(body io.ReadCloser) io.ReadCloser {
 	}
 	e.out.GetBody, e.model = nil, e.route.Model
 	reads := call.ReadsRequest(e.route.Format)
-	if !reads && !e.wantsBackfill() && !e.wantsAttribution() {
+	attributes := e.g.options.Attribution != nil && !e.route.Get && e.g.options.Attribution.Wants(e.labels.run)
+	if !reads && !e.wantsBackfill() && !attributes {
 		e.readRequest()
 		e.release()
 	}
@@ -44,7 +45,13 @@ func (e *exchange) capture(body io.ReadCloser) io.ReadCloser {
 		Length:   e.res.ContentLength,
 		Limit:    limits.Decoded,
 		Done:     e.done,
-		Hold:     e.holdDecoded,
+		Hold: func(n int64) bool { // without room for it, what follows passes and is not decoded
+			if err := e.g.decoding.Hold(e.who, n); err != nil {
+				return false
+			}
+			e.decoded += n
+			return true
+		},
 	}
 	o.Decode.Provider, o.Decode.Limits = e.provider(), limits.Decode
 	if e.up.Provider != "" { // else the path only resembles a provider's, and the response tells more
@@ -67,13 +74,14 @@ func (e *exchange) capture(body io.ReadCloser) io.ReadCloser {
 func (e *exchange) announceAnswer(h http.Header) {
 	h[RunHeader] = []string{e.labels.run}
 	encoding := strings.Join(e.res.Header["Content-Encoding"], ", ")
+	media, _, _ := mime.ParseMediaType(e.res.Header.Get("Content-Type"))
 	var why error
 	switch limit := e.g.options.Limits.Decoded; {
 	case !tee.CanDecode(encoding):
 		why = fmt.Errorf("%w: %.40q", tee.ErrEncoding, encoding)
 	case e.res.ContentLength > limit:
 		why = fmt.Errorf("%w: %d bytes of %d", tee.ErrLimit, e.res.ContentLength, limit)
-	case isPage(e.res.Header):
+	case media == "text/html" || media == "application/xhtml+xml": // for a browser to show: no provider's answer is
 		why = errors.New("it is a web page")
 	case e.full:
 		why = errQuota
@@ -87,12 +95,6 @@ func (e *exchange) announceAnswer(h http.Header) {
 	e.logUnkept(slog.LevelWarn, why)
 }
 
-// isPage reports whether a response says that it is for a browser to show: no provider's answer is.
-func isPage(h http.Header) bool {
-	media, _, err := mime.ParseMediaType(h.Get("Content-Type"))
-	return err == nil && (media == "text/html" || media == "application/xhtml+xml")
-}
-
 // logUnkept logs that there is no answer to keep of a response to a call that asked for one, or that it cannot be kept.
 func (e *exchange) logUnkept(level slog.Level, why error) {
 	e.g.log.LogAttrs(
@@ -102,16 +104,6 @@ func (e *exchange) logUnkept(level slog.Level, why error) {
 	)
 }
 
-// holdDecoded takes room for so many more bytes of the response that are decoded. Without it the response passes and is
-// not decoded any further.
-func (e *exchange) holdDecoded(n int64) bool {
-	if err := e.g.decoding.Hold(e.who, n); err != nil {
-		return false
-	}
-	e.decoded += n
-	return true
-}
-
 // provider returns who answers, as far as it is known without the answer.
 func (e *exchange) provider() string { return cmp.Or(e.route.Provider, e.up.Provider) }
 
@@ -119,19 +111,6 @@ func (e *exchange) provider() string { return cmp.Or(e.route.Provider, e.up.Prov
 func (e *exchange) path() string {
 	_, path, rawPath := splitPath(e.in.URL)
 	return e.in.Method + " " + cmp.Or(rawPath, path)
-}
-
-// strategy returns the name of what attributes the run's answers; empty: nothing does.
-func (e *exchange) strategy() string {
-	if a := e.g.options.Attribution; a != nil && !e.route.Get {
-		return a.Strategy(e.labels.run)
-	}
-	return ""
-}
-
-func (e *exchange) wantsAttribution() bool {
-	a := e.g.options.Attribution
-	return a != nil && !e.route.Get && a.Wants(e.labels.run)
 }
 
 func (e *exchange) wantsBackfill() bool {
@@ -152,7 +131,7 @@ func (e *exchange) done(r tee.Result) {
 		e.readRequest()
 	}
 	if !isAnswer(r) || e.route.Get && r.Answer.ID == "" {
-		e.up.metrics.nothing.Inc()
+		e.g.metrics.nothing.WithLabelValues(e.up.Name).Inc()
 		e.teeOff(r.Err)
 		if len(e.w.Header()[AnswerHeader]) > 0 {
 			e.logUnkept(slog.LevelInfo, cmp.Or(r.Err, errNoAnswer))
@@ -173,7 +152,7 @@ func (e *exchange) done(r tee.Result) {
 	waited := time.Since(e.started) - ended
 	e.kept = err == nil
 	if err == nil {
-		e.up.metrics.captured(r.Answer, waited)
+		e.g.metrics.captured(e.up.Name, r.Answer, waited)
 	}
 	e.teeOff(r.Err)
 	if e.g.options.Tracer != nil {
@@ -203,12 +182,16 @@ func (e *exchange) judge(a *ibid.Answer, searched bool) {
 		e.judging = j
 		return
 	}
-	e.g.note(j)
+	e.g.active.Add(1) // Close waits for it
+	go func() {
+		defer e.g.leave()
+		_, _ = e.g.judge(j)
+	}()
 }
 
 // call returns what is kept of an answer.
 func (e *exchange) call(a *ibid.Answer, ended time.Duration) *store.Call {
-	return &store.Call{
+	c := &store.Call{
 		AnswerID:     e.answerID,
 		Tenant:       e.tenant,
 		Upstream:     e.up.Name,
@@ -217,7 +200,6 @@ func (e *exchange) call(a *ibid.Answer, ended time.Duration) *store.Call {
 		Follows:      Follows(e.labels.follows),
 		Run:          e.labels.run,
 		Agent:        e.labels.agent,
-		Strategy:     e.strategy(),
 		Step:         e.labels.step,
 		Prompt:       e.prompt,
 		Status:       e.status,
@@ -227,9 +209,15 @@ func (e *exchange) call(a *ibid.Answer, ended time.Duration) *store.Call {
 		Bytes:        e.received,
 		Refetch:      e.route.Get,
 		Publish:      e.cited != nil && e.g.options.Citing.Level > 1 && a.Complete,
-		Body:         e.binding(),
 		Answer:       a,
 	}
+	if by := e.g.options.Attribution; by != nil && !e.route.Get {
+		c.Strategy = by.Strategy(e.labels.run)
+	}
+	if e.cited != nil { // it is bound to the body, else only to its text
+		c.Body = &store.CallBody{Hash: e.cited.hash, MediaType: e.res.Header.Get("Content-Type")}
+	}
+	return c
 }
 
 // errNoAnswer says that a response was whole, and no answer.
@@ -273,7 +261,7 @@ func (e *exchange) teeOff(err error) {
 	default:
 		return
 	}
-	e.up.metrics.teeOff.Inc()
+	e.g.metrics.teeOff.WithLabelValues(e.up.Name).Inc()
 }
 
 // logAnswer writes the one line that there is for each answer. It says nothing that a client or a provider wrote in
@@ -349,12 +337,10 @@ func (e *exchange) traceCall() {
 	if e.status >= 400 {
 		span.SetStatus(codes.Error, "")
 	}
-	if e.answer != nil {
-		e.traceAnswer(span, e.answer)
+	a := e.answer
+	if a == nil {
+		return
 	}
-}
-
-func (e *exchange) traceAnswer(span trace.Span, a *ibid.Answer) {
 	span.SetAttributes(
 		attribute.String("gen_ai.provider.name", call.OTelName(a.Provider)),
 		attribute.String("ibid.answer", e.answerID), attribute.Int("ibid.citations", len(a.Citations)),

@@ -298,9 +298,7 @@ func TestPartial(t *testing.T) {
 		<-left
 		closing, end := context.WithTimeout(t.Context(), 10*time.Second)
 		defer end()
-		if err := w.gateway.Close(closing); err != nil { // waits for the call to end
-			t.Fatal(err)
-		}
+		testenv.OK(t, w.gateway.Close(closing)) // waits for the call to end
 		if a := w.stored(t, res.Header.Get("Ibid-Answer")).Answer; a.Text != "So " || a.Complete {
 			t.Errorf("answer: %+v", a)
 		}
@@ -517,9 +515,7 @@ func TestRestart(t *testing.T) {
 		w.stored(t, id)
 	}
 	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	testenv.OK(t, <-ended)
 }
 
 // One record that the store refuses is set aside and stands in nobody's way.
@@ -528,10 +524,7 @@ func TestPoison(t *testing.T) {
 	w.options.Damaged = filepath.Join(w.dir, "damaged")
 	o := *w.options
 	o.Metrics = nil
-	g, err := gateway.New(&o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := testenv.Must(gateway.New(&o))(t)
 	w.gateway = g
 	w.serve(t, false)
 	var ids []string
@@ -583,52 +576,32 @@ func TestStoreAway(t *testing.T) {
 	}
 }
 
-// The ids in the log and in headers are the only words of a call that leave it.
 func TestProblems(t *testing.T) {
 	w := newWorld(t, answerJSON("{}"), &setup{options: gateway.Options{Limits: gateway.Limits{Request: 100, InFlight: 150}}})
-	long := strings.Repeat("x", 129)
-	for _, test := range []struct {
-		name, path, header, value, body string
-		status                          int
-		says                            string
-	}{
-		{name: "no upstream", path: "/nobody/v1", status: 404, says: `the upstreams are up`},
-		{name: "no name", path: "/", status: 404, says: `the upstreams are up`},
-		{name: "out of the base path", path: "/up/../../x", status: 400, says: "leads out"},
-		{name: "the same, escaped", path: "/up/v1/%2e%2e/%2e./x", status: 400, says: "leads out"},
-		{name: "the same, all of it escaped", path: "/up/v1%2f%2E.%2f..%2fx", status: 400, says: "leads out"},
-		{name: "the same, as some servers read it", path: "/up/v1/..;a=b/..;/x", status: 400, says: "leads out"},
-		{name: "the same, with backslashes", path: "/up/v1/..%5c..%5cx", status: 400, says: "leads out"},
-		{name: "escaped name", path: "/u%70/v1", status: 404, says: `the upstreams are up`},
-		{name: "signed", header: "Authorization", value: "AWS4-HMAC-SHA256 Credential=x", status: 400, says: "tee.Transport"},
-		{name: "run", header: "Ibid-Run", value: "a b", status: 400, says: "Ibid-Run"},
-		{name: "run as a path", header: "Ibid-Run", value: "..", status: 400, says: "Ibid-Run"},
-		{name: "long run", header: "Ibid-Run", value: long, status: 400, says: "129 bytes are more than 128"},
-		{name: "conversation", header: "Ibid-Conversation", value: "a/b", status: 400, says: "Ibid-Conversation"},
-		{name: "agent", header: "Ibid-Agent", value: "a\xff", status: 400, says: "Ibid-Agent"},
-		{name: "step", header: "Ibid-Step", value: "x", status: 400, says: "Ibid-Step"},
-		{name: "too large", body: strings.Repeat("x", 101), status: 413, says: "more than 100 bytes"},
-		{name: "largest", body: strings.Repeat("x", 100), status: 200},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			if test.path == "" {
-				test.path = chat
+	for _, test := range testenv.Table[struct {
+		Name, Path, Field string
+		Body, Status      int
+		Says              string
+	}](t, "testdata/problems.txt") {
+		t.Run(test.Name, func(t *testing.T) {
+			path := test.Path
+			if path == "" {
+				path = chat
 			}
-			r := w.request(t, "POST", test.path, strings.NewReader(test.body))
-			if test.header != "" {
-				r.Header.Set(test.header, test.value)
-			}
+			sent := strings.Repeat("x", test.Body)
+			r := w.request(t, "POST", path, strings.NewReader(sent))
+			setFields(r, test.Field, map[string]string{"long": strings.Repeat("x", 129)})
 			res, body := w.do(t, r)
-			if res.StatusCode != test.status || !strings.Contains(string(body), test.says) {
+			if res.StatusCode != test.Status || !strings.Contains(string(body), test.Says) {
 				t.Errorf("got %d %s", res.StatusCode, body)
 			}
-			if test.status != 200 && !json.Valid(body) {
+			if test.Status != 200 && !json.Valid(body) {
 				t.Errorf("no JSON: %s", body)
 			}
 			// The same without its length being known beforehand.
-			if test.body != "" {
-				r := w.request(t, "POST", test.path, io.MultiReader(strings.NewReader(test.body)))
-				if res, _ := w.do(t, r); res.StatusCode != test.status {
+			if test.Body > 0 {
+				r := w.request(t, "POST", path, io.MultiReader(strings.NewReader(sent)))
+				if res, _ := w.do(t, r); res.StatusCode != test.Status {
 					t.Errorf("chunked: got %d", res.StatusCode)
 				}
 			}

@@ -11,7 +11,6 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
-	"github.com/ibidhq/ibid/store"
 )
 
 // DefaultHeaderBuffer is how many bytes of a JSON response are held, unless told otherwise, until its sources are
@@ -33,17 +32,6 @@ type Citing struct {
 	// Pub returns the published name of a run, as [store.PubNames] has it; empty: nobody knows it yet, and a response
 	// names its sources only. It must be safe for concurrent use. Needed from level 2 on.
 	Pub func(tenant, run string) string
-}
-
-// check says what is wrong with c.
-func (c *Citing) check() error {
-	switch {
-	case c.Level < 1 || c.Level > 3:
-		return errors.New("the level of publishing is none of 1, 2 and 3")
-	case c.Level > 1 && (c.Origin == "" || c.Pub == nil):
-		return errors.New("publishing: from level 2 on manifests need an address")
-	}
-	return nil
 }
 
 // citation is what a response that is cited needs besides.
@@ -184,14 +172,6 @@ func (e *exchange) manifestURL() string {
 		return ""
 	}
 	return c.Origin + manifest.Path(pub, e.answerID, 1)
-}
-
-// binding returns what binds an answer to the body that it came in; nil: only its text does.
-func (e *exchange) binding() *store.CallBody {
-	if e.cited == nil {
-		return nil
-	}
-	return &store.CallBody{Hash: e.cited.hash, MediaType: e.res.Header.Get("Content-Type")}
 }
 
 // isJSON reports whether a response is one JSON document, which ends. A document a line is a stream.

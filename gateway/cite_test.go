@@ -250,10 +250,7 @@ func TestCiteBroken(t *testing.T) {
 		flush(rw)
 		panic(http.ErrAbortHandler)
 	}, &setup{options: gateway.Options{Citing: citing(3)}})
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+chat, strings.NewReader(chatRequest))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := testenv.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+chat, strings.NewReader(chatRequest)))(t)
 	res, err := w.client.Do(req)
 	testenv.OK(t, err)
 	defer res.Body.Close()

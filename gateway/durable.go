@@ -47,7 +47,9 @@ func (g *Gateway) makeDurable(c *store.Call) error {
 	}
 	g.tail.place(key, p)
 	g.appended(p)
-	g.grown(c.Tenant, len(record))
+	if q := g.quotas[c.Tenant]; q != nil {
+		q.used.Add(int64(len(record)))
+	}
 	if g.options.Capture == Relaxed {
 		return nil
 	}
@@ -97,23 +99,11 @@ func (p *progress) advance(to journal.Position, current bool) {
 	}
 }
 
-func (p *progress) isCurrent() bool {
+// state returns how far the indexer is, whether that includes what earlier processes left, and whether somebody waits.
+func (p *progress) state() (passed journal.Position, current, awaited bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.current
-}
-
-func (p *progress) at() journal.Position {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.passed
-}
-
-// awaited reports whether somebody waits.
-func (p *progress) awaited() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.moved != nil
+	return p.passed, p.current, p.moved != nil
 }
 
 // wait returns when everything up to to is in the store, and what an earlier process left, or with ctx's error.

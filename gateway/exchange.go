@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -113,7 +115,12 @@ func (e *exchange) admit(known *Identity) error {
 		if p := e.g.MissingUpstream(e.in); p != nil {
 			return p
 		}
-		return e.g.noUpstream(name)
+		p := NewProblem(CodeNotFound, "the path does not begin with the name of an upstream",
+			"the upstreams are "+strings.Join(e.g.names, ", "))
+		if name != "" && CheckName(name) == "" {
+			p.Detail = fmt.Sprintf("there is no upstream %q", name)
+		}
+		return p
 	}
 	if leavesBase(path) {
 		return NewProblem(CodeBadRequest, "the path leads out of what the upstream serves under its URL",
@@ -151,7 +158,7 @@ func (e *exchange) serve() {
 	if e.captured {
 		e.answerID = newAnswerID()
 		if !e.labels.named {
-			e.labels.run = runOf(e.answerID)
+			e.labels.run = runPrefix + strings.TrimPrefix(e.answerID, answerPrefix) // of this call only
 		}
 		if err := e.receive(); err != nil {
 			e.refuse(err)
@@ -160,26 +167,15 @@ func (e *exchange) serve() {
 	}
 	e.patience = e.g.patience.Get().(*patience)
 	e.patience.watch(e.w, e.g.options.Limits.Idle)
-	defer e.endUpload()
-	if e.roundTrip() {
-		e.respond()
-	}
-	e.ended = true
-}
-
-// endUpload sees that nobody reads the request any more.
-func (e *exchange) endUpload() {
-	switch {
-	case e.upload == nil:
-	case !e.ended:
-		e.upload.abort()
-	case e.upload.finish(e.flush) != nil:
-		panic(http.ErrAbortHandler) // what comes of it yet must not be taken for the connection's next request
-	}
-}
-
-// roundTrip gets the upstream's response and reports whether there is one. If not, the client has its answer.
-func (e *exchange) roundTrip() bool {
+	defer func() { // nobody is to read the request any more
+		switch {
+		case e.upload == nil:
+		case !e.ended:
+			e.upload.abort()
+		case e.upload.finish(e.flush) != nil:
+			panic(http.ErrAbortHandler) // what comes of it yet must not be taken for the connection's next request
+		}
+	}()
 	e.prepare()
 	res, err := e.up.transport.RoundTrip(e.out)
 	e.mu.Lock()
@@ -191,10 +187,11 @@ func (e *exchange) roundTrip() bool {
 	}
 	if err != nil {
 		e.upstreamFailed(err)
-		return false
+	} else {
+		e.res, e.status = res, res.StatusCode
+		e.respond()
 	}
-	e.res, e.status = res, res.StatusCode
-	return true
+	e.ended = true
 }
 
 // end lets go of what the call held and counts it, whatever became of it.
@@ -208,8 +205,8 @@ func (e *exchange) end() {
 	}
 	e.release()
 	e.g.decoding.Release(e.who, e.decoded)
-	e.up.metrics.count(e.pattern, e.status)
-	e.up.metrics.received.Add(float64(e.received))
+	e.g.metrics.count(e.up.Name, e.pattern, e.status)
+	e.g.metrics.bytes.WithLabelValues(e.up.Name).Add(float64(e.received))
 	e.traceCall()
 }
 
@@ -239,7 +236,15 @@ func (e *exchange) prepare() {
 		if !e.g.options.KeepEncoding {
 			h["Accept-Encoding"] = []string{"identity"}
 		}
-		e.attach()
+		out.TransferEncoding, out.Trailer = nil, nil
+		if out.ContentLength = int64(len(e.body)); out.ContentLength == 0 {
+			out.Body = http.NoBody
+			return
+		}
+		out.Body = call.NewBody(e.body)
+		// The transport asks for it only where the upstream did not process the request (HTTP/2 says so), or where the
+		// client gave it an idempotency key. Nothing else is sent twice.
+		out.GetBody = func() (io.ReadCloser, error) { return call.NewBody(e.body), nil }
 		return
 	}
 	if e.in.ContentLength == 0 {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/klauspost/compress/zstd"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 
@@ -69,27 +71,56 @@ type Gateway struct {
 }
 
 // New returns a gateway. It starts nothing: see [Gateway.Run].
-func New(o *Options) (*Gateway, error) {
-	if o == nil || len(o.Upstreams) == 0 || o.Store == nil || o.Journal == nil {
-		return nil, errors.New("making a gateway: it needs upstreams, a store and a journal")
+func New(options *Options) (_ *Gateway, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("making a gateway: %w", err)
+		}
+	}()
+	if options == nil || len(options.Upstreams) == 0 || options.Store == nil || options.Journal == nil {
+		return nil, errors.New("it needs upstreams, a store and a journal")
 	}
 	g := &Gateway{
-		upstreams: map[string]*upstream{}, options: *o, idle: make(chan struct{}, 1),
-		judging: NewBudget("comparisons", MaxJudged, 1), policyTime: PolicyTime, quotas: map[string]*quota{},
+		upstreams: map[string]*upstream{}, options: *options, idle: make(chan struct{}, 1),
+		log:     cmp.Or(options.Logger, slog.New(slog.DiscardHandler)),
+		judging: NewBudget("comparisons", maxJudged, 1), policyTime: PolicyTime, quotas: map[string]*quota{},
+		// For requests, which are kept while their streams are open: for minutes, and by the thousand.
+		packer: unpack.NewPacker(zstd.SpeedDefault, 128<<10, math.MaxInt),
 	}
 	g.patience.New = func() any { return new(patience) }
 	g.stop, g.cut = context.WithCancel(context.Background())
-	if err := g.setDefaults(); err != nil {
-		return nil, fmt.Errorf("making a gateway: %w", err)
+	o := &g.options
+	o.Capture, o.Prompts = cmp.Or(o.Capture, Strict), cmp.Or(o.Prompts, PromptsLast)
+	switch {
+	case !slices.Contains([]Mode{Strict, Stored, Relaxed}, o.Capture):
+		return nil, fmt.Errorf("capture %q: it is strict, store or relaxed", o.Capture)
+	case !slices.Contains([]Prompts{PromptsNone, PromptsLast, PromptsAll}, o.Prompts):
+		return nil, fmt.Errorf("prompts %q: they are none, last or all", o.Prompts)
+	case o.Citing != nil && (o.Citing.Level < 1 || o.Citing.Level > 3):
+		return nil, errors.New("the level of publishing is none of 1, 2 and 3")
+	case o.Citing != nil && o.Citing.Level > 1 && (o.Citing.Origin == "" || o.Citing.Pub == nil):
+		return nil, errors.New("publishing: from level 2 on manifests need an address")
 	}
-	limits := &g.options.Limits
+	o.CaptureWait = cmp.Or(max(o.CaptureWait, 0), DefaultCaptureWait)
+	if o.Transport == nil {
+		o.Transport = NewTransport(o.Proxy)
+	}
+	limits := &o.Limits
+	limits.Request = cmp.Or(max(limits.Request, 0), 32<<20)
+	limits.InFlight = cmp.Or(max(limits.InFlight, 0), 512<<20)
+	limits.Calls = cmp.Or(max(limits.Calls, 0), 32<<10)
+	limits.Decoding = cmp.Or(max(limits.Decoding, 0), 1<<30)
+	limits.RequestPace = cmp.Or(max(limits.RequestPace, 0), DefaultPace)
+	limits.RequestTime = cmp.Or(max(limits.RequestTime, 0), 2*time.Minute)
+	limits.Idle = cmp.Or(max(limits.Idle, 0), 2*time.Minute)
+	limits.Tail = cmp.Or(max(limits.Tail, 0), 64<<20)
+	limits.Decoded = cmp.Or(max(limits.Decoded, 0), 32<<20)
 	g.bodies = NewBudget("bytes of requests", limits.InFlight, limits.Request+1)
-	g.packer = newPacker()
 	g.calls = NewBudget("calls", limits.Calls, 1)
 	g.decoding = NewBudget("bytes of responses", limits.Decoding, limits.Decoded)
 	for name, tenant := range o.Tenants {
 		if err := tenant.Policies.check(); err != nil {
-			return nil, fmt.Errorf("making a gateway: tenant %q: %w", name, err)
+			return nil, fmt.Errorf("tenant %q: %w", name, err)
 		}
 		g.policed = g.policed || tenant.Policies != nil
 		if tenant.Quota > 0 {
@@ -97,51 +128,26 @@ func New(o *Options) (*Gateway, error) {
 		}
 	}
 	g.inside = g.newInside()
-	g.tail.limit = g.options.Limits.Tail
-	var err error
+	g.tail.limit = limits.Tail
 	if g.metrics, err = newMetrics(g, o.Metrics); err != nil {
-		return nil, fmt.Errorf("making a gateway: %w", err)
+		return nil, err
 	}
 	for i := range o.Upstreams {
-		u, err := newUpstream(&o.Upstreams[i], g.options.Transport)
+		u, err := newUpstream(&o.Upstreams[i], o.Transport)
 		if err != nil {
-			return nil, fmt.Errorf("making a gateway: %w", err)
+			return nil, err
 		}
 		g.policed = g.policed || u.Policies != nil
 		if g.upstreams[u.Name] != nil {
-			return nil, fmt.Errorf("making a gateway: two upstreams are called %q", u.Name)
+			return nil, fmt.Errorf("two upstreams are called %q", u.Name)
 		}
-		g.metrics.addUpstream(u)
+		g.metrics.addUpstream(u.Name)
 		u.tunnel = g.newTunnel(u)
 		g.upstreams[u.Name] = u
 		g.names = append(g.names, u.Name)
 	}
 	slices.Sort(g.names)
 	return g, nil
-}
-
-func (g *Gateway) setDefaults() error {
-	o := &g.options
-	o.Capture = cmp.Or(o.Capture, Strict)
-	o.Prompts = cmp.Or(o.Prompts, PromptsLast)
-	if o.Citing != nil {
-		if err := o.Citing.check(); err != nil {
-			return err
-		}
-	}
-	o.CaptureWait = cmp.Or(max(o.CaptureWait, 0), DefaultCaptureWait)
-	o.Limits = o.Limits.withDefaults()
-	if o.Transport == nil {
-		o.Transport = NewTransport(&TransportOptions{Proxy: o.Proxy})
-	}
-	g.log = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	switch {
-	case !slices.Contains([]Mode{Strict, Stored, Relaxed}, o.Capture):
-		return fmt.Errorf("capture %q: it is strict, store or relaxed", o.Capture)
-	case !slices.Contains([]Prompts{PromptsNone, PromptsLast, PromptsAll}, o.Prompts):
-		return fmt.Errorf("prompts %q: they are none, last or all", o.Prompts)
-	}
-	return nil
 }
 
 // ServeHTTP passes a call through to the upstream that the first segment of its path names. It must get the path as the
@@ -188,15 +194,6 @@ func (g *Gateway) leave() {
 		default:
 		}
 	}
-}
-
-func (g *Gateway) noUpstream(name string) error {
-	p := NewProblem(CodeNotFound, "the path does not begin with the name of an upstream",
-		"the upstreams are "+strings.Join(g.names, ", "))
-	if name != "" && CheckName(name) == "" {
-		p.Detail = fmt.Sprintf("there is no upstream %q", name)
-	}
-	return p
 }
 
 // MissingUpstream returns the problem of a call whose path is a provider's own, without the name of an upstream before
@@ -383,7 +380,7 @@ type Limits struct {
 	Decoding int64
 	// in which the body of a captured request has to arrive; longer is a 408. Default 2 minutes
 	RequestTime time.Duration
-	// in which each next [PaceBytes] of it have to arrive; longer is a 408. Default [DefaultPace]
+	// in which each next 32 KiB of it have to arrive; longer is a 408. Default [DefaultPace]
 	RequestPace time.Duration
 	// for which an upload, or a client that should read, may stand still; seen within twice that. Default 2 minutes
 	Idle time.Duration
@@ -395,19 +392,6 @@ type Limits struct {
 	Decode  ibid.Limits // of what is decoded
 }
 
-func (l Limits) withDefaults() Limits {
-	l.Request = cmp.Or(max(l.Request, 0), 32<<20)
-	l.InFlight = cmp.Or(max(l.InFlight, 0), 512<<20)
-	l.Calls = cmp.Or(max(l.Calls, 0), 32<<10)
-	l.Decoding = cmp.Or(max(l.Decoding, 0), 1<<30)
-	l.RequestPace = cmp.Or(max(l.RequestPace, 0), DefaultPace)
-	l.RequestTime = cmp.Or(max(l.RequestTime, 0), 2*time.Minute)
-	l.Idle = cmp.Or(max(l.Idle, 0), 2*time.Minute)
-	l.Tail = cmp.Or(max(l.Tail, 0), 64<<20)
-	l.Decoded = cmp.Or(max(l.Decoded, 0), 32<<20)
-	return l
-}
-
 const (
 	answerPrefix = "ans_"
 	runPrefix    = "run_"
@@ -415,9 +399,6 @@ const (
 
 // newAnswerID mints the id of an answer, which is over all that this process has minted before.
 func newAnswerID() string { return answerPrefix + uuid.Must(uuid.NewV7()).String() } // crypto/rand never fails
-
-// runOf returns the id of the run that only the answer's call is part of.
-func runOf(answerID string) string { return runPrefix + strings.TrimPrefix(answerID, answerPrefix) }
 
 // NewRunID mints the id of a run that is not that of a captured call.
 func NewRunID() string { return runPrefix + uuid.Must(uuid.NewV7()).String() }

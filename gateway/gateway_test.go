@@ -226,9 +226,7 @@ func TestSpan(t *testing.T) {
 	res, _ := w.do(t, r)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if err := w.gateway.Close(ctx); err != nil { // the span ends after the response
-		t.Fatal(err)
-	}
+	testenv.OK(t, w.gateway.Close(ctx)) // the span ends after the response
 	ended := spans.Ended()
 	if len(ended) != 1 {
 		t.Fatalf("%d spans", len(ended))

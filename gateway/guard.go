@@ -124,8 +124,9 @@ func NewGuard(o *GuardOptions) *Guard {
 		sum := sha256.Sum256([]byte(o.Bootstrap))
 		g.bootstrap = &sum
 	}
-	if len(g.key) == 0 {
-		g.key = streamKey(o.Bootstrap)
+	if len(g.key) == 0 { // the same for the same bootstrap token, another one each time without
+		sum := sha256.Sum256([]byte("ibid stream key 1\n" + cmp.Or(o.Bootstrap, rand.Text()+rand.Text())))
+		g.key = sum[:]
 	}
 	return g
 }
@@ -177,7 +178,15 @@ func (g *Guard) Run(ctx context.Context) error {
 }
 
 // Forget drops what is kept about tokens, so that a change made through this process counts at once.
-func (g *Guard) Forget() { g.tokens.forget() }
+func (g *Guard) Forget() {
+	c := g.tokens
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.known)
+	clear(c.unknown)
+	c.listedAt = time.Time{}
+	c.version++
+}
 
 // NeedsToken reports whether requests need a token: whether one was ever made, there is a bootstrap token, or others
 // reach ibid. The error is a problem: the store cannot be asked.
@@ -185,7 +194,15 @@ func (g *Guard) NeedsToken(ctx context.Context) (bool, error) {
 	if g.bootstrap != nil || g.exposed {
 		return true, nil
 	}
-	return g.tokens.any(ctx)
+	// That tokens were made cannot be undone, so that revoking the last one opens nothing.
+	if g.tokens.exist.Load() {
+		return true, nil
+	}
+	tokens, err := g.tokens.list(ctx)
+	if len(tokens) > 0 {
+		g.tokens.exist.Store(true)
+	}
+	return len(tokens) > 0, err
 }
 
 func (g *Guard) admit(r *http.Request, scope, secret, scheme string) (Identity, error) {
@@ -214,16 +231,20 @@ func (g *Guard) admit(r *http.Request, scope, secret, scheme string) (Identity, 
 	if err := g.failures.check(r, sum); err != nil {
 		return Identity{}, err
 	}
-	id, known, err := g.identify(r, secret, sum)
-	switch {
-	case err != nil:
-		return Identity{}, err
-	case !known:
-		g.failures.failed(r.Context(), r, sum)
-		return Identity{}, unauthorized(
-			scheme, "the access token is not valid",
-			"it may have been revoked; `ibid token list` shows which there are",
-		)
+	id := Identity{store.DefaultTenant, bootstrapID, store.Scopes(), true}
+	if g.bootstrap == nil || subtle.ConstantTimeCompare(sum[:], g.bootstrap[:]) != 1 {
+		token, err := g.tokens.find(r.Context(), secret, sum)
+		if err != nil {
+			return Identity{}, err
+		}
+		if token == nil {
+			g.failures.failed(r.Context(), r, sum)
+			return Identity{}, unauthorized(
+				scheme, "the access token is not valid",
+				"it may have been revoked; `ibid token list` shows which there are",
+			)
+		}
+		id = Identity{token.Tenant, token.ID, slices.Clone(token.Scopes), token.Publish}
 	}
 	g.failures.right(sum)
 	if scope != "" && !id.May(scope) {
@@ -231,18 +252,6 @@ func (g *Guard) admit(r *http.Request, scope, secret, scheme string) (Identity, 
 			"the access token lacks the scope "+scope, "`ibid token new` makes one that has it")
 	}
 	return id, nil
-}
-
-// identify returns whose token a secret is.
-func (g *Guard) identify(r *http.Request, secret string, sum [sha256.Size]byte) (Identity, bool, error) {
-	if g.bootstrap != nil && subtle.ConstantTimeCompare(sum[:], g.bootstrap[:]) == 1 {
-		return Identity{store.DefaultTenant, bootstrapID, store.Scopes(), true}, true, nil
-	}
-	token, err := g.tokens.find(r.Context(), secret, sum)
-	if token == nil || err != nil {
-		return Identity{}, false, err
-	}
-	return Identity{token.Tenant, token.ID, slices.Clone(token.Scopes), token.Publish}, true, nil
 }
 
 func unauthorized(scheme, detail, hint string) *Problem {
@@ -308,7 +317,9 @@ func (g *Guard) Still(ctx context.Context, id Identity) bool {
 	case bootstrapID:
 		return g.bootstrap != nil
 	}
-	return g.tokens.isValid(ctx, id.Token)
+	tokens, err := g.tokens.list(ctx)
+	return err != nil ||
+		slices.ContainsFunc(tokens, func(t store.Token) bool { return t.ID == id.Token && t.Revoked.IsZero() })
 }
 
 func (g *Guard) readStreamToken(token string) (streamClaims, bool) {
@@ -326,15 +337,6 @@ func (g *Guard) readStreamToken(token string) (streamClaims, bool) {
 		return streamClaims{}, false
 	}
 	return claims, time.Now().Unix() < claims.Expires
-}
-
-// streamKey returns a key to sign with: the same for the same bootstrap token, another one each time without.
-func streamKey(bootstrap string) []byte {
-	if bootstrap == "" {
-		bootstrap = rand.Text() + rand.Text()
-	}
-	sum := sha256.Sum256([]byte("ibid stream key 1\n" + bootstrap))
-	return sum[:]
 }
 
 func (g *Guard) sign(claims []byte) []byte {

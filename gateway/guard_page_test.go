@@ -28,64 +28,20 @@ func TestGuardPage(t *testing.T) {
 	s := openTokens(t)
 	reading, _ := newSecret(t, s, store.Token{Tenant: "acme", Scopes: []string{store.ScopeRead}})
 	g := gateway.NewGuard(&gateway.GuardOptions{Store: s, Bootstrap: bootstrap, Origins: []string{"https://app.example"}})
-	const host, own = "ibid.example:8443", "https://ibid.example:8443"
-	session := cookie(reading)
-	for _, test := range []struct {
-		name, method, want string
-		fields             []string
-	}{
-		{"nobody", "GET", gateway.CodeToken, nil},
-		{"a bearer token", "GET", "", []string{"Authorization", "Bearer " + reading}},
-		{"the pass-through's header", "GET", "", []string{"Ibid-Token", reading}},
-		{"a cookie", "GET", "", []string{"Cookie", session}},
-		{"a cookie, asked for the header only", "HEAD", "", []string{"Cookie", session}},
-		{"a cookie that means nothing", "GET", gateway.CodeToken, []string{"Cookie", gateway.SessionCookie + "=x"}},
-		{"a cookie that is not escaped well", "GET", gateway.CodeToken, []string{"Cookie", gateway.SessionCookie + "=%zz"}},
-		{"an empty cookie", "GET", gateway.CodeToken, []string{"Cookie", gateway.SessionCookie + "="}},
-		{"a cookie behind another one's", "GET", "", []string{"Cookie", gateway.SessionCookie + "=x; " + session}},
-		{"a cookie before another one's", "GET", "", []string{"Cookie", session + "; " + gateway.SessionCookie + "=x"}},
-		{"cookies without end", "GET", gateway.CodeToken, []string{"Cookie", strings.Repeat(gateway.SecureCookie+"=x; ", 100) + session}},
-		{"cookies that anybody may set", "GET", "", []string{"Cookie", strings.Repeat(gateway.SessionCookie+"=x; ", 100) + session}},
-		{"another cookie", "GET", gateway.CodeToken, []string{"Cookie", "session=" + reading}},
-		{"the header's token counts", "GET", gateway.CodeToken, []string{"Cookie", session, "Authorization", "Bearer x"}},
-		{"a link from another site", "GET", "", []string{"Cookie", session, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"}},
-		{"another scope", "GET", gateway.CodeScope, []string{"Cookie", session, "Scope", store.ScopeProxy}},
-		{"the bootstrap token, which has spaces", "GET", "", []string{"Cookie", cookie(bootstrap), "Scope", store.ScopeProxy}},
-
-		{"our page", "POST", "", []string{"Cookie", session, "Origin", own, "Sec-Fetch-Site", "same-origin"}},
-		{"our page over http", "POST", "", []string{"Cookie", session, "Origin", own}},
-		{"a page that keeps its origin to itself", "POST", gateway.CodeForeign, []string{"Cookie", session, "Origin", "null", "Sec-Fetch-Site", "same-origin"}},
-		{"the user, by reloading", "POST", "", []string{"Cookie", session, "Sec-Fetch-Site", "none"}},
-		{"another site", "POST", gateway.CodeForeign, []string{"Cookie", session, "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"}},
-		{"another site by a form", "POST", gateway.CodeForeign, []string{"Cookie", session, "Origin", "null", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"}},
-		{"another site over http", "POST", gateway.CodeForeign, []string{"Cookie", session, "Origin", "http://evil.example"}},
-		{"a page without an origin", "POST", gateway.CodeForeign, []string{"Cookie", session, "Origin", "null"}},
-		{"another subdomain", "POST", gateway.CodeForeign, []string{"Cookie", session, "Origin", "https://blog.ibid.example:8443", "Sec-Fetch-Site", "same-site"}},
-		{"another subdomain over http", "POST", gateway.CodeForeign, []string{"Cookie", session, "Origin", "https://blog.ibid.example:8443"}},
-		{"another port", "POST", gateway.CodeForeign, []string{"Cookie", session, "Origin", "https://ibid.example", "Sec-Fetch-Site", "same-site"}},
-		{"another scheme", "POST", gateway.CodeForeign, []string{"Cookie", session, "Origin", "http://ibid.example:8443", "Sec-Fetch-Site", "cross-site"}},
-		{"a site that is told from ours by more than a browser says", "POST", gateway.CodeForeign, []string{"Cookie", session, "Origin", own, "Sec-Fetch-Site", "cross-site"}},
-		{"a value that is yet to come", "POST", gateway.CodeForeign, []string{"Cookie", session, "Origin", own, "Sec-Fetch-Site", "sibling"}},
-		{"a page that may call the API", "POST", gateway.CodeForeign, []string{"Cookie", session, "Origin", "https://app.example", "Sec-Fetch-Site", "cross-site"}},
-		{"the same with a token", "POST", gateway.CodeForeign, []string{"Authorization", "Bearer " + reading, "Origin", "https://app.example", "Sec-Fetch-Site", "cross-site"}},
-		{"a browser that is too old", "POST", gateway.CodeForeign, []string{"Cookie", session}},
-		{"a program", "POST", "", []string{"Authorization", "Bearer " + reading}},
-		{"a program without a token", "POST", gateway.CodeToken, nil},
-		{"a method of its own", "DELETE", gateway.CodeForeign, []string{"Cookie", session, "Origin", "https://evil.example"}},
-		{"a method nobody knows", "BREW", gateway.CodeForeign, []string{"Cookie", session, "Sec-Fetch-Site", "same-site"}},
-		{"what a preflight would be", "OPTIONS", gateway.CodeForeign, []string{"Cookie", session, "Origin", "https://evil.example"}},
-	} {
-		r := guardRequest(test.method, append([]string{"Host", host}, test.fields...)...)
-		scope := store.ScopeRead
-		if asked := r.Header.Get("Scope"); asked != "" {
-			scope = asked
-		}
-		id, err := g.Page(r, scope)
-		if got := outcome(err); got != test.want {
-			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+	values := map[string]string{
+		"reading": reading, "session": cookie(reading), "rootCookie": cookie(bootstrap), "own": "https://ibid.example:8443",
+		"plain":  strings.Repeat(gateway.SessionCookie+"=x; ", 100),
+		"secure": strings.Repeat(gateway.SecureCookie+"=x; ", 100),
+	}
+	for _, test := range testenv.Table[guardCase](t, "testdata/guard_page.txt") {
+		r := test.request(values)
+		r.Host = "ibid.example:8443"
+		id, err := g.Page(r, test.Scope)
+		if got := outcome(err); got != test.Want {
+			t.Errorf("%s: %q, want %q", test.Name, got, test.Want)
 		}
 		if err == nil && id.Token != "bootstrap" && id.Tenant != "acme" {
-			t.Errorf("%s: %+v", test.name, id)
+			t.Errorf("%s: %+v", test.Name, id)
 		}
 	}
 	if needed, err := g.NeedsToken(t.Context()); err != nil || !needed {
@@ -96,31 +52,14 @@ func TestGuardPage(t *testing.T) {
 // Without tokens a page is for everybody on this machine, but for pages that have nothing to do with ibid.
 func TestGuardPageWithoutTokens(t *testing.T) {
 	g := gateway.NewGuard(&gateway.GuardOptions{Store: openTokens(t), Origins: []string{"https://app.example"}})
-	const own = "http://127.0.0.1:8080"
-	for _, test := range []struct {
-		name, method, want string
-		fields             []string
-	}{
-		{"a browser", "GET", "", nil},
-		{"a name that leads here", "GET", gateway.CodeForeign, []string{"Host", "evil.example"}},
-		{"a page in a page", "GET", gateway.CodeForeign, []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors"}},
-		{"a link", "GET", "", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}},
-		{"a frame in another site's page", "GET", gateway.CodeForeign, []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}},
-		{"a frame in our page", "GET", "", []string{"Sec-Fetch-Site", "same-origin", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}},
-		{"curl", "POST", "", nil},
-		{"our page", "POST", "", []string{"Origin", own, "Sec-Fetch-Site", "same-origin"}},
-		{"a page that keeps its origin to itself", "POST", gateway.CodeForeign, []string{"Origin", "null", "Sec-Fetch-Site", "same-origin"}},
-		{"the same under a name that leads here", "POST", gateway.CodeForeign, []string{"Host", "evil.example", "Origin", "http://evil.example", "Sec-Fetch-Site", "same-origin"}},
-		{"what listens at another port", "POST", gateway.CodeForeign, []string{"Origin", "http://127.0.0.1:3000", "Sec-Fetch-Site", "same-site"}},
-		{"another site", "POST", gateway.CodeForeign, []string{"Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"}},
-		{"a page that may call the API", "POST", gateway.CodeForeign, []string{"Origin", "https://app.example", "Sec-Fetch-Site", "cross-site"}},
-	} {
-		id, err := g.Page(guardRequest(test.method, test.fields...), store.ScopeRead)
-		if got := outcome(err); got != test.want {
-			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+	values := map[string]string{"own": "http://127.0.0.1:8080"}
+	for _, test := range testenv.Table[guardCase](t, "testdata/guard_page_open.txt") {
+		id, err := g.Page(test.request(values), test.Scope)
+		if got := outcome(err); got != test.Want {
+			t.Errorf("%s: %q, want %q", test.Name, got, test.Want)
 		}
 		if err == nil && id.Tenant != store.DefaultTenant {
-			t.Errorf("%s: %+v", test.name, id)
+			t.Errorf("%s: %+v", test.Name, id)
 		}
 	}
 	if needed, err := g.NeedsToken(t.Context()); err != nil || needed {

@@ -37,6 +37,29 @@ func guardRequest(method string, fields ...string) *http.Request {
 	return r
 }
 
+// guardCase is a row of testdata/guard_*.txt.
+type guardCase struct{ Name, Method, Scope, Want, Fields string }
+
+// request makes the case's request, with values in the place of $names.
+func (c *guardCase) request(values map[string]string) *http.Request {
+	r := guardRequest(c.Method)
+	setFields(r, c.Fields, values)
+	return r
+}
+
+// setFields sets header fields, separated by " | ", with values in the place of $names; "Host" is the host.
+func setFields(r *http.Request, fields string, values map[string]string) {
+	for field := range strings.SplitSeq(fields, " | ") {
+		name, value, _ := strings.Cut(field, ": ")
+		value = os.Expand(value, func(name string) string { return values[name] })
+		if name == "Host" {
+			r.Host = value
+		} else if name != "" {
+			r.Header.Set(name, value)
+		}
+	}
+}
+
 // outcome is the code of a problem; empty: there is none.
 func outcome(err error) string {
 	if err == nil {
@@ -63,52 +86,21 @@ func TestGuardWithoutTokens(t *testing.T) {
 	g := gateway.NewGuard(&gateway.GuardOptions{
 		Store: openTokens(t), Origins: []string{"https://App.example/", "*"},
 	})
-	for _, test := range []struct {
-		name   string
-		method string
-		fields []string
-		want   string
-	}{
-		{name: "curl", fields: []string{"Host", "127.0.0.1:8080"}},
-		{name: "another loopback address", fields: []string{"Host", "127.8.9.10"}},
-		{name: "IPv6", fields: []string{"Host", "[::1]:8080"}},
-		{name: "IPv6 without a port", fields: []string{"Host", "[::1]"}},
-		{name: "mapped", fields: []string{"Host", "[::ffff:127.0.0.1]:1"}},
-		{name: "localhost", fields: []string{"Host", "LOCALHOST:8080"}},
-		{name: "a name below localhost", fields: []string{"Host", "ibid.localhost:8080"}},
-		{name: "DNS rebinding", fields: []string{"Host", "evil.example:8080"}, want: gateway.CodeForeign},
-		{name: "a name that begins well", fields: []string{"Host", "localhost.evil.example"}, want: gateway.CodeForeign},
-		{name: "a name that begins with an address", fields: []string{"Host", "127.0.0.1.evil.example"}, want: gateway.CodeForeign},
-		{name: "an address of the network", fields: []string{"Host", "192.168.1.4:8080"}, want: gateway.CodeForeign},
-		{name: "any address", fields: []string{"Host", "0.0.0.0:8080"}, want: gateway.CodeForeign},
-		{name: "no host", fields: []string{"Host", ""}, want: gateway.CodeForeign},
-		{name: "rubbish", fields: []string{"Host", "[:::8080"}, want: gateway.CodeForeign},
-		{name: "its own page", fields: []string{"Origin", "http://127.0.0.1:8080"}},
-		{name: "its own page behind TLS", fields: []string{"Host", "ibid.localhost", "Origin", "https://ibid.localhost"}},
-		{name: "an allowed page", fields: []string{"Origin", "https://app.example"}},
-		{name: "another page, though any were allowed with tokens", fields: []string{"Origin", "https://evil.example"}, want: gateway.CodeForeign},
-		{name: "another port", fields: []string{"Origin", "http://127.0.0.1:3000"}, want: gateway.CodeForeign},
-		{name: "a file", fields: []string{"Origin", "null"}, want: gateway.CodeForeign},
-		{name: "an origin without a host", fields: []string{"Host", "", "Origin", "http://"}, want: gateway.CodeForeign},
-		{name: "an image on a page", fields: []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors"}, want: gateway.CodeForeign},
-		{name: "a link on a page", fields: []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"}},
-		{name: "a form on a page", method: "POST", fields: []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"}, want: gateway.CodeForeign},
-		{name: "an allowed page, with what browsers say", fields: []string{"Origin", "https://app.example", "Sec-Fetch-Site", "cross-site"}},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			r := guardRequest(test.method, test.fields...)
-			id, err := g.API(r, store.ScopeAdmin)
-			if got := outcome(err); got != test.want {
-				t.Fatalf("API: %q (%v), want %q", got, err, test.want)
+	for _, test := range testenv.Table[guardCase](t, "testdata/guard_open.txt") {
+		t.Run(test.Name, func(t *testing.T) {
+			r := test.request(nil)
+			id, err := g.API(r, test.Scope)
+			if got := outcome(err); got != test.Want {
+				t.Fatalf("API: %q (%v), want %q", got, err, test.Want)
 			}
-			if _, err := g.Proxy(r); outcome(err) != test.want {
-				t.Errorf("Proxy: %v, want %q", err, test.want)
+			if _, err := g.Proxy(r); outcome(err) != test.Want {
+				t.Errorf("Proxy: %v, want %q", err, test.Want)
 			}
-			if err := g.Local(r); outcome(err) != test.want {
-				t.Errorf("Local: %v, want %q", err, test.want)
+			if err := g.Local(r); outcome(err) != test.Want {
+				t.Errorf("Local: %v, want %q", err, test.Want)
 			}
-			if want := (gateway.Identity{Tenant: "default", Scopes: store.Scopes(), Publish: true}); err == nil && !cmp.Equal(want, id) {
-				t.Errorf("identity (-want +got):\n%s", cmp.Diff(want, id))
+			if err == nil {
+				testenv.Equal(t, "identity", gateway.Identity{Tenant: "default", Scopes: store.Scopes(), Publish: true}, id)
 			}
 		})
 	}
@@ -264,51 +256,25 @@ func TestGuardWithTokens(t *testing.T) {
 	revoked, revokedID := newSecret(t, s, store.Token{Tenant: "acme", Scopes: []string{store.ScopeRead, store.ScopeProxy}})
 	testenv.OK(t, s.RevokeToken(t.Context(), revokedID))
 	g := gateway.NewGuard(&gateway.GuardOptions{Store: s, Bootstrap: bootstrap})
-	for _, test := range []struct {
-		name   string
-		fields []string
-		scope  string // empty: the pass-through
-		want   string
-	}{
-		{name: "none", scope: store.ScopeRead, want: gateway.CodeToken},
-		{name: "none, on the pass-through", want: gateway.CodeToken},
-		{name: "bearer", fields: []string{"Authorization", "Bearer " + reader}, scope: store.ScopeRead},
-		{name: "bearer in small letters", fields: []string{"Authorization", "bearer  " + reader}, scope: store.ScopeRead},
-		{name: "in ibid's own header", fields: []string{"Ibid-Token", reader}, scope: store.ScopeRead},
-		{name: "any host", fields: []string{"Host", "evil.example", "Authorization", "Bearer " + reader}, scope: store.ScopeRead},
-		{name: "a provider's key is no token", fields: []string{"Authorization", "Bearer sk-1"}, scope: store.ScopeRead, want: gateway.CodeToken},
-		{name: "basic", fields: []string{"Authorization", "Basic " + reader}, scope: store.ScopeRead, want: gateway.CodeToken},
-		{name: "too long", fields: []string{"Ibid-Token", reader + strings.Repeat("x", 10<<10)}, scope: store.ScopeRead, want: gateway.CodeToken},
-		{name: "made up", fields: []string{"Ibid-Token", "ibid_" + strings.Repeat("x", 43)}, scope: store.ScopeRead, want: gateway.CodeToken},
-		{name: "revoked", fields: []string{"Ibid-Token", revoked}, scope: store.ScopeRead, want: gateway.CodeToken},
-		{name: "missing scope", fields: []string{"Ibid-Token", reader}, scope: store.ScopeWrite, want: gateway.CodeScope},
-		{name: "no proxy scope", fields: []string{"Ibid-Token", reader}, want: gateway.CodeScope},
-		{name: "proxy", fields: []string{"Ibid-Token", caller}},
-		{name: "on the pass-through a bearer is the provider's", fields: []string{"Authorization", "Bearer " + caller}, want: gateway.CodeToken},
-		{name: "proxy reads nothing", fields: []string{"Ibid-Token", caller}, scope: store.ScopeRead, want: gateway.CodeScope},
-		{name: "admin", fields: []string{"Ibid-Token", admin}, scope: store.ScopeAdmin},
-		{name: "admin does not read", fields: []string{"Ibid-Token", admin}, scope: store.ScopeRead, want: gateway.CodeScope},
-		{name: "bootstrap", fields: []string{"Ibid-Token", bootstrap}, scope: store.ScopePublish},
-		{name: "bootstrap, on the pass-through", fields: []string{"Ibid-Token", bootstrap}},
-		{name: "nearly bootstrap", fields: []string{"Ibid-Token", bootstrap + "."}, scope: store.ScopeRead, want: gateway.CodeToken},
-	} {
-		t.Run(test.name, func(t *testing.T) {
+	values := map[string]string{
+		"reader": reader, "caller": caller, "admin": admin, "revoked": revoked, "bootstrap": bootstrap,
+		"long": strings.Repeat("x", 10<<10),
+	}
+	for _, test := range testenv.Table[guardCase](t, "testdata/guard_tokens.txt") {
+		t.Run(test.Name, func(t *testing.T) {
 			for range 2 { // the second time from the cache
-				r := guardRequest("GET", test.fields...)
-				_, err := g.API(r, test.scope)
+				r := test.request(values)
+				_, err := g.API(r, test.Scope)
 				scheme := `Bearer realm="ibid"`
-				if test.scope == "" {
+				if test.Scope == "" { // the pass-through
 					_, err = g.Proxy(r)
 					scheme = `Ibid-Token realm="ibid"`
 				}
-				if got := outcome(err); got != test.want {
-					t.Fatalf("%q (%v), want %q", got, err, test.want)
+				if got := outcome(err); got != test.Want {
+					t.Fatalf("%q (%v), want %q", got, err, test.Want)
 				}
-				if test.want != gateway.CodeToken {
-					continue
-				}
-				if got := gateway.ProblemOf(err).Header.Get("WWW-Authenticate"); got != scheme {
-					t.Errorf("WWW-Authenticate: %q, want %q", got, scheme)
+				if test.Want == gateway.CodeToken {
+					testenv.Equal(t, "WWW-Authenticate", scheme, gateway.ProblemOf(err).Header.Get("WWW-Authenticate"))
 				}
 			}
 		})

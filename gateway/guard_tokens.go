@@ -1,12 +1,16 @@
 package gateway
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"io/fs"
 	"log/slog"
-	"slices"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +18,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"github.com/ibidhq/ibid/internal/file"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -61,22 +66,31 @@ type knownToken struct {
 	at    time.Time
 }
 
-func newTokenCache(s *store.Store, file string, logger *slog.Logger) *tokenCache {
+// newTokenCache returns a cache, with what the copy says. One that cannot be read is none, but there were tokens.
+func newTokenCache(s *store.Store, copied string, logger *slog.Logger) *tokenCache {
 	c := &tokenCache{
-		store: s, file: file, logger: cmp.Or(logger, slog.New(slog.DiscardHandler)),
+		store: s, file: copied, logger: cmp.Or(logger, slog.New(slog.DiscardHandler)),
 		known: map[[sha256.Size]byte]knownToken{}, unknown: map[[sha256.Size]byte]time.Time{},
 	}
-	c.copyIn()
+	if copied == "" {
+		return c
+	}
+	data, err := os.ReadFile(copied)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c
+	}
+	read := &tokenCopy{}
+	if err == nil {
+		err = json.Unmarshal(data, read)
+	}
+	if err != nil {
+		c.logger.Error("the copy of the tokens cannot be read", slog.String("file", copied), slog.Any("error", err))
+		c.exist.Store(true)
+		return c
+	}
+	c.copied, c.saved = read, data
+	c.exist.Store(read.Made)
 	return c
-}
-
-func (c *tokenCache) forget() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	clear(c.known)
-	clear(c.unknown)
-	c.listedAt = time.Time{}
-	c.version++
 }
 
 // list returns all tokens, as the store said not long ago. The error says that it never did.
@@ -116,25 +130,6 @@ func (c *tokenCache) list(ctx context.Context) ([]store.Token, error) {
 	return listed, nil
 }
 
-// any reports whether tokens were ever made. That cannot be undone, so that revoking the last token opens nothing.
-func (c *tokenCache) any(ctx context.Context) (bool, error) {
-	if c.exist.Load() {
-		return true, nil
-	}
-	tokens, err := c.list(ctx)
-	if len(tokens) > 0 {
-		c.exist.Store(true)
-	}
-	return len(tokens) > 0, err
-}
-
-// isValid reports whether a token with that id is there and was not revoked.
-func (c *tokenCache) isValid(ctx context.Context, id string) bool {
-	tokens, err := c.list(ctx)
-	return err != nil ||
-		slices.ContainsFunc(tokens, func(t store.Token) bool { return t.ID == id && t.Revoked.IsZero() })
-}
-
 // find returns the token with that secret; nil if there is none that is valid. The error says that nobody knows.
 func (c *tokenCache) find(ctx context.Context, secret string, sum [sha256.Size]byte) (*store.Token, error) {
 	if c.store == nil || len(secret) > maxSecret || !strings.HasPrefix(secret, "ibid_") {
@@ -168,26 +163,21 @@ func (c *tokenCache) find(ctx context.Context, secret string, sum [sha256.Size]b
 		}
 		return c.copied.find(sum)
 	}
-	c.remember(sum, token, asked, version)
-	return token, nil
-}
-
-// remember remembers what the store said to a question of the time asked.
-func (c *tokenCache) remember(sum [sha256.Size]byte, token *store.Token, asked time.Time, version int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if version != c.version {
-		return
+		return token, nil
 	}
 	delete(c.known, sum)
 	delete(c.unknown, sum)
 	if token == nil {
 		makeRoom(c.unknown, maxUnknown)
 		c.unknown[sum] = asked
-		return
+	} else {
+		makeRoom(c.known, maxTokens)
+		c.known[sum] = knownToken{token, asked}
 	}
-	makeRoom(c.known, maxTokens)
-	c.known[sum] = knownToken{token, asked}
+	return token, nil
 }
 
 // makeRoom removes some entry of a full map. Which one does not matter: there are never so many in use.
@@ -233,4 +223,85 @@ func (c *tokenCache) isDown() bool { return !c.downAt.IsZero() && time.Since(c.d
 
 func errNoTokens() error {
 	return Unavailable("the store cannot be asked whether the access token is valid")
+}
+
+// tokenCopy is what a file knows of the tokens that are valid. A gateway that starts while its database is away lets
+// their holders in by it, as one that runs would.
+type tokenCopy struct {
+	Made   bool          `json:"made"` // tokens were made once: requests need one, also if none is left
+	Tokens []copiedToken `json:"tokens"`
+}
+
+// copiedToken is a token, and the SHA-256 of its secret in hexadecimal.
+type copiedToken struct {
+	ID      string   `json:"id"`
+	Tenant  string   `json:"tenant"`
+	Scopes  []string `json:"scopes"`
+	Publish bool     `json:"publish"`
+	Hash    string   `json:"hash"`
+}
+
+func (t *copiedToken) token() store.Token {
+	return store.Token{ID: t.ID, Tenant: t.Tenant, Scopes: t.Scopes, Publish: t.Publish}
+}
+
+// list returns the tokens. Without a copy nobody knows whether there are any.
+func (c *tokenCopy) list() ([]store.Token, error) {
+	if c == nil {
+		return nil, errNoTokens()
+	}
+	list := make([]store.Token, len(c.Tokens))
+	for i := range c.Tokens {
+		list[i] = c.Tokens[i].token()
+	}
+	return list, nil
+}
+
+// find returns the token whose secret has that SHA-256. What is not in the copy may have been made since.
+func (c *tokenCopy) find(sum [sha256.Size]byte) (*store.Token, error) {
+	if c == nil {
+		return nil, errNoTokens()
+	}
+	hash := hex.EncodeToString(sum[:])
+	for i := range c.Tokens {
+		if c.Tokens[i].Hash == hash {
+			token := c.Tokens[i].token()
+			return &token, nil
+		}
+	}
+	return nil, errNoTokens()
+}
+
+// copyOut writes the copy anew where the store says something else than it has.
+func (c *tokenCache) copyOut(ctx context.Context) {
+	if c.store == nil {
+		return
+	}
+	asking, cancel := context.WithTimeout(ctx, tokenFresh)
+	defer cancel()
+	tokens, err := c.store.HashedTokens(asking)
+	if err != nil {
+		return // the copy is for that
+	}
+	if len(tokens) == 0 && c.exist.Load() && !c.warned.Swap(true) {
+		c.logger.LogAttrs(
+			ctx, slog.LevelWarn, "the database has no access token, but there was one: calls are refused",
+			slog.String("hint", "was the database lost? `ibid token new --name NAME --scope all` makes another token"),
+		)
+	}
+	out := tokenCopy{Made: len(tokens) > 0 || c.exist.Load(), Tokens: []copiedToken{}}
+	for i := range tokens {
+		if t := &tokens[i]; t.Revoked.IsZero() {
+			out.Tokens = append(out.Tokens, copiedToken{t.ID, t.Tenant, t.Scopes, t.Publish, t.Hash})
+		}
+	}
+	data, err := json.Marshal(&out)
+	if err != nil || bytes.Equal(data, c.saved) {
+		return
+	}
+	if err := file.Replace(c.file, data, 0o600); err != nil {
+		c.logger.LogAttrs(ctx, slog.LevelError, "the tokens cannot be copied", slog.Any("error", err))
+		return
+	}
+	c.saved = data
 }

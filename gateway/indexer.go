@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -79,7 +80,17 @@ func (g *Gateway) Run(ctx context.Context) error {
 		var group sync.WaitGroup
 		defer group.Wait()
 		defer stop()
-		group.Go(func() { g.watchQuotas(watching) })
+		group.Go(func() {
+			tick := time.NewTicker(quotaEvery)
+			defer tick.Stop()
+			for watching.Err() == nil {
+				g.countStored(watching)
+				select {
+				case <-watching.Done():
+				case <-tick.C:
+				}
+			}
+		})
 	}
 	ix := &indexer{g: g, reader: g.options.Journal.Reader()}
 	err := ix.run(ctx)
@@ -106,7 +117,10 @@ func (ix *indexer) run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()
 	last := journal.Position(ix.g.last.Load())
-	for len(ix.batch) > 0 || ix.g.indexed.at() < last {
+	for {
+		if at, _, _ := ix.g.indexed.state(); len(ix.batch) == 0 && at >= last {
+			return nil
+		}
 		if err := ix.step(ctx); err != nil {
 			if !errors.Is(err, io.EOF) {
 				ix.g.log.LogAttrs(ctx, slog.LevelWarn, "answers stay in the journal until the next start",
@@ -115,7 +129,6 @@ func (ix *indexer) run(ctx context.Context) error {
 			return nil
 		}
 	}
-	return nil
 }
 
 // step moves one batch. When ctx ends what was read and is not stored stays in ix.batch, for the next step.
@@ -129,7 +142,11 @@ func (ix *indexer) step(ctx context.Context) error {
 		return nil
 	}
 	g := ix.g
-	g.oldest.Store(ix.oldest().UnixNano())
+	oldest := time.Now()
+	if i := slices.IndexFunc(ix.batch, func(item indexItem) bool { return item.call != nil }); i >= 0 {
+		oldest = ix.batch[i].call.Ended()
+	}
+	g.oldest.Store(oldest.UnixNano())
 	if err := ix.storeItems(ctx, ix.batch); err != nil {
 		return err
 	}
@@ -152,25 +169,15 @@ func (ix *indexer) step(ctx context.Context) error {
 	return nil
 }
 
-// oldest returns when the first answer of the batch had ended.
-func (ix *indexer) oldest() time.Time {
-	for i := range ix.batch {
-		if c := ix.batch[i].call; c != nil {
-			return c.Started.Add(c.Duration)
-		}
-	}
-	return time.Now()
-}
-
 // fill reads a batch: it waits for its first record, and gathers for a moment.
 func (ix *indexer) fill(ctx context.Context) error {
-	if ix.g.indexed.isCurrent() {
+	if _, current, _ := ix.g.indexed.state(); current {
 		if err := ix.next(ctx); err != nil {
 			return err
 		}
 	}
 	linger := lingerElse
-	if ix.g.indexed.awaited() {
+	if _, _, awaited := ix.g.indexed.state(); awaited {
 		linger = lingerAwaited
 	}
 	gather, cancel := context.WithTimeout(ctx, linger)
@@ -198,8 +205,18 @@ func (ix *indexer) next(ctx context.Context) error {
 		p, record, err := ix.reader.Next(ctx)
 		switch {
 		case err == nil:
-			ix.recall(p)
-			ix.add(ix.g.item(p, record))
+			if p != ix.read+1 { // what was lost of the journal may still be in memory
+				for _, item := range ix.g.tail.between(ix.read, p) {
+					ix.add(item)
+				}
+			}
+			item := indexItem{at: p, record: record, call: ix.g.tail.findAt(p)}
+			if item.own = item.call != nil; !item.own {
+				if c, err := store.DecodeCall(record); err == nil { // else it is set aside
+					item.call = c
+				}
+			}
+			ix.add(item)
 			return nil
 		case errors.Is(err, io.EOF), errors.Is(err, journal.ErrClosed), ctx.Err() != nil:
 			return err
@@ -215,27 +232,6 @@ func (ix *indexer) add(item indexItem) {
 	ix.bytes += len(item.record)
 	ix.batch = append(ix.batch, item)
 	ix.read = item.at
-}
-
-// recall adds what was lost of the journal before p and is still in memory.
-func (ix *indexer) recall(p journal.Position) {
-	if p == ix.read+1 {
-		return
-	}
-	for _, item := range ix.g.tail.between(ix.read, p) {
-		ix.add(item)
-	}
-}
-
-func (g *Gateway) item(p journal.Position, record []byte) indexItem {
-	if c := g.tail.findAt(p); c != nil {
-		return indexItem{at: p, record: record, call: c, own: true}
-	}
-	c, err := store.DecodeCall(record)
-	if err != nil {
-		c = nil // put sets it aside
-	}
-	return indexItem{at: p, record: record, call: c}
 }
 
 // storeItems stores items, those that can be, and sets the others aside. The error is ctx's; then some may be done.
@@ -316,7 +312,12 @@ func (ix *indexer) setAside(ctx context.Context, item *indexItem, why error) err
 	if g.options.Damaged != "" {
 		// The same record has the same name, should it be read again after a crash.
 		name := filepath.Join(g.options.Damaged, fmt.Sprintf("%d-%08x.json", item.at, crc32.ChecksumIEEE(item.record)))
-		err := retry(ctx, func() error { return writeDamaged(name, item.record) }, func(err error, wait time.Duration) {
+		err := retry(ctx, func() error {
+			if err := os.MkdirAll(g.options.Damaged, 0o700); err != nil {
+				return err
+			}
+			return errors.Join(file.Replace(name, item.record, 0o600), file.SyncDir(filepath.Dir(filepath.Dir(name))))
+		}, func(err error, wait time.Duration) {
 			g.log.LogAttrs(
 				ctx, slog.LevelError,
 				"an answer that the store does not take cannot be set aside; it stays in the journal",
@@ -332,13 +333,4 @@ func (ix *indexer) setAside(ctx context.Context, item *indexItem, why error) err
 	g.metrics.setAside.Inc()
 	g.log.LogAttrs(ctx, slog.LevelError, "an answer was set aside: the store does not take it", attrs...)
 	return nil
-}
-
-// writeDamaged makes a file durable.
-func writeDamaged(name string, record []byte) error {
-	dir := filepath.Dir(name)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	return errors.Join(file.Replace(name, record, 0o600), file.SyncDir(filepath.Dir(dir)))
 }

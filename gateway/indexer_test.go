@@ -20,9 +20,7 @@ import (
 func TestSetAsideAgain(t *testing.T) {
 	dir := t.TempDir()
 	damaged := filepath.Join(dir, "damaged")
-	if err := os.WriteFile(damaged, nil, 0o600); err != nil { // a file is in the directory's place
-		t.Fatal(err)
-	}
+	testenv.OK(t, os.WriteFile(damaged, nil, 0o600)) // a file is in the directory's place
 	w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{idle: true, options: gateway.Options{Damaged: damaged}})
 	testenv.Must(w.journal.Append([]byte("no call")))(t)
 	run(t, w.gateway)

@@ -54,9 +54,7 @@ func see(tb testing.TB, c *http.Client, method, address, body string) got {
 	tb.Helper()
 	var r *http.Request
 	var err error
-	if r, err = http.NewRequestWithContext(tb.Context(), method, address, strings.NewReader(body)); err != nil {
-		tb.Fatal(err)
-	}
+	r = testenv.Must(http.NewRequestWithContext(tb.Context(), method, address, strings.NewReader(body)))(tb)
 	if body == "" {
 		r.Body, r.ContentLength = http.NoBody, 0
 	}

@@ -80,8 +80,13 @@ func (m *KeyMask) Event(ev ibid.Event) bool {
 	} else if len(m.withheld) >= maxWithheld && !continues(&ev, &m.withheld[0]) {
 		return false
 	}
-	if m.leavesGap(&ev) {
-		m.release(false)
+	for _, w := range slices.Backward(m.withheld) {
+		if ev.Kind == ibid.EventText && w.Kind == ibid.EventText {
+			if ev.At != w.At+len(w.Text) { // it does not directly follow the last withheld text of the answer
+				m.release(false)
+			}
+			break
+		}
 	}
 	m.withheld = append(m.withheld, ev)
 	m.release(true)
@@ -99,19 +104,6 @@ func grows(ev *ibid.Event) bool {
 // continues reports whether two events add to the same text.
 func continues(ev, first *ibid.Event) bool {
 	return grows(ev) && grows(first) && ev.Kind == first.Kind && ev.Index == first.Index
-}
-
-// leavesGap reports whether an event's text does not directly follow the last withheld text of the answer.
-func (m *KeyMask) leavesGap(ev *ibid.Event) bool {
-	if ev.Kind != ibid.EventText {
-		return false
-	}
-	for _, w := range slices.Backward(m.withheld) {
-		if w.Kind == ibid.EventText {
-			return ev.At != w.At+len(w.Text)
-		}
-	}
-	return false
 }
 
 // release passes on the withheld events in which no key can begin any more. More says that further text may follow.

@@ -79,7 +79,12 @@ func readLabels(h http.Header) (labels, error) {
 		}
 	}
 	a.named = a.run != ""
-	removeLabels(h)
+	for _, name := range []string{
+		RunHeader, StepHeader, ConversationHeader, FollowsHeader, AgentHeader, PublishHeader, TokenHeader,
+	} {
+		delete(h, name)
+	}
+	removeSession(h)
 	return a, nil
 }
 
@@ -107,15 +112,6 @@ func readLabel(h http.Header, name string, check func(string) string) (string, e
 		}
 	}
 	return value, nil
-}
-
-func removeLabels(h http.Header) {
-	for _, name := range []string{
-		RunHeader, StepHeader, ConversationHeader, FollowsHeader, AgentHeader, PublishHeader, TokenHeader,
-	} {
-		delete(h, name)
-	}
-	removeSession(h)
 }
 
 func badHeader(name, why string) error {

@@ -47,14 +47,6 @@ func (s *LateSearch) Answer() *ibid.Answer {
 	}
 }
 
-// end says what came of the search: nil is nothing.
-func (s *LateSearch) end(found *store.Call) {
-	if found != nil {
-		s.answer = found.Answer
-	}
-	close(s.done)
-}
-
 // lateHeader names the search that a call from inside wants to hear of, as [identityHeader] does who makes it.
 const lateHeader = "Ibid-Late"
 
@@ -89,7 +81,12 @@ func (e *exchange) offerLateCitations(keys call.Keys, c *store.Call) bool {
 	end := func(*store.Call) {}
 	search, waits := e.in.Context().Value(lateSearchKey{}).(*LateSearch)
 	if waits {
-		end = search.end
+		end = func(found *store.Call) {
+			if found != nil {
+				search.answer = found.Answer
+			}
+			close(search.done)
+		}
 	}
 	job := watch.Job{
 		Call: c, Provider: e.provider(), URL: e.up.URL, Format: e.route.Format, Request: e.body, Done: end,

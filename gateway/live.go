@@ -96,7 +96,13 @@ func (l *live) take(ev ibid.Event) {
 	at := l.soFar.record(&ev)
 	switch {
 	case ev.Kind == ibid.EventText:
-		l.addText(ev.Text, ev.At)
+		if len(l.text) > 0 && (ev.At != l.at+len(l.text) || len(l.text)+len(ev.Text) > maxLiveText) {
+			l.endText()
+		}
+		if len(l.text) == 0 {
+			l.at = ev.At
+		}
+		l.text = append(l.text, ev.Text...)
 	case l.isPutOff(ev.Kind, at):
 	case ev.Kind == ibid.EventSource:
 		l.endText()
@@ -128,7 +134,14 @@ func (l *live) tick() {
 		return
 	}
 	if l.wanted && time.Since(l.replayed) >= liveAgain {
-		l.startReplay()
+		l.wanted, l.replayed = false, time.Now()
+		if s := &l.soFar; s.text.Len() == 0 && len(s.sources) == 0 && len(s.citations) == 0 {
+			l.sayAlive()
+		} else {
+			l.flush()
+			l.replay = replay{on: true}
+			l.continueReplay()
+		}
 	}
 	if len(l.pending) == 0 && len(l.text) == 0 && !l.replay.on && time.Since(l.last) >= liveAlive {
 		l.sayAlive()
@@ -148,16 +161,6 @@ func (l *live) schedule() {
 		wait = max(0, liveAgain-time.Since(l.replayed))
 	}
 	l.timer.Reset(wait)
-}
-
-func (l *live) addText(text string, at int) {
-	if len(l.text) > 0 && (at != l.at+len(l.text) || len(l.text)+len(text) > maxLiveText) {
-		l.endText()
-	}
-	if len(l.text) == 0 {
-		l.at = at
-	}
-	l.text = append(l.text, text...)
 }
 
 // endText puts the joined text behind what is pending.
@@ -260,10 +263,6 @@ type liveCitation struct {
 	citation *ibid.Citation // nil: withdrawn
 }
 
-func (s *soFar) empty() bool {
-	return s.text.Len() == 0 && len(s.sources) == 0 && len(s.citations) == 0
-}
-
 // record notes what is told, and returns which source or citation it is; -1: there was no room, or it is text.
 func (s *soFar) record(ev *ibid.Event) int {
 	switch ev.Kind {
@@ -351,18 +350,6 @@ func (l *live) requestReplay() {
 		l.wanted = true
 		l.timer.Reset(max(0, liveAgain-time.Since(l.replayed)))
 	}
-}
-
-// startReplay begins to send the answer again from its beginning.
-func (l *live) startReplay() {
-	l.wanted, l.replayed = false, time.Now()
-	if l.soFar.empty() {
-		l.sayAlive()
-		return
-	}
-	l.flush()
-	l.replay = replay{on: true}
-	l.continueReplay()
 }
 
 // sayAlive says that the answer is on its way.

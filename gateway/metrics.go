@@ -94,7 +94,13 @@ func newMetrics(g *Gateway, r prometheus.Registerer) (*metrics, error) {
 		"journal_damaged_records", "Records of the journal that were lost to damage.",
 		func() float64 { return float64(g.options.Journal.Stats().Damaged) },
 	)
-	gauge("indexer_lag_seconds", "Age of the oldest answer that the indexer is about to store.", g.lag)
+	gauge("indexer_lag_seconds", "Age of the oldest answer that the indexer is about to store.", func() float64 {
+		oldest := g.oldest.Load()
+		if oldest == 0 {
+			return 0
+		}
+		return max(0, time.Since(time.Unix(0, oldest)).Seconds())
+	})
 	for _, reason := range []string{failedEncode, failedAppend, failedSize, failedSync, failedQuota} {
 		m.failures.WithLabelValues(reason)
 	}
@@ -109,53 +115,30 @@ func newMetrics(g *Gateway, r prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
-func (g *Gateway) lag() float64 {
-	oldest := g.oldest.Load()
-	if oldest == 0 {
-		return 0
-	}
-	return max(0, time.Since(time.Unix(0, oldest)).Seconds())
-}
-
 func (m *metrics) failed(why string) { m.failures.WithLabelValues(why).Inc() }
 
-// upstreamMetrics are the counters of one upstream, looked up once.
-type upstreamMetrics struct {
-	calls                                 *prometheus.CounterVec // of the upstream: by route and class
-	received, citations, sources          prometheus.Counter
-	complete, incomplete, nothing, teeOff prometheus.Counter
-	waited                                prometheus.Histogram
+// addUpstream has the counters of an upstream begin at 0.
+func (m *metrics) addUpstream(name string) {
+	for _, c := range []*prometheus.CounterVec{m.bytes, m.citations, m.sources, m.nothing, m.teeOff} {
+		c.WithLabelValues(name)
+	}
+	m.answers.WithLabelValues(name, "true")
+	m.answers.WithLabelValues(name, "false")
 }
 
-func (m *metrics) addUpstream(u *upstream) {
-	u.metrics.calls = m.calls.MustCurryWith(prometheus.Labels{"upstream": u.Name})
-	u.metrics.received = m.bytes.WithLabelValues(u.Name)
-	u.metrics.citations = m.citations.WithLabelValues(u.Name)
-	u.metrics.sources = m.sources.WithLabelValues(u.Name)
-	u.metrics.complete = m.answers.WithLabelValues(u.Name, "true")
-	u.metrics.incomplete = m.answers.WithLabelValues(u.Name, "false")
-	u.metrics.nothing = m.nothing.WithLabelValues(u.Name)
-	u.metrics.teeOff = m.teeOff.WithLabelValues(u.Name)
-	u.metrics.waited = m.waited
-}
-
-// count counts a call by its route and the class of its status.
-func (m *upstreamMetrics) count(pattern string, status int) {
+// count counts a call by its upstream, its route and the class of its status.
+func (m *metrics) count(upstream, pattern string, status int) {
 	class := "none"
 	if status >= 100 && status < 600 {
 		class = strconv.Itoa(status/100) + "xx"
 	}
-	m.calls.WithLabelValues(pattern, class).Inc()
+	m.calls.WithLabelValues(upstream, pattern, class).Inc()
 }
 
 // captured counts an answer.
-func (m *upstreamMetrics) captured(a *ibid.Answer, waited time.Duration) {
-	if a.Complete {
-		m.complete.Inc()
-	} else {
-		m.incomplete.Inc()
-	}
-	m.citations.Add(float64(len(a.Citations)))
-	m.sources.Add(float64(len(a.Sources)))
+func (m *metrics) captured(upstream string, a *ibid.Answer, waited time.Duration) {
+	m.answers.WithLabelValues(upstream, strconv.FormatBool(a.Complete)).Inc()
+	m.citations.WithLabelValues(upstream).Add(float64(len(a.Citations)))
+	m.sources.WithLabelValues(upstream).Add(float64(len(a.Sources)))
 	m.waited.Observe(waited.Seconds())
 }

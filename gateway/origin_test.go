@@ -2,66 +2,38 @@ package gateway_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/testenv"
-	"github.com/ibidhq/ibid/store"
 )
 
 // A browser never shows what an upstream sent as a page of ibid's origin, and a program gets it as it was sent.
 func TestUpstreamPages(t *testing.T) {
 	const own = "default-src *"
-	for name, test := range map[string]struct {
-		kind   string // the response's Content-Type; "-": none
-		fields []string
-		shown  bool
-	}{
-		"JSON, to a program":      {"application/json", []string{"Accept", "*/*"}, false},
-		"JSON, to a page's fetch": {"application/json", []string{"Accept", "*/*", "Sec-Fetch-Dest", "empty"}, false},
-		"a stream, to a page":     {"text/event-stream", []string{"Accept", "text/event-stream", "Sec-Fetch-Dest", "empty"}, false},
-		"a picture in a page":     {"image/png", []string{"Accept", "image/*", "Sec-Fetch-Dest", "image"}, false},
-		"nothing, to a program":   {"-", []string{"User-Agent", "curl/8"}, false},
-		"JSON, as a page":         {"application/json", []string{"Sec-Fetch-Dest", "document"}, true},
-		"JSON, in a frame":        {"application/json", []string{"Sec-Fetch-Dest", "iframe"}, true},
-		"JSON, as an object":      {"application/json", []string{"Sec-Fetch-Dest", "object"}, true},
-		"JSON, embedded":          {"application/json", []string{"Sec-Fetch-Dest", "embed"}, true},
-		"to an old browser":       {"text/plain", []string{"Accept", "text/html,application/xhtml+xml,*/*;q=0.8"}, true},
-		"HTML, to a program":      {"text/html; charset=utf-8", nil, true},
-		"HTML, to a page's fetch": {"Text/HTML", []string{"Sec-Fetch-Dest", "empty"}, true},
-		"XHTML":                   {"application/xhtml+xml", nil, true},
-		"SVG":                     {"image/svg+xml", []string{"Sec-Fetch-Dest", "image"}, true},
-		"XML":                     {"application/xml", nil, true},
-		"a feed":                  {"application/atom+xml;type=feed", nil, true},
-		"one of two":              {"application/json, text/html", nil, true},
-		"any, to a browser":       {"*/*", []string{"User-Agent", "Mozilla/5.0"}, true},
-		"unknown, to a browser":   {"unknown/unknown", []string{"User-Agent", "Mozilla/5.0"}, true},
-		"no type, to a browser":   {"page", []string{"User-Agent", "Mozilla/5.0"}, true},
-		"no type, to a program":   {"page", nil, false},
-		"nothing, to a browser":   {"-", []string{"User-Agent", "Mozilla/5.0"}, true},
-	} {
+	for _, test := range testenv.Table[struct {
+		Name, Kind, Fields string
+		Shown              bool
+	}](t, "testdata/pages.txt") {
 		for _, path := range []string{captured, "/up/v1/files/1/content"} {
 			w := newWorld(t, func(w http.ResponseWriter, _ *http.Request) {
-				w.Header()["Content-Type"] = []string{test.kind}
-				if test.kind == "-" {
+				w.Header()["Content-Type"] = []string{test.Kind}
+				if test.Kind == "-" {
 					w.Header()["Content-Type"] = nil
 				}
 				w.Header().Set("Content-Security-Policy", own)
 				_, _ = w.Write([]byte(`<script>parent.x=1</script>`))
 			}, nil)
 			r := w.request(t, "GET", path, nil)
-			for i := 0; i < len(test.fields); i += 2 {
-				r.Header.Set(test.fields[i], test.fields[i+1])
-			}
+			setFields(r, test.Fields, nil)
 			res, _ := w.do(t, r)
 			policies, sniff := []string{own}, []string(nil)
-			if test.shown {
+			if test.Shown {
 				policies, sniff = []string{own, "sandbox"}, []string{"nosniff"}
 			}
-			testenv.Equal(t, name+": policies", policies, res.Header["Content-Security-Policy"])
-			testenv.Equal(t, name+": sniffing", sniff, res.Header["X-Content-Type-Options"])
+			testenv.Equal(t, test.Name+": policies", policies, res.Header["Content-Security-Policy"])
+			testenv.Equal(t, test.Name+": sniffing", sniff, res.Header["X-Content-Type-Options"])
 		}
 	}
 }
@@ -106,12 +78,8 @@ func TestUpstreamSpeaksForItself(t *testing.T) {
 				}
 			}, nil)
 			res, _ := w.do(t, w.request(t, "GET", path, nil))
-			if diff := cmp.Diff(passes, of(res.Header)); diff != "" {
-				t.Errorf("%s: header (-want +got):\n%s", path, diff)
-			}
-			if diff := cmp.Diff(passes, of(res.Trailer)); diff != "" {
-				t.Errorf("%s: trailer %q (-want +got):\n%s", path, prefix, diff)
-			}
+			testenv.Equal(t, path+": header", passes, of(res.Header))
+			testenv.Equal(t, path+": trailer "+prefix, passes, of(res.Trailer))
 		}
 	}
 }
@@ -129,33 +97,20 @@ func TestForeignPagesChangeNothing(t *testing.T) {
 			Store: s, Bootstrap: token, Origins: []string{"https://app.example", "*"},
 		}),
 	}
-	const own = "http://127.0.0.1:8080"
-	for _, test := range []struct {
-		name   string
-		fields []string
-		want   string
-	}{
-		{"curl", nil, ""},
-		{"a page of ours", []string{"Origin", own, "Sec-Fetch-Site", "same-origin"}, ""},
-		{"one that is allowed", []string{"Origin", "https://app.example", "Sec-Fetch-Site", "cross-site"}, ""},
-		{"a sandboxed page", []string{"Origin", "null", "Sec-Fetch-Site", "cross-site"}, gateway.CodeForeign},
-		{"one that keeps its origin to itself", []string{"Origin", "null", "Sec-Fetch-Site", "same-origin"}, gateway.CodeForeign},
-		{"a sandboxed page, by http", []string{"Origin", "null"}, gateway.CodeForeign},
-		{"another site", []string{"Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"}, gateway.CodeForeign},
-		{"another port", []string{"Origin", "http://127.0.0.1:3000", "Sec-Fetch-Site", "same-site"}, gateway.CodeForeign},
-		{"one without an origin", []string{"Sec-Fetch-Site", "cross-site"}, gateway.CodeForeign},
-	} {
+	for _, test := range testenv.Table[guardCase](t, "testdata/guard_foreign.txt") {
 		for name, g := range guards {
-			fields := append([]string{"Host", "127.0.0.1:8080", gateway.TokenHeader, token}, test.fields...)
-			want := test.want
-			if name == "with any origin" && len(test.fields) > 2 && test.fields[1] != "null" {
+			want := test.Want
+			if name == "with any origin" && strings.HasPrefix(test.Fields, "Origin: http") {
 				want = ""
 			}
-			for _, method := range []string{"POST", "DELETE", "BREW"} {
-				_, err := g.API(guardRequest(method, fields...), store.ScopeAdmin)
-				testenv.Equal(t, test.name+", "+name+", API "+method, want, outcome(err))
-				_, err = g.Proxy(guardRequest(method, fields...))
-				testenv.Equal(t, test.name+", "+name+", proxy "+method, want, outcome(err))
+			for _, test.Method = range []string{"POST", "DELETE", "BREW"} {
+				r := test.request(nil)
+				r.Host = "127.0.0.1:8080"
+				r.Header.Set(gateway.TokenHeader, token)
+				_, err := g.API(r, test.Scope)
+				testenv.Equal(t, test.Name+", "+name+", API "+test.Method, want, outcome(err))
+				_, err = g.Proxy(r)
+				testenv.Equal(t, test.Name+", "+name+", proxy "+test.Method, want, outcome(err))
 			}
 		}
 	}

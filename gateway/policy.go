@@ -58,13 +58,13 @@ type Tenant struct {
 const (
 	// PolicyTime is how long a response waits for its answer to be compared with policies. After that it passes.
 	PolicyTime = 250 * time.Millisecond
-	// MaxJudged is how many answers are compared at a time, of which a tenant has half and a token a quarter. What
+	// maxJudged is how many answers are compared at a time, of which a tenant has half and a token a quarter. What
 	// comes then passes, and is not checked.
-	MaxJudged = 32
+	maxJudged = 32
 	// MaxJudgedClaims is how many claims of an answer are compared. One with more is not checked, unless these tell.
 	MaxJudgedClaims = 1000
-	// AlteredAge is how old the copy of a source may be that quotes are looked for in.
-	AlteredAge = 7 * 24 * time.Hour
+	// alteredAge is how old the copy of a source may be that quotes are looked for in.
+	alteredAge = 7 * 24 * time.Hour
 )
 
 // stricter returns the stricter of two actions.
@@ -158,7 +158,15 @@ func (g *Gateway) Judge(tenant, upstream, answerID string, a *ibid.Answer) (head
 
 func (g *Gateway) judge(j *judged) (header string, blocked *Problem) {
 	found, err := g.findings(j)
-	g.tell(j, found)
+	for i := range found {
+		f := &found[i]
+		g.metrics.policies.WithLabelValues(f.policy, string(f.action)).Inc()
+		subject := store.AlertSubject{AnswerID: j.id, Source: f.source}
+		if j.id == "" { // there is nothing to look at: once a day is enough
+			subject.Upstream, subject.Since = j.upstream, time.Now().UTC().Format(time.DateOnly)
+		}
+		g.alert(&store.Alert{Kind: f.kind, Tenant: j.who.Tenant, Subject: subject, Summary: f.words})
+	}
 	var names, against []string
 	for i := range found {
 		f := &found[i]
@@ -187,44 +195,16 @@ func (g *Gateway) judge(j *judged) (header string, blocked *Problem) {
 	return strings.Join(names, ", "), blocked
 }
 
-// note compares an answer with its policies behind its response, and tells of what it finds.
-func (g *Gateway) note(j *judged) {
-	g.active.Add(1) // Close waits for it
-	go func() {
-		defer g.leave()
-		_, _ = g.judge(j)
-	}()
-}
-
-// tell counts what policies are against, and makes alerts of it.
-func (g *Gateway) tell(j *judged, found []finding) {
-	for i := range found {
-		f := &found[i]
-		g.metrics.policies.WithLabelValues(f.policy, string(f.action)).Inc()
-		subject := store.AlertSubject{AnswerID: j.id, Source: f.source}
-		if j.id == "" { // there is nothing to look at: once a day is enough
-			subject.Upstream, subject.Since = j.upstream, time.Now().UTC().Format(time.DateOnly)
-		}
-		g.alert(&store.Alert{Kind: f.kind, Tenant: j.who.Tenant, Subject: subject, Summary: f.words})
-	}
-}
-
 func (g *Gateway) alert(a *store.Alert) {
 	if g.options.Alert != nil {
 		g.options.Alert(a)
 	}
 }
 
-var (
-	errJudging = errors.New("too many answers are compared at the moment")
-	errClaims  = errors.New("it has more claims than are compared")
-	errOurs    = errors.New("a mistake of ours")
-)
-
 // findings compares an answer with its policies. The error says that it is not known what they are against.
 func (g *Gateway) findings(j *judged) ([]finding, error) {
 	if g.judging.Hold(j.who, 1) != nil {
-		return nil, errJudging
+		return nil, errors.New("too many answers are compared at the moment")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), g.policyTime)
 	type result struct {
@@ -239,7 +219,7 @@ func (g *Gateway) findings(j *judged) ([]finding, error) {
 				g.metrics.panics.Inc()
 				g.log.Error("a mistake of ours was caught", slog.String("doing", "comparing an answer with policies"),
 					slog.String("answer_id", j.id), slog.String("stack", string(debug.Stack())))
-				done <- result{err: errOurs}
+				done <- result{err: errors.New("a mistake of ours")}
 			}
 			g.judging.Release(j.who, 1)
 		}()
@@ -297,7 +277,12 @@ func (g *Gateway) compareOne(ctx context.Context, j *judged, a *ibid.Answer) (fo
 	if p.Doubtful == "" {
 		return found, nil
 	}
-	claims, err := verify.CheckCitations(ctx, a, &verify.CitationOptions{Plain: plainClaim, Most: MaxJudgedClaims})
+	withoutMarkdown := func(claim string) string {
+		return (&ibid.Answer{Text: claim}).Render(&ibid.RenderOptions{Style: ibid.StylePlain})
+	}
+	claims, err := verify.CheckCitations(
+		ctx, a, &verify.CitationOptions{Plain: withoutMarkdown, Most: MaxJudgedClaims},
+	)
 	for i := range claims {
 		switch c := &a.Citations[i]; {
 		case claims[i].Finding == verify.Doubtful:
@@ -305,15 +290,10 @@ func (g *Gateway) compareOne(ctx context.Context, j *judged, a *ibid.Answer) (fo
 				PolicyDoubtful, p.Doubtful, store.AlertDoubtful, "", "A claim is doubtful: " + claims[i].Detail,
 			}), nil
 		case len(claims) > MaxJudgedClaims && claims[i].Finding == "" && c.Placed() && c.Span.Start < c.Span.End:
-			err = errClaims
+			err = errors.New("it has more claims than are compared")
 		}
 	}
 	return found, err
-}
-
-// plainClaim returns a stretch of an answer without the signs of its Markdown.
-func plainClaim(markdown string) string {
-	return (&ibid.Answer{Text: markdown}).Render(&ibid.RenderOptions{Style: ibid.StylePlain})
 }
 
 // altered finds quotes that do not stand in what was read of their sources last.
@@ -337,7 +317,7 @@ func (g *Gateway) altered(ctx context.Context, j *judged, a *ibid.Answer) (found
 				}
 				read[address] = snap
 			}
-			if snap == nil || snap.Octets == nil || !snap.Whole() || time.Since(snap.FetchedAt) > AlteredAge {
+			if snap == nil || snap.Octets == nil || !snap.Whole() || time.Since(snap.FetchedAt) > alteredAge {
 				continue
 			}
 			r := verify.Compare(

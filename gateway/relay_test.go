@@ -243,13 +243,7 @@ func TestBytes(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := &setup{tls: test.tls}
 			if test.up2 {
-				s.start = func(up *httptest.Server) {
-					up.EnableHTTP2 = true
-					up.StartTLS()
-					s.options.Transport = gateway.NewTransport(&gateway.TransportOptions{
-						TLS: up.Client().Transport.(*http.Transport).TLSClientConfig,
-					})
-				}
+				s.overTLS()
 			}
 			w := newWorld(t, sendRandom, s)
 			if test.client != nil {
@@ -305,13 +299,7 @@ func sendRandom(w http.ResponseWriter, r *http.Request) {
 // It never costs a wrong byte, or the gateway more: the transport's last read must not meet the connection's next request.
 func TestEarlyAnswer(t *testing.T) {
 	s := &setup{}
-	s.start = func(up *httptest.Server) {
-		up.EnableHTTP2 = true
-		up.StartTLS()
-		s.options.Transport = gateway.NewTransport(&gateway.TransportOptions{
-			TLS: up.Client().Transport.(*http.Transport).TLSClientConfig,
-		})
-	}
+	s.overTLS()
 	w := newWorld(t, sendRandom, s)
 	whole := 0
 	for i := range 150 {
@@ -633,13 +621,7 @@ func TestUpgradeOffered(t *testing.T) {
 		t.Run(proto, func(t *testing.T) {
 			var s setup
 			if proto == "HTTP/2.0" {
-				s.start = func(up *httptest.Server) {
-					up.EnableHTTP2 = true
-					up.StartTLS()
-					s.options.Transport = gateway.NewTransport(&gateway.TransportOptions{
-						TLS: up.Client().Transport.(*http.Transport).TLSClientConfig,
-					})
-				}
+				s.overTLS()
 			}
 			w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
 				for _, name := range []string{"Connection", "Upgrade", "Http2-Settings"} {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -59,7 +60,11 @@ func (e *exchange) read(body io.Reader, length int64) error {
 		case int64(len(e.body)) > limit:
 			return tooLarge(limit)
 		case errors.Is(err, io.EOF), err == nil && int64(len(e.body)) == length:
-			return e.finish()
+			var one [1]byte // at the body's end the server notices whether the client leaves
+			if n, err := e.in.Body.Read(one[:]); n > 0 || !errors.Is(err, io.EOF) {
+				return unreadable(err)
+			}
+			return nil
 		case err != nil:
 			return unreadable(err)
 		}
@@ -71,15 +76,6 @@ func (e *exchange) read(body io.Reader, length int64) error {
 			e.body = append(make([]byte, 0, more), e.body...)
 		}
 	}
-}
-
-// finish reads to the body's end, where the server notices whether the client leaves.
-func (e *exchange) finish() error {
-	var one [1]byte
-	if n, err := e.in.Body.Read(one[:]); n > 0 || !errors.Is(err, io.EOF) {
-		return unreadable(err)
-	}
-	return nil
 }
 
 // hold makes sure that neither all calls together nor those of one tenant or token hold too much.
@@ -107,20 +103,6 @@ func unreadable(err error) error {
 		return p
 	}
 	return NewProblem(CodeBadRequest, "the request's body broke off, or is not encoded as its header says", "")
-}
-
-// attach gives the body to the request for the upstream, with its length.
-func (e *exchange) attach() {
-	out := e.out
-	out.TransferEncoding, out.Trailer = nil, nil
-	if out.ContentLength = int64(len(e.body)); out.ContentLength == 0 {
-		out.Body = http.NoBody
-		return
-	}
-	out.Body = call.NewBody(e.body)
-	// The transport asks for it only where the upstream did not process the request (HTTP/2 says so), or where the
-	// client gave it an idempotency key. Nothing else is sent twice.
-	out.GetBody = func() (io.ReadCloser, error) { return call.NewBody(e.body), nil }
 }
 
 // upload is the body of a request that streams. It may last as long as it likes, as long as something comes.
@@ -205,23 +187,88 @@ func (e *exchange) readRequest() {
 			e.model = request.Model
 		}
 		e.stream = e.route.Stream || request.Stream
-		e.prompt, e.messages = promptOf(request, o.Prompts), len(request.Messages)
+		e.messages = len(request.Messages)
+		keep := request.Messages
+		if o.Prompts != PromptsAll {
+			last, ok := request.LastUser()
+			if keep = nil; ok && o.Prompts != PromptsNone {
+				keep = []call.Message{last}
+			}
+		}
+		e.prompt = nil
+		for _, m := range keep {
+			e.prompt = append(e.prompt, store.Message{Role: m.Role, Text: m.Text})
+		}
 	}
 }
 
-func promptOf(r *call.Request, keep Prompts) []store.Message {
-	switch keep {
-	case PromptsAll:
-		prompt := make([]store.Message, len(r.Messages))
-		for i, m := range r.Messages {
-			prompt[i] = store.Message{Role: m.Role, Text: m.Text}
+// minPacked is how many bytes a request has at least that is compressed while the stream that answers it is open. Fewer
+// are not worth the time.
+const minPacked = 16 << 10
+
+// packed is what a call keeps of its request while its response is a stream. The zero value is nothing.
+type packed struct {
+	bytes []byte // compressed
+	size  int    // uncompressed
+	texts []int  // the lengths of the prompt's texts, one behind the other in bytes; nil: bytes are the body
+}
+
+// pack compresses b; nil: that is not worth it.
+func (e *exchange) pack(b []byte) []byte {
+	// The clone leaves out the spare capacity.
+	return slices.Clone(e.g.packer.Pack(b, len(b)/4*3))
+}
+
+// packRequest compresses what is kept of the request until the answer is there.
+func (e *exchange) packRequest() {
+	if e.body != nil {
+		if len(e.body) < minPacked {
+			return
 		}
-		return prompt
-	case PromptsNone:
-	default:
-		if m, ok := r.LastUser(); ok {
-			return []store.Message{{Role: m.Role, Text: m.Text}}
+		if b := e.pack(e.body); b != nil {
+			e.packed = packed{bytes: b, size: len(e.body)}
+			e.g.bodies.Release(e.who, e.held-int64(len(b)))
+			e.held, e.body = int64(len(b)), nil
+		}
+		return
+	}
+	size, texts := 0, make([]int, len(e.prompt))
+	for i := range e.prompt {
+		texts[i] = len(e.prompt[i].Text)
+		size += texts[i]
+	}
+	if size < minPacked {
+		return
+	}
+	all := make([]byte, 0, size)
+	for i := range e.prompt {
+		all = append(all, e.prompt[i].Text...)
+	}
+	if b := e.pack(all); b != nil {
+		e.packed = packed{b, size, texts}
+		for i := range e.prompt {
+			e.prompt[i].Text = ""
 		}
 	}
-	return nil
+}
+
+// unpackRequest restores what packRequest has compressed.
+func (e *exchange) unpackRequest() {
+	p := e.packed
+	if p.bytes == nil {
+		return
+	}
+	e.packed = packed{}
+	all, err := e.g.packer.Unpack(p.bytes, p.size)
+	if err != nil { // they are our own bytes
+		panic(err)
+	}
+	if p.texts == nil {
+		e.body = all
+		return
+	}
+	rest := string(all)
+	for i, n := range p.texts {
+		e.prompt[i].Text, rest = rest[:n], rest[n:]
+	}
 }

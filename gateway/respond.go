@@ -26,7 +26,8 @@ func (e *exchange) respond() {
 		if e.policies = e.g.policies(e.up.Name, e.tenant); e.polices() {
 			before = h.Clone()
 		}
-		e.full = e.g.isFull(e.tenant)
+		q := e.g.quotas[e.tenant]
+		e.full = q != nil && q.used.Load() >= q.most
 	}
 	passHeader(h, res.Header, e.g.options.Guard.hasOrigins())
 	sandbox(h, e.in)
@@ -323,13 +324,11 @@ func isShown(h http.Header, r *http.Request) bool {
 			}
 		}
 	}
-	return guessed && strings.HasPrefix(r.Header.Get("User-Agent"), "Mozilla/") || wantsDocument(r)
-}
-
-// wantsDocument reports whether a request is a browser's for a document: for a page, a frame or a plug-in. Browsers
-// that are too old to say so, or that reach ibid by http under a name that is not loopback, tell it by what they
-// accept.
-func wantsDocument(r *http.Request) bool {
+	if guessed && strings.HasPrefix(r.Header.Get("User-Agent"), "Mozilla/") {
+		return true
+	}
+	// A browser asks for a page, a frame or a plug-in. Those that are too old to say so, or that reach ibid by http
+	// under a name that is not loopback, tell it by what they accept.
 	switch r.Header.Get("Sec-Fetch-Dest") {
 	case "":
 		return strings.Contains(strings.ToLower(strings.Join(r.Header["Accept"], ",")), "text/html")

@@ -97,28 +97,20 @@ func (f *farewell) note(_ net.Conn, state http.ConnState) {
 	}
 }
 
-// say tells clients that the server stops, until none has a connection, or a part of the time until ctx ends is over.
-func (f *farewell) say(ctx context.Context) {
-	f.leaving.Store(true)
-	end, ok := ctx.Deadline()
-	if !ok {
-		return
-	}
-	const step = 5 * time.Millisecond
-	for left := time.Until(end) / farewellPart; left > 0 && f.connections.Load() > 0; left -= step {
-		if pause(ctx, min(left, step)) != nil {
-			return
-		}
-	}
-}
-
 // Shutdown ends a server and the gateway behind it: it takes no more calls, lets those that are being served end, and
 // waits until their answers are in the store. When ctx ends it breaks off what is left, whose partial answers go into
 // the journal, and says so. A server of [NewServer] goes on for a thirtieth of the time until ctx ends, as long as
 // clients have connections: close its listener before, so that these are all.
 func Shutdown(ctx context.Context, s *http.Server, g *Gateway) error {
 	if f, ok := s.Handler.(*farewell); ok {
-		f.say(ctx)
+		f.leaving.Store(true)
+		const step = 5 * time.Millisecond
+		if end, ok := ctx.Deadline(); ok {
+			left := time.Until(end) / farewellPart
+			for left > 0 && f.connections.Load() > 0 && pause(ctx, min(left, step)) == nil {
+				left -= step
+			}
+		}
 	}
 	err := s.Shutdown(ctx)
 	if err != nil {
@@ -236,7 +228,16 @@ func (t *inside) RoundTrip(r *http.Request) (*http.Response, error) {
 // newInside returns the transport of calls from inside. Each of its connections is one end of a pipe, whose other end
 // is served like a client's.
 func (g *Gateway) newInside() *http.Transport {
-	server := NewServer("", http.HandlerFunc(g.serveInside), &ServerOptions{Logger: g.log})
+	serve := func(w http.ResponseWriter, r *http.Request) {
+		var who Identity
+		if err := json.Unmarshal([]byte(r.Header.Get(identityHeader)), &who); err != nil {
+			g.refuse(w, r, err)
+			return
+		}
+		delete(r.Header, identityHeader)
+		g.handle(w, g.withLate(r), &who) //nolint:contextcheck // the request has it
+	}
+	server := NewServer("", http.HandlerFunc(serve), &ServerOptions{Logger: g.log})
 	t := NewTransport(nil)
 	t.Protocols.SetHTTP2(false)
 	t.DialContext = func(context.Context, string, string) (net.Conn, error) {
@@ -249,17 +250,6 @@ func (g *Gateway) newInside() *http.Transport {
 		return near, nil
 	}
 	return t
-}
-
-// serveInside serves a call from inside.
-func (g *Gateway) serveInside(w http.ResponseWriter, r *http.Request) {
-	var who Identity
-	if err := json.Unmarshal([]byte(r.Header.Get(identityHeader)), &who); err != nil {
-		g.refuse(w, r, err)
-		return
-	}
-	delete(r.Header, identityHeader)
-	g.handle(w, g.withLate(r), &who) //nolint:contextcheck // the request has it
 }
 
 // insideConn is a server's end of a connection in memory. Closing the gateway breaks it off.
@@ -290,3 +280,89 @@ func (l *oneConn) Close() error { return nil }
 
 // Addr returns an address that nobody uses.
 func (l *oneConn) Addr() net.Addr { return &net.UnixAddr{Net: "pipe"} }
+
+// Crowd bounds how many clients are connected to a server of [NewServer] at once: more wait until somebody leaves.
+// Without that, a process that has no file descriptors left for its database and for providers would accept connections
+// only to fail each call. While it is full, no connection is kept open idle. Its methods may be called by many
+// goroutines at once.
+type Crowd struct {
+	most   int64
+	server *http.Server
+	tell   func(full bool)
+	full   atomic.Bool
+	room   chan struct{} // of capacity 1: somebody has left since Accept looked last
+}
+
+// fullQuarters is how many quarters of the connections have to be taken for a server that was full to stay full.
+const fullQuarters = 3
+
+// NewCrowd bounds the connections of a server that does not serve yet. Tell is called when all are taken, and when a
+// quarter is free again.
+func NewCrowd(s *http.Server, most int, tell func(full bool)) *Crowd {
+	c := &Crowd{most: int64(most), server: s, tell: tell, room: make(chan struct{}, 1)}
+	if f, ok := s.Handler.(*farewell); ok {
+		f.crowd.Store(c)
+	}
+	return c
+}
+
+// Full reports whether new clients wait.
+func (c *Crowd) Full() bool { return c.full.Load() }
+
+// Listener returns a listener that takes a connection only when there is room for it.
+func (c *Crowd) Listener(l net.Listener) net.Listener {
+	f, ok := c.server.Handler.(*farewell)
+	if !ok {
+		return l
+	}
+	return &crowdListener{Listener: l, crowd: c, connections: &f.connections, closed: make(chan struct{})}
+}
+
+// left notes that a connection has ended, and n are open now.
+func (c *Crowd) left(n int64) {
+	select {
+	case c.room <- struct{}{}:
+	default:
+	}
+	if n < c.most*fullQuarters/4 && c.full.CompareAndSwap(true, false) {
+		c.server.SetKeepAlivesEnabled(true)
+		c.tell(false)
+	}
+}
+
+// fill notes that all connections are taken.
+func (c *Crowd) fill() {
+	if c.full.CompareAndSwap(false, true) {
+		c.tell(true)
+		c.server.SetKeepAlivesEnabled(false) // which ends those that are idle
+	}
+}
+
+// crowdListener accepts a connection only when there is room for it.
+type crowdListener struct {
+	net.Listener
+
+	crowd       *Crowd
+	connections *atomic.Int64
+	once        sync.Once
+	closed      chan struct{}
+}
+
+// Accept is that of [net.Listener].
+func (l *crowdListener) Accept() (net.Conn, error) {
+	for l.connections.Load() >= l.crowd.most {
+		l.crowd.fill()
+		select {
+		case <-l.crowd.room:
+		case <-l.closed:
+			return nil, net.ErrClosed
+		}
+	}
+	return l.Listener.Accept()
+}
+
+// Close is that of [net.Listener].
+func (l *crowdListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return l.Listener.Close()
+}

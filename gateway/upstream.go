@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -33,14 +32,24 @@ type upstream struct {
 	rawBase   string // the same, escaped
 	transport http.RoundTripper
 	tunnel    http.Handler
-	metrics   upstreamMetrics
 }
 
 func newUpstream(u *Upstream, shared http.RoundTripper) (*upstream, error) {
-	if err := checkUpstream(u); err != nil {
-		return nil, fmt.Errorf("upstream %q: %w", u.Name, err)
+	notInName := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_'
 	}
-	if err := u.Policies.check(); err != nil {
+	err := u.Policies.check()
+	switch {
+	case u.Name == "" || len(u.Name) > maxUpstreamName || strings.ContainsFunc(u.Name, notInName):
+		err = fmt.Errorf("a name has 1 to %d lower-case letters, digits, '-' and '_'", maxUpstreamName)
+	case slices.Contains(reserved, u.Name):
+		err = errors.New("the name is reserved for ibid's own paths")
+	case u.URL == nil || u.URL.Host == "" || u.URL.Scheme != "http" && u.URL.Scheme != "https":
+		err = errors.New("needs a URL that begins with http:// or https://")
+	case u.URL.User != nil || u.URL.RawQuery != "" || u.URL.ForceQuery || u.URL.Fragment != "":
+		err = errors.New("its URL may not have a user, a query or a fragment")
+	}
+	if err != nil {
 		return nil, fmt.Errorf("upstream %q: %w", u.Name, err)
 	}
 	up := &upstream{Upstream: *u, transport: shared}
@@ -50,23 +59,6 @@ func newUpstream(u *Upstream, shared http.RoundTripper) (*upstream, error) {
 	up.base = strings.TrimRight(u.URL.Path, "/")
 	up.rawBase = strings.TrimRight(u.URL.EscapedPath(), "/")
 	return up, nil
-}
-
-func checkUpstream(u *Upstream) error {
-	notInName := func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_'
-	}
-	switch {
-	case u.Name == "" || len(u.Name) > maxUpstreamName || strings.ContainsFunc(u.Name, notInName):
-		return fmt.Errorf("a name has 1 to %d lower-case letters, digits, '-' and '_'", maxUpstreamName)
-	case slices.Contains(reserved, u.Name):
-		return errors.New("the name is reserved for ibid's own paths")
-	case u.URL == nil || u.URL.Host == "" || u.URL.Scheme != "http" && u.URL.Scheme != "https":
-		return errors.New("needs a URL that begins with http:// or https://")
-	case u.URL.User != nil || u.URL.RawQuery != "" || u.URL.ForceQuery || u.URL.Fragment != "":
-		return errors.New("its URL may not have a user, a query or a fragment")
-	}
-	return nil
 }
 
 // splitPath returns the first segment of a request's path, and the rest of it, unescaped and, where that is not the
@@ -171,12 +163,6 @@ func reason(err error) string {
 	return "the response cannot be understood"
 }
 
-// TransportOptions are the options of [NewTransport].
-type TransportOptions struct {
-	Proxy func(*http.Request) (*url.URL, error) // nil: none
-	TLS   *tls.Config                           // nil: the system's roots
-}
-
 const (
 	dialTimeout      = 10 * time.Second
 	keepAlive        = 30 * time.Second
@@ -191,13 +177,11 @@ const (
 
 // NewTransport returns a transport that suits a gateway: it leaves the encoding of bodies alone, keeps many connections
 // to few hosts, speaks HTTP/2 where the upstream does, and waits for a response as long as the client does, since a
-// model may think for an hour.
-func NewTransport(o *TransportOptions) *http.Transport {
-	o = cmp.Or(o, &TransportOptions{})
+// model may think for an hour. Proxy says the way to them; nil: straight.
+func NewTransport(proxy func(*http.Request) (*url.URL, error)) *http.Transport {
 	t := &http.Transport{
-		Proxy:                  o.Proxy,
+		Proxy:                  proxy,
 		DialContext:            (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext,
-		TLSClientConfig:        o.TLS,
 		TLSHandshakeTimeout:    handshakeTimeout,
 		IdleConnTimeout:        idleConnTimeout,
 		MaxIdleConnsPerHost:    idleConnsPerHost,

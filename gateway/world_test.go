@@ -50,6 +50,17 @@ type setup struct {
 	policies *gateway.Policies // of the upstream
 }
 
+// overTLS has the upstream speak HTTP/2, over TLS.
+func (s *setup) overTLS() {
+	s.start = func(up *httptest.Server) {
+		up.EnableHTTP2 = true
+		up.StartTLS()
+		transport := gateway.NewTransport(nil)
+		transport.TLSClientConfig = up.Client().Transport.(*http.Transport).TLSClientConfig
+		s.options.Transport = transport
+	}
+}
+
 // newWorld starts a world and ends it with the test.
 func newWorld(tb testing.TB, upstream http.HandlerFunc, s *setup) *world {
 	tb.Helper()

@@ -145,7 +145,7 @@ func (s *Server) open(ctx context.Context) error {
 		return fmt.Errorf("opening the journal: %w", err)
 	}
 	s.close = append(s.close, s.journal.Close)
-	if s.Bus, err = bus.Open(ctx, c.NATS, &bus.Options{Logger: s.log}); err != nil {
+	if s.Bus, err = bus.Open(ctx, c.NATS, s.log); err != nil {
 		return fmt.Errorf("connecting to NATS at %s: %w", Redacted(c.NATS), err)
 	}
 	s.close = append(s.close, s.Bus.Close)

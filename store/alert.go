@@ -253,14 +253,11 @@ func (s *Store) SeeAlert(ctx context.Context, tenant, id string, seen bool) (a *
 	if err != nil {
 		return nil, err
 	}
-	found, err := collect(ctx, s.db, scanAlert, alertQuery+" WHERE tenant = $1 AND id = $2", args[:2]...)
-	if err == nil && len(found) == 0 {
-		err = ErrNotFound
-	}
+	found, err := readOne(ctx, s.db, scanAlert, alertQuery+" WHERE tenant = $1 AND id = $2", args[:2]...)
 	if err != nil {
 		return nil, err
 	}
-	return &found[0].Alert, nil
+	return &found.Alert, nil
 }
 
 // SeeAllAlerts notes that somebody has seen all alerts of a tenant, and returns how many nobody had.
@@ -297,15 +294,27 @@ func (s *Store) RelayAlerts(
 		if err != nil {
 			return err
 		}
-		waiting := map[string]int{}
+		waiting := map[string]int{} // by webhook, as far as it is known
 		for i := range list {
 			a := &list[i]
 			for _, webhook := range route(&a.Alert) {
-				switch added, err := tx.addDelivery(ctx, webhook, a, waiting); {
-				case err != nil:
-					return err
-				case !added:
+				n, known := waiting[webhook]
+				if !known {
+					const waits = "SELECT count(*) FROM deliveries WHERE webhook = $1"
+					if err := each(ctx, tx, into(&n), waits, lookup(webhook)); err != nil {
+						return err
+					}
+				}
+				if waiting[webhook] = n; n >= MaxDeliveries {
 					dropped = append(dropped, webhook)
+					continue
+				}
+				waiting[webhook]++
+				if err := tx.insert(
+					ctx, "deliveries", "webhook, n, at, due, attempts", lookup(webhook), a.n, micros(a.CreatedAt),
+					micros(s.now()), 0,
+				); err != nil {
+					return err
 				}
 			}
 			if err := tx.exec(ctx, "UPDATE alerts SET relayed = 1 WHERE n = $1", a.n); err != nil {
@@ -316,30 +325,6 @@ func (s *Store) RelayAlerts(
 		return nil
 	})
 	return relayed, dropped, err
-}
-
-// addDelivery has an alert delivered by a webhook, and reports whether there was room for it. Waiting is how many wait
-// for each webhook, as far as it is known.
-func (tx *transaction) addDelivery(
-	ctx context.Context, webhook string, a *storedAlert, waiting map[string]int,
-) (added bool, err error) {
-	if _, known := waiting[webhook]; !known {
-		var n int
-		if err := each(
-			ctx, tx, into(&n), "SELECT count(*) FROM deliveries WHERE webhook = $1", lookup(webhook),
-		); err != nil {
-			return false, err
-		}
-		waiting[webhook] = n
-	}
-	if waiting[webhook] >= MaxDeliveries {
-		return false, nil
-	}
-	waiting[webhook]++
-	return true, tx.insert(
-		ctx, "deliveries", "webhook, n, at, due, attempts", lookup(webhook), a.n, micros(a.CreatedAt),
-		micros(tx.now()), 0,
-	)
 }
 
 // Delivery is an alert that a webhook is to be told.

@@ -200,7 +200,18 @@ func (s *Store) Run(ctx context.Context, tenant, id string, q *Query) (r *Run, e
 		return nil, err
 	}
 	slices.SortStableFunc(r.Recordings, func(a, b trail.Step) int { return compareNumbers(a.Number, b.Number) })
-	return r, s.readHead(ctx, t, r)
+	err = each(ctx, s.db, func(rows *sql.Rows) error {
+		var stored record
+		if err := scanRecord(rows, &stored); err != nil {
+			return err
+		}
+		h, err := decodeHead(stored.text)
+		if err == nil {
+			r.Question, r.Parent, r.AnswerID, r.Answer = cmp.Or(h.Question, r.Question), h.Parent, h.AnswerID, h.Answer
+		}
+		return err
+	}, recordColumns+"records WHERE tenant = $1 AND run = $2 AND id = $3", t.tenant, t.id, headID)
+	return r, err
 }
 
 // scanStep reads a row of recordColumns that is of a step.
@@ -219,22 +230,6 @@ func scanStep(rows *sql.Rows, step *trail.Step) error {
 // compareNumbers sorts the number of a step that has none behind all others.
 func compareNumbers(a, b int) int {
 	return cmp.Or(cmp.Compare(min(b, 1), min(a, 1)), cmp.Compare(a, b))
-}
-
-// readHead fills in what was recorded of the run itself.
-func (s *Store) readHead(ctx context.Context, t *group, r *Run) error {
-	return each(ctx, s.db, func(rows *sql.Rows) error {
-		var stored record
-		if err := scanRecord(rows, &stored); err != nil {
-			return err
-		}
-		h, err := decodeHead(stored.text)
-		if err == nil {
-			r.Question, r.Parent, r.AnswerID = cmp.Or(h.Question, r.Question), h.Parent, h.AnswerID
-			r.Answer = h.Answer
-		}
-		return err
-	}, recordColumns+"records WHERE tenant = $1 AND run = $2 AND id = $3", t.tenant, t.id, headID)
 }
 
 // inWindow holds for what window chooses.
@@ -298,18 +293,11 @@ const memberCursor = "m"
 
 // readGroup returns a conversation or run by its id.
 func (s *Store) readGroup(ctx context.Context, table *groupTable, id tenantID) (*group, error) {
-	found, err := collect(
+	return readOne(
 		ctx, s.db, table.scan,
 		"SELECT "+table.all("")+" FROM "+table.name+" WHERE tenant = $1 AND id = $2 AND "+table.there,
 		lookup(id.tenant), lookup(id.id),
 	)
-	if err != nil {
-		return nil, err
-	}
-	if len(found) == 0 {
-		return nil, ErrNotFound
-	}
-	return &found[0], nil
 }
 
 // Sources returns where a source was used, the last stored first.
@@ -354,21 +342,17 @@ func uses(c *Call, names []string) []SourceUse {
 		}
 		for k := range c.Answer.Citations {
 			citation := &c.Answer.Citations[k]
+			said, span := "", citation.Span
+			if citation.Placed() && 0 <= span.Start && span.Start <= span.End && span.End <= len(c.Answer.Text) {
+				said = c.Answer.Text[span.Start:span.End]
+			}
 			for _, ref := range citation.Refs {
 				if ref.Source == source.ID {
-					use.Citations = append(use.Citations, SourceCitation{words(c.Answer, citation), ref.Quote})
+					use.Citations = append(use.Citations, SourceCitation{said, ref.Quote})
 				}
 			}
 		}
 		list = append(list, use)
 	}
 	return list
-}
-
-// words returns the words of the answer that a citation is of.
-func words(a *ibid.Answer, c *ibid.Citation) string {
-	if !c.Placed() || c.Span.Start < 0 || c.Span.Start > c.Span.End || c.Span.End > len(a.Text) {
-		return ""
-	}
-	return a.Text[c.Span.Start:c.Span.End]
 }

@@ -286,10 +286,7 @@ func exercisePaging(t *testing.T, dsn string) {
 			t.Errorf("%s: %q", about, got)
 		}
 	}
-	sources, err := s.Sources(t.Context(), store.DefaultTenant, &store.SourceQuery{URL: "https://same.example/page", Limit: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sources := testenv.Must(s.Sources(t.Context(), store.DefaultTenant, &store.SourceQuery{URL: "https://same.example/page", Limit: 1}))(t)
 	runs, err := s.Runs(t.Context(), store.DefaultTenant, &store.Query{Limit: 2})
 	if err != nil || len(runs.Items) != 2 || runs.Next == "" {
 		t.Fatalf("runs: %+v, %v", runs, err)
@@ -365,10 +362,7 @@ func exerciseConversations(t *testing.T, dsn string) {
 	put(t, s, calls[0])
 	put(t, s, calls[1:4]...)
 	put(t, s, calls[4])
-	talk, err := s.Conversation(t.Context(), store.DefaultTenant, "talk", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	talk := testenv.Must(s.Conversation(t.Context(), store.DefaultTenant, "talk", nil))(t)
 	diff(t, "numbering", talk.Numbering, want)
 	for i, c := range talk.Calls {
 		if c.AnswerID != calls[i].AnswerID {
@@ -385,9 +379,7 @@ func exerciseConversations(t *testing.T, dsn string) {
 	later.Conversation = "talk"
 	put(t, s, later)
 	later.Answer.Document(&ibid.DocumentOptions{Numbering: &want})
-	if talk, err = s.Conversation(t.Context(), store.DefaultTenant, "talk", nil); err != nil {
-		t.Fatal(err)
-	}
+	talk = testenv.Must(s.Conversation(t.Context(), store.DefaultTenant, "talk", nil))(t)
 	diff(t, "numbering after deletion", talk.Numbering, want)
 	other := call(7, "Other.", "a.example")
 	other.Conversation = "other"
@@ -424,10 +416,7 @@ func exerciseRuns(t *testing.T, dsn string) {
 	alone := call(9, "In no run.")
 	alone.Run = ""
 	put(t, s, alone)
-	run, err := s.Run(t.Context(), store.DefaultTenant, "run", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := testenv.Must(s.Run(t.Context(), store.DefaultTenant, "run", nil))(t)
 	diff(t, "steps", run.Steps, []store.Step{
 		{Number: 1, After: []int{}},
 		{Number: 2, Tool: "search", After: []int{1}},
@@ -522,10 +511,7 @@ func exerciseRefetch(t *testing.T, dsn string) {
 	if got := ids(t, s, store.Query{}); len(got) != 1 {
 		t.Fatalf("answers: %q", got)
 	}
-	got, err := s.Call(t.Context(), store.DefaultTenant, first.AnswerID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testenv.Must(s.Call(t.Context(), store.DefaultTenant, first.AnswerID))(t)
 	if got.Answer.Text != "The whole of it." || got.Conversation != "talk" || got.Prompt[0].Text != "question" || got.Refetch || !got.Started.Equal(first.Started) {
 		t.Errorf("refetched: %+v", got)
 	}
@@ -629,9 +615,7 @@ func exerciseOutbox(t *testing.T, dsn string) {
 		testenv.OK(t, s.Relayed(t.Context(), append(all[:2:2], 99)))
 	}
 	diff(t, "outbox", outbox(0, 0), all[2:])
-	if err := s.Relayed(t.Context(), nil); err != nil {
-		t.Error(err)
-	}
+	testenv.OK(t, s.Relayed(t.Context(), nil))
 }
 
 func exerciseDelete(t *testing.T, dsn string) {
@@ -684,10 +668,7 @@ func exercisePrune(t *testing.T, dsn string) {
 		calls = append(calls, c)
 	}
 	put(t, s, calls...)
-	events, err := s.Outbox(t.Context(), 500, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := testenv.Must(s.Outbox(t.Context(), 500, 0))(t)
 	var relayed []int64
 	for _, e := range events { // 500 of 700: those of the first 500 answers
 		relayed = append(relayed, e.ID)
@@ -703,21 +684,17 @@ func exercisePrune(t *testing.T, dsn string) {
 	report := testenv.Must(s.Prune(t.Context(), r))(t)
 	diff(t, "dry run", report, want)
 	r.DryRun = false
-	if report, err = s.Prune(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
+	report = testenv.Must(s.Prune(t.Context(), r))(t)
 	diff(t, "the one provider", report, want)
 	if n := len(ids(t, s, store.Query{})); n != 355 || steps != 2 {
 		t.Errorf("%d answers are left after %d steps", n, steps)
 	}
 	// Of the other, and the rest: only runs with events that nobody has heard of stay.
 	r.ByProvider, r.Now = nil, time.Now()
-	if report, err = s.Prune(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
+	report = testenv.Must(s.Prune(t.Context(), r))(t)
 	diff(t, "the rest", report, store.PruneReport{Answers: 355, Conversations: 10})
-	if events, err = s.Outbox(t.Context(), 500, 0); err != nil || len(events) != 200 {
-		t.Fatalf("outbox: %d, %v", len(events), err)
+	if events = testenv.Must(s.Outbox(t.Context(), 500, 0))(t); len(events) != 200 {
+		t.Fatalf("outbox: %d", len(events))
 	}
 	relayed = relayed[:0]
 	for _, e := range events {
@@ -726,16 +703,12 @@ func exercisePrune(t *testing.T, dsn string) {
 	testenv.OK(t, s.Relayed(t.Context(), relayed))
 	want = store.PruneReport{Runs: 10, Events: 700}
 	r.DryRun = true
-	if report, err = s.Prune(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
+	report = testenv.Must(s.Prune(t.Context(), r))(t)
 	diff(t, "dry run of what was waiting", report, want)
 	r.DryRun = false
-	if report, err = s.Prune(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
+	report = testenv.Must(s.Prune(t.Context(), r))(t)
 	diff(t, "what was waiting", report, want)
-	if report, err = s.Prune(t.Context(), &store.Retention{}); err != nil || report != (store.PruneReport{}) {
+	if report, err := s.Prune(t.Context(), &store.Retention{}); err != nil || report != (store.PruneReport{}) {
 		t.Errorf("for ever: %+v, %v", report, err)
 	}
 }

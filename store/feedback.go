@@ -245,7 +245,7 @@ func (s *Store) FeedbackCounts(
 			c.args...)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("counting feedback: %w", err)
+		return nil, err
 	}
 	return counts, nil
 }

@@ -191,7 +191,14 @@ func (tx *transaction) number(ctx context.Context, table *groupTable, list []*gr
 		}
 		for _, r := range t.rows {
 			first := t.numbered + 1
-			fresh := t.number(known, numberedKeys(r.Call))
+			var fresh []string
+			for _, key := range numberedKeys(r.Call) { // as ibid.Numbering does
+				if known[key] == 0 {
+					t.numbered++
+					known[key] = int(t.numbered)
+					fresh = append(fresh, key)
+				}
+			}
 			if len(fresh) == 0 {
 				continue
 			}
@@ -206,19 +213,6 @@ func (tx *transaction) number(ctx context.Context, table *groupTable, list []*gr
 		return err
 	}
 	return tx.execAll(ctx, tx.insertion("numbers", "tenant, conversation, number, keys", ""), numbers)
-}
-
-// number numbers the keys that are not known, as ibid.Numbering does, and returns them.
-func (t *group) number(known ibid.Numbering, keys []string) []string {
-	var fresh []string
-	for _, key := range keys {
-		if known[key] == 0 {
-			t.numbered++
-			known[key] = int(t.numbered)
-			fresh = append(fresh, key)
-		}
-	}
-	return fresh
 }
 
 // numbering returns the numbers that the sources of a conversation have.
@@ -261,7 +255,12 @@ func (tx *transaction) putRuns(ctx context.Context, rows []*row) error {
 				if err := tx.giveWay(ctx, t, []int64{int64(r.step)}); err != nil {
 					return err
 				}
-				t.stepAside(t.rows[:i], r.step)
+				for _, before := range t.rows[:i] { // of the same batch, they give way as well
+					if before.counted && before.step == r.step {
+						t.steps++
+						before.step = int(t.steps)
+					}
+				}
 			}
 			t.steps = max(t.steps, int64(r.step))
 			t.agent = cmp.Or(t.agent, plain(r.Agent))
@@ -274,16 +273,6 @@ func (tx *transaction) putRuns(ctx context.Context, rows []*row) error {
 		}
 	}
 	return tx.putGroups(ctx, table, list)
-}
-
-// stepAside is [transaction.giveWay] for the rows that are before one in the same batch.
-func (t *group) stepAside(before []*row, step int) {
-	for _, r := range before {
-		if r.counted && r.step == step {
-			t.steps++
-			r.step = int(t.steps)
-		}
-	}
 }
 
 // giveWay gives those steps of a run other numbers that have one of the numbers and were only counted: a number that

@@ -46,8 +46,15 @@ func (s *Store) AddIncidents(
 	defer explain(&err, "storing incidents")
 	err = s.update(ctx, func(tx *transaction) error {
 		w := &incidentWriter{tx: tx, tenant: lookup(tenant)}
-		if err := w.lockAndFindEnd(ctx); err != nil {
+		if err := tx.alone(ctx, "incidents", w.tenant); err != nil {
 			return err
+		}
+		last, err := scanIncidents(ctx, tx, "tenant = $1 ORDER BY seq DESC LIMIT 1", w.tenant)
+		if err != nil {
+			return err
+		}
+		if len(last) > 0 {
+			w.seq, w.last = last[0].seq, last[0].ID
 		}
 		for i := range list {
 			if err := w.add(ctx, list[i]); err != nil {
@@ -75,18 +82,6 @@ type incidentWriter struct {
 	added  []verify.Incident
 	events []Event
 	alerts []Alert
-}
-
-// lockAndFindEnd keeps others from appending, and finds the end.
-func (w *incidentWriter) lockAndFindEnd(ctx context.Context) error {
-	if err := w.tx.alone(ctx, "incidents", w.tenant); err != nil {
-		return err
-	}
-	list, err := scanIncidents(ctx, w.tx, "tenant = $1 ORDER BY seq DESC LIMIT 1", w.tenant)
-	if err == nil && len(list) > 0 {
-		w.seq, w.last = list[0].seq, list[0].ID
-	}
-	return err
 }
 
 // add appends an incident that is not there yet.
@@ -185,6 +180,7 @@ type IncidentQuery struct {
 type storedIncident struct {
 	verify.Incident
 	seq     int64
+	answer  string // the tenant's own; empty: it is not known, or none
 	columns incidentColumns
 }
 
@@ -207,13 +203,13 @@ func (s *Store) Incidents(ctx context.Context, tenant string, q *IncidentQuery) 
 // asJSON returns s as JSON has it: each byte that is no UTF-8 is a replacement character.
 func asJSON(s string) string { return string([]rune(s)) }
 
-const incidentQuery = "SELECT seq, key, manifest, source, status, incident FROM incidents"
+const incidentQuery = "SELECT seq, key, manifest, source, status, answer_id, incident FROM incidents"
 
 // scanIncident reads a row of incidentQuery.
 func scanIncident(rows *sql.Rows, i *storedIncident) error {
 	var text []byte
 	c := &i.columns
-	if err := rows.Scan(&i.seq, &c.key, &c.manifest, &c.source, &c.status, &text); err != nil {
+	if err := rows.Scan(&i.seq, &c.key, &c.manifest, &c.source, &c.status, &i.answer, &text); err != nil {
 		return err
 	}
 	return decode(text, &i.Incident, "incident "+strconv.FormatInt(i.seq, 10))
@@ -230,16 +226,13 @@ func IncidentKey(i *verify.Incident) string { return columnsOf(i).key }
 // that it is about; empty: it is not known, or none.
 func (s *Store) Incident(ctx context.Context, tenant, key string) (found *verify.Incident, answerID string, err error) {
 	defer explain(&err, "reading an incident")
-	list, err := scanIncidents(ctx, s.db, "tenant = $1 AND key = $2", lookup(tenant), lookup(key))
-	if err == nil && len(list) == 0 {
-		err = ErrNotFound
-	}
+	i, err := readOne(
+		ctx, s.db, scanIncident, incidentQuery+" WHERE tenant = $1 AND key = $2", lookup(tenant), lookup(key),
+	)
 	if err != nil {
 		return nil, "", err
 	}
-	err = each(ctx, s.db, into(&answerID),
-		"SELECT answer_id FROM incidents WHERE tenant = $1 AND seq = $2", lookup(tenant), list[0].seq)
-	return &list[0].Incident, answerID, err
+	return &i.Incident, i.answer, nil
 }
 
 // CheckIncidents checks all incidents of a tenant: none was changed, also in what it is looked up by, left out or put

@@ -28,16 +28,12 @@ func (l *logTiles) Update(
 		}
 		before.Hashes = func(indexes []int64) ([]tlog.Hash, error) { return logHashes(ctx, tx, indexes) }
 		values := rowsOf(leaves, func(leaf tlog.Leaf) []any { return []any{leaf[:]} })
-		err = tx.list(
-			ctx,
-			&tuples{before: "SELECT n, leaf FROM log_leaves WHERE leaf IN (", row: "$", after: ")"},
-			values,
-			func(rows *sql.Rows) error {
-				n, leaf, err := scanHash(rows)
-				before.Known[leaf] = n
-				return err
-			},
-		)
+		known := &tuples{before: "SELECT n, leaf FROM log_leaves WHERE leaf IN (", row: "$", after: ")"}
+		err = tx.list(ctx, known, values, func(rows *sql.Rows) error {
+			n, leaf, err := scanHash(rows)
+			before.Known[leaf] = n
+			return err
+		})
 		if err != nil {
 			return err
 		}
@@ -45,23 +41,16 @@ func (l *logTiles) Update(
 		if growth == nil || err != nil {
 			return err
 		}
-		return tx.growLog(ctx, before, growth)
+		if err := insertHashes(ctx, tx, "log_leaves", "leaf", before.Size, growth.Leaves); err != nil {
+			return err
+		}
+		if err := insertHashes(ctx, tx, "log_hashes", "hash", growth.FirstHash, growth.Hashes); err != nil {
+			return err
+		}
+		return tx.exec(ctx, "UPDATE log_head SET size = $1, checkpoint = $2 WHERE one = 1",
+			before.Size+int64(len(growth.Leaves)), growth.Checkpoint)
 	})
 	return about(err, "writing the log")
-}
-
-// growLog writes what has grown.
-func (tx *transaction) growLog(ctx context.Context, before *tlog.Before, growth *tlog.Growth) error {
-	if err := insertHashes(ctx, tx, "log_leaves", "leaf", before.Size, growth.Leaves); err != nil {
-		return err
-	}
-	if err := insertHashes(ctx, tx, "log_hashes", "hash", growth.FirstHash, growth.Hashes); err != nil {
-		return err
-	}
-	return tx.exec(
-		ctx, "UPDATE log_head SET size = $1, checkpoint = $2 WHERE one = 1", before.Size+int64(len(growth.Leaves)),
-		growth.Checkpoint,
-	)
 }
 
 // insertHashes adds rows that are numbered from first on.
@@ -103,7 +92,7 @@ func logHashes(ctx context.Context, q querier, indexes []int64) ([]tlog.Hash, er
 	missing := len(known)
 	for some := range slices.Chunk(slices.Sorted(maps.Keys(known)), maxTuples) {
 		var c conditions
-		c.in(some)
+		in(&c, "n", some)
 		err := each(ctx, q, func(rows *sql.Rows) error {
 			n, hash, err := scanHash(rows)
 			known[n] = hash

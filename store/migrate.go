@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"database/sql"
@@ -165,14 +164,18 @@ func (d dialect) provider(db *sql.DB) (*goose.Provider, error) {
 		if err != nil {
 			return nil, fmt.Errorf("migration %s: %w", name, err)
 		}
-		text, err := d.render(name)
+		var b strings.Builder
+		t, err := template.ParseFS(migrations, name)
+		if err == nil {
+			err = t.Execute(&b, d)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("migration %s: %w", name, err)
 		}
 		steps = append(
 			steps,
 			goose.NewGoMigration(version, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
-				_, err := tx.ExecContext(ctx, text)
+				_, err := tx.ExecContext(ctx, b.String())
 				if err == nil && version == 5 && !d.Postgres { // SQLite's index is new, and empty
 					err = (&transaction{tx, engine{}, slog.New(slog.DiscardHandler)}).reindex(ctx)
 				}
@@ -182,16 +185,6 @@ func (d dialect) provider(db *sql.DB) (*goose.Provider, error) {
 	}
 	return goose.NewProvider(kind, db, nil, goose.WithGoMigrations(steps...), goose.WithDisableGlobalRegistry(true),
 		goose.WithTableName(versionTable))
-}
-
-func (d dialect) render(name string) (string, error) {
-	t, err := template.ParseFS(migrations, name)
-	if err != nil {
-		return "", err
-	}
-	var b bytes.Buffer
-	err = t.Execute(&b, d)
-	return b.String(), err
 }
 
 // Schema says how far the tables of a database are.
@@ -204,29 +197,27 @@ type Schema struct {
 // Inspect looks at the database that dsn names, as [Open] takes it, and changes nothing: it is not made if it is not
 // there. One that a newer ibid has changed is [ErrNewer].
 func Inspect(ctx context.Context, dsn string) (*Schema, error) {
-	db, d, err := inspected(dsn)
+	d := newDialect(IsPostgres(dsn))
+	var db *sql.DB
+	var err error
+	if d.Postgres {
+		var config *pgx.ConnConfig
+		if config, err = parsePostgres(dsn); err == nil {
+			config.RuntimeParams["default_transaction_read_only"] = "on"
+			db = stdlib.OpenDB(*config)
+		}
+	} else {
+		db, err = sql.Open("sqlite", fileURL(dsn, "mode=ro&_pragma=busy_timeout(5000)"))
+	}
+	var s *Schema
+	if err == nil {
+		s, err = inspect(ctx, db, d)
+		err = errors.Join(unreachable(err), db.Close())
+	}
 	if err != nil {
 		return nil, fmt.Errorf("looking at the store: %w", err)
 	}
-	s, err := inspect(ctx, db, d)
-	if err := errors.Join(unreachable(err), db.Close()); err != nil {
-		return nil, fmt.Errorf("looking at the store: %w", err)
-	}
 	return s, nil
-}
-
-// inspected opens a database for reading.
-func inspected(dsn string) (*sql.DB, dialect, error) {
-	if IsPostgres(dsn) {
-		config, err := parsePostgres(dsn)
-		if err != nil {
-			return nil, dialect{}, err
-		}
-		config.RuntimeParams["default_transaction_read_only"] = "on"
-		return stdlib.OpenDB(*config), newDialect(true), nil
-	}
-	db, err := sql.Open("sqlite", fileURL(dsn, "mode=ro&_pragma=busy_timeout(5000)"))
-	return db, newDialect(false), err
 }
 
 func inspect(ctx context.Context, db *sql.DB, d dialect) (*Schema, error) {
@@ -241,9 +232,8 @@ func inspect(ctx context.Context, db *sql.DB, d dialect) (*Schema, error) {
 	if there, err := d.hasTable(ctx, db, versionTable); err != nil || !there {
 		return s, errors.Join(err, d.refuseOlder(ctx, db))
 	}
-	if err := db.QueryRowContext(ctx, "SELECT COALESCE(MAX(version_id), 0) FROM "+versionTable).
-		Scan(&s.Version); err != nil ||
-		s.Version == 0 {
+	err = db.QueryRowContext(ctx, "SELECT COALESCE(MAX(version_id), 0) FROM "+versionTable).Scan(&s.Version)
+	if err != nil || s.Version == 0 {
 		return s, err
 	}
 	if s.Version > s.Newest {

@@ -79,7 +79,13 @@ func Open(ctx context.Context, dsn string, o *Options) (*Store, error) {
 	if s.now == nil {
 		s.now = time.Now
 	}
-	if err := s.open(ctx, dsn, o.Later); err != nil {
+	var err error
+	if IsPostgres(dsn) {
+		err = s.openPostgres(ctx, dsn, o.Later)
+	} else if err = s.openSQLite(ctx, dsn); isDamage(err) {
+		err = fmt.Errorf("%w: %w", ErrFile, err)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("opening the store: %w", errors.Join(err, s.Close()))
 	}
 	s.logger.LogAttrs(ctx, slog.LevelDebug, "store opened", slog.Bool("postgres", s.postgres))
@@ -146,17 +152,6 @@ func parsePostgres(dsn string) (*pgx.ConnConfig, error) {
 	return config, nil
 }
 
-func (s *Store) open(ctx context.Context, dsn string, later bool) error {
-	if IsPostgres(dsn) {
-		return s.openPostgres(ctx, dsn, later)
-	}
-	err := s.openSQLite(ctx, dsn)
-	if isDamage(err) {
-		err = fmt.Errorf("%w: %w", ErrFile, err)
-	}
-	return err
-}
-
 // connectTime is how long connecting to PostgreSQL may take unless the DSN has a connect_timeout: what does not answer
 // at all is as far away as what refuses.
 const connectTime = 5 * time.Second
@@ -186,7 +181,7 @@ func (s *Store) openPostgres(ctx context.Context, dsn string, later bool) error 
 		s.logger.LogAttrs(
 			ctx, slog.LevelWarn, "the database cannot be reached; answers wait in the journal", slog.Any("error", err),
 		)
-		s.db.setup = newSetup(migrate)
+		s.db.setup = &setup{migrate: migrate, turn: make(chan struct{}, 1)}
 		s.urgent.setup = s.db.setup
 		return nil
 	}

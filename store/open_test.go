@@ -217,9 +217,7 @@ func TestOpenWaits(t *testing.T) {
 		opened <- err
 	}()
 	testenv.OK(t, tx.Rollback())
-	if err := <-opened; err != nil {
-		t.Error(err)
-	}
+	testenv.OK(t, <-opened)
 }
 
 // Options.Wait is how long a write waits for another process.
@@ -238,18 +236,13 @@ func TestWait(t *testing.T) {
 		t.Errorf("while another writes: %v", err)
 	}
 	testenv.OK(t, tx.Rollback())
-	if err := <-waited; err != nil {
-		t.Error(err)
-	}
+	testenv.OK(t, <-waited)
 }
 
 // testdata/v1.db.gz is a store as version 1 of the tables has it. Every later version opens it, reads it and finds what
 // is in it.
 func TestVersion1(t *testing.T) {
-	packed, err := os.Open(filepath.Join("testdata", "v1.db.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := testenv.Must(os.Open(filepath.Join("testdata", "v1.db.gz")))(t)
 	defer packed.Close()
 	unpacked := testenv.Must(gzip.NewReader(packed))(t)
 	b := testenv.Must(io.ReadAll(unpacked))(t)

@@ -131,18 +131,13 @@ func (s *Store) callTables(ctx context.Context) ([]string, error) {
 		"WHERE inhparent = 'calls'::regclass ORDER BY relname")
 }
 
-// isPast reports whether the gateways make no more ids for a partition.
-func isPast(table string, now time.Time) bool {
-	return table != otherCalls && table != "calls" && table < partitionOf(spanOf(now))
-}
-
 // errKept ends the transaction that would take a partition out with an answer that is to be kept.
 var errKept = errors.New("an answer in it is kept")
 
 // takeOut takes a partition out of calls if all of its answers have expired, and reports whether it did. Where others
 // do not let go of calls in time, its answers are removed one by one instead.
 func (s *Store) takeOut(ctx context.Context, table string, r *Retention, now time.Time) (bool, error) {
-	if !isPast(table, now) {
+	if table == otherCalls || table == "calls" || table >= partitionOf(spanOf(now)) { // ids for it are still made
 		return false, nil
 	}
 	err := s.allExpired(ctx, s.db, table, r, now)
@@ -200,9 +195,7 @@ func (s *Store) removeTakenOut(ctx context.Context, done func(PruneReport)) erro
 		if err != nil || !more {
 			return err
 		}
-		if removed != (PruneReport{}) {
-			done(removed)
-		}
+		done(removed)
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/manifest"
-	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/verify"
 )
 
@@ -364,15 +363,8 @@ func (tx *transaction) citations(ctx context.Context, tenant string, list []PinS
 // seen returns the pin whose status readers see of the citation that another is of, as fillVerification has it; nil:
 // none was checked.
 func (tx *transaction) seen(ctx context.Context, tenant string, of *Pin) (*Pin, error) {
-	pins, err := scanPins(
-		ctx,
-		tx,
-		"tenant = $1 AND answer_id = $2 AND citation = $3 AND rank > 0 ORDER BY rank + 0 DESC, checked DESC, n "+
-			"DESC LIMIT 1",
-		tenant,
-		of.owner(),
-		of.Citation,
-	)
+	pins, err := scanPins(ctx, tx, "tenant = $1 AND answer_id = $2 AND citation = $3 AND rank > 0 "+
+		"ORDER BY rank + 0 DESC, checked DESC, n DESC LIMIT 1", tenant, of.owner(), of.Citation)
 	if err != nil || len(pins) == 0 {
 		return nil, err
 	}
@@ -390,10 +382,7 @@ type check struct {
 func (s *Store) checks(ctx context.Context, tenant string, owners []string, visit func(*check)) error {
 	for part := range slices.Chunk(owners, MaxLimit) {
 		c := conditions{args: []any{lookup(tenant)}}
-		params := make([]string, 0, len(part))
-		for _, owner := range part {
-			params = append(params, c.param(owner))
-		}
+		in(&c, "answer_id", part)
 		// Not sorted by rank itself: SQLite would take the index that has it in order, and read all of the tenant's.
 		err := each(ctx, s.db, func(rows *sql.Rows) error {
 			var one check
@@ -403,7 +392,7 @@ func (s *Store) checks(ctx context.Context, tenant string, owners []string, visi
 			visit(&one)
 			return err
 		}, "SELECT answer_id, citation, claim, source, url, status, checked FROM pins WHERE tenant = $1 AND rank > 0 "+
-			"AND answer_id IN ("+strings.Join(params, ", ")+") ORDER BY rank + 0, checked, n", c.args...)
+			"AND "+c.text()+" ORDER BY rank + 0, checked, n", c.args...)
 		if err != nil {
 			return err
 		}
@@ -498,22 +487,15 @@ func cited(a *ibid.Answer) []string {
 	var list []string
 	for i := range a.Sources {
 		s := &a.Sources[i]
-		if !strings.HasPrefix(s.URL, "http") || !isCited(a, s.ID) {
-			continue
-		}
-		clean, err := snapshot.CleanURL(s.URL) // of http and https only
-		if err == nil && len(clean) <= maxAddress {
-			list = append(list, clean)
+		cites := func(r ibid.Ref) bool { return r.Source == s.ID }
+		if slices.ContainsFunc(a.Citations, func(c ibid.Citation) bool { return slices.ContainsFunc(c.Refs, cites) }) {
+			if address := withAddress(s.URL); address != "" {
+				list = append(list, address)
+			}
 		}
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
-}
-
-func isCited(a *ibid.Answer, source string) bool {
-	return slices.ContainsFunc(a.Citations, func(c ibid.Citation) bool {
-		return slices.ContainsFunc(c.Refs, func(r ibid.Ref) bool { return r.Source == source })
-	})
 }
 
 // trackRows notes the addresses of what rows cite.

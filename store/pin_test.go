@@ -55,9 +55,7 @@ func exercisePins(t *testing.T, dsn string) {
 	c.Run, c.Conversation, c.Publish = "work", "talk", true
 	put(t, s, c, call(2, "Ants do not.", "bees.example"), call(3, "Nobody was cited."))
 	list, _ := due(t, s, time.Hour)
-	if err := s.AddPins(ctx, store.DefaultTenant, pinsOf(c)); err != nil { // before there is a manifest
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.AddPins(ctx, store.DefaultTenant, pinsOf(c))) // before there is a manifest
 	testenv.OK(t, s.AddPins(ctx, store.DefaultTenant, pinsOf(c)))
 	got := pins(t, s, "bees.example")
 	want := pinsOf(c)[0]
@@ -74,10 +72,7 @@ func exercisePins(t *testing.T, dsn string) {
 	setStatus(t, s, store.PinStatus{ID: got[0].ID, Status: verify.DriftedExcerptIntact, Counts: verify.CountInfo, CheckedAt: at.Add(time.Hour)})
 	setStatus(t, s, store.PinStatus{ID: got[0].ID, Status: verify.ExcerptMissing, Counts: verify.CountFailure, CheckedAt: at.Add(2 * time.Hour)})
 	diff(t, "events", kinds(t, s), "answer verification manifest verification")
-	events, err := s.Events(ctx, store.DefaultTenant, "work", 3, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := testenv.Must(s.Events(ctx, store.DefaultTenant, "work", 3, 0))(t)
 	diff(t, "event", string(events[0].Data), fmt.Sprintf(`{"answer_id":"ans_0001","citation":%q,"source_url":"https://bees.example/page","claim_id":"c0",`+
 		`"status":"excerpt-missing","previous":"source-drifted-excerpt-intact","checked_at":"2026-11-21T15:00:00Z","detail":{"why":"é"}}`, got[0].Citation))
 	wantStatuses := []string{"excerpt-missing", "-"}

@@ -10,6 +10,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 
@@ -156,10 +157,6 @@ type setup struct {
 	done    atomic.Bool
 }
 
-func newSetup(migrate func(context.Context) error) *setup {
-	return &setup{migrate: migrate, turn: make(chan struct{}, 1)}
-}
-
 // ready returns nil once the tables are up to date.
 func (s *setup) ready(ctx context.Context) error {
 	if s == nil || s.done.Load() {
@@ -179,4 +176,60 @@ func (s *setup) ready(ctx context.Context) error {
 	}
 	s.done.Store(true)
 	return nil
+}
+
+type readerKey struct{}
+
+// WithReader returns a context for reads on behalf of a tenant: together they use half of the connections at most, so
+// that others' reads do not wait until they have ended. Without one there is no such bound.
+func WithReader(ctx context.Context, tenant string) context.Context {
+	return context.WithValue(ctx, readerKey{}, tenant)
+}
+
+// shares are the parts of a pool's connections that tenants have.
+type shares struct {
+	most int // of one tenant
+
+	mu    sync.Mutex
+	taken map[string]*share
+}
+
+// share is that of one tenant.
+type share struct {
+	turns chan struct{} // has one for each read that goes on
+	users int           // reads that go on or wait
+}
+
+// take waits until one more of the reader's reads may go on. Release ends it.
+func (s *shares) take(ctx context.Context) (release func(), err error) {
+	tenant, ok := ctx.Value(readerKey{}).(string)
+	if !ok {
+		return func() {}, nil
+	}
+	s.mu.Lock()
+	mine := s.taken[tenant]
+	if mine == nil {
+		mine = &share{turns: make(chan struct{}, s.most)}
+		s.taken[tenant] = mine
+	}
+	mine.users++
+	s.mu.Unlock()
+	select {
+	case mine.turns <- struct{}{}:
+		return func() {
+			<-mine.turns
+			s.leave(tenant)
+		}, nil
+	case <-ctx.Done():
+		s.leave(tenant)
+		return nil, ctx.Err()
+	}
+}
+
+func (s *shares) leave(tenant string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.taken[tenant].users--; s.taken[tenant].users == 0 {
+		delete(s.taken, tenant)
+	}
 }

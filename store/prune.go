@@ -85,6 +85,9 @@ func (s *Store) Prune(ctx context.Context, r *Retention) (report PruneReport, er
 		return report, err
 	}
 	done := func(more PruneReport) {
+		if more == (PruneReport{}) {
+			return
+		}
 		report.add(more)
 		if r.Progress != nil {
 			r.Progress(report)
@@ -207,9 +210,7 @@ func (s *Store) pruneRecords(ctx context.Context, touched int64, done func(Prune
 		if err != nil {
 			return err
 		}
-		if removed != (PruneReport{}) {
-			done(removed)
-		}
+		done(removed)
 	}
 	var removed PruneReport
 	// Runs whose last event was not handed on when their last answer went.
@@ -219,9 +220,7 @@ func (s *Store) pruneRecords(ctx context.Context, touched int64, done func(Prune
 	}); err != nil {
 		return err
 	}
-	if removed != (PruneReport{}) {
-		done(removed)
-	}
+	done(removed)
 	return nil
 }
 
@@ -417,7 +416,7 @@ func (s *Store) pruneVersions(ctx context.Context, before int64, done func(Prune
 			if err != nil || len(old) == 0 {
 				return err
 			}
-			c.in(old)
+			in(&c, "n", old)
 			removed, err = tx.changed(ctx, "DELETE FROM versions WHERE "+c.text(), c.args...)
 			return err
 		})
@@ -425,9 +424,7 @@ func (s *Store) pruneVersions(ctx context.Context, before int64, done func(Prune
 			return err
 		}
 		seen, last = at, n
-		if removed > 0 {
-			done(PruneReport{Versions: removed})
-		}
+		done(PruneReport{Versions: removed})
 	}
 	return nil
 }
@@ -528,29 +525,22 @@ func (tx *transaction) removeAnswers(
 		return report, 0, err
 	}
 	report.Answers, last = len(ns), slices.Max(ns)
-	if err := tx.unindex(ctx, ns); err != nil {
-		return report, last, err
+	for _, remove := range []func() error{
+		func() error { return tx.unindex(ctx, ns) },
+		// Runs before what is published of them, and that before its pins: as everybody locks them.
+		func() error { return tx.shrink(ctx, "conversations", conversations) },
+		func() error { return tx.shrink(ctx, "runs", runs) },
+		func() error { return tx.endClaims(ctx, slices.SortedFunc(maps.Keys(runs), tenantID.compare)) },
+		func() error { return tx.removeSaid(ctx, answers, "answer_id") },
+		func() error { return tx.removeAlerts(ctx, answers) },
+		func() error { return tx.removeEmpty(ctx, &report) },
+		func() error { return tx.grow(ctx, shrunk) },
+	} {
+		if err := remove(); err != nil {
+			return report, last, err
+		}
 	}
-	// Runs before what is published of them, and that before its pins: as everybody locks them.
-	if err := tx.shrink(ctx, "conversations", conversations); err != nil {
-		return report, last, err
-	}
-	if err := tx.shrink(ctx, "runs", runs); err != nil {
-		return report, last, err
-	}
-	if err := tx.endClaims(ctx, slices.SortedFunc(maps.Keys(runs), tenantID.compare)); err != nil {
-		return report, last, err
-	}
-	if err := tx.removeSaid(ctx, answers, "answer_id"); err != nil {
-		return report, last, err
-	}
-	if err := tx.removeAlerts(ctx, answers); err != nil {
-		return report, last, err
-	}
-	if err := tx.removeEmpty(ctx, &report); err != nil {
-		return report, last, err
-	}
-	return report, last, tx.grow(ctx, shrunk)
+	return report, last, nil
 }
 
 // removeAlerts removes the alerts of answers, or of what was recorded of runs.

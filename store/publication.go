@@ -59,66 +59,43 @@ type Publication struct {
 // publicationKey is what publications are revisions of.
 type publicationKey struct{ pub, tenant, run, answer string }
 
-// publicationKeys returns the keys of what rows are published as: of each answer, and of each run once. A call in no
-// run has no run's.
-func publicationKeys(rows []*row) (answers, finals []publicationKey) {
+// putPublications notes what is to be published of fresh rows: each answer, and of a run once its final manifest, which
+// a call in no run has not. What is noted already stays as it is.
+func (tx *transaction) putPublications(ctx context.Context, rows []*row) error {
+	now := micros(tx.now())
+	var answers [][]any
+	finals := map[publicationKey]bool{} // whether nobody named the run: it is made for one call, and has no other
 	for _, r := range rows {
 		if r.pub == "" {
 			continue
 		}
 		k := publicationKey{r.pub, lookup(r.Tenant), lookup(r.Run), lookup(r.AnswerID)}
-		answers = append(answers, k)
-		k.answer = ""
-		if r.Run != "" && !slices.Contains(finals, k) {
-			finals = append(finals, k)
+		answers = append(answers, k.fresh(statePending, now))
+		if k.answer = ""; r.Run != "" {
+			alone := strings.TrimPrefix(r.Run, "run_") == strings.TrimPrefix(r.AnswerID, "ans_")
+			finals[k] = finals[k] || alone
 		}
 	}
-	// as everybody locks them
-	slices.SortFunc(finals, func(a, b publicationKey) int { return strings.Compare(a.pub, b.pub) })
-	return answers, finals
-}
-
-// isAlone reports whether the run of a call is made for it: nobody named it, so no other call will be in it.
-func isAlone(c *Call) bool {
-	return strings.TrimPrefix(c.Run, "run_") == strings.TrimPrefix(c.AnswerID, "ans_")
-}
-
-// putPublications notes what is to be published of fresh rows. What is noted already stays as it is.
-func (tx *transaction) putPublications(ctx context.Context, rows []*row) error {
-	answers, finals := publicationKeys(rows)
-	if len(answers) == 0 {
-		return nil
-	}
-	now := micros(tx.now())
-	values := rowsOf(answers, func(k publicationKey) []any { return k.fresh(statePending, now) })
-	if err := tx.insertPublications(ctx, " ON CONFLICT (pub, answer_id, revision) DO NOTHING", values...); err != nil {
+	if err := tx.insertPublications(ctx, " ON CONFLICT (pub, answer_id, revision) DO NOTHING", answers...); err != nil {
 		return err
 	}
-	alone := map[string]bool{}
-	for _, r := range rows {
-		alone[r.pub] = alone[r.pub] || r.pub != "" && isAlone(r.Call)
-	}
-	for i := range finals {
-		state := stateWaiting
-		ended, err := tx.isFinished(ctx, &finals[i])
-		if err != nil {
+	// as everybody locks them
+	byPub := func(a, b publicationKey) int { return strings.Compare(a.pub, b.pub) }
+	for _, k := range slices.SortedFunc(maps.Keys(finals), byPub) {
+		var finished int64 // it may be said that a run has ended before its last answer is indexed
+		const finish = "SELECT finished FROM runs WHERE tenant = $1 AND id = $2"
+		if err := each(ctx, tx, into(&finished), finish, k.tenant, k.run); err != nil {
 			return err
 		}
-		if ended || alone[finals[i].pub] {
+		state := stateWaiting
+		if finished > 0 || finals[k] {
 			state = statePending
 		}
-		if err := tx.publish(ctx, &finals[i], state, now); err != nil {
+		if err := tx.publish(ctx, &k, state, now); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// isFinished reports whether it was said that a run has ended: that may come before its last answer is indexed.
-func (tx *transaction) isFinished(ctx context.Context, k *publicationKey) (bool, error) {
-	finished := int64(0)
-	err := each(ctx, tx, into(&finished), "SELECT finished FROM runs WHERE tenant = $1 AND id = $2", k.tenant, k.run)
-	return finished > 0, err
 }
 
 // insertPublications stores rows. What is there already is as after says.
@@ -460,30 +437,23 @@ func (tx *transaction) insertPublication(ctx context.Context, row *published, si
 // published returns the row of a path, which is kept from changing, and so is its run, which others lock first.
 func (tx *transaction) published(ctx context.Context, path string) (*published, error) {
 	row, err := tx.publishedRow(ctx, path, "")
-	if err == nil && row != nil && tx.postgres {
+	if err == nil && tx.postgres {
 		if _, err := tx.hasRun(ctx, tenantID{row.tenant, row.run}); err != nil {
 			return nil, err
 		}
 		row, err = tx.publishedRow(ctx, path, tx.forUpdate())
 	}
-	if err == nil && row == nil {
-		err = ErrNotFound
-	}
 	return row, err
 }
 
 func (tx *transaction) publishedRow(ctx context.Context, path, lock string) (*published, error) {
-	var row *published
-	err := each(ctx, tx, func(rows *sql.Rows) error {
-		p := &published{}
-		row = p
+	return readOne(ctx, tx, func(rows *sql.Rows, p *published) error {
 		return rows.Scan(
 			&p.pub, &p.answer, &p.tenant, &p.run, &p.revision, &p.path, &p.supersedes, &p.state, &p.due, &p.changes,
 			&p.digest,
 		)
 	}, "SELECT pub, answer_id, tenant, run, revision, path, supersedes, state, due, changes, digest FROM "+
 		"publications WHERE path = $1"+lock, path)
-	return row, err
 }
 
 // Manifest returns what is served under a path, as [manifest.Manifests] wants it. [manifest.ErrPending] is that it is
@@ -535,40 +505,38 @@ func (s *Store) LastManifest(ctx context.Context, pub, answerID string) (path, d
 // tellRuns writes down events of runs, and gives them their numbers. A run that is not there (any more) is told
 // nothing.
 func (tx *transaction) tellRuns(ctx context.Context, events []Event) error {
-	by := map[tenantID]*group{}
+	seqs := map[tenantID]int64{} // how many events a run gets, then the number of its last one so far
 	for i := range events {
-		if id := (tenantID{events[i].Tenant, events[i].Run}); id.id != "" {
-			by[id] = nil
+		if events[i].Run != "" {
+			seqs[tenantID{events[i].Tenant, events[i].Run}]++
 		}
 	}
-	for _, id := range slices.SortedFunc(maps.Keys(by), tenantID.compare) {
-		there, err := tx.hasRun(ctx, id)
+	for _, run := range slices.SortedFunc(maps.Keys(seqs), tenantID.compare) {
+		last, err := tx.addSeq(ctx, run, seqs[run])
 		if err != nil {
 			return err
 		}
-		if by[id] = (&group{tenantID: id}); !there {
-			delete(by, id)
+		if seqs[run] = last - seqs[run]; last == 0 {
+			delete(seqs, run)
 		}
-	}
-	if len(by) == 0 {
-		return nil
-	}
-	list, err := tx.lock(ctx, runTable(), by)
-	if err != nil {
-		return err
 	}
 	told := make([]Event, 0, len(events))
 	for _, e := range events {
-		if t := by[tenantID{e.Tenant, e.Run}]; t != nil {
-			t.seq++
-			e.Seq = t.seq
+		run := tenantID{e.Tenant, e.Run}
+		if _, there := seqs[run]; there {
+			seqs[run]++
+			e.Seq = seqs[run]
 			told = append(told, e)
 		}
 	}
-	if err := tx.putGroups(ctx, runTable(), list); err != nil {
-		return err
-	}
 	return tx.addEvents(ctx, told)
+}
+
+// addSeq takes the next n numbers for events of a run, and returns the last of them; 0: there is no such run.
+func (tx *transaction) addSeq(ctx context.Context, run tenantID, n int64) (last int64, err error) {
+	err = each(ctx, tx, into(&last), "UPDATE runs SET seq = seq + $1 WHERE tenant = $2 AND id = $3 RETURNING seq",
+		n, run.tenant, run.id)
+	return last, err
 }
 
 // hasRun reports whether there is a run, and keeps it from changing.
@@ -595,14 +563,6 @@ func (p *PubNames) Of(tenant, run string) string {
 	mac.Write([]byte(run))
 	sum := mac.Sum(nil)
 	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:pubBytes]))
-}
-
-// ofCall returns the public id of the run that a call is published in.
-func (p *PubNames) ofCall(c *Call) string {
-	if c.Run == "" {
-		return p.Of(c.Tenant, c.AnswerID)
-	}
-	return p.Of(c.Tenant, c.Run)
 }
 
 // Pub returns the public id of a run, which need not be there: see [PubNames.Of].

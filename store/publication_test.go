@@ -89,10 +89,7 @@ func exercisePub(t *testing.T, dsn string) {
 		})
 	}
 	wait.Wait()
-	names, err := open(t, dsn).Publications(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := testenv.Must(open(t, dsn).Publications(t.Context()))(t)
 	seen := map[string]bool{}
 	for _, of := range [][2]string{{"tenant", "run"}, {"tenant", "run2"}, {"tenantr", "un"}, {"", "tenantrun"}, {"tenant", ""}, {"other", "run"}} {
 		pub := names.Of(of[0], of[1])
@@ -119,10 +116,7 @@ func exercisePublish(t *testing.T, dsn string) {
 	ctx := t.Context()
 	put(t, s, call(1, "Not for everybody."), published(2, "work"), published(3, "work"))
 	put(t, s, published(2, "work"), published(3, "work"))
-	pub, err := s.Pub(ctx, store.DefaultTenant, "work")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pub := testenv.Must(s.Pub(ctx, store.DefaultTenant, "work"))(t)
 	final, first := "/runs/"+pub+"/cite", "/runs/"+pub+"/cite/ans_0002"
 	for _, path := range []string{final, first} {
 		if _, err := s.Manifest(ctx, path); !errors.Is(err, manifest.ErrPending) {
@@ -361,10 +355,7 @@ func exercisePublishDeleted(t *testing.T, dsn string) {
 // Names of any length and bytes are published and checked like others.
 func exercisePublishHostile(t *testing.T, dsn string) {
 	t.Helper()
-	s, err := store.Open(t.Context(), dsn, &store.Options{Track: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Must(store.Open(t.Context(), dsn, &store.Options{Track: true}))(t)
 	t.Cleanup(func() { _ = s.Close() })
 	ctx := t.Context()
 	odd := "é\x00\xff'\"../?#%00\n" + strings.Repeat("x\u2028", 1000)
@@ -431,17 +422,14 @@ func exercisePublishHostile(t *testing.T, dsn string) {
 func TestCallBody(t *testing.T) {
 	c := call(1, "x")
 	c.Publish, c.Body = true, &store.CallBody{Hash: "sha256:00", MediaType: "text/plain"}
-	record, err := c.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	record := testenv.Must(c.Encode())(t)
 	got := testenv.Must(store.DecodeCall(record))(t)
 	diff(t, "body", got.Body, c.Body)
 	diff(t, "publish", got.Publish, true)
 	old := strings.Replace(string(record), `,"publish":true,"body":{"hash":"sha256:00","media_type":"text/plain"}`, "", 1)
 	old, _, _ = strings.Cut(old, `,"sum":`)
 	old += "}"
-	if got, err = store.DecodeCall([]byte(old)); err != nil || got.Publish || got.Body != nil || strings.Contains(old, "publish") {
+	if got, err := store.DecodeCall([]byte(old)); err != nil || got.Publish || got.Body != nil || strings.Contains(old, "publish") {
 		t.Errorf("an old record: %+v, %v", got, err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -40,29 +41,16 @@ func (s *Store) Put(ctx context.Context, calls []*Call) error {
 		if s.track {
 			r.cited = cited(c.Answer)
 		}
+		if c.Publish && !c.isLater() {
+			if r.pub, err = s.Pub(ctx, c.Tenant, cmp.Or(c.Run, c.AnswerID)); err != nil {
+				return fmt.Errorf("storing %d answers: %w", len(calls), err)
+			}
+		}
 		rows = append(rows, r)
 	}
 	s.partition(ctx)
-	err := s.name(ctx, rows)
-	if err == nil {
-		err = s.update(ctx, func(tx *transaction) error { return tx.putRows(ctx, rows) })
-	}
+	err := s.update(ctx, func(tx *transaction) error { return tx.putRows(ctx, rows) })
 	return about(err, "storing %d answers", len(calls))
-}
-
-// name gives rows that are to be published the public ids of their runs.
-func (s *Store) name(ctx context.Context, rows []*row) error {
-	for _, r := range rows {
-		if !r.Publish || r.isLater() {
-			continue
-		}
-		names, err := s.Publications(ctx)
-		if err != nil {
-			return err
-		}
-		r.pub = names.ofCall(r.Call)
-	}
-	return nil
 }
 
 // putRows stores rows. A later state may be of an answer that is before it in the same batch.
@@ -456,29 +444,22 @@ func (tx *transaction) refetch(ctx context.Context, r *row) (grown int64, err er
 	}
 	rows := []*row{fresh}
 	list, err := tx.groups(ctx, conversationTable(), rows)
+	if err == nil {
+		err = tx.number(ctx, conversationTable(), list)
+	}
+	if err == nil {
+		fresh.seq, err = tx.addSeq(ctx, tenantID{lookup(fresh.Tenant), lookup(fresh.Run)}, 1)
+	}
+	if err == nil {
+		err = tx.putEvents(ctx, rows)
+	}
+	if err == nil {
+		err = tx.index(ctx, rows)
+	}
+	if err == nil {
+		err = tx.trackRows(ctx, []*row{r})
+	}
 	if err != nil {
-		return 0, err
-	}
-	if err := tx.number(ctx, conversationTable(), list); err != nil {
-		return 0, err
-	}
-	if list, err = tx.groups(ctx, runTable(), rows); err != nil {
-		return 0, err
-	}
-	for _, t := range list {
-		t.seq++
-		fresh.seq = t.seq
-	}
-	if err := tx.putGroups(ctx, runTable(), list); err != nil {
-		return 0, err
-	}
-	if err := tx.putEvents(ctx, rows); err != nil {
-		return 0, err
-	}
-	if err := tx.index(ctx, rows); err != nil {
-		return 0, err
-	}
-	if err := tx.trackRows(ctx, []*row{r}); err != nil {
 		return 0, err
 	}
 	return grown, tx.publishAgain(ctx, c)
@@ -520,7 +501,10 @@ func (tx *transaction) earlier(ctx context.Context, r *row) (*row, error) {
 			ctx, tx, callColumns+"WHERE tenant = $1 AND answer_id = $2", lookup(r.Tenant), lookup(r.Of),
 		)
 	case r.Answer.ID != "":
-		found, err = list(ctx, tx, tx.engine, byProvider(r.Tenant, r.Upstream, r.Answer.ID))
+		found, err = list(ctx, tx, tx.engine, &filter{
+			tenant: r.Tenant, before: math.MaxInt64, limit: 1,
+			terms: termQuery{{{text: hashed(providerTerm, r.Upstream, r.Answer.ID)}}},
+		})
 	}
 	if err != nil || len(found) == 0 {
 		return nil, err

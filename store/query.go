@@ -112,27 +112,16 @@ type SourceCitation struct {
 
 // Call returns an answer with its call.
 func (s *Store) Call(ctx context.Context, tenant, answerID string) (*Call, error) {
-	list, err := scanCalls(
-		ctx, s.db, callColumns+"WHERE tenant = $1 AND answer_id = $2", lookup(tenant), lookup(answerID),
+	c, err := readOne(
+		ctx, s.db, scanCall, callColumns+"WHERE tenant = $1 AND answer_id = $2", lookup(tenant), lookup(answerID),
 	)
-	if err == nil && len(list) == 0 {
-		err = ErrNotFound
-	}
 	if err == nil {
-		err = s.fillVerification(ctx, tenant, []*Call{list[0].Call})
+		err = s.fillVerification(ctx, tenant, []*Call{c.Call})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading answer %q: %w", answerID, err)
 	}
-	return list[0].Call, nil
-}
-
-// byProvider looks for the answer that has an id with its provider.
-func byProvider(tenant, upstream, providerID string) *filter {
-	return &filter{
-		tenant: tenant, before: math.MaxInt64, limit: 1,
-		terms: termQuery{{{text: hashed(providerTerm, upstream, providerID)}}},
-	}
+	return c.Call, nil
 }
 
 // Calls returns calls, the last stored first; one that was fetched again counts as stored then. Calls that arrive while
@@ -147,7 +136,13 @@ func (s *Store) Calls(ctx context.Context, tenant string, q *Query) (*Page[*Call
 		verification: q.Verification,
 	}
 	if q.Text != "" {
-		f.terms.addWords(q.Text)
+		words := queryWords(q.Text)
+		for _, word := range words {
+			f.terms = append(f.terms, []queryTerm{word})
+		}
+		if len(words) == 0 { // there is nothing that has none
+			f.terms = append(f.terms, nil)
+		}
 	}
 	if q.Source != "" {
 		f.addSource(append(addressNames(q.Source), q.Source))
@@ -168,16 +163,21 @@ func (s *Store) Calls(ctx context.Context, tenant string, q *Query) (*Page[*Call
 
 // page returns the calls behind a cursor, and the cursor behind them.
 func (s *Store) page(
-	ctx context.Context, list, cursor string, f *filter,
+	ctx context.Context, letter, cursor string, f *filter,
 ) (calls []numberedCall, next string, err error) {
-	if err = readCursor(list, cursor, &f.before); err != nil {
+	if err = readCursor(letter, cursor, &f.before); err != nil {
 		return nil, "", err
 	}
-	found, err := s.list(ctx, f)
+	var found []numberedCall
+	if s.postgres || len(f.terms) == 0 {
+		found, err = list(ctx, s.db, s.engine, f)
+	} else {
+		found, err = s.listByIndex(ctx, f)
+	}
 	if err != nil {
 		return nil, "", err
 	}
-	calls, next = cut(found, f.limit-1, func(c numberedCall) string { return newCursor(list, c.n) })
+	calls, next = cut(found, f.limit-1, func(c numberedCall) string { return newCursor(letter, c.n) })
 	return calls, next, nil
 }
 
@@ -192,21 +192,21 @@ type filter struct {
 
 // addSource asks for calls with a source of one of these names.
 func (f *filter) addSource(names []string) {
-	f.source = true
-	f.terms.addNames(names)
+	list := make([]queryTerm, 0, len(names))
+	for _, name := range names {
+		list = append(list, queryTerm{text: hashed(sourceTerm, name)})
+	}
+	f.source, f.terms = true, append(f.terms, list)
 }
 
-// list returns the calls of a filter, the newest first.
-func (s *Store) list(ctx context.Context, f *filter) ([]numberedCall, error) {
-	if s.postgres || len(f.terms) == 0 {
-		return list(ctx, s.db, s.engine, f)
-	}
+// listByIndex is list for SQLite's index of terms, which is read with the calls as of one moment.
+func (s *Store) listByIndex(ctx context.Context, f *filter) ([]numberedCall, error) {
 	release, err := s.db.shares.take(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	tx, err := s.db.BeginTx(ctx, nil) // the index and the calls as of one moment
+	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -214,8 +214,9 @@ func (s *Store) list(ctx context.Context, f *filter) ([]numberedCall, error) {
 	return found, errors.Join(err, tx.Rollback())
 }
 
+// list returns the calls of a filter, the newest first.
 func list(ctx context.Context, q querier, e engine, f *filter) ([]numberedCall, error) {
-	if f.terms.impossible() {
+	if slices.ContainsFunc(f.terms, func(terms []queryTerm) bool { return len(terms) == 0 }) {
 		return nil, nil
 	}
 	c := f.conditions()
@@ -240,8 +241,8 @@ func list(ctx context.Context, q querier, e engine, f *filter) ([]numberedCall, 
 		what = append(termQuery{{{text: hashed(tenantTerm, f.tenant)}}}, what...)
 	}
 	err = searchIndex(ctx, q, what, f.before, func(ns []int64) (bool, error) {
-		some := c.clone()
-		some.in(ns)
+		some := conditions{slices.Clone(c.where), slices.Clone(c.args)}
+		in(&some, "n", ns)
 		calls, err := scanCalls(ctx, q, callColumns+some.newest(e, f.order(), f.limit-len(all)), some.args...)
 		all = append(all, calls...)
 		return len(all) >= f.limit, err
@@ -281,10 +282,6 @@ func conditionsOf(tenant string) *conditions {
 
 func (c *conditions) text() string { return strings.Join(c.where, " AND ") }
 
-func (c *conditions) clone() *conditions {
-	return &conditions{slices.Clone(c.where), slices.Clone(c.args)}
-}
-
 // and adds a condition; the last $ stands for arg.
 func (c *conditions) and(condition string, arg any) {
 	i := strings.LastIndexByte(condition, '$')
@@ -298,13 +295,13 @@ func (c *conditions) andIfSaid(condition, value string) {
 	}
 }
 
-// in adds that the column n has one of these numbers.
-func (c *conditions) in(ns []int64) {
-	params := make([]string, 0, len(ns))
-	for _, n := range ns {
-		params = append(params, c.param(n))
+// in adds that a column has one of these values.
+func in[T any](c *conditions, column string, values []T) {
+	params := make([]string, 0, len(values))
+	for _, v := range values {
+		params = append(params, c.param(v))
 	}
-	c.where = append(c.where, "n IN ("+strings.Join(params, ", ")+")")
+	c.where = append(c.where, column+" IN ("+strings.Join(params, ", ")+")")
 }
 
 func (c *conditions) param(arg any) string {

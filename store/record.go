@@ -24,7 +24,7 @@ const (
 	MaxNumber   = 1_000_000 // the highest number of a step
 	MaxSources  = 1_000     // sources of one step
 	MaxRecord   = 1 << 20   // bytes of one step, and of what is said of the run itself, as JSON
-	MaxRecorded = 64 << 20  // bytes of all of them
+	maxRecorded = 64 << 20  // bytes of all of them
 	MaxStepID   = 256       // bytes of the id of a step
 )
 
@@ -91,11 +91,15 @@ func (s *Store) Record(ctx context.Context, tenant string, r *Recording) (*Recor
 	}
 	if err == nil {
 		err = s.update(ctx, func(tx *transaction) error {
-			w, err := tx.recorder(ctx, tenantID{lookup(tenant), lookup(r.Run)})
+			id := tenantID{lookup(tenant), lookup(r.Run)}
+			runs, err := tx.lock(ctx, runTable(), map[tenantID]*group{id: {tenantID: id}}) // it need not be there
 			if err != nil {
 				return err
 			}
-			w.pub, w.track = pub, s.track
+			w := &recorder{
+				tx: tx, run: runs[0], now: micros(tx.now()), byID: map[string]*record{}, byNumber: map[int64]*record{},
+				pub: pub, track: s.track,
+			}
 			if err := w.record(ctx, r); err != nil {
 				return err
 			}
@@ -107,21 +111,6 @@ func (s *Store) Record(ctx context.Context, tenant string, r *Recording) (*Recor
 		return nil, fmt.Errorf("recording run %.60q: %w", r.Run, err)
 	}
 	return done, nil
-}
-
-// checkStep says what is wrong with a step whatever the store has.
-func checkStep(step *trail.Step, name string) error {
-	switch {
-	case step.Number < 0 || step.Number > MaxNumber:
-		return refuse(ErrLimit, "%s: numbers go from 1 to %d", name, MaxNumber)
-	case len(step.Sources) > MaxSources:
-		return refuse(
-			ErrLimit, "%s: %d sources are more than the %d that it may have", name, len(step.Sources), MaxSources,
-		)
-	case len(step.ID) > MaxStepID:
-		return refuse(ErrLimit, "%s: its id may have %d bytes", name, MaxStepID)
-	}
-	return nil
 }
 
 // stepName says which step is meant, the i-th of those that were given.
@@ -152,17 +141,6 @@ type recorder struct {
 	answered bool   // it has a final answer
 	pub      string // its public id, if it is to be published; empty: not unless it is
 	track    bool   // its sources are to be read again
-}
-
-// recorder locks a run, which need not be there.
-func (tx *transaction) recorder(ctx context.Context, id tenantID) (*recorder, error) {
-	list, err := tx.lock(ctx, runTable(), map[tenantID]*group{id: {tenantID: id}})
-	if err != nil {
-		return nil, err
-	}
-	return &recorder{
-		tx: tx, run: list[0], now: micros(tx.now()), byID: map[string]*record{}, byNumber: map[int64]*record{},
-	}, nil
 }
 
 func (w *recorder) record(ctx context.Context, r *Recording) error {
@@ -203,8 +181,14 @@ func (w *recorder) record(ctx context.Context, r *Recording) error {
 // step records one step, the i-th of the recording.
 func (w *recorder) step(s *trail.Step, i int) error {
 	named, name := *s, stepName(s, i)
-	if err := checkStep(s, name); err != nil {
-		return err
+	switch {
+	case s.Number < 0 || s.Number > MaxNumber:
+		return refuse(ErrLimit, "%s: numbers go from 1 to %d", name, MaxNumber)
+	case len(s.Sources) > MaxSources:
+		const many = "%s: %d sources are more than the %d that it may have"
+		return refuse(ErrLimit, many, name, len(s.Sources), MaxSources)
+	case len(s.ID) > MaxStepID:
+		return refuse(ErrLimit, "%s: its id may have %d bytes", name, MaxStepID)
 	}
 	old, err := w.find(&named, name)
 	if err != nil {
@@ -221,7 +205,7 @@ func (w *recorder) step(s *trail.Step, i int) error {
 		return refuse(ErrLimit, "the steps of the run have come to the number %d, which is the highest", MaxNumber)
 	}
 	withoutChecks(&named, 0)
-	text, err := encodeStep(&named)
+	encoded, err := json.Marshal(&named)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -229,7 +213,7 @@ func (w *recorder) step(s *trail.Step, i int) error {
 		old = &record{id: id, started: cmp.Or(knownMicros(s.Started), w.now)}
 	}
 	isNew := old.text == ""
-	changed, err := w.setRecord(old, name, text, int64(named.Number))
+	changed, err := w.setRecord(old, name, plain(string(encoded)), int64(named.Number))
 	if err != nil {
 		return err
 	}
@@ -242,7 +226,16 @@ func (w *recorder) step(s *trail.Step, i int) error {
 		old.pins = passagesOf(w.run.id, old.id, &named)
 	}
 	w.seen(s.Started, s.Started.Add(s.Duration))
-	return w.addEvent(EventStep, newStepEvent(&named, !isNew))
+	event := stepEvent{
+		nullable(named.Number), nullable(named.ID), nullable(named.Tool), len(named.Sources), 0, named.Error != "",
+		!isNew,
+	}
+	for i := range named.Sources {
+		if named.Sources[i].Cited {
+			event.Cited++
+		}
+	}
+	return w.addEvent(EventStep, &event)
 }
 
 // find returns what is stored of a step, and completes its identity; nil: nothing is.
@@ -281,9 +274,9 @@ func (w *recorder) setRecord(r *record, name, text string, number int64) (change
 		return false, refuse(ErrConflict, "%s: it comes twice and says different things", name)
 	}
 	more := int64(len(text) - len(r.text))
-	if size := w.run.size + more; more > 0 && size > MaxRecorded {
+	if size := w.run.size + more; more > 0 && size > maxRecorded {
 		return false, refuse(
-			ErrLimit, "%s: with it %d bytes would be recorded of the run, and %d may be", name, size, MaxRecorded,
+			ErrLimit, "%s: with it %d bytes would be recorded of the run, and %d may be", name, size, maxRecorded,
 		)
 	}
 	if r.n == 0 && r.id != headID && w.steps() == MaxSteps {
@@ -360,12 +353,15 @@ func (w *recorder) head(r *Recording) error {
 	}
 	ended := h.merge(r, w.now)
 	w.answered = h.AnswerID != "" || h.Answer != "" || h.Final != nil
-	text, err := h.encode()
+	encoded, err := json.Marshal(&h.Trail)
+	if err == nil {
+		encoded, err = json.Marshal(&headRecord{encoded, h.AnswerID})
+	}
 	if err != nil {
 		return err
 	}
 	isNew := old.text == ""
-	changed, err := w.setRecord(old, "what is said of the run itself", text, 0)
+	changed, err := w.setRecord(old, "what is said of the run itself", plain(string(encoded)), 0)
 	if err != nil || !changed {
 		return err
 	}
@@ -390,15 +386,6 @@ func (w *recorder) head(r *Recording) error {
 type headRecord struct {
 	Run      json.RawMessage `json:"run"`
 	AnswerID string          `json:"answer_id,omitempty"`
-}
-
-func (h *head) encode() (string, error) {
-	b, err := json.Marshal(&h.Trail)
-	if err != nil {
-		return "", err
-	}
-	b, err = json.Marshal(&headRecord{b, h.AnswerID})
-	return plain(string(b)), err
 }
 
 func decodeHead(text string) (*head, error) {
@@ -622,12 +609,6 @@ func (r *record) stepID() (string, error) {
 	return s.ID, nil
 }
 
-// encodeStep returns the record of a step.
-func encodeStep(s *trail.Step) (string, error) {
-	b, err := json.Marshal(s)
-	return plain(string(b)), err
-}
-
 // decodeStep reads the record of a step. Its issues are those that it had, and not what reading it finds again.
 func decodeStep(text string) (*trail.Step, error) {
 	s := &trail.Step{}
@@ -664,23 +645,6 @@ type stepEvent struct {
 type finishEvent struct {
 	AnswerID *string `json:"answer_id"`
 	Answered bool    `json:"answered"`
-}
-
-func newStepEvent(s *trail.Step, replaced bool) *stepEvent {
-	e := &stepEvent{
-		Step:     nullable(s.Number),
-		ID:       nullable(s.ID),
-		Tool:     nullable(s.Tool),
-		Sources:  len(s.Sources),
-		Error:    s.Error != "",
-		Replaced: replaced,
-	}
-	for i := range s.Sources {
-		if s.Sources[i].Cited {
-			e.Cited++
-		}
-	}
-	return e
 }
 
 // addEvent writes down an event of the run.

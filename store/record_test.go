@@ -322,10 +322,7 @@ func exerciseRecordCounted(t *testing.T, dsn string) {
 		for _, do := range order {
 			do(run)
 		}
-		got, err := s.Trail(t.Context(), store.DefaultTenant, run)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := testenv.Must(s.Trail(t.Context(), store.DefaultTenant, run))(t)
 		diff(t, run, numbered(got), "1:one 2:two 3:three 4:a call 5:another 6:a step")
 		page, err := s.Run(t.Context(), store.DefaultTenant, run, nil)
 		if err != nil || len(page.Calls)+len(page.Recordings) != 6 || page.Calls[len(page.Calls)-1].Step.Number < 3 {
@@ -674,9 +671,7 @@ func exercisePruneRecords(t *testing.T, dsn string) {
 		}
 	}
 	for range 2 {
-		if report, err = s.Prune(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
+		report = testenv.Must(s.Prune(t.Context(), r))(t)
 		diff(t, "pruned", report, want)
 		r.DryRun = false
 	}

@@ -118,7 +118,7 @@ func (s *Store) BrokenSources(ctx context.Context, tenant string, limit int) (li
 		return nil, err
 	}
 	var chosen conditions
-	chosen.in(ns)
+	in(&chosen, "n", ns)
 	pins, err := scanPins(ctx, s.db, chosen.where[0]+" ORDER BY n DESC", chosen.args...)
 	for i := range pins {
 		list = append(list, BrokenSource{Pin: pins[i], Answers: answers[pins[i].ID]})

@@ -16,7 +16,7 @@ import (
 
 // How much of the captured calls of one run a trail has: the latest. That there are more is an issue of it.
 const (
-	MaxTrailCalls = 10_000
+	maxTrailCalls = 10_000
 	MaxTrailBytes = 64 << 20 // of their encoding
 )
 
@@ -41,17 +41,19 @@ func (s *Store) Trail(ctx context.Context, tenant, run string) (t *trail.Trail, 
 	if err != nil {
 		return nil, err
 	}
-	b := &trailBuilder{run: row, out: &trail.Trail{}, at: map[int]int{}}
+	b := &trailBuilder{run: row, at: map[int]int{}}
 	if err := b.readRecords(ctx, s.db); err != nil {
 		return nil, err
 	}
-	if err := b.readCalls(ctx, s.db); err != nil {
+	out := b.head.Trail
+	out.ID, out.Agent = run, cmp.Or(out.Agent, row.agent)
+	out.Strategy = cmp.Or(row.captured, out.Strategy, row.strategy)
+	out.Started = row.began()
+	out.Issues, out.Steps = slices.Clip(out.Issues), b.steps
+	b.out = &out
+	if err := b.addCalls(ctx, s.db); err != nil {
 		return nil, err
 	}
-	b.out.ID = run
-	b.addHead()
-	b.addSteps()
-	b.addCalls()
 	if err := b.addNamed(ctx, s, tenant); err != nil {
 		return nil, err
 	}
@@ -86,7 +88,7 @@ type trailBuilder struct {
 	steps []trail.Step // that were recorded
 	calls []*Call      // the oldest first
 	out   *trail.Trail
-	at    map[int]int // the places of the steps of out by number
+	at    map[int]int // the places of steps by number
 }
 
 // readRecords reads what was recorded.
@@ -107,18 +109,22 @@ func (b *trailBuilder) readRecords(ctx context.Context, q querier) error {
 			return err
 		}
 		step, err := r.step()
-		if err == nil {
-			b.steps = append(b.steps, *step)
+		if err != nil {
+			return err
 		}
-		return err
+		if step.Number != 0 {
+			b.at[step.Number] = len(b.steps)
+		}
+		b.steps = append(b.steps, *step)
+		return nil
 	}, recordColumns+"records WHERE tenant = $1 AND run = $2 ORDER BY n", b.run.tenant, b.run.id)
 }
 
 // errEnough ends a query whose rows suffice.
 var errEnough = errors.New("enough rows")
 
-// readCalls reads the captured calls.
-func (b *trailBuilder) readCalls(ctx context.Context, q querier) error {
+// addCalls reads the captured calls, and makes steps of them.
+func (b *trailBuilder) addCalls(ctx context.Context, q querier) error {
 	if b.run.answers == 0 {
 		return nil
 	}
@@ -129,13 +135,13 @@ func (b *trailBuilder) readCalls(ctx context.Context, q querier) error {
 		if err != nil {
 			return err
 		}
-		if bytes += len(c.encoded); bytes > MaxTrailBytes || len(b.calls) == MaxTrailCalls {
+		if bytes += len(c.encoded); bytes > MaxTrailBytes || len(b.calls) == maxTrailCalls {
 			return errEnough
 		}
 		b.calls = append(b.calls, c.Call)
 		return nil
 	}, callColumns+"WHERE tenant = $1 AND run = $2 ORDER BY started DESC, n "+
-		"DESC LIMIT $3", b.run.tenant, b.run.id, MaxTrailCalls+1)
+		"DESC LIMIT $3", b.run.tenant, b.run.id, maxTrailCalls+1)
 	if errors.Is(err, errEnough) {
 		err = nil
 		b.odd(
@@ -144,38 +150,14 @@ func (b *trailBuilder) readCalls(ctx context.Context, q querier) error {
 		)
 	}
 	slices.Reverse(b.calls)
-	return err
-}
-
-func (b *trailBuilder) odd(code, detail string) {
-	b.out.Issues = append(b.out.Issues, ibid.Issue{Code: code, Detail: detail})
-}
-
-// step returns the step with a number, which is made if it is not there.
-func (b *trailBuilder) step(number int) *trail.Step {
-	i, ok := b.at[number]
-	if !ok {
-		i = len(b.out.Steps)
-		b.at[number] = i
-		b.out.Steps = append(b.out.Steps, trail.Step{Number: number})
-	}
-	return &b.out.Steps[i]
-}
-
-// addSteps takes the recorded steps.
-func (b *trailBuilder) addSteps() {
-	for i := range b.steps {
-		if b.steps[i].Number != 0 {
-			b.at[b.steps[i].Number] = len(b.out.Steps)
-		}
-		b.out.Steps = append(b.out.Steps, b.steps[i])
-	}
-}
-
-// addCalls makes steps of captured calls.
-func (b *trailBuilder) addCalls() {
 	for _, c := range b.calls {
-		s := b.step(c.Step.Number)
+		i, ok := b.at[c.Step.Number]
+		if !ok {
+			i = len(b.out.Steps)
+			b.at[c.Step.Number] = i
+			b.out.Steps = append(b.out.Steps, trail.Step{Number: c.Step.Number})
+		}
+		s := &b.out.Steps[i]
 		s.Tool, s.Question = cmp.Or(s.Tool, c.Step.Tool), cmp.Or(s.Question, asked(c))
 		if s.After == nil {
 			s.After = c.Step.After
@@ -186,6 +168,11 @@ func (b *trailBuilder) addCalls() {
 		s.Duration = max(s.Duration, c.Ended().Sub(s.Started))
 		s.AddAnswer(c.AnswerID, c.Answer)
 	}
+	return err
+}
+
+func (b *trailBuilder) odd(code, detail string) {
+	b.out.Issues = append(b.out.Issues, ibid.Issue{Code: code, Detail: detail})
 }
 
 // asked returns what a call was asked: the last words of a user, as far as they were kept.
@@ -196,16 +183,6 @@ func asked(c *Call) string {
 		}
 	}
 	return ""
-}
-
-// addHead takes what was recorded of the run itself.
-func (b *trailBuilder) addHead() {
-	h := b.head.Trail
-	h.ID, h.Agent = b.out.ID, cmp.Or(h.Agent, b.run.agent)
-	h.Strategy = cmp.Or(b.run.captured, h.Strategy, b.run.strategy)
-	h.Started = b.run.began()
-	h.Issues = append(slices.Clip(h.Issues), b.out.Issues...)
-	b.out = &h
 }
 
 // addNamed takes the final answer from the call that was said to have it.

@@ -341,6 +341,20 @@ func collect[T any](
 	return list, nil
 }
 
+// readOne returns what scan makes of the first row of a query; [ErrNotFound]: there is none.
+func readOne[T any](
+	ctx context.Context, q querier, scan func(*sql.Rows, *T) error, query string, args ...any,
+) (*T, error) {
+	list, err := collect(ctx, q, scan, query, args...)
+	if err == nil && len(list) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &list[0], nil
+}
+
 // scanNumber reads a row of one number, for [collect].
 func scanNumber(rows *sql.Rows, n *int64) error { return rows.Scan(n) }
 

@@ -69,10 +69,7 @@ func addRecordings(t *testing.T, inputs map[string]input) {
 			continue
 		}
 		file := filepath.Join(dir, filepath.FromSlash(name))
-		response, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := testenv.Must(os.ReadFile(file))(t)
 		if strings.HasSuffix(name, ".jsonl") {
 			response = encodeAWS(t, response)
 		}

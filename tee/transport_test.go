@@ -118,10 +118,7 @@ func (in input) check(t *testing.T, name string, s server) {
 		before = given
 		got.add(req, a, err)
 	}}}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/responses", bytes.NewReader(in.request))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := testenv.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/responses", bytes.NewReader(in.request)))(t)
 	req.Header.Set("Input", name)
 	res, err := client.Do(req)
 	testenv.OK(t, err)
@@ -220,7 +217,6 @@ func TestTransportRequest(t *testing.T) {
 
 // What is decoded, and what passes unseen.
 func TestTransportMatch(t *testing.T) {
-	const failure = `{"error":{"message":"no key","type":"invalid_request_error","code":"invalid_api_key"}}`
 	handler := func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header()["Content-Type"] = r.Header["Want-Type"]
@@ -235,44 +231,26 @@ func TestTransportMatch(t *testing.T) {
 	}
 	for _, s := range servers(t, handler) {
 		t.Run(s.name, func(t *testing.T) {
-			for _, tc := range []struct {
-				method, path, kind string
-				status             int
-				body               string
-				want               string // empty: not decoded
-			}{
-				{"POST", "/v1/chat/completions", "application/json", 200, body, "ab <nil>"},
-				{"POST", "/openai/v1/chat/completions", "", 200, body, "ab <nil>"},
-				{"POST", "/v1/chat/completions", "Application/JSON ; charset", 200, body, "ab <nil>"},
-				{"POST", "/v1/chat/completions", "application/problem+json", 401, failure, " invalid_api_key: no key <nil>"},
-				{"POST", "/v1/chat/completions", "text/html", 502, "<html>", ""},
-				{"POST", "/v1/chat/completions", "audio/mpeg", 200, "ID3", ""},
-				{"POST", "/v1/chat/completions", "application/json", 204, "", ""},
-				{"POST", "/v1/chat/completions", "application/json", 200, "", ""},
-				{"POST", "/v1/chat/completions", "application/json", 302, body, ""},
-				{"POST", "/v1/embeddings", "application/json", 200, `{"object":"list"}`, ""},
-				{"GET", "/v1/responses/resp_1", "application/json", 200, `{"object":"response","id":"resp_1","status":"in_progress","output":[]}`, " <nil>"},
-				{"GET", "/v1/models", "application/json", 200, `{"object":"list"}`, ""},
-				{"HEAD", "/v1/responses/resp_1", "application/json", 200, "", ""},
-				{"PUT", "/matched", "application/json", 200, body, "ab <nil>"},
-			} {
-				t.Run(fmt.Sprint(tc.method, tc.path, tc.kind, tc.status), func(t *testing.T) {
+			for _, tc := range testenv.Table[struct {
+				Method, Path, Kind string
+				Status             int
+				Body, Want         string
+			}](t, "testdata/match.txt") {
+				tc.Body = strings.ReplaceAll(tc.Body, "$body", body)
+				t.Run(fmt.Sprint(tc.Method, tc.Path, tc.Kind, tc.Status), func(t *testing.T) {
 					var got calls
 					transport := &tee.Transport{Base: s.base, OnAnswer: got.add}
-					if tc.path == "/matched" {
+					if tc.Path == "/matched" {
 						transport.Match = func(req *http.Request) bool { return req.URL.Path == "/matched" }
 					}
-					req, err := http.NewRequestWithContext(t.Context(), tc.method, s.url+tc.path, http.NoBody)
-					if err != nil {
-						t.Fatal(err)
-					}
-					req.Header.Set("Want-Type", tc.kind)
-					req.Header.Set("Want-Status", fmt.Sprint(tc.status))
-					req.Header.Set("Want-Body", tc.body)
+					req := testenv.Must(http.NewRequestWithContext(t.Context(), tc.Method, s.url+tc.Path, http.NoBody))(t)
+					req.Header.Set("Want-Type", tc.Kind)
+					req.Header.Set("Want-Status", fmt.Sprint(tc.Status))
+					req.Header.Set("Want-Body", tc.Body)
 					res, err := transport.RoundTrip(req)
 					testenv.OK(t, err)
 					sent, err := io.ReadAll(res.Body)
-					if err != nil || string(sent) != tc.body {
+					if err != nil || string(sent) != tc.Body {
 						t.Errorf("read %q, %v", sent, err)
 					}
 					_ = res.Body.Close()
@@ -285,8 +263,8 @@ func TestTransportMatch(t *testing.T) {
 						answers = append(answers, fmt.Sprint(text, " ", a.err))
 					}
 					var want []string
-					if tc.want != "" {
-						want = []string{tc.want}
+					if tc.Want != "" {
+						want = []string{tc.Want}
 					}
 					testenv.Equal(t, "answers", want, answers)
 				})
@@ -393,10 +371,7 @@ func TestTransportBreaks(t *testing.T) {
 					t.Errorf("a client that leaves %s: %+v", name, all)
 				}
 			}
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/chat/completions", http.NoBody)
-			if err != nil {
-				t.Fatal(err)
-			}
+			req := testenv.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/chat/completions", http.NoBody))(t)
 			req.Header.Set("Break", "yes")
 			res, err := client.Do(req)
 			testenv.OK(t, err)
@@ -429,10 +404,7 @@ func TestTransportHTTP(t *testing.T) {
 			for _, accept := range []string{"", "identity", "gzip, br"} {
 				var got calls
 				client := &http.Client{Transport: &tee.Transport{Base: s.base, OnAnswer: got.add}}
-				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/chat/completions", strings.NewReader("{}"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				req := testenv.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/chat/completions", strings.NewReader("{}")))(t)
 				if accept != "" {
 					req.Header.Set("Accept-Encoding", accept)
 				}

@@ -1,19 +1,27 @@
 package watch
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ibidhq/ibid/keyring"
+	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -26,8 +34,8 @@ const (
 	awayFor = 10 * time.Second
 	// alertBatch is how many alerts are handed to the webhooks at a time.
 	alertBatch = 100
-	// MaxPendingAlerts is how many alerts wait in memory for the database. One more is dropped, and logged.
-	MaxPendingAlerts = 1000
+	// maxPendingAlerts is how many alerts wait in memory for the database. One more is dropped, and logged.
+	maxPendingAlerts = 1000
 	// deliveriesAtOnce is how many deliveries are made to a webhook at a time, deliveryLease for how long no other node
 	// tries one.
 	deliveriesAtOnce = 4
@@ -91,18 +99,22 @@ type outage struct {
 }
 
 // NewAlerts checks the options. It starts nothing: see [Alerts.Run].
-func NewAlerts(o *AlertsOptions) (*Alerts, error) {
+func NewAlerts(o *AlertsOptions) (_ *Alerts, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("preparing alerts: %w", err)
+		}
+	}()
 	if o == nil || o.Store == nil || len(o.Webhooks) > 0 && o.Client == nil {
-		return nil, errors.New("preparing alerts: a store or a client is missing")
+		return nil, errors.New("a store or a client is missing")
 	}
 	a := &Alerts{
 		options: *o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), webhooks: map[string]*Webhook{},
 		wake: make(chan struct{}, 1), told: map[string]map[string]bool{}, revoked: map[string]bool{}, now: time.Now,
 		pauses: webhookPauses,
 	}
-	var err error
 	if a.made, err = newCounter(o.Metrics, "ibid_alerts_total", "Alerts, by what they are about.", "kind"); err != nil {
-		return nil, fmt.Errorf("preparing alerts: %w", err)
+		return nil, err
 	}
 	for _, kind := range store.AlertKinds() {
 		a.made.WithLabelValues(string(kind))
@@ -112,20 +124,20 @@ func NewAlerts(o *AlertsOptions) (*Alerts, error) {
 		"Tries to deliver an alert, by what came of them: delivered, failed (it is tried again), given-up or dropped.",
 		"webhook", "result",
 	); err != nil {
-		return nil, fmt.Errorf("preparing alerts: %w", err)
+		return nil, err
 	}
 	a.pending = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "ibid_webhook_pending", Help: "Alerts that wait for a webhook.",
 	}, []string{"webhook"})
 	if o.Metrics != nil {
 		if err := o.Metrics.Register(a.pending); err != nil {
-			return nil, fmt.Errorf("preparing alerts: registering a gauge: %w", err)
+			return nil, fmt.Errorf("registering a gauge: %w", err)
 		}
 	}
 	for i := range o.Webhooks {
 		h := &a.options.Webhooks[i]
 		if h.Name == "" || h.URL == "" || len(h.Secret) < MinWebhookSecret || a.webhooks[h.Name] != nil {
-			return nil, fmt.Errorf("preparing alerts: webhook %q has no name, URL or secret, or is there twice", h.Name)
+			return nil, fmt.Errorf("webhook %q has no name, URL or secret, or is there twice", h.Name)
 		}
 		a.webhooks[h.Name] = h
 		a.names = append(a.names, h.Name)
@@ -137,13 +149,13 @@ func NewAlerts(o *AlertsOptions) (*Alerts, error) {
 	return a, nil
 }
 
-// Add stores an alert soon. It never blocks. While the database is away up to [MaxPendingAlerts] wait in memory; what
+// Add stores an alert soon. It never blocks. While the database is away up to 1,000 wait in memory; what
 // is more is dropped.
 func (a *Alerts) Add(alert *store.Alert) {
 	one := *alert
 	one.Fill()
 	a.mu.Lock()
-	full := len(a.waiting) >= MaxPendingAlerts
+	full := len(a.waiting) >= maxPendingAlerts
 	if !full {
 		a.waiting = append(a.waiting, one)
 	}
@@ -240,7 +252,10 @@ func (a *Alerts) keep(ctx context.Context) {
 func (a *Alerts) route(alert *store.Alert) []string {
 	var names []string
 	for _, name := range a.names {
-		if a.webhooks[name].wants(alert) && !a.told[alert.ID][name] {
+		h := a.webhooks[name]
+		ofTenant := h.Tenant == "" || h.Tenant == alert.Tenant
+		ofKind := len(h.Kinds) == 0 || slices.Contains(h.Kinds, alert.Kind)
+		if ofTenant && ofKind && !a.told[alert.ID][name] {
 			names = append(names, name)
 		}
 	}
@@ -250,8 +265,21 @@ func (a *Alerts) route(alert *store.Alert) []string {
 // look finds out what nobody else tells: that keys were revoked, and that the database is away. It also counts what is
 // pending.
 func (a *Alerts) look(ctx context.Context) {
-	if a.options.Keys != nil {
-		a.lookAtKeys()
+	if a.options.Keys != nil { // one that was revoked is told of as long as alerts are kept
+		for _, k := range a.options.Keys() {
+			if k.RevokedAt.IsZero() || a.revoked[k.ID] || a.now().Sub(k.RevokedAt) > store.AlertsKept {
+				continue
+			}
+			a.revoked[k.ID] = true
+			why := ""
+			if k.Reason != "" {
+				why = ": " + k.Reason
+			}
+			a.Add(&store.Alert{
+				Kind: store.AlertKeyRevoked, Tenant: store.DefaultTenant, Subject: store.AlertSubject{Key: k.ID},
+				Summary: fmt.Sprintf("The signing key %s (%s) was revoked%s.", k.ID, k.Use, why),
+			})
+		}
 	}
 	if a.options.Away != nil {
 		a.lookAtStore(ctx)
@@ -267,24 +295,6 @@ func (a *Alerts) look(ctx context.Context) {
 	}
 	for _, name := range a.names {
 		a.pending.WithLabelValues(name).Set(float64(pending[name]))
-	}
-}
-
-// lookAtKeys tells of keys that were revoked, as long as alerts are kept.
-func (a *Alerts) lookAtKeys() {
-	for _, k := range a.options.Keys() {
-		if k.RevokedAt.IsZero() || a.revoked[k.ID] || a.now().Sub(k.RevokedAt) > store.AlertsKept {
-			continue
-		}
-		a.revoked[k.ID] = true
-		why := ""
-		if k.Reason != "" {
-			why = ": " + k.Reason
-		}
-		a.Add(&store.Alert{
-			Kind: store.AlertKeyRevoked, Tenant: store.DefaultTenant, Subject: store.AlertSubject{Key: k.ID},
-			Summary: fmt.Sprintf("The signing key %s (%s) was revoked%s.", k.ID, k.Use, why),
-		})
 	}
 }
 
@@ -384,4 +394,105 @@ func (a *Alerts) count(ctx context.Context, webhook string, attempts int, err er
 		ctx, "an alert was not delivered", slog.String("webhook", webhook), slog.Int("attempt", attempts+1),
 		slog.String("result", result), slog.String("error", deliveryReason(err)),
 	)
+}
+
+const (
+	// MinWebhookSecret is how many bytes the secret of a webhook has at least.
+	MinWebhookSecret = 24
+	// secretPrefix begins a secret of a webhook that is written in base64.
+	secretPrefix = "whsec_"
+	// deliverFor is how long a delivery may take.
+	deliverFor = 15 * time.Second
+)
+
+// Webhook is an endpoint that is told of alerts, by the conventions of Standard Webhooks: a POST whose body is the
+// alert as JSON, with the headers webhook-id (the alert's id), webhook-timestamp and webhook-signature (v1,
+// HMAC-SHA256).
+type Webhook struct {
+	Name   string
+	URL    string
+	Secret []byte            // what signs; see [ReadWebhookSecret]
+	Kinds  []store.AlertKind // that it is told of; empty: all
+	Tenant string            // whose alerts it is told of; empty: everybody's
+}
+
+// ReadWebhookSecret returns the bytes of a secret as it is configured: whsec_ and base64, or the text itself. It needs
+// [MinWebhookSecret] bytes.
+func ReadWebhookSecret(text string) ([]byte, error) {
+	text = strings.TrimSpace(text)
+	secret := []byte(text)
+	if encoded, ok := strings.CutPrefix(text, secretPrefix); ok {
+		var err error
+		if secret, err = base64.StdEncoding.DecodeString(encoded); err != nil {
+			return nil, errors.New("what follows " + secretPrefix + " is not base64")
+		}
+	}
+	if len(secret) < MinWebhookSecret {
+		return nil, fmt.Errorf("it has %d bytes and needs %d", len(secret), MinWebhookSecret)
+	}
+	return secret, nil
+}
+
+// statusError is that a webhook answered with another status than 2xx.
+type statusError int
+
+func (e statusError) Error() string { return "it answered " + strconv.Itoa(int(e)) }
+
+// isOver reports whether trying again is in vain: the endpoint says that it is gone.
+func isOver(err error) bool {
+	status, ok := errors.AsType[statusError](err)
+	return ok && status == http.StatusGone
+}
+
+// deliveryReason says why a delivery failed without the webhook's address, which may be a secret.
+func deliveryReason(err error) string {
+	if f, ok := errors.AsType[*snapshot.FetchError](err); ok {
+		return strings.TrimSpace(string(f.Kind) + " " + f.Reason)
+	}
+	if status, ok := errors.AsType[statusError](err); ok {
+		return status.Error()
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "it did not answer in time"
+	}
+	return "the request failed"
+}
+
+// send sends an alert to a webhook. The error is a [statusError], or the client's.
+func (a *Alerts) send(ctx context.Context, h *Webhook, alert *store.Alert) error {
+	shown := *alert
+	if a.options.Origin != "" {
+		shown.Link = a.options.Origin + shown.Link
+	}
+	body, err := json.Marshal(&shown)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, deliverFor)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	at := strconv.FormatInt(a.now().Unix(), 10)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Webhook-Id", alert.ID)
+	req.Header.Set("Webhook-Timestamp", at)
+	req.Header.Set("Webhook-Signature", signWebhook(h.Secret, alert.ID, at, body))
+	res, err := a.options.Client.Do(req)
+	if err != nil {
+		return err
+	}
+	_ = res.Body.Close() // what it says is not looked at
+	if res.StatusCode/100 != 2 {
+		return statusError(res.StatusCode)
+	}
+	return nil
+}
+
+// signWebhook returns the signature of a message, by version 1 of Standard Webhooks.
+func signWebhook(secret []byte, id, at string, body []byte) string {
+	mac := hmac.New(sha256.New, secret)
+	fmt.Fprintf(mac, "%s.%s.%s", id, at, body)
+	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }

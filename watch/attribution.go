@@ -155,46 +155,33 @@ func (a *Attribution) attribute(ctx context.Context, j *Job, s *experiment.Strat
 
 // sources returns what the model was given.
 func (a *Attribution) sources(ctx context.Context, j *Job) ([]support.Document, error) {
-	list, err := a.retrieved(ctx, j)
-	if err != nil {
-		return nil, err
-	}
-	if request, err := call.ReadRequest(j.Format, j.Request); err == nil { // else it has none that could be found
-		for _, m := range request.Messages {
-			if m.Role != call.RoleAssistant {
-				list = append(list, given(&m)...)
+	var list []trail.Source
+	if a.options.Trail != nil && j.Call.Run != "" { // what the steps of the run retrieved
+		t, err := a.options.Trail(ctx, j.Call.Tenant, j.Call.Run)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return nil, fmt.Errorf("reading the run: %w", err)
+		}
+		if err == nil {
+			for i := range t.Steps {
+				list = append(list, t.Steps[i].Sources...)
 			}
 		}
 	}
-	return documents(list), nil
-}
-
-// retrieved returns what the steps of the run retrieved.
-func (a *Attribution) retrieved(ctx context.Context, j *Job) ([]trail.Source, error) {
-	if a.options.Trail == nil || j.Call.Run == "" {
-		return nil, nil
-	}
-	t, err := a.options.Trail(ctx, j.Call.Tenant, j.Call.Run)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, nil
-	}
+	request, err := call.ReadRequest(j.Format, j.Request)
 	if err != nil {
-		return nil, fmt.Errorf("reading the run: %w", err)
+		return documents(list), nil //nolint:nilerr // it has none that could be found
 	}
-	var list []trail.Source
-	for i := range t.Steps {
-		list = append(list, t.Steps[i].Sources...)
+	for _, m := range request.Messages { // the documents of a prompt, and whatever a tool answered
+		if m.Role == call.RoleAssistant {
+			continue
+		}
+		given := trail.SourcesFromPrompt(m.Text)
+		if len(given) == 0 && m.Role == call.RoleTool && strings.TrimSpace(m.Text) != "" {
+			given = []trail.Source{{Title: "tool result", Content: m.Text}}
+		}
+		list = append(list, given...)
 	}
-	return list, nil
-}
-
-// given returns the documents in a message: those of a prompt, and whatever a tool answered.
-func given(m *call.Message) []trail.Source {
-	list := trail.SourcesFromPrompt(m.Text)
-	if len(list) == 0 && m.Role == call.RoleTool && strings.TrimSpace(m.Text) != "" {
-		list = []trail.Source{{Title: "tool result", Content: m.Text}}
-	}
-	return list
+	return documents(list), nil
 }
 
 // documents returns the sources as what an answer can be attributed to: each text once, under its first name. An id

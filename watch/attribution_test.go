@@ -26,10 +26,7 @@ const (
 // attributed returns what becomes of an answer with tideText that was given a request; nil: nothing.
 func attributed(t *testing.T, request string, retrieved []trail.Source) *store.Call {
 	t.Helper()
-	chosen, err := experiment.Find(experiment.Builtin(), "balanced")
-	if err != nil {
-		t.Fatal(err)
-	}
+	chosen := testenv.Must(experiment.Find(experiment.Builtin(), "balanced"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	var kept *store.Call
 	a, err := watch.NewAttribution(&watch.AttributionOptions{

@@ -76,9 +76,14 @@ func (j *Job) end(found *store.Call) {
 }
 
 // NewBackfill checks the rules. It starts nothing: see [Backfill.Run].
-func NewBackfill(o *BackfillOptions) (*Backfill, error) {
+func NewBackfill(o *BackfillOptions) (_ *Backfill, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("preparing backfill: %w", err)
+		}
+	}()
 	if o == nil || o.Store == nil {
-		return nil, errors.New("preparing backfill: nowhere to store what it finds")
+		return nil, errors.New("nowhere to store what it finds")
 	}
 	b := &Backfill{
 		store:  o.Store,
@@ -96,15 +101,14 @@ func NewBackfill(o *BackfillOptions) (*Backfill, error) {
 			err = errors.New("a rule before it has the same routes")
 		}
 		if err != nil {
-			return nil, fmt.Errorf("preparing backfill: rule for upstream %q, route %q: %w", r.Upstream, r.Route, err)
+			return nil, fmt.Errorf("rule for upstream %q, route %q: %w", r.Upstream, r.Route, err)
 		}
 		b.targets = append(b.targets, t)
 	}
-	var err error
 	b.results, err = newCounter(o.Metrics, "ibid_backfill_total",
 		"Second calls for streams without citations, by what came of them.", "upstream", "result")
 	if err != nil {
-		return nil, fmt.Errorf("preparing backfill: %w", err)
+		return nil, err
 	}
 	return b, nil
 }
@@ -200,12 +204,12 @@ func (b *Backfill) failed(ctx context.Context, j *Job, err error) {
 }
 
 const (
-	// DefaultMessages is how many messages before the newest one go into a second call, unless a rule says otherwise.
-	DefaultMessages = 3
+	// defaultMessages is how many messages before the newest one go into a second call, unless a rule says otherwise.
+	defaultMessages = 3
 	// AllMessages is the value of Rule.Messages with which all of them do.
 	AllMessages = -1
-	// DefaultTimeout is how long a second call may take, unless a rule says otherwise.
-	DefaultTimeout = 3 * time.Second
+	// defaultTimeout is how long a second call may take, unless a rule says otherwise.
+	defaultTimeout = 3 * time.Second
 )
 
 // Rule says how the streams of an upstream are asked for again.
@@ -218,8 +222,8 @@ type Rule struct {
 	URL      *url.URL          // where; nil: the upstream itself if it is that provider, else the provider's usual URL
 	Model    string            // empty: the model of the first call, where the provider is the same
 	Tools    []json.RawMessage // what the second call may use to find sources, in the provider's own words
-	Messages int               // how many messages before the newest it has; 0: DefaultMessages
-	Timeout  time.Duration     // 0: DefaultTimeout
+	Messages int               // how many messages before the newest it has; 0: 3
+	Timeout  time.Duration     // 0: 3 s
 
 	// Key returns the key for calls that do not go to the upstream itself; those have the caller's. Nil: there is none,
 	// and then such a rule is an error.
@@ -257,7 +261,7 @@ func ready(r Rule) (*target, error) {
 			return nil, fmt.Errorf("tool %d is not JSON", i)
 		}
 	}
-	t.Messages, t.Timeout = cmp.Or(t.Messages, DefaultMessages), cmp.Or(t.Timeout, DefaultTimeout)
+	t.Messages, t.Timeout = cmp.Or(t.Messages, defaultMessages), cmp.Or(t.Timeout, defaultTimeout)
 	return t, nil
 }
 
@@ -348,7 +352,13 @@ func (b *Backfill) ask(ctx context.Context, j *Job) (*store.Call, error) {
 	if err != nil {
 		return nil, &failure{"unreadable", err}
 	}
-	if kept := count(messages); kept != len(first.Messages) {
+	kept := 0
+	for _, m := range messages {
+		if m.Role != call.RoleTool { // those are left out, see [call.Chat]
+			kept++
+		}
+	}
+	if kept != len(first.Messages) {
 		answer.Issues = append(answer.Issues, ibid.Issue{
 			Code: IssueContextDiffers,
 			Detail: fmt.Sprintf(
@@ -359,17 +369,6 @@ func (b *Backfill) ask(ctx context.Context, j *Job) (*store.Call, error) {
 	c := j.Call.WithAnswer(answer)
 	c.Publish = c.Publish && !masked
 	return c, nil
-}
-
-// count returns how many of the messages a second call has: those of tools are left out, see [call.Chat].
-func count(messages []call.Message) int {
-	n := 0
-	for _, m := range messages {
-		if m.Role != call.RoleTool {
-			n++
-		}
-	}
-	return n
 }
 
 // call sends the second request and decodes its answer, in which keys that it repeats are masked.

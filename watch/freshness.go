@@ -16,7 +16,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
@@ -160,7 +159,13 @@ func (f *Freshness) check(ctx context.Context, job *store.Recheck) (bool, error)
 	if err != nil || len(pins)+len(noted)+len(unpinned) == 0 {
 		return err != nil, err
 	}
-	snap, failed := f.fetch(ctx, job)
+	copies := f.options.Store.Copies(job.Tenant)
+	snap, failed := recent(ctx, copies, job.URL, min(freshFor, f.options.Every/4)), error(nil)
+	if snap == nil {
+		snap, failed = f.options.Fetcher.Fetch(
+			ctx, &snapshot.FetchRequest{URL: job.URL, Scheduled: true, Copies: copies},
+		)
+	}
 	if err := ctx.Err(); err != nil {
 		return true, fmt.Errorf("waiting for its turn: %w", err)
 	}
@@ -181,15 +186,6 @@ func (f *Freshness) check(ctx context.Context, job *store.Recheck) (bool, error)
 		return true, err
 	}
 	return true, failed
-}
-
-// fetch reads a source, unless that was just done.
-func (f *Freshness) fetch(ctx context.Context, job *store.Recheck) (*snapshot.Snapshot, error) {
-	copies := f.options.Store.Copies(job.Tenant)
-	if s := recent(ctx, copies, job.URL, min(freshFor, f.options.Every/4)); s != nil {
-		return s, nil
-	}
-	return f.options.Fetcher.Fetch(ctx, &snapshot.FetchRequest{URL: job.URL, Scheduled: true, Copies: copies})
 }
 
 // failedAs reports whether fetching a source failed in that way.
@@ -285,20 +281,15 @@ func (f *Freshness) pin(ctx context.Context, job *store.Recheck, answerID string
 			if err != nil {
 				return err
 			}
+			claim := c.Claim
+			if claim.Len() == 0 {
+				claim = c.Span
+			}
 			list = append(list, store.Pin{
-				URL:      job.URL,
-				AnswerID: call.AnswerID,
-				Run:      call.Run,
-				Citation: c.ID,
-				ClaimID:  claimID(a, c),
-				SourceID: s.ID,
-				Claim:    one,
+				URL: job.URL, AnswerID: call.AnswerID, Run: call.Run, Citation: c.ID,
+				ClaimID: manifest.ClaimID(a.Text[claim.Start:claim.End]), SourceID: s.ID, Claim: one,
 				Source: manifest.Source{
-					ID:          s.ID,
-					URL:         one.URL,
-					Title:       s.Title,
-					Hash:        one.Hash,
-					RetrievedAt: one.RetrievedAt,
+					ID: s.ID, URL: one.URL, Title: s.Title, Hash: one.Hash, RetrievedAt: one.RetrievedAt,
 				},
 			})
 		}
@@ -331,15 +322,6 @@ func (f *Freshness) complete(
 		p.Source = manifest.Source{URL: p.URL, Hash: one.Hash, RetrievedAt: one.RetrievedAt}
 	}
 	return f.options.Store.SetPins(ctx, job.Tenant, noted)
-}
-
-// claimID returns the id that the citation's claim has in a manifest.
-func claimID(a *ibid.Answer, c *ibid.Citation) string {
-	s := c.Claim
-	if s.Len() == 0 {
-		s = c.Span
-	}
-	return manifest.ClaimID(a.Text[s.Start:s.End])
 }
 
 // compare compares what rests on a source with the source as it is, and keeps what came of it. Incidents are kept
@@ -375,7 +357,11 @@ func (f *Freshness) compare(
 		statuses = append(
 			statuses, store.PinStatus{ID: p.ID, Status: r.Status, Counts: r.Counts, CheckedAt: now, Detail: detail},
 		)
-		if of := incidentOf(p, r.Status); r.Counts == verify.CountFailure && r.Status != p.Status {
+		of := fmt.Sprintf("%020d", p.ID)                   // in the order of the pins
+		if p.AnswerID == "" && p.Claim.ExcerptHash != "" { // what a run itself says in several steps is told once
+			of = strings.Join([]string{p.Run, p.Claim.ExcerptHash, string(r.Status)}, "\x00")
+		}
+		if r.Counts == verify.CountFailure && r.Status != p.Status {
 			if _, there := incidents[of]; !there || p.Path != "" {
 				incidents[of] = f.incident(p, &r, now)
 			}
@@ -401,15 +387,6 @@ func (f *Freshness) compare(
 		}
 	}
 	return nil
-}
-
-// incidentOf says what an incident with a pin is of: with what a run itself says, its words, which several steps, its
-// answer and its manifest may have; that is told once, with the manifest.
-func incidentOf(p *store.Pin, s verify.Status) string {
-	if p.AnswerID == "" && p.Claim.ExcerptHash != "" {
-		return strings.Join([]string{p.Run, p.Claim.ExcerptHash, string(s)}, "\x00")
-	}
-	return fmt.Sprintf("%020d", p.ID) // in the order of the pins
 }
 
 // incident is the record of what failed.

@@ -13,46 +13,31 @@ import (
 
 // Words are found as words of their own, once, or in their order; otherwise they are not found.
 func TestPlace(t *testing.T) {
-	for name, test := range map[string]struct {
-		from, to string
-		words    []string // of from, each after the one before
-		want     []int    // where in to; -1: not
-	}{
-		"once":                 {"x Herons fish. y", "Herons fish.", []string{"Herons fish."}, []int{0}},
-		"trimmed":              {"x  Herons fish.\n y", "a Herons fish.", []string{" Herons fish.\n"}, []int{2}},
-		"not there":            {"Herons fish.", "Herons fly.", []string{"Herons fish."}, []int{-1}},
-		"other case":           {"Herons fish.", "herons fish.", []string{"Herons fish."}, []int{-1}},
-		"part of a word":       {"art", "party art", []string{"art"}, []int{6}},
-		"part of a word only":  {"art", "party", []string{"art"}, []int{-1}},
-		"before an accent":     {"cafe", "cafe\u0301", []string{"cafe"}, []int{-1}},
-		"before a word":        {"Herons fish", "Herons fishing", []string{"Herons fish"}, []int{-1}},
-		"no spaces":            {"苍鹭在三月筑巢", "但是苍鹭在三月筑巢了", []string{"苍鹭在三月筑巢"}, []int{6}},
-		"too short":            {"ab", "ab", nil, nil},
-		"signs only":           {"--- ** --- x", "--- ** ---", []string{"--- ** ---"}, []int{-1}},
-		"as often":             {"Yes it is. No. Yes it is.", "Yes it is. Well. Yes it is.", []string{"Yes it is.", "Yes it is."}, []int{0, 17}},
-		"the second one only":  {"Yes it is. No. Yes it is!", "Yes it is. Well. Yes it is?", []string{"No. ", "Yes it is"}, []int{-1, 17}},
-		"more often":           {"Intro. Yes it is.", "Yes it is. Yes it is. Intro. Yes it is.", []string{"Intro.", "Yes it is."}, []int{22, 29}},
-		"more often, before":   {"Intro. Yes it is.", "Yes it is. Yes it is. Intro.", []string{"Intro.", "Yes it is."}, []int{22, -1}},
-		"far too often":        {"yes", strings.Repeat("yes ", 300), []string{"yes"}, []int{-1}},
-		"far too often inside": {"yes", strings.Repeat("yesyes ", 2000) + "yes", []string{"yes"}, []int{-1}},
-		"the same text":        {"a b", "a b", []string{"b"}, []int{2}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := placer{from: test.from, to: test.to}
-			var got []int
+	type placed struct {
+		Name, From, To string
+		Words          []string
+		Want           []int
+	}
+	for _, test := range append(testenv.Table[placed](t, "testdata/place.txt"),
+		placed{"far too often", "yes", strings.Repeat("yes ", 300), []string{"yes"}, []int{-1}},
+		placed{"far too often inside", "yes", strings.Repeat("yesyes ", 2000) + "yes", []string{"yes"}, []int{-1}},
+	) {
+		t.Run(test.Name, func(t *testing.T) {
+			p := placer{from: test.From, to: test.To}
+			got := []int{}
 			at := 0
-			for _, words := range test.words {
-				at += strings.Index(test.from[at:], words)
+			for _, words := range test.Words {
+				at += strings.Index(test.From[at:], words)
 				s, ok := p.place(ibid.Span{Start: at, End: at + len(words)})
 				if !ok {
 					s.Start = -1
-				} else if test.to[s.Start:s.End] != strings.TrimSpace(words) {
-					t.Errorf("%q is found as %q", words, test.to[s.Start:s.End])
+				} else if test.To[s.Start:s.End] != strings.TrimSpace(words) {
+					t.Errorf("%q is found as %q", words, test.To[s.Start:s.End])
 				}
 				got = append(got, s.Start)
 				at += len(words)
 			}
-			testenv.Equal(t, "", test.want, got)
+			testenv.Equal(t, "", test.Want, got)
 		})
 	}
 }

@@ -112,7 +112,11 @@ func (p *Publishing) Run(ctx context.Context) error {
 			}
 			list, err := p.options.Store.DuePublications(ctx, limit, publishLease)
 			if len(list) == 0 {
-				p.runs.forget()
+				p.runs.mu.Lock()
+				if time.Since(p.runs.at) >= runFor {
+					p.runs.trail = nil
+				}
+				p.runs.mu.Unlock()
 			}
 			return list, err
 		},
@@ -300,19 +304,18 @@ func (l *lastRun) read(
 	return t, nil
 }
 
-// forget lets go of a run that was not read just now.
-func (l *lastRun) forget() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if time.Since(l.at) >= runFor {
-		l.trail = nil
-	}
-}
-
 // answeredIn returns the captured answer that a run has under an id; nil: it has none.
 func answeredIn(t *trail.Trail, id string) *ibid.Answer {
-	if one := findAnswer(t, func(one *trail.StepAnswer) bool { return one.ID == id }); one != nil {
-		return one.Answer
+	if t == nil {
+		return nil
+	}
+	for i := range slices.Backward(t.Steps) {
+		list := t.Steps[i].Answers
+		for k := range slices.Backward(list) {
+			if list[k].ID == id {
+				return list[k].Answer
+			}
+		}
 	}
 	return nil
 }
@@ -327,22 +330,6 @@ func same(a, b *ibid.Answer) bool {
 					return x.Source == y.Source && x.Quote == y.Quote
 				})
 		})
-}
-
-// findAnswer returns the last answer of a run's steps that is so; nil: none is.
-func findAnswer(t *trail.Trail, is func(*trail.StepAnswer) bool) *trail.StepAnswer {
-	if t == nil {
-		return nil
-	}
-	for i := range slices.Backward(t.Steps) {
-		list := t.Steps[i].Answers
-		for k := range slices.Backward(list) {
-			if is(&list[k]) {
-				return &list[k]
-			}
-		}
-	}
-	return nil
 }
 
 // build makes the manifest, and sees to it that it can be published.
@@ -422,15 +409,8 @@ func pinsOf(job *store.Publication, what *publishable, m *manifest.Manifest, sig
 			continue // nobody can look at it
 		}
 		pin := store.Pin{
-			URL:      c.Source.URL,
-			AnswerID: answer,
-			Run:      run,
-			Citation: c.Citation,
-			ClaimID:  c.Claim.ID,
-			SourceID: c.Source.Source,
-			Claim:    *c.Source,
-			Path:     job.Path,
-			Digest:   hex.EncodeToString(sum[:]),
+			URL: c.Source.URL, AnswerID: answer, Run: run, Citation: c.Citation, ClaimID: c.Claim.ID,
+			SourceID: c.Source.Source, Claim: *c.Source, Path: job.Path, Digest: hex.EncodeToString(sum[:]),
 		}
 		if c.Document != nil {
 			pin.Source = *c.Document
@@ -508,30 +488,23 @@ func (p *Publishing) resolve(ctx context.Context, call *store.Call) error {
 	if done == nil {
 		return nil // these lead nowhere
 	}
-	replaced, err := p.replace(ctx, call)
+	var replaced []string // that are not in the answer any more
+	changed, err := resolveRedirects(ctx, p.options.Fetcher, call.Answer)
+	if err == nil && changed != nil {
+		if err = p.options.Resolve(ctx, call.WithAnswer(changed)); err != nil {
+			err = fmt.Errorf("keeping where its sources are: %w", err)
+		}
+		for i := range call.Answer.Sources {
+			if s := &call.Answer.Sources[i]; err == nil && changed.Sources[i].URL != s.URL {
+				replaced = append(replaced, s.URL)
+			}
+		}
+	}
 	done(replaced, err)
 	if err == nil && len(replaced) > 0 {
 		err = errResolved
 	}
 	return err
-}
-
-// replace resolves the addresses of an answer, has it kept, and returns those that it has not any more.
-func (p *Publishing) replace(ctx context.Context, call *store.Call) ([]string, error) {
-	changed, err := resolveRedirects(ctx, p.options.Fetcher, call.Answer)
-	if err != nil || changed == nil {
-		return nil, err
-	}
-	if err := p.options.Resolve(ctx, call.WithAnswer(changed)); err != nil {
-		return nil, fmt.Errorf("keeping where its sources are: %w", err)
-	}
-	var replaced []string
-	for i := range call.Answer.Sources {
-		if s := &call.Answer.Sources[i]; changed.Sources[i].URL != s.URL {
-			replaced = append(replaced, s.URL)
-		}
-	}
-	return replaced, nil
 }
 
 // resolveRedirects returns the answer with those addresses replaced that lead elsewhere and say nothing, each asked

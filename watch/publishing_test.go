@@ -63,10 +63,7 @@ func TestPublishing(t *testing.T) {
 func checkKept(t *testing.T, h *house, call *store.Call, path, url string) {
 	t.Helper()
 	ctx := t.Context()
-	signed, err := h.store.Manifest(ctx, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signed := testenv.Must(h.store.Manifest(ctx, path))(t)
 	if h.Level == 3 {
 		if _, err := tlog.VerifyProof(signed.Proof, signed.Digest(), h.Log.VerifierKey()); err != nil {
 			t.Error(err)

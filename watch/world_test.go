@@ -89,9 +89,7 @@ func openStore(t *testing.T, dsn string) *store.Store {
 	t.Helper()
 	s := testenv.Must(store.Open(context.Background(), dsn, &store.Options{Track: true}))(t)
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		testenv.OK(t, s.Close())
 	})
 	return s
 }
@@ -202,10 +200,7 @@ func (h *house) served(t *testing.T, path string) *manifest.Manifest {
 		if code != http.StatusOK {
 			t.Fatalf("%s: %d %s\n%s", path, code, body, h.log)
 		}
-		var err error
-		if m, err = manifest.Parse([]byte(body)); err != nil {
-			t.Fatal(err)
-		}
+		m = testenv.Must(manifest.Parse([]byte(body)))(t)
 		return true
 	})
 	return m

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
@@ -28,13 +26,8 @@ func TestAsk(t *testing.T) {
 				`"logprobs":true,"top_logprobs":5,"stream":false,"temperature":0}`,
 		},
 	} {
-		body, err := test.ask.Body()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(test.want, string(body)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.about, diff)
-		}
+		body := testenv.Must(test.ask.Body())(t)
+		testenv.Equal(t, test.about, test.want, string(body))
 	}
 	if _, err := (&Ask{Schema: json.RawMessage("{")}).Body(); err == nil {
 		t.Error("a schema that is no JSON is no error")
@@ -46,9 +39,7 @@ func TestReadTokens(t *testing.T) {
 		{"token":"Ye","logprob":-0.1,"bytes":[89,101],"top_logprobs":[{"token":"Ye","logprob":-0.1},{"token":"No","logprob":"-2.5"},{"token":"?","logprob":null}]},
 		{"token":"s"}]}},{"logprobs":{"content":[{"token":"another"}]}}]} `))
 	want := []Token{{"Ye", []Alternative{{"Ye", -0.1}, {"No", -2.5}}}, {Text: "s"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "", want, got)
 	for _, body := range []string{"", "null", "[]", `{"choices":[]}`, `{"choices":[{"logprobs":null}]}`, `{"choices":{"logprobs":{}}}`, `{"choices":[{"logprobs":{"content":"x"}`} {
 		if got := ReadTokens([]byte(body)); got != nil {
 			t.Errorf("%s: %v", body, got)
@@ -61,13 +52,8 @@ func TestGroundingCheck(t *testing.T) {
 		`{"answerCandidate":"a","facts":[{"factText":"b"},{"factText":""}],"groundingSpec":{"citationThreshold":0.7,"enableClaimLevelScore":true}}`: {Text: "a", Facts: []string{"b", ""}, Threshold: .7},
 		`{"answerCandidate":"","facts":[],"groundingSpec":{"enableClaimLevelScore":true}}`:                                                          {},
 	} {
-		body, err := g.Body()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, string(body)); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		body := testenv.Must(g.Body())(t)
+		testenv.Equal(t, "", want, string(body))
 	}
 }
 
@@ -81,9 +67,7 @@ func TestReadGrounding(t *testing.T) {
 			if (err == nil) != (test.Want != nil) {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.Want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			testenv.Equal(t, "", test.Want, got)
 		})
 	}
 }

@@ -88,8 +88,13 @@ func BuildRequest(provider string, c *Chat) (*Built, error) {
 		return nil, fmt.Errorf("building a request: provider %q: not known", provider)
 	}
 	said, err := c.messagesToSend()
-	if err == nil {
-		err = c.check(provider)
+	switch {
+	case err != nil:
+	case !slices.Contains([]string{"", CitationsFast, CitationsAccurate, CitationsOff}, c.Citations):
+		err = fmt.Errorf("citations %q: not one of fast, accurate, off", c.Citations)
+	case len(c.Documents) == 0, provider == "cohere", provider == "anthropic":
+	case provider != "mistral", len(c.Tools) > 0: // its conversations take no documents
+		err = ErrDocuments
 	}
 	if err == nil {
 		c, err = c.words(provider)
@@ -112,33 +117,25 @@ func BuildRequest(provider string, c *Chat) (*Built, error) {
 	return &b, nil
 }
 
-// check says what a provider cannot do of what is asked.
-func (c *Chat) check(provider string) error {
-	switch c.Citations {
-	case "", CitationsFast, CitationsAccurate, CitationsOff:
-	default:
-		return fmt.Errorf("citations %q: not one of fast, accurate, off", c.Citations)
-	}
-	switch provider {
-	case "cohere", "anthropic":
-		return nil
-	case "mistral":
-		if len(c.Tools) == 0 { // its conversations take no documents
-			return nil
-		}
-	}
-	if len(c.Documents) > 0 {
-		return ErrDocuments
-	}
-	return nil
-}
-
 // requestFor returns the path and the body of a request, whose tools are in the provider's words.
 func (c *Chat) requestFor(provider string, said []Message) (path string, body any, err error) {
 	switch provider {
 	case "gemini":
-		path, err := c.geminiPath()
-		return path, c.gemini(said), err
+		for segment := range strings.SplitSeq(c.Model, "/") {
+			if segment == "" || segment == "." || segment == ".." { // they would lead to another path
+				return "", nil, fmt.Errorf("model %.100q: it is not the name of one", c.Model)
+			}
+		}
+		// A name with a slash says itself what kind of model it is.
+		kind, name, ok := strings.Cut(c.Model, "/")
+		if !ok {
+			kind, name = "models", c.Model
+		}
+		path := "/v1beta/" + url.PathEscape(kind) + "/" + url.PathEscape(name)
+		if c.Stream {
+			return path + ":streamGenerateContent?alt=sse", c.gemini(said), nil
+		}
+		return path + ":generateContent", c.gemini(said), nil
 	case "openai":
 		b := c.body()
 		b.Input, b.Include, b.Store = roleContents(said), c.included(), new(bool)
@@ -261,24 +258,6 @@ func alternating(said []Message) []Message {
 		all = append(all, m)
 	}
 	return all
-}
-
-// geminiPath names the model in the path; a name with a slash says itself what kind of model it is.
-func (c *Chat) geminiPath() (string, error) {
-	for segment := range strings.SplitSeq(c.Model, "/") {
-		if segment == "" || segment == "." || segment == ".." { // they would lead to another path
-			return "", fmt.Errorf("model %.100q: it is not the name of one", c.Model)
-		}
-	}
-	kind, name, ok := strings.Cut(c.Model, "/")
-	if !ok {
-		kind, name = "models", c.Model
-	}
-	path := "/v1beta/" + url.PathEscape(kind) + "/" + url.PathEscape(name)
-	if c.Stream {
-		return path + ":streamGenerateContent?alt=sse", nil
-	}
-	return path + ":generateContent", nil
 }
 
 // maxTokens is the longest answer asked for where the API demands a number: what every model can write.

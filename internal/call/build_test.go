@@ -3,6 +3,7 @@ package call
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -31,9 +32,7 @@ func TestBuildRequest(t *testing.T) {
 		if test.Provider == "anthropic" {
 			want.Header["Anthropic-Version"] = []string{"2023-06-01"}
 		}
-		if diff := cmp.Diff(&want, got); diff != "" {
-			t.Errorf("%s %s (-want +got)\n%s", test.Provider, test.Name, diff)
-		}
+		testenv.Equal(t, test.Provider+" "+test.Name, &want, got)
 	}
 }
 
@@ -70,9 +69,7 @@ func TestBuildRequestRoundTrip(t *testing.T) {
 				t.Errorf("%s: %v", provider, err)
 				continue
 			}
-			if diff := cmp.Diff(talk, r.Messages); diff != "" {
-				t.Errorf("%s: messages (-want +got)\n%s", provider, diff)
-			}
+			testenv.Equal(t, provider+": messages", talk, r.Messages)
 			if model, stream := route.Model+r.Model, route.Stream || r.Stream; model != chat.Model || stream != chat.Stream {
 				t.Errorf("%s: model %q, stream %t, want %q, %t", provider, model, stream, chat.Model, chat.Stream)
 			}
@@ -91,10 +88,7 @@ func TestBuildRequestDocuments(t *testing.T) {
 		"cohere":    {"cohere-v2", `{"type":"debug"}`},
 		"mistral":   {"mistral-chat", `{"choices":[{"delta":{"content":[{"type":"reference","reference_ids":[0,1]}]}}]}`},
 	} {
-		built, err := BuildRequest(provider, &Chat{Model: "m", Messages: []Message{{RoleUser, "U"}}, Documents: want})
-		if err != nil {
-			t.Fatal(err)
-		}
+		built := testenv.Must(BuildRequest(provider, &Chat{Model: "m", Messages: []Message{{RoleUser, "U"}}, Documents: want}))(t)
 		var got []wire.Source
 		parser, err := wire.New(test.format, &wire.Config{Request: built.Body, Emit: func(op *wire.Op) {
 			if op.Kind == wire.SourceOp {
@@ -105,9 +99,7 @@ func TestBuildRequestDocuments(t *testing.T) {
 			t.Fatal(err)
 		}
 		parser.Parse(nil, scan.Value(test.doc))
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", provider, diff)
-		}
+		testenv.Equal(t, provider, want, got)
 		if r, err := ReadRequest("", built.Body); err != nil || provider != "mistral" && !r.Grounded {
 			t.Errorf("%s: %+v, %v, want it grounded", provider, r, err)
 		}
@@ -115,31 +107,16 @@ func TestBuildRequestDocuments(t *testing.T) {
 }
 
 func TestBuildRequestRefuses(t *testing.T) {
-	user := []Message{{RoleUser, "U"}}
-	docs := []wire.Source{{Title: "no content"}}
-	for _, test := range []struct {
+	type refused struct {
 		Provider string
 		Chat     Chat
 		Want     string
-	}{
-		{"acme", Chat{Model: "m", Messages: user}, `building a request: provider "acme": not known`},
-		{"azure", Chat{Model: "m", Messages: user}, "building a request for azure: ibid cannot write its requests"},
-		{"openai", Chat{Messages: user}, "building a request for openai: no model"},
-		{"openai", Chat{Model: "m"}, "building a request for openai: no message of the user"},
-		{"openai", Chat{Model: "m", Messages: []Message{{RoleUser, ""}, {RoleAssistant, "A"}}}, "building a request for openai: no message of the user"},
-		{"openai", Chat{Model: "m", Messages: []Message{{"robot", "R"}}}, `building a request for openai: role "robot": not one of system, user, assistant, tool`},
-		{"openai", Chat{Model: "m", Messages: user, Tools: []json.RawMessage{[]byte(`{"type"`)}}, "building a request for openai: a tool is not JSON"},
-		{"cohere", Chat{Model: "m", Messages: user, Tools: []json.RawMessage{nil}}, "building a request for cohere: a tool is not JSON"},
-		{"anthropic", Chat{Model: "m", Messages: user, Documents: docs}, "building a request for anthropic: document 0: no content"},
-		{"gemini", Chat{Model: "../x", Messages: user}, `building a request for gemini: model "../x": it is not the name of one`},
-		{"gemini", Chat{Model: "..", Messages: user}, `building a request for gemini: model "..": it is not the name of one`},
-		{"gemini", Chat{Model: "models/.", Messages: user}, `building a request for gemini: model "models/.": it is not the name of one`},
-		{"gemini", Chat{Model: "a/../../b", Messages: user}, `building a request for gemini: model "a/../../b": it is not the name of one`},
-		{"gemini", Chat{Model: "/x", Messages: user}, `building a request for gemini: model "/x": it is not the name of one`},
-		{"gemini", Chat{Model: "models/", Messages: user}, `building a request for gemini: model "models/": it is not the name of one`},
-		{"gemini", Chat{Model: "m", Messages: user, Documents: docs}, "building a request for gemini: " + ErrDocuments.Error()},
-		{"mistral", Chat{Model: "m", Messages: user, Documents: docs, Tools: []json.RawMessage{[]byte(`{}`)}}, "building a request for mistral: " + ErrDocuments.Error()},
-	} {
+	}
+	user := []Message{{RoleUser, "U"}}
+	for _, test := range append(testenv.Table[refused](t, "testdata/tables/build-refused.txt"),
+		refused{"openai", Chat{Model: "m", Messages: user, Tools: []json.RawMessage{[]byte(`{"type"`)}}, "building a request for openai: a tool is not JSON"},
+		refused{"cohere", Chat{Model: "m", Messages: user, Tools: []json.RawMessage{nil}}, "building a request for cohere: a tool is not JSON"},
+	) {
 		b, err := BuildRequest(test.Provider, &test.Chat)
 		if err == nil || err.Error() != test.Want {
 			t.Errorf("%s: %v, %v, want %q", test.Provider, b, err, test.Want)
@@ -194,9 +171,7 @@ func TestTrim(t *testing.T) {
 	} {
 		messages := said(test.messages)
 		got := Trim(messages, test.n)
-		if diff := cmp.Diff(said(test.want), got); diff != "" {
-			t.Errorf("Trim(%s, %d) (-want +got)\n%s", test.messages, test.n, diff)
-		}
+		testenv.Equal(t, fmt.Sprint("Trim ", test.messages, test.n), said(test.want), got)
 		if len(got) > 0 && &got[0] == &messages[0] {
 			t.Errorf("Trim(%s, %d) shares its memory", test.messages, test.n)
 		}
@@ -207,10 +182,7 @@ func TestTrim(t *testing.T) {
 func TestBuildRequestDocumentRest(t *testing.T) {
 	const list = `[{"id":"d1","data":{"title":"T","url":"https://t.example/","text":"Herons","snippet":"s","author":"Ann","date":"2024","rating":5,"meta":{"page":[1,2]},"none":null}},` +
 		`{"id":"d2","title":7,"content":"flat","source":"desk\none"},"words",{"rows":1}]`
-	docs, err := wire.ReadDocuments(scan.Value(list))
-	if err != nil {
-		t.Fatal(err)
-	}
+	docs := testenv.Must(wire.ReadDocuments(scan.Value(list)))(t)
 	docs[3].Raw = []byte(`{"text":"x","broken`) // what is no JSON must not get into any
 	for _, test := range []struct {
 		provider string
@@ -223,10 +195,7 @@ func TestBuildRequestDocumentRest(t *testing.T) {
 		{"anthropic", []string{`"context":"https://t.example/\nauthors: Ann\npublished_at: 2024\nsnippet: s\nrating: 5\nmeta: {\"page\":[1,2]}"`, `"context":"title: 7\nsource: desk one"`}},
 		{"mistral", []string{`\"snippets\":[\"Herons\"],\"date\":\"2024\",\"authors\":[\"Ann\"],\"snippet\":\"s\",\"rating\":5,\"meta\":{\"page\":[1,2]}}`}},
 	} {
-		b, err := BuildRequest(test.provider, &Chat{Model: "m", Messages: []Message{{RoleUser, "U"}}, Documents: docs})
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testenv.Must(BuildRequest(test.provider, &Chat{Model: "m", Messages: []Message{{RoleUser, "U"}}, Documents: docs}))(t)
 		for _, want := range test.want {
 			if !strings.Contains(string(b.Body), want) {
 				t.Errorf("%s: no %s in\n%s", test.provider, want, b.Body)
@@ -259,10 +228,7 @@ func TestBuildRequestTools(t *testing.T) {
 func TestBuildRequestToolsStay(t *testing.T) {
 	chat := Chat{Model: "m", Messages: []Message{{RoleUser, "U"}}, Tools: []json.RawMessage{[]byte(`{"type":"web_search"}`), []byte(`{"codeExecution":{}}`)}}
 	for range 2 {
-		b, err := BuildRequest("gemini", &chat)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testenv.Must(BuildRequest("gemini", &chat))(t)
 		if got := string(scan.Value(b.Body).Get("tools")); got != `[{"googleSearch":{}},{"codeExecution":{}}]` {
 			t.Error(got)
 		}
@@ -290,10 +256,7 @@ func TestBuildRequestCitations(t *testing.T) {
 		if test.provider != "xai" {
 			chat.Documents = docs
 		}
-		b, err := BuildRequest(test.provider, &chat)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testenv.Must(BuildRequest(test.provider, &chat))(t)
 		for _, want := range test.want {
 			if !strings.Contains(string(b.Body), want) {
 				t.Errorf("%s, %s: %s lacks %s", test.provider, test.mode, b.Body, want)

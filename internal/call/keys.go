@@ -175,35 +175,31 @@ func (k Keys) mask(v reflect.Value) (masked reflect.Value, found bool) {
 			return reflect.ValueOf(s).Convert(v.Type()), true
 		}
 	case reflect.Slice:
-		return k.maskSlice(v)
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			if !k.In(v.Bytes()) {
+				return v, false
+			}
+			s, _ := k.MaskText(string(v.Bytes()), false)
+			return reflect.ValueOf([]byte(s)).Convert(v.Type()), true
+		}
+		masked = v
+		for i := range v.Len() {
+			item, changed := k.mask(v.Index(i))
+			if !changed {
+				continue
+			}
+			if !found {
+				masked, found = reflect.MakeSlice(v.Type(), v.Len(), v.Len()), true
+				reflect.Copy(masked, v)
+			}
+			masked.Index(i).Set(item)
+		}
+		return masked, found
 	case reflect.Map:
 		return k.maskMap(v)
 	default:
 	}
 	return v, false
-}
-
-func (k Keys) maskSlice(v reflect.Value) (masked reflect.Value, found bool) {
-	if v.Type().Elem().Kind() == reflect.Uint8 {
-		if !k.In(v.Bytes()) {
-			return v, false
-		}
-		s, _ := k.MaskText(string(v.Bytes()), false)
-		return reflect.ValueOf([]byte(s)).Convert(v.Type()), true
-	}
-	masked = v
-	for i := range v.Len() {
-		item, changed := k.mask(v.Index(i))
-		if !changed {
-			continue
-		}
-		if !found {
-			masked, found = reflect.MakeSlice(v.Type(), v.Len(), v.Len()), true
-			reflect.Copy(masked, v)
-		}
-		masked.Index(i).Set(item)
-	}
-	return masked, found
 }
 
 func (k Keys) maskMap(v reflect.Value) (masked reflect.Value, found bool) {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 func TestProviders(t *testing.T) {
@@ -36,9 +38,7 @@ func TestProviders(t *testing.T) {
 		}
 	}
 	want := strings.Fields("openai gemini cohere anthropic perplexity xai openrouter mistral bedrock azure")
-	if diff := cmp.Diff(want, names); diff != "" {
-		t.Errorf("names (-want +got)\n%s", diff)
-	}
+	testenv.Equal(t, "names", want, names)
 	for _, name := range KeyHeaders() {
 		checkCanonical(t, name)
 	}
@@ -55,34 +55,13 @@ func checkCanonical(t *testing.T, header string) {
 }
 
 func TestFindHost(t *testing.T) {
-	for host, want := range map[string]string{
-		"api.openai.com":                           "openai",
-		"api.openai.com:443":                       "openai",
-		"eu.api.openai.com":                        "openai",
-		"notapi.openai.com":                        "",
-		"api.openai.com.evil.example":              "",
-		"generativelanguage.googleapis.com":        "gemini",
-		"europe-west4-aiplatform.googleapis.com":   "gemini",
-		"aiplatform.googleapis.com":                "gemini",
-		"eu-discoveryengine.googleapis.com":        "gemini",
-		"storage.googleapis.com":                   "",
-		"api.cohere.ai":                            "cohere",
-		"mine.openai.azure.com":                    "azure",
-		"bedrock-runtime.eu-north-1.amazonaws.com": "bedrock",
-		"s3.eu-north-1.amazonaws.com":              "",
-		"127.0.0.1:8080":                           "",
-		"":                                         "",
-	} {
-		if got := FindHost(host); got != want {
-			t.Errorf("FindHost(%q) = %q, want %q", host, got, want)
-		}
+	for _, test := range testenv.Table[struct{ Host, Want string }](t, "testdata/tables/hosts.txt") {
+		testenv.Equal(t, test.Host, test.Want, FindHost(test.Host))
 	}
 }
 
 func TestProviderNames(t *testing.T) {
 	want := strings.Fields(`anthropic azure bedrock cohere dashscope deepseek gemini generic groq mistral openai openrouter perplexity
 		vertex xai zhipu`)
-	if diff := cmp.Diff(want, ProviderNames()); diff != "" {
-		t.Errorf("names (-want +got)\n%s", diff)
-	}
+	testenv.Equal(t, "names", want, ProviderNames())
 }

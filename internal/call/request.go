@@ -14,16 +14,16 @@ import (
 type Request struct {
 	Model    string    // empty: the body does not say
 	Stream   bool      // the body asks for a stream
-	Messages []Message // oldest first, instructions before all others; the last MaxMessages
-	Tools    []string  // what the model may use: a function's name, any other tool's type; the first MaxTools
+	Messages []Message // oldest first, instructions before all others; the last 4,096
+	Tools    []string  // what the model may use: a function's name, any other tool's type; the first 256
 	// the body asks the provider to search, or to answer from documents, so that there can be citations
 	Grounded bool
 }
 
-// MaxMessages and MaxTools are the most that a [Request] keeps. A body of a few megabytes could name millions.
+// maxMessages and maxTools are the most that a [Request] keeps. A body of a few megabytes could name millions.
 const (
-	MaxMessages = 4096
-	MaxTools    = 256
+	maxMessages = 4096
+	maxTools    = 256
 )
 
 // Message is one message of a conversation, as far as it is text.
@@ -93,7 +93,7 @@ func ReadRequest(format string, body []byte) (*Request, error) {
 	if strings.HasPrefix(format, "cohere-") {
 		r.Grounded = r.Grounded || slices.ContainsFunc(r.Messages, func(m Message) bool { return m.Role == RoleTool })
 	}
-	r.Messages = r.Messages[max(0, len(r.Messages)-MaxMessages):]
+	r.Messages = r.Messages[max(0, len(r.Messages)-maxMessages):]
 	return &r.Request, nil
 }
 
@@ -205,8 +205,8 @@ func (r *requestReader) addMessage(role, text string) {
 	if text == "" && role != RoleUser {
 		return
 	}
-	if len(r.Messages) >= 2*MaxMessages {
-		r.Messages = append(r.Messages[:0], r.Messages[len(r.Messages)-MaxMessages:]...)
+	if len(r.Messages) >= 2*maxMessages {
+		r.Messages = append(r.Messages[:0], r.Messages[len(r.Messages)-maxMessages:]...)
 	}
 	r.Messages = append(r.Messages, Message{role, text})
 }
@@ -367,7 +367,7 @@ func (r *requestReader) readTool(v scan.Value) {
 }
 
 func (r *requestReader) addTool(name string) {
-	if name != "" && len(r.Tools) < MaxTools {
+	if name != "" && len(r.Tools) < maxTools {
 		r.Tools = append(r.Tools, name)
 	}
 }

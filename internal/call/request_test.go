@@ -9,8 +9,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
@@ -26,9 +24,7 @@ func TestReadRequest(t *testing.T) {
 			t.Errorf("%s: %v", test.Name, err)
 			continue
 		}
-		if diff := cmp.Diff(&test.Want, got); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", test.Name, diff)
-		}
+		testenv.Equal(t, test.Name, &test.Want, got)
 	}
 }
 
@@ -56,26 +52,20 @@ func TestLastUser(t *testing.T) {
 
 // A body that names more messages or tools than are kept loses the oldest messages and the last tools.
 func TestReadRequestLimits(t *testing.T) {
-	body := `{"messages":[` + strings.Repeat(`"old",`, 3*MaxMessages) + `"new"],"tools":[{"name":"first"}` + strings.Repeat(`,{"name":"more"}`, MaxTools) + `]}`
-	r, err := ReadRequest("", []byte(body))
-	if err != nil {
-		t.Fatal(err)
+	body := `{"messages":[` + strings.Repeat(`"old",`, 3*maxMessages) + `"new"],"tools":[{"name":"first"}` + strings.Repeat(`,{"name":"more"}`, maxTools) + `]}`
+	r := testenv.Must(ReadRequest("", []byte(body)))(t)
+	if n := len(r.Messages); n != maxMessages || r.Messages[n-1].Text != "new" || cap(r.Messages) > 4*maxMessages {
+		t.Errorf("%d messages of room for %d, the last %v, want %d ending with the newest", n, cap(r.Messages), r.Messages[n-1], maxMessages)
 	}
-	if n := len(r.Messages); n != MaxMessages || r.Messages[n-1].Text != "new" || cap(r.Messages) > 4*MaxMessages {
-		t.Errorf("%d messages of room for %d, the last %v, want %d ending with the newest", n, cap(r.Messages), r.Messages[n-1], MaxMessages)
-	}
-	if len(r.Tools) != MaxTools || r.Tools[0] != "first" {
-		t.Errorf("%d tools from %q, want %d from the first", len(r.Tools), r.Tools[0], MaxTools)
+	if len(r.Tools) != maxTools || r.Tools[0] != "first" {
+		t.Errorf("%d tools from %q, want %d from the first", len(r.Tools), r.Tools[0], maxTools)
 	}
 }
 
 // Every recorded request gives its user's words; one whose answer had citations of the provider's asked for grounding.
 func TestReadRecordedRequests(t *testing.T) {
 	dir := filepath.Join(testenv.Shared(t), "corpus")
-	f, err := os.Open(filepath.Join(dir, "MANIFEST.tsv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testenv.Must(os.Open(filepath.Join(dir, "MANIFEST.tsv")))(t)
 	defer f.Close()
 	read := 0
 	for lines := bufio.NewScanner(f); lines.Scan(); {
@@ -122,7 +112,7 @@ func FuzzReadRequest(f *testing.F) {
 				t.Errorf("message %+q", m)
 			}
 		}
-		if len(r.Messages) > MaxMessages || len(r.Tools) > MaxTools {
+		if len(r.Messages) > maxMessages || len(r.Tools) > maxTools {
 			t.Errorf("%d messages, %d tools", len(r.Messages), len(r.Tools))
 		}
 		for _, tool := range r.Tools {

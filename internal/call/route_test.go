@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
@@ -22,64 +20,17 @@ func TestFindRoute(t *testing.T) {
 		if !ok {
 			t.Errorf("%s %s: no route", test.Provider, test.Call)
 		}
-		if diff := cmp.Diff(test.Want, got); diff != "" {
-			t.Errorf("%s %s (-want +got)\n%s", test.Provider, test.Call, diff)
-		}
+		testenv.Equal(t, test.Provider+" "+test.Call, test.Want, got)
 	}
 }
 
-// Paths that some servers read as others: who writes them so gets around nothing.
+// What some server reads as a call to capture is one, however it is written; its neighbours are none.
 func TestFindOddRoute(t *testing.T) {
-	for provider, calls := range map[string][]string{
-		"openai": {
-			"POST /v1/chat/%63ompletions", "POST /v1/chat//completions//", "POST /v1/chat/./completions/.", "POST /v1/chat%2Fcompletions",
-			"POST /v1/chat/completions/x/..", "POST /v1/chat/completions/x/%2e%2E", "POST /v1/chat/completions;a=b", `POST /v1/chat%5ccompletions`,
-			"POST /v1/Chat/Completions", "POST /v1/chat/..;/chat/completions/", "GET /v1/%72esponses/r", "GET /v1/responses/r/",
-		},
-		"gemini":  {"POST /v1beta/%6dodels/g:generateContent", "POST /v1beta/models/g:generat%65Content", "POST /v1beta/models/g:GenerateContent;x"},
-		"bedrock": {"POST /model/arn%2Fx/%69nvoke", "POST //model//m//converse"},
-		"azure":   {"POST /openai/Deployments/d/Chat/Completions"},
-		"":        {"POST /v1/%6dessages"},
-	} {
-		for _, call := range calls {
-			method, path, _ := strings.Cut(call, " ")
-			if _, ok := FindRoute(provider, method, path); !ok {
-				t.Errorf("%q %s: no route", provider, call)
-			}
-		}
-	}
-}
-
-// Neighbours of captured paths, and paths that only look like them.
-func TestFindNoRoute(t *testing.T) {
-	for provider, calls := range map[string][]string{
-		"openai": {
-			"GET /v1/responses", "GET /v1/responses/", "GET /v1/responses/r/input_items", "POST /v1/responses/r/cancel",
-			"POST /v1/responses/input_tokens", "DELETE /v1/responses/r", "PUT /v1/responses", "OPTIONS /v1/responses",
-			"GET /v1/chat/completions", "POST /v1/embeddings", "POST /v1/files", "POST /v1/xresponses",
-			"POST /v1/threads/t/messages", "POST /v1/conversations", "POST ", "POST /", "POST responses",
-		},
-		"gemini": {
-			"POST /v1beta/models/g:countTokens", "POST /v1beta/models/g:batchGenerateContent", "POST /v1beta/models/:generateContent",
-			"GET /v1beta/models/g:generateContent", "POST /v1beta/models/g", "POST /v1beta/interactions/i/cancel",
-			"POST /v1/projects/p/locations/l/publishers/anthropic/models/count-tokens:rawPredict", "POST /v1/servingConfigs/c:search",
-			"POST /v1beta/models/g%3BgenerateContent", "POST generateContent", "POST %3AgenerateContent",
-		},
-		"cohere":     {"POST /v2/rerank", "POST /v2/embed", "POST /v12/chat", "POST /chat"},
-		"anthropic":  {"POST /v1/messages/count_tokens", "POST /v1/messages/batches", "GET /v1/messages", "POST /v1/complete"},
-		"perplexity": {"POST /async/chat/completions", "GET /async/chat/completions/j", "POST /search"},
-		"xai":        {"GET /v1/chat/deferred-completion/r", "POST /v1/images/generations"},
-		"openrouter": {"GET /api/v1/generation"},
-		"mistral":    {"GET /v1/conversations/c", "GET /v1/conversations/c/history", "POST /v1/fim/completions", "POST /v1/chat/moderations"},
-		"bedrock":    {"POST /model//converse", "POST /model/m/count-tokens", "POST /guardrail/g/version/1/apply", "POST /model/m/async-invoke"},
-		"azure":      {"POST /openai/deployments/d/embeddings", "GET /openai/models"},
-		"":           {"POST /v1/conversations", "POST /v1/threads/t/messages", "POST /async/chat/completions", "POST /v1/embeddings"},
-	} {
-		for _, call := range calls {
-			method, path, _ := strings.Cut(call, " ")
-			if got, ok := FindRoute(provider, method, path); ok || got != (Route{}) {
-				t.Errorf("%q %s: %+v, want none", provider, call, got)
-			}
+	for _, test := range testenv.Table[struct{ Provider, Call, Found string }](t, "testdata/tables/odd-routes.txt") {
+		method, path, _ := strings.Cut(test.Call, " ")
+		got, ok := FindRoute(test.Provider, method, path)
+		if ok != (test.Found == "yes") || !ok && got != (Route{}) {
+			t.Errorf("%q %s: %+v, %t", test.Provider, test.Call, got, ok)
 		}
 	}
 }

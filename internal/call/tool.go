@@ -94,7 +94,13 @@ func readNeutral(raw json.RawMessage) (tool neutralTool, neutral bool, err error
 func (t *neutralTool) words(provider string) (json.RawMessage, error) {
 	words := t.toolFor(provider)
 	if words == nil {
-		return nil, t.nobody(provider)
+		var have []string
+		for _, p := range Providers() {
+			if t.toolFor(p.Name) != nil {
+				have = append(have, p.Name)
+			}
+		}
+		return nil, fmt.Errorf("%s has no %s; %s have", provider, t.kind, strings.Join(have, ", "))
 	}
 	if why := t.wrongFilter(provider); why != "" {
 		return nil, fmt.Errorf("file_search: %s", why)
@@ -145,17 +151,6 @@ func (t *neutralTool) wrongFilter(provider string) string {
 		return provider + ` takes no "filter"`
 	}
 	return ""
-}
-
-// nobody says that a provider lacks a tool, and who has it.
-func (t *neutralTool) nobody(provider string) error {
-	var have []string
-	for _, p := range Providers() {
-		if t.toolFor(p.Name) != nil {
-			have = append(have, p.Name)
-		}
-	}
-	return fmt.Errorf("%s has no %s; %s have", provider, t.kind, strings.Join(have, ", "))
 }
 
 type typedTool struct {

@@ -96,17 +96,6 @@ func (a *Answer) at(addresses []string) *Answer {
 	return &moved
 }
 
-// atCopies has the sources at their copies: below an address, by their host and path.
-func atCopies(answers []Answer, below string) {
-	for _, a := range answers {
-		for i := range a.Sources {
-			if s := &a.Sources[i]; s.ID == "" {
-				s.URL = below + strings.TrimPrefix(s.URL, "https://")
-			}
-		}
-	}
-}
-
 // mustRead reads the answers. They are part of the program, so an error in them is one of ours.
 func mustRead(files fs.FS) []Answer {
 	names, _ := fs.Glob(files, "answers/*.txt") // it fails only by its pattern

@@ -40,7 +40,7 @@ func mustParse(files fs.FS) map[string]*format {
 	formats := make(map[string]*format, len(names))
 	for _, name := range names {
 		base := strings.TrimSuffix(path.Base(name), ".tmpl")
-		t := template.New(base).Funcs(template.FuncMap{"json": toJSON, "last": isLast})
+		t := template.New(base).Funcs(template.FuncMap{"json": toJSON, "last": func(i, n int) bool { return i == n-1 }})
 		formats[base] = &format{template.Must(t.ParseFS(files, name)), base == "gemini-generate"}
 	}
 	return formats
@@ -88,6 +88,3 @@ func toJSON(v any) (string, error) {
 	err := e.Encode(v)
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
-
-// isLast reports whether i is the last index of a list of n.
-func isLast(i, n int) bool { return i == n-1 }

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// MaxRequest is how many bytes of a request are read; one that is longer is answered with 413.
-	MaxRequest = 64 << 20
+	// maxRequest is how many bytes of a request are read; one that is longer is answered with 413.
+	maxRequest = 64 << 20
 	maxKept    = 1000 // responses that can be fetched again
 )
 
@@ -36,8 +36,12 @@ type Options struct {
 func New(o *Options) http.Handler {
 	o = cmp.Or(o, &Options{})
 	s := &server{options: *o, answers: mustRead(answerFiles), formats: mustParse(wireFiles), kept: map[string]*reply{}}
-	if o.Copies != "" {
-		atCopies(s.answers, o.Copies)
+	for _, a := range s.answers {
+		for i := range a.Sources {
+			if source := &a.Sources[i]; o.Copies != "" && source.ID == "" {
+				source.URL = o.Copies + strings.TrimPrefix(source.URL, "https://")
+			}
+		}
 	}
 	if o.Otherwise != "" {
 		s.otherwise = &Answer{Text: o.Otherwise}
@@ -73,7 +77,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.again(w, r, f, route.ID)
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxRequest))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 	if err != nil {
 		s.fail(w, r, f, http.StatusRequestEntityTooLarge)
 		return

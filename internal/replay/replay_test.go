@@ -261,24 +261,16 @@ func TestIdentity(t *testing.T) {
 // However the bytes are cut, they are the same but for what is new each time.
 func TestOptions(t *testing.T) {
 	const ask = `{"model":"gpt-heron","stream":true,"messages":[{"role":"user","content":"herons"}]}`
-	plain, err := ibid.Decode(serve(replay.New(nil), "/v1/chat/completions", ask).Body.Bytes(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := testenv.Must(ibid.Decode(serve(replay.New(nil), "/v1/chat/completions", ask).Body.Bytes(), nil))(t)
 	for name, o := range map[string]replay.Options{
 		"one character": {ChunkSize: 1}, "one byte": {Split: 1}, "odd": {ChunkSize: 7, Split: 13}, "gzip": {Gzip: true},
 	} {
 		r := serve(replay.New(&o), "/v1/chat/completions", ask)
 		body := io.Reader(r.Body)
 		if o.Gzip {
-			if body, err = gzip.NewReader(body); err != nil {
-				t.Fatal(err)
-			}
+			body = testenv.Must(gzip.NewReader(body))(t)
 		}
-		data, err := io.ReadAll(body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := testenv.Must(io.ReadAll(body))(t)
 		got, err := ibid.Decode(data, nil)
 		if err != nil || got.Text != plain.Text || len(got.Citations) != len(plain.Citations) {
 			t.Errorf("%s: %v, %q", name, err, got.Text)

@@ -77,20 +77,12 @@ func readRequest(route *call.Route, body []byte) (*request, error) {
 	return r, nil
 }
 
-// errorWish finds the status that a prompt asks for.
-func errorWish(prompt string) int {
-	m := regexp.MustCompile(`\berror ([45]\d\d)\b`).FindStringSubmatch(prompt)
-	if m == nil {
-		return 0
-	}
-	status, _ := strconv.Atoi(m[1]) // three digits
-	return status
-}
-
 // wish reads what the prompt wants to happen.
 func (r *request) wish(tools []string) {
 	prompt := strings.ToLower(r.prompt)
-	r.failure = errorWish(prompt)
+	if m := regexp.MustCompile(`\berror ([45]\d\d)\b`).FindStringSubmatch(prompt); m != nil {
+		r.failure, _ = strconv.Atoi(m[1]) // three digits
+	}
 	r.errorInside = strings.Contains(prompt, "error in the stream")
 	r.breakOff = strings.Contains(prompt, "break off")
 	r.unsourced = strings.Contains(prompt, "unless you can search") && len(tools) == 0

@@ -1,12 +1,12 @@
 package replay
 
 import (
-	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -60,39 +60,27 @@ func (s *server) stream(f *format, answer *reply) ([][]byte, error) {
 		}
 		events = append(events[:(len(events)+1)/2:(len(events)+1)/2], broken...)
 	}
-	chunks := make([][]byte, len(events))
+	end := "\n"
+	if f.crlf {
+		end = "\r\n"
+	}
+	chunks := make([][]byte, 0, len(events)+1)
 	for i, e := range events {
-		chunks[i] = f.frame(e, answer.asked.array, i == 0)
+		before, after := "data: ", end+end
+		switch {
+		case answer.asked.array && i == 0:
+			before, after = "[", ""
+		case answer.asked.array:
+			before, after = "\n,\r\n", ""
+		case e.name != "":
+			before = "event: " + e.name + end + before
+		}
+		chunks = append(chunks, slices.Concat([]byte(before), e.data, []byte(after)))
 	}
 	if answer.asked.array {
 		chunks = append(chunks, []byte("\n]\n"))
 	}
 	return chunks, nil
-}
-
-// frame returns the bytes of one event.
-func (f *format) frame(e event, array, first bool) []byte {
-	var b bytes.Buffer
-	end := "\n"
-	if f.crlf {
-		end = "\r\n"
-	}
-	switch {
-	case array && first:
-		b.WriteString("[")
-	case array:
-		b.WriteString("\n,\r\n")
-	case e.name != "":
-		b.WriteString("event: " + e.name + end)
-	}
-	if array {
-		b.Write(e.data)
-		return b.Bytes()
-	}
-	b.WriteString("data: ")
-	b.Write(e.data)
-	b.WriteString(end + end)
-	return b.Bytes()
 }
 
 // response is what goes over the wire.

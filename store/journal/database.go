@@ -206,12 +206,24 @@ func (d *database) extent() (before, last Position, bytes int64, err error) {
 
 // write commits the entries: all or none.
 func (d *database) write(entries []entry, beforeCommit func() error) error {
-	d.restartLog()
 	ctx := context.Background()
+	select {
+	case <-d.ready: // a checkpoint has copied all but the end of SQLite's log: it begins from the front again
+		_, _ = d.conn.ExecContext(ctx, "PRAGMA wal_checkpoint(RESTART)") // or after the next one
+	default:
+	}
 	if _, err := d.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	err := d.insertAll(ctx, entries)
+	var err error
+	for i := 0; i < len(entries) && err == nil; i++ {
+		e := &entries[i]
+		record := e.record
+		if record == nil {
+			record = []byte{}
+		}
+		_, err = d.insert.ExecContext(ctx, int64(e.at), e.sum(), record) //nolint:gosec // few
+	}
 	if err == nil && beforeCommit != nil {
 		err = beforeCommit()
 	}
@@ -235,20 +247,6 @@ func (d *database) write(entries []entry, beforeCommit func() error) error {
 	return nil
 }
 
-func (d *database) insertAll(ctx context.Context, entries []entry) error {
-	for i := range entries {
-		e := &entries[i]
-		record := e.record
-		if record == nil {
-			record = []byte{}
-		}
-		if _, err := d.insert.ExecContext(ctx, int64(e.at), e.sum(), record); err != nil { //nolint:gosec // few
-			return err
-		}
-	}
-	return nil
-}
-
 // checkpoint copies SQLite's log into the file, beside the commits. The second time little is left to copy.
 func (d *database) checkpoint() {
 	for range d.checkpoints {
@@ -259,15 +257,6 @@ func (d *database) checkpoint() {
 		case d.ready <- struct{}{}:
 		default:
 		}
-	}
-}
-
-// restartLog has SQLite write its log from the front again, where a checkpoint has copied all but its end.
-func (d *database) restartLog() {
-	select {
-	case <-d.ready:
-		_, _ = d.conn.ExecContext(context.Background(), "PRAGMA wal_checkpoint(RESTART)") // or after the next one
-	default:
 	}
 }
 

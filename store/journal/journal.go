@@ -18,7 +18,7 @@ import (
 var (
 	// ErrFull says that the journal has Options.MaxBytes: it takes records again when some are released.
 	ErrFull = errors.New("the journal is full")
-	// ErrBusy says that [MaxQueued] bytes wait to be written: the disk is slower than what is appended, or stands
+	// ErrBusy says that 64 MiB wait to be written: the disk is slower than what is appended, or stands
 	// still.
 	ErrBusy = errors.New("the journal cannot write as fast as records come")
 	// ErrTooLarge says that a record has more than [MaxRecord] bytes, or more than fits in an empty journal.
@@ -35,10 +35,10 @@ var (
 const (
 	// MaxRecord is how many bytes a record may have.
 	MaxRecord = 64 << 20
-	// MaxQueued is how many bytes of records may wait in memory to be written.
-	MaxQueued = 64 << 20
-	// DefaultMaxBytes is the default of [Options].MaxBytes.
-	DefaultMaxBytes = 8 << 30
+	// maxQueued is how many bytes of records may wait in memory to be written.
+	maxQueued = 64 << 20
+	// defaultMaxBytes is the default of [Options].MaxBytes.
+	defaultMaxBytes = 8 << 30
 
 	groupWait   = 2 * time.Millisecond   // how long a record for which nobody calls Sync may stay unwritten
 	groupSize   = 1 << 20                // bytes that are written at once, whoever waits
@@ -53,7 +53,7 @@ type Position uint64
 
 // Options says how a journal is kept. Nil and zero values mean the defaults.
 type Options struct {
-	MaxBytes int64        // of all records that are not deleted, together; 0: [DefaultMaxBytes]
+	MaxBytes int64        // of all records that are not deleted, together; 0: 8 GiB
 	Logger   *slog.Logger // told of damage, a full journal and failing disks, once each; nil: nobody is
 
 	commit func() error // called before each commit, by tests: an error makes it fail
@@ -147,7 +147,7 @@ func open(dir string, o *Options) (*Journal, error) {
 		done:    make(chan struct{}),
 		changed: make(chan struct{}),
 	}
-	j.options.MaxBytes = cmp.Or(o.MaxBytes, DefaultMaxBytes)
+	j.options.MaxBytes = cmp.Or(o.MaxBytes, defaultMaxBytes)
 	if err := j.load(); err != nil {
 		return nil, errors.Join(err, lock())
 	}
@@ -183,8 +183,22 @@ func (j *Journal) Append(record []byte) (Position, error) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if err := j.mayAppend(size); err != nil {
-		return 0, fmt.Errorf("appending to journal: %w", err)
+	var refused error
+	switch {
+	case j.closed:
+		refused = ErrClosed
+	case j.bytes+size > j.options.MaxBytes:
+		if !j.full {
+			j.full = true
+			j.log.Error("the journal is full and takes no more records", slog.Int64("bytes", j.bytes))
+		}
+		j.wakeWriter() // it may have something to delete
+		refused = ErrFull
+	case j.queued > 0 && int64(j.queued)+size > maxQueued:
+		refused = errors.Join(ErrBusy, j.err)
+	}
+	if refused != nil {
+		return 0, fmt.Errorf("appending to journal: %w", refused)
 	}
 	j.last++
 	j.queue = append(j.queue, entry{j.last, record})
@@ -194,23 +208,6 @@ func (j *Journal) Append(record []byte) (Position, error) {
 		j.wakeWriter()
 	}
 	return j.last, nil
-}
-
-func (j *Journal) mayAppend(size int64) error {
-	switch {
-	case j.closed:
-		return ErrClosed
-	case j.bytes+size > j.options.MaxBytes:
-		if !j.full {
-			j.full = true
-			j.log.Error("the journal is full and takes no more records", slog.Int64("bytes", j.bytes))
-		}
-		j.wakeWriter() // it may have something to delete
-		return ErrFull
-	case j.queued > 0 && int64(j.queued)+size > MaxQueued:
-		return errors.Join(ErrBusy, j.err)
-	}
-	return nil
 }
 
 func (j *Journal) wakeWriter() {
@@ -380,8 +377,11 @@ func (r *Reader) Next(ctx context.Context) (Position, []byte, error) {
 		r.last = max(r.last, r.j.released)
 		r.j.mu.Unlock()
 		if r.last < durable {
-			err := r.load(db, durable) //nolint:contextcheck // a read of a few rows
+			to, page, err := db.page(r.last, durable) //nolint:contextcheck // a read of a few rows
 			if err == nil {
+				if r.page = page; len(page) == 0 {
+					r.skipTo(to + 1)
+				}
 				continue
 			}
 			if again := r.j.reportDamage(db, err); !again || ended {
@@ -399,18 +399,6 @@ func (r *Reader) Next(ctx context.Context) (Position, []byte, error) {
 		}
 	}
 	return 0, nil, fmt.Errorf("reading journal: %w", ErrClosed)
-}
-
-// load reads the next records, those that are whole.
-func (r *Reader) load(db *database, durable Position) error {
-	to, page, err := db.page(r.last, durable)
-	if err != nil {
-		return err
-	}
-	if r.page = page; len(page) == 0 {
-		r.skipTo(to + 1)
-	}
-	return nil
 }
 
 // reportDamage has the writer replace the file where err says that it is damaged, and reports whether reading is to be

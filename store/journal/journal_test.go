@@ -596,7 +596,7 @@ func TestBusy(t *testing.T) {
 		<-gate
 		return nil
 	}})
-	record := make([]byte, MaxQueued/4)
+	record := make([]byte, maxQueued/4)
 	var last Position
 	for {
 		p, err := j.Append(record)
