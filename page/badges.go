@@ -60,7 +60,7 @@ var badges = map[subject][]badgeRow{
 			"The source cannot be read; its archived copy has these words.",
 		},
 		{
-			"verified-hash-only", badgeFound, "unchanged",
+			"verified-hash-only", badgeFound, wordUnchanged,
 			"The source is the same as when it was read; no words of it were recorded.",
 		},
 		{

@@ -240,6 +240,7 @@ func funcs(assets map[string]asset) template.FuncMap {
 		"numbers":    joinNumbers,
 		"percent":    percent,
 		"pieces":     piecesHTML,
+		"plain":      plainWords,
 		"long":       long,
 		"more":       func(all, shown any) int { return reflect.ValueOf(all).Len() - reflect.ValueOf(shown).Len() },
 		"text":       shownText,

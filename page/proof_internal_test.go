@@ -132,6 +132,8 @@ func TestVerdictOfReport(t *testing.T) {
 		{verify.Valid, []verify.ClaimReport{claim(doubt, found, found)}, badgeClose, "All 2 quotes are still in their sources; 1 sentence is doubtful"},
 		{verify.Unverifiable, []verify.ClaimReport{claim(good, found, gone)}, badgeLost, "1 of 2 quotes could not be checked"},
 		{verify.Unverifiable, []verify.ClaimReport{claim(good, found)}, badgeLost, "The quote is still in its source; not all else could be checked"},
+		{verify.Valid, []verify.ClaimReport{claim(none, verify.VerifiedHashOnly)}, badgeFound, "1 source is unchanged"},
+		{verify.Valid, []verify.ClaimReport{claim(good, found), claim(none, verify.VerifiedHashOnly)}, badgeFound, "The quote is still in its source"},
 		{verify.Invalid, []verify.ClaimReport{claim(none, altered)}, badgeBad, "The quote has changed"},
 		{verify.Invalid, []verify.ClaimReport{claim(none, missing), claim(good, found), claim(doubt, missing)}, badgeBad, "2 of 3 quotes are missing from their sources; 1 sentence is doubtful"},
 		{verify.Invalid, []verify.ClaimReport{claim(none, missing, altered)}, badgeBad, "All 2 quotes are not in their sources"},

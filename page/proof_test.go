@@ -77,7 +77,9 @@ func newProofWorld(tb testing.TB, waits chan struct{}) *proofWorld {
 	tb.Cleanup(func() { _ = b.Close() })
 	fetcher := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	tb.Cleanup(func() { _ = fetcher.Close() })
-	verifier := func(tenant string) *verify.Verifier { return &verify.Verifier{Fetcher: fetcher, Memory: w.store.Memory(tenant)} }
+	verifier := func(tenant string) *verify.Verifier {
+		return &verify.Verifier{Fetcher: fetcher, Memory: w.store.Memory(tenant)}
+	}
 	guard := gateway.NewGuard(&gateway.GuardOptions{Store: w.store})
 	strategies := append(experiment.Builtin(), experiment.Strategy{Name: "judged", Version: 1, PostHoc: true, Threshold: 0.5, Scorer: "bm25", Checker: "judge"})
 	a := testenv.Must(api.New(&api.Options{Store: w.store, Guard: guard, Bus: b, Verifier: verifier, Strategies: strategies}))(tb)

@@ -354,16 +354,19 @@ func (v *reportView) Read() time.Time {
 // Verdict says in a sentence what the report came to.
 func (v *reportView) Verdict() badge {
 	var b badge
-	quotes, failed, lost, how := 0, 0, 0, "failed"
+	quotes, unquoted, failed, lost, how := 0, 0, 0, 0, "failed"
 	for _, c := range v.sourced() {
 		quotes += c.Count
-		switch c.Kind {
-		case badgeBad:
+		switch {
+		case c.Word == wordUnchanged:
+			quotes -= c.Count
+			unquoted += c.Count
+		case c.Kind == badgeBad:
 			if how = c.Word; failed > 0 {
 				how = "failed" // in several ways
 			}
 			failed += c.Count
-		case badgeLost, badgeNone:
+		case c.Kind == badgeLost, c.Kind == badgeNone:
 			lost += c.Count
 		}
 	}
@@ -378,6 +381,8 @@ func (v *reportView) Verdict() badge {
 		b = badge{Kind: badgeLost, Word: "The answer is not published yet"}
 	case lost > 0:
 		b = badge{Kind: badgeLost, Word: shareWords(lost, quotes, "lost")}
+	case quotes == 0 && unquoted > 0:
+		b = badge{Kind: badgeFound, Word: counted(unquoted, "source is", "sources are") + " unchanged"}
 	case quotes == 0:
 		b = badge{Kind: badgeNone, Word: "Nothing is quoted that could be checked"}
 	case v.State == verify.Unverifiable:
@@ -457,7 +462,7 @@ func (v *reportView) Lines() []reportLine {
 		claims = countBadge(claims, claimBadge(&v.Claims[i]))
 	}
 	return []reportLine{
-		line("Sources", v.sourced(), "none is named"), line("Sentences", claims, "none cites a source"), v.signature(),
+		line("Sources", v.sourced(), "none is quoted"), line("Sentences", claims, "none has a quote"), v.signature(),
 	}
 }
 
@@ -548,7 +553,10 @@ func (v *reportView) Found(counts ...verify.Counts) []verify.Finding {
 	var list []verify.Finding
 	for _, all := range [][]verify.Finding{v.Failure, v.Info} {
 		for i := range all {
-			if slices.Contains(counts, all[i].Counts) && all[i].Claim == "" && len(list) < maxReported {
+			f := &all[i]
+			// The first of these is said with the level, the other with the sources.
+			isSaid := f.Counts != verify.CountFailure && (f.Code == verify.LevelNotMet || f.Code == verify.NothingQuoted)
+			if slices.Contains(counts, f.Counts) && f.Claim == "" && !isSaid && len(list) < maxReported {
 				list = append(list, all[i])
 			}
 		}
@@ -609,7 +617,7 @@ var (
 	// unfetched says by its reason why an address is not fetched from here.
 	unfetched = map[string]string{
 		"network": "its address lies in a private network. Whoever runs this server can allow that.",
-		"port": "only the ports 80 and 443 are.", "scheme": "only http and https are.",
+		"port":    "only the ports 80 and 443 are.", "scheme": "only http and https are.",
 		"userinfo": "its address has a user name or a password.", "zone": "its address has a zone.",
 		"downgrade": "it redirects from https to http.", "offline": "you asked to stay offline.",
 		"limit": "one verification reads only so much.",
