@@ -100,6 +100,8 @@ type Verification struct {
 	Text    []byte
 	Trust   []string // hosts and ids of keys that are trusted besides
 	Offline bool     // nothing is fetched
+	// MaxAge is how old what is known of a source may be, up to a day; 0: every source is read now.
+	MaxAge time.Duration
 	// RequireLevel is the level that manifests must reach, 1 to 3; 0 demands nothing.
 	RequireLevel int
 	// Progress, if not nil, is told how far it is, as [verify.Verifier].Progress.
@@ -135,6 +137,7 @@ func (v *Verification) order() (*verifyOrder, error) {
 		URL:          v.URL,
 		Trust:        v.Trust,
 		Offline:      v.Offline,
+		MaxAge:       int64(min(v.MaxAge, maxAge*time.Second).Seconds()),
 		RequireLevel: v.RequireLevel,
 		raw:          v.Text,
 		progress:     v.Progress,

@@ -44,9 +44,7 @@ func (p *Page) answer(ctx context.Context, r *httpx.Request) (*view, error) {
 		return nil, err
 	}
 	body := p.answerView(call, &answerOptions{said: said, mute: !mayWrite(r), trust: known})
-	if body.Tabs = p.tabsOf(r, call.AnswerID, call.Run, 0, "answer"); call.Run == "" {
-		body.Tabs.Steps = ""
-	}
+	body.Tabs = p.tabsOf(r, call.AnswerID, call.Run, 0, "answer")
 	return &view{Name: "answer", Title: body.Heading, Body: body}, nil
 }
 

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,8 +38,7 @@ const (
 	aboutQuote     subject = "quote"     // a citation's words in its source; the codes are statuses of verify
 	aboutSource    subject = "source"    // the same in a report, for what it says otherwise
 	aboutSupport   subject = "support"   // whether a source supports a claim; the codes are labels of support
-	aboutClaim     subject = "claim"     // a report's claim; the codes: findings, reasons for none, and verbatim
-	aboutState     subject = "state"     // a whole report; the codes are states of verify
+	aboutClaim     subject = "claim"     // a report's claim; the codes are findings, and reasons for none
 	aboutSignature subject = "signature" // a manifest's signature
 	aboutIncident  subject = "incident"  // what failed of what is no quote
 )
@@ -60,7 +60,7 @@ var badges = map[subject][]badgeRow{
 			"The source cannot be read; its archived copy has these words.",
 		},
 		{
-			"verified-hash-only", badgeFound, "unchanged",
+			"verified-hash-only", badgeFound, wordUnchanged,
 			"The source is the same as when it was read; no words of it were recorded.",
 		},
 		{
@@ -98,36 +98,16 @@ var badges = map[subject][]badgeRow{
 		{"unsupported contradicted", badgeClose, "doubtful", ""},
 	},
 	aboutClaim: {
-		{"supported-verbatim", badgeGood, "word for word", "The claim stands in an excerpt, word for word."},
-		{"supported", badgeGood, "supported", ""},
-		{"doubtful", badgeClose, "doubtful", ""},
-		{"not-checked", badgeNone, "not checked", ""},
-		{"failed", badgeBad, "unsupported", ""}, // it was not checked because its sources failed
-		{"unsure", badgeNone, "not checked", "The excerpt may say it or not: read both."},
-	},
-	aboutState: {
-		{
-			"trusted", badgeGood, "trusted",
-			"Everything is in order, and every manifest is signed by somebody whom you named as trusted.",
-		},
-		{
-			"valid", badgeGood, "valid",
-			"Everything that was looked at is in order. No signature is by somebody whom you named as trusted.",
-		},
-		{
-			"unverifiable", badgeLost, "unverifiable",
-			"Nothing failed, but something that is claimed could not be looked at.",
-		},
-		{"pending", badgeLost, "pending", "The manifest is not built yet."},
-		{"invalid", badgeBad, "invalid", "Something that was looked at failed."},
+		{"supported", badgeGood, wordSupported, ""},
+		{"doubtful", badgeClose, wordDoubtful, "The quotes say next to nothing of the sentence."},
+		{"wrong-source", badgeBad, wordWrongSource, "The quotes do not say it. Those of another source do."},
+		{"unsure", badgeNone, wordUnchecked, "The quotes may say it or not: read both."},
+		{"cut", badgeNone, wordUnchecked, "The quote begins or ends inside a number or a word."},
+		{"no-excerpt", badgeNone, wordUnchecked, "No words were quoted that the sentence could be compared with."},
+		{"unread no-source", badgeNone, wordUnchecked, "There is no source of it that could be read."},
+		{"error not-checked", badgeNone, wordUnchecked, "The sentence could not be compared with its quotes."},
 	},
 	aboutSignature: {
-		{"trusted", badgeGood, "signed", "The signature holds, by a key that is trusted here: "},
-		{
-			"verified", badgeClose, "signed, not trusted",
-			"The signature holds. Nobody here said that its key is trusted.",
-		},
-		{"invalid", badgeBad, "signature not valid", "The signature does not hold, or its key could not be had."},
 		{"none", badgeNone, "not signed", "Nobody signed the manifest."},
 		{"unchecked", badgeNone, "signed, not checked", "The manifest has a signature. Verify checks it."},
 		{"pending", badgeNone, "being built", "The manifest is not built yet."},
@@ -235,41 +215,18 @@ func supportBadge(s *ibid.Support) badge {
 	return b
 }
 
-// claimBadge says what a report found out about a claim.
+// claimBadge says what a report found out about a claim: of one whose sources do not have what is quoted of them, how
+// the first fails.
 func claimBadge(c *verify.ClaimReport) badge {
-	b := badgeOf(aboutClaim, string(c.Finding))
-	for _, finer := range []string{string(c.Status), c.Reason} {
-		if one, ok := badgeByCode[aboutClaim][finer]; ok {
-			b = one
+	for i := range c.Sources {
+		if b := sourceBadge(c.Sources[i].Result.Status); b.Kind == badgeBad && c.Reason == "failed" {
+			return b
 		}
 	}
-	if b.Code = string(c.Status); b.Title == "" {
-		b.Title = c.Detail
+	if c.WrongSource != nil {
+		return badgeOf(aboutClaim, "wrong-source")
 	}
-	return b
-}
-
-// stateBadge says what a whole report came to.
-func stateBadge(s verify.State) badge {
-	if b, ok := badgeByCode[aboutState][string(s)]; ok {
-		return b
-	}
-	return badge{Kind: badgeNone, Word: "unknown", Title: "It came to no state."}
-}
-
-// signatureBadge says what came of checking the signature of a manifest.
-func signatureBadge(m *verify.ManifestReport) badge {
-	switch {
-	case m.Trusted:
-		b := badgeOf(aboutSignature, "trusted")
-		b.Title += m.TrustedBy + "."
-		return b
-	case m.Verified:
-		return badgeOf(aboutSignature, "verified")
-	case m.KeyID != "":
-		return badgeOf(aboutSignature, "invalid")
-	}
-	return badgeOf(aboutSignature, "none")
+	return badgeOf(aboutClaim, cmp.Or(c.Reason, string(c.Finding)))
 }
 
 // countedBadge is how many citations have a badge.

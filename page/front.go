@@ -101,7 +101,7 @@ func (p *Page) addHero(ctx context.Context, r *httpx.Request, body *frontBody) e
 	}
 	body.Hero = p.answerView(answer, &answerOptions{said: said, mute: !mayWrite(r), trust: known})
 	body.Follow = followURL(body.Hero)
-	body.VerifyURL = verifyURL(servedURL(body.Base, id))
+	body.VerifyURL = verificationURL(id)
 	return nil
 }
 

@@ -50,7 +50,7 @@ func copyURL(id string, n int, hash string) string {
 }
 func runURL(id string) string          { return "/ui/runs/" + url.PathEscape(id) }
 func conversationURL(id string) string { return "/ui/conversations/" + url.PathEscape(id) }
-func verifyURL(address string) string  { return "/ui/verify?url=" + url.QueryEscape(address) }
+func verificationURL(id string) string { return answerURL(id) + "/verification" }
 func servedURL(base, id string) string { return base + "/v1/answers/" + id }
 
 func sourceKeyURL(key string) string  { return "/ui/sources?key=" + url.QueryEscape(key) }

@@ -136,6 +136,7 @@ func (p *Page) routes() []httpx.Route {
 		{Method: "POST", Pattern: "/ui/answers/{id}/stop", Scope: store.ScopeProxy, Handle: p.stop},
 		{Pattern: "/ui/answers/{id}/live", Scope: read, Handle: p.liveAnswer},
 		{Pattern: "/ui/answers/{id}/export", Scope: read, Handle: p.exportAnswer},
+		{Pattern: "/ui/answers/{id}/verification", Scope: read, Handle: p.verification},
 		{Pattern: "/ui/answers/{id}/display/{n}", Scope: read, Handle: p.display},
 		{Pattern: "/ui/answers/{id}/sources/{n}", Scope: read, Handle: p.showPanel},
 		{

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/verify"
 )
@@ -104,6 +106,70 @@ func TestBadgesAgreeWithCounts(t *testing.T) {
 	}
 	if b := quoteBadge(&ibid.Verification{Status: "hash-mismatch"}); strings.Contains(b.Title, "does not have") {
 		t.Errorf("nobody looked for words, and it says %q", b.Title)
+	}
+}
+
+// A report says in a sentence what it came to: what failed before what is doubtful, and that before what was not read.
+func TestVerdictOfReport(t *testing.T) {
+	claim := func(finding verify.ClaimFinding, statuses ...verify.Status) verify.ClaimReport {
+		c := verify.ClaimReport{Finding: finding}
+		for _, s := range statuses {
+			c.Sources = append(c.Sources, verify.SourceReport{Result: verify.SourceResult{Status: s}})
+		}
+		return c
+	}
+	const good, doubt, none = verify.Supported, verify.Doubtful, verify.NotChecked
+	const found, altered, missing, gone = verify.Verified, verify.ExcerptAltered, verify.ExcerptMissing, verify.Gone
+	for _, test := range []struct {
+		state      verify.State
+		claims     []verify.ClaimReport
+		kind, want string
+	}{
+		{verify.Valid, nil, badgeNone, "Nothing is quoted that could be checked"},
+		{verify.Pending, nil, badgeLost, "The answer is not published yet"},
+		{verify.Trusted, []verify.ClaimReport{claim(good, found)}, badgeGood, "The quote is still in its source, and supports the sentence"},
+		{verify.Valid, []verify.ClaimReport{claim(good, found), claim(none, found)}, badgeFound, "All 2 quotes are still in their sources"},
+		{verify.Valid, []verify.ClaimReport{claim(doubt, found, found)}, badgeClose, "All 2 quotes are still in their sources; 1 sentence is doubtful"},
+		{verify.Unverifiable, []verify.ClaimReport{claim(good, found, gone)}, badgeLost, "1 of 2 quotes could not be checked"},
+		{verify.Unverifiable, []verify.ClaimReport{claim(good, found)}, badgeLost, "The quote is still in its source; not all else could be checked"},
+		{verify.Valid, []verify.ClaimReport{claim(none, verify.VerifiedHashOnly)}, badgeFound, "1 source is unchanged"},
+		{verify.Valid, []verify.ClaimReport{claim(good, found), claim(none, verify.VerifiedHashOnly)}, badgeFound, "The quote is still in its source"},
+		{verify.Invalid, []verify.ClaimReport{claim(none, altered)}, badgeBad, "The quote has changed"},
+		{verify.Invalid, []verify.ClaimReport{claim(none, missing), claim(good, found), claim(doubt, missing)}, badgeBad, "2 of 3 quotes are missing from their sources; 1 sentence is doubtful"},
+		{verify.Invalid, []verify.ClaimReport{claim(none, missing, altered)}, badgeBad, "All 2 quotes are not in their sources"},
+		{verify.Invalid, []verify.ClaimReport{claim(good, found)}, badgeBad, "What was published is about another answer"},
+	} {
+		r := &verify.Report{State: test.state, Claims: test.claims}
+		for i := range r.Claims {
+			switch r.Claims[i].Finding {
+			case good:
+				r.Findings.Claims.Supported++
+			case doubt:
+				r.Findings.Claims.Doubtful++
+			}
+		}
+		if test.state == verify.Invalid {
+			r.Failure = []verify.Finding{{Code: verify.OutputMismatch}}
+		}
+		if b := (&reportView{Report: r}).Verdict(); b.Kind != test.kind || b.Word != test.want {
+			t.Errorf("%s %q, want %s %q", b.Kind, b.Word, test.kind, test.want)
+		}
+	}
+}
+
+// Why an address could not be read is said without what is beneath it: who resolves names here is nobody's business.
+func TestUnreadable(t *testing.T) {
+	beneath := errors.New("lookup nobody.example on 10.9.9.9:53: no such host")
+	for want, e := range map[string]*snapshot.FetchError{
+		"No such host: nobody.example.":                    {URL: "https://nobody.example/x", Kind: snapshot.Unreachable, Reason: "dns", Err: beneath},
+		"There is no answer at this address (404).":        {Kind: snapshot.Gone, Status: 404},
+		"This address may not be read by everybody (401).": {Kind: snapshot.AccessDenied, Status: 401},
+		"Its server takes no connections.":                 {Kind: snapshot.Unreachable, Reason: "connect", Err: beneath},
+		"What is there is too large for an answer.":        {Kind: snapshot.TooLarge, Reason: "sent"},
+	} {
+		if got := unreadableWords(&verify.Report{Unread: e}); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 

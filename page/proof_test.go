@@ -77,7 +77,9 @@ func newProofWorld(tb testing.TB, waits chan struct{}) *proofWorld {
 	tb.Cleanup(func() { _ = b.Close() })
 	fetcher := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	tb.Cleanup(func() { _ = fetcher.Close() })
-	verifier := func(string) *verify.Verifier { return &verify.Verifier{Fetcher: fetcher} }
+	verifier := func(tenant string) *verify.Verifier {
+		return &verify.Verifier{Fetcher: fetcher, Memory: w.store.Memory(tenant)}
+	}
 	guard := gateway.NewGuard(&gateway.GuardOptions{Store: w.store})
 	strategies := append(experiment.Builtin(), experiment.Strategy{Name: "judged", Version: 1, PostHoc: true, Threshold: 0.5, Scorer: "bm25", Checker: "judge"})
 	a := testenv.Must(api.New(&api.Options{Store: w.store, Guard: guard, Bus: b, Verifier: verifier, Strategies: strategies}))(tb)
@@ -502,8 +504,8 @@ func TestVerifyPage(t *testing.T) {
 		}
 		checkHTML(t, got.body)
 		for _, want := range []string{
-			"invalid", "Nobody signed", "closed its <mark>doors</mark> in the autumn of <mark>1987</mark>", "closed its <mark>gates</mark> in the autumn of <mark>1989</mark>",
-			"The source is not there any more.", "lies in a private network", "has a user name or a password", "not fetched",
+			"1 of 4 quotes has changed", "not signed", "closed its <mark>doors</mark> in the autumn of <mark>1987</mark>", "closed its <mark>gates</mark> in the autumn of <mark>1989</mark>",
+			"The source is not there any more.", "1 changed, 1 not reachable, 2 not fetched", "lies in a private network", "has a user name or a password", "not fetched",
 		} {
 			if !strings.Contains(got.body, want) {
 				t.Errorf("%s: no %q in %s", name, want, got.body)
@@ -514,8 +516,55 @@ func TestVerifyPage(t *testing.T) {
 		t.Error("what failed is no incident")
 	}
 	offline := w.verifyForm(t, map[string]string{"offline": "yes"}, document(t, w.site.URL+"/mill"))
-	if !strings.Contains(offline.body, "unverifiable") || !strings.Contains(offline.body, "you asked to stay offline") {
+	if !strings.Contains(offline.body, "The quote could not be checked") || !strings.Contains(offline.body, "you asked to stay offline") {
 		t.Error(offline.body)
+	}
+}
+
+// An answer of this server has its report on a page of its own, also if it is not published, and what was found is good
+// until its sources are read again. Whoever may not verify is told so.
+func TestVerificationOfAnswer(t *testing.T) {
+	reads := make(chan struct{}, 100)
+	w := newProofWorld(t, nil)
+	site := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		reads <- struct{}{}
+		_, _ = io.WriteString(rw, "<p>The old mill closed its gates in the autumn of 1989, after two centuries of work.")
+	}))
+	t.Cleanup(site.Close)
+	call := millCall(0, store.DefaultTenant)
+	call.Answer.Sources[0].URL = site.URL + "/mill"
+	call.Answer.Citations[0].Refs[0].Quote = "The old mill closed its doors in the autumn of 1989, after"
+	token := func(scopes ...string) string {
+		return testenv.Must(w.store.NewToken(t.Context(), &store.Token{Tenant: store.DefaultTenant, Name: "t", Scopes: scopes}))(t)
+	}
+	reader := token(store.ScopeRead)
+	w.token = token(store.ScopeRead, store.ScopeVerify)
+	must(t, w.store.Put(t.Context(), []*store.Call{call}))
+	path := "/ui/answers/" + call.AnswerID + "/verification"
+	got := w.get(t, "GET", path)
+	checkHTML(t, got.body)
+	for _, want := range []string{
+		`<a href="/ui/answers/` + call.AnswerID + `" rel="noopener noreferrer nofollow">When did the mill`, `aria-current="page">Verification`, "1 of 2 quotes has changed",
+		"not published, so nobody signed it", "<mark>gates</mark>", `<button name="url" value="` + w.URL + `/v1/answers/` + call.AnswerID + `">Verify again`,
+	} {
+		if !strings.Contains(got.body, want) {
+			t.Errorf("no %q in %s", want, got.body)
+		}
+	}
+	once := len(reads)
+	if w.get(t, "GET", path); len(reads) != once || once == 0 {
+		t.Errorf("the source was read %d times, and %d for the same report", once, len(reads)-once)
+	}
+	again := w.verifyForm(t, map[string]string{"url": w.URL + "/v1/answers/" + call.AnswerID}, nil)
+	if again.StatusCode != http.StatusSeeOther || again.Header.Get("Location") != path || len(reads) == once {
+		t.Errorf("%d %v, read %d times", again.StatusCode, again.Header, len(reads))
+	}
+	if got := w.get(t, "GET", "/ui/answers/ans_none/verification"); got.StatusCode != http.StatusNotFound {
+		t.Errorf("of no answer: %d", got.StatusCode)
+	}
+	w.token, once = reader, len(reads)
+	if got := w.get(t, "GET", path); !strings.Contains(got.body, "needs the scope verify") || strings.Contains(got.body, "Verify again") || len(reads) != once {
+		t.Errorf("who may only read: %d %s", got.StatusCode, got.body)
 	}
 }
 
@@ -531,7 +580,9 @@ func TestVerifyPageRefuses(t *testing.T) {
 		"no thing":       {map[string]string{"text": "nonsense " + hostile}, 422, "It is no manifest"},
 		"a bad trust":    {map[string]string{"text": "{}", "trust": strings.Repeat("x", 300)}, 422, "is neither a host nor the id of a key"},
 		"too much of it": {map[string]string{"text": strings.Repeat("x", 9<<20)}, 400, "too long"},
-		"a bad address":  {map[string]string{"url": "ftp://" + hostile}, 200, "The answer could not be fetched"},
+		"a bad address":  {map[string]string{"url": "ftp://" + hostile}, 422, "It was not fetched: only http and https are."},
+		"no answer":      {map[string]string{"url": w.site.URL + "/none"}, 422, "There is no answer at this address (410)."},
+		"nothing cited":  {map[string]string{"url": w.site.URL + "/mill"}, 422, "What is there names no sources that could be verified"},
 	} {
 		got := w.verifyForm(t, test.fields, nil)
 		if got.StatusCode != test.status || !strings.Contains(got.body, test.want) {

@@ -197,14 +197,19 @@ type answerTabs struct {
 	Current                     string // answer, steps, verification
 }
 
-// tabsOf returns the pages about an answer, of which one is shown. How many steps its run has is looked up if it is 0.
+// tabsOf returns the pages about an answer, of which one is shown. An empty run is none. How many steps it has is
+// looked up if it is 0.
 func (p *Page) tabsOf(r *httpx.Request, answerID, run string, steps int, current string) *answerTabs {
-	if steps == 0 && run != "" {
+	t := &answerTabs{answerURL(answerID), "", verificationURL(answerID), steps, current}
+	if run == "" {
+		return t
+	}
+	if t.Steps = runURL(run); steps == 0 {
 		if one, err := p.o.Store.Run(r.Context(), r.Who.Tenant, run, &store.Query{Limit: 1}); err == nil {
-			steps = max(one.Recorded, one.Answers)
+			t.Count = max(one.Recorded, one.Answers)
 		}
 	}
-	return &answerTabs{answerURL(answerID), runURL(run), verifyURL(servedURL(p.baseURL(r), answerID)), steps, current}
+	return t
 }
 
 // chosen is what a reader chose, so that what belongs to it is marked. At most one of its fields is not 0.

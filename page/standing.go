@@ -33,6 +33,7 @@ const (
 	wordSupported   = "supported"
 	wordFound       = "quote found"
 	wordUnchecked   = "not checked"
+	wordUnchanged   = "unchanged" // a source of which no words were recorded
 	wordBare        = "no source" // of a sentence
 )
 

@@ -59,7 +59,7 @@ func (p *Page) trustOf(ctx context.Context, r *httpx.Request, call *store.Call) 
 		return nil, err
 	}
 	if t.manifest != nil && t.manifest.Digest != "" && p.o.Verifies {
-		t.verify = verifyURL(p.baseURL(r) + t.manifest.URL)
+		t.verify = verificationURL(call.AnswerID)
 	}
 	hasWeb := false
 	for i := range call.Answer.Sources {

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -15,6 +17,9 @@ import (
 	"github.com/ibidhq/ibid/api"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/httpx"
+	"github.com/ibidhq/ibid/internal/text"
+	"github.com/ibidhq/ibid/snapshot"
+	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/verify"
 )
 
@@ -25,7 +30,7 @@ const (
 	maxFields = 64 << 10
 )
 
-// verifyPage is the form, and what was wrong with what was sent last.
+// verifyPage is a report, or the form with what was wrong with what was sent last.
 type verifyPage struct {
 	Off     bool // nothing is verified here
 	Base    string
@@ -35,6 +40,10 @@ type verifyPage struct {
 	Offline bool
 	Wrong   string
 	Report  *reportView // nil: nothing was verified yet
+
+	Heading string      // what the report is on; empty: there is none
+	Link    string      // where that is; empty: nowhere
+	Tabs    *answerTabs // the pages about it; nil: it is no answer of this server
 
 	Examples []verifyExample
 }
@@ -64,7 +73,7 @@ func (p *Page) examples(ctx context.Context, r *httpx.Request) ([]verifyExample,
 			return nil, err
 		}
 		asked, _ := heading(call.Prompt)
-		all = append(all, verifyExample{one.kind, one.words, asked, p.baseURL(r) + "/v1/answers/" + id})
+		all = append(all, verifyExample{one.kind, one.words, asked, verificationURL(id)})
 	}
 	return all, nil
 }
@@ -82,7 +91,7 @@ func (p *Page) showVerify(ctx context.Context, r *httpx.Request) (*view, error) 
 	return &view{Name: "verify", Title: "Verify an answer", Body: body}, nil
 }
 
-// verify verifies what was sent, and shows the report.
+// verify verifies what was sent, and shows the report: that on an answer of this server on its own page.
 func (p *Page) verify(w *httpx.Reply, r *httpx.Request) error {
 	if !p.o.Verifies {
 		return p.shows("verify", p.showVerify)(w, r)
@@ -91,24 +100,158 @@ func (p *Page) verify(w *httpx.Reply, r *httpx.Request) error {
 	if err != nil {
 		return err
 	}
-	// only now, so that a slow sender does not take a place
-	release, ok := p.bounds.verifying.Take(r.Who.Tenant)
-	if !ok {
-		return busy("Others verify at the moment.")
-	}
-	defer release()
-	body.Base = p.baseURL(r)
-	report, err := p.o.API.Verify(r.Context(), r.Who.Tenant, order)
-	if err != nil {
-		problem := gateway.ProblemOf(err)
-		if problem.Status >= http.StatusInternalServerError || problem.Status == http.StatusTooManyRequests {
+	if own := p.ownAnswer(r, order); own != nil {
+		if _, err := p.verifyOwn(r, own, 0); err != nil {
 			return err
 		}
-		body.Wrong = sentence(strings.TrimPrefix(problem.Detail, "verifying: "))
-		return p.show(w, r, &view{Name: "verify", Status: unfit, Title: "Verify", Section: "verify", Body: body})
+		http.Redirect(w, r.Request, verificationURL(own.AnswerID), http.StatusSeeOther)
+		return nil
 	}
-	body.Report, body.Text = &reportView{Report: report}, ""
-	return p.show(w, r, &view{Name: "verify", Title: body.Report.Headline(), Section: "verify", Body: body})
+	body.Base = p.baseURL(r)
+	report, err := p.report(r, order)
+	v := &view{Name: "verify", Title: "Verify an answer", Section: "verify", Body: body}
+	switch problem := gateway.ProblemOf(err); {
+	case err == nil:
+		body.Wrong = unreadableWords(report)
+	case problem.Status >= http.StatusInternalServerError || problem.Status == http.StatusTooManyRequests:
+		return err
+	default:
+		body.Wrong = sentence(strings.TrimPrefix(problem.Detail, "verifying: "))
+	}
+	if body.Wrong != "" {
+		v.Status = unfit
+		return p.show(w, r, v)
+	}
+	body.Report, body.Heading = &reportView{Report: report, base: body.Base}, "What you sent"
+	if order.URL != "" {
+		body.Heading, body.Link = "An answer of "+body.Report.site(order.URL), openURL(&ibid.Source{URL: order.URL})
+	}
+	v.Title, body.URL, body.Text = body.Report.Verdict().Word, "", ""
+	return p.show(w, r, v)
+}
+
+// report verifies, within the bounds of a tenant. What a demonstration signs is trusted on its page.
+func (p *Page) report(r *httpx.Request, order *api.Verification) (*verify.Report, error) {
+	release, ok := p.bounds.verifying.Take(r.Who.Tenant)
+	if !ok {
+		return nil, busy("Others verify at the moment.")
+	}
+	defer release()
+	if _, host, _ := strings.Cut(p.baseURL(r), "://"); p.o.Demo != nil {
+		order.Trust = append(order.Trust, host)
+	}
+	return p.o.API.Verify(r.Context(), r.Who.Tenant, order)
+}
+
+// ownAnswer returns the answer of this server whose address alone is to be verified; nil: it is something else.
+func (p *Page) ownAnswer(r *httpx.Request, order *api.Verification) *store.Call {
+	path, ok := strings.CutPrefix(order.URL, p.baseURL(r))
+	if !ok || order.Text != nil || order.Offline || len(order.Trust) > 0 {
+		return nil
+	}
+	id := path[strings.LastIndexByte(path, '/')+1:]
+	if path != servedURL("", id) && !strings.HasPrefix(path, "/runs/") {
+		return nil
+	}
+	call, err := p.call(r.Context(), r.Who.Tenant, id)
+	if err != nil {
+		return nil
+	}
+	return call
+}
+
+// verifyOwn verifies an answer of this server: as it is published, else what it quotes. What is known of a source may
+// be so old.
+func (p *Page) verifyOwn(r *httpx.Request, call *store.Call, age time.Duration) (*reportView, error) {
+	published, err := p.manifestOf(r.Context(), r.Who.Tenant, call)
+	if err != nil {
+		return nil, err
+	}
+	v := &reportView{base: p.baseURL(r), unsigned: "not published, so nobody signed it"}
+	if published != nil && published.Digest != "" {
+		order := &api.Verification{URL: servedURL(v.base, call.AnswerID), MaxAge: age}
+		if r.Who.Token != "" { // the answer itself is not for everybody
+			order.URL = v.base + published.URL
+		}
+		if v.Report, err = p.report(r, order); err != nil || v.Unread == nil {
+			return v, err
+		}
+		v.unsigned = "signed, not checked: what was published cannot be read from here"
+	}
+	order := &api.Verification{MaxAge: age}
+	if order.Text, err = call.Answer.Document(nil).JSON(); err != nil {
+		return nil, err
+	}
+	v.Report, err = p.report(r, order)
+	return v, err
+}
+
+// verification shows the report on an answer of this server, of what is known of its sources since they were read last.
+func (p *Page) verification(w *httpx.Reply, r *httpx.Request) error {
+	call, err := p.callOf(r.Context(), r)
+	if err != nil {
+		return err
+	}
+	body := &verifyPage{
+		Off: !p.o.Verifies, URL: servedURL(p.baseURL(r), call.AnswerID), Link: answerURL(call.AnswerID),
+		Tabs: p.tabsOf(r, call.AnswerID, call.Run, 0, "verification"),
+	}
+	body.Heading, _ = heading(call.Prompt)
+	v := &view{Name: "verify", Title: "Verification: " + body.Heading, Section: "conversations", Body: body}
+	switch {
+	case body.Off:
+	case r.Who.Token != "" && !r.Who.May(store.ScopeVerify):
+		body.URL, body.Wrong = "", "To have an answer verified, a token needs the scope verify. Yours has not."
+	default:
+		age, err := p.readAgo(r.Context(), r.Who.Tenant, call.AnswerID)
+		if err != nil {
+			return err
+		}
+		if body.Report, err = p.verifyOwn(r, call, age); err != nil {
+			problem := gateway.ProblemOf(err)
+			body.Report, body.Wrong, v.Status = nil, sentence(problem.Detail), problem.Status
+		}
+	}
+	return p.show(w, r, v)
+}
+
+// reportFor is how long what was found about sources is good for of which no other check is known.
+const reportFor = 15 * time.Minute
+
+// readAgo returns how long ago a source of an answer was read again last: what is older may not be so any more.
+func (p *Page) readAgo(ctx context.Context, tenant, answerID string) (time.Duration, error) {
+	pins, err := p.o.Store.AnswerPins(ctx, tenant, answerID)
+	var last time.Time
+	for i := range pins {
+		if pins[i].CheckedAt.After(last) {
+			last = pins[i].CheckedAt
+		}
+	}
+	if last.IsZero() {
+		return reportFor, err
+	}
+	return time.Since(last) + 2*time.Second, err // it is rounded to seconds, and verifying takes some
+}
+
+// unreadableWords says why a report has nothing; empty: it has something.
+func unreadableWords(r *verify.Report) string {
+	const code = verify.HeaderMissing
+	switch e := r.Unread; {
+	case e == nil && slices.ContainsFunc(r.Info, func(f verify.Finding) bool { return f.Code == code }):
+		return "What is there names no sources that could be verified: it has no Citation-Source header."
+	case e == nil:
+		return ""
+	case e.Kind == snapshot.Gone:
+		return "There is no answer at this address (" + strconv.Itoa(e.Status) + ")."
+	case e.Kind == snapshot.AccessDenied:
+		return "This address may not be read by everybody (" + strconv.Itoa(e.Status) + ")."
+	case e.Kind == snapshot.TooLarge:
+		return "What is there is too large for an answer."
+	case e.Reason == "dns":
+		return "No such host: " + text.Host(e.URL) + "."
+	default:
+		return unreadWords(&verify.SourceResult{Status: verify.Status(e.Kind), Reason: e.Reason})
+	}
 }
 
 // readVerify reads the form.
@@ -190,42 +333,141 @@ const (
 type reportView struct {
 	*verify.Report
 
-	Depth int // how many reports it is in
+	Depth    int    // how many reports it is in
+	base     string // the address of this server
+	unsigned string // why nobody signed an answer of this server; empty: it is another's, or signed
 }
 
-// Badge says what state the report came to.
-func (v *reportView) Badge() badge { return stateBadge(v.State) }
-
-// Headline says in a sentence what the report came to.
-func (v *reportView) Headline() string {
-	failed := 0
-	for _, s := range v.Sourced() {
-		if s.Kind == badgeBad {
-			failed += s.Count
+// Read returns when the source that was read longest ago was read.
+func (v *reportView) Read() time.Time {
+	at := v.CheckedAt
+	for i := range v.Claims {
+		for k := range v.Claims[i].Sources {
+			if s := &v.Claims[i].Sources[k]; s.CheckedAt.Before(at) && !s.CheckedAt.IsZero() {
+				at = s.CheckedAt
+			}
 		}
 	}
-	n := &v.Findings.Claims
-	switch {
-	case v.State == verify.Invalid && failed == 1:
-		return "A source does not say what the answer quotes"
-	case v.State == verify.Invalid && failed > 1:
-		return strconv.Itoa(failed) + " quotes are not what their sources say"
-	case v.State == verify.Invalid:
-		return "Something is not what it was said to be"
-	case v.State == verify.Pending:
-		return "The answer is not published yet"
-	case v.State == verify.Unverifiable:
-		return "Nothing failed, and not all of it could be looked at"
-	case n.Doubtful == 1:
-		return "The sources say what is quoted; one claim is doubtful"
-	case n.Doubtful > 1:
-		return "The sources say what is quoted; " + strconv.Itoa(n.Doubtful) + " claims are doubtful"
-	}
-	return "The sources say what the answer quotes"
+	return at
 }
 
-// Sourced counts what was found out about the sources, each time that one is quoted.
-func (v *reportView) Sourced() []countedBadge {
+// Verdict says in a sentence what the report came to.
+func (v *reportView) Verdict() badge {
+	var b badge
+	quotes, unquoted, failed, lost, how := 0, 0, 0, 0, "failed"
+	for _, c := range v.sourced() {
+		quotes += c.Count
+		switch {
+		case c.Word == wordUnchanged:
+			quotes -= c.Count
+			unquoted += c.Count
+		case c.Kind == badgeBad:
+			if how = c.Word; failed > 0 {
+				how = "failed" // in several ways
+			}
+			failed += c.Count
+		case c.Kind == badgeLost, c.Kind == badgeNone:
+			lost += c.Count
+		}
+	}
+	claims := &v.Findings.Claims
+	switch {
+	case failed > 0:
+		b = badge{Kind: badgeBad, Word: shareWords(failed, quotes, how)}
+	case v.State == verify.Invalid && len(v.Failure) > 0:
+		why := cmp.Or(incidentBadge(v.Failure[0].Code).Title, v.Failure[0].Detail)
+		b = badge{Kind: badgeBad, Word: strings.TrimSuffix(why, ".")}
+	case v.State == verify.Pending:
+		b = badge{Kind: badgeLost, Word: "The answer is not published yet"}
+	case lost > 0:
+		b = badge{Kind: badgeLost, Word: shareWords(lost, quotes, "lost")}
+	case quotes == 0 && unquoted > 0:
+		b = badge{Kind: badgeFound, Word: counted(unquoted, "source is", "sources are") + " unchanged"}
+	case quotes == 0:
+		b = badge{Kind: badgeNone, Word: "Nothing is quoted that could be checked"}
+	case v.State == verify.Unverifiable:
+		b = badge{Kind: badgeLost, Word: shareWords(quotes, quotes, "found") + "; not all else could be checked"}
+	case claims.Supported == len(v.Claims):
+		b = badge{Kind: badgeGood, Word: shareWords(quotes, quotes, "supported")}
+	default:
+		b = badge{Kind: badgeFound, Word: shareWords(quotes, quotes, "found")}
+	}
+	if claims.Doubtful > 0 {
+		b.Word += "; " + counted(claims.Doubtful, "sentence is", "sentences are") + " doubtful"
+		if b.Kind != badgeBad {
+			b.Kind = badgeClose
+		}
+	}
+	return b
+}
+
+// shares say what some quotes are: of one, and of more.
+var shares = map[string][2]string{
+	wordChanged:   {"has changed", "have changed"},
+	wordMissing:   {"is missing from its source", "are missing from their sources"},
+	wordMisquoted: {"was never in its source", "were never in their sources"},
+	"failed":      {"is not in its source", "are not in their sources"},
+	"lost":        {"could not be checked", "could not be checked"},
+	"found":       {"is still in its source", "are still in their sources"},
+	"supported": {
+		"is still in its source, and supports the sentence", "are still in their sources, and support the sentences",
+	},
+}
+
+// shareWords says of how many quotes that is what they are.
+func shareWords(n, of int, what string) string {
+	words, ok := shares[what]
+	if !ok {
+		words = shares["failed"]
+	}
+	switch {
+	case of == 1:
+		return "The quote " + words[0]
+	case n == of:
+		return "All " + strconv.Itoa(of) + " quotes " + words[1]
+	case n == 1:
+		return "1 of " + strconv.Itoa(of) + " quotes " + words[0]
+	}
+	return strconv.Itoa(n) + " of " + strconv.Itoa(of) + " quotes " + words[1]
+}
+
+// site returns the host of an address, or words for this server where that names nobody.
+func (v *reportView) site(address string) string {
+	if host := siteAt(address); !isHere(host) || !strings.HasPrefix(address, v.base+"/") {
+		return host
+	}
+	return "this server"
+}
+
+// reportLine says what came of one kind of checks.
+type reportLine struct {
+	Kind, Name, Text string
+	At               string // the id of what says more; empty: nothing does
+}
+
+// Lines say what came of reading the sources, of comparing the sentences with them, and of checking the signature.
+func (v *reportView) Lines() []reportLine {
+	line := func(name string, counts []countedBadge, none string) reportLine {
+		var words []string
+		for _, c := range counts {
+			words = append(words, c.Text())
+		}
+		if len(counts) == 0 {
+			return reportLine{Kind: badgeNone, Name: name, Text: none}
+		}
+		return reportLine{worstOf(counts), name, strings.Join(words, ", "), "sentences"}
+	}
+	var claims []countedBadge
+	for i := range v.Claims {
+		claims = countBadge(claims, claimBadge(&v.Claims[i]))
+	}
+	return []reportLine{
+		line("Sources", v.sourced(), "none is quoted"), line("Sentences", claims, "none has a quote"), v.signature(),
+	}
+}
+
+// sourced counts what was found out about the sources, each time that one is quoted.
+func (v *reportView) sourced() []countedBadge {
 	var counts []countedBadge
 	for i := range v.Claims {
 		for k := range v.Claims[i].Sources {
@@ -238,24 +480,36 @@ func (v *reportView) Sourced() []countedBadge {
 	return counts
 }
 
-// Claimed counts what was found out about the claims, the gravest first.
-func (v *reportView) Claimed() []countedBadge {
-	n := &v.Findings.Claims
-	var counts []countedBadge
-	for _, one := range []struct {
-		n          int
-		kind, word string
-	}{
-		{n.Failed, badgeBad, badgeOf(aboutClaim, "failed").Word},
-		{n.Doubtful, badgeClose, wordDoubtful},
-		{n.Supported, badgeGood, wordSupported},
-		{n.NotChecked - n.Failed, badgeNone, wordUnchecked},
-	} {
-		if one.n > 0 {
-			counts = append(counts, countedBadge{badge{Kind: one.kind, Word: one.word}, one.n})
+// signature says who signed what was verified, and whether it is still that.
+func (v *reportView) signature() reportLine {
+	said := reportLine{Kind: badgeNone, Name: "Signature", Text: cmp.Or(v.unsigned, "not signed"), At: "signature"}
+	for _, f := range v.Failure {
+		if f.Claim == "" && f.Source == "" { // it is not about what was quoted
+			said.Kind, said.Text = badgeBad, incidentBadge(f.Code).Word
+			return said
 		}
 	}
-	return counts
+	if len(v.Manifests) == 0 {
+		said.At = ""
+		return said
+	}
+	isBound := slices.ContainsFunc(v.Success, func(f verify.Finding) bool { return f.Code == verify.OutputBound })
+	m := &v.Manifests[0]
+	switch {
+	case m.Manifest == nil:
+		said.Kind, said.Text = badgeLost, "what was published cannot be read"
+	case m.Verified:
+		if said.Kind = badgeFound; m.Trusted {
+			said.Kind = badgeGood
+		}
+		said.Text = "signed by " + v.site(m.URL)
+		if isBound {
+			said.Text += ", unchanged since " + published(m.SignedAt)
+		}
+	case m.KeyID != "":
+		said.Kind, said.Text = badgeLost, "signed, but its key could not be read"
+	}
+	return said
 }
 
 // Wrong returns the claims that failed or are doubtful, or of which a source does not say what is quoted; Right the
@@ -287,7 +541,7 @@ func (v *reportView) Inner() []*reportView {
 	var list []*reportView
 	for _, up := range v.Upstream {
 		if v.Depth < maxNestedReports {
-			list = append(list, &reportView{up, v.Depth + 1})
+			list = append(list, &reportView{Report: up, Depth: v.Depth + 1, base: v.base})
 		}
 	}
 	return list
@@ -299,7 +553,10 @@ func (v *reportView) Found(counts ...verify.Counts) []verify.Finding {
 	var list []verify.Finding
 	for _, all := range [][]verify.Finding{v.Failure, v.Info} {
 		for i := range all {
-			if slices.Contains(counts, all[i].Counts) && all[i].Claim == "" && len(list) < maxReported {
+			f := &all[i]
+			// The first of these is said with the level, the other with the sources.
+			isSaid := f.Counts != verify.CountFailure && (f.Code == verify.LevelNotMet || f.Code == verify.NothingQuoted)
+			if slices.Contains(counts, f.Counts) && f.Claim == "" && !isSaid && len(list) < maxReported {
 				list = append(list, all[i])
 			}
 		}
@@ -323,20 +580,25 @@ func levelWords(l verify.Levels) string {
 type reportedSource struct {
 	*verify.SourceReport
 
+	Badge             badge
 	Title, Site, Open string
-	Why               string  // why it was not read, in a sentence; empty: it was
+	Says              string  // what the badge and the words leave open, in sentences; empty: nothing
 	Quoted, Found     []piece // the excerpt, and what stands in the source; Found is nil where they are the same
 }
 
 func reportedSourceOf(s *verify.SourceReport) reportedSource {
 	source := &ibid.Source{URL: s.URL, Title: s.Title}
 	v := reportedSource{
-		SourceReport: s, Title: sourceTitle(source), Site: siteOf(source), Why: unreadWords(&s.Result),
+		SourceReport: s, Badge: sourceBadge(s.Result.Status), Title: sourceTitle(source), Site: siteOf(source),
 		Open: passageURL(source, &ibid.Ref{Quote: s.Excerpt}), Quoted: appendPiece(nil, s.Excerpt, false),
+	}
+	if v.Badge.Word != wordFound {
+		v.Says = strings.TrimSpace(v.Badge.Title + " " + unreadWords(&s.Result))
 	}
 	switch near := s.Result.Near; {
 	case near != nil:
 		v.Quoted, v.Found = compareWords(s.Excerpt, near.Text)
+		v.Says = "" // they say it
 	case s.Result.Excerpt != s.Excerpt:
 		v.Found = appendPiece(nil, s.Result.Excerpt, false)
 	}
@@ -354,10 +616,8 @@ var (
 	}
 	// unfetched says by its reason why an address is not fetched from here.
 	unfetched = map[string]string{
-		"network": "its address lies in a private network, and what others write must not make this server read " +
-			"there. " +
-			"Whoever runs this server can allow a network of theirs.",
-		"port": "only the ports 80 and 443 are.", "scheme": "only http and https are.",
+		"network": "its address lies in a private network. Whoever runs this server can allow that.",
+		"port":    "only the ports 80 and 443 are.", "scheme": "only http and https are.",
 		"userinfo": "its address has a user name or a password.", "zone": "its address has a zone.",
 		"downgrade": "it redirects from https to http.", "offline": "you asked to stay offline.",
 		"limit": "one verification reads only so much.",
@@ -376,4 +636,12 @@ func unreadWords(r *verify.SourceResult) string {
 	default:
 		return why
 	}
+}
+
+// comparedWords says how a sentence was compared with its quotes.
+func comparedWords(by string) string {
+	if strings.HasPrefix(by, "lexical@") {
+		return "compared by words"
+	}
+	return "compared by " + line(by)
 }

@@ -118,6 +118,7 @@ func probes(w *tenantsWorld) map[string][]probe {
 		"GET /ui/answers/{id}":                           get("/ui/answers/" + a.answer),
 		"POST /ui/answers/{id}/stop":                     {{path: "/ui/answers/" + a.slow + "/stop", media: form, own: 303, ends: true}},
 		"GET /ui/answers/{id}/live":                      {{path: "/ui/answers/" + a.slow + "/live?run=" + a.run, until: canary}},
+		"GET /ui/answers/{id}/verification":              {{path: "/ui/answers/" + a.answer + "/verification"}},
 		"GET /ui/answers/{id}/export":                    get("/ui/answers/" + a.answer + "/export?as=json"),
 		"POST /ui/answers/{id}/check":                    {{path: "/ui/answers/" + a.answer + "/check", media: form, own: 303}},
 		"GET /ui/copies/{hash}":                          get("/ui/copies/" + a.hash),

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid/manifest"
+	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/support"
 )
 
@@ -63,6 +64,9 @@ type Report struct {
 	// announced without a manifest (Level 1): only whether they can be read
 	Sources  []SourceReport `json:"sources"`
 	Upstream []*Report      `json:"upstream"` // of sources that are agents' answers themselves
+
+	// why the address that was given could not be read; nil: it could, or there was none
+	Unread *snapshot.FetchError `json:"-"`
 
 	// why there is nothing to report on: set by who collects reports, as for a file that cannot be read
 	Error string `json:"error,omitempty"`

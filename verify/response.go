@@ -23,6 +23,7 @@ import (
 func (v *Verifier) URL(ctx context.Context, url string) (*Report, error) {
 	j := v.job(KindResponse, url)
 	snap, err := j.fetchDocument(ctx, &snapshot.FetchRequest{URL: url, Fresh: true})
+	j.report.Unread, _ = errors.AsType[*snapshot.FetchError](err)
 	switch {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("verifying %s: %w", url, context.Cause(ctx))

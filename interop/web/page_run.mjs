@@ -177,13 +177,13 @@ await withBrowser(executablePath, browser => scenarios({
     await page.goto(`${world.demo}/ui/verify`)
     await page.fill('#v-url', `${world.demo}/v1/answers/${first}`)
     await Promise.all([page.waitForNavigation(), page.locator('.verifying button.first').click()])
-    // Two findings come first; then what was quoted, and what the source says now.
-    assert.match(await page.innerText('h1'), /A source does not say what the answer quotes/)
-    assert.match(await page.locator('.two').innerText(), /Sources[^]*3 quotes found[^]*1 changed[^]*Claims[^]*1 unsupported[^]*2 supported/)
+    // Three findings come first; then what was quoted, and what the source says now.
+    assert.match(await page.innerText('h1'), /How many herons nest/)
+    assert.match(await page.innerText('.verdict'), /1 of 4 quotes has changed/)
+    assert.match(await page.locator('.report-lines').innerText(), /Sources[^]*3 quotes found, 1 changed[^]*Sentences[^]*2 supported, 1 changed[^]*Signature[^]*signed by this server, unchanged/)
     assert.deepEqual(await page.locator('.claims').first().locator('.sides mark').allInnerTexts(), ['1968', '1986'])
-    await page.locator('.report .record summary').click()
     // All that was promised is there, and a source that changed since is told.
-    for (const words of [/invalid/, /Level 3 was seen, as promised/, /The signature holds/, /quote found/, /changed/]) {
+    for (const words of [/Level 3 was seen, as promised/, /its key is trusted here/, /quote found/, /changed/]) {
       assert.match(await page.locator('main').innerText(), words)
     }
     assert.deepEqual(await axe(page), [])
@@ -193,7 +193,7 @@ await withBrowser(executablePath, browser => scenarios({
     // The examples of the demo are one click away.
     await page.goto(`${world.demo}/ui/verify`)
     await Promise.all([page.waitForNavigation(), page.locator('.example').first().click()])
-    assert.match(await page.innerText('h1'), /^The sources say what/)
+    assert.match(await page.innerText('.verdict'), /All 4 quotes are still in their sources/)
     assert.deepEqual(await axe(page), [])
   }),
 }))
