@@ -204,11 +204,7 @@ func (p *Page) tabsOf(r *httpx.Request, answerID, run string, steps int, current
 	if run == "" {
 		return t
 	}
-	if t.Steps = runURL(run); steps == 0 {
-		if one, err := p.o.Store.Run(r.Context(), r.Who.Tenant, run, &store.Query{Limit: 1}); err == nil {
-			t.Count = max(one.Recorded, one.Answers)
-		}
-	}
+	t.Steps = runURL(run)
 	return t
 }
 

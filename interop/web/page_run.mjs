@@ -161,7 +161,7 @@ await withBrowser(executablePath, browser => scenarios({
     assert.ok(badges.some(b => /found/.test(b)), `badges: ${badges}`)
     assert.equal(await page.locator('.sources .badge:not(:has(svg))').count(), 0, 'a badge without an icon')
     const first = await page.locator('article.answer').first().getAttribute('data-answer')
-    assert.match(await page.locator('.turn .trust').first().innerText(), /3 supported[^]*1 changed[^]*1 sentence without a source[^]*signed by 127/)
+    assert.match(await page.locator('.turn .trust').first().innerText(), /3 supported[^]*1 changed[^]*1 sentence without a source[^]*signed by this server/)
     for (const [n, badge, ...quotes] of [
       [1, 'quote found', 'Volunteers counted 41 nests in the alders of Lake Tonbo on 12 April.', 'At low water the birds fish on the northern shore, where the ground is flat.'],
       [2, 'changed', 'The colony began with a single pair in 1968, a year after the mill closed.'],
