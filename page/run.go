@@ -197,8 +197,8 @@ type answerTabs struct {
 	Current                     string // answer, steps, verification
 }
 
-// tabsOf returns the pages about an answer, of which one is shown. An empty run is none. How many steps it has is
-// looked up if it is 0.
+// tabsOf returns the pages about an answer, of which one is shown. An empty run is none; 0 steps: their
+// number is not known.
 func (p *Page) tabsOf(r *httpx.Request, answerID, run string, steps int, current string) *answerTabs {
 	t := &answerTabs{answerURL(answerID), "", verificationURL(answerID), steps, current}
 	if run == "" {
