@@ -42,11 +42,6 @@ type conversationMessage struct {
 	Answer   *answerBody `json:"answer,omitempty"`
 }
 
-// conversations lists conversations, the one with the latest call first.
-func (a *API) conversations(ctx context.Context, r *httpx.Request) (*store.Page[store.Conversation], error) {
-	return a.store.Conversations(ctx, r.Who.Tenant, r.Params.Query())
-}
-
 func showListedConversation(_ *httpx.Request, c *store.Conversation) conversationItem {
 	return conversationItem{c.ID, c.Started.UTC(), c.Updated.UTC(), c.Answers}
 }

@@ -145,8 +145,6 @@ func (a *API) alerts(ctx context.Context, r *httpx.Request) (*store.Page[store.A
 	})
 }
 
-func showAlert(_ *httpx.Request, alert *store.Alert) store.Alert { return *alert }
-
 // alertOrder says whether an alert was seen.
 type alertOrder struct {
 	Seen *bool `json:"seen" required:""`

@@ -494,5 +494,3 @@ func (a *API) incidents(ctx context.Context, r *httpx.Request) (*store.Page[veri
 		Cursor: p.Get("cursor"), Limit: p.Int("limit"),
 	})
 }
-
-func showIncident(_ *httpx.Request, i *verify.Incident) verify.Incident { return *i }

@@ -74,7 +74,6 @@ is there again the next time.`,
 	flags.StringVar(&c.Data, "data", "", "`directory` to keep what is asked in (default a temporary one)")
 	withoutVariable(flags, "data") // that of ibid serve
 	server.AddOriginFlag(flags, &c.Origins)
-	complete(cmd)
 	return cmd
 }
 
@@ -127,12 +126,6 @@ var demoQuestions = []string{
 	"Write a short report on the marsh.",
 }
 
-// demoOtherwise is what the demo answers to every other question.
-func demoOtherwise() string {
-	return "Hello! This is the demo of ibid: its answers are made up, and there is none to this question. " +
-		"It can answer these:\n\n- " + strings.Join(demoQuestions, "\n- ") + "\n"
-}
-
 // startReplay starts the upstream at a port of its own, and returns where it is and what ends it. The pages that it
 // cites are below an address.
 func startReplay(ctx context.Context, copies string) (address string, end func(), err error) {
@@ -143,7 +136,9 @@ func startReplay(ctx context.Context, copies string) (address string, end func()
 	}
 	s := &http.Server{
 		Handler: replay.New(&replay.Options{
-			First: demoFirst, Delay: demoDelay, Copies: copies, Otherwise: demoOtherwise(),
+			First: demoFirst, Delay: demoDelay, Copies: copies,
+			Otherwise: "Hello! This is the demo of ibid: its answers are made up, and there is none to this " +
+				"question. It can answer these:\n\n- " + strings.Join(demoQuestions, "\n- ") + "\n",
 		}),
 		ReadHeaderTimeout: time.Minute,
 	}
@@ -174,7 +169,10 @@ func configureDemo(c *server.Config, publicURL, upstream string) {
 	c.CaptureWait = time.Second // a temporary directory may be on a slow disk
 	c.PublicURL, c.Publish.Level, c.Publish.Recheck = publicURL, "3", demoRecheck
 	c.Publish.Allow = server.Networks{netip.MustParsePrefix("127.0.0.1/32")}
-	c.Origins = append(c.Origins, developmentOrigins()...)
+	// where pages usually come from that somebody is working at on the same machine
+	for _, port := range []string{"3000", "4173", "4200", "4321", "5173", "8000", "8081"} {
+		c.Origins = append(c.Origins, "http://localhost:"+port, "http://127.0.0.1:"+port)
+	}
 	for _, name := range []string{"openai", "gemini", "anthropic", "cohere", "perplexity", "mistral"} {
 		c.Upstreams[name] = &server.Upstream{URL: server.URL(upstream + "/" + name), Provider: name}
 	}
@@ -185,15 +183,6 @@ func configureDemo(c *server.Config, publicURL, upstream string) {
 		{Upstream: "cohere", Model: "command-a-03-2025"},
 		{Upstream: "perplexity", Model: "sonar"},
 	}
-}
-
-// developmentOrigins returns where pages usually come from that somebody is working at on the same machine.
-func developmentOrigins() []string {
-	var all []string
-	for _, port := range []string{"3000", "4173", "4200", "4321", "5173", "8000", "8081"} {
-		all = append(all, "http://localhost:"+port, "http://127.0.0.1:"+port)
-	}
-	return all
 }
 
 // greet has the conversation of the demo, unless it was had before, and says what to try.

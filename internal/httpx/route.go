@@ -332,9 +332,9 @@ func JSON[T any](rt Route, f func(ctx context.Context, r *Request) (T, error)) R
 	return rt
 }
 
-// List returns the route with a handler that answers with a page of a list, as JSON: {name: […], "next_cursor": …}. The
-// store has been asked by read, after everything that was captured before has arrived there; show returns what is shown
-// of an item.
+// List returns the route with a handler that answers with a page of a list, as JSON: {name: […], "next_cursor": …}.
+// The store has been asked by read, after everything that was captured before has arrived there; show returns what is
+// shown of an item.
 func List[T, B any](
 	rt Route, name string, from *Reader, read func(ctx context.Context, r *Request) (*store.Page[T], error),
 	show func(r *Request, item *T) B,
@@ -354,6 +354,18 @@ func List[T, B any](
 	route.List, route.Response = name, *new(B)
 	return route
 }
+
+// ByQuery returns what reads a list that takes the parameters of [Params.Query].
+func ByQuery[T any](
+	read func(ctx context.Context, tenant string, q *store.Query) (*store.Page[T], error),
+) func(context.Context, *Request) (*store.Page[T], error) {
+	return func(ctx context.Context, r *Request) (*store.Page[T], error) {
+		return read(ctx, r.Who.Tenant, r.Params.Query())
+	}
+}
+
+// Same shows an item of a list as it is.
+func Same[T any](_ *Request, item *T) T { return *item }
 
 // listBody is a page of a list as JSON.
 type listBody[B any] struct {
