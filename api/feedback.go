@@ -375,8 +375,8 @@ func citedSources(a *ibid.Answer, citation string) []*ibid.Source {
 	return sources
 }
 
-// fill fills in what a step of a run, or any step if none is named, says of a source and is not known yet. A search's own
-// score goes before others.
+// fill fills in what a step of a run, or any step if none is named, says of a source and is not known yet. A search's
+// own score goes before others.
 func (e *feedbackExport) fill(row *feedbackRow, run string, step int, source string) {
 	if e.trail == nil || run != e.run || source == "" {
 		return

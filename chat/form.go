@@ -109,16 +109,6 @@ func (u *tellUI) ping() error { return u.w.Ping() }
 
 func (u *tellUI) close() error { return u.w.Close() }
 
-// The names of the events.
-const (
-	eventText     = "text"
-	eventPart     = "part"
-	eventSource   = "source"
-	eventCitation = "citation"
-	eventAnswer   = "answer"
-	eventError    = "error"
-)
-
 // tellEvents tells a turn as events, as docs/chat.md describes them.
 type tellEvents struct {
 	w       io.Writer
@@ -159,9 +149,7 @@ type citationData struct {
 	Citation gateway.LiveCitations `json:"citation"`
 }
 
-func (e *tellEvents) start() error {
-	return comment(e.w, "listening")
-}
+func (e *tellEvents) start() error { return comment(e.w, "listening") }
 
 func (e *tellEvents) flush() error { return send(e.w, &e.buf) }
 
@@ -191,8 +179,11 @@ func (e *tellEvents) addEvent(name string, v any) {
 func (e *tellEvents) event(ev ibid.Event) {
 	switch ev.Kind {
 	case ibid.EventText:
-		e.addEvent(eventText, textData{e.units, ev.Text})
-		e.grow(ev.Text)
+		e.addEvent("text", textData{e.units, ev.Text})
+		e.draft.text.WriteString(ev.Text)
+		e.offsets = nil
+		_, n := ibid.NewOffsets(ev.Text).In(e.unit, ibid.Span{End: len(ev.Text)})
+		e.units += n
 	case ibid.EventPart:
 		e.part(&ev)
 	case ibid.EventSource:
@@ -201,13 +192,6 @@ func (e *tellEvents) event(ev ibid.Event) {
 		e.citation(&ev)
 	default:
 	}
-}
-
-func (e *tellEvents) grow(text string) {
-	e.draft.text.WriteString(text)
-	e.offsets = nil
-	_, n := ibid.NewOffsets(text).In(e.unit, ibid.Span{End: len(text)})
-	e.units += n
 }
 
 func (e *tellEvents) part(ev *ibid.Event) {
@@ -221,7 +205,7 @@ func (e *tellEvents) part(ev *ibid.Event) {
 	} else {
 		e.draft.parts = append(e.draft.parts, *ev.Part)
 	}
-	e.addEvent(eventPart, d)
+	e.addEvent("part", d)
 }
 
 func (e *tellEvents) places() *ibid.Offsets {
@@ -244,7 +228,7 @@ func (e *tellEvents) source(s *ibid.Source) {
 	}
 	d := (&ibid.Answer{Sources: []ibid.Source{*s}}).Document(&ibid.DocumentOptions{Bare: true})
 	d.Sources[0].Index = 0 // it has none yet
-	e.addEvent(eventSource, sourceData{d.Sources[0]})
+	e.addEvent("source", sourceData{d.Sources[0]})
 }
 
 func (e *tellEvents) citation(ev *ibid.Event) {
@@ -259,25 +243,20 @@ func (e *tellEvents) citation(ev *ibid.Event) {
 			}
 		}
 		said.Citations = known.CitationRows(c)
-		for i := range said.Citations {
-			e.count(&said.Citations[i])
+		for i := range said.Citations { // their offsets are in bytes
+			row := &said.Citations[i]
+			for _, span := range [...][2]**int{{&row.TextStart, &row.TextEnd}, {&row.ClaimStart, &row.ClaimEnd}} {
+				if *span[0] != nil && *span[1] != nil {
+					start, end := e.places().In(e.unit, ibid.Span{Start: **span[0], End: **span[1]})
+					*span[0], *span[1] = &start, &end
+				}
+			}
 		}
 		if c.Placed() {
 			_, at = e.places().In(e.unit, c.Span)
 		}
 	}
-	e.addEvent(eventCitation, citationData{at, said})
-}
-
-// count gives a row's offsets in the unit.
-func (e *tellEvents) count(row *ibid.DocumentCitation) {
-	for _, span := range [...][2]**int{{&row.TextStart, &row.TextEnd}, {&row.ClaimStart, &row.ClaimEnd}} {
-		if *span[0] == nil || *span[1] == nil {
-			continue
-		}
-		start, end := e.places().In(e.unit, ibid.Span{Start: **span[0], End: **span[1]})
-		*span[0], *span[1] = &start, &end
-	}
+	e.addEvent("citation", citationData{at, said})
 }
 
 func (e *tellEvents) answer(a *ibid.Answer, _ uimessage.Status) error {
@@ -285,7 +264,7 @@ func (e *tellEvents) answer(a *ibid.Answer, _ uimessage.Status) error {
 		e.numbered = e.numbers()
 	}
 	e.told = a
-	e.addEvent(eventAnswer, a.Document(&ibid.DocumentOptions{Unit: e.unit, AnswerID: e.id, Numbering: e.numbered}))
+	e.addEvent("answer", a.Document(&ibid.DocumentOptions{Unit: e.unit, AnswerID: e.id, Numbering: e.numbered}))
 	return e.flush()
 }
 
@@ -297,13 +276,11 @@ func (e *tellEvents) late(a *ibid.Answer) error {
 }
 
 func (e *tellEvents) fail(failed *ibid.ProviderError) error {
-	e.addEvent(eventError, failed)
+	e.addEvent("error", failed)
 	return e.flush()
 }
 
-func (e *tellEvents) ping() error {
-	return comment(e.w, "heartbeat")
-}
+func (e *tellEvents) ping() error { return comment(e.w, "heartbeat") }
 
 func (e *tellEvents) close() error { return e.flush() }
 
@@ -402,9 +379,7 @@ func (o *tellOpenAI) fail(e *ibid.ProviderError) error {
 	return o.flush()
 }
 
-func (o *tellOpenAI) ping() error {
-	return comment(o.w, "ping")
-}
+func (o *tellOpenAI) ping() error { return comment(o.w, "ping") }
 
 func (o *tellOpenAI) close() error {
 	if o.whole != nil {

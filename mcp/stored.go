@@ -94,11 +94,7 @@ type runPassage struct {
 }
 
 // runSources shows what a run rested on.
-func (m *MCP) runSources(ctx context.Context, c *call) (*result, error) {
-	var args runArgs
-	if err := readArgs(c.args, &args); err != nil {
-		return nil, err
-	}
+func (m *MCP) runSources(ctx context.Context, c *call, args *runArgs) (*result, error) {
 	excerpt, err := number("excerpt", args.Excerpt, trail.DefaultExcerpt, 0, MaxExcerpt)
 	if err != nil {
 		return nil, err
@@ -206,8 +202,7 @@ func showStep(t *trail.Trail, i, excerpt int) runStep {
 func showSource(s *trail.Source, steps []int, excerpt int) runSource {
 	return runSource{
 		s.DocumentID, httpx.OrNull(s.Title), httpx.OrNull(s.URL), finite(s.Relevance), httpx.OrNull(s.Origin),
-		excerptOf(cmp.Or(s.Excerpt, s.Content), excerpt),
-		s.Retrieved, s.Used, s.Cited, append([]int{}, steps...),
+		excerptOf(cmp.Or(s.Excerpt, s.Content), excerpt), s.Retrieved, s.Used, s.Cited, append([]int{}, steps...),
 	}
 }
 
@@ -259,11 +254,8 @@ func finite(score *float64) *float64 {
 // runText writes a run for a model.
 func runText(r *runSources) string {
 	var b strings.Builder
-	fmt.Fprintf(
-		&b, "Run %s: %s, %s in its answer", r.Run,
-		count(len(r.Steps)+r.StepsMore, "step"),
-		count(len(r.Sentences)+r.SentencesMore, "sentence"),
-	)
+	steps, sentences := len(r.Steps)+r.StepsMore, len(r.Sentences)+r.SentencesMore
+	fmt.Fprintf(&b, "Run %s: %s, %s in its answer", r.Run, count(steps, "step"), count(sentences, "sentence"))
 	if r.UncitedShare != nil {
 		fmt.Fprintf(&b, "; %.0f %% of those that say something rest on no source", 100**r.UncitedShare)
 	}
@@ -376,11 +368,7 @@ type foundSource struct {
 }
 
 // findAnswers finds stored answers, or shows one.
-func (m *MCP) findAnswers(ctx context.Context, c *call) (*result, error) {
-	var args findArgs
-	if err := readArgs(c.args, &args); err != nil {
-		return nil, err
-	}
+func (m *MCP) findAnswers(ctx context.Context, c *call, args *findArgs) (*result, error) {
 	limit, err := number("limit", args.Limit, defaultAnswers, 1, MaxAnswers)
 	if err != nil {
 		return nil, err
@@ -397,7 +385,7 @@ func (m *MCP) findAnswers(ctx context.Context, c *call) (*result, error) {
 		}
 	}
 	if args.AnswerID != "" {
-		return m.oneAnswer(ctx, c.tenant, &args)
+		return m.oneAnswer(ctx, c.tenant, args)
 	}
 	if len(args.Cursor) > maxCursor {
 		return nil, store.ErrCursor
