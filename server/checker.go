@@ -30,7 +30,7 @@ const (
 )
 
 // Checker describes what decides whether passages support a claim, as the member checkers of the file does. Start from
-// [NewChecker].
+// [newChecker].
 type Checker struct {
 	Kind checkerKind `yaml:"checker"` // empty: lexical
 	// of a cascade: the checker that is asked where lexical is not sure; empty: a judge
@@ -51,8 +51,8 @@ type Checker struct {
 	Retries  int         `yaml:"retries"`  // of a request, where the checker is busy
 }
 
-// NewChecker returns the description of the built-in checker, with the defaults of the others.
-func NewChecker() *Checker {
+// newChecker returns the description of the built-in checker, with the defaults of the others.
+func newChecker() *Checker {
 	return &Checker{ //nolint:gosec // the name of a variable is no secret
 		GroundingTokenEnv: "GOOGLE_OAUTH_ACCESS_TOKEN",
 		Low:               0.3,
@@ -136,7 +136,7 @@ func (c *Checker) Labels() bool { return c.Kind == checkerJudge || c.Kind == che
 // checkers in a file. An empty name is the built-in one's; the file is read for others only.
 func ReadChecker(file, name string) (*Checker, error) {
 	if name == "" || name == checkerLexical {
-		return NewChecker(), nil
+		return newChecker(), nil
 	}
 	c, all := Defaults(), pflag.NewFlagSet("", pflag.ContinueOnError)
 	c.AddFlags(all)
@@ -150,13 +150,13 @@ func ReadChecker(file, name string) (*Checker, error) {
 	}
 	known := append([]string{checkerLexical}, slices.Sorted(maps.Keys(c.Checkers))...)
 	return nil, Usagef(
-		"others than "+checkerLexical+" stand under checkers in the file of --config: "+CheckerExample,
+		"others than "+checkerLexical+" stand under checkers in the file of --config: "+checkerExample,
 		"there is no checker %q, only %s", name, strings.Join(known, ", "),
 	)
 }
 
-// CheckerExample is how a file describes a checker.
-const CheckerExample = "checkers: {careful: {checker: judge, judge-url: 'http://127.0.0.1:11434/v1', " +
+// checkerExample is how a file describes a checker.
+const checkerExample = "checkers: {careful: {checker: judge, judge-url: 'http://127.0.0.1:11434/v1', " +
 	"judge-model: llama3.1}}"
 
 // Build makes the checker. What a score has to be for supported is threshold; 0 is the checker's own.

@@ -334,7 +334,7 @@ func (c *Config) readCheckers(m member) error {
 		if e.key == experiment.CheckerLexical {
 			return mistake(e.at, "give it another name", "%s is the built-in one", e.key)
 		}
-		checker := NewChecker()
+		checker := newChecker()
 		if err := decode(e.value, checker); err != nil {
 			return err
 		}

@@ -114,7 +114,7 @@ type Request struct {
 type Options struct {
 	Guard  *gateway.Guard    // needed
 	Logger *slog.Logger      // nil: nothing is logged
-	Header map[string]string // of all responses but those of public routes; nil: [Headers]
+	Header map[string]string // of all responses but those of public routes; nil: those for programs
 	// ForPeople says that the routes are pages: links that somebody mended by hand still show them, so that query
 	// parameters are the handlers' to read, and no page of another site reads them, whatever the guard allows.
 	ForPeople bool
@@ -126,9 +126,9 @@ type Options struct {
 	Count func(path, method string, status int)
 }
 
-// Headers returns the headers of responses to programs: what providers sent is shown to nobody as a page of ibid's
+// headers returns the headers of responses to programs: what providers sent is shown to nobody as a page of ibid's
 // origin, and nothing is cached unless a handler says otherwise.
-func Headers() map[string]string {
+func headers() map[string]string {
 	return map[string]string{
 		"X-Content-Type-Options":       "nosniff",
 		"Content-Security-Policy":      "default-src 'none'; frame-ancestors 'none'; sandbox",
@@ -151,7 +151,7 @@ func NewMux(routes []Route, o *Options) *Mux {
 		m.o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if m.o.Header == nil {
-		m.o.Header = Headers()
+		m.o.Header = headers()
 	}
 	if m.o.NotFound == nil {
 		m.o.NotFound = gateway.NewProblem(gateway.CodeNotFound, "there is no such path", "")

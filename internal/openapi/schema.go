@@ -148,7 +148,14 @@ func (s *schemas) members(t reflect.Type, read bool, members object, needed *[]s
 		if err != nil {
 			return err
 		}
-		schema = limit(schema, f.Tag)
+		if words := f.Tag.Get("enum"); words != "" { // with spaces between the words
+			schema["enum"] = strings.Fields(words)
+		}
+		for _, limit := range []string{"minimum", "maximum", "minItems", "minLength"} {
+			if n, err := strconv.ParseFloat(f.Tag.Get(limit), 64); err == nil {
+				schema[limit] = n
+			}
+		}
 		said := cmp.Or(f.Tag.Get("doc"), about.fields[f.Name])
 		optional := strings.Contains(options, "omit")
 		list := f.Type.Kind() == reflect.Slice && strings.Contains(said, "null")
@@ -164,19 +171,6 @@ func (s *schemas) members(t reflect.Type, read bool, members object, needed *[]s
 		}
 	}
 	return nil
-}
-
-// limit adds what the tags of a field say of its values: enum, with spaces between the words; minimum; maximum.
-func limit(schema object, tag reflect.StructTag) object {
-	if words := tag.Get("enum"); words != "" {
-		schema["enum"] = strings.Fields(words)
-	}
-	for _, name := range []string{"minimum", "maximum", "minItems", "minLength"} {
-		if n, err := strconv.ParseFloat(tag.Get(name), 64); err == nil {
-			schema[name] = n
-		}
-	}
-	return schema
 }
 
 // orNull returns the schema of a value that may be null.
