@@ -425,7 +425,7 @@ func (job *attributeJob) readSources(ctx context.Context) ([]support.Document, e
 	for i, f := range files {
 		names[i] = f.name
 	}
-	bar := newProgress(names, job.world)
+	bar := newProgress(names, false, job.world)
 	words := job.err
 	job.err = bar.words(words)
 	defer func() { bar.end(); job.err = words }()

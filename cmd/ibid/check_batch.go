@@ -82,12 +82,8 @@ type batch struct {
 
 // checkBatch checks the lines of a file. Only what cannot be read or written ends it early.
 func checkBatch(ctx context.Context, name string, checker support.Checker, w world) error {
-	var bar *progress
-	if _, fast := checker.(*support.Lexical); fast {
-		bar = newProgress([]string{name}, w)
-	} else { // it takes its time also on small files
-		bar = newFileProgress(name, w)
-	}
+	_, fast := checker.(*support.Lexical)
+	bar := newProgress([]string{name}, !fast, w)
 	defer bar.end()
 	in, err := openInput(name, w.in, bar.watch)
 	if err != nil {

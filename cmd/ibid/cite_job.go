@@ -61,7 +61,7 @@ func (job *citeJob) run(ctx context.Context) error {
 		defer func() { _ = done.Close() }() // every line was written
 	}
 	job.target = job.newOutput()
-	bar := newProgress(job.feed.names, job.world)
+	bar := newProgress(job.feed.names, false, job.world)
 	words := job.err
 	job.err, job.through, job.feed.through = bar.words(words), bar.watch, bar.watch
 	// Documents do not depend on each other, so that all cores work on them; what is shown is written while it is read.

@@ -138,11 +138,9 @@ func (b *manifestBuild) agent() string {
 
 // build makes the manifest.
 func (b *manifestBuild) build(ctx context.Context, sub *manifestSubject) (*manifest.Manifest, error) {
-	builder := manifest.Builder{
-		Excerpts: manifest.Excerpts(b.flags.excerpts),
-		Self:     b.flags.self, RunID: cmp.Or(b.flags.run, sub.run), AgentID: b.agent(), By: manifest.ByObserver,
-		BodyHash: sub.bodyHash, MediaType: sub.mediaType, QuotedBy: sub.quotedBy,
-	}
+	builder := &sub.Builder
+	builder.Excerpts, builder.By = manifest.Excerpts(b.flags.excerpts), manifest.ByObserver
+	builder.Self, builder.RunID, builder.AgentID = b.flags.self, cmp.Or(b.flags.run, builder.RunID), b.agent()
 	if !b.flags.noFetch {
 		fetcher := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: b.flags.allow})
 		defer func() { _ = fetcher.Close() }() // nothing is lost
@@ -242,11 +240,10 @@ const maxReasons = 5
 
 // manifestSubject is what a manifest is to be of.
 type manifestSubject struct {
-	answer              *ibid.Answer
-	trail               *trail.Trail // nil: no run is known
-	run                 string       // its public name
-	bodyHash, mediaType string       // of the response; empty: the text of the answer counts
-	quotedBy            string       // as manifest.Builder.QuotedBy
+	manifest.Builder // with what is known of the run and the response
+
+	answer *ibid.Answer
+	trail  *trail.Trail // nil: no run is known
 }
 
 // find reads the answer: a file if there is one of that name, else what is stored.
@@ -262,7 +259,8 @@ func (b *manifestBuild) find(name string) (*manifestSubject, error) {
 			return nil, err
 		}
 		sum := sha256.Sum256([]byte(answer.Text)) // nobody learns anything from this name
-		return &manifestSubject{answer: answer, run: hex.EncodeToString(sum[:16])}, nil
+		builder := manifest.Builder{RunID: hex.EncodeToString(sum[:16])}
+		return &manifestSubject{Builder: builder, answer: answer}, nil
 	}
 	var sub *manifestSubject
 	err := withStore(b.cmd, b.config, b.world, false, func(ctx context.Context, s *store.Store) error {
@@ -297,9 +295,9 @@ func (b *manifestBuild) stored(ctx context.Context, s *store.Store, id string) (
 		}
 	}
 	if call.Body != nil {
-		sub.bodyHash, sub.mediaType = call.Body.Hash, call.Body.MediaType
+		sub.BodyHash, sub.MediaType = call.Body.Hash, call.Body.MediaType
 	}
-	sub.run, err = s.Pub(ctx, b.flags.tenant, of)
+	sub.RunID, err = s.Pub(ctx, b.flags.tenant, of)
 	return sub, err
 }
 
@@ -322,12 +320,12 @@ func (b *manifestBuild) storedRun(ctx context.Context, s *store.Store, run strin
 			return nil, err
 		}
 		if sub.answer != nil && sub.answer.Provider == "" {
-			sub.quotedBy = manifest.OriginPublisher
+			sub.QuotedBy = manifest.OriginPublisher
 		}
 	}
 	if sub.answer == nil || strings.TrimSpace(sub.answer.Text) == "" {
 		return nil, usagef("POST /v1/runs/"+t.ID+"/finish says it", "run %s has no final answer", t.ID)
 	}
-	sub.run, err = s.Pub(ctx, b.flags.tenant, run)
+	sub.RunID, err = s.Pub(ctx, b.flags.tenant, run)
 	return sub, err
 }

@@ -357,7 +357,7 @@ func (v *verifying) showProgress(inputs *feed) (step, end func()) {
 	var bar *progress
 	switch {
 	case inputs.many():
-		bar = newFileProgress(inputs.list, v.world)
+		bar = newProgress([]string{inputs.list}, true, v.world)
 		inputs.through, n = bar.watch, 0
 	case n == 1:
 		bar = countProgress(n, "sources", v.world)
