@@ -72,8 +72,20 @@ strategies in the file of --config.`,
 			}
 			e := &experimenting{experimentFlags: f, world: w}
 			e.Live = f.live
-			if err := e.choose(c, args); err != nil { // before a database is missed
-				return err
+			for i, name := range args { // before a database is missed
+				var err error
+				if e.Sides[i], err = experiment.Find(c.AllStrategies(), name); err != nil {
+					return usagef(server.StrategyHint, "%w", err)
+				}
+				if f.live {
+					continue // nothing is attributed again
+				}
+				if e.Checkers[i], err = c.StrategyChecker(&e.Sides[i], w.env); err != nil {
+					return err
+				}
+			}
+			if e.Sides[0].ID() == e.Sides[1].ID() {
+				return usagef("ibid experiment lists others", "both strategies are %s", e.Sides[0].ID())
 			}
 			return withStore(cmd, c, w, false, e.run)
 		},
@@ -110,26 +122,6 @@ type experimenting struct {
 	api.Comparison
 
 	world world
-}
-
-// choose finds the two strategies.
-func (e *experimenting) choose(c *server.Config, names []string) error {
-	for i, name := range names {
-		var err error
-		if e.Sides[i], err = experiment.Find(c.AllStrategies(), name); err != nil {
-			return usagef(server.StrategyHint, "%w", err)
-		}
-		if e.live {
-			continue // nothing is attributed again
-		}
-		if e.Checkers[i], err = c.StrategyChecker(&e.Sides[i], e.world.env); err != nil {
-			return err
-		}
-	}
-	if e.Sides[0].ID() == e.Sides[1].ID() {
-		return usagef("ibid experiment lists others", "both strategies are %s", e.Sides[0].ID())
-	}
-	return nil
 }
 
 func (e *experimenting) run(ctx context.Context, s *store.Store) error {
