@@ -34,24 +34,24 @@ var formNames = []string{formEvents, formUI, formOpenAI, formNo}
 
 // teller tells a turn in one form. What its methods write is sent when they return.
 type teller interface {
-	start() error
-	// event takes an event; it is sent with the next flush.
-	event(ev ibid.Event)
-	flush() error
-	answer(a *ibid.Answer, status uimessage.Status) error
-	// late is answer for citations that came later.
+	Start() error
+	// Event takes an event; it is sent with the next Flush.
+	Event(ev ibid.Event)
+	Flush() error
+	Answer(a *ibid.Answer, status uimessage.Status) error
+	// late is Answer for citations that came later.
 	late(a *ibid.Answer) error
 	// fail says why the answer is not whole. It comes behind the answer.
 	fail(e *ibid.ProviderError) error
-	ping() error
-	close() error
+	Ping() error
+	Close() error
 }
 
 // teller returns what tells the turn to w.
 func (f form) teller(t *Turn, numbers func() *ibid.Numbering, w io.Writer) teller {
 	switch f.name {
 	case formUI:
-		return &tellUI{w: uimessage.Writer{W: w, MessageID: t.AnswerID}, numbers: numbers}
+		return &tellUI{uimessage.Writer{W: w, MessageID: t.AnswerID}, numbers}
 	case formOpenAI:
 		return &tellOpenAI{w: w, said: wire.Completion{ID: t.AnswerID, Model: t.model}, unit: f.unit}
 	}
@@ -70,44 +70,36 @@ func (f form) beginResponse(w *httpx.Reply) *httpx.Stream {
 
 // tellUI tells a turn as a UI message stream.
 type tellUI struct {
-	w       uimessage.Writer
+	uimessage.Writer
 	numbers func() *ibid.Numbering // asks the store: when a number is needed
 }
 
-func (u *tellUI) start() error { return u.w.Start() }
-
-func (u *tellUI) event(ev ibid.Event) {
+func (u *tellUI) Event(ev ibid.Event) {
 	if ev.Kind == ibid.EventCitation {
 		u.number()
 	}
-	u.w.Event(ev)
+	u.Writer.Event(ev)
 }
 
 func (u *tellUI) number() {
-	if u.w.Numbering == nil {
-		u.w.Numbering = u.numbers()
+	if u.Numbering == nil {
+		u.Numbering = u.numbers()
 	}
 }
 
-func (u *tellUI) flush() error { return u.w.Flush() }
-
-func (u *tellUI) answer(a *ibid.Answer, status uimessage.Status) error {
+func (u *tellUI) Answer(a *ibid.Answer, status uimessage.Status) error {
 	u.number()
-	return u.w.Answer(a, status)
+	return u.Writer.Answer(a, status)
 }
 
-func (u *tellUI) late(a *ibid.Answer) error { return u.w.Late(a, uimessage.StatusOf(a)) }
+func (u *tellUI) late(a *ibid.Answer) error { return u.Late(a, uimessage.StatusOf(a)) }
 
 func (u *tellUI) fail(e *ibid.ProviderError) error {
 	if e.Code == CodeEnded {
-		return u.w.Abort()
+		return u.Abort()
 	}
-	return u.w.Fail(e.Message)
+	return u.Fail(e.Message)
 }
-
-func (u *tellUI) ping() error { return u.w.Ping() }
-
-func (u *tellUI) close() error { return u.w.Close() }
 
 // tellEvents tells a turn as events, as docs/chat.md describes them.
 type tellEvents struct {
@@ -149,9 +141,9 @@ type citationData struct {
 	Citation gateway.LiveCitations `json:"citation"`
 }
 
-func (e *tellEvents) start() error { return comment(e.w, "listening") }
+func (e *tellEvents) Start() error { return comment(e.w, "listening") }
 
-func (e *tellEvents) flush() error { return send(e.w, &e.buf) }
+func (e *tellEvents) Flush() error { return send(e.w, &e.buf) }
 
 // send writes what is in the buffer.
 func send(w io.Writer, buf *[]byte) error {
@@ -176,7 +168,7 @@ func (e *tellEvents) addEvent(name string, v any) {
 	e.buf = httpx.AppendEvent(e.buf, "", name, data)
 }
 
-func (e *tellEvents) event(ev ibid.Event) {
+func (e *tellEvents) Event(ev ibid.Event) {
 	switch ev.Kind {
 	case ibid.EventText:
 		e.addEvent("text", textData{e.units, ev.Text})
@@ -259,30 +251,30 @@ func (e *tellEvents) citation(ev *ibid.Event) {
 	e.addEvent("citation", citationData{at, said})
 }
 
-func (e *tellEvents) answer(a *ibid.Answer, _ uimessage.Status) error {
+func (e *tellEvents) Answer(a *ibid.Answer, _ uimessage.Status) error {
 	if e.numbered == nil {
 		e.numbered = e.numbers()
 	}
 	e.told = a
 	e.addEvent("answer", a.Document(&ibid.DocumentOptions{Unit: e.unit, AnswerID: e.id, Numbering: e.numbered}))
-	return e.flush()
+	return e.Flush()
 }
 
 func (e *tellEvents) late(a *ibid.Answer) error {
 	if a == e.told {
 		return nil // nothing came
 	}
-	return e.answer(a, uimessage.Final)
+	return e.Answer(a, uimessage.Final)
 }
 
 func (e *tellEvents) fail(failed *ibid.ProviderError) error {
 	e.addEvent("error", failed)
-	return e.flush()
+	return e.Flush()
 }
 
-func (e *tellEvents) ping() error { return comment(e.w, "heartbeat") }
+func (e *tellEvents) Ping() error { return comment(e.w, "heartbeat") }
 
-func (e *tellEvents) close() error { return e.flush() }
+func (e *tellEvents) Close() error { return e.Flush() }
 
 // tellOpenAI tells a turn as the chunks of a chat completion. Its last one has all citations.
 type tellOpenAI struct {
@@ -299,12 +291,12 @@ type tellOpenAI struct {
 	err     error
 }
 
-func (o *tellOpenAI) start() error {
+func (o *tellOpenAI) Start() error {
 	o.said.Created = time.Now().Unix()
 	return comment(o.w, "listening")
 }
 
-func (o *tellOpenAI) event(ev ibid.Event) {
+func (o *tellOpenAI) Event(ev ibid.Event) {
 	switch {
 	case ev.Kind == ibid.EventPart && !ev.Corrected && ev.Part != nil:
 		o.message = ev.Part.Message
@@ -347,20 +339,20 @@ func (o *tellOpenAI) chunk(delta string, last bool) {
 	o.buf = httpx.AppendEvent(o.buf, "", "", data)
 }
 
-func (o *tellOpenAI) flush() error {
+func (o *tellOpenAI) Flush() error {
 	if o.err != nil {
 		return o.err
 	}
 	return send(o.w, &o.buf)
 }
 
-// answer keeps the answer: there is only one last chunk.
-func (o *tellOpenAI) answer(a *ibid.Answer, _ uimessage.Status) error {
+// Answer keeps the answer: there is only one last chunk.
+func (o *tellOpenAI) Answer(a *ibid.Answer, _ uimessage.Status) error {
 	o.whole = a
 	return nil
 }
 
-func (o *tellOpenAI) late(a *ibid.Answer) error { return o.answer(a, uimessage.Final) }
+func (o *tellOpenAI) late(a *ibid.Answer) error { return o.Answer(a, uimessage.Final) }
 
 // fail tells the error in place of the last chunk, where OpenAI does. Citations that are known come before it.
 func (o *tellOpenAI) fail(e *ibid.ProviderError) error {
@@ -376,18 +368,18 @@ func (o *tellOpenAI) fail(e *ibid.ProviderError) error {
 		return err
 	}
 	o.buf = httpx.AppendEvent(o.buf, "", "", data)
-	return o.flush()
+	return o.Flush()
 }
 
-func (o *tellOpenAI) ping() error { return comment(o.w, "ping") }
+func (o *tellOpenAI) Ping() error { return comment(o.w, "ping") }
 
-func (o *tellOpenAI) close() error {
+func (o *tellOpenAI) Close() error {
 	if o.whole != nil {
 		o.finish(o.whole)
 		o.chunk("", true)
 	}
 	o.buf = httpx.AppendEvent(o.buf, "", "", []byte("[DONE]"))
-	return o.flush()
+	return o.Flush()
 }
 
 // finish takes what the last chunk says.

@@ -102,18 +102,10 @@ func (m *MCP) runSources(ctx context.Context, c *call, args *runArgs) (*result, 
 	if args.Run == "" {
 		return nil, refuse("run: it is missing", "it is the id of a run; find_answers shows those of answers")
 	}
-	missing := refuse(
-		"run: there is none with this id",
-		"find_answers shows the runs of answers; what was deleted or is another tenant's looks the same as what "+
-			"never was",
-	)
-	if len(args.Run) > maxID {
-		return nil, missing
-	}
 	t, links, err := m.link(ctx, c.tenant, args.Run)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return nil, missing
+		return nil, refuse("run: there is none with this id", "find_answers shows the runs of answers; "+notThere)
 	case err != nil:
 		return nil, err
 	}
@@ -122,8 +114,13 @@ func (m *MCP) runSources(ctx context.Context, c *call, args *runArgs) (*result, 
 	return &result{runText(out), out}, nil
 }
 
+const notThere = "what was deleted or is another tenant's looks the same as what never was"
+
 // link reads a run and finds what the sentences of its answer rest on.
 func (m *MCP) link(ctx context.Context, tenant, run string) (*trail.Trail, *trail.Links, error) {
+	if len(run) > maxID {
+		return nil, nil, store.ErrNotFound
+	}
 	m.captured.CatchUp(ctx)
 	release, err := m.linking.Hold(ctx, m.store, tenant, run)
 	if err != nil {
@@ -425,17 +422,14 @@ func (m *MCP) oneAnswer(ctx context.Context, tenant string, args *findArgs) (*re
 	if args.Words+args.Source+args.Run+args.Conversation+args.Cursor != "" {
 		return nil, refuse("answer_id goes alone", "without it, answers are looked for; with it, that one is shown")
 	}
-	noAnswer := refuse(
-		"answer_id: there is no answer with this id",
-		"what was deleted or is another tenant's looks the same as what never was",
-	)
-	if len(args.AnswerID) > maxID {
-		return nil, noAnswer
+	var one *store.Call
+	err := store.ErrNotFound
+	if len(args.AnswerID) <= maxID {
+		one, err = m.captured.Call(ctx, tenant, args.AnswerID)
 	}
-	one, err := m.captured.Call(ctx, tenant, args.AnswerID)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return nil, noAnswer
+		return nil, refuse("answer_id: there is no answer with this id", notThere)
 	case err != nil:
 		return nil, err
 	}

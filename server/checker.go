@@ -199,7 +199,7 @@ func (c *Checker) buildRemote(name string, threshold float64, env Env) (support.
 				"the project's number or id in Google Cloud", "grounding needs grounding-project",
 			)
 		}
-		token := env.first([]string{c.GroundingTokenEnv})
+		token := env.first(c.GroundingTokenEnv)
 		if token == "" {
 			return nil, Usagef(
 				"gcloud auth print-access-token prints one",
@@ -236,7 +236,7 @@ func (c *Checker) buildRemote(name string, threshold float64, env Env) (support.
 	if c.JudgeKeyEnv != "" {
 		names = []string{c.JudgeKeyEnv}
 	}
-	judge.Key = env.first(names)
+	judge.Key = env.first(names...)
 	if judge.Key == "" {
 		judge.Header = ""
 		if c.JudgeKeyEnv != "" {

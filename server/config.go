@@ -241,7 +241,7 @@ func AddExcerptsFlag(flags *pflag.FlagSet, whose *string) {
 type Env func(name string) (value string, ok bool)
 
 // first returns the value of the first variable that has one.
-func (env Env) first(names []string) string {
+func (env Env) first(names ...string) string {
 	for _, name := range names {
 		if value, _ := env(name); value != "" {
 			return value
@@ -253,8 +253,8 @@ func (env Env) first(names []string) string {
 // Resolve reads the file, fills in what nobody said and checks everything. Flags that were set win over the file. Flags
 // may be nil; env is asked for the secrets and for where the user's state is kept.
 func (c *Config) Resolve(flags *pflag.FlagSet, env Env) error {
-	c.BootstrapToken = cmp.Or(c.BootstrapToken, env.first([]string{"IBID_BOOTSTRAP_TOKEN"}))
-	c.StreamKey = cmp.Or(c.StreamKey, env.first([]string{"IBID_STREAM_KEY"}))
+	c.BootstrapToken = cmp.Or(c.BootstrapToken, env.first("IBID_BOOTSTRAP_TOKEN"))
+	c.StreamKey = cmp.Or(c.StreamKey, env.first("IBID_STREAM_KEY"))
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	if flags == nil {
 		c.AddFlags(all)
@@ -300,9 +300,9 @@ func (c *Config) ResolveStore(flags *pflag.FlagSet, env Env) error {
 // resolveData finds the data directory and the database in it.
 func (c *Config) resolveData(env Env) error {
 	if c.namedData = c.Data != ""; !c.namedData {
-		state := env.first([]string{"XDG_STATE_HOME"})
+		state := env.first("XDG_STATE_HOME")
 		if !filepath.IsAbs(state) {
-			home := env.first([]string{"HOME"})
+			home := env.first("HOME")
 			if home == "" {
 				return &usageError{errors.New("there is no home directory to keep data in"), "--data DIR says where"}
 			}

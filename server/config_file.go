@@ -187,13 +187,13 @@ var errDuration = errors.New("must be a duration such as 250ms, 30s or 1h")
 
 // readUpstreams reads the member upstreams.
 func (c *Config) readUpstreams(m member) error {
-	upstreams, err := mapping(m.value)
+	entries, err := mapping(m.value)
 	if err != nil {
 		return err
 	}
-	for _, u := range upstreams {
-		if err := checkUpstreamName(u.key); err != nil {
-			return mistake(u.at, "", "%v", err)
+	for _, e := range entries {
+		if err := checkUpstreamName(e.key); err != nil {
+			return mistake(e.at, "", "%v", err)
 		}
 	}
 	if err := decode(m.value, &c.Upstreams); err != nil {
@@ -368,7 +368,7 @@ func mapping(node ast.Node) ([]member, error) {
 
 // scalar returns a value as the text that its flag reads.
 func scalar(node ast.Node, isBool bool) (string, error) {
-	want := "a text"
+	text, isText, want := "", false, "a text"
 	if isBool {
 		want = "true or false"
 	}
@@ -378,17 +378,14 @@ func scalar(node ast.Node, isBool bool) (string, error) {
 			return strconv.FormatBool(n.Value), nil
 		}
 	case *ast.StringNode:
-		if !isBool {
-			return n.Value, nil
-		}
+		text, isText = n.Value, true
 	case *ast.LiteralNode:
-		if !isBool {
-			return strings.TrimSuffix(n.Value.Value, "\n"), nil
-		}
+		text, isText = strings.TrimSuffix(n.Value.Value, "\n"), true
 	case *ast.IntegerNode, *ast.FloatNode:
-		if !isBool {
-			return n.GetToken().Value, nil
-		}
+		text, isText = n.GetToken().Value, true
+	}
+	if isText && !isBool {
+		return text, nil
 	}
 	return "", mistake(node.GetToken(), "", "must be %s, not %s", want, kindOf(node))
 }

@@ -163,7 +163,7 @@ func (c *Config) webhooks(env Env) ([]watch.Webhook, error) {
 		var secret string
 		where := h.SecretFile
 		if h.SecretEnv != "" {
-			secret, where = env.first([]string{h.SecretEnv}), h.SecretEnv
+			secret, where = env.first(h.SecretEnv), h.SecretEnv
 		} else {
 			content, err := os.ReadFile(h.SecretFile)
 			if err != nil {

@@ -114,7 +114,7 @@ func (c *Config) KeyDir() string { return filepath.Join(c.Data, "keys") }
 // OpenKeyring opens the keys of a resolved configuration, and makes none.
 func (c *Config) OpenKeyring(env Env) (*keyring.Ring, error) {
 	return keyring.Open(c.KeyDir(), &keyring.Options{
-		Getenv: func(name string) string { return env.first([]string{name}) },
+		Getenv: func(name string) string { return env.first(name) },
 	})
 }
 

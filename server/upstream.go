@@ -173,7 +173,7 @@ func (c *Config) backfillRules(env Env) []watch.Rule {
 				}
 			}
 			names := keyVariables(cmp.Or(b.KeyEnv, asked.KeyEnv), askedName, asked.URL.parse(), rule.Provider)
-			rule.Key = func() string { return env.first(names) }
+			rule.Key = func() string { return env.first(names...) }
 			rules = append(rules, rule)
 		}
 	}
@@ -244,7 +244,7 @@ func (c *Config) chatProviders(env Env) []chat.Provider {
 			Upstream:     m.Upstream,
 			Provider:     u.Provider,
 			Model:        m.Model,
-			Key:          env.first(keyVariables(u.KeyEnv, m.Upstream, u.URL.parse(), u.Provider)),
+			Key:          env.first(keyVariables(u.KeyEnv, m.Upstream, u.URL.parse(), u.Provider)...),
 			Tools:        []json.RawMessage(m.Tools),
 			Instructions: m.Instructions,
 		})
