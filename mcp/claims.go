@@ -475,7 +475,8 @@ func showReport(r *verify.Report, whole bool) *verified {
 		c := &r.Claims[i]
 		claim := verifiedClaim{
 			c.ID, c.Text, c.Status, c.Counts, c.Finding, httpx.OrNull(c.Reason),
-			append([]verify.Difference{}, c.Differs...), c.WrongSource, []verifiedSource{},
+			append([]verify.Difference{}, c.Differs...), c.WrongSource,
+			[]verifiedSource{},
 		}
 		for k := range c.Sources {
 			s := &c.Sources[k]

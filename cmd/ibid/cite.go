@@ -132,7 +132,7 @@ func (f *citeFlags) documentOptions(name string) *ibid.DocumentOptions {
 func (f *citeFlags) hintIdle(c *cobra.Command, w world) {
 	hasOffsets := f.as == string(export.OpenAI) || f.as == string(export.LangChain)
 	for _, name := range []string{"style", "unit", "raw"} {
-		if !f.json && f.as != asJSON && c.Flags().Changed(name) && !(name == "unit" && hasOffsets) {
+		if !f.json && f.as != asJSON && c.Flags().Changed(name) && (name != "unit" || !hasOffsets) {
 			hint(w.err, "--"+name+" has no effect without --json")
 		}
 	}

@@ -148,14 +148,7 @@ func (s *schemas) members(t reflect.Type, read bool, members object, needed *[]s
 		if err != nil {
 			return err
 		}
-		if words := f.Tag.Get("enum"); words != "" { // with spaces between the words
-			schema["enum"] = strings.Fields(words)
-		}
-		for _, limit := range []string{"minimum", "maximum", "minItems", "minLength"} {
-			if n, err := strconv.ParseFloat(f.Tag.Get(limit), 64); err == nil {
-				schema[limit] = n
-			}
-		}
+		limit(schema, f.Tag)
 		said := cmp.Or(f.Tag.Get("doc"), about.fields[f.Name])
 		optional := strings.Contains(options, "omit")
 		list := f.Type.Kind() == reflect.Slice && strings.Contains(said, "null")
@@ -171,6 +164,18 @@ func (s *schemas) members(t reflect.Type, read bool, members object, needed *[]s
 		}
 	}
 	return nil
+}
+
+// limit adds what the tags of a field say of its values: enum, with spaces between the words; minimum; maximum.
+func limit(schema object, tag reflect.StructTag) {
+	if words := tag.Get("enum"); words != "" {
+		schema["enum"] = strings.Fields(words)
+	}
+	for _, name := range []string{"minimum", "maximum", "minItems", "minLength"} {
+		if n, err := strconv.ParseFloat(tag.Get(name), 64); err == nil {
+			schema[name] = n
+		}
+	}
 }
 
 // orNull returns the schema of a value that may be null.
