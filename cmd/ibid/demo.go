@@ -126,6 +126,12 @@ var demoQuestions = []string{
 	"Write a short report on the marsh.",
 }
 
+// demoOtherwise is what the demo answers to every other question.
+func demoOtherwise() string {
+	return "Hello! This is the demo of ibid: its answers are made up, and there is none to this question. " +
+		"It can answer these:\n\n- " + strings.Join(demoQuestions, "\n- ") + "\n"
+}
+
 // startReplay starts the upstream at a port of its own, and returns where it is and what ends it. The pages that it
 // cites are below an address.
 func startReplay(ctx context.Context, copies string) (address string, end func(), err error) {
@@ -136,9 +142,7 @@ func startReplay(ctx context.Context, copies string) (address string, end func()
 	}
 	s := &http.Server{
 		Handler: replay.New(&replay.Options{
-			First: demoFirst, Delay: demoDelay, Copies: copies,
-			Otherwise: "Hello! This is the demo of ibid: its answers are made up, and there is none to this " +
-				"question. It can answer these:\n\n- " + strings.Join(demoQuestions, "\n- ") + "\n",
+			First: demoFirst, Delay: demoDelay, Copies: copies, Otherwise: demoOtherwise(),
 		}),
 		ReadHeaderTimeout: time.Minute,
 	}
