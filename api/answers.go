@@ -16,7 +16,6 @@ import (
 	"github.com/ibidhq/ibid/export"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/httpx"
-	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/verify"
@@ -31,11 +30,6 @@ const (
 
 // asJSON is the value of as that means the answer document.
 const asJSON = "json"
-
-// answers lists answers, the last stored first.
-func (a *API) answers(ctx context.Context, r *httpx.Request) (*store.Page[*store.Call], error) {
-	return a.store.Calls(ctx, r.Who.Tenant, r.Params.Query())
-}
 
 func showListedCall(r *httpx.Request, c **store.Call) answerBody {
 	return showCall(*c, documentOptions(r))
@@ -96,11 +90,6 @@ func (a *API) deleteAnswer(w *httpx.Reply, r *httpx.Request) error {
 	return httpx.StoreError("delete an answer", err)
 }
 
-// unitParam is the unit of an answer document's offsets; the default depends on the form.
-func unitParam() httpx.Param {
-	return httpx.AnyOf("unit: what offsets count; without it, UTF-8 bytes", text.Strings(ibid.Units())...)
-}
-
 // documentOptions returns how answer documents are wanted. The unit is empty if it is not said.
 func documentOptions(r *httpx.Request) ibid.DocumentOptions {
 	return ibid.DocumentOptions{Unit: ibid.Unit(r.Params.Get("unit")), Style: ibid.Style(r.Params.Get("style"))}
@@ -118,12 +107,6 @@ func formOf(r *httpx.Request) (string, error) {
 			"unit: it belongs to as=json, and to as=openai and as=langchain", "leave out one of them")
 	}
 	return form, nil
-}
-
-func forms() []string {
-	return slices.Concat(
-		[]string{asJSON}, text.Strings(ibid.Styles()), text.Strings(biblio.Formats()), text.Strings(export.Formats()),
-	)
 }
 
 // answerBody is a stored answer as JSON: its document, and how it came to be.
@@ -247,7 +230,9 @@ func sourceNote(a *ibid.Answer, s *ibid.Source) string {
 	var warnings []string
 	for c := range citationsOf(a, s) {
 		const doubtful = "doubtful: what is cited of it does not support the answer"
-		if deniesSupport(c) && !slices.Contains(warnings, doubtful) {
+		isDoubtful := c.Support != nil && slices.Contains(
+			[]support.Label{support.Unsupported, support.Contradicted}, support.Label(c.Support.Label))
+		if isDoubtful && !slices.Contains(warnings, doubtful) {
 			warnings = append(warnings, doubtful)
 		}
 		if v := c.Verification; v != nil {
@@ -260,12 +245,6 @@ func sourceNote(a *ibid.Answer, s *ibid.Source) string {
 		said = append(said, "WARNING: "+strings.Join(warnings, "; "))
 	}
 	return strings.Join(said, ", ")
-}
-
-// deniesSupport reports whether a checker said of a citation that its sources do not support it.
-func deniesSupport(c *ibid.Citation) bool {
-	return c.Support != nil &&
-		(c.Support.Label == string(support.Unsupported) || c.Support.Label == string(support.Contradicted))
 }
 
 // citationsOf yields the citations of an answer that name a source.

@@ -115,11 +115,6 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTT
 // checkTime bounds how long readiness waits for each check.
 const checkTime = 2 * time.Second
 
-// alive answers as long as the program does.
-func (a *API) alive(w *httpx.Reply, _ *httpx.Request) error {
-	return w.JSON(http.StatusOK, map[string]string{"status": "ok"})
-}
-
 // readiness is the answer to the question whether a gateway is ready.
 type readiness struct {
 	Status string            `json:"status"` // ready, degraded, not ready

@@ -42,11 +42,6 @@ type conversationMessage struct {
 	Answer   *answerBody `json:"answer,omitempty"`
 }
 
-// conversations lists conversations, the one with the latest call first.
-func (a *API) conversations(ctx context.Context, r *httpx.Request) (*store.Page[store.Conversation], error) {
-	return a.store.Conversations(ctx, r.Who.Tenant, r.Params.Query())
-}
-
 func showListedConversation(_ *httpx.Request, c *store.Conversation) conversationItem {
 	return conversationItem{c.ID, c.Started.UTC(), c.Updated.UTC(), c.Answers}
 }
@@ -72,10 +67,23 @@ func (a *API) conversation(w *httpx.Reply, r *httpx.Request) error {
 	if err != nil {
 		return httpx.StoreError("read a conversation", err)
 	}
-	if isUI {
-		return writeUI(w, r, c, pending)
+	if !isUI {
+		return w.JSON(http.StatusOK, showConversation(c, documentOptions(r)))
 	}
-	return w.JSON(http.StatusOK, showConversation(c, documentOptions(r)))
+	for _, name := range []string{"unit", "style"} {
+		if _, said := r.Params.Given()[name]; said {
+			return httpx.BadRequest(
+				name+": the form ui has none", "its offsets are UTF-16 code units, as JavaScript counts")
+		}
+	}
+	if c.Next != "" {
+		query := url.Values{"as": {asUI}, "cursor": {c.Next}}
+		if limit, said := r.Params.Given()["limit"]; said {
+			query.Set("limit", limit)
+		}
+		w.Header().Set("Link", "<"+r.URL.EscapedPath()+"?"+query.Encode()+`>; rel="next"`)
+	}
+	return w.JSON(http.StatusOK, uiMessages(c, pending))
 }
 
 // ConversationJSON returns a conversation as GET /v1/conversations/{id} shows it unless told otherwise.
@@ -113,25 +121,6 @@ func showConversation(c *store.Conversation, opts ibid.DocumentOptions) conversa
 
 // asUI is the form of a conversation that the AI SDK's useChat takes as its messages.
 const asUI = "ui"
-
-// writeUI answers with the messages of a conversation as a list of UIMessage. That there are older ones says the header
-// Link.
-func writeUI(w *httpx.Reply, r *httpx.Request, c *store.Conversation, pending []*store.Call) error {
-	for _, name := range []string{"unit", "style"} {
-		if _, said := r.Params.Given()[name]; said {
-			return httpx.BadRequest(
-				name+": the form ui has none", "its offsets are UTF-16 code units, as JavaScript counts")
-		}
-	}
-	if c.Next != "" {
-		query := url.Values{"as": {asUI}, "cursor": {c.Next}}
-		if limit, said := r.Params.Given()["limit"]; said {
-			query.Set("limit", limit)
-		}
-		w.Header().Set("Link", "<"+r.URL.EscapedPath()+"?"+query.Encode()+`>; rel="next"`)
-	}
-	return w.JSON(http.StatusOK, uiMessages(c, pending))
-}
 
 // uiMessages returns the messages of a conversation, oldest first: what its user said, and the answers. Behind them is
 // what the user said of the calls that are still being answered, so that a client that resumes continues the answer to

@@ -40,11 +40,13 @@ func (a *API) decode(w *httpx.Reply, r *httpx.Request) error {
 	if body, err = readParts(r.Header.Get("Content-Type"), body, &opts); err != nil {
 		return err
 	}
-	done, err := a.holdDecoding(r.Who, len(body)+len(opts.Request))
-	if err != nil {
-		return err
+	if a.o.Gateway != nil { // it shares what its tenant has with the captures
+		budget, n := a.o.Gateway.Decoding(), int64(len(body)+len(opts.Request))
+		if err := budget.Hold(r.Who, n); err != nil {
+			return err
+		}
+		defer budget.Release(r.Who, n)
 	}
-	defer done()
 	answer, err := ibid.Decode(body, &opts)
 	if err := judge(answer, err, opts.Format); err != nil {
 		return err
@@ -61,18 +63,6 @@ func (a *API) decode(w *httpx.Reply, r *httpx.Request) error {
 	}
 	w.Body(http.StatusOK, MediaType(form), out)
 	return nil
-}
-
-// holdDecoding takes room for a body that is decoded: it shares what its tenant has with the captures.
-func (a *API) holdDecoding(who gateway.Identity, n int) (release func(), err error) {
-	if a.o.Gateway == nil {
-		return func() {}, nil
-	}
-	budget := a.o.Gateway.Decoding()
-	if err := budget.Hold(who, int64(n)); err != nil {
-		return nil, err
-	}
-	return func() { budget.Release(who, int64(n)) }, nil
 }
 
 // IsBlank reports whether nothing was found in a response, not even its end or an error.

@@ -35,9 +35,15 @@ func (a *API) events(w *httpx.Reply, r *httpx.Request) error {
 	if err != nil {
 		return err
 	}
-	after, err := lastEvent(r)
-	if err != nil {
-		return err
+	// What a browser sends when it connects again goes before the URL, which says where it began.
+	after, _ := strconv.ParseInt(r.Params.Get("after"), 10, 64) // it was checked
+	if last := r.Header.Get("Last-Event-ID"); last != "" {
+		if after, err = strconv.ParseInt(last, 10, 64); err != nil || after < 0 {
+			return httpx.BadRequest(
+				"Last-Event-ID: it is not the id of an event",
+				"it is a whole number; leave it out to begin with the first event",
+			)
+		}
 	}
 	release, ok := a.listeners.Take(r.Who.Tenant)
 	if !ok {
@@ -76,22 +82,6 @@ func (a *API) events(w *httpx.Reply, r *httpx.Request) error {
 		a.logger.LogAttrs(ctx, slog.LevelDebug, "an event stream ended", slog.Any("error", err))
 	}
 	return nil
-}
-
-// lastEvent returns the number of the last event that the reader has. What a browser sends when it connects again goes
-// before the URL, which says where it began.
-func lastEvent(r *httpx.Request) (int64, error) {
-	if id := r.Header.Get("Last-Event-ID"); id != "" {
-		n, err := strconv.ParseInt(id, 10, 64)
-		if err != nil || n < 0 {
-			return 0, httpx.BadRequest(
-				"Last-Event-ID: it is not the id of an event",
-				"it is a whole number; leave it out to begin with the first event",
-			)
-		}
-		return n, nil
-	}
-	return strconv.ParseInt(r.Params.Get("after"), 10, 64)
 }
 
 // stream is an event stream to one reader, who may read as long as valid says so.
@@ -144,8 +134,6 @@ func (a *API) alerts(ctx context.Context, r *httpx.Request) (*store.Page[store.A
 		Cursor: p.Get("cursor"), Limit: p.Int("limit"),
 	})
 }
-
-func showAlert(_ *httpx.Request, alert *store.Alert) store.Alert { return *alert }
 
 // alertOrder says whether an alert was seen.
 type alertOrder struct {

@@ -34,7 +34,18 @@ func (c *Comparison) AddRuns(ctx context.Context, s *store.Store, tenant string,
 			return err
 		}
 		for i := range page.Items {
-			if err := c.addRun(ctx, s, tenant, page.Items[i].ID); err != nil {
+			c.Seen++
+			run, err := s.Trail(ctx, tenant, page.Items[i].ID)
+			switch {
+			case err == nil:
+				err = c.Add(ctx, run)
+			case errors.Is(err, store.ErrNotFound): // it was deleted meanwhile
+				err = nil
+			case ctx.Err() == nil && !store.IsTemporary(err):
+				c.Bad++
+				err = nil
+			}
+			if err != nil {
 				return err
 			}
 			if done != nil {
@@ -46,20 +57,5 @@ func (c *Comparison) AddRuns(ctx context.Context, s *store.Store, tenant string,
 			return nil
 		}
 	}
-	return nil
-}
-
-func (c *Comparison) addRun(ctx context.Context, s *store.Store, tenant, id string) error {
-	c.Seen++
-	run, err := s.Trail(ctx, tenant, id)
-	switch {
-	case err == nil:
-		return c.Add(ctx, run)
-	case errors.Is(err, store.ErrNotFound): // it was deleted meanwhile
-		return nil
-	case ctx.Err() != nil || store.IsTemporary(err):
-		return err
-	}
-	c.Bad++
 	return nil
 }

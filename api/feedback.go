@@ -115,7 +115,9 @@ func (a *API) AddFeedback(ctx context.Context, tenant string, f *store.Feedback)
 		if err != nil {
 			return err
 		}
-		if f.Citation != "" && !hasCitation(call.Answer, f.Citation) {
+		isIt := func(c ibid.DocumentCitation) bool { return c.ID == f.Citation }
+		document := call.Answer.Document(&ibid.DocumentOptions{Bare: true})
+		if f.Citation != "" && !slices.ContainsFunc(document.Citations, isIt) {
 			return httpx.BadRequest(
 				fmt.Sprintf("citation: the answer has none with the id %q", httpx.Said(f.Citation)),
 				"it is the id of a citation in the answer's document",
@@ -188,14 +190,6 @@ func hasSource(s *trail.Step, id string) bool {
 	return id == "" ||
 		slices.ContainsFunc(s.Sources, func(f trail.Source) bool { return f.DocumentID == id || f.Key == id }) ||
 		s.Nested != nil && slices.ContainsFunc(s.Nested.Steps, func(in trail.Step) bool { return hasSource(&in, id) })
-}
-
-// hasCitation reports whether the document of an answer has a citation with that id.
-func hasCitation(a *ibid.Answer, id string) bool {
-	return slices.ContainsFunc(
-		a.Document(&ibid.DocumentOptions{Bare: true}).Citations,
-		func(c ibid.DocumentCitation) bool { return c.ID == id },
-	)
 }
 
 // feedbackList is a page of feedback as JSON.
@@ -381,7 +375,8 @@ func citedSources(a *ibid.Answer, citation string) []*ibid.Source {
 	return sources
 }
 
-// fill fills in what a step of a run, or any step if none is named, says of a source.
+// fill fills in what a step of a run, or any step if none is named, says of a source and is not known yet. A search's
+// own score goes before others.
 func (e *feedbackExport) fill(row *feedbackRow, run string, step int, source string) {
 	if e.trail == nil || run != e.run || source == "" {
 		return
@@ -396,19 +391,12 @@ func (e *feedbackExport) fill(row *feedbackRow, run string, step int, source str
 			if f.DocumentID != source && f.Key != source {
 				continue
 			}
-			row.fillFrom(f)
+			row.SourceTitle = cmp.Or(row.SourceTitle, httpx.OrNull(f.Title))
+			if f.Relevance != nil && (row.RetrieverScore == nil || f.Retrieved && row.Rank == nil) {
+				row.RetrieverScore, row.ScoreOrigin = f.Relevance, httpx.OrNull(f.Origin)
+			}
+			row.Rank = cmp.Or(row.Rank, httpx.OrNull(f.Rank))
 		}
-	}
-}
-
-// fillFrom fills in what a passage says that is not known yet. A search's own score goes before others.
-func (r *feedbackRow) fillFrom(f *trail.Source) {
-	r.SourceTitle = cmp.Or(r.SourceTitle, httpx.OrNull(f.Title))
-	if f.Relevance != nil && (r.RetrieverScore == nil || f.Retrieved && r.Rank == nil) {
-		r.RetrieverScore, r.ScoreOrigin = f.Relevance, httpx.OrNull(f.Origin)
-	}
-	if r.Rank == nil {
-		r.Rank = httpx.OrNull(f.Rank)
 	}
 }
 
@@ -427,7 +415,7 @@ func encodeFeedback(as string, rows []feedbackRow, first bool) ([]byte, error) {
 	}
 	w := csv.NewWriter(&b)
 	if first {
-		_ = w.Write(feedbackColumns()) // a buffer takes everything
+		_ = w.Write(feedbackColumns) // a buffer takes everything
 	}
 	for i := range rows {
 		_ = w.Write(rows[i].cells())
@@ -437,20 +425,15 @@ func encodeFeedback(as string, rows []feedbackRow, first bool) ([]byte, error) {
 }
 
 // feedbackColumns are the columns of feedback as CSV; as JSON lines they are members.
-func feedbackColumns() []string {
-	return []string{
-		"id", "at", "by", "answer_id", "citation", "run", "step", "source", "source_title", "retriever_score",
-		"score_origin", "rank", "verdict", "relevance", "note",
-	}
-}
+var feedbackColumns = strings.Fields(`id at by answer_id citation run step source source_title retriever_score
+	score_origin rank verdict relevance note`)
 
 func (r *feedbackRow) cells() []string {
 	return []string{
 		r.ID, r.At.UTC().Format(time.RFC3339Nano), textCell(r.By), textCell(r.AnswerID), textCell(r.Citation),
-		textCell(r.Run), numberCell(r.Step),
-		textCell(r.Source), textCell(r.SourceTitle), scoreCell(r.RetrieverScore),
-		textCell((*string)(r.ScoreOrigin)),
-		numberCell(r.Rank), textCell(r.Verdict), scoreCell(r.Relevance), textCell(r.Note),
+		textCell(r.Run), numberCell(r.Step), textCell(r.Source), textCell(r.SourceTitle), scoreCell(r.RetrieverScore),
+		textCell((*string)(r.ScoreOrigin)), numberCell(r.Rank), textCell(r.Verdict), scoreCell(r.Relevance),
+		textCell(r.Note),
 	}
 }
 

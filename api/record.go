@@ -175,7 +175,10 @@ func (a *API) recordBody(
 		ID:      said.Run,
 		Created: done.Created,
 		Steps:   []recordedStepBody{},
-		Issues:  issuesOf(said.Trail),
+		Issues:  append([]ibid.Issue{}, said.Trail.Issues...), // what was odd about it when it was read
+	}
+	for i := range said.Trail.Steps {
+		shown.Issues = append(shown.Issues, said.Trail.Steps[i].Issues...)
 	}
 	if done.Created {
 		status = http.StatusCreated
@@ -339,13 +342,4 @@ func (a *API) checkAnswer(r *httpx.Request, id string) error {
 		)
 	}
 	return err
-}
-
-// issuesOf returns what was odd about a run when it was read.
-func issuesOf(t *trail.Trail) []ibid.Issue {
-	issues := append([]ibid.Issue{}, t.Issues...)
-	for i := range t.Steps {
-		issues = append(issues, t.Steps[i].Issues...)
-	}
-	return issues
 }

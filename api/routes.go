@@ -2,10 +2,12 @@ package api
 
 import (
 	_ "embed"
+	"net/http"
 	"slices"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/biblio"
+	"github.com/ibidhq/ibid/export"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/text"
@@ -25,12 +27,6 @@ func Routes() []httpx.Route { return (&API{}).routes() }
 //go:embed openapi.json
 var openAPI []byte
 
-// describe answers with the description of the API.
-func (a *API) describe(w *httpx.Reply, r *httpx.Request) error {
-	w.Tagged(r, "application/json", openAPI)
-	return nil
-}
-
 // routes are the endpoints. docs/http.md lists them.
 func (a *API) routes() []httpx.Route {
 	return slices.Concat(
@@ -39,17 +35,11 @@ func (a *API) routes() []httpx.Route {
 
 // showParams are the parameters of what has answer documents in it.
 func showParams() []httpx.Param {
-	return []httpx.Param{unitParam(), httpx.OneOf(
-		"style: how cited_text is written; with as=json only", text.Strings(ibid.Styles())...)}
+	return []httpx.Param{
+		httpx.AnyOf("unit: what offsets count; without it, UTF-8 bytes", text.Strings(ibid.Units())...),
+		httpx.OneOf("style: how cited_text is written; with as=json only", text.Strings(ibid.Styles())...),
+	}
 }
-
-// formParam is the parameter of what writes an answer in one of several forms, whose media types are formMedia.
-func formParam() httpx.Param {
-	return httpx.OneOf("as: the answer document, the text with citations in a style, a bibliography, "+
-		"or the shape of another program", forms()...)
-}
-
-func formMedia() []string { return mediaTypes(forms()) }
 
 // mediaTypes returns the media types of the forms that are not JSON, each once.
 func mediaTypes(forms []string) []string {
@@ -65,8 +55,11 @@ func mediaTypes(forms []string) []string {
 func (a *API) answerRoutes() []httpx.Route {
 	const read, write = store.ScopeRead, store.ScopeWrite
 	page, long := httpx.PageParams(defaultLimit), httpx.PageParams(maxLimit)
-	show, form := showParams(), formParam()
-	as, texts := httpx.OneOf, httpx.Texts
+	as, texts, show := httpx.OneOf, httpx.Texts, showParams()
+	forms := slices.Concat(
+		[]string{asJSON}, text.Strings(ibid.Styles()), text.Strings(biblio.Formats()), text.Strings(export.Formats()))
+	form := as("as: the answer document, the text with citations in a style, a bibliography, "+
+		"or the shape of another program", forms...)
 	return []httpx.Route{
 		{
 			Method: "POST", Pattern: "/v1/decode", Scope: read, Tenant: httpx.NoTenant, Handle: a.decode,
@@ -76,7 +69,7 @@ func (a *API) answerRoutes() []httpx.Route {
 				"is a 200 with complete false; a provider's error is a 200 with error, or a 422 where as cannot " +
 				"show it. It may be compressed; unpacked, it has the same limit. It may take two minutes.",
 			Body: []string{"application/octet-stream", "multipart/form-data"}, MaxBody: maxDecode,
-			Response: ibid.Document{}, Media: formMedia(), Problems: []string{gateway.CodeUnreadable},
+			Response: ibid.Document{}, Media: mediaTypes(forms), Problems: []string{gateway.CodeUnreadable},
 			Params: slices.Concat([]httpx.Param{httpx.AnyOf(
 				"format: the format of the response; without it, it is recognised", ibid.Formats()...), form}, show),
 		},
@@ -98,14 +91,14 @@ func (a *API) answerRoutes() []httpx.Route {
 				"conversation: the id of a conversation", "run: the id of a run",
 				"verification: failed, unverifiable, passed, unchecked, or a status that a citation of the answer has",
 			), page, show),
-		}, "answers", &a.reader, a.answers, showListedCall),
+		}, "answers", &a.reader, httpx.ByQuery(a.store.Calls), showListedCall),
 		{
 			Pattern: "/v1/answers/{id}", Scope: read, Handle: a.answer, Response: answerBody{},
 			Doc: "Returns an answer, as soon as its client saw its end. Its sources are numbered from 1. The " +
 				"member call says how it came to be: step is null until the answer is stored, after are the steps " +
 				"it builds on, null for the one before. A citation's verification is the worst that came of " +
 				"checking it.",
-			Params: slices.Concat([]httpx.Param{form}, show), Media: formMedia(), Status: []int{200, 304},
+			Params: slices.Concat([]httpx.Param{form}, show), Media: mediaTypes(forms), Status: []int{200, 304},
 		},
 		{
 			Method: "DELETE", Pattern: "/v1/answers/{id}", Scope: write, Handle: a.deleteAnswer, Status: []int{204},
@@ -123,7 +116,7 @@ func (a *API) answerRoutes() []httpx.Route {
 		httpx.List(httpx.Route{
 			Pattern: "/v1/conversations", Scope: read, Params: page,
 			Doc: "Lists conversations, the one with the latest answer first.",
-		}, "conversations", &a.reader, a.conversations, showListedConversation),
+		}, "conversations", &a.reader, httpx.ByQuery(a.store.Conversations), showListedConversation),
 		{
 			Pattern: "/v1/conversations/{id}", Scope: read, Handle: a.conversation, Response: conversationBody{},
 			Doc: "Returns the latest messages of a conversation, oldest first, with citations numbered as they " +
@@ -193,7 +186,7 @@ func (a *API) runRoutes() []httpx.Route {
 		httpx.List(httpx.Route{
 			Pattern: "/v1/runs", Scope: read, Params: httpx.PageParams(defaultLimit),
 			Doc: "Lists runs, the one with the latest call or record first. A question is cut at 1 KiB.",
-		}, "runs", &a.reader, a.runs, showListedRun),
+		}, "runs", &a.reader, httpx.ByQuery(a.store.Runs), showRun),
 		recording(httpx.Route{
 			Pattern: "/v1/runs", Handle: a.newRun, Request: trail.Trail{}, Body: []string{"application/jsonl"},
 			Doc: "Records a run: what is known at its beginning, or all of it. Without run_id it gets one. A known " +
@@ -295,7 +288,7 @@ func (a *API) verifyRoutes() []httpx.Route {
 			Params: append(httpx.Texts(
 				"manifest: the SHA-256 of a manifest, hexadecimal", "source: the address of a source",
 				"status: a status word", "answer: the id of an answer"), httpx.PageParams(defaultLimit)...),
-		}, "incidents", &a.reader, a.incidents, showIncident),
+		}, "incidents", &a.reader, a.incidents, httpx.Same),
 		httpx.List(httpx.Route{
 			Pattern: "/v1/alerts", Scope: store.ScopeRead,
 			Doc: "Lists what the operator should look at, the last first: each thing once. They are kept for 90 " +
@@ -304,7 +297,7 @@ func (a *API) verifyRoutes() []httpx.Route {
 				httpx.AnyOf("kind: what it is about; without it, all", text.Strings(store.AlertKinds())...),
 				httpx.OneOf("seen: all, or no for those that nobody has seen", "all", "no"),
 			}, httpx.PageParams(defaultLimit)),
-		}, "alerts", &a.reader, a.alerts, showAlert),
+		}, "alerts", &a.reader, a.alerts, httpx.Same),
 		{
 			Method: "POST", Pattern: "/v1/alerts/{id}", Scope: store.ScopeWrite, Handle: a.seeAlert,
 			Doc:     "Notes that somebody has seen an alert, or that nobody has.",
@@ -339,7 +332,7 @@ func (a *API) tokenRoutes() []httpx.Route {
 			Params: append(
 				httpx.Texts("tenant: whose audit log; without it, that of the access token's tenant"),
 				httpx.PageParams(defaultLimit)...),
-		}, "entries", &a.reader, a.auditLog, showAuditEntry),
+		}, "entries", &a.reader, a.auditLog, httpx.Same),
 	}
 }
 
@@ -349,8 +342,11 @@ func (a *API) operatorRoutes() []httpx.Route {
 	words := []string{"text/plain; charset=utf-8"}
 	return []httpx.Route{
 		{
-			Pattern: "/healthz", Access: open, Tenant: none, Handle: a.alive, Response: map[string]string{},
+			Pattern: "/healthz", Access: open, Tenant: none, Response: map[string]string{},
 			Doc: "Answers as long as the process does.",
+			Handle: func(w *httpx.Reply, _ *httpx.Request) error {
+				return w.JSON(http.StatusOK, map[string]string{"status": "ok"})
+			},
 		},
 		{
 			Pattern: "/readyz", Access: open, Tenant: none, Handle: a.ready, Response: readiness{},
@@ -367,9 +363,13 @@ func (a *API) operatorRoutes() []httpx.Route {
 			Doc: "Lists the endpoints, as text.",
 		},
 		{
-			Pattern: "/v1/openapi.json", Access: open, Tenant: none, Handle: a.describe,
+			Pattern: "/v1/openapi.json", Access: open, Tenant: none,
 			Response: map[string]any{}, Status: []int{200, 304},
 			Doc: "Returns this description of the API, as OpenAPI 3.1.",
+			Handle: func(w *httpx.Reply, r *httpx.Request) error {
+				w.Tagged(r, "application/json", openAPI)
+				return nil
+			},
 		},
 		{ // where no page is served, and for programs
 			Pattern: "/{$}", Access: open, Tenant: none, Handle: a.index, Media: words,

@@ -48,13 +48,6 @@ type stepBody struct {
 	Recorded *trail.Step `json:"recorded"`
 }
 
-// runs lists runs, the one with the latest call or record first.
-func (a *API) runs(ctx context.Context, r *httpx.Request) (*store.Page[store.Run], error) {
-	return a.store.Runs(ctx, r.Who.Tenant, r.Params.Query())
-}
-
-func showListedRun(_ *httpx.Request, run *store.Run) runItem { return showRun(run) }
-
 // run shows a run with its latest steps: each one's answer with its sources, and what was recorded of it.
 func (a *API) run(ctx context.Context, r *httpx.Request) (*runBody, error) {
 	id, err := r.PathID()
@@ -67,13 +60,13 @@ func (a *API) run(ctx context.Context, r *httpx.Request) (*runBody, error) {
 		return nil, err
 	}
 	return &runBody{
-		showRun(run), httpx.OrNull(run.Parent), httpx.OrNull(run.Answer), httpx.OrNull(run.AnswerID),
+		showRun(r, run), httpx.OrNull(run.Parent), httpx.OrNull(run.Answer), httpx.OrNull(run.AnswerID),
 		showSteps(run, documentOptions(r)),
 		httpx.OrNull(run.Next),
 	}, nil
 }
 
-func showRun(run *store.Run) runItem {
+func showRun(_ *httpx.Request, run *store.Run) runItem {
 	return runItem{
 		run.ID, httpx.OrNull(run.Agent), httpx.OrNull(run.Question), httpx.OrNull(run.Strategy),
 		httpx.TimeOrNull(run.Started),

@@ -30,11 +30,9 @@ const (
 	asOTLP = "otlp"
 )
 
-const (
-	// summarise bounds how long making one may take. That it waits for others and for the store is bounded by
-	// httpx.StoreTime.
-	summarise = 2 * time.Minute
-)
+// summarise bounds how long making a summary may take. That it waits for others and for the store is bounded by
+// httpx.StoreTime.
+const summarise = 2 * time.Minute
 
 // summaryOptions are how a summary is wanted.
 type summaryOptions struct {
@@ -77,9 +75,7 @@ func (a *API) Summary(ctx context.Context, tenant, run string) (*trail.Summary, 
 	return shared(ctx, a, []any{tenant, run}, func(ctx context.Context) (*trail.Summary, error) {
 		var s *trail.Summary
 		err := a.readRun(
-			ctx, tenant, run, opts,
-			func(ctx context.Context, t *trail.Trail, link *trail.LinkOptions) error {
-				var err error
+			ctx, tenant, run, opts, func(ctx context.Context, t *trail.Trail, link *trail.LinkOptions) (err error) {
 				s, err = summarised(ctx, t, opts, link)
 				return err
 			},
@@ -121,11 +117,12 @@ func shared[T any](ctx context.Context, a *API, same []any, work func(context.Co
 
 func (a *API) makeSummary(ctx context.Context, tenant, id string, opts *summaryOptions) ([]byte, error) {
 	var body []byte
-	err := a.readRun(ctx, tenant, id, opts, func(ctx context.Context, t *trail.Trail, link *trail.LinkOptions) error {
-		var err error
-		body, err = renderTrail(ctx, t, opts, link)
-		return err
-	})
+	err := a.readRun(
+		ctx, tenant, id, opts, func(ctx context.Context, t *trail.Trail, link *trail.LinkOptions) (err error) {
+			body, err = renderTrail(ctx, t, opts, link)
+			return err
+		},
+	)
 	return body, err
 }
 
@@ -134,20 +131,32 @@ func (a *API) readRun(
 	ctx context.Context, tenant, id string, opts *summaryOptions,
 	use func(context.Context, *trail.Trail, *trail.LinkOptions) error,
 ) error {
-	release, err := a.reserveRun(ctx, tenant, id)
+	waiting, cancel := context.WithTimeout(ctx, httpx.StoreTime)
+	defer cancel()
+	a.reader.CatchUp(waiting)
+	release, err := a.summaries.Hold(waiting, a.store, tenant, id)
 	if err != nil {
 		return err
 	}
 	defer release()
-	ctx, cancel := context.WithTimeout(ctx, summarise)
+	ctx, cancel = context.WithTimeout(ctx, summarise)
 	defer cancel()
 	t, err := a.store.Trail(ctx, tenant, id)
 	if err != nil {
 		return httpx.StoreError("read a run", err)
 	}
-	link, err := a.linkOptions(opts.strategy, t)
-	if err != nil {
-		return err
+	// Sentences are linked by the strategy that was asked for, else by the run's own, if it is known here, else by the
+	// defaults. Whatever the strategy's checker is, it is the built-in one that infers: a page that is opened should
+	// cost nothing but time.
+	link := &trail.LinkOptions{}
+	strategy, err := experiment.Find(a.o.Strategies, cmp.Or(opts.strategy, t.Strategy))
+	switch {
+	case err == nil:
+		link = strategy.Link()
+	case opts.strategy != "":
+		return httpx.BadRequest(
+			err.Error(), "strategies of your own stand under strategies in the file of ibid serve --config",
+		)
 	}
 	if opts.form == asJSON { // the others say nothing of it
 		if opts.known, err = a.knownOf(ctx, tenant, id); err != nil {
@@ -199,30 +208,6 @@ func (a *API) knownOf(ctx context.Context, tenant, run string) (map[string]suppo
 		known[f.Source] = in
 	}
 	return known, nil
-}
-
-// reserveRun waits until a run may be summarised.
-func (a *API) reserveRun(ctx context.Context, tenant, id string) (release func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, httpx.StoreTime)
-	defer cancel()
-	a.reader.CatchUp(ctx)
-	return a.summaries.Hold(ctx, a.store, tenant, id)
-}
-
-// linkOptions returns how the sentences are linked: by the strategy that was asked for, else by the run's own, if it is
-// known here, else by the defaults. Whatever the strategy's checker is, it is the built-in one that infers: a page that
-// is opened should cost nothing but time.
-func (a *API) linkOptions(name string, t *trail.Trail) (*trail.LinkOptions, error) {
-	s, err := experiment.Find(a.o.Strategies, cmp.Or(name, t.Strategy))
-	switch {
-	case err == nil:
-		return s.Link(), nil
-	case name != "":
-		return nil, httpx.BadRequest(
-			err.Error(), "strategies of your own stand under strategies in the file of ibid serve --config",
-		)
-	}
-	return &trail.LinkOptions{}, nil
 }
 
 // renderTrail links the sentences of a run's answer with what they rest on, and writes the run in a form.

@@ -143,8 +143,6 @@ func (a *API) auditLog(ctx context.Context, r *httpx.Request) (*store.Page[store
 	return a.store.AuditLog(ctx, tenant, r.Params.Get("cursor"), r.Params.Int("limit"))
 }
 
-func showAuditEntry(_ *httpx.Request, e *store.AuditEntry) store.AuditEntry { return *e }
-
 // streamOrder is a request for a stream token.
 type streamOrder struct {
 	Run string `json:"run" minLength:"1" required:""`

@@ -37,16 +37,6 @@ func (a *API) traces(w *httpx.Reply, r *httpx.Request) error {
 	if err != nil {
 		return httpx.BadRequest(err.Error(), "")
 	}
-	if err := a.recordSpans(r, set); err != nil {
-		return err
-	}
-	w.Body(http.StatusOK, traceType(r), traceResponse(traceType(r), set.Rejected, set.Reason))
-	return nil
-}
-
-// recordSpans stores the spans of a request, run by run. What the store refuses counts as rejected: it would refuse it
-// again.
-func (a *API) recordSpans(r *httpx.Request, set *otel.SpanSet) error {
 	ctx, cancel := context.WithTimeout(r.Context(), httpx.StoreTime)
 	defer cancel()
 	reject := func(spans int, why string) {
@@ -58,6 +48,7 @@ func (a *API) recordSpans(r *httpx.Request, set *otel.SpanSet) error {
 			reject(len(run.Steps), "the run "+strconv.Quote(httpx.Said(run.ID))+": "+why)
 			continue
 		}
+		// What the store refuses counts as rejected: it would refuse it again.
 		done, err := a.store.Record(ctx, r.Who.Tenant, &store.Recording{Run: run.ID, Trail: run, Partly: true})
 		switch {
 		case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrLimit):
@@ -71,6 +62,7 @@ func (a *API) recordSpans(r *httpx.Request, set *otel.SpanSet) error {
 	if len(set.Runs) > 0 {
 		a.o.Bus.Wake()
 	}
+	w.Body(http.StatusOK, traceType(r), traceResponse(traceType(r), set.Rejected, set.Reason))
 	return nil
 }
 
@@ -115,14 +107,20 @@ func writeStatus(w *httpx.Reply, r *httpx.Request, err error) {
 	if p.Hint != "" {
 		message += "; " + p.Hint
 	}
-	mediaType := traceType(r)
+	code, mediaType := statusCodes[p.Status], traceType(r)
+	switch {
+	case code > 0:
+	case p.Status >= http.StatusInternalServerError:
+		code = 13 // INTERNAL
+	default:
+		code = 3 // INVALID_ARGUMENT
+	}
 	// a number and a string can always be encoded
 	body, _ := httpx.Encode(struct {
-		Code    int    `json:"code"`
+		Code    uint64 `json:"code"`
 		Message string `json:"message"`
-	}{statusCode(p.Status), message})
+	}{code, message})
 	if mediaType == otel.Protobuf {
-		code := uint64(max(0, statusCode(p.Status)))
 		body = protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), code)
 		body = protowire.AppendString(protowire.AppendTag(body, 2, protowire.BytesType), message)
 	}
@@ -130,7 +128,7 @@ func writeStatus(w *httpx.Reply, r *httpx.Request, err error) {
 }
 
 // statusCodes are gRPC's codes for HTTP statuses, as google.rpc.Status has them.
-var statusCodes = map[int]int{
+var statusCodes = map[int]uint64{
 	http.StatusUnauthorized:       16, // UNAUTHENTICATED
 	http.StatusForbidden:          7,  // PERMISSION_DENIED
 	http.StatusNotFound:           5,  // NOT_FOUND
@@ -139,13 +137,4 @@ var statusCodes = map[int]int{
 	http.StatusServiceUnavailable: 14, // UNAVAILABLE
 	http.StatusBadGateway:         14,
 	http.StatusGatewayTimeout:     4, // DEADLINE_EXCEEDED
-}
-
-// statusCode returns gRPC's code for an HTTP status.
-func statusCode(status int) int {
-	other := 3 // INVALID_ARGUMENT
-	if status >= http.StatusInternalServerError {
-		other = 13 // INTERNAL
-	}
-	return cmp.Or(statusCodes[status], other)
 }

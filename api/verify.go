@@ -40,18 +40,10 @@ const (
 	maxFailureAge = 15 * time.Minute
 )
 
-// verifyOrder says what is to be verified, and how.
-type verifyOrder struct {
+// Verification says what [API.Verify] verifies.
+type Verification struct {
 	// of an answer or of a manifest; with a response, where that came from.
 	URL string `json:"url"`
-	// an answer document: its quotes are verified, which nobody signed.
-	Document json.RawMessage `json:"document"`
-	// a manifest, or a string: its URL.
-	Manifest json.RawMessage `json:"manifest"`
-	// a manifest as it was stored, with all that belongs to it.
-	Bundle json.RawMessage `json:"bundle"`
-	// what curl -i prints: status line, header, body, trailer.
-	Response string `json:"response"`
 	// the host names and key ids whose signatures are trusted, at most 64. With none nothing is trusted.
 	Trust []string `json:"trust"`
 	// nothing is fetched: only what a bundle has, or the tenant's copies, can be verified.
@@ -61,11 +53,27 @@ type verifyOrder struct {
 	MaxAge int64 `json:"max_age"`
 	// a level from 1 to 3: less is a failure. 0: any will do.
 	RequireLevel int `json:"require_level"`
+
+	// Text is a manifest, a stored bundle, an answer document, or a response as curl -i prints it; nil: URL is fetched.
+	Text []byte `json:"-"`
+	// Progress, if not nil, is told how far it is, as [verify.Verifier].Progress.
+	Progress func(verify.Progress) `json:"-"`
+}
+
+// verifyOrder says what is to be verified, and how.
+type verifyOrder struct {
+	Verification
+
+	// an answer document: its quotes are verified, which nobody signed.
+	Document json.RawMessage `json:"document"`
+	// a manifest, or a string: its URL.
+	Manifest json.RawMessage `json:"manifest"`
+	// a manifest as it was stored, with all that belongs to it.
+	Bundle json.RawMessage `json:"bundle"`
+	// what curl -i prints: status line, header, body, trailer.
+	Response string `json:"response"`
 	// whether a model is asked if an excerpt supports its claim; true: there must be one. Null: if there is one.
 	Judge *bool `json:"judge"`
-
-	raw      []byte                // what is to be recognised; nil: url or manifest says where it is
-	progress func(verify.Progress) // nil: nobody wants to know
 }
 
 // orderMembers are the members of an order as JSON. Nothing else that can be verified is made of them only.
@@ -93,21 +101,6 @@ func (a *API) verify(w *httpx.Reply, r *httpx.Request) error {
 	return w.JSON(http.StatusOK, report)
 }
 
-// Verification says what [API.Verify] verifies.
-type Verification struct {
-	URL string // of an answer or a manifest; with Text, where that came from
-	// a manifest, a stored bundle, an answer document, or a response as curl -i prints it; nil: URL is fetched
-	Text    []byte
-	Trust   []string // hosts and ids of keys that are trusted besides
-	Offline bool     // nothing is fetched
-	// MaxAge is how old what is known of a source may be, up to a day; 0: every source is read now.
-	MaxAge time.Duration
-	// RequireLevel is the level that manifests must reach, 1 to 3; 0 demands nothing.
-	RequireLevel int
-	// Progress, if not nil, is told how far it is, as [verify.Verifier].Progress.
-	Progress func(verify.Progress)
-}
-
 // Verify does what POST /v1/verify does, within its bounds: it verifies, records what failed, and keeps what was found
 // about the tenant's own citations. What the caller did wrong is a [gateway.Problem].
 func (a *API) Verify(ctx context.Context, tenant string, v *Verification) (*verify.Report, error) {
@@ -133,16 +126,8 @@ func Report(ctx context.Context, by *verify.Verifier, v *Verification) (*verify.
 
 // order returns what a request would say.
 func (v *Verification) order() (*verifyOrder, error) {
-	o := &verifyOrder{
-		URL:          v.URL,
-		Trust:        v.Trust,
-		Offline:      v.Offline,
-		MaxAge:       int64(min(v.MaxAge, maxAge*time.Second).Seconds()),
-		RequireLevel: v.RequireLevel,
-		raw:          v.Text,
-		progress:     v.Progress,
-	}
-	if o.raw == nil && o.URL == "" {
+	o := &verifyOrder{Verification: *v}
+	if v.Text == nil && v.URL == "" {
 		return nil, httpx.BadRequest(
 			"nothing is said that could be verified", "a URL, a manifest, an answer document, or what curl -i printed",
 		)
@@ -197,8 +182,14 @@ func readOrder(body []byte, p httpx.Params) (*verifyOrder, error) {
 	case len(bytes.TrimSpace(body)) == 0:
 		return nil, httpx.BadRequest("the body is empty", `send {"url": "https://…"}, or what curl -i printed`)
 	case !isOrder:
-		o.raw = body
-		o.readParams(p)
+		o.Text, o.URL, o.Offline = body, p.Get("url"), p.Get("offline") == "true"
+		o.MaxAge, o.RequireLevel = int64(p.Int("max_age")), p.Int("require_level")
+		if p.Has("judge") {
+			o.Judge = new(p.Get("judge") == "true")
+		}
+		if p.Has("trust") {
+			o.Trust = strings.Split(p.Get("trust"), ",")
+		}
 	case len(p.Given()) > 0:
 		err = httpx.BadRequest(
 			"the query parameters go with a body that is no such object",
@@ -223,37 +214,26 @@ func verifyParams() []httpx.Param {
 		httpx.AnyOf("judge: whether a model is asked if an excerpt supports its claim", "false", "true"))
 }
 
-// readParams reads what parameters say of a body that is the thing itself.
-func (o *verifyOrder) readParams(p httpx.Params) {
-	o.URL, o.Offline = p.Get("url"), p.Get("offline") == "true"
-	o.MaxAge, o.RequireLevel = int64(p.Int("max_age")), p.Int("require_level")
-	if p.Has("judge") {
-		o.Judge = new(p.Get("judge") == "true")
-	}
-	if p.Has("trust") {
-		o.Trust = strings.Split(p.Get("trust"), ",")
-	}
-}
-
 // read reads an order, in which one thing is to be verified.
 func (o *verifyOrder) read(body []byte) error {
 	if err := json.Unmarshal(body, o); err != nil {
 		why := "it has a member of another type than it must be"
 		if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			why = fmt.Sprintf("%s: it must not be a JSON %s", httpx.Said(kind.Field), kind.Value)
+			name := strings.TrimPrefix(kind.Field, "Verification.") // the embedded struct is no member
+			why = fmt.Sprintf("%s: it must not be a JSON %s", httpx.Said(name), kind.Value)
 		}
 		return httpx.BadRequest(why, "docs/http.md lists the members")
 	}
 	given := 0
 	for _, thing := range [][]byte{o.Document, o.Manifest, o.Bundle, []byte(o.Response)} {
 		if len(thing) > 0 && !bytes.Equal(thing, []byte("null")) {
-			o.raw = thing
+			o.Text = thing
 			given++
 		}
 	}
 	var address string
 	if json.Unmarshal(o.Manifest, &address) == nil && address != "" {
-		o.Manifest, o.raw = []byte(address), nil
+		o.Manifest, o.Text = []byte(address), nil
 	} else {
 		o.Manifest = nil
 	}
@@ -306,7 +286,7 @@ func (o *verifyOrder) check() error {
 func (o *verifyOrder) report(asked context.Context, v *verify.Verifier) (*verify.Report, error) {
 	defer func() { _ = v.Close() }() // what it began itself is all that this ends
 	v.Trust = append(slices.Clone(v.Trust), o.Trust...)
-	v.Offline, v.Progress = v.Offline || o.Offline, o.progress
+	v.Offline, v.Progress = v.Offline || o.Offline, o.Progress
 	age := max(time.Duration(o.MaxAge)*time.Second, time.Nanosecond) // never 0, so that what is found out is remembered
 	v.SourceTTL, v.FailureTTL = age, min(age, maxFailureAge)
 	v.RequireLevel = max(v.RequireLevel, o.RequireLevel)
@@ -321,7 +301,16 @@ func (o *verifyOrder) report(asked context.Context, v *verify.Verifier) (*verify
 	}
 	ctx, cancel := context.WithTimeout(asked, verifyFor)
 	defer cancel()
-	report, err := o.do(ctx, v)
+	var report *verify.Report
+	var err error
+	switch {
+	case o.Text != nil:
+		report, err = v.Bytes(ctx, o.Text, &verify.BytesOptions{URL: o.URL})
+	case len(o.Manifest) > 0:
+		report, err = v.Manifest(ctx, string(o.Manifest))
+	default:
+		report, err = v.URL(ctx, o.URL)
+	}
 	switch {
 	case err == nil:
 		return report, nil
@@ -336,35 +325,17 @@ func (o *verifyOrder) report(asked context.Context, v *verify.Verifier) (*verify
 	case errors.Is(err, verify.ErrInput):
 		return nil, &http.MaxBytesError{Limit: maxDecode}
 	}
-	if why := o.unreadable(asked); why != nil {
-		return nil, unreadable(
-			why.Error(),
-			`send {"url": "https://…"}, a manifest, a stored bundle, an answer document, or what curl -i printed`,
-		)
+	if o.Text != nil { // can it be read, and something else was wrong?
+		plain := &verify.Verifier{Offline: true}
+		defer func() { _ = plain.Close() }()
+		if _, why := plain.Bytes(asked, o.Text, nil); why != nil {
+			return nil, unreadable(
+				why.Error(),
+				`send {"url": "https://…"}, a manifest, a stored bundle, an answer document, or what curl -i printed`,
+			)
+		}
 	}
 	return nil, httpx.StoreError("verify", err)
-}
-
-func (o *verifyOrder) do(ctx context.Context, v *verify.Verifier) (*verify.Report, error) {
-	switch {
-	case o.raw != nil:
-		return v.Bytes(ctx, o.raw, &verify.BytesOptions{URL: o.URL})
-	case len(o.Manifest) > 0:
-		return v.Manifest(ctx, string(o.Manifest))
-	default:
-		return v.URL(ctx, o.URL)
-	}
-}
-
-// unreadable says why what is to be verified cannot be read; nil: it can, and something else was wrong.
-func (o *verifyOrder) unreadable(ctx context.Context) error {
-	if o.raw == nil {
-		return nil
-	}
-	plain := &verify.Verifier{Offline: true}
-	defer func() { _ = plain.Close() }()
-	_, err := plain.Bytes(ctx, o.raw, nil)
-	return err
 }
 
 // keepReport records what failed, and what was found about the tenant's own answers.
@@ -444,6 +415,10 @@ func (p *ownPins) add(ctx context.Context, sum string, claim *manifest.Claim, c 
 		if err != nil || found.Result.Reason == reasonLimit {
 			continue
 		}
+		want, err := json.Marshal(cited)
+		if err != nil {
+			return fmt.Errorf("write a source: %w", err)
+		}
 		pins, ok := p.pins[url]
 		if !ok {
 			if pins, err = p.store.Pins(ctx, p.tenant, url); err != nil {
@@ -453,9 +428,11 @@ func (p *ownPins) add(ctx context.Context, sum string, claim *manifest.Claim, c 
 		}
 		for k := range pins {
 			pin := &pins[k]
-			if pin.Digest != sum || pin.ClaimID != claim.ID || !isSame(&pin.Claim, cited) ||
-				!pin.CheckedAt.Before(found.CheckedAt) {
+			if pin.Digest != sum || pin.ClaimID != claim.ID || !pin.CheckedAt.Before(found.CheckedAt) {
 				continue
+			}
+			if had, err := json.Marshal(&pin.Claim); err != nil || !bytes.Equal(had, want) {
+				continue // it is another source of the claim, or another excerpt
 			}
 			detail, err := json.Marshal(&found.Result)
 			if err != nil {
@@ -477,13 +454,6 @@ func (p *ownPins) add(ctx context.Context, sum string, claim *manifest.Claim, c 
 // the source.
 const reasonLimit = "limit"
 
-// isSame reports whether two are the same source of a claim, with the same excerpt.
-func isSame(x, y *manifest.ClaimSource) bool {
-	one, err := json.Marshal(x)
-	other, err2 := json.Marshal(y)
-	return err == nil && err2 == nil && bytes.Equal(one, other)
-}
-
 // incidents lists what failed, the last that was recorded first.
 func (a *API) incidents(ctx context.Context, r *httpx.Request) (*store.Page[verify.Incident], error) {
 	p := r.Params
@@ -497,5 +467,3 @@ func (a *API) incidents(ctx context.Context, r *httpx.Request) (*store.Page[veri
 		Cursor: p.Get("cursor"), Limit: p.Int("limit"),
 	})
 }
-
-func showIncident(_ *httpx.Request, i *verify.Incident) verify.Incident { return *i }

@@ -34,7 +34,7 @@ func FuzzVerifyOrder(f *testing.F) {
 			}
 			return
 		}
-		if o.raw == nil && len(o.Manifest) == 0 && o.URL == "" || o.raw != nil && len(o.Manifest) > 0 || len(o.Trust) > maxTrust {
+		if o.Text == nil && len(o.Manifest) == 0 && o.URL == "" || o.Text != nil && len(o.Manifest) > 0 || len(o.Trust) > maxTrust {
 			t.Fatalf("%q: %+v", body, o)
 		}
 	})

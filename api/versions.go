@@ -67,21 +67,14 @@ func (a *API) copyOf(w *httpx.Reply, r *httpx.Request) error {
 	digits := strings.TrimPrefix(version.Hash, "sha256:")
 	body, mediaType, name := version.Octets, "application/octet-stream", digits+".bin"
 	if r.Params.Get("as") == asWARC {
-		if body, err = a.archive(&version.Snapshot); err != nil {
-			return err
+		var b bytes.Buffer
+		if err := snapshot.WriteWARC(&b, strings.TrimSpace("ibid "+a.o.Version), &version.Snapshot); err != nil {
+			return fmt.Errorf("archive a copy: %w", err)
 		}
+		body = b.Bytes()
 		mediaType, name = "application/gzip", digits+".warc.gz"
 	}
 	w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
 	w.Tagged(r, mediaType, body)
 	return nil
-}
-
-// archive returns a document as a file of WARC 1.1.
-func (a *API) archive(s *snapshot.Snapshot) ([]byte, error) {
-	var b bytes.Buffer
-	if err := snapshot.WriteWARC(&b, strings.TrimSpace("ibid "+a.o.Version), s); err != nil {
-		return nil, fmt.Errorf("archive a copy: %w", err)
-	}
-	return b.Bytes(), nil
 }

@@ -112,7 +112,7 @@ func (c *Chat) prepare(ctx context.Context, who gateway.Identity, q *Question, f
 	if calls.ReadsRequest(route.Format) {
 		call.sent = built.Body
 	}
-	t.patience = newPatience(cmp.Or(c.options.Silence, MaxSilence), func() { cancel(errSilent) })
+	t.patience = newPatience(cmp.Or(c.options.Silence, maxSilence), func() { cancel(errSilent) })
 	if err := c.turns.add(t); err != nil {
 		t.patience.stop()
 		cancel(nil)
@@ -400,7 +400,7 @@ func (c *call) answered(r tee.Result) {
 	gateway.HideKeys(c.keys, a)
 	a, _ = calls.Mask(c.keys, a)
 	status := uimessage.StatusOf(a)
-	if c.mayFollow() {
+	if c.chat.options.Late > 0 && c.search.Begun() { // citations may come behind the answer
 		status = uimessage.Pending
 	}
 	t.update(func() {
@@ -415,8 +415,7 @@ func (c *call) failure(r *tee.Result) *ibid.ProviderError {
 		return r.Answer.Error
 	case r.Answer.Format == ibid.Generic:
 		return &ibid.ProviderError{
-			Code:    gateway.CodeUpstream,
-			Message: "what the upstream sent is no answer of a model",
+			Code: gateway.CodeUpstream, Message: "what the upstream sent is no answer of a model",
 		}
 	case r.Answer.Complete:
 		return nil
@@ -439,7 +438,7 @@ func (c *call) finish() {
 	t.update(func() {
 		t.ended = true
 		switch {
-		case !t.hasBegun():
+		case !t.known:
 			result = resultRefused
 			if t.refused == nil {
 				t.refused = errors.New("put a question: it was given up")
@@ -453,12 +452,9 @@ func (c *call) finish() {
 			result = resultBroken
 		}
 	})
-	c.chat.metrics.asked.WithLabelValues(c.provider.Upstream, result).Inc()
+	c.chat.asked.WithLabelValues(c.provider.Upstream, result).Inc()
 	close(t.done)
 }
-
-// mayFollow reports whether citations may come for an answer that has ended without any: somebody searches for some.
-func (c *call) mayFollow() bool { return c.chat.options.Late > 0 && c.search.Begun() }
 
 // late waits until the search for citations that come behind the answer has ended.
 func (c *call) late() {
@@ -486,12 +482,12 @@ func (c *call) late() {
 }
 
 const (
-	// MaxSilence is how long a provider may say nothing, before its answer and within it, unless [Options] say
+	// maxSilence is how long a provider may say nothing, before its answer and within it, unless [Options] say
 	// otherwise: models think for minutes.
-	MaxSilence = 10 * time.Minute
-	// MaxSilenceAlone is how long it may while nobody follows: a question that nobody waits for must not take another's
+	maxSilence = 10 * time.Minute
+	// maxSilenceAlone is how long it may while nobody follows: a question that nobody waits for must not take another's
 	// place for long.
-	MaxSilenceAlone = time.Minute
+	maxSilenceAlone = time.Minute
 )
 
 var errSilent = errors.New("the provider said nothing for too long")
@@ -509,7 +505,7 @@ type patience struct {
 
 // newPatience begins to wait. There is one follower, who asked.
 func newPatience(most time.Duration, end func()) *patience {
-	p := &patience{most: most, alone: min(most, MaxSilenceAlone), end: end, heard: time.Now(), followers: 1}
+	p := &patience{most: most, alone: min(most, maxSilenceAlone), end: end, heard: time.Now(), followers: 1}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.timer = time.AfterFunc(most, p.check)

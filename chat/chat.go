@@ -41,8 +41,8 @@ type Options struct {
 	// Late is how long a stream stays open at most while citations are searched for that the answer came without, by a
 	// second call or by attribution; it ends with the search. 0: it does not stay open.
 	Late time.Duration
-	// Silence is how long a provider may say nothing before its call is ended; 0: [MaxSilence]. While nobody follows it
-	// is [MaxSilenceAlone], if that is less.
+	// Silence is how long a provider may say nothing before its call is ended; 0: [maxSilence]. While nobody follows it
+	// is [maxSilenceAlone], if that is less.
 	Silence time.Duration
 	Logger  *slog.Logger          // nil: nothing is logged
 	Metrics prometheus.Registerer // nil: nothing is registered
@@ -52,7 +52,7 @@ type Options struct {
 type Chat struct {
 	options Options
 	log     *slog.Logger
-	metrics *metrics
+	asked   *prometheus.CounterVec // questions, by upstream and what came of them
 	mux     *httpx.Mux
 	reader  httpx.Reader
 	turns   turns
@@ -89,9 +89,20 @@ func New(o *Options) (*Chat, error) {
 			return nil, fmt.Errorf("make the chat: %q: %w", o.Providers[i].Upstream, err)
 		}
 	}
-	var err error
-	if c.metrics, err = newMetrics(o.Metrics, &c.turns); err != nil {
-		return nil, fmt.Errorf("make the chat: %w", err)
+	c.asked = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "ibid_chat_questions_total",
+		Help: "Questions that were put by /v1/chat or the page, by upstream and what came of them.",
+	}, []string{"upstream", "result"})
+	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "ibid_chat_open", Help: "Questions that are being answered now.",
+	}, func() float64 { return float64(c.turns.open.Total()) })
+	for _, m := range []prometheus.Collector{c.asked, open} {
+		if o.Metrics == nil {
+			break
+		}
+		if err := o.Metrics.Register(m); err != nil {
+			return nil, fmt.Errorf("make the chat: register its metrics: %w", err)
+		}
 	}
 	c.closing, c.close = context.WithCancel(context.Background())
 	c.ending, c.end = context.WithCancel(context.Background())
@@ -193,26 +204,3 @@ const (
 	resultBroken   = "broken"   // it began, and did not end well
 	resultRefused  = "refused"  // there was no answer
 )
-
-type metrics struct {
-	asked *prometheus.CounterVec
-}
-
-func newMetrics(r prometheus.Registerer, l *turns) (*metrics, error) {
-	m := &metrics{asked: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "ibid_chat_questions_total",
-		Help: "Questions that were put by /v1/chat or the page, by upstream and what came of them.",
-	}, []string{"upstream", "result"})}
-	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "ibid_chat_open", Help: "Questions that are being answered now.",
-	}, func() float64 { return float64(l.open.Total()) })
-	if r == nil {
-		return m, nil
-	}
-	for _, c := range []prometheus.Collector{m.asked, open} {
-		if err := r.Register(c); err != nil {
-			return nil, fmt.Errorf("register its metrics: %w", err)
-		}
-	}
-	return m, nil
-}

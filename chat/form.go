@@ -34,24 +34,24 @@ var formNames = []string{formEvents, formUI, formOpenAI, formNo}
 
 // teller tells a turn in one form. What its methods write is sent when they return.
 type teller interface {
-	start() error
-	// event takes an event; it is sent with the next flush.
-	event(ev ibid.Event)
-	flush() error
-	answer(a *ibid.Answer, status uimessage.Status) error
-	// late is answer for citations that came later.
+	Start() error
+	// Event takes an event; it is sent with the next Flush.
+	Event(ev ibid.Event)
+	Flush() error
+	Answer(a *ibid.Answer, status uimessage.Status) error
+	// late is Answer for citations that came later.
 	late(a *ibid.Answer) error
 	// fail says why the answer is not whole. It comes behind the answer.
 	fail(e *ibid.ProviderError) error
-	ping() error
-	close() error
+	Ping() error
+	Close() error
 }
 
 // teller returns what tells the turn to w.
 func (f form) teller(t *Turn, numbers func() *ibid.Numbering, w io.Writer) teller {
 	switch f.name {
 	case formUI:
-		return &tellUI{w: uimessage.Writer{W: w, MessageID: t.AnswerID}, numbers: numbers}
+		return &tellUI{uimessage.Writer{W: w, MessageID: t.AnswerID}, numbers}
 	case formOpenAI:
 		return &tellOpenAI{w: w, said: wire.Completion{ID: t.AnswerID, Model: t.model}, unit: f.unit}
 	}
@@ -70,54 +70,36 @@ func (f form) beginResponse(w *httpx.Reply) *httpx.Stream {
 
 // tellUI tells a turn as a UI message stream.
 type tellUI struct {
-	w       uimessage.Writer
+	uimessage.Writer
 	numbers func() *ibid.Numbering // asks the store: when a number is needed
 }
 
-func (u *tellUI) start() error { return u.w.Start() }
-
-func (u *tellUI) event(ev ibid.Event) {
+func (u *tellUI) Event(ev ibid.Event) {
 	if ev.Kind == ibid.EventCitation {
 		u.number()
 	}
-	u.w.Event(ev)
+	u.Writer.Event(ev)
 }
 
 func (u *tellUI) number() {
-	if u.w.Numbering == nil {
-		u.w.Numbering = u.numbers()
+	if u.Numbering == nil {
+		u.Numbering = u.numbers()
 	}
 }
 
-func (u *tellUI) flush() error { return u.w.Flush() }
-
-func (u *tellUI) answer(a *ibid.Answer, status uimessage.Status) error {
+func (u *tellUI) Answer(a *ibid.Answer, status uimessage.Status) error {
 	u.number()
-	return u.w.Answer(a, status)
+	return u.Writer.Answer(a, status)
 }
 
-func (u *tellUI) late(a *ibid.Answer) error { return u.w.Late(a, uimessage.StatusOf(a)) }
+func (u *tellUI) late(a *ibid.Answer) error { return u.Late(a, uimessage.StatusOf(a)) }
 
 func (u *tellUI) fail(e *ibid.ProviderError) error {
 	if e.Code == CodeEnded {
-		return u.w.Abort()
+		return u.Abort()
 	}
-	return u.w.Fail(e.Message)
+	return u.Fail(e.Message)
 }
-
-func (u *tellUI) ping() error { return u.w.Ping() }
-
-func (u *tellUI) close() error { return u.w.Close() }
-
-// The names of the events.
-const (
-	eventText     = "text"
-	eventPart     = "part"
-	eventSource   = "source"
-	eventCitation = "citation"
-	eventAnswer   = "answer"
-	eventError    = "error"
-)
 
 // tellEvents tells a turn as events, as docs/chat.md describes them.
 type tellEvents struct {
@@ -159,11 +141,9 @@ type citationData struct {
 	Citation gateway.LiveCitations `json:"citation"`
 }
 
-func (e *tellEvents) start() error {
-	return comment(e.w, "listening")
-}
+func (e *tellEvents) Start() error { return comment(e.w, "listening") }
 
-func (e *tellEvents) flush() error { return send(e.w, &e.buf) }
+func (e *tellEvents) Flush() error { return send(e.w, &e.buf) }
 
 // send writes what is in the buffer.
 func send(w io.Writer, buf *[]byte) error {
@@ -188,11 +168,14 @@ func (e *tellEvents) addEvent(name string, v any) {
 	e.buf = httpx.AppendEvent(e.buf, "", name, data)
 }
 
-func (e *tellEvents) event(ev ibid.Event) {
+func (e *tellEvents) Event(ev ibid.Event) {
 	switch ev.Kind {
 	case ibid.EventText:
-		e.addEvent(eventText, textData{e.units, ev.Text})
-		e.grow(ev.Text)
+		e.addEvent("text", textData{e.units, ev.Text})
+		e.draft.text.WriteString(ev.Text)
+		e.offsets = nil
+		_, n := ibid.NewOffsets(ev.Text).In(e.unit, ibid.Span{End: len(ev.Text)})
+		e.units += n
 	case ibid.EventPart:
 		e.part(&ev)
 	case ibid.EventSource:
@@ -201,13 +184,6 @@ func (e *tellEvents) event(ev ibid.Event) {
 		e.citation(&ev)
 	default:
 	}
-}
-
-func (e *tellEvents) grow(text string) {
-	e.draft.text.WriteString(text)
-	e.offsets = nil
-	_, n := ibid.NewOffsets(text).In(e.unit, ibid.Span{End: len(text)})
-	e.units += n
 }
 
 func (e *tellEvents) part(ev *ibid.Event) {
@@ -221,7 +197,7 @@ func (e *tellEvents) part(ev *ibid.Event) {
 	} else {
 		e.draft.parts = append(e.draft.parts, *ev.Part)
 	}
-	e.addEvent(eventPart, d)
+	e.addEvent("part", d)
 }
 
 func (e *tellEvents) places() *ibid.Offsets {
@@ -244,7 +220,7 @@ func (e *tellEvents) source(s *ibid.Source) {
 	}
 	d := (&ibid.Answer{Sources: []ibid.Source{*s}}).Document(&ibid.DocumentOptions{Bare: true})
 	d.Sources[0].Index = 0 // it has none yet
-	e.addEvent(eventSource, sourceData{d.Sources[0]})
+	e.addEvent("source", sourceData{d.Sources[0]})
 }
 
 func (e *tellEvents) citation(ev *ibid.Event) {
@@ -259,53 +235,46 @@ func (e *tellEvents) citation(ev *ibid.Event) {
 			}
 		}
 		said.Citations = known.CitationRows(c)
-		for i := range said.Citations {
-			e.count(&said.Citations[i])
+		for i := range said.Citations { // their offsets are in bytes
+			row := &said.Citations[i]
+			for _, span := range [...][2]**int{{&row.TextStart, &row.TextEnd}, {&row.ClaimStart, &row.ClaimEnd}} {
+				if *span[0] != nil && *span[1] != nil {
+					start, end := e.places().In(e.unit, ibid.Span{Start: **span[0], End: **span[1]})
+					*span[0], *span[1] = &start, &end
+				}
+			}
 		}
 		if c.Placed() {
 			_, at = e.places().In(e.unit, c.Span)
 		}
 	}
-	e.addEvent(eventCitation, citationData{at, said})
+	e.addEvent("citation", citationData{at, said})
 }
 
-// count gives a row's offsets in the unit.
-func (e *tellEvents) count(row *ibid.DocumentCitation) {
-	for _, span := range [...][2]**int{{&row.TextStart, &row.TextEnd}, {&row.ClaimStart, &row.ClaimEnd}} {
-		if *span[0] == nil || *span[1] == nil {
-			continue
-		}
-		start, end := e.places().In(e.unit, ibid.Span{Start: **span[0], End: **span[1]})
-		*span[0], *span[1] = &start, &end
-	}
-}
-
-func (e *tellEvents) answer(a *ibid.Answer, _ uimessage.Status) error {
+func (e *tellEvents) Answer(a *ibid.Answer, _ uimessage.Status) error {
 	if e.numbered == nil {
 		e.numbered = e.numbers()
 	}
 	e.told = a
-	e.addEvent(eventAnswer, a.Document(&ibid.DocumentOptions{Unit: e.unit, AnswerID: e.id, Numbering: e.numbered}))
-	return e.flush()
+	e.addEvent("answer", a.Document(&ibid.DocumentOptions{Unit: e.unit, AnswerID: e.id, Numbering: e.numbered}))
+	return e.Flush()
 }
 
 func (e *tellEvents) late(a *ibid.Answer) error {
 	if a == e.told {
 		return nil // nothing came
 	}
-	return e.answer(a, uimessage.Final)
+	return e.Answer(a, uimessage.Final)
 }
 
 func (e *tellEvents) fail(failed *ibid.ProviderError) error {
-	e.addEvent(eventError, failed)
-	return e.flush()
+	e.addEvent("error", failed)
+	return e.Flush()
 }
 
-func (e *tellEvents) ping() error {
-	return comment(e.w, "heartbeat")
-}
+func (e *tellEvents) Ping() error { return comment(e.w, "heartbeat") }
 
-func (e *tellEvents) close() error { return e.flush() }
+func (e *tellEvents) Close() error { return e.Flush() }
 
 // tellOpenAI tells a turn as the chunks of a chat completion. Its last one has all citations.
 type tellOpenAI struct {
@@ -322,12 +291,12 @@ type tellOpenAI struct {
 	err     error
 }
 
-func (o *tellOpenAI) start() error {
+func (o *tellOpenAI) Start() error {
 	o.said.Created = time.Now().Unix()
 	return comment(o.w, "listening")
 }
 
-func (o *tellOpenAI) event(ev ibid.Event) {
+func (o *tellOpenAI) Event(ev ibid.Event) {
 	switch {
 	case ev.Kind == ibid.EventPart && !ev.Corrected && ev.Part != nil:
 		o.message = ev.Part.Message
@@ -370,20 +339,20 @@ func (o *tellOpenAI) chunk(delta string, last bool) {
 	o.buf = httpx.AppendEvent(o.buf, "", "", data)
 }
 
-func (o *tellOpenAI) flush() error {
+func (o *tellOpenAI) Flush() error {
 	if o.err != nil {
 		return o.err
 	}
 	return send(o.w, &o.buf)
 }
 
-// answer keeps the answer: there is only one last chunk.
-func (o *tellOpenAI) answer(a *ibid.Answer, _ uimessage.Status) error {
+// Answer keeps the answer: there is only one last chunk.
+func (o *tellOpenAI) Answer(a *ibid.Answer, _ uimessage.Status) error {
 	o.whole = a
 	return nil
 }
 
-func (o *tellOpenAI) late(a *ibid.Answer) error { return o.answer(a, uimessage.Final) }
+func (o *tellOpenAI) late(a *ibid.Answer) error { return o.Answer(a, uimessage.Final) }
 
 // fail tells the error in place of the last chunk, where OpenAI does. Citations that are known come before it.
 func (o *tellOpenAI) fail(e *ibid.ProviderError) error {
@@ -399,20 +368,18 @@ func (o *tellOpenAI) fail(e *ibid.ProviderError) error {
 		return err
 	}
 	o.buf = httpx.AppendEvent(o.buf, "", "", data)
-	return o.flush()
+	return o.Flush()
 }
 
-func (o *tellOpenAI) ping() error {
-	return comment(o.w, "ping")
-}
+func (o *tellOpenAI) Ping() error { return comment(o.w, "ping") }
 
-func (o *tellOpenAI) close() error {
+func (o *tellOpenAI) Close() error {
 	if o.whole != nil {
 		o.finish(o.whole)
 		o.chunk("", true)
 	}
 	o.buf = httpx.AppendEvent(o.buf, "", "", []byte("[DONE]"))
-	return o.flush()
+	return o.Flush()
 }
 
 // finish takes what the last chunk says.

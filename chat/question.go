@@ -173,26 +173,20 @@ func unknown(members map[string]json.RawMessage, allowed []string) (name string,
 
 // unreadable says what is wrong with a body without naming our types.
 func unreadable(err error) string {
-	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
-	if !ok {
-		return "the request cannot be read"
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return uimessage.WrongType(wrong)
 	}
-	return uimessage.WrongType(wrong)
+	return "the request cannot be read"
 }
 
 // readBeside reads the members of ours in a body of useChat. Other members belong to the front-end and are ignored.
 func readBeside(data []byte) (body, error) {
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal(data, &members); err != nil {
-		return body{}, httpx.BadRequest("the request cannot be read", "")
-	}
+	_ = json.Unmarshal(data, &members) // it is an object: it was read already
 	maps.DeleteFunc(members, func(name string, _ json.RawMessage) bool {
 		return name == "messages" || !slices.Contains(bodyMembers, name) // messages are read already, with parts
 	})
-	rest, err := json.Marshal(members)
-	if err != nil {
-		return body{}, httpx.BadRequest("the request cannot be read", "")
-	}
+	rest, _ := json.Marshal(members) // what was read can be written
 	var b body
 	if err := json.Unmarshal(rest, &b); err != nil {
 		return body{}, httpx.BadRequest(unreadable(err), "docs/chat.md says what a question may hold")
@@ -221,22 +215,20 @@ func (q *Question) takeMessages(r *uimessage.Request) {
 	}
 }
 
+const messageHint = `a message is {"role": "user", "content": "…"}`
+
 func (q *Question) readMessages(list []bodyMessage) error {
 	for i, m := range list {
 		text := m.Text
+		why := " has no content"
 		if len(m.Content) > 0 && string(m.Content) != "null" {
 			words, err := readContent(m.Content)
-			if err != nil {
-				return httpx.BadRequest(
-					fmt.Sprintf("messages: message %d: %v", i, err), `a message is {"role": "user", "content": "…"}`)
+			if text = &words; err != nil {
+				text, why = nil, ": "+err.Error()
 			}
-			text = &words
 		}
 		if text == nil {
-			return httpx.BadRequest(
-				fmt.Sprintf("messages: message %d has no content", i),
-				`a message is {"role": "user", "content": "…"}`,
-			)
+			return httpx.BadRequest(fmt.Sprintf("messages: message %d%s", i, why), messageHint)
 		}
 		q.Messages = append(q.Messages, Message{m.Role, *text})
 	}
@@ -263,10 +255,7 @@ func (q *Question) check() error {
 		}
 	}
 	if !slices.ContainsFunc(q.Messages, func(m Message) bool { return m.Role == calls.RoleUser && m.Text != "" }) {
-		return httpx.BadRequest(
-			"messages: there is no message of the user that says something",
-			`a message is {"role": "user", "content": "…"}`,
-		)
+		return httpx.BadRequest("messages: there is no message of the user that says something", messageHint)
 	}
 	if why := gateway.CheckName(q.Agent); why != "" {
 		return httpx.BadRequest(

@@ -165,7 +165,7 @@ func (c *Chat) resume(w *httpx.Reply, r *httpx.Request) error {
 	out := w.Events(writeTime)
 	defer out.End()
 	to := f.teller(t, nil, out)
-	return gone(errors.Join(to.start(), to.fail(&ibid.ProviderError{Code: p.Code, Message: p.Detail}), to.close()))
+	return gone(errors.Join(to.Start(), to.fail(&ibid.ProviderError{Code: p.Code, Message: p.Detail}), to.Close()))
 }
 
 // gone returns the error of a reader who does not take what is written; the call goes on.
@@ -246,7 +246,7 @@ func (c *Chat) writeTurn(w *httpx.Reply, r *httpx.Request, t *Turn, f form) erro
 	}
 	defer out.End()
 	to := f.teller(t, func() *ibid.Numbering { return c.numbers(ctx, t) }, out)
-	err := to.start()
+	err := to.Start()
 	from := t.newFollower()
 	var checked time.Time // when the token was last valid: the answer may have begun long after it was asked for
 	for ended := false; err == nil && !ended; {
@@ -272,14 +272,14 @@ func (c *Chat) still(r *httpx.Request) error {
 // pass tells news, and reports whether nothing more comes.
 func pass(to teller, n *news) (ended bool, err error) {
 	if n.idle {
-		return false, to.ping()
+		return false, to.Ping()
 	}
 	for i := range n.events {
-		to.event(n.events[i])
+		to.Event(n.events[i])
 	}
-	err = to.flush()
+	err = to.Flush()
 	if err == nil && n.answer != nil {
-		err = to.answer(n.answer, n.status)
+		err = to.Answer(n.answer, n.status)
 	}
 	if err == nil && n.late != nil {
 		err = to.late(n.late)
@@ -288,7 +288,7 @@ func pass(to teller, n *news) (ended bool, err error) {
 		err = to.fail(n.failed)
 	}
 	if err == nil && n.ended {
-		err = to.close()
+		err = to.Close()
 	}
 	return n.ended, err
 }

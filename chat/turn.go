@@ -160,7 +160,14 @@ func (t *Turn) event(ev ibid.Event) {
 		t.size += len(ev.Text)
 		t.draft.text.WriteString(ev.Text)
 	case ibid.EventPart:
-		t.addPart(&ev)
+		switch {
+		case ev.Part == nil:
+		case ev.Corrected:
+			t.correct(&ev)
+		default:
+			t.size += 64
+			t.draft.parts = append(t.draft.parts, *ev.Part)
+		}
 	case ibid.EventSource, ibid.EventCitation:
 		t.size += weight(&ev)
 		t.marks.add(&ev, t.draft.text.Len())
@@ -192,17 +199,6 @@ func weight(ev *ibid.Event) int {
 		}
 	}
 	return n
-}
-
-func (t *Turn) addPart(ev *ibid.Event) {
-	switch {
-	case ev.Part == nil:
-	case ev.Corrected:
-		t.correct(ev)
-	default:
-		t.size += 64
-		t.draft.parts = append(t.draft.parts, *ev.Part)
-	}
 }
 
 // correct puts another text in the place of a part's, and keeps what was there for those who are behind.
@@ -269,31 +265,10 @@ func (t *Turn) Answer() *ibid.Answer {
 func (t *Turn) Err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.refused != nil {
-		return t.refused
-	}
-	if t.failed != nil {
+	if t.refused == nil && t.failed != nil {
 		return t.failed
 	}
-	return nil
-}
-
-// hasBegun reports whether begun is closed.
-func (t *Turn) hasBegun() bool {
-	select {
-	case <-t.begun:
-		return true
-	default:
-		return false
-	}
-}
-
-// tooLarge says that those who follow hear no more.
-func (t *Turn) tooLarge() *ibid.ProviderError {
-	return &ibid.ProviderError{
-		Code:    gateway.CodeTooLarge,
-		Message: "the answer is too long to be told here; when it has ended it is at /v1/answers/" + t.AnswerID,
-	}
+	return t.refused
 }
 
 // MaxTurns is how many turns a tenant may have open on one node.
@@ -478,8 +453,11 @@ func (f *follower) collect() (*news, <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := &news{}
-	if t.large {
-		n.failed, n.ended = t.tooLarge(), true
+	if t.large { // those who follow hear no more
+		n.ended, n.failed = true, &ibid.ProviderError{
+			Code:    gateway.CodeTooLarge,
+			Message: "the answer is too long to be told here; when it has ended it is at /v1/answers/" + t.AnswerID,
+		}
 		return n, nil
 	}
 	for i := range f.acts { // before text, which ends reasoning

@@ -185,21 +185,21 @@ func TestPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
 		ended := make(chan time.Duration, 1)
-		p := newPatience(MaxSilence, func() { ended <- time.Since(begun) })
-		time.Sleep(MaxSilence - time.Second) // in a bubble
+		p := newPatience(maxSilence, func() { ended <- time.Since(begun) })
+		time.Sleep(maxSilence - time.Second) // in a bubble
 		p.hear()
 		p.addFollowers(1)
 		p.addFollowers(-1)
-		time.Sleep(MaxSilenceAlone + time.Second)
+		time.Sleep(maxSilenceAlone + time.Second)
 		p.hear()
 		p.addFollowers(-1)
-		if got, want := <-ended, MaxSilence+2*MaxSilenceAlone; got != want {
+		if got, want := <-ended, maxSilence+2*maxSilenceAlone; got != want {
 			t.Errorf("ended after %v, want %v", got, want)
 		}
 		p.addFollowers(-1)
 		p.stop()
-		left := newPatience(MaxSilence, func() { t.Error("what is over was ended") })
+		left := newPatience(maxSilence, func() { t.Error("what is over was ended") })
 		left.stop()
-		time.Sleep(2 * MaxSilence)
+		time.Sleep(2 * maxSilence)
 	})
 }

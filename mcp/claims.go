@@ -29,26 +29,17 @@ type citeArgs struct {
 
 // cited is what cite gives back.
 type cited struct {
-	CitedText string         `json:"cited_text"`
-	Complete  bool           `json:"complete"`
-	Citations int            `json:"citations"`
-	Sources   int            `json:"sources"`
-	Issues    []ibid.Issue   `json:"issues"`
-	Error     *citedError    `json:"error"`
-	Document  *ibid.Document `json:"document"`
-}
-
-type citedError struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
+	CitedText string              `json:"cited_text"`
+	Complete  bool                `json:"complete"`
+	Citations int                 `json:"citations"`
+	Sources   int                 `json:"sources"`
+	Issues    []ibid.Issue        `json:"issues"`
+	Error     *ibid.ProviderError `json:"error"`
+	Document  *ibid.Document      `json:"document"`
 }
 
 // cite reads a provider's response.
-func (m *MCP) cite(_ context.Context, c *call) (*result, error) {
-	var args citeArgs
-	if err := readArgs(c.args, &args); err != nil {
-		return nil, err
-	}
+func (*MCP) cite(_ context.Context, _ *call, args *citeArgs) (*result, error) {
 	show, err := args.check()
 	if err != nil {
 		return nil, err
@@ -73,17 +64,13 @@ func (m *MCP) cite(_ context.Context, c *call) (*result, error) {
 		return nil, err
 	}
 	out := &cited{
-		CitedText: answer.Render(
-			&ibid.RenderOptions{Style: show.style},
-		),
+		CitedText: answer.Render(&ibid.RenderOptions{Style: show.style}),
 		Complete:  answer.Complete,
 		Citations: len(answer.Citations),
 		Sources:   len(answer.Sources),
 		Issues:    append([]ibid.Issue{}, answer.Issues...),
+		Error:     answer.Error,
 		Document:  show.documentOf(answer, ""),
-	}
-	if answer.Error != nil {
-		out.Error = &citedError{answer.Error.Code, answer.Error.Message}
 	}
 	return &result{citedText(answer, show), out}, nil
 }
@@ -175,11 +162,7 @@ type attributedSentence struct {
 }
 
 // attribute finds citations for a text that has none.
-func (m *MCP) attribute(ctx context.Context, c *call) (*result, error) {
-	var args attributeArgs
-	if err := readArgs(c.args, &args); err != nil {
-		return nil, err
-	}
+func (m *MCP) attribute(ctx context.Context, c *call, args *attributeArgs) (*result, error) {
 	show, err := args.check()
 	if err != nil {
 		return nil, err
@@ -191,16 +174,19 @@ func (m *MCP) attribute(ctx context.Context, c *call) (*result, error) {
 	if opts.Threshold, err = share("threshold", args.Threshold, support.Balanced); err != nil {
 		return nil, err
 	}
-	if opts.PerSentence, err = number(
-		"per_sentence", args.PerSentence, support.DefaultPerSentence, 1, MaxPerSentence,
-	); err != nil {
+	opts.PerSentence, err = number("per_sentence", args.PerSentence, support.DefaultPerSentence, 1, MaxPerSentence)
+	if err != nil {
 		return nil, err
 	}
 	docs, err := args.documents()
 	if err != nil {
 		return nil, err
 	}
-	found, err := support.Attribute(ctx, args.plain(), docs, opts)
+	plain := &ibid.Answer{
+		Provider: ibid.Generic, Format: ibid.Generic, Complete: true, Text: args.Answer,
+		Parts: []ibid.Part{{Span: ibid.Span{Start: 0, End: len(args.Answer)}, Kind: ibid.AnswerPart}},
+	}
+	found, err := support.Attribute(ctx, plain, docs, opts)
 	if err != nil {
 		return nil, m.checkerFailed(ctx, err)
 	}
@@ -241,20 +227,10 @@ func (a *attributeArgs) documents() ([]support.Document, error) {
 	return docs, nil
 }
 
-// plain returns the text as an answer.
-func (a *attributeArgs) plain() *ibid.Answer {
-	return &ibid.Answer{
-		Provider: ibid.Generic, Format: ibid.Generic, Complete: true, Text: a.Answer,
-		Parts: []ibid.Part{{Span: ibid.Span{Start: 0, End: len(a.Answer)}, Kind: ibid.AnswerPart}},
-	}
-}
-
 func showAttribution(found *support.Attribution, show *showing) *result {
 	a := found.Answer
 	out := &attributed{
-		CitedText: a.Render(
-			&ibid.RenderOptions{Style: show.style},
-		),
+		CitedText:    a.Render(&ibid.RenderOptions{Style: show.style}),
 		Citations:    []attributedCitation{},
 		Uncited:      []attributedSentence{},
 		UncitedShare: found.Uncited,
@@ -316,11 +292,7 @@ type checked struct {
 }
 
 // check says whether passages support a claim.
-func (m *MCP) check(ctx context.Context, c *call) (*result, error) {
-	var args checkArgs
-	if err := readArgs(c.args, &args); err != nil {
-		return nil, err
-	}
+func (m *MCP) check(ctx context.Context, c *call, args *checkArgs) (*result, error) {
 	switch {
 	case strings.TrimSpace(args.Claim) == "":
 		return nil, refuse("claim: it is missing or empty", "it is one sentence, or a few")
@@ -430,11 +402,7 @@ type verifiedSource struct {
 }
 
 // verify says whether what an agent published about its sources holds.
-func (m *MCP) verify(ctx context.Context, c *call) (*result, error) {
-	var args verifyArgs
-	if err := readArgs(c.args, &args); err != nil {
-		return nil, err
-	}
+func (m *MCP) verify(ctx context.Context, c *call, args *verifyArgs) (*result, error) {
 	if err := args.check(); err != nil {
 		return nil, err
 	}
@@ -512,16 +480,9 @@ func showReport(r *verify.Report, whole bool) *verified {
 		}
 		for k := range c.Sources {
 			s := &c.Sources[k]
-			claim.Sources = append(
-				claim.Sources,
-				verifiedSource{
-					s.URL,
-					httpx.OrNull(s.Title),
-					s.Result.Status,
-					s.Result.Counts,
-					httpx.OrNull(s.Result.Note),
-				},
-			)
+			claim.Sources = append(claim.Sources, verifiedSource{
+				s.URL, httpx.OrNull(s.Title), s.Result.Status, s.Result.Counts, httpx.OrNull(s.Result.Note),
+			})
 		}
 		out.Claims = append(out.Claims, claim)
 	}

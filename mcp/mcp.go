@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,12 +93,8 @@ func New(o *Options) *MCP {
 	if m.logger == nil {
 		m.logger = slog.New(slog.DiscardHandler)
 	}
-	version := o.Version
-	if version == "" {
-		version = "unknown"
-	}
 	m.server = sdk.NewServer(
-		&sdk.Implementation{Name: "ibid", Title: "ibid, the citation layer", Version: version},
+		&sdk.Implementation{Name: "ibid", Title: "ibid, the citation layer", Version: cmp.Or(o.Version, "unknown")},
 		&sdk.ServerOptions{
 			Instructions: instructions,
 			// the list never changes, and nothing is logged to clients

@@ -94,11 +94,7 @@ type runPassage struct {
 }
 
 // runSources shows what a run rested on.
-func (m *MCP) runSources(ctx context.Context, c *call) (*result, error) {
-	var args runArgs
-	if err := readArgs(c.args, &args); err != nil {
-		return nil, err
-	}
+func (m *MCP) runSources(ctx context.Context, c *call, args *runArgs) (*result, error) {
 	excerpt, err := number("excerpt", args.Excerpt, trail.DefaultExcerpt, 0, MaxExcerpt)
 	if err != nil {
 		return nil, err
@@ -106,18 +102,10 @@ func (m *MCP) runSources(ctx context.Context, c *call) (*result, error) {
 	if args.Run == "" {
 		return nil, refuse("run: it is missing", "it is the id of a run; find_answers shows those of answers")
 	}
-	missing := refuse(
-		"run: there is none with this id",
-		"find_answers shows the runs of answers; what was deleted or is another tenant's looks the same as what "+
-			"never was",
-	)
-	if len(args.Run) > maxID {
-		return nil, missing
-	}
 	t, links, err := m.link(ctx, c.tenant, args.Run)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return nil, missing
+		return nil, refuse("run: there is none with this id", "find_answers shows the runs of answers; "+notThere)
 	case err != nil:
 		return nil, err
 	}
@@ -126,8 +114,13 @@ func (m *MCP) runSources(ctx context.Context, c *call) (*result, error) {
 	return &result{runText(out), out}, nil
 }
 
+const notThere = "what was deleted or is another tenant's looks the same as what never was"
+
 // link reads a run and finds what the sentences of its answer rest on.
 func (m *MCP) link(ctx context.Context, tenant, run string) (*trail.Trail, *trail.Links, error) {
+	if len(run) > maxID {
+		return nil, nil, store.ErrNotFound
+	}
 	m.captured.CatchUp(ctx)
 	release, err := m.linking.Hold(ctx, m.store, tenant, run)
 	if err != nil {
@@ -206,8 +199,7 @@ func showStep(t *trail.Trail, i, excerpt int) runStep {
 func showSource(s *trail.Source, steps []int, excerpt int) runSource {
 	return runSource{
 		s.DocumentID, httpx.OrNull(s.Title), httpx.OrNull(s.URL), finite(s.Relevance), httpx.OrNull(s.Origin),
-		excerptOf(cmp.Or(s.Excerpt, s.Content), excerpt),
-		s.Retrieved, s.Used, s.Cited, append([]int{}, steps...),
+		excerptOf(cmp.Or(s.Excerpt, s.Content), excerpt), s.Retrieved, s.Used, s.Cited, append([]int{}, steps...),
 	}
 }
 
@@ -259,11 +251,8 @@ func finite(score *float64) *float64 {
 // runText writes a run for a model.
 func runText(r *runSources) string {
 	var b strings.Builder
-	fmt.Fprintf(
-		&b, "Run %s: %s, %s in its answer", r.Run,
-		count(len(r.Steps)+r.StepsMore, "step"),
-		count(len(r.Sentences)+r.SentencesMore, "sentence"),
-	)
+	steps, sentences := len(r.Steps)+r.StepsMore, len(r.Sentences)+r.SentencesMore
+	fmt.Fprintf(&b, "Run %s: %s, %s in its answer", r.Run, count(steps, "step"), count(sentences, "sentence"))
 	if r.UncitedShare != nil {
 		fmt.Fprintf(&b, "; %.0f %% of those that say something rest on no source", 100**r.UncitedShare)
 	}
@@ -376,11 +365,7 @@ type foundSource struct {
 }
 
 // findAnswers finds stored answers, or shows one.
-func (m *MCP) findAnswers(ctx context.Context, c *call) (*result, error) {
-	var args findArgs
-	if err := readArgs(c.args, &args); err != nil {
-		return nil, err
-	}
+func (m *MCP) findAnswers(ctx context.Context, c *call, args *findArgs) (*result, error) {
 	limit, err := number("limit", args.Limit, defaultAnswers, 1, MaxAnswers)
 	if err != nil {
 		return nil, err
@@ -397,7 +382,7 @@ func (m *MCP) findAnswers(ctx context.Context, c *call) (*result, error) {
 		}
 	}
 	if args.AnswerID != "" {
-		return m.oneAnswer(ctx, c.tenant, &args)
+		return m.oneAnswer(ctx, c.tenant, args)
 	}
 	if len(args.Cursor) > maxCursor {
 		return nil, store.ErrCursor
@@ -437,17 +422,14 @@ func (m *MCP) oneAnswer(ctx context.Context, tenant string, args *findArgs) (*re
 	if args.Words+args.Source+args.Run+args.Conversation+args.Cursor != "" {
 		return nil, refuse("answer_id goes alone", "without it, answers are looked for; with it, that one is shown")
 	}
-	noAnswer := refuse(
-		"answer_id: there is no answer with this id",
-		"what was deleted or is another tenant's looks the same as what never was",
-	)
-	if len(args.AnswerID) > maxID {
-		return nil, noAnswer
+	var one *store.Call
+	err := store.ErrNotFound
+	if len(args.AnswerID) <= maxID {
+		one, err = m.captured.Call(ctx, tenant, args.AnswerID)
 	}
-	one, err := m.captured.Call(ctx, tenant, args.AnswerID)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return nil, noAnswer
+		return nil, refuse("answer_id: there is no answer with this id", notThere)
 	case err != nil:
 		return nil, err
 	}

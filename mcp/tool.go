@@ -58,18 +58,17 @@ type result struct {
 // tools returns the tools that are offered.
 func (m *MCP) tools() []tool {
 	all := []tool{
-		{name: "cite", scope: store.ScopeRead, do: m.cite},
-		{name: "attribute", scope: store.ScopeRead, do: m.attribute},
-		{name: "check", scope: store.ScopeRead, do: m.check},
+		{name: "cite", scope: store.ScopeRead, do: withArgs(m.cite)},
+		{name: "attribute", scope: store.ScopeRead, do: withArgs(m.attribute)},
+		{name: "check", scope: store.ScopeRead, do: withArgs(m.check)},
 	}
 	if m.verifies != nil {
-		all = append(all, tool{name: "verify", scope: store.ScopeVerify, open: true, do: m.verify})
+		all = append(all, tool{name: "verify", scope: store.ScopeVerify, open: true, do: withArgs(m.verify)})
 	}
 	if m.store != nil {
-		all = append(
-			all,
-			tool{name: "run_sources", scope: store.ScopeRead, do: m.runSources},
-			tool{name: "find_answers", scope: store.ScopeRead, do: m.findAnswers},
+		all = append(all,
+			tool{name: "run_sources", scope: store.ScopeRead, do: withArgs(m.runSources)},
+			tool{name: "find_answers", scope: store.ScopeRead, do: withArgs(m.findAnswers)},
 		)
 	}
 	return all
@@ -139,14 +138,16 @@ func (m *MCP) handle(t *tool) sdk.ToolHandler {
 		if err != nil {
 			return failed(m.problem(ctx, t, err)), nil
 		}
+		words := text.Head(done.text, maxText)
+		if words != done.text {
+			words += "…\n(cut here; the structured content has all of it)"
+		}
 		structured, err := json.Marshal(done.structured)
 		if err != nil {
 			return failed(m.problem(ctx, t, err)), nil
 		}
 		return &sdk.CallToolResult{
-			Content: []sdk.Content{
-				&sdk.TextContent{Text: shorten(done.text)},
-			},
+			Content:           []sdk.Content{&sdk.TextContent{Text: words}},
 			StructuredContent: json.RawMessage(structured),
 		}, nil
 	}
@@ -179,10 +180,9 @@ func progressOf(ctx context.Context, req *sdk.CallToolRequest) func(string) {
 	var done atomic.Int64
 	return func(message string) {
 		// A client that cannot be told has hung up, which ends ctx, or reads no more.
-		_ = req.Session.NotifyProgress(
-			ctx,
-			&sdk.ProgressNotificationParams{ProgressToken: token, Progress: float64(done.Add(1)), Message: message},
-		)
+		_ = req.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
+			ProgressToken: token, Progress: float64(done.Add(1)), Message: message,
+		})
 	}
 }
 
@@ -215,14 +215,6 @@ func failed(p *gateway.Problem) *sdk.CallToolResult {
 	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: said}}}
 }
 
-// shorten cuts the text of a result.
-func shorten(words string) string {
-	if len(words) <= maxText {
-		return words
-	}
-	return text.Head(words, maxText) + "…\n(cut here; the structured content has all of it)"
-}
-
 // cut shortens what a client or a document said to maxRepeated characters, on one line.
 func cut(s string) string { return text.Line(s, maxRepeated) }
 
@@ -236,6 +228,19 @@ func count(n int, noun string) string {
 
 // named returns what a source is called: its title, else its address, else its id.
 func named(title, url, id string) string { return cut(cmp.Or(title, url, id)) }
+
+// withArgs returns what calls a tool with the arguments that it takes.
+func withArgs[A any](
+	do func(ctx context.Context, c *call, args *A) (*result, error),
+) func(context.Context, *call) (*result, error) {
+	return func(ctx context.Context, c *call) (*result, error) {
+		args := new(A)
+		if err := readArgs(c.args, args); err != nil {
+			return nil, err
+		}
+		return do(ctx, c, args)
+	}
+}
 
 // readArgs reads the arguments of a call. One that the tool does not have is an error: who misspells a limit must not
 // do without it.

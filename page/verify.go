@@ -169,7 +169,7 @@ func (p *Page) verifyOwn(r *httpx.Request, call *store.Call, age time.Duration) 
 	}
 	v := &reportView{base: p.baseURL(r), unsigned: "not published, so nobody signed it"}
 	if published != nil && published.Digest != "" {
-		order := &api.Verification{URL: servedURL(v.base, call.AnswerID), MaxAge: age}
+		order := &api.Verification{URL: servedURL(v.base, call.AnswerID), MaxAge: int64(age / time.Second)}
 		if r.Who.Token != "" { // the answer itself is not for everybody
 			order.URL = v.base + published.URL
 		}
@@ -178,7 +178,7 @@ func (p *Page) verifyOwn(r *httpx.Request, call *store.Call, age time.Duration) 
 		}
 		v.unsigned = "signed, not checked: what was published cannot be read from here"
 	}
-	order := &api.Verification{MaxAge: age}
+	order := &api.Verification{MaxAge: int64(age / time.Second)}
 	if order.Text, err = call.Answer.Document(nil).JSON(); err != nil {
 		return nil, err
 	}

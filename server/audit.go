@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/time/rate"
 
-	"github.com/ibidhq/ibid/keyring"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -91,9 +90,4 @@ func (c *Config) digest() (string, error) {
 		}
 	}
 	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// auditKey returns the entry of what was done to a signing key.
-func auditKey(action store.AuditAction, k *keyring.Key) store.AuditEntry {
-	return store.AuditEntry{Action: action, Object: k.ID, Detail: string(k.Use) + ", " + k.Algorithm}
 }

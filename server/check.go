@@ -69,23 +69,32 @@ func Check(ctx context.Context, c *Config, o *CheckOptions) error {
 	k.addresses(c.CheckExposure(away || schema != nil && schema.Tokens > 0))
 	certificate, err := k.certificate()
 	k.line("tls", certificate, err)
-	k.line("nats", Redacted(c.NATS), reachNATS(ctx, c.NATS))
+	err = nil
+	if c.NATS != bus.Embedded {
+		var b *bus.Bus
+		if b, err = bus.Open(ctx, c.NATS, nil); err == nil {
+			err = errors.Join(b.Healthy(), b.Close())
+		}
+	}
+	k.line("nats", Redacted(c.NATS), err)
 	k.line("capture", fmt.Sprintf("%s, at most %s", c.Capture, c.CaptureWait), nil)
 	k.line("prompts", c.Prompts, nil)
 	k.line("retention", c.Retention.String(), nil)
 	for _, name := range c.unknownProviders() {
-		k.Warn(usagef(unknownProviderHint, "retention: %s is no provider", name))
+		k.Warn(Usagef(unknownProviderHint, "retention: %s is no provider", name))
 	}
 	rules := c.backfillRules(o.Env)
 	for i, r := range rules {
-		_, err := watch.NewBackfill(&watch.BackfillOptions{
-			Rules: rules[i : i+1],
-			Store: func(context.Context, *store.Call) error { return nil },
-		})
+		nothing := func(context.Context, *store.Call) error { return nil }
+		_, err := watch.NewBackfill(&watch.BackfillOptions{Rules: rules[i : i+1], Store: nothing})
 		what := fmt.Sprintf("/%s %s\tby %s %s", r.Upstream, cmp.Or(r.Route, "all routes"), r.Provider, r.Model)
 		k.line("backfill", what, err)
 	}
-	if words := c.strategyWords(); words != "" {
+	switch chosen, e := c.chosenStrategies(), &c.Experiment; len(chosen) {
+	case 1:
+		k.line("strategy", chosen[0].ID(), nil)
+	case 2:
+		words := fmt.Sprintf("%s: %s and %s, %v of the runs", e.Name, chosen[0].ID(), chosen[1].ID(), e.Share)
 		k.line("strategy", words, nil)
 	}
 	k.publishing(ctx, schema, readable)
@@ -188,18 +197,6 @@ func (k *check) certificate() (string, error) {
 		return words, errors.New("the certificate has expired")
 	}
 	return words, nil
-}
-
-// reachNATS connects to NATS once.
-func reachNATS(ctx context.Context, address string) error {
-	if address == bus.Embedded {
-		return nil
-	}
-	b, err := bus.Open(ctx, address, nil)
-	if err != nil {
-		return err
-	}
-	return errors.Join(b.Healthy(), b.Close())
 }
 
 // writable says why no files can be made in a directory that is there, or in the one above it that is.
@@ -368,7 +365,12 @@ func (k *check) log(
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	file, copied := filepath.Join(k.config.Data, checkpointFile), filepath.Join(dir, checkpointFile)
-	if err := copyCheckpoint(file, copied); err != nil {
+	if in, err := os.Open(file); err == nil {
+		checkpoint, err := io.ReadAll(io.LimitReader(in, tlog.MaxCheckpoint+1))
+		if err = errors.Join(err, in.Close(), os.WriteFile(copied, checkpoint, 0o600)); err != nil {
+			return name, err
+		}
+	} else if !errors.Is(err, os.ErrNotExist) {
 		return name, err
 	}
 	_, err = tlog.Open(ctx, &tlog.Options{Origin: name, Tiles: readOnlyTiles{tiles}, Keys: logKeys(ring), File: copied})
@@ -389,23 +391,6 @@ func (k *check) log(
 		return name + ", 1 entry", nil
 	}
 	return fmt.Sprintf("%s, %d entries", name, size), nil
-}
-
-// copyCheckpoint copies the copy of the log's checkpoint, if it is there.
-func copyCheckpoint(from, to string) error {
-	in, err := os.Open(from)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer in.Close() //nolint:errcheck // it was only read
-	b, err := io.ReadAll(io.LimitReader(in, tlog.MaxCheckpoint+1))
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(to, b, 0o600)
 }
 
 // readOnlyTiles is a log in a store that is not written to.

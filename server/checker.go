@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/goccy/go-yaml/ast"
 	"github.com/spf13/pflag"
 
 	"github.com/ibidhq/ibid/experiment"
@@ -28,79 +30,61 @@ const (
 )
 
 // Checker describes what decides whether passages support a claim, as the member checkers of the file does. Start from
-// [NewChecker].
+// [newChecker].
 type Checker struct {
-	Kind string // empty: lexical
-	Slow string // of a cascade: the checker that is asked where lexical is not sure; empty: a judge
+	Kind checkerKind `yaml:"checker"` // empty: lexical
+	// of a cascade: the checker that is asked where lexical is not sure; empty: a judge
+	Slow slowChecker `yaml:"slow"`
 
-	JudgeURL    string
-	JudgeModel  string
-	JudgeKeyEnv string // empty: the usual variable of the provider at JudgeURL
+	JudgeURL    string `yaml:"judge-url"` // that /chat/completions is appended to, as http://127.0.0.1:11434/v1
+	JudgeModel  string `yaml:"judge-model"`
+	JudgeKeyEnv string `yaml:"judge-key-env"` // empty: the usual variable of the provider at JudgeURL
 
-	GroundingProject  string
-	GroundingTokenEnv string
+	GroundingProject  string `yaml:"grounding-project"`   // of Google Cloud's check grounding API
+	GroundingTokenEnv string `yaml:"grounding-token-env"` // the variable with an OAuth access token for it
 
-	Low, High probability   // a cascade believes lexical below the one and from the other on
-	Passages  int           // the nearest to the claim that a checker other than lexical is shown; 0: all
-	Budget    int           // claims that a cascade asks its slow checker about at a time
-	Timeout   time.Duration // of one request
-	Retries   int           // of a request, where the checker is busy
+	Low      probability `yaml:"low"` // a cascade believes lexical below the one and from the other on
+	High     probability `yaml:"high"`
+	Passages int         `yaml:"passages"` // the nearest to the claim that others than lexical are shown; 0: all
+	Budget   int         `yaml:"budget"`   // claims that a cascade asks its slow checker about at a time
+	Timeout  timeout     `yaml:"timeout"`  // of one request
+	Retries  int         `yaml:"retries"`  // of a request, where the checker is busy
 }
 
-// NewChecker returns the description of the built-in checker, with the defaults of the others.
-func NewChecker() *Checker {
+// newChecker returns the description of the built-in checker, with the defaults of the others.
+func newChecker() *Checker {
 	return &Checker{ //nolint:gosec // the name of a variable is no secret
 		GroundingTokenEnv: "GOOGLE_OAUTH_ACCESS_TOKEN",
 		Low:               0.3,
 		High:              0.8,
 		Passages:          8,
 		Budget:            support.CascadePairs,
-		Timeout:           support.RemoteTimeout,
+		Timeout:           timeout(support.RemoteTimeout),
 		Retries:           support.RemoteRetries,
 	}
 }
 
-// settings returns what the file says of a checker.
-func (c *Checker) settings() *pflag.FlagSet {
-	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	c.addSettings(flags)
-	return flags
+// checkerKind is a kind of checker, and slowChecker one that a cascade may ask.
+type checkerKind string
+
+type slowChecker string
+
+// UnmarshalYAML reads a kind.
+func (k *checkerKind) UnmarshalYAML(node ast.Node) error {
+	return setWord(node, k, []checkerKind{
+		checkerLexical, checkerJudge, checkerMiniCheck, checkerGrounding, checkerCascade,
+	})
 }
 
-func (c *Checker) addSettings(flags *pflag.FlagSet) {
-	kinds := []string{checkerLexical, checkerJudge, checkerMiniCheck, checkerGrounding, checkerCascade}
-	slow := []string{checkerJudge, checkerMiniCheck, checkerGrounding}
-	flags.Var(OneOf(&c.Kind, "CHECKER", kinds...), "checker",
-		"`CHECKER` is lexical (default), judge, minicheck, grounding or cascade")
-	flags.Var(OneOf(&c.Slow, "CHECKER", slow...), "slow",
-		"the `CHECKER` that a cascade asks where lexical is not sure: judge (default), minicheck or grounding")
-	flags.StringVar(&c.JudgeURL, "judge-url", "",
-		"the `URL` of the model's API that /chat/completions is appended to, as http://127.0.0.1:11434/v1")
-	flags.StringVar(&c.JudgeModel, "judge-model", "", "the `NAME` of the model")
-	flags.StringVar(&c.JudgeKeyEnv, "judge-key-env", "",
-		"the environment `VARIABLE` with the API's key; without one, that of a known provider's own tools")
-	flags.StringVar(&c.GroundingProject, "grounding-project", "",
-		"the Google Cloud `PROJECT` of the check grounding API")
-	flags.StringVar(&c.GroundingTokenEnv, "grounding-token-env", c.GroundingTokenEnv,
-		"the environment `VARIABLE` with an OAuth access token for it")
-	flags.Var(&c.Low, "low", "a cascade believes lexical below this `SCORE`")
-	flags.Var(&c.High, "high", "and from this `SCORE` on")
-	flags.IntVar(&c.Passages, "passages", c.Passages,
-		"the `NUMBER` of passages nearest to the claim that a checker other than lexical is shown; 0: all")
-	flags.IntVar(&c.Budget, "budget", c.Budget,
-		"the `NUMBER` of claims that a cascade asks its slow checker about at a time")
-	flags.DurationVar(&c.Timeout, "timeout", c.Timeout, "how long one request to a checker may take, as a `TIME`")
-	flags.IntVar(&c.Retries, "retries", c.Retries, "the `NUMBER` of times that a busy checker is asked again")
+// UnmarshalYAML reads a kind.
+func (k *slowChecker) UnmarshalYAML(node ast.Node) error {
+	return setWord(node, k, []slowChecker{checkerJudge, checkerMiniCheck, checkerGrounding})
 }
 
 // probability is a number from 0 to 1.
 type probability float64
 
-func (p *probability) String() string { return strconv.FormatFloat(float64(*p), 'g', -1, 64) }
-
-func (p *probability) Type() string { return "SCORE" }
-
-func (p *probability) Set(word string) error {
+func (p *probability) set(word string) error {
 	x, err := strconv.ParseFloat(word, 64)
 	if err != nil || !(x >= 0 && x <= 1) { // also if it is NaN
 		return errors.New("must be a number from 0 to 1")
@@ -108,6 +92,9 @@ func (p *probability) Set(word string) error {
 	*p = probability(x)
 	return nil
 }
+
+// UnmarshalYAML reads a number.
+func (p *probability) UnmarshalYAML(node ast.Node) error { return setFromNode(node, p.set) }
 
 // Threshold is the flag of the score from which on a claim counts as supported: a number, or a name of one. The zero
 // value was not set.
@@ -135,7 +122,7 @@ func (t *Threshold) Set(word string) error {
 		p = support.Balanced
 	case word == "strict":
 		p = support.Strict
-	case p.Set(word) != nil || p == 0:
+	case p.set(word) != nil || p == 0:
 		return errors.New("must be balanced (0.5), strict (0.7) or a number above 0 and at most 1")
 	}
 	*t = Threshold(p)
@@ -149,7 +136,7 @@ func (c *Checker) Labels() bool { return c.Kind == checkerJudge || c.Kind == che
 // checkers in a file. An empty name is the built-in one's; the file is read for others only.
 func ReadChecker(file, name string) (*Checker, error) {
 	if name == "" || name == checkerLexical {
-		return NewChecker(), nil
+		return newChecker(), nil
 	}
 	c, all := Defaults(), pflag.NewFlagSet("", pflag.ContinueOnError)
 	c.AddFlags(all)
@@ -162,30 +149,28 @@ func ReadChecker(file, name string) (*Checker, error) {
 		return described, nil
 	}
 	known := append([]string{checkerLexical}, slices.Sorted(maps.Keys(c.Checkers))...)
-	return nil, usagef(
-		"others than "+checkerLexical+" stand under checkers in the file of --config: "+CheckerExample,
+	return nil, Usagef(
+		"others than "+checkerLexical+" stand under checkers in the file of --config: "+checkerExample,
 		"there is no checker %q, only %s", name, strings.Join(known, ", "),
 	)
 }
 
-// CheckerExample is how a file describes a checker.
-const CheckerExample = "checkers: {careful: {checker: judge, judge-url: 'http://127.0.0.1:11434/v1', " +
+// checkerExample is how a file describes a checker.
+const checkerExample = "checkers: {careful: {checker: judge, judge-url: 'http://127.0.0.1:11434/v1', " +
 	"judge-model: llama3.1}}"
 
 // Build makes the checker. What a score has to be for supported is threshold; 0 is the checker's own.
 func (c *Checker) Build(threshold float64, env Env) (support.Checker, error) {
 	lexical := &support.Lexical{Threshold: threshold}
-	name := c.Kind
+	name := string(c.Kind)
 	switch name {
 	case "", checkerLexical:
 		return lexical, nil
 	case checkerCascade:
 		if c.Low > c.High {
-			return nil, usagef("as low: 0.3, high: 0.8", "low %v is above high %v", c.Low, c.High)
+			return nil, Usagef("as low: 0.3, high: 0.8", "low %v is above high %v", c.Low, c.High)
 		}
-		if name = c.Slow; name == "" {
-			name = checkerJudge
-		}
+		name = cmp.Or(string(c.Slow), checkerJudge)
 	}
 	remote, err := c.buildRemote(name, threshold, env)
 	if err != nil {
@@ -210,30 +195,31 @@ func (c *Checker) buildRemote(name string, threshold float64, env Env) (support.
 	}
 	if name == checkerGrounding {
 		if c.GroundingProject == "" {
-			return nil, usagef(
+			return nil, Usagef(
 				"the project's number or id in Google Cloud", "grounding needs grounding-project",
 			)
 		}
-		token := env.first([]string{c.GroundingTokenEnv})
+		token := env.first(c.GroundingTokenEnv)
 		if token == "" {
-			return nil, usagef(
+			return nil, Usagef(
 				"gcloud auth print-access-token prints one",
 				"there is no token in the environment variable %s", c.GroundingTokenEnv,
 			)
 		}
 		return &support.Grounding{
-			Project: c.GroundingProject, Threshold: threshold, Timeout: c.Timeout, Retries: retries,
+			Project: c.GroundingProject, Threshold: threshold, Timeout: time.Duration(c.Timeout), Retries: retries,
 			Token: func(context.Context) (string, error) { return token, nil },
 		}, nil
 	}
 	if c.JudgeURL == "" || c.JudgeModel == "" {
-		return nil, usagef(
+		return nil, Usagef(
 			"as judge-url: http://127.0.0.1:11434/v1, judge-model: llama3.1",
 			"%s needs judge-url and judge-model", name,
 		)
 	}
 	judge := &support.Judge{
-		URL: c.JudgeURL, Model: c.JudgeModel, Timeout: c.Timeout, Retries: retries, Cache: &support.MemoryCache{},
+		URL: c.JudgeURL, Model: c.JudgeModel, Timeout: time.Duration(c.Timeout), Retries: retries,
+		Cache: &support.MemoryCache{},
 	}
 	if name == checkerMiniCheck {
 		judge.Preset = support.PresetMiniCheck
@@ -250,11 +236,11 @@ func (c *Checker) buildRemote(name string, threshold float64, env Env) (support.
 	if c.JudgeKeyEnv != "" {
 		names = []string{c.JudgeKeyEnv}
 	}
-	judge.Key = env.first(names)
+	judge.Key = env.first(names...)
 	if judge.Key == "" {
 		judge.Header = ""
 		if c.JudgeKeyEnv != "" {
-			return nil, usagef(
+			return nil, Usagef(
 				"leave out judge-key-env for an address that needs none",
 				"there is no key in the environment variable %s", c.JudgeKeyEnv,
 			)
@@ -271,7 +257,7 @@ func (c *Config) StrategyChecker(s *experiment.Strategy, env Env) (support.Check
 	}
 	made, err := described.Build(s.Threshold, env)
 	if usage, ok := errors.AsType[*usageError](err); ok {
-		return nil, usagef(usage.hint, "checker %s: %w", s.Checker, usage.err)
+		return nil, Usagef(usage.hint, "checker %s: %w", s.Checker, usage.err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("checker %s: %w", s.Checker, err)

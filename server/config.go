@@ -241,7 +241,7 @@ func AddExcerptsFlag(flags *pflag.FlagSet, whose *string) {
 type Env func(name string) (value string, ok bool)
 
 // first returns the value of the first variable that has one.
-func (env Env) first(names []string) string {
+func (env Env) first(names ...string) string {
 	for _, name := range names {
 		if value, _ := env(name); value != "" {
 			return value
@@ -253,8 +253,8 @@ func (env Env) first(names []string) string {
 // Resolve reads the file, fills in what nobody said and checks everything. Flags that were set win over the file. Flags
 // may be nil; env is asked for the secrets and for where the user's state is kept.
 func (c *Config) Resolve(flags *pflag.FlagSet, env Env) error {
-	c.BootstrapToken = cmp.Or(c.BootstrapToken, env.first([]string{"IBID_BOOTSTRAP_TOKEN"}))
-	c.StreamKey = cmp.Or(c.StreamKey, env.first([]string{"IBID_STREAM_KEY"}))
+	c.BootstrapToken = cmp.Or(c.BootstrapToken, env.first("IBID_BOOTSTRAP_TOKEN"))
+	c.StreamKey = cmp.Or(c.StreamKey, env.first("IBID_STREAM_KEY"))
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	if flags == nil {
 		c.AddFlags(all)
@@ -300,9 +300,9 @@ func (c *Config) ResolveStore(flags *pflag.FlagSet, env Env) error {
 // resolveData finds the data directory and the database in it.
 func (c *Config) resolveData(env Env) error {
 	if c.namedData = c.Data != ""; !c.namedData {
-		state := env.first([]string{"XDG_STATE_HOME"})
+		state := env.first("XDG_STATE_HOME")
 		if !filepath.IsAbs(state) {
-			home := env.first([]string{"HOME"})
+			home := env.first("HOME")
 			if home == "" {
 				return &usageError{errors.New("there is no home directory to keep data in"), "--data DIR says where"}
 			}
@@ -320,25 +320,20 @@ func (c *Config) resolveData(env Env) error {
 	return nil
 }
 
-// makeData makes the data directory, into which nobody else may look.
-func (c *Config) makeData() error {
-	if err := os.MkdirAll(c.Data, 0o700); err != nil {
-		return fmt.Errorf("making the data directory: %w", err)
+// MakeDatabaseDir makes the directory of an SQLite database, if that is the data directory, into which nobody else may
+// look. Another one, which --db names, has to be there: who may use it is its owner's to say.
+func (c *Config) MakeDatabaseDir() error {
+	switch dir := filepath.Dir(c.DB); {
+	case store.IsPostgres(c.DB):
+		return nil
+	case dir == c.Data:
+		return c.makeData()
 	}
-	return c.MakeDatabaseDir()
+	return c.checkDatabaseDir()
 }
 
-// MakeDatabaseDir makes the directory of an SQLite database, if that is the data directory. Another one, which --db
-// names, has to be there: who may use it is its owner's to say.
-func (c *Config) MakeDatabaseDir() error {
-	if store.IsPostgres(c.DB) {
-		return nil
-	}
-	dir := filepath.Dir(c.DB)
-	if dir != c.Data {
-		return c.checkDatabaseDir()
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+func (c *Config) makeData() error {
+	if err := os.MkdirAll(c.Data, 0o700); err != nil {
 		return fmt.Errorf("making the data directory: %w", err)
 	}
 	return nil
@@ -350,7 +345,7 @@ func (c *Config) checkDatabaseDir() error {
 	if _, err := os.Stat(dir); dir == c.Data || !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return usagef(
+	return Usagef(
 		"`install -d -m 700 "+dir+"` makes it; run that as the user whom ibid serve runs as",
 		"the directory of the database is not there: %s", dir,
 	)
@@ -360,14 +355,14 @@ func (c *Config) checkDatabaseDir() error {
 func (c *Config) check() error {
 	for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
 		if c.Upstreams[name].URL == "" {
-			return usagef("--upstream "+name+"=https://… says where it is", "upstream %s has no URL", name)
+			return Usagef("--upstream "+name+"=https://… says where it is", "upstream %s has no URL", name)
 		}
 	}
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		return listenError(c.Listen, err)
 	}
 	if (c.TLSCert == "") != (c.TLSKey == "") {
-		return usagef("", "--tls-cert and --tls-key need each other")
+		return Usagef("", "--tls-cert and --tls-key need each other")
 	}
 	for _, s := range []struct {
 		name string
@@ -382,7 +377,7 @@ func (c *Config) check() error {
 		{"chat-late", c.ChatLate, 0, "negative"},
 	} {
 		if s.d < 0 || s.d > 0 && s.d < s.min {
-			return usagef("", "%s is %s: %v", s.name, s.what, s.d)
+			return Usagef("", "%s is %s: %v", s.name, s.what, s.d)
 		}
 	}
 	for _, secret := range []struct {
@@ -390,14 +385,14 @@ func (c *Config) check() error {
 		needs       int
 	}{{"IBID_BOOTSTRAP_TOKEN", c.BootstrapToken, minBootstrap}, {"IBID_STREAM_KEY", c.StreamKey, minStreamKey}} {
 		if n := len(secret.value); n > 0 && n < secret.needs {
-			return usagef(
+			return Usagef(
 				"openssl rand -base64 32 makes one", "%s has %d bytes, it needs %d", secret.name, n, secret.needs,
 			)
 		}
 	}
 	if c.Publish.number() > 0 {
 		if c.PublicURL == "" {
-			return usagef(
+			return Usagef(
 				"--public-url https://ibid.example says it",
 				"publishing needs an address under which everybody reaches ibid",
 			)
@@ -418,10 +413,6 @@ func (c *Config) check() error {
 	if _, err := c.chooseStrategy(); err != nil {
 		return err
 	}
-	return c.checkURLs()
-}
-
-func (c *Config) checkURLs() error {
 	for _, u := range []struct{ name, value string }{
 		{"incident-endpoint", c.Publish.IncidentEndpoint}, {"public-url", c.PublicURL}, {"otlp", c.OTLP},
 	} {
@@ -429,13 +420,13 @@ func (c *Config) checkURLs() error {
 			continue
 		}
 		if _, err := ParseWebURL(u.value); err != nil {
-			return usagef("", "%s: %w", u.name, err)
+			return Usagef("", "%s: %w", u.name, err)
 		}
 	}
 	for _, origin := range c.Origins {
 		u, err := ParseWebURL(origin)
 		if origin != "*" && (err != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "") {
-			return usagef(
+			return Usagef(
 				"an origin is a scheme and a host, such as https://app.example, or *",
 				"cors-origin %q is not an origin", origin,
 			)
@@ -452,7 +443,9 @@ func (c *Config) origin() (string, error) {
 		err = errors.New("publishing needs one without path, query and user")
 	}
 	if err != nil {
-		return "", usagef("the paths of manifests and keys are fixed: /runs/…, /.well-known/…", "public-url: %w", err)
+		return "", Usagef(
+			"the paths of manifests and keys are fixed: /runs/…, /.well-known/…", "public-url: %w", err,
+		)
 	}
 	return (&url.URL{Scheme: u.Scheme, Host: strings.ToLower(u.Host)}).String(), nil
 }
@@ -462,7 +455,7 @@ func listenError(address string, err error) error {
 	if e, ok := errors.AsType[*net.AddrError](err); ok {
 		err = errors.New(e.Err) // it repeats the address
 	}
-	return usagef("an address is HOST:PORT, such as 127.0.0.1:8080", "listen address %q: %w", address, err)
+	return Usagef("an address is HOST:PORT, such as 127.0.0.1:8080", "listen address %q: %w", address, err)
 }
 
 // Retention says how long answers, copies of sources and manifests are kept. Zero is forever.
@@ -527,7 +520,8 @@ type usageError struct {
 	hint string
 }
 
-func usagef(hint, format string, args ...any) error {
+// Usagef returns the error of a mistake of the user's, with what to do about it; empty: nothing is known.
+func Usagef(hint, format string, args ...any) error {
 	return &usageError{fmt.Errorf(format, args...), hint}
 }
 

@@ -47,16 +47,9 @@ func (e *fileError) place() string {
 	return fmt.Sprintf("%s:%d:%d", e.name, e.at.Position.Line, e.at.Position.Column)
 }
 
-// nodeError is a mistake at a node of a file; readFile adds the file's name.
-type nodeError struct {
-	at         *token.Token
-	what, hint string
-}
-
-func (e *nodeError) Error() string { return e.what }
-
+// mistake returns the error of a place in a file; readFile adds the file's name.
 func mistake(at *token.Token, hint, format string, args ...any) error {
-	return &nodeError{at, fmt.Sprintf(format, args...), hint}
+	return &fileError{at: at, what: fmt.Sprintf(format, args...), hint: hint}
 }
 
 // member is a name of a mapping with its value.
@@ -87,7 +80,7 @@ func (c *Config) readFile(flags *pflag.FlagSet) error {
 		return fmt.Errorf("%w: %w", ErrConfigFile, err)
 	}
 	if len(data) > maxConfigFile {
-		return usagef("is this a configuration file?", "%s: it has more than %d bytes", c.File, maxConfigFile)
+		return Usagef("is this a configuration file?", "%s: it has more than %d bytes", c.File, maxConfigFile)
 	}
 	var root ast.Node
 	err = func() error {
@@ -106,14 +99,15 @@ func (c *Config) readFile(flags *pflag.FlagSet) error {
 		root = parsed.Docs[0].Body
 		return c.readMembers(root, flags)
 	}()
-	var place *nodeError
+	var place *fileError
 	var inYAML yaml.Error
 	var unknown *yaml.UnknownFieldError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &place):
-		return &fileError{c.File, place.at, place.what, place.hint}
+		place.name = c.File
+		return place
 	case errors.As(err, &unknown):
 		key := unknown.Token.Value
 		return &fileError{c.File, unknown.Token, unknownSetting(key), nameHint(key, siblings(root, unknown.Token))}
@@ -193,13 +187,13 @@ var errDuration = errors.New("must be a duration such as 250ms, 30s or 1h")
 
 // readUpstreams reads the member upstreams.
 func (c *Config) readUpstreams(m member) error {
-	upstreams, err := mapping(m.value)
+	entries, err := mapping(m.value)
 	if err != nil {
 		return err
 	}
-	for _, u := range upstreams {
-		if err := checkUpstreamName(u.key); err != nil {
-			return mistake(u.at, "", "%v", err)
+	for _, e := range entries {
+		if err := checkUpstreamName(e.key); err != nil {
+			return mistake(e.at, "", "%v", err)
 		}
 	}
 	if err := decode(m.value, &c.Upstreams); err != nil {
@@ -340,18 +334,9 @@ func (c *Config) readCheckers(m member) error {
 		if e.key == experiment.CheckerLexical {
 			return mistake(e.at, "give it another name", "%s is the built-in one", e.key)
 		}
-		checker := NewChecker()
-		flags := checker.settings()
-		var names []string
-		flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		settings, err := mapping(e.value)
-		if err != nil {
+		checker := newChecker()
+		if err := decode(e.value, checker); err != nil {
 			return err
-		}
-		for _, s := range settings {
-			if err := setFlag(flags, s, names); err != nil {
-				return err
-			}
 		}
 		c.Checkers[e.key] = checker
 	}
@@ -383,7 +368,7 @@ func mapping(node ast.Node) ([]member, error) {
 
 // scalar returns a value as the text that its flag reads.
 func scalar(node ast.Node, isBool bool) (string, error) {
-	want := "a text"
+	text, isText, want := "", false, "a text"
 	if isBool {
 		want = "true or false"
 	}
@@ -393,17 +378,14 @@ func scalar(node ast.Node, isBool bool) (string, error) {
 			return strconv.FormatBool(n.Value), nil
 		}
 	case *ast.StringNode:
-		if !isBool {
-			return n.Value, nil
-		}
+		text, isText = n.Value, true
 	case *ast.LiteralNode:
-		if !isBool {
-			return strings.TrimSuffix(n.Value.Value, "\n"), nil
-		}
+		text, isText = strings.TrimSuffix(n.Value.Value, "\n"), true
 	case *ast.IntegerNode, *ast.FloatNode:
-		if !isBool {
-			return n.GetToken().Value, nil
-		}
+		text, isText = n.GetToken().Value, true
+	}
+	if isText && !isBool {
+		return text, nil
 	}
 	return "", mistake(node.GetToken(), "", "must be %s, not %s", want, kindOf(node))
 }
@@ -574,6 +556,8 @@ func siblings(root ast.Node, key *token.Token) []string {
 		in = Webhook{}
 	case strings.HasPrefix(path, "$.chat"):
 		in = ChatModel{}
+	case strings.HasPrefix(path, "$.checkers"):
+		in = Checker{}
 	case strings.HasPrefix(path, "$.strategies"):
 		return []string{"version", "post_hoc", "threshold", "per_sentence", "scorer", "checker"}
 	default:

@@ -140,13 +140,13 @@ func (c *Config) checkWebhooks() error {
 	for _, name := range slices.Sorted(maps.Keys(c.Webhooks)) {
 		h := c.Webhooks[name]
 		if err := checkName(name); err != nil {
-			return usagef("", "webhooks: %w", err)
+			return Usagef("", "webhooks: %w", err)
 		}
 		switch {
 		case h == nil || h.URL == "":
-			return usagef("webhooks: {"+name+": {url: https://…, secret_env: …}}", "webhook %s has no url", name)
+			return Usagef("webhooks: {"+name+": {url: https://…, secret_env: …}}", "webhook %s has no url", name)
 		case (h.SecretEnv == "") == (h.SecretFile == ""):
-			return usagef(
+			return Usagef(
 				"secret_env names an environment variable, secret_file a file; receivers check signatures with it",
 				"webhook %s needs one of secret_env and secret_file", name,
 			)
@@ -163,7 +163,7 @@ func (c *Config) webhooks(env Env) ([]watch.Webhook, error) {
 		var secret string
 		where := h.SecretFile
 		if h.SecretEnv != "" {
-			secret, where = env.first([]string{h.SecretEnv}), h.SecretEnv
+			secret, where = env.first(h.SecretEnv), h.SecretEnv
 		} else {
 			content, err := os.ReadFile(h.SecretFile)
 			if err != nil {
@@ -173,7 +173,7 @@ func (c *Config) webhooks(env Env) ([]watch.Webhook, error) {
 		}
 		key, err := watch.ReadWebhookSecret(secret)
 		if err != nil {
-			return nil, usagef(
+			return nil, Usagef(
 				"echo whsec_$(openssl rand -base64 32) makes one", "webhook %s: the secret in %s: %w", name, where, err,
 			)
 		}

@@ -100,7 +100,7 @@ func (c *Config) publisher(origin string) *manifest.Publisher {
 // checkPublisher says what keeps a publisher from publishing.
 func checkPublisher(p *manifest.Publisher) error {
 	if err := p.Check(); err != nil {
-		return usagef("agent-id and --public-url name the same host", "preparing to publish: %w", err)
+		return Usagef("agent-id and --public-url name the same host", "preparing to publish: %w", err)
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ func (c *Config) KeyDir() string { return filepath.Join(c.Data, "keys") }
 // OpenKeyring opens the keys of a resolved configuration, and makes none.
 func (c *Config) OpenKeyring(env Env) (*keyring.Ring, error) {
 	return keyring.Open(c.KeyDir(), &keyring.Options{
-		Getenv: func(name string) string { return env.first([]string{name}) },
+		Getenv: func(name string) string { return env.first(name) },
 	})
 }
 
@@ -164,7 +164,9 @@ func (s *Server) ensureKey(ctx context.Context, ring *keyring.Ring, use keyring.
 				ctx, slog.LevelInfo, "made a signing key",
 				slog.String("use", string(use)), slog.String("id", k.ID),
 			)
-			s.audit(ctx, auditKey(store.AuditKeyMade, k))
+			s.audit(ctx, store.AuditEntry{
+				Action: store.AuditKeyMade, Object: k.ID, Detail: string(k.Use) + ", " + k.Algorithm,
+			})
 		} else if !errors.Is(made, keyring.ErrExists) {
 			return made
 		}
@@ -201,7 +203,7 @@ func logKeys(ring *keyring.Ring) func() (crypto.Signer, []crypto.PublicKey, erro
 // unusableKey says that no key can sign for a use.
 func unusableKey(use keyring.Use, err error) error {
 	if errors.Is(err, keyring.ErrNoKey) {
-		return usagef(newKeyHint(use), "none of the keys for use %s can sign: %w", use, err)
+		return Usagef(newKeyHint(use), "none of the keys for use %s can sign: %w", use, err)
 	}
 	return fmt.Errorf("reading the keys: %w", err)
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -33,7 +32,6 @@ import (
 	"github.com/ibidhq/ibid/chat"
 	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/gateway"
-	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/mcp"
 	"github.com/ibidhq/ibid/page"
@@ -129,10 +127,13 @@ func (s *Server) open(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := c.makeData(); err != nil {
+	err := c.makeData()
+	if err == nil {
+		err = c.MakeDatabaseDir()
+	}
+	if err != nil {
 		return err
 	}
-	var err error
 	s.Store, err = store.Open(ctx, c.DB, &store.Options{
 		Logger: s.log, Track: c.Publish.Recheck > 0, Later: true,
 	})
@@ -214,10 +215,16 @@ func (s *Server) assemble() error {
 	if err := s.openAlerts(); err != nil {
 		return err
 	}
+	pending := func(tenant, conversation string) []*store.Call {
+		if s.Chat == nil {
+			return nil
+		}
+		return s.Chat.Pending(tenant, conversation)
+	}
 	s.API, err = api.New(&api.Options{
 		Store: s.Store, Guard: s.Guard, Gateway: s.Gateway, Bus: s.Bus, Logger: s.log, Metrics: s.Metrics,
 		Version: o.Version, Strategies: c.AllStrategies(), Choose: s.choose,
-		Publisher: s.publishing.publisher, Verifier: s.verifier, Pending: s.pending, Crowded: s.crowded,
+		Publisher: s.publishing.publisher, Verifier: s.verifier, Pending: pending, Crowded: s.crowded,
 	})
 	if err != nil {
 		return err
@@ -234,39 +241,17 @@ func (s *Server) assemble() error {
 	s.mcp = mcp.New(&mcp.Options{
 		Store: s.Store, Gateway: s.Gateway, Verify: s.API.Verify, Version: o.Version, Logger: s.log,
 	}).Handler(s.Guard)
+	var upstreams []page.Upstream
+	for _, name := range c.upstreamNames() {
+		upstreams = append(upstreams, page.Upstream{Name: name, Provider: c.Upstreams[name].Provider})
+	}
 	s.Page, err = page.New(&page.Options{
 		Store: s.Store, Guard: s.Guard, API: s.API, Gateway: s.Gateway, Bus: s.Bus, Chat: s.Chat, Verifies: true,
 		Rechecks:   c.Publish.Recheck > 0,
 		Strategies: c.AllStrategies(), Logger: s.log, Version: o.Version, PublicURL: c.PublicURL,
-		Upstreams: c.upstreamsToCall(), Demo: o.Demo,
+		Upstreams: upstreams, Demo: o.Demo,
 	})
 	return err
-}
-
-// upstreamsToCall returns the upstreams in the order of the documentation, those of other names behind them.
-func (c *Config) upstreamsToCall() []page.Upstream {
-	var all []page.Upstream
-	for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
-		all = append(all, page.Upstream{Name: name, Provider: c.Upstreams[name].Provider})
-	}
-	known := call.Providers()
-	place := func(u page.Upstream) int {
-		i := slices.IndexFunc(known, func(p call.Provider) bool { return p.Name == u.Name })
-		if i < 0 {
-			return len(known)
-		}
-		return i
-	}
-	slices.SortStableFunc(all, func(a, b page.Upstream) int { return place(a) - place(b) })
-	return all
-}
-
-// pending returns the questions of a conversation that are being answered.
-func (s *Server) pending(tenant, conversation string) []*store.Call {
-	if s.Chat == nil {
-		return nil
-	}
-	return s.Chat.Pending(tenant, conversation)
 }
 
 // verifier returns what verifies for a tenant.
@@ -328,6 +313,9 @@ func (s *Server) Close() error {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	more := s.options.Handlers[first]
+	accepted := r.Header.Get("Accept")
+	// A program that says so gets the list of the API.
+	isProgram := strings.HasPrefix(accepted, "application/json") || strings.HasPrefix(accepted, "text/plain")
 	switch {
 	case !s.own[first]:
 		if !s.Guard.CORS(w, r) {
@@ -337,7 +325,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if !s.Guard.CORS(w, r) {
 			s.Gateway.ServeHTTP(w, r) // it says so, to those who may know the upstreams
 		}
-	case first == "ui", first == "ibid.js", first == "favicon.ico", r.URL.Path == "/" && !wantsIndex(r):
+	case first == "ui", first == "ibid.js", first == "favicon.ico", r.URL.Path == "/" && !isProgram:
 		s.Page.ServeHTTP(w, r)
 	case more != nil:
 		more.ServeHTTP(w, r)
@@ -350,21 +338,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// wantsIndex reports whether a request for / comes from a program that says so: it gets the list of the API.
-func wantsIndex(r *http.Request) bool {
-	accepted := r.Header.Get("Accept")
-	return strings.HasPrefix(accepted, "application/json") || strings.HasPrefix(accepted, "text/plain")
-}
-
 // Listen opens an address.
 func Listen(ctx context.Context, address string) (net.Listener, error) {
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, usagef(
-			"--listen 127.0.0.1:0 takes a free port",
-			"listening on %s: another program does so",
-			address,
+		return nil, Usagef(
+			"--listen 127.0.0.1:0 takes a free port", "listening on %s: another program does so", address,
 		)
 	}
 	if err != nil {
@@ -503,7 +483,7 @@ func (c *Config) CheckExposure(tokens bool) error {
 	if by == "" || tokens || c.BootstrapToken != "" {
 		return nil
 	}
-	return usagef(
+	return Usagef(
 		"`ibid token new --name FIRST --scope all"+c.storeFlags()+"` makes one; containers are given theirs in "+
 			"IBID_BOOTSTRAP_TOKEN",
 		"%s can be reached from elsewhere, and there is no access token", by,

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"net/url"
 	"slices"
@@ -98,7 +97,7 @@ func (c *Config) resolveUpstreams() error {
 			continue
 		}
 		if known.Retention != nil && flag.Provider != "" && flag.Provider != known.Provider {
-			return usagef(
+			return Usagef(
 				"say the same provider, or leave it out of the flag",
 				"upstream %s is of provider %s by the flag, and of %s in %s, which says its retention",
 				name, flag.Provider, known.Provider, c.File,
@@ -121,6 +120,22 @@ func (c *Config) resolveUpstreams() error {
 		}
 	}
 	return nil
+}
+
+// upstreamNames returns the names of the upstreams in the order of the documentation, others behind them.
+func (c *Config) upstreamNames() []string {
+	var names []string
+	for _, p := range call.Providers() {
+		if c.Upstreams[p.Name] != nil {
+			names = append(names, p.Name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // upstreams returns the upstreams in the order of their names.
@@ -158,7 +173,7 @@ func (c *Config) backfillRules(env Env) []watch.Rule {
 				}
 			}
 			names := keyVariables(cmp.Or(b.KeyEnv, asked.KeyEnv), askedName, asked.URL.parse(), rule.Provider)
-			rule.Key = func() string { return env.first(names) }
+			rule.Key = func() string { return env.first(names...) }
 			rules = append(rules, rule)
 		}
 	}
@@ -189,10 +204,10 @@ func (c *Config) checkChat() error {
 		}
 		u := c.Upstreams[m.Upstream]
 		if u == nil {
-			return usagef("--upstream NAME=URL,provider=… adds one", "chat: there is no upstream %s", m.Upstream)
+			return Usagef("--upstream NAME=URL,provider=… adds one", "chat: there is no upstream %s", m.Upstream)
 		}
 		if !canAsk(u.Provider) {
-			return usagef(
+			return Usagef(
 				"it can for gemini, openai, xai, cohere, anthropic, perplexity, openrouter and mistral",
 				"chat: ibid cannot write requests for the provider %q of %s", u.Provider, m.Upstream,
 			)
@@ -203,10 +218,8 @@ func (c *Config) checkChat() error {
 
 // canAsk reports whether requests of a provider can be written.
 func canAsk(provider string) bool {
-	_, err := call.BuildRequest(
-		provider,
-		&call.Chat{Model: "m", Messages: []call.Message{{Role: call.RoleUser, Text: "?"}}},
-	)
+	probe := call.Chat{Model: "m", Messages: []call.Message{{Role: call.RoleUser, Text: "?"}}}
+	_, err := call.BuildRequest(provider, &probe)
 	return err == nil
 }
 
@@ -218,17 +231,8 @@ func (c *Config) chatProviders(env Env) []chat.Provider {
 		return nil
 	}
 	if len(list) == 0 {
-		var names []string
-		for _, p := range call.Providers() {
-			names = append(names, p.Name)
-		}
-		for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
-			if !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
-		for _, name := range names {
-			if u := c.Upstreams[name]; u != nil && canAsk(u.Provider) {
+		for _, name := range c.upstreamNames() {
+			if canAsk(c.Upstreams[name].Provider) {
 				list = append(list, ChatModel{Upstream: name})
 			}
 		}
@@ -240,20 +244,14 @@ func (c *Config) chatProviders(env Env) []chat.Provider {
 			Upstream:     m.Upstream,
 			Provider:     u.Provider,
 			Model:        m.Model,
-			Key:          env.first(keyVariables(u.KeyEnv, m.Upstream, u.URL.parse(), u.Provider)),
+			Key:          env.first(keyVariables(u.KeyEnv, m.Upstream, u.URL.parse(), u.Provider)...),
 			Tools:        []json.RawMessage(m.Tools),
 			Instructions: m.Instructions,
 		})
 	}
 	if len(c.Chat) == 0 {
 		slices.SortStableFunc(all, func(a, b chat.Provider) int {
-			switch {
-			case a.Key != "" && b.Key == "":
-				return -1
-			case a.Key == "" && b.Key != "":
-				return 1
-			}
-			return 0
+			return cmp.Compare(min(len(b.Key), 1), min(len(a.Key), 1))
 		})
 	}
 	return all
@@ -272,7 +270,7 @@ func (c *Config) chooseStrategy() (func(run string) *experiment.Strategy, error)
 	list := c.AllStrategies()
 	switch {
 	case c.Experiment.Name != "" && c.Attribute != "":
-		return nil, usagef(
+		return nil, Usagef(
 			"an experiment names both of its strategies", "--attribute and --experiment contradict each other",
 		)
 	case c.Experiment.Name != "":
@@ -285,13 +283,13 @@ func (c *Config) chooseStrategy() (func(run string) *experiment.Strategy, error)
 			err = split.Check()
 		}
 		if err != nil {
-			return nil, usagef(StrategyHint, "experiment: %w", err)
+			return nil, Usagef(StrategyHint, "experiment: %w", err)
 		}
 		return split.Choose, nil
 	case c.Attribute != "":
 		s, err := experiment.Find(list, c.Attribute)
 		if err != nil {
-			return nil, usagef(StrategyHint, "attribute: %w", err)
+			return nil, Usagef(StrategyHint, "attribute: %w", err)
 		}
 		return func(string) *experiment.Strategy { return &s }, nil
 	}
@@ -303,7 +301,7 @@ func (c *Config) checkStrategies() error {
 	for i := range c.Strategies {
 		s := &c.Strategies[i]
 		if s.Checker != experiment.CheckerLexical && c.Checkers[s.Checker] == nil {
-			return usagef(
+			return Usagef(
 				experiment.CheckerLexical+" is always there; others stand under checkers in the file of --config",
 				"strategy %s: there is no checker %q", s.ID(), s.Checker,
 			)
@@ -321,16 +319,4 @@ func (c *Config) chosenStrategies() []experiment.Strategy {
 		}
 	}
 	return chosen
-}
-
-// strategyWords says which strategies there will be; empty: none.
-func (c *Config) strategyWords() string {
-	switch chosen := c.chosenStrategies(); len(chosen) {
-	case 1:
-		return chosen[0].ID()
-	case 2:
-		e := &c.Experiment
-		return fmt.Sprintf("%s: %s and %s, %v of the runs", e.Name, chosen[0].ID(), chosen[1].ID(), e.Share)
-	}
-	return ""
 }

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,6 +19,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/server"
+	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/support"
 )
 
@@ -62,132 +68,97 @@ line of one, could not be read.`,
 		Args: wants(many, "there is no answer",
 			"ibid attribute ANSWER --source PATH; - reads the answer from standard input"),
 		RunE: func(c *cobra.Command, args []string) error {
-			job, err := newAttributeJob(c, f, args, w)
+			// The first argument is the answer; others are sources that a shell made of a pattern.
+			names := slices.Concat(f.sources, args[1:])
+			if len(f.sources) == 0 {
+				return usagef("--source PATH names a file, a directory or a page", "there are no sources")
+			}
+			if f.perSentence < 1 {
+				return usagef("leave it out for 2", "--per-sentence %d is less than 1", f.perSentence)
+			}
+			cite, err := newCiteJob(&f.cite, args[:1], w)
 			if err != nil {
 				return err
 			}
-			return job.run(c.Context())
+			if err := onceStdin(append(names, args[0], f.cite.request, f.cite.documents)); err != nil {
+				return err
+			}
+			// what is supported is for it to say; the threshold says what is cited
+			checker, err := f.checker.build(f.checker.file, 0, w)
+			if err != nil {
+				return err
+			}
+			f.cite.hintIdle(c, w)
+			job := &attributeJob{world: w, flags: f, cite: cite, answer: args[0], sources: names}
+			return job.run(c.Context(), &support.AttributeOptions{
+				Threshold: float64(f.threshold), PerSentence: f.perSentence, Cited: f.cited, Checker: checker,
+			})
 		},
 	}
-	f.add(c)
-	return c
-}
-
-func (f *attributeFlags) add(c *cobra.Command) {
 	flags := c.Flags()
-	flags.SortFlags = false
 	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "sources" { // an alias
 			name = "source"
 		}
 		return pflag.NormalizedName(name)
 	})
-	flags.StringArrayVar(
-		&f.sources,
-		"source",
-		nil,
+	flags.StringArrayVar(&f.sources, "source", nil,
 		"a file or directory of sources, or the URL of a page, as a `PATH`; repeatable, and more may follow as "+
-			"arguments",
-	)
-	flags.Var(
-		&f.threshold, "threshold",
-		"the least score of a citation: balanced (0.5), strict (0.7) or a `NUMBER` above 0 and at most 1",
-	)
-	flags.IntVar(
-		&f.perSentence, "per-sentence", support.DefaultPerSentence,
-		"the `NUMBER` of passages that one sentence cites at most",
-	)
+			"arguments")
+	flags.Var(&f.threshold, "threshold",
+		"the least score of a citation: balanced (0.5), strict (0.7) or a `NUMBER` above 0 and at most 1")
+	flags.IntVar(&f.perSentence, "per-sentence", support.DefaultPerSentence,
+		"the `NUMBER` of passages that one sentence cites at most")
 	flags.BoolVar(&f.cited, "cited", false, "look for sources of sentences that have a citation, too")
 	flags.BoolVar(&f.explain, "explain", false, "say for each sentence which passages were considered")
-	f.cite.add(c)
-	server.AddNetFlag(c.Flags(), &f.allow)
-	f.checker.add(c, nil)
-	complete(c)
+	f.cite.add(flags)
+	server.AddNetFlag(flags, &f.allow)
+	f.checker.add(flags, nil)
+	return c
 }
 
 // attributeJob is one call of ibid attribute.
 type attributeJob struct {
 	world
 	flags   *attributeFlags
-	form    string // a value of --as
-	answer  string // its name
+	cite    *citeJob // what to write, and what goes with a provider's response
+	answer  string   // its name
 	sources []string
-	decode  ibid.DecodeOptions
-	options support.AttributeOptions
 	failed  bool         // some source, or a part of it, could not be read
 	issues  []ibid.Issue // of the sources
 }
 
-func newAttributeJob(c *cobra.Command, f *attributeFlags, args []string, w world) (*attributeJob, error) {
-	// The first argument is the answer; others are sources that a shell made of a pattern.
-	names := slices.Concat(f.sources, args[1:])
-	if len(f.sources) == 0 {
-		return nil, &usageError{
-			errors.New("there are no sources"), "--source PATH names a file, a directory or a page",
-		}
-	}
-	if f.perSentence < 1 {
-		return nil, &usageError{fmt.Errorf("--per-sentence %d is less than 1", f.perSentence), "leave it out for 2"}
-	}
-	cite, err := newCiteJob(&f.cite, args[:1], w)
-	if err != nil {
-		return nil, err
-	}
-	if err := onceStdin(append(names, args[0], f.cite.request, f.cite.documents)); err != nil {
-		return nil, err
-	}
-	// what is supported is for it to say; the threshold says what is cited
-	checker, err := f.checker.build(f.checker.file, 0, w)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range idleFlags(c, &f.cite) {
-		hint(w.err, fmt.Sprintf("--%s has no effect without --json", name))
-	}
-	return &attributeJob{
-		world:   w,
-		flags:   f,
-		form:    cite.form,
-		answer:  args[0],
-		sources: names,
-		decode:  cite.options,
-		options: support.AttributeOptions{
-			Threshold:   float64(f.threshold),
-			PerSentence: f.perSentence,
-			Cited:       f.cited,
-			Checker:     checker,
-		},
-	}, nil
-}
-
 // onceStdin refuses names of which more than one is standard input.
 func onceStdin(names []string) error {
-	n := 0
-	for _, name := range names {
-		if name == stdinName {
-			n++
-		}
-	}
-	if n > 1 {
-		return &usageError{errors.New("- is named more than once"), "standard input can be read only once"}
+	first := slices.Index(names, stdinName)
+	if first >= 0 && slices.Contains(names[first+1:], stdinName) {
+		return usagef("standard input can be read only once", "- is named more than once")
 	}
 	return nil
 }
 
-func (job *attributeJob) run(ctx context.Context) error {
-	answer, err := job.readAnswer()
+func (job *attributeJob) run(ctx context.Context, o *support.AttributeOptions) error {
+	answer, err := readAnswer(job.answer, job.cite.options, job.world)
 	if err != nil {
-		return &usageError{fmt.Errorf("read %s: %w", job.answer, err), explain(err).hint}
+		return err
 	}
 	docs, err := job.readSources(ctx)
 	if err != nil {
 		return err
 	}
-	found, err := support.Attribute(ctx, answer, docs, &job.options)
+	found, err := support.Attribute(ctx, answer, docs, o)
 	if err != nil {
-		return &usageError{err, checkHint(err)}
+		return usagef(checkHint(err), "%w", err)
 	}
-	if err := job.write(found, docs); err != nil {
+	if job.cite.form == asJSON {
+		err = job.writeJSON(found, docs)
+	} else {
+		out := job.cite.newOutput()
+		if err = out.write(&reading{name: job.answer, answer: found.Answer}); err == nil {
+			err = out.close()
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("write standard output: %w", bare(err))
 	}
 	job.comment(found, docs)
@@ -195,19 +166,6 @@ func (job *attributeJob) run(ctx context.Context) error {
 		return errReported
 	}
 	return nil
-}
-
-// write writes the cited answer.
-func (job *attributeJob) write(found *support.Attribution, docs []support.Document) error {
-	if job.form == asJSON {
-		return job.writeJSON(found, docs)
-	}
-	cite := citeJob{world: job.world, flags: &job.flags.cite, form: job.form, feed: feed{names: []string{job.answer}}}
-	out := cite.newOutput()
-	if err := out.write(&reading{name: job.answer, answer: found.Answer}); err != nil {
-		return err
-	}
-	return out.close()
 }
 
 // maxUncited is how many sentences without a source are listed for people.
@@ -326,8 +284,21 @@ func newCandidate(c *support.Candidate, docs []support.Document) candidateJSON {
 
 // comment tells people what the output does not.
 func (job *attributeJob) comment(found *support.Attribution, docs []support.Document) {
-	if job.flags.explain && job.form != asJSON {
-		job.explainAll(found, docs)
+	if job.flags.explain && job.cite.form != asJSON {
+		for i := range found.Sentences {
+			s := &found.Sentences[i]
+			say(job.err, "sentence %d: %s", i+1, found.Answer.Text[s.Span.Start:s.Span.End])
+			if s.Skipped != "" {
+				say(job.err, "  skipped: %s", s.Skipped)
+				continue
+			}
+			if len(s.Candidates) == 0 {
+				say(job.err, "  no passage has a word of it")
+			}
+			for k := range s.Candidates {
+				say(job.err, "%s", explainOne(&s.Candidates[k], docs))
+			}
+		}
 	}
 	var without []string
 	said := 0
@@ -341,7 +312,11 @@ func (job *attributeJob) comment(found *support.Attribution, docs []support.Docu
 		}
 	}
 	if len(found.LeftOut) > 0 {
-		say(job.err, "left out: %s", leftOut(found.LeftOut))
+		var counts []string
+		for _, reason := range slices.Sorted(maps.Keys(found.LeftOut)) {
+			counts = append(counts, fmt.Sprintf("%d %s", found.LeftOut[reason], reason))
+		}
+		say(job.err, "left out: %s", strings.Join(counts, ", "))
 	}
 	switch {
 	case said == 0:
@@ -353,33 +328,6 @@ func (job *attributeJob) comment(found *support.Attribution, docs []support.Docu
 		}
 		if more := len(without) - maxUncited; more > 0 {
 			say(job.err, "and %d more: --json lists all", more)
-		}
-	}
-}
-
-// leftOut says which sentences need no source, and how many: "2 heading, 1 short".
-func leftOut(counts map[support.SkipReason]int) string {
-	var all []string
-	for _, reason := range slices.Sorted(maps.Keys(counts)) {
-		all = append(all, fmt.Sprintf("%d %s", counts[reason], reason))
-	}
-	return strings.Join(all, ", ")
-}
-
-// explainAll says for each sentence what was considered.
-func (job *attributeJob) explainAll(found *support.Attribution, docs []support.Document) {
-	for i := range found.Sentences {
-		s := &found.Sentences[i]
-		say(job.err, "sentence %d: %s", i+1, found.Answer.Text[s.Span.Start:s.Span.End])
-		if s.Skipped != "" {
-			say(job.err, "  skipped: %s", s.Skipped)
-			continue
-		}
-		if len(s.Candidates) == 0 {
-			say(job.err, "  no passage has a word of it")
-		}
-		for k := range s.Candidates {
-			say(job.err, "%s", explainOne(&s.Candidates[k], docs))
 		}
 	}
 }
@@ -407,4 +355,167 @@ func explainOne(c *support.Candidate, docs []support.Document) string {
 		b.WriteString("; changed: " + conflictWords(&conflict))
 	}
 	return b.String()
+}
+
+// Bounds of what is read as sources in one call.
+const (
+	maxSourceFiles = 10_000
+	maxSourceBytes = 512 << 20
+)
+
+// readAnswer reads an answer: a document of ibid's, or whatever ibid cite reads.
+func readAnswer(name string, o ibid.DecodeOptions, w world) (*ibid.Answer, error) {
+	bad := func(err error) error { return usagef(explain(err).hint, "read %s: %w", name, err) }
+	in, err := openInput(name, w.in, nil)
+	if err != nil {
+		return nil, bad(err)
+	}
+	defer in.Close()
+	data, err := io.ReadAll(io.LimitReader(in, maxUnpacked+1))
+	switch {
+	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, bad(bare(err))
+	case len(data) > maxUnpacked:
+		return nil, bad(errLarge)
+	}
+	if isDocument(data) {
+		a := &ibid.Answer{}
+		if err := json.Unmarshal(data, a); err != nil {
+			return nil, bad(fmt.Errorf("read the answer document: %w", err))
+		}
+		return a, nil
+	}
+	o.Status = in.status
+	a, decodeErr := ibid.Decode(data, &o)
+	if err := judge(a, err, decodeErr, o.Format); err != nil {
+		return nil, bad(err)
+	}
+	if !a.Complete {
+		say(w.err, "%s: the answer breaks off; what could be read of it is used", name)
+	}
+	return a, nil
+}
+
+// isDocument reports whether bytes are an answer document: one object with the members that only such have.
+func isDocument(data []byte) bool {
+	var head struct {
+		Version   *int            `json:"version"`
+		Text      *string         `json:"text"`
+		Unit      *string         `json:"unit"`
+		Citations json.RawMessage `json:"citations"`
+	}
+	data = bytes.TrimSpace(data)
+	return bytes.HasPrefix(data, []byte("{")) && json.Unmarshal(data, &head) == nil &&
+		head.Version != nil && head.Text != nil && head.Unit != nil && head.Citations != nil
+}
+
+// sourceFile is a file to be read as a source.
+type sourceFile struct {
+	name  string
+	found bool // in a directory: what is no text there is passed over
+}
+
+// readSources reads all sources. What cannot be read is said, and the others are used.
+func (job *attributeJob) readSources(ctx context.Context) ([]support.Document, error) {
+	files, err := job.listSources()
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(files))
+	for i, f := range files {
+		names[i] = f.name
+	}
+	bar := newProgress(names, false, job.world)
+	words := job.err
+	job.err = bar.words(words)
+	defer func() { bar.end(); job.err = words }()
+	fetcher := newPageFetcher(job.flags.allow)
+	defer func() { _ = fetcher.Close() }() // nothing is lost
+	var docs []support.Document
+	var passed []string
+	total := 0
+	for _, f := range files {
+		found, called, size, err := readSource(ctx, f.name, fetcher, job.in, bar.watch)
+		total += size
+		switch {
+		case total > maxSourceBytes:
+			return nil, usagef("name fewer files", "the sources have more than %d MiB", maxSourceBytes>>20)
+		case err != nil && f.found && (errors.Is(err, snapshot.ErrUnsupported) || errors.Is(err, snapshot.ErrEmpty)):
+			reason := strings.TrimPrefix(err.Error(), snapshot.ErrUnsupported.Error()+": ")
+			passed = append(passed, fmt.Sprintf("%s (%s)", f.name, reason))
+			job.issues = append(job.issues, ibid.Issue{Code: "passed-over", Detail: f.name + ": " + reason})
+		case err != nil:
+			job.unread(f.name, err)
+			hint(job.err, sourceHint(err))
+		}
+		name := f.name
+		switch {
+		case isURL(name):
+			name = called
+		case len(found) == 1 && found[0].Source.Kind == ibid.File:
+			found[0].Source.ID = called
+		}
+		for i := range found {
+			d := &found[i]
+			issues, failed := sayTextIssues(job.err, name, d.Text)
+			job.issues, job.failed = append(job.issues, issues...), job.failed || failed
+			passages := d.Text.Passages(nil)
+			docs = append(docs, support.Document{Source: d.Source, Text: d.Text.Content, Passages: passages})
+		}
+	}
+	if len(passed) > 0 {
+		text := strings.Join(passed[:min(len(passed), maxPassed)], ", ")
+		if more := len(passed) - maxPassed; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		say(job.err, "%s in directories passed over: %s", plural(len(passed), "file"), text)
+	}
+	if len(docs) == 0 {
+		return nil, usagef("sources are text, Markdown, HTML, PDF or JSON lines", "no source could be read")
+	}
+	return docs, nil
+}
+
+// maxPassed is how many of the files that were passed over are named to people.
+const maxPassed = 3
+
+// unread says that a source could not be read.
+func (job *attributeJob) unread(name string, err error) {
+	job.failed = true
+	job.issues = append(job.issues, ibid.Issue{Code: "unreadable", Detail: fmt.Sprintf("%s: %v", name, err)})
+	say(job.err, "read %s: %v", name, err)
+}
+
+// listSources finds the files that the names stand for.
+func (job *attributeJob) listSources() ([]sourceFile, error) {
+	var files []sourceFile
+	for _, name := range job.sources {
+		info, err := os.Stat(name)
+		if name == stdinName || isURL(name) || err != nil || !info.IsDir() {
+			files = append(files, sourceFile{name: name})
+			continue
+		}
+		err = filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				job.unread(path, bare(err))
+				return nil
+			case strings.HasPrefix(d.Name(), ".") && path != name && d.IsDir():
+				return filepath.SkipDir
+			case d.Type().IsRegular() && !strings.HasPrefix(d.Name(), "."):
+				files = append(files, sourceFile{name: path, found: true})
+			}
+			if len(files) > maxSourceFiles {
+				return fs.SkipAll
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", name, bare(err))
+		}
+	}
+	if len(files) > maxSourceFiles {
+		return nil, usagef("name fewer directories", "the sources are more than %d files", maxSourceFiles)
+	}
+	return files, nil
 }

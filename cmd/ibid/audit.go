@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,19 +11,9 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// auditFlags are the flags of ibid audit.
-type auditFlags struct {
-	limit        int
-	json, verify bool
-	tenant       string
-}
-
-// defaultAudit is how many entries are listed unless told otherwise.
-const defaultAudit = 100
-
 func newAudit(w world) *cobra.Command {
 	c := server.Defaults()
-	f := &auditFlags{}
+	f := &logFlags{}
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "List what administrators did",
@@ -39,76 +28,38 @@ Exit codes: 0 done, 1 the list is not in order (--verify), 2 it cannot be read.`
 		Example: `  ibid audit
   ibid audit --verify`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.limit < 1 {
-				return &usageError{fmt.Errorf("--limit %d: there must be at least one", f.limit), ""}
-			}
-			return withStore(cmd, c, w, false, func(ctx context.Context, s *store.Store) error {
-				if f.verify {
-					return f.check(ctx, s, w)
+			return f.run(cmd, c, w, func(ctx context.Context, s *store.Store) error {
+				if f.check {
+					return f.checkAudit(ctx, s, w)
 				}
-				return f.list(ctx, s, w)
+				return writeLatest(w, f, func(cursor string, limit int) (*store.Page[store.AuditEntry], error) {
+					return s.AuditLog(ctx, f.tenant, cursor, limit)
+				}, "the audit log is empty", func(e *store.AuditEntry) []string {
+					return []string{e.At.Format(time.RFC3339), e.Actor, string(e.Action), e.Object, e.Detail}
+				}, "AT", "ACTOR", "ACTION", "OBJECT", "DETAIL")
 			})
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&f.limit, "limit", defaultAudit, "list the latest `N`")
-	flags.BoolVar(
-		&f.verify, "verify", false, "list nothing; check that no entry was changed, left out or put in between",
-	)
-	addTenantFlag(flags, &f.tenant)
+	f.add(flags, "verify", "list nothing; check that no entry was changed, left out or put in between")
 	flags.BoolVar(&f.json, "json", false, "one JSON object a line")
 	cmd.MarkFlagsMutuallyExclusive("verify", "json")
-	withoutVariable(flags, "verify", "limit")
-	addStoreFlags(cmd, c)
+	c.AddStoreFlags(cmd.Flags())
 	return cmd
 }
 
-// list shows the latest entries, the last first.
-func (f *auditFlags) list(ctx context.Context, s *store.Store, w world) error {
-	list, more, err := latest(f.limit, func(cursor string, limit int) (*store.Page[store.AuditEntry], error) {
-		return s.AuditLog(ctx, f.tenant, cursor, limit)
-	})
-	if err != nil {
-		return err
-	}
-	return writeLatest(w, list, f.json, f.table, more)
-}
-
-func (*auditFlags) table(list []store.AuditEntry, w world) error {
-	if len(list) == 0 {
-		say(w.err, "the audit log is empty")
-		return nil
-	}
-	t := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "AT\tACTOR\tACTION\tOBJECT\tDETAIL")
-	for i := range list {
-		one := &list[i]
-		fmt.Fprintf(
-			t, "%s\t%s\t%s\t%s\t%s\n", one.At.Format(time.RFC3339), oneLine(one.Actor), oneLine(string(one.Action)),
-			oneLine(one.Object), oneLine(one.Detail),
-		)
-	}
-	return t.Flush()
-}
-
-// check checks the whole list.
-func (f *auditFlags) check(ctx context.Context, s *store.Store, w world) error {
+// checkAudit checks the whole list.
+func (f *logFlags) checkAudit(ctx context.Context, s *store.Store, w world) error {
 	n, err := s.CheckAudit(ctx, f.tenant)
 	if ctx.Err() != nil || store.IsTemporary(err) {
 		return err
 	}
-	entries := fmt.Sprintf("%d entries of the audit log", n)
+	entries, last := fmt.Sprintf("%d entries of the audit log", n), ""
 	if n == 1 {
 		entries = "1 entry of the audit log"
 	}
-	if err != nil {
-		say(w.err, "%s in order, the next is not: %v", entries, err)
-		return errNo
-	}
-	fmt.Fprintf(w.out, "%s in order", entries)
 	if page, err := s.AuditLog(ctx, f.tenant, "", 1); err == nil && len(page.Items) > 0 {
-		fmt.Fprintf(w.out, ", the last is %s", page.Items[0].ID)
+		last = page.Items[0].ID
 	}
-	fmt.Fprintln(w.out)
-	return nil
+	return writeOrder(w, entries, last, err)
 }

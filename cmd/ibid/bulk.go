@@ -5,6 +5,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/spf13/pflag"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/ibidhq/ibid/internal/unpack"
@@ -82,7 +84,7 @@ func (it *item) open(stdin io.Reader, through func(io.Reader) io.Reader) (*input
 	if it.data == nil {
 		return openInput(it.name, stdin, through)
 	}
-	in := &input{Reader: bytes.NewReader(it.data)}
+	in := &input{Reader: bytes.NewReader(it.data), Close: func() {}}
 	if err := in.unpack(it.name); err != nil {
 		return nil, err
 	}
@@ -209,15 +211,11 @@ func (f *feed) give(it *item, yield func(*item) bool) bool {
 
 // readThrough reads a file with many items. If it cannot be opened, it is one item with that error.
 func (f *feed) readThrough(name string, read func(io.Reader) bool, yield func(*item) bool) bool {
-	from := f.stdin
-	if name != stdinName {
-		file, err := os.Open(name)
-		if err != nil {
-			return f.give(&item{name: name, err: bare(err)}, yield)
-		}
-		defer func() { _ = file.Close() }() // it was only read
-		from = file
+	from, closeFile, err := openFile(name, f.stdin)
+	if err != nil {
+		return f.give(&item{name: name, err: bare(err)}, yield)
 	}
+	defer closeFile()
 	if f.through != nil {
 		from = f.through(from)
 	}
@@ -331,3 +329,69 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 
 // isBlank reports whether nothing stands on a line.
 func isBlank(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 }
+
+// addResumeFlag adds --resume, for a command that writes a line of JSON for each of its inputs.
+func addResumeFlag(flags *pflag.FlagSet, name *string) {
+	flags.StringVar(
+		name, "resume", "", "write JSON to this `FILE`, behind what an earlier call wrote that was broken off",
+	)
+	withoutVariable(flags, "resume")
+}
+
+// checkResume refuses --resume in a call that does not write JSON.
+func checkResume(name string, writesJSON bool) error {
+	if name == "" || writesJSON {
+		return nil
+	}
+	return usagef("its lines say how far it came", "--resume goes with --json only")
+}
+
+// resumption is what an earlier call, which was broken off, has written: a line for each of its inputs, in their order.
+type resumption struct {
+	*os.File
+
+	count int    // whole lines
+	last  string // the input that the last of them is about
+}
+
+// resume opens a file to write to it behind its whole lines; one that was begun is taken off.
+func resume(name string) (*resumption, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666) //nolint:gosec // as os.Create makes files
+	if err != nil {
+		return nil, usagef("--resume names the file that the output goes to", "resume %s: %w", name, bare(err))
+	}
+	r := &resumption{File: f}
+	var last, end, at int64 // where the last whole line begins, and ends
+	for lines := bufio.NewReaderSize(f, 1<<20); err == nil || errors.Is(err, bufio.ErrBufferFull); {
+		var part []byte
+		part, err = lines.ReadSlice('\n')
+		if at += int64(len(part)); err == nil {
+			last, end = end, at
+			r.count++
+		}
+	}
+	if r.count > 0 && errors.Is(err, io.EOF) {
+		var line struct {
+			Input *string `json:"input"`
+		}
+		whole := io.NewSectionReader(f, last, end-last)
+		if json.NewDecoder(whole).Decode(&line) != nil || line.Input == nil {
+			return nil, errors.Join(r.foreign("its last line is none that this command writes"), f.Close())
+		}
+		r.last = *line.Input
+	}
+	if errors.Is(err, io.EOF) {
+		if err = f.Truncate(end); err == nil {
+			_, err = f.Seek(end, io.SeekStart)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("resume %s: %w", name, bare(err)), f.Close())
+	}
+	return r, nil
+}
+
+// foreign says that the file is not the output of this call.
+func (r *resumption) foreign(why string) error {
+	return usagef("--resume wants the same inputs as the call that was broken off", "resume %s: %s", r.Name(), why)
+}

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -75,56 +74,43 @@ or it could not be found out, or a part of a source could not be read. With
 			if f.batch != "" {
 				return checkBatch(c.Context(), f.batch, checker, w)
 			}
-			return f.run(c.Context(), checker, w)
+			return f.checkOne(c.Context(), checker, w)
 		},
 	}
-	f.add(c)
-	return c
-}
-
-func (f *checkFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.claim, "claim", "", "the claim: one sentence or a few, as `TEXT`")
-	flags.StringArrayVar(
-		&f.sources, "source", nil,
-		"a `FILE` or the URL of a page to check it against, - for standard input; repeatable",
-	)
-	flags.StringArrayVar(
-		&f.others, "other", nil,
+	flags.StringArrayVar(&f.sources, "source", nil,
+		"a `FILE` or the URL of a page to check it against, - for standard input; repeatable")
+	flags.StringArrayVar(&f.others, "other", nil,
 		"a `FILE` or the URL of another source of the same answer: if that says the claim and no --source does, it is "+
-			"named; repeatable",
-	)
-	flags.StringVar(
-		&f.context, "context", "", "`TEXT` that tells what the claim's words refer to, as the question; never evidence",
-	)
+			"named; repeatable")
+	flags.StringVar(&f.context, "context", "",
+		"`TEXT` that tells what the claim's words refer to, as the question; never evidence")
 	flags.StringVar(&f.batch, "batch", "", "check each line of a `FILE` of JSON lines instead, - for standard input")
 	flags.BoolVar(&f.json, "json", false, "write the verdict as one line of JSON; --batch always does")
-	flags.Var(
-		&f.threshold,
-		"threshold",
+	flags.Var(&f.threshold, "threshold",
 		"the least score of supported: balanced (0.5), strict (0.7) or a `NUMBER` above 0 and at most 1; without it "+
-			"the checker's own",
-	)
-	server.AddNetFlag(c.Flags(), &f.allow)
-	f.checker.add(c, nil)
-	complete(c)
+			"the checker's own")
+	server.AddNetFlag(flags, &f.allow)
+	f.checker.add(flags, nil)
+	return c
 }
 
 // validate says what is wrong with the call itself.
 func (f *checkFlags) validate(c *cobra.Command) error {
 	switch {
 	case f.batch == "" && f.claim == "" && !c.Flags().Changed("claim"):
-		return &usageError{errors.New("there is no claim"), "--claim TEXT says it, or --batch FILE many"}
+		return usagef("--claim TEXT says it, or --batch FILE many", "there is no claim")
 	case f.batch == "" && strings.TrimSpace(f.claim) == "":
-		return &usageError{errors.New("the claim is empty"), "--claim TEXT says it"}
+		return usagef("--claim TEXT says it", "the claim is empty")
 	case f.batch != "" && (f.claim != "" || len(f.sources)+len(f.others) > 0 || f.context != ""):
-		return &usageError{
-			errors.New("--batch goes without --claim, --source, --other and --context"),
+		return usagef(
 			"each line of the file has a claim and its passages",
-		}
+			"--batch goes without --claim, --source, --other and --context",
+		)
 	case f.batch == "" && len(f.sources) == 0:
-		return &usageError{errors.New("there is no source"), "--source FILE or URL names one"}
+		return usagef("--source FILE or URL names one", "there is no source")
 	}
 	return onceStdin(slices.Concat(f.sources, f.others))
 }
@@ -135,8 +121,8 @@ func isURL(name string) bool {
 	return ok && scheme != "" && strings.Trim(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz0123456789+-.") == ""
 }
 
-// run checks one claim.
-func (f *checkFlags) run(ctx context.Context, checker support.Checker, w world) error {
+// checkOne checks one claim.
+func (f *checkFlags) checkOne(ctx context.Context, checker support.Checker, w world) error {
 	fetcher := newPageFetcher(f.allow)
 	defer func() { _ = fetcher.Close() }() // nothing is lost
 	sources, err := readMaterial(ctx, f.sources, fetcher, w)
@@ -154,14 +140,17 @@ func (f *checkFlags) run(ctx context.Context, checker support.Checker, w world) 
 	}
 	verdicts, err := support.RightSource(checker).Check(ctx, []support.Pair{pair})
 	if err != nil {
-		return &usageError{fmt.Errorf("check the claim: %w", err), cmp.Or(explain(err).hint, checkHint(err))}
+		return usagef(cmp.Or(explain(err).hint, checkHint(err)), "check the claim: %w", err)
 	}
 	v := &verdicts[0]
 	if f.json {
 		line := newCheckLine(&pair, v)
-		sources.name(line, v)
+		for i, e := range v.Evidence {
+			sources.name(&line.Evidence[i], e)
+		}
+		line.Issues = append(line.Issues, sources.issues...)
 		if e := v.WrongSource; e != nil {
-			others.nameOne(line.WrongSource, *e)
+			others.name(line.WrongSource, *e)
 		}
 		err = writeCheckLine(w.out, line)
 	} else {
@@ -171,7 +160,7 @@ func (f *checkFlags) run(ctx context.Context, checker support.Checker, w world) 
 		return fmt.Errorf("write standard output: %w", bare(err))
 	}
 	if v.Err != nil {
-		return &usageError{fmt.Errorf("check the claim: %w", v.Err), checkHint(v.Err)}
+		return usagef(checkHint(v.Err), "check the claim: %w", v.Err)
 	}
 	switch {
 	case sources.failed, v.Label == support.Unverified, v.Label == "":
@@ -222,8 +211,12 @@ func writeVerdict(w io.Writer, v *support.Verdict, m, others *material) error {
 		from, span := others.find(*e)
 		row("wrong-source", "it stands in "+from.place()+": "+excerpt(from.text[span.Start:span.End]))
 	}
-	if terms := missing(v); terms != "" {
-		row("missing", terms)
+	terms := v.MissingWords()
+	if more := len(terms) - maxShownMissing; more > 0 {
+		terms = append(terms[:maxShownMissing], fmt.Sprintf("and %d more", more))
+	}
+	if len(terms) > 0 {
+		row("missing", strings.Join(terms, ", "))
 	}
 	for _, c := range v.ReportConflicts() {
 		row("changed", conflictWords(&c))
@@ -241,14 +234,6 @@ func conflictWords(c *support.ReportConflict) string {
 		return strings.TrimPrefix(c.Note, "negation: ")
 	}
 	return fmt.Sprintf("%s: the claim has %s, the source %s", c.Kind, c.Claim, c.Evidence)
-}
-
-func missing(v *support.Verdict) string {
-	terms := v.MissingWords()
-	if more := len(terms) - maxShownMissing; more > 0 {
-		terms = append(terms[:maxShownMissing], fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(terms, ", ")
 }
 
 // excerpt returns the beginning of a text, as a quotation.

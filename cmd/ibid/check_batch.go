@@ -82,21 +82,20 @@ type batch struct {
 
 // checkBatch checks the lines of a file. Only what cannot be read or written ends it early.
 func checkBatch(ctx context.Context, name string, checker support.Checker, w world) error {
-	bar := newBatchProgress(name, checker, w)
+	_, fast := checker.(*support.Lexical)
+	bar := newProgress([]string{name}, !fast, w)
 	defer bar.end()
 	in, err := openInput(name, w.in, bar.watch)
 	if err != nil {
-		return &usageError{fmt.Errorf("read %s: %w", name, err), explain(err).hint}
+		return usagef(explain(err).hint, "read %s: %w", name, err)
 	}
 	defer in.Close()
 	b := &batch{checker: support.RightSource(checker), out: w.out}
-	if err := b.run(ctx, bufio.NewReaderSize(in, 1<<16)); err != nil {
+	if err := b.checkLines(ctx, bufio.NewReaderSize(in, 1<<16)); err != nil {
 		return err
 	}
 	if b.taken == 0 {
-		return &usageError{
-			fmt.Errorf("read %s: it has no line", name), `each line is {"id", "claim", "passages": [...]}`,
-		}
+		return usagef(`each line is {"id", "claim", "passages": [...]}`, "read %s: it has no line", name)
 	}
 	if b.failed > 0 {
 		say(
@@ -108,24 +107,17 @@ func checkBatch(ctx context.Context, name string, checker support.Checker, w wor
 	return nil
 }
 
-// newBatchProgress begins a progress bar as newProgress does, and for a checker that takes its time also on small
-// files.
-func newBatchProgress(name string, checker support.Checker, w world) *progress {
-	if _, fast := checker.(*support.Lexical); fast {
-		return newProgress([]string{name}, w)
-	}
-	return newFileProgress(name, w)
-}
-
-// run reads, checks and writes. What was read is checked before more is waited for.
-func (b *batch) run(ctx context.Context, r *bufio.Reader) error {
+// checkLines reads, checks and writes. What was read is checked before more is waited for.
+func (b *batch) checkLines(ctx context.Context, r *bufio.Reader) error {
 	var failed error
 	err := readLines(r, func(line []byte, number int, err error) bool {
 		if b.number = number; err != nil || !isBlank(line) {
 			b.taken++
 			b.add(line, err)
 		}
-		if len(b.pairs) >= maxBatchPairs || b.bytes >= maxBatchBytes || !hasLine(r) {
+		ahead, _ := r.Peek(r.Buffered())
+		isLast := bytes.IndexByte(ahead, '\n') < 0 // of those that have been read
+		if isLast || len(b.pairs) >= maxBatchPairs || b.bytes >= maxBatchBytes {
 			failed = b.flush(ctx)
 		}
 		return failed == nil
@@ -134,12 +126,6 @@ func (b *batch) run(ctx context.Context, r *bufio.Reader) error {
 		return errors.Join(b.flush(ctx), fmt.Errorf("read the batch: %w", bare(err)))
 	}
 	return failed
-}
-
-// hasLine reports whether a whole line has been read ahead.
-func hasLine(r *bufio.Reader) bool {
-	ahead, _ := r.Peek(r.Buffered())
-	return bytes.IndexByte(ahead, '\n') >= 0
 }
 
 // add takes a line; of one that is too long only that it was. Bytes that are not UTF-8 would vanish without a word.
@@ -153,9 +139,21 @@ func (b *batch) add(data []byte, err error) {
 			Detail: "the line has bytes that are not UTF-8; they are replacement characters now",
 		}}
 	}
-	code, why := "too-large", err
+	code, why := "unreadable", err
 	if err == nil {
-		code, why = "unreadable", readBatchLine(data, &in)
+		why = json.Unmarshal(data, &in)
+	}
+	switch {
+	case err != nil:
+		code = "too-large"
+	case errors.As(why, new(*json.SyntaxError)):
+		why = fmt.Errorf("the line is not JSON: %w", why)
+	case why != nil:
+		why = wrongKind("the line", why)
+	case in.Claim == nil:
+		why = errors.New("the line has no claim")
+	case in.Passages == nil:
+		why = errors.New("the line has no passages")
 	}
 	line := &checkLine{ID: in.ID, Line: b.number, Issues: issues}
 	b.lines = append(b.lines, line)
@@ -175,22 +173,6 @@ func passagesOf(list []batchPassage) []support.Passage {
 		all[i] = support.Passage(p)
 	}
 	return all
-}
-
-func readBatchLine(data []byte, in *batchLine) error {
-	err := json.Unmarshal(data, in)
-	var syntax *json.SyntaxError
-	switch {
-	case errors.As(err, &syntax):
-		return fmt.Errorf("the line is not JSON: %w", err)
-	case err != nil:
-		return wrongKind("the line", err)
-	case in.Claim == nil:
-		return errors.New("the line has no claim")
-	case in.Passages == nil:
-		return errors.New("the line has no passages")
-	}
-	return nil
 }
 
 // wrongKind says what an element or a member of it is, and what it should be. Other errors stay as they are.
@@ -221,37 +203,30 @@ func (b *batch) flush(ctx context.Context) error {
 	}
 	next := 0
 	for _, line := range b.lines {
+		pair, verdict, why := &support.Pair{}, &support.Verdict{Label: support.Unverified}, line.Error
 		switch {
-		case line.Error != nil:
-			*line = *failedLine(line, line.Error)
+		case why != nil:
 		case err != nil:
-			*line = *failedLine(line, &checkError{"unchecked", err.Error()})
+			why = &checkError{"unchecked", err.Error()}
 		default:
-			id, number, issues := line.ID, line.Line, line.Issues
-			*line = *newCheckLine(&b.pairs[next], &verdicts[next])
-			line.ID, line.Line, line.Issues = id, number, slices.Concat([]ibid.Issue{}, issues, line.Issues)
+			pair, verdict = &b.pairs[next], &verdicts[next]
 			next++
 		}
-		if line.ID == nil {
-			line.ID = json.RawMessage("null")
+		out := newCheckLine(pair, verdict)
+		out.Error = cmp.Or(why, out.Error)
+		out.ID, out.Line, out.Issues = line.ID, line.Line, slices.Concat([]ibid.Issue{}, line.Issues, out.Issues)
+		if out.ID == nil {
+			out.ID = json.RawMessage("null")
 		}
-		if line.Error != nil {
+		if out.Error != nil {
 			b.failed++
 		}
-		if err := writeCheckLine(b.out, line); err != nil {
+		if err := writeCheckLine(b.out, out); err != nil {
 			return fmt.Errorf("write standard output: %w", bare(err))
 		}
 	}
 	b.lines, b.pairs, b.bytes = b.lines[:0], b.pairs[:0], 0
 	return nil
-}
-
-// failedLine is a line without a verdict.
-func failedLine(line *checkLine, why *checkError) *checkLine {
-	failed := newCheckLine(&support.Pair{}, &support.Verdict{Label: support.Unverified})
-	failed.ID, failed.Line, failed.Error = line.ID, line.Line, why
-	failed.Issues = append(failed.Issues, line.Issues...)
-	return failed
 }
 
 // checkLine is the output of ibid check --json and --batch: names stay, and there may be more.

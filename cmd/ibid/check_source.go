@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -38,7 +37,7 @@ func readMaterial(ctx context.Context, names []string, f *snapshot.Fetcher, w wo
 	for _, name := range names {
 		documents, found, _, err := readSource(ctx, name, f, w.in, func(r io.Reader) io.Reader { return r })
 		if err != nil {
-			return nil, &usageError{fmt.Errorf("read %s: %w", name, err), sourceHint(err)}
+			return nil, usagef(sourceHint(err), "read %s: %w", name, err)
 		}
 		if isURL(name) {
 			name = found
@@ -87,14 +86,13 @@ func readSource(
 	if isURL(name) {
 		return readPage(ctx, f, name)
 	}
-	in, called := stdin, "stdin"
-	if name != stdinName {
-		file, err := os.Open(name)
-		if err != nil {
-			return nil, name, 0, bare(err)
-		}
-		defer func() { _ = file.Close() }() // it was only read
-		in, called = file, filepath.ToSlash(filepath.Clean(name))
+	in, closeFile, err := openFile(name, stdin)
+	if err != nil {
+		return nil, name, 0, bare(err)
+	}
+	defer closeFile()
+	if called = "stdin"; name != stdinName {
+		called = filepath.ToSlash(filepath.Clean(name))
 	}
 	data, err := io.ReadAll(io.LimitReader(through(in), snapshot.MaxBytes+1))
 	if err != nil {
@@ -115,19 +113,35 @@ type unnamedError struct {
 
 func (e *unnamedError) Error() string {
 	if fetch, ok := errors.AsType[*snapshot.FetchError](e.err); ok {
-		return fetchWords(fetch)
+		return strings.TrimPrefix(fetch.Error(), "fetching "+fetch.URL+": ")
 	}
 	return strings.TrimPrefix(strings.TrimPrefix(e.err.Error(), e.name+": "), "reading the document: ")
 }
 
 func (e *unnamedError) Unwrap() error { return e.err }
 
-// sourceHint is what to do about a source that could not be read.
+// sourceHint is what to do about a source that could not be read, or not be fetched.
 func sourceHint(err error) string {
-	if fetch, ok := errors.AsType[*snapshot.FetchError](err); ok {
-		return fetchHint(fetch)
-	}
+	fetch, fetched := errors.AsType[*snapshot.FetchError](err)
 	switch {
+	case fetched:
+		switch fetch.Kind {
+		case snapshot.Blocked:
+			if fetch.Reason == "network" || fetch.Reason == "port" {
+				return "if it is in a network of yours, --allow-net CIDR names that, as --allow-net 127.0.0.0/8"
+			}
+			return "addresses begin with https:// or http://"
+		case snapshot.AccessDenied:
+			return "save the page and name the file"
+		case snapshot.TooLarge:
+			return "save what matters of it, and name the file"
+		case snapshot.Gone:
+			return "does a browser find it?"
+		case snapshot.Unreachable:
+			return "try again later, or save the page and name the file"
+		case snapshot.RobotsDisallowed, snapshot.UnsupportedMedia:
+		}
+		return ""
 	case errors.Is(err, snapshot.ErrUnsupported):
 		return "sources are text, Markdown, HTML, PDF or JSON lines"
 	case errors.Is(err, snapshot.ErrEmpty):
@@ -148,16 +162,8 @@ func (m *material) find(e support.Span) (*origin, ibid.Span) {
 	return from, from.passage.Place(from.text, e.Span)
 }
 
-// name gives the evidence of a line the names of the sources, and offsets in their texts. What was odd about them
-// becomes its issues.
-func (m *material) name(line *checkLine, v *support.Verdict) {
-	for i, e := range v.Evidence {
-		m.nameOne(&line.Evidence[i], e)
-	}
-	line.Issues = append(line.Issues, m.issues...)
-}
-
-func (m *material) nameOne(out *support.ReportEvidence, e support.Span) {
+// name gives a piece of evidence the name of its source, and offsets in the source's text.
+func (m *material) name(out *support.ReportEvidence, e support.Span) {
 	from, span := m.find(e)
 	out.Source, out.Start, out.End, out.Text = &from.source, span.Start, span.End, from.text[span.Start:span.End]
 	if from.passage.Page > 0 {
@@ -189,7 +195,12 @@ func readPage(
 		return nil, name, 0, &unnamedError{name, err}
 	}
 	found, size = snap.FinalURL, len(snap.Octets)
-	file := pageFile(found)
+	file := found // what it would be called
+	if u, err := url.Parse(found); err == nil {
+		if file = path.Base(u.Path); file == "." || file == "/" {
+			file = u.Host
+		}
+	}
 	documents, err = snapshot.ReadDocuments(
 		file, snap.Octets, &snapshot.TextOptions{MediaType: snap.MediaType, URL: found, Name: file},
 	)
@@ -205,43 +216,4 @@ func readPage(
 		d.Source.OriginalURL = clean
 	}
 	return documents, found, size, nil
-}
-
-// pageFile returns what a file from this address would be called.
-func pageFile(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return address
-	}
-	if name := path.Base(u.Path); name != "." && name != "/" {
-		return name
-	}
-	return u.Host
-}
-
-// fetchWords returns what is wrong with a fetch without the address, which messages name themselves.
-func fetchWords(err *snapshot.FetchError) string {
-	return strings.TrimPrefix(err.Error(), "fetching "+err.URL+": ")
-}
-
-// fetchHint is what to do about a source that was not fetched.
-func fetchHint(err *snapshot.FetchError) string {
-	switch err.Kind {
-	case snapshot.Blocked:
-		switch err.Reason {
-		case "network", "port":
-			return "if it is in a network of yours, --allow-net CIDR names that, as --allow-net 127.0.0.0/8"
-		}
-		return "addresses begin with https:// or http://"
-	case snapshot.AccessDenied:
-		return "save the page and name the file"
-	case snapshot.TooLarge:
-		return "save what matters of it, and name the file"
-	case snapshot.Gone:
-		return "does a browser find it?"
-	case snapshot.Unreachable:
-		return "try again later, or save the page and name the file"
-	case snapshot.RobotsDisallowed, snapshot.UnsupportedMedia:
-	}
-	return ""
 }

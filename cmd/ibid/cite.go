@@ -1,12 +1,13 @@
 package main
 
 import (
-	"errors"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/biblio"
@@ -72,9 +73,7 @@ Formats:
 			if err != nil {
 				return err
 			}
-			for _, name := range idleFlags(c, f) {
-				hint(w.err, fmt.Sprintf("--%s has no effect without --json", name))
-			}
+			f.hintIdle(c, w)
 			return job.run(c.Context())
 		},
 	}
@@ -82,50 +81,44 @@ Formats:
 	flags.BoolVar(&f.lines, "lines", false, "each line of JSON lines is a response of its own, not part of a stream")
 	withoutVariable(flags, "lines")
 	addResumeFlag(flags, &f.resume)
-	f.add(c)
+	f.add(flags)
 	return c
 }
 
-// citeForms returns what --as can say.
-func citeForms() []string {
-	return slices.Concat(
+func (f *citeFlags) add(flags *pflag.FlagSet) {
+	flags.SortFlags = false
+	forms := slices.Concat(
 		text.Strings(ibid.Styles()), []string{asJSON}, text.Strings(biblio.Formats()), text.Strings(export.Formats()),
 	)
-}
-
-func (f *citeFlags) add(c *cobra.Command) {
-	flags := c.Flags()
-	flags.SortFlags = false
-	addChoice(c, server.OneOf(&f.as, "FORM", citeForms()...), "as",
+	flags.Var(server.OneOf(&f.as, "FORM", forms...), "as",
 		"what to write: `FORM` is markdown, plain, html, footnotes, latex, json, bibtex, ris, csl-json, apa, mla, "+
 			"chicago, openai, langchain or llamaindex")
 	flags.BoolVar(&f.json, "json", false, "the same as --as json")
-	addChoice(c, server.OneOf(&f.style, "STYLE", text.Strings(ibid.Styles())...), "style",
+	flags.Var(server.OneOf(&f.style, "STYLE", text.Strings(ibid.Styles())...), "style",
 		"`STYLE` of cited_text in JSON: markdown (default), plain, html, footnotes or latex")
-	addChoice(c, server.OneOf(&f.marker, "KIND", "number", "id"), "marker",
+	flags.Var(server.OneOf(&f.marker, "KIND", "number", "id"), "marker",
 		"`KIND` of the marks in the text: number (default), or id of the source")
-	addChoice(c, server.OneOf(&f.unit, "UNIT", text.Strings(ibid.Units())...), "unit",
+	flags.Var(server.OneOf(&f.unit, "UNIT", text.Strings(ibid.Units())...), "unit",
 		"`UNIT` of the offsets: utf-8 (bytes, the default of JSON), code-point (that of openai and langchain) or "+
 			"utf-16")
-	addChoice(c, server.OneOf(&f.format, "FORMAT", ibid.Formats()...), "format",
+	flags.Var(server.OneOf(&f.format, "FORMAT", ibid.Formats()...), "format",
 		"`FORMAT` of the input, where it is recognised wrongly")
 	flags.StringVar(&f.request, "request", "", "the request that the response answers, as a JSON `FILE`")
 	flags.StringVar(&f.documents, "documents", "", "the documents that were given to the model, as a JSON `FILE`")
 	flags.BoolVar(&f.noList, "no-list", false, "leave out the list of sources below the text")
 	flags.BoolVar(&f.raw, "raw", false, "add provider_metadata to JSON")
 	alternatives(flags, "as", "json")
-	complete(c)
 }
 
 // formOf returns the form that --as or --json asks for; empty: neither was given.
 func formOf(as string, asJSONToo bool) (string, error) {
-	if asJSONToo && as != "" && as != asJSON {
-		return "", &usageError{fmt.Errorf("--json and --as %s contradict each other", as), "leave out one of them"}
+	switch {
+	case !asJSONToo:
+		return as, nil
+	case as != "" && as != asJSON:
+		return "", usagef("leave out one of them", "--json and --as %s contradict each other", as)
 	}
-	if asJSONToo {
-		return asJSON, nil
-	}
-	return as, nil
+	return asJSON, nil
 }
 
 // documentOptions returns how the answer document of an input is wanted.
@@ -135,19 +128,14 @@ func (f *citeFlags) documentOptions(name string) *ibid.DocumentOptions {
 	}
 }
 
-// idleFlags returns the flags that were given on the command line, or by variables, and change nothing.
-func idleFlags(c *cobra.Command, f *citeFlags) []string {
-	if f.json || f.as == asJSON {
-		return nil
+// hintIdle says which flags were given on the command line, or by variables, and change nothing.
+func (f *citeFlags) hintIdle(c *cobra.Command, w world) {
+	hasOffsets := f.as == string(export.OpenAI) || f.as == string(export.LangChain)
+	for _, name := range []string{"style", "unit", "raw"} {
+		if !f.json && f.as != asJSON && c.Flags().Changed(name) && (name != "unit" || !hasOffsets) {
+			hint(w.err, "--"+name+" has no effect without --json")
+		}
 	}
-	return slices.DeleteFunc([]string{"style", "unit", "raw"}, func(name string) bool {
-		return !c.Flags().Changed(name) || name == "unit" && counts(f.as)
-	})
-}
-
-// counts reports whether an export has offsets.
-func counts(form string) bool {
-	return form == string(export.OpenAI) || form == string(export.LangChain)
 }
 
 // newCiteJob reads what goes with the responses.
@@ -164,10 +152,10 @@ func newCiteJob(f *citeFlags, names []string, w world) (*citeJob, error) {
 	if len(names) == 0 {
 		names = []string{stdinName}
 		if isTerminal(w.in) {
-			return nil, &usageError{
-				errors.New("no input: standard input is a terminal"),
+			return nil, usagef(
 				"name a file, or pipe a response into ibid cite; to type one: ibid cite -",
-			}
+				"no input: standard input is a terminal",
+			)
 		}
 	}
 	if err := onceStdin(append([]string{f.request, f.documents}, names...)); err != nil {
@@ -179,14 +167,18 @@ func newCiteJob(f *citeFlags, names []string, w world) (*citeJob, error) {
 		return nil, err
 	}
 	if f.request != "" && (len(names) > 1 || job.feed.many()) {
-		return nil, &usageError{
-			errors.New("--request belongs to one response, and several are named"), "call ibid cite once for each pair",
-		}
+		return nil, usagef(
+			"call ibid cite once for each pair", "--request belongs to one response, and several are named",
+		)
 	}
 	job.options.Format = f.format
 	if f.request != "" {
-		if job.options.Request, err = readRequest(f.request, w.in); err != nil {
-			return nil, err
+		job.options.Request, err = readSidecar(f.request, w.in)
+		if err == nil && !json.Valid(job.options.Request) {
+			err = usagef("--request wants the body of the request: what curl sends with --data", "it is not JSON")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read request %s: %w", f.request, err)
 		}
 	}
 	if f.documents != "" {
@@ -201,10 +193,9 @@ func newCiteJob(f *citeFlags, names []string, w world) (*citeJob, error) {
 func columns(words []string) string {
 	var b strings.Builder
 	for i, word := range words {
-		switch {
-		case i%3 == 2 || i == len(words)-1:
+		if i%3 == 2 || i == len(words)-1 {
 			b.WriteString("  " + word + "\n")
-		default:
+		} else {
 			fmt.Fprintf(&b, "  %-22s", word)
 		}
 	}

@@ -50,6 +50,7 @@ type reading struct {
 	stop   error  // what was shown meanwhile, or its document, cannot be written
 }
 
+// run reads all inputs. Only what cannot be written ends it early.
 func (job *citeJob) run(ctx context.Context) error {
 	if name := job.flags.resume; name != "" {
 		done, err := resume(name)
@@ -60,10 +61,26 @@ func (job *citeJob) run(ctx context.Context) error {
 		defer func() { _ = done.Close() }() // every line was written
 	}
 	job.target = job.newOutput()
-	bar := newProgress(job.feed.names, job.world)
+	bar := newProgress(job.feed.names, false, job.world)
 	words := job.err
 	job.err, job.through, job.feed.through = bar.words(words), bar.watch, bar.watch
-	err := job.citeAll(ctx)
+	// Documents do not depend on each other, so that all cores work on them; what is shown is written while it is read.
+	atOnce := 1
+	if job.form == asJSON {
+		atOnce = 4 * runtime.GOMAXPROCS(0)
+	}
+	err := inOrder(ctx, atOnce, job.feed.items, job.one, func(it *item, r *reading) error {
+		defer job.feed.release(it)
+		if r.stop != nil {
+			return r.stop
+		}
+		job.count++
+		if err := job.target.write(r); err != nil {
+			return err
+		}
+		job.comment(it, r)
+		return nil
+	})
 	bar.end()
 	job.err = words
 	if err == nil {
@@ -96,27 +113,6 @@ func (job *citeJob) newOutput() output {
 		several := len(job.feed.names) > 1 || job.feed.many()
 		return &textOutput{w: job.out, flags: job.flags, style: ibid.Style(job.form), several: several}
 	}
-}
-
-// citeAll reads all inputs. Only what cannot be written ends it early. Documents do not depend on each other, so that
-// all cores work on them; what is shown is written while it is read.
-func (job *citeJob) citeAll(ctx context.Context) error {
-	atOnce := 1
-	if job.form == asJSON {
-		atOnce = 4 * runtime.GOMAXPROCS(0)
-	}
-	return inOrder(ctx, atOnce, job.feed.items, job.one, func(it *item, r *reading) error {
-		defer job.feed.release(it)
-		if r.stop != nil {
-			return r.stop
-		}
-		job.count++
-		if err := job.target.write(r); err != nil {
-			return err
-		}
-		job.comment(it, r)
-		return nil
-	})
 }
 
 // one reads one input.

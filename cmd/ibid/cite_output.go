@@ -12,8 +12,15 @@ import (
 	"github.com/ibidhq/ibid/internal/frame"
 )
 
+// wholeOutput is an output that needs all of an answer, and has nothing at its end.
+type wholeOutput struct{}
+
+func (wholeOutput) begin(string) *liveView { return nil }
+func (wholeOutput) close() error           { return nil }
+
 // textOutput writes the text of answers with markers, and their sources below.
 type textOutput struct {
+	wholeOutput
 	w       io.Writer
 	flags   *citeFlags
 	style   ibid.Style
@@ -64,8 +71,6 @@ func (o *textOutput) header(name string) error {
 	}
 	return writeLine(o.w, line)
 }
-
-func (*textOutput) close() error { return nil }
 
 // writeLine writes text and ends the line.
 func writeLine(w io.Writer, text string) error {
@@ -122,28 +127,20 @@ func (v *liveView) event(e ibid.Event) {
 	if v.err != nil {
 		return
 	}
-	if v.shown {
-		v.show(e)
-		return
-	}
 	v.held = append(v.held, e)
 	v.texted = v.texted || e.Kind == ibid.EventText && e.Candidate == 0
-	if !v.streams || !v.texted {
+	if !v.shown && (!v.streams || !v.texted) {
 		return
 	}
-	v.shown = true
-	v.err = v.out.header(v.name)
-	for _, held := range v.held {
-		v.show(held)
+	if !v.shown {
+		v.shown = true
+		v.err = v.out.header(v.name)
 	}
-	v.held = nil
-}
-
-func (v *liveView) show(e ibid.Event) {
-	if v.err == nil {
-		v.live.Event(e)
+	for i := 0; i < len(v.held) && v.err == nil; i++ {
+		v.live.Event(v.held[i])
 		v.err = v.live.Err()
 	}
+	v.held = v.held[:0]
 }
 
 // end writes what was held back, and the sources. It reports whether the answer was shown.
@@ -155,9 +152,10 @@ func (v *liveView) end() (shown bool, err error) {
 }
 
 // jsonOutput writes answer documents, one a line.
-type jsonOutput struct{ w io.Writer }
-
-func (*jsonOutput) begin(string) *liveView { return nil }
+type jsonOutput struct {
+	wholeOutput
+	w io.Writer
+}
 
 func (o *jsonOutput) write(r *reading) error {
 	_, err := o.w.Write(r.line)
@@ -174,17 +172,14 @@ func (f *citeFlags) document(r *reading) ([]byte, error) {
 	return append(line, '\n'), err
 }
 
-func (*jsonOutput) close() error { return nil }
-
 // listOutput writes one bibliography of what all inputs cite, each source once.
 type listOutput struct {
+	wholeOutput
 	world
 	format  biblio.Format
 	entries []biblio.Entry
 	known   map[string]bool // by Source.Key
 }
-
-func (*listOutput) begin(string) *liveView { return nil }
 
 func (o *listOutput) write(r *reading) error {
 	if o.known == nil {
@@ -195,15 +190,12 @@ func (o *listOutput) write(r *reading) error {
 		if o.known[key] {
 			continue
 		}
-		o.known[key] = !isBare(&entry.Source)
+		// All sources of which nothing is known but an id share a key, and none is another.
+		s := &entry.Source
+		o.known[key] = s.URL != "" || s.GlobalID != "" || s.Content != "" || s.Title != "" || s.Filename != ""
 		o.entries = append(o.entries, entry)
 	}
 	return nil
-}
-
-// isBare reports whether nothing is known of a source but its id. All such share a key, and none is another.
-func isBare(s *ibid.Source) bool {
-	return s.URL == "" && s.GlobalID == "" && s.Content == "" && s.Title == "" && s.Filename == ""
 }
 
 func (o *listOutput) close() error {
@@ -215,12 +207,11 @@ func (o *listOutput) close() error {
 
 // exportOutput writes answers in the shape of another program, one a line.
 type exportOutput struct {
+	wholeOutput
 	w      io.Writer
 	format export.Format
 	unit   ibid.Unit // empty: the one that program expects
 }
-
-func (*exportOutput) begin(string) *liveView { return nil }
 
 func (o *exportOutput) write(r *reading) error {
 	if isNoAnswer(r) {
@@ -228,5 +219,3 @@ func (o *exportOutput) write(r *reading) error {
 	}
 	return export.Write(o.w, o.format, r.answer, &export.Options{Unit: o.unit})
 }
-
-func (*exportOutput) close() error { return nil }

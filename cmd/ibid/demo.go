@@ -74,7 +74,6 @@ is there again the next time.`,
 	flags.StringVar(&c.Data, "data", "", "`directory` to keep what is asked in (default a temporary one)")
 	withoutVariable(flags, "data") // that of ibid serve
 	server.AddOriginFlag(flags, &c.Origins)
-	complete(cmd)
 	return cmd
 }
 
@@ -173,7 +172,10 @@ func configureDemo(c *server.Config, publicURL, upstream string) {
 	c.CaptureWait = time.Second // a temporary directory may be on a slow disk
 	c.PublicURL, c.Publish.Level, c.Publish.Recheck = publicURL, "3", demoRecheck
 	c.Publish.Allow = server.Networks{netip.MustParsePrefix("127.0.0.1/32")}
-	c.Origins = append(c.Origins, developmentOrigins()...)
+	// where pages usually come from that somebody is working at on the same machine
+	for _, port := range []string{"3000", "4173", "4200", "4321", "5173", "8000", "8081"} {
+		c.Origins = append(c.Origins, "http://localhost:"+port, "http://127.0.0.1:"+port)
+	}
 	for _, name := range []string{"openai", "gemini", "anthropic", "cohere", "perplexity", "mistral"} {
 		c.Upstreams[name] = &server.Upstream{URL: server.URL(upstream + "/" + name), Provider: name}
 	}
@@ -184,15 +186,6 @@ func configureDemo(c *server.Config, publicURL, upstream string) {
 		{Upstream: "cohere", Model: "command-a-03-2025"},
 		{Upstream: "perplexity", Model: "sonar"},
 	}
-}
-
-// developmentOrigins returns where pages usually come from that somebody is working at on the same machine.
-func developmentOrigins() []string {
-	var all []string
-	for _, port := range []string{"3000", "4173", "4200", "4321", "5173", "8000", "8081"} {
-		all = append(all, "http://localhost:"+port, "http://127.0.0.1:"+port)
-	}
-	return all
 }
 
 // greet has the conversation of the demo, unless it was had before, and says what to try.

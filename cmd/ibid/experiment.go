@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"text/tabwriter"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -22,9 +22,6 @@ type experimentFlags struct {
 	runs       int
 	tenant     string
 }
-
-// defaultExperimentRuns is how many stored runs are looked at unless told otherwise.
-const defaultExperimentRuns = 500
 
 func newExperiment(w world) *cobra.Command {
 	c := server.Defaults()
@@ -52,76 +49,71 @@ strategies in the file of --config.`,
   ibid experiment balanced strict --live --json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 0 && len(args) != 2 {
-				return &usageError{
-					fmt.Errorf("an experiment has two strategies, not %d", len(args)),
-					"ibid experiment lists them",
-				}
+				return usagef("ibid experiment lists them", "an experiment has two strategies, not %d", len(args))
 			}
 			return nil
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return strategyIDs(experiment.Builtin()), cobra.ShellCompDirectiveNoFileComp
+			var ids []string
+			for _, s := range experiment.Builtin() {
+				ids = append(ids, s.ID())
+			}
+			return ids, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.runs < 1 {
-				return &usageError{fmt.Errorf("--runs %d: there must be at least one", f.runs), ""}
-			}
-			if len(args) == 0 {
-				return listStrategies(cmd, c, f, w)
+				return usagef("", "--runs %d: there must be at least one", f.runs)
 			}
 			if err := c.ResolveStore(cmd.Flags(), w.env); err != nil { // it reads the strategies of the file, too
 				return err
 			}
+			if len(args) == 0 {
+				return writeStrategies(w, c.AllStrategies(), f.json)
+			}
 			e := &experimenting{experimentFlags: f, world: w}
 			e.Live = f.live
-			if err := e.choose(c, args); err != nil { // before a database is missed
-				return err
+			for i, name := range args { // before a database is missed
+				var err error
+				if e.Sides[i], err = experiment.Find(c.AllStrategies(), name); err != nil {
+					return usagef(server.StrategyHint, "%w", err)
+				}
+				if f.live {
+					continue // nothing is attributed again
+				}
+				if e.Checkers[i], err = c.StrategyChecker(&e.Sides[i], w.env); err != nil {
+					return err
+				}
 			}
-			return withStore(cmd, c, w, false, func(ctx context.Context, s *store.Store) error {
-				return e.run(ctx, s)
-			})
+			if e.Sides[0].ID() == e.Sides[1].ID() {
+				return usagef("ibid experiment lists others", "both strategies are %s", e.Sides[0].ID())
+			}
+			return withStore(cmd, c, w, false, e.run)
 		},
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.live, "live", false, "compare runs as they were attributed while they ran")
-	flags.IntVar(&f.runs, "runs", defaultExperimentRuns, "look at the latest `N` runs")
+	flags.IntVar(&f.runs, "runs", 500, "look at the latest `N` runs")
 	addTenantFlag(flags, &f.tenant)
 	flags.BoolVar(&f.json, "json", false, "print the report, or the strategies, as JSON")
-	addStoreFlags(cmd, c)
+	c.AddStoreFlags(cmd.Flags())
 	return cmd
 }
 
-func strategyIDs(list []experiment.Strategy) []string {
-	ids := make([]string, len(list))
-	for i := range list {
-		ids[i] = list[i].ID()
-	}
-	return ids
-}
-
-// listStrategies shows which strategies there are.
-func listStrategies(cmd *cobra.Command, c *server.Config, f *experimentFlags, w world) error {
-	if err := c.ResolveStore(cmd.Flags(), w.env); err != nil {
-		return err
-	}
-	list := c.AllStrategies()
-	if f.json {
+func writeStrategies(w world, list []experiment.Strategy, asJSON bool) error {
+	if asJSON {
 		return json.NewEncoder(w.out).Encode(list)
 	}
-	t := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "STRATEGY\tPOST HOC\tTHRESHOLD\tPER SENTENCE\tSCORER\tCHECKER")
+	rows := [][]string{{"STRATEGY", "POST HOC", "THRESHOLD", "PER SENTENCE", "SCORER", "CHECKER"}}
 	for i := range list {
 		s := &list[i]
-		if !s.PostHoc {
-			fmt.Fprintf(t, "%s\tno\n", s.ID())
-			continue
+		row := []string{s.ID(), "no"}
+		if s.PostHoc {
+			perSentence := strconv.Itoa(cmp.Or(s.PerSentence, support.DefaultPerSentence))
+			row = []string{s.ID(), "yes", fmt.Sprint(s.Threshold), perSentence, s.Scorer, s.Checker}
 		}
-		fmt.Fprintf(
-			t, "%s\tyes\t%v\t%d\t%s\t%s\n", s.ID(), s.Threshold, cmp.Or(s.PerSentence, support.DefaultPerSentence),
-			s.Scorer, s.Checker,
-		)
+		rows = append(rows, row)
 	}
-	return t.Flush()
+	return writeTable(w.out, 2, rows)
 }
 
 // experimenting is one call of ibid experiment.
@@ -130,26 +122,6 @@ type experimenting struct {
 	api.Comparison
 
 	world world
-}
-
-// choose finds the two strategies.
-func (e *experimenting) choose(c *server.Config, names []string) error {
-	for i, name := range names {
-		var err error
-		if e.Sides[i], err = experiment.Find(c.AllStrategies(), name); err != nil {
-			return &usageError{err, server.StrategyHint}
-		}
-		if e.live {
-			continue // nothing is attributed again
-		}
-		if e.Checkers[i], err = c.StrategyChecker(&e.Sides[i], e.world.env); err != nil {
-			return err
-		}
-	}
-	if e.Sides[0].ID() == e.Sides[1].ID() {
-		return &usageError{fmt.Errorf("both strategies are %s", e.Sides[0].ID()), "ibid experiment lists others"}
-	}
-	return nil
 }
 
 func (e *experimenting) run(ctx context.Context, s *store.Store) error {
@@ -166,48 +138,32 @@ func (e *experimenting) run(ctx context.Context, s *store.Store) error {
 		say(e.world.err, "%s left out: their final answers were not captured", plural(e.Elsewhere, "run"))
 	}
 	report := e.Report()
-	if report == nil {
-		return e.nothing()
-	}
-	if e.json {
+	switch {
+	case report == nil && e.live:
+		return usagef(
+			"ibid serve --experiment NAME=A,B divides the runs between two strategies; --runs N looks further back",
+			"none of the latest %s was attributed by %s or %s", plural(e.Seen, "run"), e.Sides[0].ID(), e.Sides[1].ID(),
+		)
+	case report == nil:
+		return usagef(
+			"calls with Ibid-Run, or POST /v1/runs, make some",
+			"none of the latest %s has a final answer", plural(e.Seen, "run"),
+		)
+	case e.json:
 		return json.NewEncoder(e.world.out).Encode(report)
 	}
-	return e.show(report)
-}
-
-// nothing says why there is nothing to compare.
-func (e *experimenting) nothing() error {
-	if e.live {
-		return &usageError{
-			fmt.Errorf(
-				"none of the latest %s was attributed by %s or %s", plural(e.Seen, "run"), e.Sides[0].ID(),
-				e.Sides[1].ID(),
-			),
-			"ibid serve --experiment NAME=A,B divides the runs between two strategies; --runs N looks further back",
-		}
-	}
-	return &usageError{
-		fmt.Errorf("none of the latest %s has a final answer", plural(e.Seen, "run")),
-		"calls with Ibid-Run, or POST /v1/runs, make some",
-	}
-}
-
-// show prints a report for people.
-func (e *experimenting) show(r *experiment.Report) error {
-	runs := fmt.Sprintf("%d and %d runs", r.A.Runs, r.B.Runs)
-	if r.Paired {
-		runs = plural(r.A.Runs, "run") + ", the same for both"
+	runs := fmt.Sprintf("%d and %d runs", report.A.Runs, report.B.Runs)
+	if report.Paired {
+		runs = plural(report.A.Runs, "run") + ", the same for both"
 	}
 	fmt.Fprintf(e.world.out, "%s; in brackets the 95 %% interval\n\n", runs)
-	t := tabwriter.NewWriter(e.world.out, 0, 0, 3, ' ', 0)
-	fmt.Fprintf(t, "\t%s\t%s\tdifference\t\n", r.A.Strategy, r.B.Strategy)
-	for _, row := range r.Rows() {
-		fmt.Fprintf(
-			t, "%s\t%s\t%s\t%s\t%s\n", row.Name, share(row.A), share(row.B), change(row.Difference),
-			row.Difference.Verdict(),
-		)
+	rows := [][]string{{"", report.A.Strategy, report.B.Strategy, "difference", ""}}
+	for _, row := range report.Rows() {
+		rows = append(rows, []string{
+			row.Name, share(row.A), share(row.B), change(row.Difference), row.Difference.Verdict(),
+		})
 	}
-	return t.Flush()
+	return writeTable(e.world.out, 3, rows)
 }
 
 // share writes an estimate: 62 % [55, 68] of 120.

@@ -11,26 +11,15 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ibidhq/ibid/internal/call"
+	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/server"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/support"
 )
 
-// addChoice gives a command a flag of a few words.
-func addChoice(cmd *cobra.Command, choice *server.Choice, name, usage string) {
-	cmd.Flags().Var(choice, name, usage)
-	complete(cmd)
-}
-
 // addTenantFlag adds the flag of which tenant a command is about.
 func addTenantFlag(flags *pflag.FlagSet, tenant *string) {
 	flags.StringVar(tenant, "tenant", store.DefaultTenant, "the `TENANT` whose answers, runs and incidents these are")
-}
-
-// addStoreFlags gives a command the flags of where the answers are.
-func addStoreFlags(cmd *cobra.Command, c *server.Config) {
-	c.AddStoreFlags(cmd.Flags())
-	complete(cmd)
 }
 
 // fileEndings are the endings of files that shells offer for a flag; none: all files.
@@ -51,9 +40,6 @@ var fileEndings = map[string][]string{
 // complete makes shells complete the values of a command's flags.
 func complete(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if _, done := cmd.GetFlagCompletionFunc(f.Name); done {
-			return
-		}
 		var values []cobra.Completion
 		directive := cobra.ShellCompDirectiveNoFileComp
 		endings, isFile := fileEndings[f.Name]
@@ -72,6 +58,10 @@ func complete(cmd *cobra.Command) {
 				values = append(values, p.Name+"="+p.URL)
 			}
 			directive |= cobra.ShellCompDirectiveNoSpace
+		case f.Name == "scope":
+			values = append(store.Scopes(), allScopes)
+		case f.Name == "status":
+			values = text.Strings(incidentStatuses())
 		default:
 			return
 		}
@@ -85,8 +75,7 @@ func complete(cmd *cobra.Command) {
 type checkerFlags struct{ name, file string }
 
 // add adds --checker, and --config where the command has none of its own: then file is that.
-func (f *checkerFlags) add(cmd *cobra.Command, file *string) {
-	flags := cmd.Flags()
+func (f *checkerFlags) add(flags *pflag.FlagSet, file *string) {
 	flags.StringVar(&f.name, "checker", "",
 		"the checker that says what is supported: lexical (default), or the `NAME` of one under checkers in the file "+
 			"of --config")
@@ -117,34 +106,34 @@ func (f *checkerFlags) judge(checker support.Checker) support.Checker {
 	return checker
 }
 
-// annotationInstead marks a flag with the names of those that say the same: when one of them stands on the command
-// line, the environment variable of this one counts for nothing.
-const annotationInstead = "ibid_instead"
+// Marks of flags.
+const (
+	// annotationInstead has the names of flags that say the same: when one of them stands on the command line, the
+	// environment variable of this one counts for nothing.
+	annotationInstead = "ibid_instead"
+	// annotationNoVariable says that no environment variable sets the flag: what it means differs from a flag of the
+	// same name of another command, or it says what to do in this one call.
+	annotationNoVariable = "ibid_no_variable"
+)
+
+func annotate(flags *pflag.FlagSet, name, mark string, value []string) {
+	if err := flags.SetAnnotation(name, mark, value); err != nil {
+		panic(err) // there is no such flag
+	}
+}
 
 // alternatives marks flags that say the same in different ways.
 func alternatives(flags *pflag.FlagSet, names ...string) {
 	for _, name := range names {
 		others := slices.DeleteFunc(slices.Clone(names), func(other string) bool { return other == name })
-		f := flags.Lookup(name)
-		if f.Annotations == nil {
-			f.Annotations = map[string][]string{}
-		}
-		f.Annotations[annotationInstead] = others
+		annotate(flags, name, annotationInstead, others)
 	}
 }
-
-// annotationNoVariable marks a flag that no environment variable sets: what it means differs from a flag of the same
-// name of another command, or it says what to do in this one call.
-const annotationNoVariable = "ibid_no_variable"
 
 // withoutVariable marks flags that no environment variable sets.
 func withoutVariable(flags *pflag.FlagSet, names ...string) {
 	for _, name := range names {
-		f := flags.Lookup(name)
-		if f.Annotations == nil {
-			f.Annotations = map[string][]string{}
-		}
-		f.Annotations[annotationNoVariable] = []string{}
+		annotate(flags, name, annotationNoVariable, []string{})
 	}
 }
 
@@ -205,9 +194,7 @@ func setFromEnv(flags *pflag.FlagSet, env server.Env, advice func(*pflag.Flag) s
 			return
 		}
 		if err := f.Value.Set(value); err != nil {
-			failed = &usageError{
-				fmt.Errorf("environment variable %s=%q: %w", name, value, plain(f, err)), advice(f),
-			}
+			failed = usagef(advice(f), "environment variable %s=%q: %w", name, value, plain(f, err))
 		}
 		f.Changed = true
 	})

@@ -6,31 +6,22 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/server"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/verify"
 )
 
-// incidentsFlags are the flags of ibid incidents.
-type incidentsFlags struct {
-	query       store.IncidentQuery
-	limit       int
-	json, audit bool
-	tenant      string
-}
-
-// defaultIncidents is how many incidents are listed unless told otherwise.
-const defaultIncidents = 100
-
 func newIncidents(w world) *cobra.Command {
 	c := server.Defaults()
-	f := &incidentsFlags{}
+	f := &logFlags{}
+	var query store.IncidentQuery
 	cmd := &cobra.Command{
 		Use:   "incidents",
 		Short: "List what failed when answers and their sources were verified",
@@ -45,34 +36,29 @@ Exit codes: 0 done, 1 the list is not in order (--audit), 2 it cannot be read.`,
   ibid incidents --source https://example.org/page --json
   ibid incidents --audit`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.limit < 1 {
-				return &usageError{fmt.Errorf("--limit %d: there must be at least one", f.limit), ""}
-			}
-			return withStore(cmd, c, w, false, func(ctx context.Context, s *store.Store) error {
-				if f.audit {
-					return f.auditAll(ctx, s, w)
+			return f.run(cmd, c, w, func(ctx context.Context, s *store.Store) error {
+				if f.check {
+					return f.checkIncidents(ctx, s, w)
 				}
-				return f.list(ctx, s, w)
+				return writeLatest(w, f, func(cursor string, limit int) (*store.Page[verify.Incident], error) {
+					query.Cursor, query.Limit = cursor, limit
+					return s.Incidents(ctx, f.tenant, &query)
+				}, "there are no such incidents", func(i *verify.Incident) []string {
+					where := cmp.Or(i.SourceURL, i.ManifestURL, i.ResponseURL)
+					return []string{i.ObservedAt.UTC().Format(time.RFC3339), string(i.Status), where, i.Detail}
+				}, "OBSERVED", "STATUS", "WHERE", "WHAT")
 			})
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.query.Manifest, "manifest", "", "only those of the manifest with this `SHA256`, in hexadecimal")
-	flags.StringVar(&f.query.Source, "source", "", "only those of the source with this `URL`")
-	flags.StringVar(&f.query.Status, "status", "", "only those with this status `WORD`, as excerpt-altered")
-	flags.StringVar(&f.query.AnswerID, "answer", "", "only those of the answer with this `ID`")
-	flags.IntVar(&f.limit, "limit", defaultIncidents, "list the latest `N`")
-	flags.BoolVar(&f.audit, "audit", false, "list nothing; check that none was changed, left out or put in between")
-	addTenantFlag(flags, &f.tenant)
+	flags.StringVar(&query.Manifest, "manifest", "", "only those of the manifest with this `SHA256`, in hexadecimal")
+	flags.StringVar(&query.Source, "source", "", "only those of the source with this `URL`")
+	flags.StringVar(&query.Status, "status", "", "only those with this status `WORD`, as excerpt-altered")
+	flags.StringVar(&query.AnswerID, "answer", "", "only those of the answer with this `ID`")
+	f.add(flags, "audit", "list nothing; check that none was changed, left out or put in between")
 	flags.BoolVar(&f.json, "json", false, "one JSON object a line; with --audit one object")
-	if err := cmd.RegisterFlagCompletionFunc(
-		"status",
-		cobra.FixedCompletions(text.Strings(incidentStatuses()), cobra.ShellCompDirectiveNoFileComp),
-	); err != nil {
-		panic(err) // the flag was added above
-	}
-	withoutVariable(flags, "manifest", "source", "status", "answer", "audit", "limit")
-	addStoreFlags(cmd, c)
+	withoutVariable(flags, "manifest", "source", "status", "answer")
+	c.AddStoreFlags(cmd.Flags())
 	return cmd
 }
 
@@ -89,81 +75,8 @@ func incidentStatuses() []verify.Status {
 	}
 }
 
-// list shows the latest incidents, the last first.
-func (f *incidentsFlags) list(ctx context.Context, s *store.Store, w world) error {
-	q := f.query
-	list, more, err := latest(f.limit, func(cursor string, limit int) (*store.Page[verify.Incident], error) {
-		q.Cursor, q.Limit = cursor, limit
-		return s.Incidents(ctx, f.tenant, &q)
-	})
-	if err != nil {
-		return err
-	}
-	return writeLatest(w, list, f.json, f.table, more)
-}
-
-// latest returns up to limit items of a list of the store, and whether it has more. It reads page by page.
-func latest[T any](
-	limit int, read func(cursor string, limit int) (*store.Page[T], error),
-) (list []T, more bool, err error) {
-	for cursor := ""; len(list) < limit; {
-		page, err := read(cursor, min(limit-len(list), store.MaxLimit))
-		if err != nil {
-			return nil, false, err
-		}
-		list = append(list, page.Items...)
-		if cursor = page.Next; cursor == "" {
-			return list, false, nil
-		}
-	}
-	return list, true, nil
-}
-
-// writeLatest writes what latest returned, as lines of JSON or as a table.
-func writeLatest[T any](w world, list []T, asJSON bool, table func([]T, world) error, more bool) error {
-	var err error
-	if asJSON {
-		err = writeLines(w.out, list)
-	} else {
-		err = table(list, w)
-	}
-	if err == nil && more { // as many as --limit says are there
-		hint(w.err, fmt.Sprintf("there are more than %d: --limit lists them", len(list)))
-	}
-	return err
-}
-
-// writeLines writes each item of a list as a line of JSON.
-func writeLines[T any](w io.Writer, list []T) error {
-	e := json.NewEncoder(w)
-	for i := range list {
-		if err := e.Encode(&list[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (f *incidentsFlags) table(list []verify.Incident, w world) error {
-	if len(list) == 0 {
-		say(w.err, "there are no such incidents")
-		return nil
-	}
-	t := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "OBSERVED\tSTATUS\tWHERE\tWHAT")
-	for i := range list {
-		one := &list[i]
-		where := cmp.Or(one.SourceURL, one.ManifestURL, one.ResponseURL)
-		fmt.Fprintf(
-			t, "%s\t%s\t%s\t%s\n", one.ObservedAt.UTC().Format(time.RFC3339), oneLine(string(one.Status)),
-			oneLine(where), oneLine(one.Detail),
-		)
-	}
-	return t.Flush()
-}
-
-// auditAll checks the whole list.
-func (f *incidentsFlags) auditAll(ctx context.Context, s *store.Store, w world) error {
+// checkIncidents checks the whole list.
+func (f *logFlags) checkIncidents(ctx context.Context, s *store.Store, w world) error {
 	n, err := s.CheckIncidents(ctx, f.tenant)
 	if ctx.Err() != nil || store.IsTemporary(err) {
 		return err
@@ -181,20 +94,106 @@ func (f *incidentsFlags) auditAll(ctx context.Context, s *store.Store, w world) 
 		if err != nil {
 			out.Error = new(err.Error())
 		}
-		if err := json.NewEncoder(w.out).Encode(out); err != nil {
+		if failed := json.NewEncoder(w.out).Encode(out); failed != nil || err == nil {
+			return failed
+		}
+	}
+	return writeOrder(w, plural(n, "incident"), last, err)
+}
+
+// logFlags are the flags of a command that lists a log of the store. Each entry of one has the hash of the one before.
+type logFlags struct {
+	limit       int
+	json, check bool
+	tenant      string
+}
+
+// add adds the flags. The one that has the log checked has a name of its own.
+func (f *logFlags) add(flags *pflag.FlagSet, check, usage string) {
+	flags.IntVar(&f.limit, "limit", 100, "list the latest `N`")
+	flags.BoolVar(&f.check, check, false, usage)
+	addTenantFlag(flags, &f.tenant)
+	withoutVariable(flags, check, "limit")
+}
+
+func (f *logFlags) run(
+	cmd *cobra.Command, c *server.Config, w world, do func(context.Context, *store.Store) error,
+) error {
+	if f.limit < 1 {
+		return usagef("", "--limit %d: there must be at least one", f.limit)
+	}
+	return withStore(cmd, c, w, false, do)
+}
+
+// writeLatest writes the latest entries of a log, the last first, as [writeList] does. It reads page by page.
+func writeLatest[T any](
+	w world, f *logFlags, read func(cursor string, limit int) (*store.Page[T], error),
+	none string, cells func(*T) []string, columns ...string,
+) error {
+	var list []T
+	cursor, more := "", true
+	for more && len(list) < f.limit {
+		page, err := read(cursor, min(f.limit-len(list), store.MaxLimit))
+		if err != nil {
 			return err
 		}
+		list = append(list, page.Items...)
+		cursor, more = page.Next, page.Next != ""
 	}
-	if err != nil {
-		say(w.err, "%s in order, the next is not: %v", plural(n, "incident"), err)
-		return errNo
+	if err := writeList(w, f.json, list, none, cells, columns...); err != nil {
+		return err
 	}
-	if !f.json {
-		fmt.Fprintf(w.out, "%s in order", plural(n, "incident"))
-		if last != "" {
-			fmt.Fprintf(w.out, ", the last is %s", last)
-		}
-		fmt.Fprintln(w.out)
+	if more { // as many as --limit says are there
+		hint(w.err, fmt.Sprintf("there are more than %d: --limit lists them", len(list)))
 	}
 	return nil
+}
+
+// writeOrder says how many entries of a log are in order, and which is the last, or what is wrong with the next.
+func writeOrder(w world, entries, last string, wrong error) error {
+	if wrong != nil {
+		say(w.err, "%s in order, the next is not: %v", entries, wrong)
+		return errNo
+	}
+	if last != "" {
+		last = ", the last is " + last
+	}
+	_, err := fmt.Fprintf(w.out, "%s in order%s\n", entries, last)
+	return err
+}
+
+// writeList writes the items of a list as lines of JSON, or as a table for people, or says that there are none.
+func writeList[T any](
+	w world, asJSON bool, list []T, none string, cells func(*T) []string, columns ...string,
+) error {
+	if asJSON {
+		e := json.NewEncoder(w.out)
+		for i := range list {
+			if err := e.Encode(&list[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(list) == 0 {
+		say(w.err, "%s", none)
+		return nil
+	}
+	rows := [][]string{columns}
+	for i := range list {
+		rows = append(rows, cells(&list[i]))
+	}
+	return writeTable(w.out, 2, rows)
+}
+
+// writeTable writes rows of cells in columns so many spaces apart.
+func writeTable(w io.Writer, apart int, rows [][]string) error {
+	t := tabwriter.NewWriter(w, 0, 0, apart, ' ', 0)
+	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = oneLine(cell)
+		}
+		fmt.Fprintln(t, strings.Join(row, "\t"))
+	}
+	return t.Flush()
 }

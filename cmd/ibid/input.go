@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -25,34 +24,36 @@ const stdinName = "-"
 // input is one provider response to be read.
 type input struct {
 	io.Reader
-	live   bool // it may arrive slowly: a pipe, a terminal
-	status int  // of HTTP, if curl -i printed it; 0: it is not known
-	closes []io.Closer
+	live   bool   // it may arrive slowly: a pipe, a terminal
+	status int    // of HTTP, if curl -i printed it; 0: it is not known
+	Close  func() // closes what the input is read from
 }
 
-// Close closes what the input was read from.
-func (in *input) Close() {
-	for _, c := range in.closes {
-		_ = c.Close() // it was only read
+// openFile opens a file, or standard input.
+func openFile(name string, stdin io.Reader) (r io.Reader, closeFile func(), err error) {
+	if name == stdinName {
+		return stdin, func() {}, nil
 	}
+	f, err := os.Open(name)
+	return f, func() { _ = f.Close() }, err // it is only read
 }
 
 // openInput opens a file, or standard input, unpacked. through, if not nil, sees the bytes before they are unpacked.
 func openInput(name string, stdin io.Reader, through func(io.Reader) io.Reader) (*input, error) {
-	in := &input{Reader: stdin}
-	if name != stdinName {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, bare(err)
-		}
-		in.Reader, in.closes = f, []io.Closer{f}
+	r, closeFile, err := openFile(name, stdin)
+	if err != nil {
+		return nil, bare(err)
 	}
-	in.live = !isRegular(in.Reader)
+	in := &input{Reader: r, live: true, Close: closeFile}
+	if f, ok := r.(*os.File); ok {
+		info, err := f.Stat()
+		in.live = err != nil || !info.Mode().IsRegular()
+	}
 	if through != nil {
-		in.Reader = through(in.Reader)
+		in.Reader = through(r)
 	}
 	if err := in.unpack(name); err != nil {
-		in.Close()
+		closeFile()
 		return nil, err
 	}
 	return in, nil
@@ -79,15 +80,6 @@ func (in *input) unpack(name string) error {
 	return bare(err)
 }
 
-func isRegular(r io.Reader) bool {
-	f, ok := r.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode().IsRegular()
-}
-
 // bare takes the operation and the file out of an error: messages name the file themselves.
 func bare(err error) error {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
@@ -110,20 +102,6 @@ func readSidecar(name string, stdin io.Reader) ([]byte, error) {
 	return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), nil
 }
 
-// readRequest reads the request that a response answers.
-func readRequest(name string, stdin io.Reader) ([]byte, error) {
-	data, err := readSidecar(name, stdin)
-	if err == nil && !json.Valid(data) {
-		err = &usageError{
-			errors.New("it is not JSON"), "--request wants the body of the request: what curl sends with --data",
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read request %s: %w", name, err)
-	}
-	return data, nil
-}
-
 // readDocuments reads the documents that were given to the model.
 func readDocuments(name string, stdin io.Reader) ([]ibid.Source, error) {
 	data, err := readSidecar(name, stdin)
@@ -132,11 +110,11 @@ func readDocuments(name string, stdin io.Reader) ([]ibid.Source, error) {
 	}
 	docs, err := ibid.ReadDocuments(data)
 	if err != nil {
-		return nil, &usageError{
-			fmt.Errorf("read %s: %w", name, err),
-			`--documents wants a JSON array of strings, flat objects or {"id", "data"}; a whole request goes to ` +
+		return nil, usagef(
+			`--documents wants a JSON array of strings, flat objects or {"id", "data"}; a whole request goes to `+
 				`--request`,
-		}
+			"read %s: %w", name, err,
+		)
 	}
 	return docs, nil
 }
@@ -201,9 +179,9 @@ func (u *unpacker) Read(p []byte) (int, error) {
 // maxHead.
 func recognise(head []byte, brotliName bool) (unpack.Coding, error) {
 	switch {
-	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
+	case bytes.HasPrefix(head, gzipMark):
 		return unpack.Gzip, nil
-	case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
+	case bytes.HasPrefix(head, zstdMark):
 		return unpack.Zstd, nil
 	case isText(head) || isEventStream(head):
 		return unpack.Plain, nil
@@ -223,8 +201,11 @@ func recognise(head []byte, brotliName bool) (unpack.Coding, error) {
 	return unpack.Plain, nil // in an old encoding, or damaged
 }
 
+// The marks that compressed bytes begin with.
+var gzipMark, zstdMark = []byte("\x1f\x8b"), []byte("\x28\xb5\x2f\xfd")
+
 func isMarked(head []byte) bool {
-	return bytes.HasPrefix(head, []byte("\x1f\x8b")) || bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd"))
+	return bytes.HasPrefix(head, gzipMark) || bytes.HasPrefix(head, zstdMark)
 }
 
 // fits reports whether head makes sense when it is unpacked.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,10 +10,10 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/ibidhq/ibid/keyring"
 	"github.com/ibidhq/ibid/server"
@@ -59,46 +60,43 @@ those before it can be retired. What they signed stays good.`,
 				}
 			}
 			o.Use, o.Algorithm, o.At = keyring.Use(use), algorithm, at.Time
-			k, err := makeKey(ring, o, asJSON, w)
+			k, err := ring.New(o)
+			switch {
+			case errors.Is(err, keyring.ErrExists):
+				return usagef("ibid key list shows it", "%w", err)
+			case errors.Is(err, keyring.ErrFull):
+				return usagef(
+					"ibid key forget ID removes one that was retired longer ago than manifests are kept", "%w", err,
+				)
+			case err != nil:
+				return err
+			}
+			from := k.NotBefore.Format(time.RFC3339)
+			say(w.err, "%s key of algorithm %s, which signs from %s on", k.Use, k.Algorithm, from)
+			if asJSON {
+				err = json.NewEncoder(w.out).Encode(newKeyLine(k, time.Now()))
+			} else {
+				_, err = fmt.Fprintln(w.out, k.ID)
+			}
 			if err == nil {
 				auditKey(cmd, c, store.AuditKeyMade, k.ID, w)
 			}
 			return err
 		},
 	}
-	addChoice(cmd, server.OneOf(&use, "use", string(keyring.Manifest), string(keyring.Log)), "use",
-		"what it signs: manifest or log, the transparency log")
-	addChoice(cmd, server.OneOf(&algorithm, "name", keyring.Ed25519, keyring.ECDSAP256), "algorithm",
-		"ed25519 or ecdsa-p256-sha256, which a log does not take (default ed25519)")
 	flags := cmd.Flags()
-	flags.StringVar(
-		&o.Env, "env", "",
-		"the environment `variable` that has the private key, here and where it signs; it is not copied",
-	)
+	flags.Var(server.OneOf(&use, "use", string(keyring.Manifest), string(keyring.Log)), "use",
+		"what it signs: manifest or log, the transparency log")
+	flags.Var(server.OneOf(&algorithm, "name", keyring.Ed25519, keyring.ECDSAP256), "algorithm",
+		"ed25519 or ecdsa-p256-sha256, which a log does not take (default ed25519)")
+	flags.StringVar(&o.Env, "env", "",
+		"the environment `variable` that has the private key, here and where it signs; it is not copied")
 	flags.BoolVar(&asJSON, "json", false, "write the key as one JSON object, without what is private")
 	flags.StringVar(&file, "import", "", "take in the private key of this `file`: PKCS#8 in PEM, or a JWK")
 	flags.Var(&at, "at", "sign from this `time` on: 2026-05-01T12:00:00Z, 2026-05-01 (default now)")
 	withoutVariable(flags, "at")
-	addKeyFlags(cmd, c)
+	addKeyFlags(flags, c)
 	return cmd
-}
-
-func makeKey(ring *keyring.Ring, o *keyring.NewOptions, asJSON bool, w world) (k *keyring.Key, err error) {
-	k, err = ring.New(o)
-	switch {
-	case errors.Is(err, keyring.ErrExists):
-		return k, &usageError{err, "ibid key list shows it"}
-	case errors.Is(err, keyring.ErrFull):
-		return k, &usageError{err, "ibid key forget ID removes one that was retired longer ago than manifests are kept"}
-	case err != nil:
-		return k, err
-	}
-	say(w.err, "%s key of algorithm %s, which signs from %s on", k.Use, k.Algorithm, k.NotBefore.Format(time.RFC3339))
-	if asJSON {
-		return k, json.NewEncoder(w.out).Encode(newKeyLine(k, time.Now()))
-	}
-	_, err = fmt.Fprintln(w.out, k.ID)
-	return k, err
 }
 
 // auditKey writes to the audit log what was done to a key. The keys are files: it is written after the act, and an act
@@ -117,15 +115,11 @@ func auditKey(cmd *cobra.Command, c *server.Config, action store.AuditAction, id
 
 // readKeyFile reads a private key. Its words say nothing of what is in the file.
 func readKeyFile(name string, w world) ([]byte, error) {
-	in := w.in
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, fmt.Errorf("reading the private key: %w", err)
-		}
-		defer func() { _ = f.Close() }()
-		in = f
+	in, closeFile, err := openFile(name, w.in)
+	if err != nil {
+		return nil, fmt.Errorf("reading the private key: %w", err)
 	}
+	defer closeFile()
 	b, err := io.ReadAll(io.LimitReader(in, maxKeyFile+1))
 	if err == nil && len(b) > maxKeyFile {
 		err = fmt.Errorf("it has more than %d bytes", maxKeyFile)
@@ -169,44 +163,25 @@ func newKeyList(w world) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return listKeys(ring.List(), asJSON, w)
+			keys, now := []keyLine{}, time.Now()
+			for _, k := range ring.List() {
+				keys = append(keys, newKeyLine(&k, now))
+			}
+			err = writeList(w, asJSON, keys, "there are no keys", func(k *keyLine) []string {
+				until := cmp.Or(k.RevokedAt, k.NotAfter)
+				return []string{
+					k.ID, string(k.Use), k.Algorithm, k.State, orDash(k.NotBefore), orDash(until), k.Private,
+				}
+			}, "ID", "USE", "ALGORITHM", "STATE", "FROM", "UNTIL", "PRIVATE")
+			if len(keys) == 0 && !asJSON {
+				hint(w.err, "ibid key new makes one; ibid serve --publish 3 does so by itself")
+			}
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
-	addKeyFlags(cmd, c)
+	addKeyFlags(cmd.Flags(), c)
 	return cmd
-}
-
-func listKeys(keys []keyring.Key, asJSON bool, w world) error {
-	now := time.Now()
-	if asJSON {
-		e := json.NewEncoder(w.out)
-		for i := range keys {
-			if err := e.Encode(newKeyLine(&keys[i], now)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if len(keys) == 0 {
-		say(w.err, "there are no keys")
-		hint(w.err, "ibid key new makes one; ibid serve --publish 3 does so by itself")
-		return nil
-	}
-	table := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ID\tUSE\tALGORITHM\tSTATE\tFROM\tUNTIL\tPRIVATE")
-	for i := range keys {
-		k := &keys[i]
-		until := k.NotAfter
-		if !k.RevokedAt.IsZero() {
-			until = k.RevokedAt
-		}
-		fmt.Fprintf(
-			table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Use, k.Algorithm, keyState(k, now), timeOrDash(k.NotBefore),
-			timeOrDash(until), k.Private,
-		)
-	}
-	return table.Flush()
 }
 
 func keyState(k *keyring.Key, now time.Time) string {
@@ -228,12 +203,7 @@ func timeOrNull(t time.Time) *string {
 	return new(t.UTC().Format(time.RFC3339))
 }
 
-func timeOrDash(t time.Time) string {
-	if t.IsZero() {
-		return "-"
-	}
-	return t.UTC().Format(time.RFC3339)
-}
+func orDash(s *string) string { return *cmp.Or(s, new("-")) }
 
 func newKeyRetire(w world) *cobra.Command {
 	var at timeFlag
@@ -270,9 +240,8 @@ func newKeyForget(w world) *cobra.Command {
 	cmd := newKeyEnd(w, &cobra.Command{
 		Use:   "forget ID… [--manifests TIME]",
 		Short: "Remove keys whose manifests are gone",
-		Long: `Only ` + strconv.Itoa(
-			keyring.MaxKeys,
-		) + ` keys of manifests can be published. This removes those that were retired or
+		Long: `Only ` + strconv.Itoa(keyring.MaxKeys) +
+			` keys of manifests can be published. This removes those that were retired or
 revoked longer ago than manifests are kept, with their private halves. Nobody
 can verify any more what they signed, also if it was kept elsewhere.`,
 	}, func(ring *keyring.Ring, id string, c *server.Config) error {
@@ -281,10 +250,10 @@ can verify any more what they signed, also if it was kept elsewhere.`,
 			kept = c.Retention.Manifests
 		}
 		if kept == 0 {
-			return &usageError{
-				errors.New("manifests are kept for ever, and so are the keys that signed them"),
+			return usagef(
 				"retention.manifests in the file of --config, or --manifests, say otherwise",
-			}
+				"manifests are kept for ever, and so are the keys that signed them",
+			)
 		}
 		return ring.Forget(id, time.Now().Add(-time.Duration(kept)))
 	})
@@ -298,12 +267,7 @@ func newKeyEnd(
 	w world, cmd *cobra.Command, end func(ring *keyring.Ring, id string, c *server.Config) error,
 ) *cobra.Command {
 	c := server.Defaults()
-	cmd.Args = func(_ *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return &usageError{errors.New("which key?"), "ibid key list shows their ids"}
-		}
-		return nil
-	}
+	cmd.Args = wants(many, "which key?", "ibid key list shows their ids")
 	cmd.ValidArgsFunction = func(
 		cmd *cobra.Command, args []string, _ string,
 	) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -318,9 +282,7 @@ func newKeyEnd(
 		for _, id := range args {
 			err := end(ring, id, c)
 			if errors.Is(err, keyring.ErrNotFound) {
-				return &usageError{
-					fmt.Errorf("there is no key %q", id), "ibid key list shows their ids; --data says where they are",
-				}
+				return usagef("ibid key list shows their ids; --data says where they are", "there is no key %q", id)
 			}
 			if err != nil {
 				return err
@@ -328,22 +290,17 @@ func newKeyEnd(
 			say(w.err, "key %s is %s", id, done)
 			auditKey(cmd, c, store.AuditAction("key."+done), id, w)
 		}
-		sayUnsigned(ring, w)
+		for _, use := range []keyring.Use{keyring.Manifest, keyring.Log} {
+			had := slices.ContainsFunc(ring.List(), func(k keyring.Key) bool { return k.Use == use })
+			if _, _, err := ring.Signer(use); had && errors.Is(err, keyring.ErrNoKey) {
+				say(w.err, "no key for use %s can sign now", use)
+				hint(w.err, "ibid key new --use "+string(use)+" makes one; until then manifests wait")
+			}
+		}
 		return nil
 	}
-	addKeyFlags(cmd, c)
+	addKeyFlags(cmd.Flags(), c)
 	return cmd
-}
-
-// sayUnsigned says for which uses there were keys and none is left that signs.
-func sayUnsigned(ring *keyring.Ring, w world) {
-	for _, use := range []keyring.Use{keyring.Manifest, keyring.Log} {
-		had := slices.ContainsFunc(ring.List(), func(k keyring.Key) bool { return k.Use == use })
-		if _, _, err := ring.Signer(use); had && errors.Is(err, keyring.ErrNoKey) {
-			say(w.err, "no key for use %s can sign now", use)
-			hint(w.err, "ibid key new --use "+string(use)+" makes one; until then manifests wait")
-		}
-	}
 }
 
 // keyCompletions returns the ids of the keys that a command can still end, besides those that are named already.
@@ -369,12 +326,10 @@ func keyCompletions(cmd *cobra.Command, c *server.Config, args []string, w world
 	return ids
 }
 
-// addKeyFlags gives a command the flags of where the keys are.
-func addKeyFlags(cmd *cobra.Command, c *server.Config) {
-	addStoreFlags(cmd, c)
-	if err := cmd.Flags().MarkHidden("db"); err != nil { // the keys are never in a database
-		panic(err) // the flag was added above
-	}
+// addKeyFlags adds the flags of where the keys are.
+func addKeyFlags(flags *pflag.FlagSet, c *server.Config) {
+	c.AddStoreFlags(flags)
+	flags.Lookup("db").Hidden = true // the keys are never in a database
 }
 
 // openRing opens the ring in the data directory.
@@ -402,8 +357,7 @@ func (t *timeFlag) Type() string { return "time" }
 // Set takes a time.
 func (t *timeFlag) Set(text string) error {
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {
-		parsed, err := time.Parse(layout, text)
-		if err == nil {
+		if parsed, err := time.Parse(layout, text); err == nil {
 			t.Time = parsed.UTC()
 			return nil
 		}

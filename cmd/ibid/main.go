@@ -88,7 +88,7 @@ Exit codes: 0 yes or done, 1 no, 2 could not find out.`,
 				advice = name + " stands in the file of --config, or in the environment variable " + envName(name)
 			}
 		}
-		return &usageError{err, advice}
+		return usagef(advice, "%w", err)
 	})
 	group(
 		root, newCite(w), newPrompt(w), newTrail(w), newAttribute(w), newCheck(w), newManifest(w), newVerify(w),
@@ -96,7 +96,7 @@ Exit codes: 0 yes or done, 1 no, 2 could not find out.`,
 		newMCP(w), newCompletion(w), newVersion(w),
 	)
 	root.SetHelpCommand(newHelp())
-	refuseArgs(root)
+	completeAll(root)
 	wrapHelp(root, terminalWidth(w.out))
 	return root
 }
@@ -170,24 +170,35 @@ func group(cmd *cobra.Command, subs ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// refuseArgs makes cmd, and all commands below it, refuse arguments, unless they say which they take.
-func refuseArgs(cmd *cobra.Command) {
+// completeAll makes shells complete the flags of cmd and of all commands below it. Commands that do not say which
+// arguments they take refuse them.
+func completeAll(cmd *cobra.Command) {
+	complete(cmd)
 	if cmd.Args == nil {
-		cmd.Args, cmd.ValidArgsFunction = noArgs, cobra.NoFileCompletions
+		cmd.ValidArgsFunction = cobra.NoFileCompletions
+		cmd.Args = func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef(
+					c.CommandPath()+" --help says how to call it",
+					"%s takes no argument, not %q", c.CommandPath(), args[0],
+				)
+			}
+			return nil
+		}
 	}
 	for _, sub := range cmd.Commands() {
-		refuseArgs(sub)
+		completeAll(sub)
 	}
 }
 
 func unknownCommand(root *cobra.Command, name string) error {
-	err := &usageError{fmt.Errorf("unknown command %q", name), "ibid --help lists the commands"}
+	advice := "ibid --help lists the commands"
 	if similar := root.SuggestionsFor(name); len(similar) > 0 {
-		err.hint = "did you mean: ibid " + strings.Join(similar, ", ibid ") + "?"
-	} else if info, statErr := os.Stat(name); statErr == nil && !info.IsDir() {
-		err.hint = "to read a file: ibid cite " + name
+		advice = "did you mean: ibid " + strings.Join(similar, ", ibid ") + "?"
+	} else if info, err := os.Stat(name); err == nil && !info.IsDir() {
+		advice = "to read a file: ibid cite " + name
 	}
-	return err
+	return usagef(advice, "unknown command %q", name)
 }
 
 // newHelp returns the command help. Cobra's own exits with 0 when it does not know a command.
@@ -235,27 +246,25 @@ ibid. To use it now, and in every new shell:
 		ValidArgs: shells,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(shells, args[0]) {
-				return &usageError{
-					fmt.Errorf("%s wants one shell: %s", c.CommandPath(), strings.Join(shells, ", ")),
-					c.CommandPath() + " --help says what to do with the script",
-				}
+				return usagef(
+					c.CommandPath()+" --help says what to do with the script",
+					"%s wants one shell: %s", c.CommandPath(), strings.Join(shells, ", "),
+				)
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return writeCompletion(w.out, c.Root(), args[0]) },
-	}
-}
-
-func writeCompletion(w io.Writer, root *cobra.Command, shell string) error {
-	switch shell {
-	case "bash":
-		return root.GenBashCompletionV2(w, true)
-	case "zsh":
-		return root.GenZshCompletion(w)
-	case "fish":
-		return root.GenFishCompletion(w, true)
-	default:
-		return root.GenPowerShellCompletionWithDesc(w)
+		RunE: func(c *cobra.Command, args []string) error {
+			switch root := c.Root(); args[0] {
+			case "bash":
+				return root.GenBashCompletionV2(w.out, true)
+			case "zsh":
+				return root.GenZshCompletion(w.out)
+			case "fish":
+				return root.GenFishCompletion(w.out, true)
+			default:
+				return root.GenPowerShellCompletionWithDesc(w.out)
+			}
+		},
 	}
 }
 
@@ -320,7 +329,7 @@ func newVersion(w world) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			b := readBuild()
 			if asJSON {
-				return writeBytes(w.out)(json.Marshal(b))
+				return json.NewEncoder(w.out).Encode(b)
 			}
 			_, err := fmt.Fprintln(w.out, "ibid", b)
 			return err
@@ -337,19 +346,8 @@ const many = math.MaxInt
 func wants(most int, wrong, hint string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 || len(args) > most {
-			return &usageError{errors.New(wrong), hint}
+			return usagef(hint, "%s", wrong)
 		}
 		return onceStdin(args)
 	}
-}
-
-// noArgs refuses arguments with a usage error.
-func noArgs(c *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return &usageError{
-			fmt.Errorf("%s takes no argument, not %q", c.CommandPath(), args[0]),
-			c.CommandPath() + " --help says how to call it",
-		}
-	}
-	return nil
 }

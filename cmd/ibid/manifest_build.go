@@ -68,10 +68,8 @@ Exit codes: 0 done; 2 if the answer, or one of its sources, could not be read.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.self, "self", "", "the `URL` that the manifest will be served at")
-	flags.StringVar(
-		&f.agent, "agent-id", "",
-		"the agent's `name` in manifests: agent.example/v1 (default the host that publishes, and /v1)",
-	)
+	flags.StringVar(&f.agent, "agent-id", "",
+		"the agent's `name` in manifests: agent.example/v1 (default the host that publishes, and /v1)")
 	flags.StringVar(&f.run, "run", "", "the `name` of the run in the manifest (default one that tells nobody yours)")
 	flags.BoolVar(&f.noFetch, "no-fetch", false, "read no source: the manifest has no hashes then")
 	flags.BoolVar(&f.sign, "sign", false, "sign it with the newest key of --data, and print a bundle")
@@ -79,9 +77,9 @@ Exit codes: 0 done; 2 if the answer, or one of its sources, could not be read.`,
 	flags.Bool("json", false, "write JSON, as it does anyway")
 	f.excerpts = string(manifest.ExcerptsPublic)
 	server.AddExcerptsFlag(flags, &f.excerpts)
-	server.AddNetFlag(cmd.Flags(), &f.allow)
+	server.AddNetFlag(flags, &f.allow)
 	addTenantFlag(flags, &f.tenant)
-	addStoreFlags(cmd, c)
+	c.AddStoreFlags(cmd.Flags())
 	return cmd
 }
 
@@ -99,17 +97,17 @@ type manifestBuild struct {
 
 func (b *manifestBuild) run(name string) error {
 	if b.flags.sign && b.flags.self == "" {
-		return &usageError{errors.New("--sign needs --self"), "a signature is good for one address only"}
+		return usagef("a signature is good for one address only", "--sign needs --self")
 	}
 	if b.flags.self != "" {
 		if _, err := server.ParseWebURL(b.flags.self); err != nil {
-			return &usageError{fmt.Errorf("--self: %w", err), ""}
+			return usagef("", "--self: %w", err)
 		}
 		if !manifest.Speaks(b.flags.self, b.agent()) {
-			return &usageError{
-				fmt.Errorf("--agent-id %s is not of the host of --self", b.agent()),
+			return usagef(
 				"it begins with that host, as agent.example/v1",
-			}
+				"--agent-id %s is not of the host of --self", b.agent(),
+			)
 		}
 	}
 	sub, err := b.find(name)
@@ -140,11 +138,9 @@ func (b *manifestBuild) agent() string {
 
 // build makes the manifest.
 func (b *manifestBuild) build(ctx context.Context, sub *manifestSubject) (*manifest.Manifest, error) {
-	builder := manifest.Builder{
-		Excerpts: manifest.Excerpts(b.flags.excerpts),
-		Self:     b.flags.self, RunID: cmp.Or(b.flags.run, sub.run), AgentID: b.agent(), By: manifest.ByObserver,
-		BodyHash: sub.bodyHash, MediaType: sub.mediaType, QuotedBy: sub.quotedBy,
-	}
+	builder := &sub.Builder
+	builder.Excerpts, builder.By = manifest.Excerpts(b.flags.excerpts), manifest.ByObserver
+	builder.Self, builder.RunID, builder.AgentID = b.flags.self, cmp.Or(b.flags.run, builder.RunID), b.agent()
 	if !b.flags.noFetch {
 		fetcher := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: b.flags.allow})
 		defer func() { _ = fetcher.Close() }() // nothing is lost
@@ -184,7 +180,7 @@ func (b *manifestBuild) write(m *manifest.Manifest) error {
 			manifest.SignedSource{URL: snap.URL, MediaType: snap.MediaType, Hash: snap.Hash, Octets: snap.Octets},
 		)
 	}
-	return writeBytes(b.out)(json.Marshal(signed))
+	return json.NewEncoder(b.out).Encode(signed)
 }
 
 // signed signs the manifest with a key of the data directory.
@@ -195,10 +191,9 @@ func (b *manifestBuild) signed(m *manifest.Manifest) (*manifest.Signed, error) {
 	}
 	key, signer, err := ring.Signer(keyring.Manifest)
 	if errors.Is(err, keyring.ErrNoKey) {
-		return nil, &usageError{
-			fmt.Errorf("sign the manifest: %w in %s", err, b.config.KeyDir()),
-			"ibid key new makes one; --data says where",
-		}
+		return nil, usagef(
+			"ibid key new makes one; --data says where", "sign the manifest: %w in %s", err, b.config.KeyDir(),
+		)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("sign the manifest: %w", err)
@@ -243,36 +238,29 @@ func (b *manifestBuild) comment(m *manifest.Manifest) error {
 // maxReasons is how many of the things that a manifest lacks are told.
 const maxReasons = 5
 
-// nameOf makes a name of a run of what identifies an answer: nobody learns anything from it.
-func nameOf(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return hex.EncodeToString(sum[:16])
-}
-
 // manifestSubject is what a manifest is to be of.
 type manifestSubject struct {
-	answer              *ibid.Answer
-	trail               *trail.Trail // nil: no run is known
-	run                 string       // its public name
-	bodyHash, mediaType string       // of the response; empty: the text of the answer counts
-	quotedBy            string       // as manifest.Builder.QuotedBy
+	manifest.Builder // with what is known of the run and the response
+
+	answer *ibid.Answer
+	trail  *trail.Trail // nil: no run is known
 }
 
 // find reads the answer: a file if there is one of that name, else what is stored.
 func (b *manifestBuild) find(name string) (*manifestSubject, error) {
 	if isURL(name) {
-		return nil, &usageError{
-			fmt.Errorf("%s is an address, and the answer has to be here", name),
-			"ibid verify looks at what others publish",
-		}
+		return nil, usagef(
+			"ibid verify looks at what others publish", "%s is an address, and the answer has to be here", name,
+		)
 	}
 	if _, err := os.Stat(name); name == stdinName || err == nil || strings.ContainsRune(name, filepath.Separator) {
-		job := &attributeJob{world: b.world, answer: name}
-		answer, err := job.readAnswer()
+		answer, err := readAnswer(name, ibid.DecodeOptions{}, b.world)
 		if err != nil {
-			return nil, &usageError{fmt.Errorf("read %s: %w", name, err), explain(err).hint}
+			return nil, err
 		}
-		return &manifestSubject{answer: answer, run: nameOf(answer.Text)}, nil
+		sum := sha256.Sum256([]byte(answer.Text)) // nobody learns anything from this name
+		builder := manifest.Builder{RunID: hex.EncodeToString(sum[:16])}
+		return &manifestSubject{Builder: builder, answer: answer}, nil
 	}
 	var sub *manifestSubject
 	err := withStore(b.cmd, b.config, b.world, false, func(ctx context.Context, s *store.Store) error {
@@ -281,10 +269,10 @@ func (b *manifestBuild) find(name string) (*manifestSubject, error) {
 		return err
 	})
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, &usageError{
-			fmt.Errorf("there is neither a file nor a stored answer or run %s", name),
+		return nil, usagef(
 			"--data or --db says where ibid serve keeps them",
-		}
+			"there is neither a file nor a stored answer or run %s", name,
+		)
 	}
 	return sub, err
 }
@@ -307,9 +295,9 @@ func (b *manifestBuild) stored(ctx context.Context, s *store.Store, id string) (
 		}
 	}
 	if call.Body != nil {
-		sub.bodyHash, sub.mediaType = call.Body.Hash, call.Body.MediaType
+		sub.BodyHash, sub.MediaType = call.Body.Hash, call.Body.MediaType
 	}
-	sub.run, err = s.Pub(ctx, b.flags.tenant, of)
+	sub.RunID, err = s.Pub(ctx, b.flags.tenant, of)
 	return sub, err
 }
 
@@ -332,14 +320,12 @@ func (b *manifestBuild) storedRun(ctx context.Context, s *store.Store, run strin
 			return nil, err
 		}
 		if sub.answer != nil && sub.answer.Provider == "" {
-			sub.quotedBy = manifest.OriginPublisher
+			sub.QuotedBy = manifest.OriginPublisher
 		}
 	}
 	if sub.answer == nil || strings.TrimSpace(sub.answer.Text) == "" {
-		return nil, &usageError{
-			fmt.Errorf("run %s has no final answer", t.ID), "POST /v1/runs/" + t.ID + "/finish says it",
-		}
+		return nil, usagef("POST /v1/runs/"+t.ID+"/finish says it", "run %s has no final answer", t.ID)
 	}
-	sub.run, err = s.Pub(ctx, b.flags.tenant, run)
+	sub.RunID, err = s.Pub(ctx, b.flags.tenant, run)
 	return sub, err
 }

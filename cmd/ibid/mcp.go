@@ -57,34 +57,30 @@ Exit codes: 0 when standard input has ended; 2 if it, or the database, could not
 be read.`,
 		Example: `  ibid mcp
   ibid mcp --db ibid.db --tenant default --trust agent.example`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.start(cmd, c, w) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkTrust(f.trust); err != nil {
+				return err
+			}
+			checker, err := f.checker.build(c.File, 0, w)
+			if err != nil {
+				return err
+			}
+			return withNamedStore(cmd, c, w, false, func(ctx context.Context, s *store.Store) error {
+				return f.serve(ctx, s, checker, w)
+			})
+		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	addTenantFlag(flags, &f.tenant)
-	flags.StringSliceVar(
-		&f.trust, "trust", nil, "whose signatures verify trusts: a host or the id of a key, as `WHO`; repeatable",
-	)
-	server.AddNetFlag(cmd.Flags(), &f.allow)
-	f.checker.add(cmd, &c.File)
-	addStoreFlags(cmd, c)
+	flags.StringSliceVar(&f.trust, "trust", nil,
+		"whose signatures verify trusts: a host or the id of a key, as `WHO`; repeatable")
+	server.AddNetFlag(flags, &f.allow)
+	f.checker.add(flags, &c.File)
+	c.AddStoreFlags(cmd.Flags())
 	flags.Lookup("data").Usage = "offer the answers and runs in the database in this `directory`; without it, --db " +
 		"and --config there are none"
 	return cmd
-}
-
-// start serves, with a store if one is named.
-func (f *mcpFlags) start(cmd *cobra.Command, c *server.Config, w world) error {
-	if err := checkTrust(f.trust); err != nil {
-		return err
-	}
-	checker, err := f.checker.build(c.File, 0, w)
-	if err != nil {
-		return err
-	}
-	return withNamedStore(cmd, c, w, false, func(ctx context.Context, s *store.Store) error {
-		return f.serve(ctx, s, checker, w)
-	})
 }
 
 // serve answers until standard input ends.
@@ -137,11 +133,8 @@ func recordFailures(ctx context.Context, s *store.Store, tenant string, report *
 	// it is known now, also if who asked has left
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
-	if _, err := s.AddIncidents(
-		ctx, tenant,
-		incidents[:min(len(incidents), most)],
-	); err != nil &&
-		!errors.Is(err, store.ErrLimit) {
+	_, err := s.AddIncidents(ctx, tenant, incidents[:min(len(incidents), most)])
+	if err != nil && !errors.Is(err, store.ErrLimit) {
 		log.LogAttrs(ctx, slog.LevelWarn, "the failures of a report were not recorded", slog.Any("error", err))
 	}
 }

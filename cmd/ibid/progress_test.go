@@ -30,7 +30,7 @@ func TestProgress(t *testing.T) {
 		{"nobody to see it", many, world{out: pipe, err: pipe}, false},
 		{"answers on the terminal", many, world{out: seen, err: seen}, false},
 	} {
-		p := newProgress(test.names, test.w)
+		p := newProgress(test.names, false, test.w)
 		if (p != nil) != test.want {
 			t.Errorf("%s: a bar: %t, want %t", test.what, p != nil, test.want)
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -26,9 +25,7 @@ Exit codes: 0 done, 2 the documents cannot be read.`,
   ibid prompt --documents - < passages.json`,
 		RunE: func(*cobra.Command, []string) error {
 			if documents == "" {
-				return &usageError{
-					errors.New("no documents"), "ibid prompt --documents FILE; - is standard input",
-				}
+				return usagef("ibid prompt --documents FILE; - is standard input", "no documents")
 			}
 			list, err := readDocuments(documents, w.in)
 			if err != nil {

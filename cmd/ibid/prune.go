@@ -41,21 +41,29 @@ repairs a damaged index and removes the words of deleted answers from it.`,
 		Example: `  ibid prune --older-than 90d --provider gemini=720h --dry-run`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd, c, w, false, func(ctx context.Context, s *store.Store) error {
-				if reindex {
-					return rebuildIndex(ctx, s, c.DB, w)
+				if reindex && store.IsPostgres(c.DB) {
+					return usagef(
+						"PostgreSQL rebuilds its own indexes with REINDEX DATABASE", "--reindex is for SQLite",
+					)
 				}
-				keep, flags := c.Retention, cmd.Flags()
-				// forever, too
-				isSaid := flags.Changed("older-than") || flags.Changed("provider") || flags.Changed("copies") ||
-					flags.Changed("manifests")
+				if reindex {
+					err := s.Reindex(ctx)
+					if err == nil {
+						say(w.err, "rebuilt the search index")
+					}
+					return err
+				}
+				keep, isSaid := c.Retention, false
+				for _, name := range []string{"older-than", "provider", "copies", "manifests"} {
+					isSaid = isSaid || cmd.Flags().Changed(name) // forever, too
+				}
 				if isSaid {
 					keep = said
-				}
-				if !isSaid && !keep.Any() {
-					return &usageError{
-						errors.New("nothing says how old answers may get"),
+				} else if !keep.Any() {
+					return usagef(
 						"--older-than 90d does, or retention in the file of --config",
-					}
+						"nothing says how old answers may get",
+					)
 				}
 				r := keep.Rules()
 				r.DryRun = dryRun
@@ -75,22 +83,8 @@ repairs a damaged index and removes the words of deleted answers from it.`,
 	for _, other := range []string{"older-than", "copies", "manifests", "provider", "dry-run", "json"} {
 		cmd.MarkFlagsMutuallyExclusive("reindex", other)
 	}
-	addStoreFlags(cmd, c)
+	c.AddStoreFlags(cmd.Flags())
 	return cmd
-}
-
-// rebuildIndex rebuilds the search index of the SQLite database db.
-func rebuildIndex(ctx context.Context, s *store.Store, db string, w world) error {
-	if store.IsPostgres(db) {
-		return &usageError{
-			errors.New("--reindex is for SQLite"), "PostgreSQL rebuilds its own indexes with REINDEX DATABASE",
-		}
-	}
-	if err := s.Reindex(ctx); err != nil {
-		return err
-	}
-	say(w.err, "rebuilt the search index")
-	return nil
 }
 
 // prune removes old answers and says how many.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -75,14 +76,8 @@ const (
 	exitPipe    = 128 + 13 // as shells report a program that SIGPIPE ended
 )
 
-// usageError says that the program was called in a wrong way.
-type usageError struct {
-	err  error
-	hint string
-}
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
+// usagef returns the error of a program that was called in a wrong way, with what to do about it.
+func usagef(advice, format string, args ...any) error { return server.Usagef(advice, format, args...) }
 
 // webPage is the code of the error that ibid makes of an HTML page.
 const webPage = "html-page"
@@ -108,12 +103,9 @@ type verdict struct {
 // explain is the one place that knows which exit code and which advice belong to an error.
 func explain(err error) verdict {
 	v := verdict{exit: exitUnknown, code: "unreadable"}
-	var usage *usageError
 	var answered *ibid.ProviderError
 	var advised interface{ Hint() string }
 	switch {
-	case errors.As(err, &usage):
-		v.hint = usage.hint
 	case errors.As(err, &advised) && advised.Hint() != "":
 		v.hint = advised.Hint()
 	case errors.Is(err, errReported):
@@ -122,59 +114,56 @@ func explain(err error) verdict {
 		v.exit, v.quiet = exitNo, true
 	case errors.Is(err, syscall.EPIPE):
 		v.exit, v.quiet = exitPipe, true
+	case errors.As(err, &answered) && answered.Code == webPage:
+		v.code = webPage
+		v.hint = "this is a web page, not an answer: is the address of the API right, or did a proxy reply?"
 	case errors.As(err, &answered):
-		v.code, v.hint = answered.Code, "the provider answered with this error; what came before it, if anything, is "+
-			"shown"
-		if v.code == webPage {
-			v.hint = "this is a web page, not an answer: is the address of the API right, or did a proxy reply?"
+		v.code = answered.Code
+		v.hint = "the provider answered with this error; what came before it, if anything, is shown"
+	default:
+		for _, known := range advice {
+			if errors.Is(err, known.about) {
+				v.code, v.hint = cmp.Or(known.code, v.code), known.hint
+				break
+			}
 		}
-	case errors.Is(err, ibid.ErrEmpty):
-		v.code, v.hint = "empty", "did the request fail? curl --fail-with-body --silent --show-error says why"
-	case errors.Is(err, errUnpacked), errors.Is(err, errLarge), errors.Is(err, errLongLine),
-		errors.Is(err, ibid.ErrTooLarge):
-		v.code, v.hint = "too-large", "no answer is so large: is this a provider's response?"
-	case errors.Is(err, errUTF16):
-		v.hint = "PowerShell's > writes UTF-16: save the response with curl -o FILE"
-	case errors.Is(err, errBinary):
-		v.hint = "responses are JSON, event streams or text, also compressed with gzip, deflate, br or zstd"
-	case errors.Is(err, errNothing):
-		v.code, v.hint = "wrong-format", "without --format the format is recognised"
-	case errors.Is(err, ibid.ErrDamaged):
-		v.code, v.hint = "damaged", "what could be read is shown; save the response again"
-	case serveHint(err) != "":
-		v.hint = serveHint(err)
-	case errors.Is(err, fs.ErrNotExist):
-		v.hint = "name a file, or - for standard input"
-	case errors.Is(err, syscall.EISDIR):
-		v.hint = "name the files in the directory"
 	}
 	return v
 }
 
-// serveHint is what to do about an error of the commands that run a gateway or work at its database.
-func serveHint(err error) string {
-	switch {
-	case errors.Is(err, journal.ErrLocked):
-		return "another ibid serve uses this directory; --data DIR gives this one its own"
-	case errors.Is(err, store.ErrNewer):
-		return "a newer ibid has changed this database: use that one, or a copy of it from before"
-	case errors.Is(err, store.ErrUnreachable):
-		return "is PostgreSQL running there? ibid serve starts without it, and answers wait in the journal"
-	case errors.Is(err, store.ErrFile):
-		return "put a backup in its place, or move it away with its -wal and -shm: answers that wait in the journal " +
-			"are stored then; `sqlite3 FILE .recover` reads what is left"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "is it running there?"
-	case errors.Is(err, server.ErrConfigFile):
-		return "--config names a YAML file; ibid serve works without one, too"
-	}
-	return ""
+const tooLarge = "no answer is so large: is this a provider's response?"
+
+// advice is what to do about errors, and which codes they have in answer documents. The first that fits counts.
+var advice = []struct {
+	about      error
+	code, hint string
+}{
+	{ibid.ErrEmpty, "empty", "did the request fail? curl --fail-with-body --silent --show-error says why"},
+	{errUnpacked, "too-large", tooLarge},
+	{errLarge, "too-large", tooLarge},
+	{errLongLine, "too-large", tooLarge},
+	{ibid.ErrTooLarge, "too-large", tooLarge},
+	{errUTF16, "", "PowerShell's > writes UTF-16: save the response with curl -o FILE"},
+	{errBinary, "", "responses are JSON, event streams or text, also compressed with gzip, deflate, br or zstd"},
+	{errNothing, "wrong-format", "without --format the format is recognised"},
+	{ibid.ErrDamaged, "damaged", "what could be read is shown; save the response again"},
+	// of the commands that run a gateway or work at its database
+	{journal.ErrLocked, "", "another ibid serve uses this directory; --data DIR gives this one its own"},
+	{store.ErrNewer, "", "a newer ibid has changed this database: use that one, or a copy of it from before"},
+	{store.ErrUnreachable, "", "is PostgreSQL running there? ibid serve starts without it, and answers wait in the " +
+		"journal"},
+	{store.ErrFile, "", "put a backup in its place, or move it away with its -wal and -shm: answers that wait in the " +
+		"journal are stored then; `sqlite3 FILE .recover` reads what is left"},
+	{syscall.ECONNREFUSED, "", "is it running there?"},
+	{server.ErrConfigFile, "", "--config names a YAML file; ibid serve works without one, too"},
+	{fs.ErrNotExist, "", "name a file, or - for standard input"},
+	{syscall.EISDIR, "", "name the files in the directory"},
 }
 
 // newLogger returns the logger of a daemon: JSON lines, or text for a person at a terminal. A quiet one says what is
 // wrong.
 func newLogger(w io.Writer, quiet bool) *slog.Logger {
-	o := &slog.HandlerOptions{ReplaceAttr: seconds}
+	o := &slog.HandlerOptions{}
 	if quiet {
 		o.Level = slog.LevelWarn
 	}
@@ -183,17 +172,16 @@ func newLogger(w io.Writer, quiet bool) *slog.Logger {
 		inner = l.w
 	}
 	if isTerminal(inner) {
-		return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: o.Level}))
+		return slog.New(slog.NewTextHandler(w, o))
+	}
+	// Durations are numbers of seconds, as metrics have them; slog's own are nanoseconds.
+	o.ReplaceAttr = func(_ []string, a slog.Attr) slog.Attr {
+		if a.Value.Kind() == slog.KindDuration {
+			a.Value = slog.Float64Value(a.Value.Duration().Seconds())
+		}
+		return a
 	}
 	return slog.New(slog.NewJSONHandler(w, o))
-}
-
-// seconds makes durations numbers of seconds, as metrics have them; slog's own are nanoseconds.
-func seconds(_ []string, a slog.Attr) slog.Attr {
-	if a.Value.Kind() == slog.KindDuration {
-		a.Value = slog.Float64Value(a.Value.Duration().Seconds())
-	}
-	return a
 }
 
 // locked lets several goroutines write.

@@ -57,7 +57,15 @@ seconds (drain); a second one ends it at once.`,
 				return err
 			}
 			if check {
-				return checkServe(cmd.Context(), c, w)
+				return server.Check(cmd.Context(), c, &server.CheckOptions{
+					Out: w.out,
+					Env: w.env,
+					Warn: func(err error) {
+						say(w.err, "%v", err)
+						hint(w.err, explain(err).hint)
+					},
+					Hint: func(advice string) { hint(w.err, advice) },
+				})
 			}
 			ctx, stop := stopSignals(cmd.Context())
 			defer stop()
@@ -66,7 +74,6 @@ seconds (drain); a second one ends it at once.`,
 	}
 	c.AddFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&check, "check", false, "say what it would do and whether it can, and end")
-	complete(cmd)
 	return cmd
 }
 
@@ -115,19 +122,6 @@ func serve(
 			return fmt.Errorf("writing %s: %w", c.AddressFile, err)
 		}
 		return nil
-	})
-}
-
-// checkServe says what serve would do, and what stands in its way.
-func checkServe(ctx context.Context, c *server.Config, w world) error {
-	return server.Check(ctx, c, &server.CheckOptions{
-		Out: w.out,
-		Env: w.env,
-		Warn: func(err error) {
-			say(w.err, "%v", err)
-			hint(w.err, explain(err).hint)
-		},
-		Hint: func(advice string) { hint(w.err, advice) },
 	})
 }
 

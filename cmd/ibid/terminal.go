@@ -86,9 +86,9 @@ type progress struct {
 	bar  *mpb.Bar
 }
 
-// newProgress begins a progress bar, if there is somebody to see it and reason to. Where answers go to the terminal,
-// too, they are the progress.
-func newProgress(names []string, w world) *progress {
+// newProgress begins a progress bar of files, if there is somebody to see it, and if they are many or large, or each of
+// their lines is work. Where answers go to the terminal, too, they are the progress.
+func newProgress(names []string, slow bool, w world) *progress {
 	terminal, ok := w.err.(*cleaner)
 	if !ok || isTerminal(w.out) {
 		return nil
@@ -99,24 +99,9 @@ func newProgress(names []string, w world) *progress {
 			total += info.Size()
 		}
 	}
-	if total == 0 || len(names) <= manyInputs && total < largeInput {
+	if total == 0 || !slow && len(names) <= manyInputs && total < largeInput {
 		return nil
 	}
-	return startProgress(total, terminal)
-}
-
-// newFileProgress begins a progress bar of a file whose every line is work, however small it is.
-func newFileProgress(name string, w world) *progress {
-	terminal, ok := w.err.(*cleaner)
-	info, err := os.Stat(name)
-	if !ok || isTerminal(w.out) || err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
-		return nil
-	}
-	return startProgress(info.Size(), terminal)
-}
-
-// startProgress begins a progress bar of so many bytes.
-func startProgress(total int64, terminal *cleaner) *progress {
 	return newBar(terminal, total, decor.CountersKibiByte("% .1f / % .1f"), decor.Percentage())
 }
 

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,13 +45,13 @@ Bearer to /v1. What tokens of one tenant keep, another tenant does not see.`,
   ibid token new --name laptop --scope proxy,read`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if token.Name == "" {
-				return &usageError{errors.New("a token needs a name"), "--name says who or what uses it"}
+				return usagef("--name says who or what uses it", "a token needs a name")
 			}
 			if slices.Contains(token.Scopes, allScopes) {
 				token.Scopes = store.Scopes()
 			}
 			if err := token.Check(); err != nil {
-				return &usageError{err, ""}
+				return usagef("", "%w", err)
 			}
 			return withStore(cmd, c, w, true, func(ctx context.Context, s *store.Store) error {
 				return makeToken(ctx, s, server.Redacted(c.DB), token, asJSON, w)
@@ -63,17 +62,11 @@ Bearer to /v1. What tokens of one tenant keep, another tenant does not see.`,
 	flags.StringVar(&token.Name, "name", "", "who or what uses it, for ibid token list")
 	withoutVariable(flags, "name")
 	addTenantFlag(flags, &token.Tenant)
-	flags.StringSliceVar(
-		&token.Scopes, "scope", []string{store.ScopeProxy, store.ScopeRead},
-		"what it may do: "+strings.Join(store.Scopes(), ", ")+", or all; repeatable",
-	)
+	flags.StringSliceVar(&token.Scopes, "scope", []string{store.ScopeProxy, store.ScopeRead},
+		"what it may do: "+strings.Join(store.Scopes(), ", ")+", or all; repeatable")
 	flags.BoolVar(&asJSON, "json", false, "write the token as one JSON object, with its secret")
 	flags.BoolVar(&token.Publish, "publishes", false, "publish its answers unless a request says otherwise")
-	completeScopes := cobra.FixedCompletions(append(store.Scopes(), allScopes), cobra.ShellCompDirectiveNoFileComp)
-	if err := cmd.RegisterFlagCompletionFunc("scope", completeScopes); err != nil {
-		panic(err) // the flag was added above
-	}
-	addStoreFlags(cmd, c)
+	c.AddStoreFlags(cmd.Flags())
 	return cmd
 }
 
@@ -82,15 +75,16 @@ const allScopes = "all"
 
 // makeToken makes a token in a database, whose name it says, and writes its secret.
 func makeToken(ctx context.Context, s *store.Store, db string, token *store.Token, asJSON bool, w world) error {
-	if !slices.Contains(token.Scopes, store.ScopeAdmin) {
-		if tokens, err := s.Tokens(ctx); err != nil || len(tokens) == 0 && !hasBootstrap(w) {
+	// The server's environment, if it is this one, may have a token with all scopes.
+	if bootstrap, _ := w.env("IBID_BOOTSTRAP_TOKEN"); !slices.Contains(token.Scopes, store.ScopeAdmin) {
+		if tokens, err := s.Tokens(ctx); err != nil || len(tokens) == 0 && bootstrap == "" {
 			if err != nil {
 				return err
 			}
-			return &usageError{
-				errors.New("the first token must have the scope admin: from then on every request needs a token"),
-				"`ibid token new --name " + token.Name + " --scope all` makes it; then make this one",
-			}
+			return usagef(
+				"`ibid token new --name "+token.Name+" --scope all` makes it; then make this one",
+				"the first token must have the scope admin: from then on every request needs a token",
+			)
 		}
 	}
 	secret, err := s.NewToken(ctx, token)
@@ -111,12 +105,6 @@ func makeToken(ctx context.Context, s *store.Store, db string, token *store.Toke
 	}
 	_, err = fmt.Fprintln(w.out, secret)
 	return err
-}
-
-// hasBootstrap reports whether the server's environment, if it is this one, has a token with all scopes.
-func hasBootstrap(w world) bool {
-	value, _ := w.env("IBID_BOOTSTRAP_TOKEN")
-	return value != ""
 }
 
 // tokenLine is a token in the output of ibid token list --json: names stay.
@@ -142,50 +130,28 @@ func newTokenList(w world) *cobra.Command {
 		Short: "List the access tokens",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd, c, w, false, func(ctx context.Context, s *store.Store) error {
-				return listTokens(ctx, s, asJSON, w)
+				tokens, err := s.Tokens(ctx)
+				if err != nil {
+					return err
+				}
+				lines := make([]tokenLine, len(tokens))
+				for i := range tokens {
+					lines[i] = newTokenLine(&tokens[i])
+				}
+				return writeList(w, asJSON, lines, "there are no tokens", func(t *tokenLine) []string {
+					publish := "no"
+					if t.Publish {
+						publish = "yes"
+					}
+					scopes := strings.Join(t.Scopes, ",")
+					return []string{t.ID, t.Name, t.Tenant, scopes, publish, orDash(t.Created), orDash(t.Revoked)}
+				}, "ID", "NAME", "TENANT", "SCOPES", "PUBLISH", "CREATED", "REVOKED")
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
-	addStoreFlags(cmd, c)
+	c.AddStoreFlags(cmd.Flags())
 	return cmd
-}
-
-func listTokens(ctx context.Context, s *store.Store, asJSON bool, w world) error {
-	tokens, err := s.Tokens(ctx)
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return listJSON(tokens, w)
-	}
-	if len(tokens) == 0 {
-		say(w.err, "there are no tokens")
-		return nil
-	}
-	table := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ID\tNAME\tTENANT\tSCOPES\tPUBLISH\tCREATED\tREVOKED")
-	for _, t := range tokens {
-		publish := "no"
-		if t.Publish {
-			publish = "yes"
-		}
-		fmt.Fprintf(
-			table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, oneLine(t.Name), oneLine(t.Tenant),
-			strings.Join(t.Scopes, ","), publish, timeOrDash(t.Created), timeOrDash(t.Revoked),
-		)
-	}
-	return table.Flush()
-}
-
-func listJSON(tokens []store.Token, w world) error {
-	e := json.NewEncoder(w.out)
-	for i := range tokens {
-		if err := e.Encode(newTokenLine(&tokens[i])); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func newTokenRevoke(w world) *cobra.Command {
@@ -200,10 +166,9 @@ func newTokenRevoke(w world) *cobra.Command {
 				for _, id := range args {
 					err := s.RevokeToken(ctx, id)
 					if errors.Is(err, store.ErrNotFound) {
-						return &usageError{
-							fmt.Errorf("there is no token %q", id),
-							"ibid token list shows their ids, which begin with tok_",
-						}
+						return usagef(
+							"ibid token list shows their ids, which begin with tok_", "there is no token %q", id,
+						)
 					}
 					if err != nil {
 						return err
@@ -214,7 +179,7 @@ func newTokenRevoke(w world) *cobra.Command {
 			})
 		},
 	}
-	addStoreFlags(cmd, c)
+	c.AddStoreFlags(cmd.Flags())
 	return cmd
 }
 
@@ -234,20 +199,16 @@ func withStore(
 			return err
 		}
 	} else if _, err := os.Stat(c.DB); err != nil && !store.IsPostgres(c.DB) {
-		return &usageError{fmt.Errorf("there is no database: %w", err), "--data or --db says where ibid serve keeps it"}
+		return usagef("--data or --db says where ibid serve keeps it", "there is no database: %w", err)
 	}
 	s, err := store.Open(ctx, c.DB, &store.Options{Wait: storeWait})
 	if err != nil {
 		return fmt.Errorf("opening the database %s: %w", server.Redacted(c.DB), err)
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	return f(store.WithActor(ctx, cliActor()), s)
-}
-
-// cliActor is who acts, for the audit log: the user of this machine.
-func cliActor() string {
+	actor := "cli:uid " + strconv.Itoa(os.Getuid()) // for the audit log
 	if u, err := user.Current(); err == nil {
-		return "cli:" + u.Username
+		actor = "cli:" + u.Username
 	}
-	return "cli:uid " + strconv.Itoa(os.Getuid())
+	return f(store.WithActor(ctx, actor), s)
 }

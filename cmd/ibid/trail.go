@@ -61,7 +61,7 @@ prov is W3C PROV-JSON, otlp an OpenTelemetry trace request as JSON.`,
 	flags := c.Flags()
 	flags.SortFlags = false
 	forms := slices.Concat([]string{"summary", asJSON, "prov", "otlp"}, text.Strings(biblio.Formats()))
-	addChoice(c, server.OneOf(&f.as, "FORM", forms...), "as",
+	flags.Var(server.OneOf(&f.as, "FORM", forms...), "as",
 		"what to write: `FORM` is summary (default), json, prov, otlp, or a bibliography of the sources: "+
 			strings.Join(text.Strings(biblio.Formats()), ", "))
 	flags.BoolVar(&f.json, "json", false, "the same as --as json")
@@ -78,26 +78,17 @@ prov is W3C PROV-JSON, otlp an OpenTelemetry trace request as JSON.`,
 	return c
 }
 
-func (f *trailFlags) check() (err error) {
-	f.as, err = formOf(f.as, f.json)
+func runTrail(ctx context.Context, f *trailFlags, name string, w world) error {
+	as, err := formOf(f.as, f.json)
 	switch {
 	case err != nil:
 		return err
 	case f.excerpt < 1:
-		return &usageError{
-			fmt.Errorf("--excerpt %d: must be 1 or more", f.excerpt), "--no-excerpts leaves out excerpts",
-		}
+		return usagef("--no-excerpts leaves out excerpts", "--excerpt %d: must be 1 or more", f.excerpt)
 	case f.top < 1:
-		return &usageError{fmt.Errorf("--top %d: must be 1 or more", f.top), ""}
+		return usagef("", "--top %d: must be 1 or more", f.top)
 	case math.IsNaN(f.threshold) || f.threshold < 0 || f.threshold > 1:
-		return &usageError{fmt.Errorf("--threshold %v: must be from 0 to 1", f.threshold), ""}
-	}
-	return nil
-}
-
-func runTrail(ctx context.Context, f *trailFlags, name string, w world) error {
-	if err := f.check(); err != nil {
-		return err
+		return usagef("", "--threshold %v: must be from 0 to 1", f.threshold)
 	}
 	t, err := readTrail(name, w.in)
 	if err != nil {
@@ -107,8 +98,20 @@ func runTrail(ctx context.Context, f *trailFlags, name string, w world) error {
 	if err != nil {
 		return err
 	}
-	sayIssues(w.err, slices.Concat(t.Check(), links.Issues))
-	switch f.as {
+	// Each thing that is odd about the run is said once.
+	seen := map[ibid.Issue]bool{}
+	issues := slices.DeleteFunc(slices.Concat(t.Check(), links.Issues), func(issue ibid.Issue) bool {
+		known := seen[issue]
+		seen[issue] = true
+		return known
+	})
+	for _, issue := range issues[:min(len(issues), maxIssues)] {
+		say(w.err, "%s: %s", issue.Code, issue.Detail)
+	}
+	if more := len(issues) - maxIssues; more > 0 {
+		say(w.err, "and %s more; --json has all of them", plural(more, "issue"))
+	}
+	switch as {
 	case "prov":
 		return writeBytes(w.out)(t.PROV(&trail.PROVOptions{Content: !f.noExcerpts, Linked: true}))
 	case "otlp":
@@ -119,7 +122,7 @@ func runTrail(ctx context.Context, f *trailFlags, name string, w world) error {
 			return err
 		}
 	}
-	if format := biblio.Format(f.as); slices.Contains(biblio.Formats(), format) {
+	if format := biblio.Format(as); slices.Contains(biblio.Formats(), format) {
 		return biblio.Write(w.out, format, t.Summary(nil).Bibliography(), nil)
 	}
 	s := t.Summary(&trail.SummaryOptions{
@@ -127,10 +130,19 @@ func runTrail(ctx context.Context, f *trailFlags, name string, w world) error {
 	})
 	s.Links = links
 	s.Assess(&trail.AssessOptions{Now: time.Now()})
-	if f.as == asJSON {
+	if as == asJSON {
 		return writeBytes(w.out)(s.MarshalJSON())
 	}
-	return writeTrail(w.out, s, f)
+	text := &trailText{s: s, flags: f}
+	text.head()
+	text.sentences()
+	text.steps()
+	text.conflicts()
+	text.sources("Primary sources", s.Primary)
+	text.sources("All sources", s.Sources)
+	text.sources("Retrieved, not used", s.Unused)
+	_, err = io.WriteString(w.out, text.String())
+	return err
 }
 
 // writeBytes returns a function that writes what a marshaller returned, on a line.
@@ -148,60 +160,34 @@ func readTrail(name string, stdin io.Reader) (*trail.Trail, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
-	read := trail.Read
 	var request struct {
 		Spans json.RawMessage `json:"resourceSpans"`
 	}
+	var t *trail.Trail
 	if json.Unmarshal(data, &request) == nil && request.Spans != nil {
-		read = readTrace
-	}
-	t, err := read(data)
-	if err != nil {
-		return nil, &usageError{fmt.Errorf("read %s: %w", name, &unnamedError{"read run", err}), trailHint(err)}
-	}
-	return t, nil
-}
-
-// readTrace reads the run of an OTLP trace request.
-func readTrace(data []byte) (*trail.Trail, error) {
-	runs, err := otel.Read(otel.JSON, data, nil)
-	if err == nil && len(runs) != 1 {
-		err = fmt.Errorf("%w: the trace request has %d runs, want one", trail.ErrNoRun, len(runs))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read run: %w", err)
-	}
-	return runs[0], nil
-}
-
-func trailHint(err error) string {
-	switch {
-	case errors.Is(err, trail.ErrEmpty):
-		return "did the program that records the run end well?"
-	case errors.Is(err, trail.ErrListing):
-		return "GET /v1/runs/{run}/summary has the whole run as ibid trail reads it"
-	case errors.Is(err, trail.ErrNoRun):
-		return "docs/trail.md shows what a run looks like"
-	default:
-		return ""
-	}
-}
-
-// sayIssues says what is odd about a run, each thing once.
-func sayIssues(w io.Writer, issues []ibid.Issue) {
-	seen := make(map[ibid.Issue]bool, len(issues))
-	issues = slices.DeleteFunc(issues, func(issue ibid.Issue) bool {
-		known := seen[issue]
-		seen[issue] = true
-		return known
-	})
-	for i, issue := range issues {
-		if i == maxIssues {
-			say(w, "and %s more; --json has all of them", plural(len(issues)-i, "issue"))
-			return
+		var runs []*trail.Trail
+		runs, err = otel.Read(otel.JSON, data, nil)
+		switch {
+		case err == nil && len(runs) == 1:
+			t = runs[0]
+		case err == nil:
+			err = fmt.Errorf("%w: the trace request has %d runs, want one", trail.ErrNoRun, len(runs))
 		}
-		say(w, "%s: %s", issue.Code, issue.Detail)
+	} else {
+		t, err = trail.Read(data)
 	}
+	advice := ""
+	switch {
+	case err == nil:
+		return t, nil
+	case errors.Is(err, trail.ErrEmpty):
+		advice = "did the program that records the run end well?"
+	case errors.Is(err, trail.ErrListing):
+		advice = "GET /v1/runs/{run}/summary has the whole run as ibid trail reads it"
+	case errors.Is(err, trail.ErrNoRun):
+		advice = "docs/trail.md shows what a run looks like"
+	}
+	return nil, usagef(advice, "read %s: %w", name, &unnamedError{"read run", err})
 }
 
 // trailText writes a summary for people.
@@ -210,19 +196,6 @@ type trailText struct {
 
 	s     *trail.Summary
 	flags *trailFlags
-}
-
-func writeTrail(w io.Writer, s *trail.Summary, f *trailFlags) error {
-	t := &trailText{s: s, flags: f}
-	t.head()
-	t.sentences()
-	t.steps()
-	t.conflicts()
-	t.sources("Primary sources", s.Primary)
-	t.sources("All sources", s.Sources)
-	t.sources("Retrieved, not used", s.Unused)
-	_, err := io.WriteString(w, t.String())
-	return err
 }
 
 func (t *trailText) head() {
@@ -241,10 +214,11 @@ func (t *trailText) head() {
 }
 
 func duration(d time.Duration) string {
+	to := 100 * time.Millisecond
 	if d < time.Second {
-		return d.Round(time.Millisecond).String()
+		to = time.Millisecond
 	}
-	return d.Round(100 * time.Millisecond).String()
+	return d.Round(to).String()
 }
 
 // sentences writes the answer, and below each sentence what it rests on.
@@ -282,7 +256,14 @@ func (t *trailText) rest(r *trail.Link) {
 	if len(r.Steps) > 0 {
 		b.WriteString(" (" + stepList(r.Steps, "") + ")")
 	}
-	b.WriteString(": " + reasonWord(r.Reason))
+	switch r.Reason {
+	case trail.ReasonCitation:
+		b.WriteString(": cited")
+	case trail.ReasonMarker:
+		b.WriteString(": marked")
+	default:
+		b.WriteString(": " + string(r.Reason))
+	}
 	if r.Score != nil {
 		fmt.Fprintf(&b, " %.2f", *r.Score)
 	}
@@ -302,31 +283,17 @@ func (t *trailText) rest(r *trail.Link) {
 	}
 }
 
-func reasonWord(r trail.LinkReason) string {
-	switch r {
-	case trail.ReasonCitation:
-		return "cited"
-	case trail.ReasonMarker:
-		return "marked"
-	default:
-		return string(r)
-	}
-}
-
 // stepList names steps, and what they do.
 func stepList(numbers []int, verb string) string {
 	words := make([]string, len(numbers))
 	for i, n := range numbers {
 		words[i] = strconv.Itoa(n)
 	}
-	list, name := strings.Join(words, ", "), "step "
+	name := "step "
 	if len(numbers) > 1 {
 		name, verb = "steps ", strings.TrimSuffix(verb, "s")
 	}
-	if verb != "" && len(numbers) > 1 {
-		verb = "say"
-	}
-	return strings.TrimSpace(name + list + " " + verb)
+	return strings.TrimSpace(name + strings.Join(words, ", ") + " " + verb)
 }
 
 func (t *trailText) steps() {
@@ -365,19 +332,7 @@ func (t *trailText) step(s *trail.Step, u *trail.StepUsage) {
 	if s.Error != "" {
 		t.line(5, "failed: %s", s.Error)
 	}
-	switch {
-	case len(u.Documents) > 0:
-		t.used(u)
-	case u.Retrieved > 0:
-		t.line(5, "no sources used, %d retrieved", u.Retrieved)
-	default:
-		t.line(5, "no sources used")
-	}
-}
-
-// used names the sources of a step, each with how well it fits and how much of the step rests on it, where that is
-// known.
-func (t *trailText) used(u *trail.StepUsage) {
+	// each with how well it fits and how much of the step rests on it, where that is known
 	words := slices.Clone(u.Documents)
 	for i := range words {
 		var known []string
@@ -393,7 +348,14 @@ func (t *trailText) used(u *trail.StepUsage) {
 			words[i] += " (" + strings.Join(known, ", ") + ")"
 		}
 	}
-	t.line(5, "used %s", strings.Join(words, ", "))
+	switch {
+	case len(words) > 0:
+		t.line(5, "used %s", strings.Join(words, ", "))
+	case u.Retrieved > 0:
+		t.line(5, "no sources used, %d retrieved", u.Retrieved)
+	default:
+		t.line(5, "no sources used")
+	}
 }
 
 func (t *trailText) sources(title string, all []trail.SummarySource) {
@@ -403,7 +365,17 @@ func (t *trailText) sources(title string, all []trail.SummarySource) {
 	t.heading(title)
 	for i := range all {
 		s := &all[i]
-		words := []string{t.relevance(&s.Source), s.DocumentID}
+		score, relevance := s.Relevance, "–"
+		if t.flags.adjust {
+			score = s.Adjusted
+		}
+		if score != nil {
+			relevance = fmt.Sprintf("%.2f", *score)
+		}
+		if score != nil && s.Origin == ibid.ScoreRank { // it was only made of a place in a list
+			relevance += " (rank)"
+		}
+		words := []string{relevance, s.DocumentID}
 		if s.Title != "" && s.Title != s.DocumentID {
 			words = append(words, s.Title)
 		}
@@ -418,22 +390,6 @@ func (t *trailText) sources(title string, all []trail.SummarySource) {
 				}
 			}
 		}
-	}
-}
-
-// relevance writes the score that counts, and says where it was only made of a place in a list.
-func (t *trailText) relevance(s *trail.Source) string {
-	score := s.Relevance
-	if t.flags.adjust {
-		score = s.Adjusted
-	}
-	switch {
-	case score == nil:
-		return "–"
-	case s.Origin == ibid.ScoreRank:
-		return fmt.Sprintf("%.2f (rank)", *score)
-	default:
-		return fmt.Sprintf("%.2f", *score)
 	}
 }
 

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -89,61 +87,47 @@ read. Of several, the first of these that occurs: 2 for one that cannot be read,
 		},
 		RunE: func(cmd *cobra.Command, names []string) error { return f.start(cmd, c, names, w) },
 	}
-	f.add(cmd, c)
-	addStoreFlags(cmd, c)
-	cmd.Flags().Lookup("data").Usage = "remember in the database in this `directory`; without it, --db and --config " +
-		"nothing is kept"
-	return cmd
-}
-
-func (f *verifyFlags) add(cmd *cobra.Command, c *server.Config) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.BoolVar(&f.json, "json", false, "write the report as JSON, one line for each input")
-	flags.StringVar(
-		&f.list, "list", "", "also verify the URLs and files in this `FILE`, one a line, - for standard input",
-	)
+	flags.StringVar(&f.list, "list", "",
+		"also verify the URLs and files in this `FILE`, one a line, - for standard input")
 	withoutVariable(flags, "list")
 	addResumeFlag(flags, &f.resume)
 	flags.StringVar(&f.junit, "junit", "", "also write a JUnit report to this `FILE`")
-	flags.StringSliceVar(
-		&f.trust, "trust", nil, "whose signatures you trust: a host or the id of a key, as `WHO`; repeatable",
-	)
-	addChoice(cmd, server.OneOf(&f.level, "LEVEL", "1", "2", "3"), "require-level",
+	flags.StringSliceVar(&f.trust, "trust", nil,
+		"whose signatures you trust: a host or the id of a key, as `WHO`; repeatable")
+	flags.Var(server.OneOf(&f.level, "LEVEL", "1", "2", "3"), "require-level",
 		"fail what does not reach this conformance `LEVEL`: 1, 2 or 3")
 	f.failOn = string(verify.FailOnDoubtful)
 	failOn := server.OneOf(&f.failOn, "WHAT", string(verify.FailOnDoubtful), string(verify.FailOnInvalid))
-	addChoice(cmd, failOn, "fail-on", "`WHAT` fails: a doubtful claim and what is invalid, or invalid only")
-	flags.StringVar(
-		&f.save, "save", "",
-		"keep a stored bundle of each manifest in this `DIRECTORY`, with its sources that are unchanged",
-	)
-	flags.BoolVar(
-		&f.offline, "offline", false,
-		"fetch nothing: only what the file has, or the database of --data, can be looked at",
-	)
+	flags.Var(failOn, "fail-on", "`WHAT` fails: a doubtful claim and what is invalid, or invalid only")
+	flags.StringVar(&f.save, "save", "",
+		"keep a stored bundle of each manifest in this `DIRECTORY`, with its sources that are unchanged")
+	flags.BoolVar(&f.offline, "offline", false,
+		"fetch nothing: only what the file has, or the database of --data, can be looked at")
 	flags.StringVar(&f.url, "url", "", "the `URL` that a response in a file came from, if the file does not say so")
-	flags.BoolVar(
-		&f.fresh, "fresh", false, "look at every source again, also at those with a result of less than a day ago",
-	)
-	flags.BoolVar(
-		&f.report, "report", false,
-		"tell publishers who ask for it what failed of theirs, signed with the key in --data",
-	)
-	server.AddNetFlag(cmd.Flags(), &f.allow)
+	flags.BoolVar(&f.fresh, "fresh", false,
+		"look at every source again, also at those with a result of less than a day ago")
+	flags.BoolVar(&f.report, "report", false,
+		"tell publishers who ask for it what failed of theirs, signed with the key in --data")
+	server.AddNetFlag(flags, &f.allow)
 	addTenantFlag(flags, &f.tenant)
-	f.checker.add(cmd, &c.File)
-	complete(cmd)
+	f.checker.add(flags, &c.File)
+	c.AddStoreFlags(flags)
+	flags.Lookup("data").Usage = "remember in the database in this `directory`; without it, --db and --config " +
+		"nothing is kept"
+	return cmd
 }
 
 // checkTrust says which of those who are trusted cannot sign.
 func checkTrust(trust []string) error {
 	for _, who := range trust {
 		if who == "" || strings.ContainsAny(who, "/ ") {
-			return &usageError{
-				fmt.Errorf("--trust %q is neither a host nor the id of a key", who),
+			return usagef(
 				"as --trust agent.example, with its port unless that is 80 or 443",
-			}
+				"--trust %q is neither a host nor the id of a key", who,
+			)
 		}
 	}
 	return nil
@@ -165,25 +149,25 @@ func (f *verifyFlags) validate(names []string) error {
 		return err
 	}
 	if f.report && f.offline {
-		return &usageError{errors.New("--report needs a network, which --offline does without"), ""}
+		return usagef("", "--report needs a network, which --offline does without")
 	}
 	if f.junit == stdinName {
-		return &usageError{errors.New("--junit wants a file: standard output has the report"), "--junit report.xml"}
+		return usagef("--junit report.xml", "--junit wants a file: standard output has the report")
 	}
 	if err := checkResume(f.resume, f.json); err != nil {
 		return err
 	}
 	if f.resume != "" && f.junit != "" {
-		return &usageError{errors.New("--junit has the reports of one whole call, and goes without --resume"), ""}
+		return usagef("", "--junit has the reports of one whole call, and goes without --resume")
 	}
 	if f.url == "" {
 		return nil
 	}
 	if len(names) != 1 || f.list != "" || isURL(names[0]) {
-		return &usageError{errors.New("--url goes with one file only"), "it says where the response in it came from"}
+		return usagef("it says where the response in it came from", "--url goes with one file only")
 	}
 	if _, err := server.ParseWebURL(f.url); err != nil {
-		return &usageError{fmt.Errorf("--url: %w", err), ""}
+		return usagef("", "--url: %w", err)
 	}
 	return nil
 }

@@ -23,10 +23,10 @@ func (f *verifyFlags) openRing(cmd *cobra.Command, c *server.Config, w world) (*
 		return nil, nil //nolint:nilnil // as it says
 	}
 	if said := cmd.Flags().Changed; !said("data") && !said("config") {
-		return nil, &usageError{
-			errors.New("--report signs what it sends, and no key is named"),
+		return nil, usagef(
 			"--data names the directory that has it, where ibid key new makes one",
-		}
+			"--report signs what it sends, and no key is named",
+		)
 	}
 	ring, err := openRing(cmd, c, w)
 	if err != nil {
@@ -34,10 +34,10 @@ func (f *verifyFlags) openRing(cmd *cobra.Command, c *server.Config, w world) (*
 	}
 	_, _, err = ring.Signer(keyring.Manifest)
 	if errors.Is(err, keyring.ErrNoKey) {
-		return nil, &usageError{
-			fmt.Errorf("--report signs what it sends: %w in %s", keyring.ErrNoKey, c.Data),
-			"ibid key new --data " + c.Data + " makes one",
-		}
+		return nil, usagef(
+			"ibid key new --data "+c.Data+" makes one",
+			"--report signs what it sends: %w in %s", keyring.ErrNoKey, c.Data,
+		)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the keys: %w", err)
@@ -69,8 +69,21 @@ func (v *verifying) post(ctx context.Context, r *verify.Report, added []verify.I
 		if at < 0 {
 			at, all = len(all), append(all, &posting{endpoint: endpoint})
 		}
-		if err := v.postOne(ctx, all[at], &i, added); err != nil {
-			return err
+		p := all[at]
+		if p.posted == maxPosted {
+			p.err = fmt.Errorf("there are more than %d", maxPosted)
+		}
+		if p.err == nil {
+			recorded, err := v.recorded(ctx, &i, added)
+			if err != nil {
+				return err
+			}
+			p.err = v.poster.Post(ctx, p.endpoint, recorded)
+		}
+		if p.err != nil { // the publisher takes no more
+			p.left++
+		} else {
+			p.posted++
 		}
 	}
 	for _, p := range all {
@@ -82,26 +95,6 @@ func (v *verifying) post(ctx context.Context, r *verify.Report, added []verify.I
 		}
 	}
 	return ctx.Err()
-}
-
-// postOne sends one incident, unless the publisher takes no more.
-func (v *verifying) postOne(ctx context.Context, p *posting, i *verify.Incident, added []verify.Incident) error {
-	if p.posted == maxPosted {
-		p.err = fmt.Errorf("there are more than %d", maxPosted)
-	}
-	if p.err == nil {
-		recorded, err := v.recorded(ctx, i, added)
-		if err != nil {
-			return err
-		}
-		p.err = v.poster.Post(ctx, p.endpoint, recorded)
-	}
-	if p.err != nil {
-		p.left++
-	} else {
-		p.posted++
-	}
-	return nil
 }
 
 // takers finds where the publishers of a report's manifests take incidents, by the manifest's URL.

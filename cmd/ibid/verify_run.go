@@ -72,7 +72,7 @@ func (v *verifying) run(ctx context.Context, inputs *feed) error {
 	step, end := v.showProgress(inputs)
 	err = inOrder(ctx, verifyAtOnce, inputs.items, v.one, func(it *item, one verified) error {
 		defer inputs.release(it)
-		if v.turns.outdated(one.draft) {
+		if one.draft.isOutdated() {
 			one = v.one(ctx, it)
 		}
 		if err := v.turns.keep(ctx, one.draft); err != nil {
@@ -103,9 +103,29 @@ func (v *verifying) run(ctx context.Context, inputs *feed) error {
 // one verifies one input.
 func (v *verifying) one(ctx context.Context, in *item) verified {
 	d := v.turns.draft()
-	report, err := v.look(ctx, in, d)
+	verifier, err := v.verifier(d), in.err
+	var report *verify.Report
+	switch {
+	case err != nil:
+	case isURL(in.name):
+		report, err = verifier.URL(ctx, in.name)
+	default:
+		if in.data == nil { // else it was read before, and may be a pipe
+			in.data, err = readVerified(in.name, v.in)
+		}
+		if err == nil {
+			report, err = verifier.Bytes(ctx, in.data, &verify.BytesOptions{Name: in.name, URL: v.flags.url})
+		}
+	}
 	if err == nil {
 		return verified{report: report, draft: d}
+	}
+	advice := explain(err).hint
+	switch {
+	case errors.Is(err, os.ErrNotExist) && strings.Contains(in.name, "."):
+		advice = "name a file, or an address with https:// before it"
+	case errors.Is(err, verify.ErrUnrecognised):
+		advice = "a response needs its header: curl -i prints it"
 	}
 	return verified{&verify.Report{
 		Version:         verify.ReportVersion,
@@ -123,37 +143,16 @@ func (v *verifying) one(ctx context.Context, in *item) verified {
 		Upstream:        []*verify.Report{},
 		Level:           verify.Levels{Why: []string{}},
 		Error:           strings.TrimPrefix(err.Error(), "verifying: "),
-	}, verifyHint(in.name, err), d}
-}
-
-func (v *verifying) look(ctx context.Context, in *item, memory verify.Memory) (*verify.Report, error) {
-	verifier := v.verifier(memory)
-	if in.err != nil {
-		return nil, in.err
-	}
-	if isURL(in.name) {
-		return verifier.URL(ctx, in.name)
-	}
-	if in.data == nil { // else it was read before, and may be a pipe
-		var err error
-		if in.data, err = readVerified(in.name, v.in); err != nil {
-			return nil, err
-		}
-	}
-	return verifier.Bytes(ctx, in.data, &verify.BytesOptions{Name: in.name, URL: v.flags.url})
+	}, advice, d}
 }
 
 // readVerified reads a file. It is not openInput: what curl -i printed may be compressed in its body only.
 func readVerified(name string, stdin io.Reader) ([]byte, error) {
-	from := stdin
-	if name != stdinName {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, bare(err)
-		}
-		defer func() { _ = f.Close() }() // it was only read
-		from = f
+	from, closeFile, err := openFile(name, stdin)
+	if err != nil {
+		return nil, bare(err)
 	}
+	defer closeFile()
 	b, err := io.ReadAll(io.LimitReader(from, verify.DefaultInput+1))
 	if err != nil {
 		return nil, bare(err)
@@ -162,17 +161,6 @@ func readVerified(name string, stdin io.Reader) ([]byte, error) {
 		return nil, fmt.Errorf("it has more than %d MiB", verify.DefaultInput>>20)
 	}
 	return b, nil
-}
-
-// verifyHint is what to do about an input that could not be read.
-func verifyHint(name string, err error) string {
-	switch {
-	case errors.Is(err, os.ErrNotExist) && strings.Contains(name, "."):
-		return "name a file, or an address with https:// before it"
-	case errors.Is(err, verify.ErrUnrecognised):
-		return "a response needs its header: curl -i prints it"
-	}
-	return explain(err).hint
 }
 
 // tell writes a report, and keeps what failed.
@@ -202,21 +190,34 @@ func (v *verifying) tell(ctx context.Context, one verified) error {
 	return v.post(ctx, r, added)
 }
 
-// write writes a report, or says why there is none.
+// write writes a report, or says why there is none. To a terminal it goes as it is: the report itself lets nothing do
+// more than stand there, and what takes control characters away would take the colours.
 func (v *verifying) write(r *verify.Report, advice string) error {
-	if v.flags.json {
-		b, err := json.Marshal(r)
-		if err != nil {
-			return err
-		}
-		return v.written(writeLine(v.out, string(b)))
-	}
-	if r.Error != "" {
+	var err error
+	switch {
+	case v.flags.json:
+		err = json.NewEncoder(v.out).Encode(r)
+	case r.Error != "":
 		say(v.err, "read %s: %s", r.Input, r.Error)
 		hint(v.err, advice)
-		return nil
+	default:
+		out, colour := v.out, false
+		if terminal, ok := v.out.(*cleaner); ok {
+			none, _ := v.env("NO_COLOR")
+			term, _ := v.env("TERM")
+			out, colour = terminal.w, none == "" && term != "dumb"
+		}
+		if v.total() > v.count[""]+1 {
+			_, err = io.WriteString(out, "\n")
+		}
+		if err == nil {
+			err = r.WriteText(out, colour)
+		}
 	}
-	return v.writeText(r)
+	if err != nil {
+		return fmt.Errorf("write standard output: %w", bare(err))
+	}
+	return nil
 }
 
 // save keeps the bundles of a report's manifests, each under the digest of its body.
@@ -271,35 +272,6 @@ func refused(r *verify.Report) bool {
 	return false
 }
 
-func (v *verifying) written(err error) error {
-	if err != nil {
-		return fmt.Errorf("write standard output: %w", bare(err))
-	}
-	return nil
-}
-
-// writeText writes a report for people. To a terminal it goes as it is: the report itself lets nothing do more than
-// stand there, and what takes control characters away would take the colours.
-func (v *verifying) writeText(r *verify.Report) error {
-	out, colour := v.out, false
-	if terminal, ok := v.out.(*cleaner); ok {
-		out, colour = terminal.w, v.colours()
-	}
-	if sum := v.total(); sum > v.count[""]+1 {
-		if _, err := io.WriteString(out, "\n"); err != nil {
-			return v.written(err)
-		}
-	}
-	return v.written(r.WriteText(out, colour))
-}
-
-// colours reports whether a terminal is to have colours.
-func (v *verifying) colours() bool {
-	none, _ := v.env("NO_COLOR")
-	term, _ := v.env("TERM")
-	return none == "" && term != "dumb"
-}
-
 // total is how many inputs have been told of.
 func (v *verifying) total() (n int) {
 	for _, of := range v.count {
@@ -315,7 +287,7 @@ func (v *verifying) createJUnit() (*os.File, error) {
 	}
 	f, err := os.OpenFile(v.flags.junit, os.O_WRONLY|os.O_CREATE, 0o666) //nolint:gosec // as os.Create makes files
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("write %s: %w", v.flags.junit, bare(err)), "--junit names the file to write"}
+		return nil, usagef("--junit names the file to write", "write %s: %w", v.flags.junit, bare(err))
 	}
 	return f, nil
 }
@@ -385,7 +357,7 @@ func (v *verifying) showProgress(inputs *feed) (step, end func()) {
 	var bar *progress
 	switch {
 	case inputs.many():
-		bar = newFileProgress(inputs.list, v.world)
+		bar = newProgress([]string{inputs.list}, true, v.world)
 		inputs.through, n = bar.watch, 0
 	case n == 1:
 		bar = countProgress(n, "sources", v.world)
@@ -435,10 +407,10 @@ func (t *turns) draft() *draft {
 	return &draft{turns: t, since: t.kept.Load(), own: map[memoryKey]*drafted{}, read: map[memoryKey]bool{}}
 }
 
-// outdated reports whether a draft was read from what is no longer so.
-func (t *turns) outdated(d *draft) bool {
+// isOutdated reports whether a draft was read from what is no longer so.
+func (d *draft) isOutdated() bool {
 	for at := range d.read {
-		if t.changed[at] > d.since {
+		if d.turns.changed[at] > d.since {
 			return true
 		}
 	}

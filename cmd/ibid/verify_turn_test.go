@@ -36,13 +36,13 @@ func TestTurns(t *testing.T) {
 		d    *draft
 		want bool
 	}{{"has read it", reads, true}, {"has only written it", writes, false}, {"has read another one", other, false}} {
-		if got := turns.outdated(tt.d); got != tt.want {
+		if got := tt.d.isOutdated(); got != tt.want {
 			t.Errorf("%s: outdated %v", tt.name, got)
 		}
 	}
 	again := turns.draft()
-	if got := recall(t, again, "manifest"); got != "response" || turns.outdated(again) {
-		t.Errorf("the next draft sees %q, and is outdated: %v", got, turns.outdated(again))
+	if got := recall(t, again, "manifest"); got != "response" || again.isOutdated() {
+		t.Errorf("the next draft sees %q, and is outdated: %v", got, again.isOutdated())
 	}
 	if there, err := again.Remember(ctx, "output", "manifest", []byte("late")); err != nil || string(there) != "response" {
 		t.Errorf("remembered %q, %v", there, err)

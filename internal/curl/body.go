@@ -176,7 +176,12 @@ func (s *splitter) trailerAt(more bool) int {
 		begin := bytes.LastIndexByte(tail, '\n') + 1
 		line := tail[begin:]
 		isWhole := begin > 0 || !s.inLine
-		field := lastField(line, s.names, isWhole)
+		field := -1 // where the last one in the line begins; 0 if a whole line is a field
+		for _, found := range s.names.FindAllIndex(line, -1) {
+			if field = found[0]; field == 0 && isWhole {
+				break
+			}
+		}
 		if field < 0 && more && i == 0 {
 			field = s.beginsField(line)
 		}
@@ -204,18 +209,6 @@ func nameFinder(names []string) *regexp.Regexp {
 		quoted = append(quoted, regexp.QuoteMeta(name))
 	}
 	return regexp.MustCompile(`(?i)(?:` + strings.Join(quoted, "|") + `):`)
-}
-
-// lastField returns the offset of the last field in a line; 0 if a whole line is a field; -1: there is none.
-func lastField(line []byte, names *regexp.Regexp, isWhole bool) int {
-	last := -1
-	for _, at := range names.FindAllIndex(line, -1) {
-		if at[0] == 0 && isWhole {
-			return 0
-		}
-		last = at[0]
-	}
-	return last
 }
 
 // beginsField returns the offset at which the end of a line may be the beginning of a field's name; -1: nowhere.

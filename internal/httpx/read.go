@@ -151,7 +151,15 @@ func (b *Bodies) Read(w http.ResponseWriter, r *Request, limit int64) (body []by
 		return body, func() { b.room.Release(r.Who, held) }, nil
 	}
 	b.room.Release(r.Who, held)
-	return nil, nil, bodyError(err)
+	// Problems and limits keep their own words.
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, nil, large
+	}
+	if p, ok := errors.AsType[*gateway.Problem](err); ok {
+		return nil, nil, p
+	}
+	return nil, nil, BadRequest("the body cannot be read: "+Said(err.Error()),
+		"if it is compressed, Content-Encoding says how: gzip, deflate, br or zstd; else leave that out")
 }
 
 // readAll reads to the end, and returns for how many bytes it took up room.
@@ -174,18 +182,6 @@ func (b *Bodies) readAll(who gateway.Identity, from io.Reader, limit int64) (bod
 			return nil, held, err
 		}
 	}
-}
-
-// bodyError says why a body could not be read. Problems and limits keep their own words.
-func bodyError(err error) error {
-	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return large
-	}
-	if p, ok := errors.AsType[*gateway.Problem](err); ok {
-		return p
-	}
-	return BadRequest("the body cannot be read: "+Said(err.Error()),
-		"if it is compressed, Content-Encoding says how: gzip, deflate, br or zstd; else leave that out")
 }
 
 // ReadJSON reads a small JSON object from a request's body. It may have no other members than v. The error is a

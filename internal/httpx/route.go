@@ -114,7 +114,7 @@ type Request struct {
 type Options struct {
 	Guard  *gateway.Guard    // needed
 	Logger *slog.Logger      // nil: nothing is logged
-	Header map[string]string // of all responses but those of public routes; nil: [Headers]
+	Header map[string]string // of all responses but those of public routes; nil: those for programs
 	// ForPeople says that the routes are pages: links that somebody mended by hand still show them, so that query
 	// parameters are the handlers' to read, and no page of another site reads them, whatever the guard allows.
 	ForPeople bool
@@ -126,9 +126,9 @@ type Options struct {
 	Count func(path, method string, status int)
 }
 
-// Headers returns the headers of responses to programs: what providers sent is shown to nobody as a page of ibid's
+// headers returns the headers of responses to programs: what providers sent is shown to nobody as a page of ibid's
 // origin, and nothing is cached unless a handler says otherwise.
-func Headers() map[string]string {
+func headers() map[string]string {
 	return map[string]string{
 		"X-Content-Type-Options":       "nosniff",
 		"Content-Security-Policy":      "default-src 'none'; frame-ancestors 'none'; sandbox",
@@ -151,7 +151,7 @@ func NewMux(routes []Route, o *Options) *Mux {
 		m.o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if m.o.Header == nil {
-		m.o.Header = Headers()
+		m.o.Header = headers()
 	}
 	if m.o.NotFound == nil {
 		m.o.NotFound = gateway.NewProblem(gateway.CodeNotFound, "there is no such path", "")
@@ -332,9 +332,9 @@ func JSON[T any](rt Route, f func(ctx context.Context, r *Request) (T, error)) R
 	return rt
 }
 
-// List returns the route with a handler that answers with a page of a list, as JSON: {name: […], "next_cursor": …}. The
-// store has been asked by read, after everything that was captured before has arrived there; show returns what is shown
-// of an item.
+// List returns the route with a handler that answers with a page of a list, as JSON: {name: […], "next_cursor": …}.
+// The store has been asked by read, after everything that was captured before has arrived there; show returns what is
+// shown of an item.
 func List[T, B any](
 	rt Route, name string, from *Reader, read func(ctx context.Context, r *Request) (*store.Page[T], error),
 	show func(r *Request, item *T) B,
@@ -354,6 +354,18 @@ func List[T, B any](
 	route.List, route.Response = name, *new(B)
 	return route
 }
+
+// ByQuery returns what reads a list that takes the parameters of [Params.Query].
+func ByQuery[T any](
+	read func(ctx context.Context, tenant string, q *store.Query) (*store.Page[T], error),
+) func(context.Context, *Request) (*store.Page[T], error) {
+	return func(ctx context.Context, r *Request) (*store.Page[T], error) {
+		return read(ctx, r.Who.Tenant, r.Params.Query())
+	}
+}
+
+// Same shows an item of a list as it is.
+func Same[T any](_ *Request, item *T) T { return *item }
 
 // listBody is a page of a list as JSON.
 type listBody[B any] struct {

@@ -129,11 +129,9 @@ func plain(comment string) string {
 // sentence returns the comment of a type without the type's name: of "runBody is a run as JSON." it leaves "A run as
 // JSON."
 func sentence(name, comment string) string {
-	rest, ok := strings.CutPrefix(comment, name+" is ")
+	rest, ok := strings.CutPrefix(comment, name+" ")
 	if !ok {
-		if rest, ok = strings.CutPrefix(comment, name+" "); !ok {
-			return plain(comment)
-		}
+		return plain(comment)
 	}
-	return plain(strings.ToUpper(rest[:1]) + rest[1:])
+	return plain(capital(strings.TrimPrefix(rest, "is ")))
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"reflect"
 	"regexp"
@@ -145,16 +144,15 @@ func security(rt *httpx.Route) []any {
 	if rt.Scope != "" {
 		scopes = append(scopes, rt.Scope)
 	}
+	all := []any{object{}, object{"bearer": scopes}, object{"token": scopes}}
 	switch rt.Access {
 	case httpx.ByToken, httpx.ByCookie:
 	case httpx.Public, httpx.Open:
-		return []any{}
+		all = []any{}
 	case httpx.ByStream:
-		return []any{
-			object{}, object{"bearer": scopes}, object{"token": scopes}, object{"stream": []string{}},
-		}
+		all = append(all, object{"stream": []string{}})
 	}
-	return []any{object{}, object{"bearer": scopes}, object{"token": scopes}}
+	return all
 }
 
 func parameters(rt *httpx.Route) []any {
@@ -243,13 +241,11 @@ func (w *writer) responses(rt *httpx.Route) (object, error) {
 		statuses = []int{http.StatusOK}
 	}
 	for _, status := range statuses {
-		response := object{"description": http.StatusText(status)}
+		response, headers := object{"description": http.StatusText(status)}, object{}
 		if rt.Access != httpx.Public {
-			response["headers"] = object{"X-Request-Id": header("The id of the request in ibid's log.", true)}
+			headers["X-Request-Id"] = header("The id of the request in ibid's log.")
 		}
-		switch status {
-		case http.StatusNoContent, http.StatusNotModified:
-		default:
+		if status != http.StatusNoContent && status != http.StatusNotModified {
 			content, err := w.content(rt)
 			if err != nil {
 				return nil, err
@@ -257,12 +253,10 @@ func (w *writer) responses(rt *httpx.Route) (object, error) {
 			response["content"] = content
 		}
 		if status == http.StatusServiceUnavailable || status == http.StatusAccepted {
-			headers, _ := response["headers"].(object)
-			response["headers"] = maps.Clone(headers)
-			if headers == nil {
-				response["headers"] = object{}
-			}
-			response["headers"].(object)["Retry-After"] = retryAfter()
+			headers["Retry-After"] = retryAfter()
+		}
+		if len(headers) > 0 {
+			response["headers"] = headers
 		}
 		all[strconv.Itoa(status)] = response
 	}
@@ -326,8 +320,8 @@ func (w *writer) content(rt *httpx.Route) (object, error) {
 	return content, nil
 }
 
-func header(description string, needed bool) object {
-	return object{"description": description, "required": needed, "schema": object{"type": "string"}}
+func header(description string) object {
+	return object{"description": description, "required": true, "schema": object{"type": "string"}}
 }
 
 func retryAfter() object {
@@ -379,13 +373,13 @@ func problemResponse(status int, codes []string, rt *httpx.Route) object {
 	slices.Sort(types)
 	headers := object{}
 	if rt.Access != httpx.Public {
-		headers["X-Request-Id"] = header("The id of the request in ibid's log.", true)
+		headers["X-Request-Id"] = header("The id of the request in ibid's log.")
 	}
 	switch status {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		headers["Retry-After"] = retryAfter()
 	case http.StatusUnauthorized:
-		headers["WWW-Authenticate"] = header("How to send a token.", true)
+		headers["WWW-Authenticate"] = header("How to send a token.")
 	}
 	content := object{"application/problem+json": object{"schema": object{
 		"allOf":      []any{reference("Problem")},

@@ -148,7 +148,7 @@ func (s *schemas) members(t reflect.Type, read bool, members object, needed *[]s
 		if err != nil {
 			return err
 		}
-		schema = limit(schema, f.Tag)
+		limit(schema, f.Tag)
 		said := cmp.Or(f.Tag.Get("doc"), about.fields[f.Name])
 		optional := strings.Contains(options, "omit")
 		list := f.Type.Kind() == reflect.Slice && strings.Contains(said, "null")
@@ -167,7 +167,7 @@ func (s *schemas) members(t reflect.Type, read bool, members object, needed *[]s
 }
 
 // limit adds what the tags of a field say of its values: enum, with spaces between the words; minimum; maximum.
-func limit(schema object, tag reflect.StructTag) object {
+func limit(schema object, tag reflect.StructTag) {
 	if words := tag.Get("enum"); words != "" {
 		schema["enum"] = strings.Fields(words)
 	}
@@ -176,7 +176,6 @@ func limit(schema object, tag reflect.StructTag) object {
 			schema[name] = n
 		}
 	}
-	return schema
 }
 
 // orNull returns the schema of a value that may be null.

@@ -53,7 +53,7 @@ type rawRequest struct {
 //
 // The error also says what of a body of useChat cannot be sent to a model: a message of another role, or a file.
 func ReadRequest(body []byte) (*Request, bool, error) {
-	if !isObject(body) {
+	if !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) || !json.Valid(body) {
 		return nil, false, errors.New("reading the request: it is not a JSON object")
 	}
 	if !hasParts(body) {
@@ -63,12 +63,7 @@ func ReadRequest(body []byte) (*Request, bool, error) {
 	if err := json.Unmarshal(body, &raw); err != nil {
 		return nil, true, fmt.Errorf("reading the request of a chat: %w", jsonError(err))
 	}
-	r := &Request{
-		ID:        raw.ID,
-		Trigger:   raw.Trigger,
-		MessageID: raw.MessageID,
-		Messages:  make([]Message, 0, len(raw.Messages)),
-	}
+	r := &Request{ID: raw.ID, Trigger: raw.Trigger, MessageID: raw.MessageID}
 	for i := range raw.Messages {
 		from := &raw.Messages[i]
 		m := Message{ID: from.ID, Role: from.Role, Parts: make([]Part, 0, len(from.Parts))}
@@ -112,11 +107,6 @@ func readPart(raw json.RawMessage) (Part, error) {
 		}
 	}
 	return part, nil
-}
-
-func isObject(body []byte) bool {
-	body = bytes.TrimLeft(body, " \t\r\n")
-	return len(body) > 0 && body[0] == '{' && json.Valid(body)
 }
 
 // hasParts reports whether a message of the body has parts.

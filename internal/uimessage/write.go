@@ -177,14 +177,10 @@ func (w *Writer) addPart(ev *ibid.Event) {
 		w.differs = true
 		return
 	}
-	if last := len(
-		w.parts,
-	) - 1; last >= 0 && w.parts[last].Kind == ev.Part.Kind &&
-		w.parts[last].Message == ev.Part.Message {
-		w.next = nil
-		return
-	}
 	w.next = ev.Part
+	if n := len(w.parts); n > 0 && w.parts[n-1].Kind == ev.Part.Kind && w.parts[n-1].Message == ev.Part.Message {
+		w.next = nil
+	}
 }
 
 // addActivity writes what an event tells of an activity. A call is begun when the name of its tool is known.
@@ -263,10 +259,9 @@ func (w *Writer) addReasoning(i int, text string) {
 // endReasoning ends the reasoning that goes on.
 func (w *Writer) endReasoning() {
 	if w.open > 0 {
-		i := w.open - 1
+		w.acts[w.open-1].ended = true
+		w.writeChunk(&chunk{Part: Part{Type: "reasoning-end", ID: reasoningID(w.open - 1)}})
 		w.open = 0
-		w.acts[i].ended = true
-		w.writeChunk(&chunk{Part: Part{Type: "reasoning-end", ID: reasoningID(i)}})
 	}
 }
 
