@@ -136,6 +136,8 @@ func (o *out) head(field string, v scan.Value) {
 	}
 }
 
+func (o *out) provider(name string) { o.emitOp(Op{Kind: Head, Name: HeadProvider, More: name}) }
+
 // source says a source. One whose JSON breaks off is what could be read of it; if that is nothing, it is none.
 func (o *out) source(s *Source) {
 	if scan.Value(s.Raw).Cut() {
