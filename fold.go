@@ -363,6 +363,21 @@ func (f *fold) build() *Answer {
 }
 
 func (f *fold) buildCandidate(c *candidate, main bool) *Answer {
+	var parts []Part // without empty ones, and neighbours of one kind, message and place as one
+	for i := range c.parts {
+		p := outPart(&c.parts[i])
+		if p.Len() == 0 {
+			continue
+		}
+		if n := len(parts); n > 0 {
+			last := &parts[n-1]
+			if last.Kind == p.Kind && last.Message == p.Message && last.Content == p.Content {
+				last.End = p.End
+				continue
+			}
+		}
+		parts = append(parts, p)
+	}
 	a := &Answer{
 		ID:       f.id,
 		Provider: f.provider,
@@ -370,12 +385,18 @@ func (f *fold) buildCandidate(c *candidate, main bool) *Answer {
 		Model:    f.model,
 		Created:  f.created,
 		Text:     c.text.String(),
-		Parts:    c.outParts(),
+		Parts:    parts,
 		Complete: f.complete && f.failure == nil && !f.damaged,
 		Finish:   c.finish,
 		Error:    f.failure,
 	}
-	a.Activities = c.outActivities()
+	for i := range c.activities {
+		activity := c.activities[i].Activity
+		if activity.Kind == ReasoningActivity {
+			activity.Text = string(c.activities[i].bytes)
+		}
+		a.Activities = append(a.Activities, activity)
+	}
 	a.Citations = c.citations()
 	a.Sources = f.sourcesOf(c, main)
 	order(a)
@@ -424,7 +445,10 @@ func (f *fold) next() {
 	f.complete = false
 	for _, c := range f.candidates {
 		c.flush()
-		c.endMarks()
+		if c.marks != nil {
+			c.scanMarks(true)
+		}
+		c.marks, c.marked = nil, c.text.Len() // later marks count in another list, or in none
 		c.endParts()
 		for i := range c.parts {
 			f.first = max(f.first, c.parts[i].key.Message+1)
@@ -801,38 +825,4 @@ func validText(s string) string {
 		return s
 	}
 	return strings.ToValidUTF8(s, "\ufffd")
-}
-
-// sizeOfDocuments returns about how many bytes documents have that were given by the caller.
-func sizeOfDocuments(docs []Source) (n int) {
-	for i := range docs {
-		s := &docs[i]
-		n += size[Source]() + textSize(s.ID, s.Title, s.URL, s.Content) + len(s.Raw)
-	}
-	return n
-}
-
-// wireDocuments turns documents given by the caller into what parsers take.
-func wireDocuments(docs []Source) []wire.Source {
-	out := make([]wire.Source, 0, len(docs))
-	for i := range docs {
-		s := &docs[i]
-		out = append(out, wire.Source{
-			Key:         s.ID,
-			ID:          s.ID,
-			GlobalID:    s.GlobalID,
-			Kind:        string(s.Kind),
-			Title:       s.Title,
-			URL:         s.URL,
-			OriginalURL: s.OriginalURL,
-			Filename:    s.Filename,
-			Site:        s.Site,
-			Authors:     s.Authors,
-			PublishedAt: s.PublishedAt,
-			License:     s.License,
-			Content:     s.Content,
-			Score:       s.Score,
-		})
-	}
-	return out
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/ibidhq/ibid/internal/prose"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/internal/wire"
 )
@@ -168,7 +169,8 @@ func (c *candidate) need(cite *foldCite) (int, bool) {
 	if cite.Start < 0 || cite.End < cite.Start {
 		return 0, false
 	}
-	return have + max(1, cite.End+cite.shift-c.units(cite)), true // a missing unit is at least one byte
+	from, to := c.offsets.grow(c.text.String()).In(outUnit(cite.Unit), Span{c.base(cite), have})
+	return have + max(1, cite.End+cite.shift-(to-from)), true // a missing unit is at least one byte
 }
 
 // grown tries again to place the citations that waited for a text as long as this.
@@ -313,6 +315,35 @@ func (c *candidate) citation(cite *foldCite) Citation {
 		out.Claim, out.ClaimInferred = c.claim(cite)
 	}
 	return out
+}
+
+// claim returns the statement that a citation stands for.
+func (c *candidate) claim(cite *foldCite) (claim Span, inferred bool) {
+	if cite.covers == CoversClaim || cite.covers == CoversBlock {
+		return cite.span, false
+	}
+	text := c.text.String()
+	at := c.linkRunStart(text, cite.span.Start)
+	base := c.partBefore(at) // a statement does not begin in another message's text
+	if before := (Span{base, at}); cite.stated != before || at == 0 {
+		start, end := prose.SentenceBefore(text[base:at], at-base)
+		cite.stated, cite.statement = before, Span{start + base, end + base}
+	}
+	start, end := cite.statement.Start, cite.statement.End
+	if start == end || isLabel(text[start:at]) {
+		if s, ok := c.statementAbove(base, at); ok {
+			return s, true
+		}
+	}
+	if start == end && c.closed {
+		start, end = prose.SentenceAt(text[base:c.messageEnd(cite.span.End)], cite.span.End-base)
+		start, end = start+base, end+base
+		behind := cite.span.End + len(text[cite.span.End:]) - len(strings.TrimLeft(text[cite.span.End:], " ,;"))
+		if behind < end && start <= at && standsApart(text[cite.span.Start:cite.span.End]) {
+			start = behind // the marks before a sentence are none of its words
+		}
+	}
+	return Span{start, max(start, end)}, true
 }
 
 // refs returns a citation's references as the answer has them.
@@ -586,12 +617,6 @@ func outUnit(unit wire.Unit) Unit {
 	default:
 		return UTF8
 	}
-}
-
-// units returns how many of a citation's units the text has so far, from where the citation counts.
-func (c *candidate) units(cite *foldCite) int {
-	start, end := c.offsets.grow(c.text.String()).In(outUnit(cite.Unit), Span{c.base(cite), c.text.Len()})
-	return end - start
 }
 
 // base returns the offset of the text from which a citation's offsets count.
