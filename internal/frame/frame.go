@@ -26,23 +26,10 @@ const (
 
 // String returns the framing's name.
 func (k Kind) String() string {
-	switch k {
-	case Unknown:
-		return "unknown"
-	case JSON:
-		return "JSON"
-	case SSE:
-		return "SSE"
-	case Lines:
-		return "NDJSON"
-	case Array:
-		return "JSON array"
-	case AWS:
-		return "AWS event stream"
-	case Other:
-		return "other"
+	if k > Other {
+		return fmt.Sprintf("Kind(%d)", uint8(k))
 	}
-	return fmt.Sprintf("Kind(%d)", uint8(k))
+	return [...]string{"unknown", "JSON", "SSE", "NDJSON", "JSON array", "AWS event stream", "other"}[k]
 }
 
 // The reasons why a document is damaged. An [Error] wraps one of them.

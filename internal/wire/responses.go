@@ -543,9 +543,8 @@ func (o *out) cites(n *note, key string, p Part) bool {
 		o.issue(IssueSourceless, n.kind, n.raw)
 		return true
 	}
-	r := o.rooms()
-	r.ref[0] = Ref{Source: s.Key, Quote: n.quote}
-	c := Cite{Key: key, Part: p, Refs: r.ref[:]}
+	o.ref[0] = Ref{Source: s.Key, Quote: n.quote}
+	c := Cite{Key: key, Part: p, Refs: o.ref[:]}
 	o.place(n, &c)
 	o.source(&s)
 	o.cite(&c)
