@@ -169,7 +169,7 @@ func (c *candidate) need(cite *foldCite) (int, bool) {
 	if cite.Start < 0 || cite.End < cite.Start {
 		return 0, false
 	}
-	from, to := c.offsets.grow(c.text.String()).In(outUnit(cite.Unit), Span{c.base(cite), have})
+	from, to := c.offsets.grow(c.text.String()).In(outUnit[cite.Unit], Span{c.base(cite), have})
 	return have + max(1, cite.End+cite.shift-(to-from)), true // a missing unit is at least one byte
 }
 
@@ -393,7 +393,7 @@ func (c *candidate) citations() []Citation {
 			continue
 		}
 		if cite.anchor == "" { // a snapshot before its place is known
-			nowhere := place{anchor: AnchorNone, covers: outCovers(cite.Covers)}
+			nowhere := place{anchor: AnchorNone, covers: outCovers[cite.Covers]}
 			cite = &foldCite{Cite: cite.Cite, refs: cite.refs, place: nowhere}
 		}
 		if cite.refs == nil {
@@ -425,17 +425,19 @@ func (c *candidate) cited(used map[int]bool) {
 	}
 }
 
-func outCovers(w wire.Covers) Covers {
-	switch w {
-	case wire.Link:
-		return CoversLink
-	case wire.Point:
-		return CoversPoint
-	case wire.BlockSpan:
-		return CoversBlock
-	default:
-		return CoversClaim
+// What parsers say, in the words of the answer.
+var (
+	outCovers = [...]Covers{
+		wire.Claim: CoversClaim, wire.Link: CoversLink, wire.Point: CoversPoint, wire.BlockSpan: CoversBlock,
 	}
+	outUnit = [...]Unit{wire.Bytes: UTF8, wire.CodePoints: CodePoint, wire.UTF16: UTF16}
+)
+
+// unitsToTry are the units to read a citation's numbers in, by the declared one, which is the first.
+var unitsToTry = [...][3]wire.Unit{
+	wire.Bytes:      {wire.Bytes, wire.CodePoints, wire.UTF16},
+	wire.CodePoints: {wire.CodePoints, wire.UTF16, wire.Bytes},
+	wire.UTF16:      {wire.UTF16, wire.CodePoints, wire.Bytes},
 }
 
 // The bounds of the search for words that are not where the provider said.
@@ -451,7 +453,7 @@ const maxOffset = math.MaxInt / 4
 // locate finds the place of a citation in the text so far. It is false while more text is needed to tell; last says
 // that none will come.
 func (c *candidate) locate(cite *foldCite, last bool) (place, bool) {
-	covers := outCovers(cite.Covers)
+	covers := outCovers[cite.Covers]
 	nowhere := place{anchor: AnchorNone, covers: covers}
 	switch cite.Unit {
 	case wire.Nowhere:
@@ -508,7 +510,7 @@ func (c *candidate) locateBlock(cite *foldCite, last bool) (place, bool) {
 // It is false where they are in none of these places, or where there are no words to look for and the place is past the
 // text so far.
 func (c *candidate) locateSaid(cite *foldCite) (place, bool) {
-	covers := outCovers(cite.Covers)
+	covers := outCovers[cite.Covers]
 	if cite.Quote == "" && cite.URL == "" {
 		s, ok := c.span(cite, cite.Unit, cite.shift)
 		if !ok {
@@ -516,7 +518,7 @@ func (c *candidate) locateSaid(cite *foldCite) (place, bool) {
 		}
 		return place{s, AnchorUnverified, covers}, true
 	}
-	for _, unit := range unitsToTry(cite.Unit) {
+	for _, unit := range unitsToTry[cite.Unit] {
 		s, ok := shifted(cite, func(shift int) (Span, bool) {
 			s, ok := c.span(cite, unit, shift)
 			return s, ok && c.saysIt(cite, s)
@@ -556,18 +558,6 @@ func shifted(cite *foldCite, try func(shift int) (Span, bool)) (Span, bool) {
 	return Span{}, false
 }
 
-// unitsToTry returns the units to read a citation's numbers in, the declared one first.
-func unitsToTry(declared wire.Unit) []wire.Unit {
-	switch declared {
-	case wire.Bytes:
-		return []wire.Unit{wire.Bytes, wire.CodePoints, wire.UTF16}
-	case wire.UTF16:
-		return []wire.Unit{wire.UTF16, wire.CodePoints, wire.Bytes}
-	default:
-		return []wire.Unit{wire.CodePoints, wire.UTF16, wire.Bytes}
-	}
-}
-
 // span converts a citation's offsets, read in a unit and shifted, to a span of the text.
 func (c *candidate) span(cite *foldCite, unit wire.Unit, shift int) (Span, bool) {
 	if cite.Start < 0 || cite.End < cite.Start || cite.End > maxOffset {
@@ -586,7 +576,7 @@ func (c *candidate) offset(cite *foldCite, unit wire.Unit, n int) (int, bool) {
 		at := base + n
 		return at, at >= 0 && at <= len(text) && isBoundary(text, at)
 	}
-	offsets, u := c.offsets.grow(text), outUnit(unit)
+	offsets, u := c.offsets.grow(text), outUnit[unit]
 	if base > 0 {
 		before, _ := offsets.In(u, Span{base, base})
 		n += before
@@ -606,17 +596,6 @@ func (c *candidate) offset(cite *foldCite, unit wire.Unit, n int) (int, bool) {
 		n -= removed(k) + k.size[unit]
 	}
 	return offsets.byte(u, n)
-}
-
-func outUnit(unit wire.Unit) Unit {
-	switch unit {
-	case wire.CodePoints:
-		return CodePoint
-	case wire.UTF16:
-		return UTF16
-	default:
-		return UTF8
-	}
 }
 
 // base returns the offset of the text from which a citation's offsets count.

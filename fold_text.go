@@ -512,14 +512,9 @@ func (c *candidate) endParts() {
 }
 
 func outPart(p *foldPart) Part {
-	kind := AnswerPart
-	switch p.shown.Kind {
-	case wire.AnswerPart:
-	case wire.CommentaryPart:
-		kind = CommentaryPart
-	case wire.RefusalPart:
-		kind = RefusalPart
-	}
+	kind := [...]PartKind{
+		wire.AnswerPart: AnswerPart, wire.CommentaryPart: CommentaryPart, wire.RefusalPart: RefusalPart,
+	}[p.shown.Kind]
 	return Part{Span: Span{p.start, p.end}, Kind: kind, Message: p.shown.Message, Content: p.shown.Content}
 }
 

@@ -332,7 +332,26 @@ func (r *rendering) writeMarker(b *strings.Builder, m *Marker, st *stop, next st
 			after = " " // [^1]( could be a link and [^1]: a definition
 		}
 	default:
-		text = r.linkMarker(m, prev, next)
+		// A link for each source that can be opened, else its label in brackets, escaped wherever they could be read as
+		// part of a link.
+		var links strings.Builder
+		wasLink := false
+		for i, it := range m.Items {
+			label, url := escapeLabel(r.label(it)), markdown.SafeURL(it.Source.URL)
+			if i > 0 && (url != "" || wasLink) {
+				links.WriteByte(' ')
+			}
+			wasLink = url != ""
+			switch {
+			case wasLink:
+				links.WriteString("[" + label + "](" + markdownURL(url) + ")")
+			case r.needsEscape(m, prev, next):
+				links.WriteString(`\[` + label + `\]`)
+			default:
+				links.WriteString("[" + label + "]")
+			}
+		}
+		text = links.String()
 	}
 	if text == "" {
 		return
@@ -370,30 +389,6 @@ func (r *rendering) usesLabel() bool {
 		}
 	}
 	return false
-}
-
-// linkMarker returns m as markdown: a link for each source that can be opened, else its label in brackets. Brackets are
-// escaped wherever they could be read as part of a link.
-func (r *rendering) linkMarker(m *Marker, prev, next string) string {
-	var b strings.Builder
-	wasLink := false
-	for i, it := range m.Items {
-		label := r.label(it)
-		url := markdown.SafeURL(it.Source.URL)
-		if i > 0 && (url != "" || wasLink) {
-			b.WriteByte(' ')
-		}
-		wasLink = url != ""
-		switch {
-		case url != "":
-			b.WriteString("[" + escapeLabel(label) + "](" + markdownURL(url) + ")")
-		case r.needsEscape(m, prev, next):
-			b.WriteString(`\[` + escapeLabel(label) + `\]`)
-		default:
-			b.WriteString("[" + escapeLabel(label) + "]")
-		}
-	}
-	return b.String()
 }
 
 // needsEscape reports whether a label in plain brackets could become a link, an image or a task box: before ( [ and :,
@@ -511,37 +506,22 @@ func sourceDetail(s *Source, name, url string, pages []Span) string {
 	if raw := tidy(s.URL); url == "" && raw != "" && raw != name {
 		out = append(out, raw)
 	}
-	if p := pageList(pages); p != "" {
-		out = append(out, p)
+	slices.SortFunc(pages, func(a, b Span) int { return cmp.Or(a.Start-b.Start, a.End-b.End) })
+	for i, p := range pages { // p. 3; pp. 3, 5–7
+		word := strconv.Itoa(p.Start)
+		if p.End > p.Start {
+			word += "–" + strconv.Itoa(p.End)
+		}
+		switch {
+		case i > 0:
+		case len(pages) > 1 || p.End > p.Start:
+			word = "pp. " + word
+		default:
+			word = "p. " + word
+		}
+		out = append(out, word)
 	}
 	return strings.Join(out, ", ")
-}
-
-// pageList returns pages as people write them: p. 3; pp. 3, 5–7.
-func pageList(pages []Span) string {
-	if len(pages) == 0 {
-		return ""
-	}
-	slices.SortFunc(
-		pages,
-		func(a, b Span) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) },
-	)
-	var b strings.Builder
-	b.WriteString("p. ")
-	if len(pages) > 1 || pages[0].End > pages[0].Start {
-		b.Reset()
-		b.WriteString("pp. ")
-	}
-	for i, p := range pages {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(strconv.Itoa(p.Start))
-		if p.End > p.Start {
-			b.WriteString("–" + strconv.Itoa(p.End))
-		}
-	}
-	return b.String()
 }
 
 // list returns the list of sources in the style.
