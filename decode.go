@@ -163,6 +163,7 @@ type Decoder struct {
 	queue      [][2][]byte    // documents that did not tell the format: event, data
 	earlyError *ProviderError // an error that came before the format was known
 	onlyError  *ProviderError // the first document, if it is an error in case nothing follows it
+	refused    bool           // the HTTP status says that the body is not an answer
 	refusal    []byte         // the beginning of a text that came with the HTTP status of an error
 	count      int            // documents so far
 	plain      bool           // the format is generic: bytes are text
@@ -223,7 +224,7 @@ func (d *Decoder) Close() error {
 		d.parser.Close()
 		d.failed(d.onlyError)
 	}
-	if d.isRefused() {
+	if d.refused {
 		d.refuse()
 	}
 	d.parser = nil
@@ -255,7 +256,12 @@ func (d *Decoder) start() {
 		limits: limits, onEvent: d.OnEvent, provider: d.Options.Provider, providerFixed: d.Options.Provider != "",
 	}
 	d.fold.sources.fold = d.fold
-	d.fold.budget.input = len(d.Options.Request) + sizeOfDocuments(d.Options.Documents)
+	d.fold.budget.input = len(d.Options.Request)
+	for i := range d.Options.Documents {
+		s := &d.Options.Documents[i]
+		d.fold.budget.input += size[Source]() + textSize(s.ID, s.Title, s.URL, s.Content) + len(s.Raw)
+	}
+	d.refused = d.Options.Status >= 300
 	d.frames.Emit = d.document
 	d.frames.MaxDocument = limits.Document
 	switch format := d.Options.Format; format {
@@ -270,10 +276,30 @@ func (d *Decoder) start() {
 
 // use makes format the format of the response.
 func (d *Decoder) use(format string) {
+	documents := make([]wire.Source, 0, len(d.Options.Documents))
+	for i := range d.Options.Documents {
+		s := &d.Options.Documents[i]
+		documents = append(documents, wire.Source{
+			Key:         s.ID,
+			ID:          s.ID,
+			GlobalID:    s.GlobalID,
+			Kind:        string(s.Kind),
+			Title:       s.Title,
+			URL:         s.URL,
+			OriginalURL: s.OriginalURL,
+			Filename:    s.Filename,
+			Site:        s.Site,
+			Authors:     s.Authors,
+			PublishedAt: s.PublishedAt,
+			License:     s.License,
+			Content:     s.Content,
+			Score:       s.Score,
+		})
+	}
 	c := &wire.Config{
 		Provider:  d.Options.Provider,
 		Request:   scan.Value(bytes.TrimSpace(d.Options.Request)),
-		Documents: wireDocuments(d.Options.Documents),
+		Documents: documents,
 		Emit:      d.op,
 		Stream:    func() bool { return d.frames.Kind() == frame.SSE },
 		Keep:      d.fold.keep,
@@ -338,7 +364,7 @@ func (d *Decoder) document(f frame.Frame) {
 		d.op(&wire.Op{Kind: wire.End})
 		return
 	}
-	if d.mark.sure() && (d.Options.One || f.Err != nil && errors.Is(f.Err, frame.ErrTruncated) &&
+	if d.mark.seen && !d.mark.open && (d.Options.One || f.Err != nil && errors.Is(f.Err, frame.ErrTruncated) &&
 		!wire.Another(d.fold.format, d.fold.id, f.Event, f.Data)) {
 		return // what breaks off behind the end mark has nothing to do with the answer
 	}
@@ -441,7 +467,7 @@ func (d *Decoder) closeGeneric() {
 		text = c.text.String()
 	}
 	switch {
-	case d.damage != nil, d.fold.failure != nil, d.isRefused():
+	case d.damage != nil, d.fold.failure != nil, d.refused:
 	case strings.TrimSpace(text) == "":
 		d.fail(ErrEmpty, "")
 	case strings.Contains(text, "\x00"):
@@ -455,7 +481,7 @@ func (d *Decoder) closeGeneric() {
 
 func (d *Decoder) text(p []byte) {
 	switch {
-	case d.isRefused():
+	case d.refused:
 		d.refusal = append(d.refusal, p[:min(len(p), maxRefusal-len(d.refusal))]...)
 	case len(p) > 0:
 		d.fold.op(&wire.Op{Kind: wire.Text, Text: p})
@@ -501,9 +527,6 @@ type endMark struct {
 	open bool // only the end of the input confirms it
 }
 
-// sure reports whether the response has ended, whatever follows.
-func (m endMark) sure() bool { return m.seen && !m.open }
-
 // End returns where in the input, in bytes, the end mark begins: what tells a reader that the answer is whole, or that
 // it ended with an error. That is the first byte of its event, NDJSON line, array element or binary message; of a JSON
 // body, which is nothing without it, the last byte that is no white space. At is -1 until the end mark has been written
@@ -522,7 +545,7 @@ func (d *Decoder) End() (at int64, sure bool) {
 // marked keeps the document that is being read as the end mark, unless there is a sure one, or the input itself has
 // ended.
 func (d *Decoder) marked(open bool) {
-	if d.closed || d.mark.sure() {
+	if d.closed || d.mark.seen && !d.mark.open {
 		return
 	}
 	d.mark = endMark{at: d.frames.Mark(), seen: true, open: open}
@@ -571,9 +594,6 @@ const (
 	maxRefusal = 16 << 10 // bytes of a body that are searched for the reason why a call was refused
 	maxReason  = 500      // characters of the reason in the message
 )
-
-// isRefused reports whether the HTTP status says that the body is not an answer.
-func (d *Decoder) isRefused() bool { return d.Options.Status >= 300 }
 
 // refuse adds an error with the HTTP status as its code. If the body had an error of its own, that stays, and only gets
 // the status as its code where it has none.

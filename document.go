@@ -214,9 +214,7 @@ var documentJSON = json2.JoinOptions(
 func (d *Document) JSON() ([]byte, error) { return d.AppendJSON(nil) }
 
 // AppendJSON appends d to b as [Document.JSON] returns it. On an error b is returned as it was.
-func (d *Document) AppendJSON(b []byte) ([]byte, error) {
-	return d.appendJSON(b)
-}
+func (d *Document) AppendJSON(b []byte) ([]byte, error) { return d.appendJSON(b) }
 
 // AppendCompact is AppendJSON without most members that are null, false, zero or empty. Reading it gives the same
 // document: it is for keeping many.
@@ -227,23 +225,15 @@ func (d *Document) AppendCompact(b []byte) ([]byte, error) {
 // withoutEmpty returns a copy in which lists that are mostly empty are nil then.
 func (d *Document) withoutEmpty() *Document {
 	c := *d
-	c.Queries, c.ToolCalls, c.Display = someOf(d.Queries), someOf(d.ToolCalls), someOf(d.Display)
-	c.Issues, c.Alternatives, c.Sources = someOf(d.Issues), nil, slices.Clone(d.Sources)
+	c.Queries, c.ToolCalls, c.Display = nonEmpty(d.Queries), nonEmpty(d.ToolCalls), nonEmpty(d.Display)
+	c.Issues, c.Alternatives, c.Sources = nonEmpty(d.Issues), nil, slices.Clone(d.Sources)
 	for i := range c.Sources {
-		c.Sources[i].Chunks = someOf(c.Sources[i].Chunks)
+		c.Sources[i].Chunks = nonEmpty(c.Sources[i].Chunks)
 	}
 	for _, other := range d.Alternatives {
 		c.Alternatives = append(c.Alternatives, other.withoutEmpty())
 	}
 	return &c
-}
-
-// someOf returns a list, or nil if it is empty.
-func someOf[T any](list []T) []T {
-	if len(list) == 0 {
-		return nil
-	}
-	return list
 }
 
 func (d *Document) appendJSON(b []byte, more ...json2.Options) ([]byte, error) {

@@ -45,8 +45,9 @@ type fold struct {
 	broken     bool // the document that is read breaks off
 	final      *Answer
 
-	row   int // how many responses came before the one that is read, and
-	first int // how many messages they had
+	row       int    // how many responses came before the one that is read, and
+	first     int    // how many messages they had
+	rowPrefix string // of the keys of that one, where others came before
 }
 
 // op takes one operation.
@@ -363,6 +364,21 @@ func (f *fold) build() *Answer {
 }
 
 func (f *fold) buildCandidate(c *candidate, main bool) *Answer {
+	var parts []Part // without empty ones, and neighbours of one kind, message and place as one
+	for i := range c.parts {
+		p := outPart(&c.parts[i])
+		if p.Len() == 0 {
+			continue
+		}
+		if n := len(parts); n > 0 {
+			last := &parts[n-1]
+			if last.Kind == p.Kind && last.Message == p.Message && last.Content == p.Content {
+				last.End = p.End
+				continue
+			}
+		}
+		parts = append(parts, p)
+	}
 	a := &Answer{
 		ID:       f.id,
 		Provider: f.provider,
@@ -370,12 +386,18 @@ func (f *fold) buildCandidate(c *candidate, main bool) *Answer {
 		Model:    f.model,
 		Created:  f.created,
 		Text:     c.text.String(),
-		Parts:    c.outParts(),
+		Parts:    parts,
 		Complete: f.complete && f.failure == nil && !f.damaged,
 		Finish:   c.finish,
 		Error:    f.failure,
 	}
-	a.Activities = c.outActivities()
+	for i := range c.activities {
+		activity := c.activities[i].Activity
+		if activity.Kind == ReasoningActivity {
+			activity.Text = string(c.activities[i].bytes)
+		}
+		a.Activities = append(a.Activities, activity)
+	}
 	a.Citations = c.citations()
 	a.Sources = f.sourcesOf(c, main)
 	order(a)
@@ -421,10 +443,14 @@ func (f *fold) issuef(code, format string, args ...any) { f.issue(code, fmt.Spri
 // and what it names by its own keys is something else than what they stood for before.
 func (f *fold) next() {
 	f.row++
+	f.rowPrefix = "r" + strconv.Itoa(f.row) + ":"
 	f.complete = false
 	for _, c := range f.candidates {
 		c.flush()
-		c.endMarks()
+		if c.marks != nil {
+			c.scanMarks(true)
+		}
+		c.marks, c.marked = nil, c.text.Len() // later marks count in another list, or in none
 		c.endParts()
 		for i := range c.parts {
 			f.first = max(f.first, c.parts[i].key.Message+1)
@@ -438,14 +464,7 @@ func (f *fold) rowKey(key string) string {
 	if key == "" {
 		return ""
 	}
-	return f.rowPrefix() + key
-}
-
-func (f *fold) rowPrefix() string {
-	if f.row == 0 {
-		return ""
-	}
-	return "r" + strconv.Itoa(f.row) + ":"
+	return f.rowPrefix + key
 }
 
 // inRow returns an operation of a later response as one of the whole input.
@@ -529,7 +548,7 @@ func (t *sourceTable) add(w *wire.Source) {
 	}
 	known, ok := t.same[key]
 	if !ok { // a source of the first response that says the same under the key is one document, given for both
-		if known, ok = t.keys[strings.TrimPrefix(w.Key, t.fold.rowPrefix())]; ok {
+		if known, ok = t.keys[strings.TrimPrefix(w.Key, t.fold.rowPrefix)]; ok {
 			first := &t.list[known]
 			ok = first.Kind == s.Kind && first.Title == s.Title && first.URL == s.URL && first.Content == s.Content
 		}
@@ -550,7 +569,21 @@ func (t *sourceTable) add(w *wire.Source) {
 	if !t.fold.keep(sourceSize + len(w.Key) + len(key) + len(w.ID) + len(w.Raw) + missing(&Source{}, w)) {
 		return
 	}
-	s.ID = t.newID(w.ID, s.Kind)
+	id := validText(w.ID) // unique in the answer
+	if id == "" {
+		id = string(s.Kind) + ":" + strconv.Itoa(t.counter[string(s.Kind)])
+		t.counter[string(s.Kind)]++
+	}
+	_, taken := t.ids[id]
+	for base := id; taken; _, taken = t.ids[id] {
+		if t.again == nil {
+			t.again = map[string]int{}
+		}
+		t.again[base]++
+		id = base + "~" + strconv.Itoa(t.again[base]+1)
+	}
+	t.ids[id] = len(t.list)
+	s.ID = id
 	i := len(t.list)
 	if t.list == nil {
 		t.list, t.names = make([]Source, 0, 4), make([]string, 0, 4) // cheaper than 1, 2, 4
@@ -577,7 +610,7 @@ func (t *sourceTable) resolve(key string) *Source {
 	if i, ok := t.keys[key]; ok {
 		return &t.list[i]
 	}
-	t.add(&wire.Source{Key: key, ID: strings.TrimPrefix(key, t.fold.rowPrefix())})
+	t.add(&wire.Source{Key: key, ID: strings.TrimPrefix(key, t.fold.rowPrefix)})
 	i, ok := t.keys[key]
 	if !ok { // over the limit, which was reported
 		return nil
@@ -589,25 +622,6 @@ func (t *sourceTable) resolve(key string) *Source {
 		t.bare[key] = true
 	}
 	return &t.list[i]
-}
-
-// newID makes the id of the source that is added next, unique in the answer.
-func (t *sourceTable) newID(want string, kind SourceKind) string {
-	id := validText(want)
-	if id == "" {
-		id = string(kind) + ":" + strconv.Itoa(t.counter[string(kind)])
-		t.counter[string(kind)]++
-	}
-	_, taken := t.ids[id]
-	for base := id; taken; _, taken = t.ids[id] {
-		if t.again == nil {
-			t.again = map[string]int{}
-		}
-		t.again[base]++
-		id = base + "~" + strconv.Itoa(t.again[base]+1)
-	}
-	t.ids[id] = len(t.list)
-	return id
 }
 
 // key returns the Key of a source of the list.
@@ -801,38 +815,4 @@ func validText(s string) string {
 		return s
 	}
 	return strings.ToValidUTF8(s, "\ufffd")
-}
-
-// sizeOfDocuments returns about how many bytes documents have that were given by the caller.
-func sizeOfDocuments(docs []Source) (n int) {
-	for i := range docs {
-		s := &docs[i]
-		n += size[Source]() + textSize(s.ID, s.Title, s.URL, s.Content) + len(s.Raw)
-	}
-	return n
-}
-
-// wireDocuments turns documents given by the caller into what parsers take.
-func wireDocuments(docs []Source) []wire.Source {
-	out := make([]wire.Source, 0, len(docs))
-	for i := range docs {
-		s := &docs[i]
-		out = append(out, wire.Source{
-			Key:         s.ID,
-			ID:          s.ID,
-			GlobalID:    s.GlobalID,
-			Kind:        string(s.Kind),
-			Title:       s.Title,
-			URL:         s.URL,
-			OriginalURL: s.OriginalURL,
-			Filename:    s.Filename,
-			Site:        s.Site,
-			Authors:     s.Authors,
-			PublishedAt: s.PublishedAt,
-			License:     s.License,
-			Content:     s.Content,
-			Score:       s.Score,
-		})
-	}
-	return out
 }

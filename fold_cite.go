@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/ibidhq/ibid/internal/prose"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/internal/wire"
 )
@@ -168,7 +169,8 @@ func (c *candidate) need(cite *foldCite) (int, bool) {
 	if cite.Start < 0 || cite.End < cite.Start {
 		return 0, false
 	}
-	return have + max(1, cite.End+cite.shift-c.units(cite)), true // a missing unit is at least one byte
+	from, to := c.offsets.grow(c.text.String()).In(outUnit[cite.Unit], Span{c.base(cite), have})
+	return have + max(1, cite.End+cite.shift-(to-from)), true // a missing unit is at least one byte
 }
 
 // grown tries again to place the citations that waited for a text as long as this.
@@ -315,6 +317,35 @@ func (c *candidate) citation(cite *foldCite) Citation {
 	return out
 }
 
+// claim returns the statement that a citation stands for.
+func (c *candidate) claim(cite *foldCite) (claim Span, inferred bool) {
+	if cite.covers == CoversClaim || cite.covers == CoversBlock {
+		return cite.span, false
+	}
+	text := c.text.String()
+	at := c.linkRunStart(text, cite.span.Start)
+	base := c.partBefore(at) // a statement does not begin in another message's text
+	if before := (Span{base, at}); cite.stated != before || at == 0 {
+		start, end := prose.SentenceBefore(text[base:at], at-base)
+		cite.stated, cite.statement = before, Span{start + base, end + base}
+	}
+	start, end := cite.statement.Start, cite.statement.End
+	if start == end || isLabel(text[start:at]) {
+		if s, ok := c.statementAbove(base, at); ok {
+			return s, true
+		}
+	}
+	if start == end && c.closed {
+		start, end = prose.SentenceAt(text[base:c.messageEnd(cite.span.End)], cite.span.End-base)
+		start, end = start+base, end+base
+		behind := cite.span.End + len(text[cite.span.End:]) - len(strings.TrimLeft(text[cite.span.End:], " ,;"))
+		if behind < end && start <= at && standsApart(text[cite.span.Start:cite.span.End]) {
+			start = behind // the marks before a sentence are none of its words
+		}
+	}
+	return Span{start, max(start, end)}, true
+}
+
 // refs returns a citation's references as the answer has them.
 func (c *candidate) refs(cite *foldCite) []Ref {
 	if cite.refs == nil {
@@ -362,7 +393,7 @@ func (c *candidate) citations() []Citation {
 			continue
 		}
 		if cite.anchor == "" { // a snapshot before its place is known
-			nowhere := place{anchor: AnchorNone, covers: outCovers(cite.Covers)}
+			nowhere := place{anchor: AnchorNone, covers: outCovers[cite.Covers]}
 			cite = &foldCite{Cite: cite.Cite, refs: cite.refs, place: nowhere}
 		}
 		if cite.refs == nil {
@@ -394,17 +425,19 @@ func (c *candidate) cited(used map[int]bool) {
 	}
 }
 
-func outCovers(w wire.Covers) Covers {
-	switch w {
-	case wire.Link:
-		return CoversLink
-	case wire.Point:
-		return CoversPoint
-	case wire.BlockSpan:
-		return CoversBlock
-	default:
-		return CoversClaim
+// What parsers say, in the words of the answer.
+var (
+	outCovers = [...]Covers{
+		wire.Claim: CoversClaim, wire.Link: CoversLink, wire.Point: CoversPoint, wire.BlockSpan: CoversBlock,
 	}
+	outUnit = [...]Unit{wire.Bytes: UTF8, wire.CodePoints: CodePoint, wire.UTF16: UTF16}
+)
+
+// unitsToTry are the units to read a citation's numbers in, by the declared one, which is the first.
+var unitsToTry = [...][3]wire.Unit{
+	wire.Bytes:      {wire.Bytes, wire.CodePoints, wire.UTF16},
+	wire.CodePoints: {wire.CodePoints, wire.UTF16, wire.Bytes},
+	wire.UTF16:      {wire.UTF16, wire.CodePoints, wire.Bytes},
 }
 
 // The bounds of the search for words that are not where the provider said.
@@ -420,7 +453,7 @@ const maxOffset = math.MaxInt / 4
 // locate finds the place of a citation in the text so far. It is false while more text is needed to tell; last says
 // that none will come.
 func (c *candidate) locate(cite *foldCite, last bool) (place, bool) {
-	covers := outCovers(cite.Covers)
+	covers := outCovers[cite.Covers]
 	nowhere := place{anchor: AnchorNone, covers: covers}
 	switch cite.Unit {
 	case wire.Nowhere:
@@ -477,7 +510,7 @@ func (c *candidate) locateBlock(cite *foldCite, last bool) (place, bool) {
 // It is false where they are in none of these places, or where there are no words to look for and the place is past the
 // text so far.
 func (c *candidate) locateSaid(cite *foldCite) (place, bool) {
-	covers := outCovers(cite.Covers)
+	covers := outCovers[cite.Covers]
 	if cite.Quote == "" && cite.URL == "" {
 		s, ok := c.span(cite, cite.Unit, cite.shift)
 		if !ok {
@@ -485,7 +518,7 @@ func (c *candidate) locateSaid(cite *foldCite) (place, bool) {
 		}
 		return place{s, AnchorUnverified, covers}, true
 	}
-	for _, unit := range unitsToTry(cite.Unit) {
+	for _, unit := range unitsToTry[cite.Unit] {
 		s, ok := shifted(cite, func(shift int) (Span, bool) {
 			s, ok := c.span(cite, unit, shift)
 			return s, ok && c.saysIt(cite, s)
@@ -525,18 +558,6 @@ func shifted(cite *foldCite, try func(shift int) (Span, bool)) (Span, bool) {
 	return Span{}, false
 }
 
-// unitsToTry returns the units to read a citation's numbers in, the declared one first.
-func unitsToTry(declared wire.Unit) []wire.Unit {
-	switch declared {
-	case wire.Bytes:
-		return []wire.Unit{wire.Bytes, wire.CodePoints, wire.UTF16}
-	case wire.UTF16:
-		return []wire.Unit{wire.UTF16, wire.CodePoints, wire.Bytes}
-	default:
-		return []wire.Unit{wire.CodePoints, wire.UTF16, wire.Bytes}
-	}
-}
-
 // span converts a citation's offsets, read in a unit and shifted, to a span of the text.
 func (c *candidate) span(cite *foldCite, unit wire.Unit, shift int) (Span, bool) {
 	if cite.Start < 0 || cite.End < cite.Start || cite.End > maxOffset {
@@ -555,7 +576,7 @@ func (c *candidate) offset(cite *foldCite, unit wire.Unit, n int) (int, bool) {
 		at := base + n
 		return at, at >= 0 && at <= len(text) && isBoundary(text, at)
 	}
-	offsets, u := c.offsets.grow(text), outUnit(unit)
+	offsets, u := c.offsets.grow(text), outUnit[unit]
 	if base > 0 {
 		before, _ := offsets.In(u, Span{base, base})
 		n += before
@@ -575,23 +596,6 @@ func (c *candidate) offset(cite *foldCite, unit wire.Unit, n int) (int, bool) {
 		n -= removed(k) + k.size[unit]
 	}
 	return offsets.byte(u, n)
-}
-
-func outUnit(unit wire.Unit) Unit {
-	switch unit {
-	case wire.CodePoints:
-		return CodePoint
-	case wire.UTF16:
-		return UTF16
-	default:
-		return UTF8
-	}
-}
-
-// units returns how many of a citation's units the text has so far, from where the citation counts.
-func (c *candidate) units(cite *foldCite) int {
-	start, end := c.offsets.grow(c.text.String()).In(outUnit(cite.Unit), Span{c.base(cite), c.text.Len()})
-	return end - start
 }
 
 // base returns the offset of the text from which a citation's offsets count.

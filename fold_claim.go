@@ -11,35 +11,6 @@ import (
 	"github.com/ibidhq/ibid/internal/prose"
 )
 
-// claim returns the statement that a citation stands for.
-func (c *candidate) claim(cite *foldCite) (claim Span, inferred bool) {
-	if cite.covers == CoversClaim || cite.covers == CoversBlock {
-		return cite.span, false
-	}
-	text := c.text.String()
-	at := c.linkRunStart(text, cite.span.Start)
-	base := c.partBefore(at) // a statement does not begin in another message's text
-	if before := (Span{base, at}); cite.stated != before || at == 0 {
-		start, end := prose.SentenceBefore(text[base:at], at-base)
-		cite.stated, cite.statement = before, Span{start + base, end + base}
-	}
-	start, end := cite.statement.Start, cite.statement.End
-	if start == end || isLabel(text[start:at]) {
-		if s, ok := c.statementAbove(base, at); ok {
-			return s, true
-		}
-	}
-	if start == end && c.closed {
-		start, end = prose.SentenceAt(text[base:c.messageEnd(cite.span.End)], cite.span.End-base)
-		start, end = start+base, end+base
-		behind := cite.span.End + len(text[cite.span.End:]) - len(strings.TrimLeft(text[cite.span.End:], " ,;"))
-		if behind < end && start <= at && standsApart(text[cite.span.Start:cite.span.End]) {
-			start = behind // the marks before a sentence are none of its words
-		}
-	}
-	return Span{start, max(start, end)}, true
-}
-
 // standsApart reports whether a link or mark is none of the words of its sentence: it is a mark, or in parentheses.
 func standsApart(link string) bool {
 	return isMark(link) || strings.HasPrefix(link, "(") && strings.HasSuffix(link, ")")

@@ -191,15 +191,11 @@ func (c *candidate) takeMarks() {
 	c.takeFarMarks()
 	c.tellMoved()
 	if c.closed && c.fold.format != Generic {
-		c.reportMarks()
-	}
-}
-
-// reportMarks adds an issue for each mark that no citation got.
-func (c *candidate) reportMarks() {
-	text := c.text.String()
-	for _, m := range c.freeMarks() {
-		c.fold.issue("marker-without-citation", text[m.Start:m.End])
+		// each mark that no citation got
+		text := c.text.String()
+		for _, m := range c.freeMarks() {
+			c.fold.issue("marker-without-citation", text[m.Start:m.End])
+		}
 	}
 }
 
@@ -236,7 +232,18 @@ func (c *candidate) takeFarMarks() {
 	if len(free) == 0 {
 		return
 	}
-	points, displaced := c.pointsInOrder()
+	var points []int // the citations that were found at points, whether they got marks or not, in the order of the text
+	displaced := false
+	for i := range c.cites {
+		cite := &c.cites[i]
+		if !cite.withdrawn && cite.anchor != AnchorNone && cite.found.covers == CoversPoint {
+			points = append(points, i)
+			displaced = displaced || c.outsideMark(cite.found) != cite.found
+		}
+	}
+	slices.SortStableFunc(points, func(a, b int) int {
+		return c.cites[a].found.span.Start - c.cites[b].found.span.Start
+	})
 	if len(points) > maxFarMarks || len(free) > maxFarMarks {
 		return
 	}
@@ -283,22 +290,6 @@ func (c *candidate) takeFarMarks() {
 			give(i, next)
 		}
 	}
-}
-
-// pointsInOrder returns the citations that were found at points, whether they got marks or not, in the order of the
-// text, and reports whether one of the points is inside a mark.
-func (c *candidate) pointsInOrder() (points []int, inside bool) {
-	for i := range c.cites {
-		cite := &c.cites[i]
-		if !cite.withdrawn && cite.anchor != AnchorNone && cite.found.covers == CoversPoint {
-			points = append(points, i)
-			inside = inside || c.outsideMark(cite.found) != cite.found
-		}
-	}
-	slices.SortStableFunc(points, func(a, b int) int {
-		return c.cites[a].found.span.Start - c.cites[b].found.span.Start
-	})
-	return points, inside
 }
 
 // outsideMark moves a point that is inside a mark to the end of the mark.

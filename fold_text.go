@@ -2,7 +2,9 @@ package ibid
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -405,13 +407,38 @@ func (c *candidate) replacePart(i int, want string, cuts []cut) {
 	c.text.WriteString(old[:part.from])
 	c.text.WriteString(want)
 	c.text.WriteString(old[part.end:])
-	c.replaceCuts(part, shift, cuts)
+	former := c.cuts
+	c.cuts = nil
+	for _, k := range former {
+		if k.from < part.from {
+			c.addCut(k)
+		}
+	}
+	for _, k := range cuts {
+		k.at += part.from
+		k.from = part.from
+		c.addCut(k)
+	}
+	for _, k := range former {
+		if k.from > part.from {
+			k.at += shift
+			k.from += shift
+			c.addCut(k)
+		}
+	}
 	for k := i + 1; k < len(c.parts); k++ {
 		c.parts[k].start += shift
 		c.parts[k].from += shift
 		c.parts[k].end += shift
 	}
-	c.moveActivities(part.from, part.end, shift)
+	for k := range c.activities {
+		switch a := &c.activities[k]; {
+		case a.At >= part.end:
+			a.At += shift
+		case a.At > part.from:
+			a.At = part.end + shift
+		}
+	}
 	part.end = part.from + len(want)
 	for k := range c.cites { // a place that was counted by text read so far
 		if c.cites[k].at >= part.end-shift {
@@ -431,29 +458,6 @@ func (c *candidate) replacePart(i int, want string, cuts []cut) {
 		},
 	)
 	c.unsettle()
-}
-
-// replaceCuts puts other cuts in the place of a part's, whose text has become longer by shift.
-func (c *candidate) replaceCuts(part *foldPart, shift int, cuts []cut) {
-	old := c.cuts
-	c.cuts = nil
-	for _, k := range old {
-		if k.from < part.from {
-			c.addCut(k)
-		}
-	}
-	for _, k := range cuts {
-		k.at += part.from
-		k.from = part.from
-		c.addCut(k)
-	}
-	for _, k := range old {
-		if k.from > part.from {
-			k.at += shift
-			k.from += shift
-			c.addCut(k)
-		}
-	}
 }
 
 // unsettle looks for every citation's place again: those before are in another text.
@@ -486,7 +490,12 @@ func (c *candidate) close() {
 	c.flush()
 	c.closed = true
 	c.endParts()
-	c.closeActivities()
+	// of a whole answer all inputs are known
+	for i := range c.activities {
+		if a := &c.activities[i]; a.Kind == ToolActivity && c.fold.complete {
+			c.setInput(i, nil)
+		}
+	}
 	if c.marks != nil {
 		c.scanMarks(true)
 	}
@@ -502,35 +511,154 @@ func (c *candidate) endParts() {
 	}
 }
 
-// outParts returns the parts as the answer has them: without empty ones, and neighbours of one kind, message and place
-// as one.
-func (c *candidate) outParts() []Part {
-	var out []Part
-	for i := range c.parts {
-		p := outPart(&c.parts[i])
-		if p.Len() == 0 {
-			continue
-		}
-		if n := len(out); n > 0 {
-			last := &out[n-1]
-			if last.Kind == p.Kind && last.Message == p.Message && last.Content == p.Content {
-				last.End = p.End
-				continue
-			}
-		}
-		out = append(out, p)
-	}
-	return out
+func outPart(p *foldPart) Part {
+	kind := [...]PartKind{
+		wire.AnswerPart: AnswerPart, wire.CommentaryPart: CommentaryPart, wire.RefusalPart: RefusalPart,
+	}[p.shown.Kind]
+	return Part{Span: Span{p.start, p.end}, Kind: kind, Message: p.shown.Message, Content: p.shown.Content}
 }
 
-func outPart(p *foldPart) Part {
-	kind := AnswerPart
-	switch p.shown.Kind {
-	case wire.AnswerPart:
-	case wire.CommentaryPart:
-		kind = CommentaryPart
-	case wire.RefusalPart:
-		kind = RefusalPart
+// maxToolJSON is how many bytes the input or the output of one call may have. What has more, such as a picture, is left
+// out: see [Answer.Issues].
+const maxToolJSON = 256 << 10
+
+// foldActivity is an activity while it is read.
+type foldActivity struct {
+	Activity
+
+	key   wire.Part // of a piece of reasoning
+	sent  string    // the id that the provider sent
+	bytes []byte    // of the reasoning's text, or of an input that comes in pieces
+	tail  []byte    // of the text: what may become a character with the next
+}
+
+var activitySize = grown[foldActivity]() + grown[Activity]()
+
+// addActivity takes an operation about reasoning or a tool.
+func (c *candidate) addActivity(op *wire.Op) {
+	if op.Kind == wire.Reasoning {
+		c.think(op.Part, op.Text)
+		return
 	}
-	return Part{Span: Span{p.start, p.end}, Kind: kind, Message: p.shown.Message, Content: p.shown.Content}
+	id := validText(op.Name)
+	i := len(c.activities) - 1 // the call with that id, the last one where the provider sends none; -1: there is none
+	for i >= 0 && (c.activities[i].Kind != ToolActivity || c.activities[i].sent != id) {
+		i--
+	}
+	switch {
+	case op.Kind == wire.Tool && (i < 0 || id == ""):
+		a := foldActivity{sent: id, Activity: Activity{
+			Kind: ToolActivity, ID: id, Name: validText(op.More), Server: op.Server,
+		}}
+		if id == "" {
+			a.ID = "call_" + strconv.Itoa(len(c.activities)+1)
+		}
+		if i := c.begin(&a); i >= 0 {
+			c.tellActivity(i, "")
+		}
+	case i < 0: // a call of a response before
+	case op.Kind == wire.Tool:
+		if a := &c.activities[i]; a.Name == "" && op.More != "" {
+			a.Name = validText(op.More)
+			c.tellActivity(i, "")
+		}
+	case op.Kind == wire.ToolInput: // more of it, unless all of it is known
+		a := &c.activities[i]
+		if a.Input != nil || len(a.bytes) > maxToolJSON || !c.fold.keep(2*len(op.Text)) {
+			return
+		}
+		a.bytes = append(a.bytes, op.Text...)
+		c.fold.emit(Event{Kind: EventActivity, Candidate: c.index, Index: i, Text: validText(string(op.Text))})
+	case op.Kind == wire.ToolReady:
+		c.setInput(i, op.Raw)
+	case op.Kind == wire.ToolOutput:
+		c.setInput(i, nil)
+		a := &c.activities[i]
+		output, failed := c.toolJSON(op.Raw, "a tool's output"), validText(op.More)
+		if bytes.Equal(a.Output, output) && a.Error == failed {
+			return
+		}
+		a.Output, a.Error = output, failed
+		c.tellActivity(i, "")
+	}
+}
+
+// begin adds an activity, and returns its place; -1: there is no room for it.
+func (c *candidate) begin(a *foldActivity) int {
+	if !c.fold.room(len(c.activities), "activities") ||
+		!c.fold.keep(activitySize+textSize(a.Name, a.ID, a.sent)) {
+		return -1
+	}
+	a.At = c.text.Len()
+	c.activities = append(c.activities, *a)
+	return len(c.activities) - 1
+}
+
+// think adds to what the model thought. What has another key, or comes behind something else, is another piece.
+func (c *candidate) think(key wire.Part, s []byte) {
+	i := len(c.activities) - 1
+	goesOn := i >= 0 && c.activities[i].Kind == ReasoningActivity && c.activities[i].key == key &&
+		c.activities[i].At == c.text.Len()
+	if !goesOn {
+		if i = c.begin(&foldActivity{Activity: Activity{Kind: ReasoningActivity}, key: key}); i < 0 {
+			return
+		}
+	}
+	a := &c.activities[i]
+	s = c.fold.repair(&a.tail, s, false)
+	if !c.fold.keep(2 * len(s)) {
+		return
+	}
+	a.bytes = append(a.bytes, s...)
+	switch {
+	case !goesOn:
+		c.tellActivity(i, string(s))
+	case len(s) > 0 && c.fold.onEvent != nil:
+		c.fold.onEvent(Event{Kind: EventActivity, Candidate: c.index, Index: i, Text: string(s)})
+	}
+}
+
+// setInput says what the input of a call is, once; nil: what came in pieces, else nothing.
+func (c *candidate) setInput(i int, raw []byte) {
+	a := &c.activities[i]
+	if a.Input != nil {
+		return
+	}
+	if raw == nil {
+		raw = bytes.TrimSpace(a.bytes)
+	}
+	switch {
+	case len(raw) > 0 && !json.Valid(raw): // a model's mistake, or no JSON by intention
+		a.Input, _ = json.Marshal(validText(string(raw)))
+	default:
+		a.Input = c.toolJSON(raw, "a tool's input")
+	}
+	if a.Input == nil {
+		a.Input = json.RawMessage("{}")
+	}
+	a.bytes = nil
+	c.tellActivity(i, "")
+}
+
+// toolJSON returns a copy of JSON that there is room for, else nil.
+func (c *candidate) toolJSON(raw []byte, what string) json.RawMessage {
+	var b bytes.Buffer
+	switch {
+	case len(raw) == 0 || json.Compact(&b, raw) != nil:
+		return nil
+	case b.Len() > maxToolJSON:
+		c.fold.limit(what)
+		return nil
+	case !c.fold.keep(2 * b.Len()):
+		return nil
+	}
+	return validJSON(b.Bytes())
+}
+
+// tellActivity tells what is known of an activity, and what was added to its text.
+func (c *candidate) tellActivity(i int, text string) {
+	if c.fold.onEvent != nil {
+		a := c.activities[i].Activity
+		c.fold.onEvent(Event{Kind: EventActivity, Candidate: c.index, Index: i, Activity: &a, Text: text})
+	}
 }

@@ -165,7 +165,13 @@ func (l *Live) addText(s string) {
 // endBlock writes all of a block that has ended: nothing of it can change any more. The next one begins with marks that
 // are lead long.
 func (l *Live) endBlock(end, lead int) {
-	l.places.moveOutOfMarks(Span{l.text.from + end, l.text.from + end + lead})
+	// what ends in the marks before a block belongs to the block before
+	marks := Span{l.text.from + end, l.text.from + end + lead}
+	for _, c := range l.places.pending {
+		if c.span.End > marks.Start && c.span.End <= marks.End {
+			c.span = Span{min(c.span.Start, marks.Start), marks.Start}
+		}
+	}
 	l.place(end, end, true)
 	l.write(end)
 	l.places.giveUpBefore(l.text.from + end)

@@ -118,15 +118,6 @@ func (p *livePlaces) removeSettled() {
 	})
 }
 
-// moveOutOfMarks moves what ends in the marks before a block to the end of the block before.
-func (p *livePlaces) moveOutOfMarks(marks Span) {
-	for _, c := range p.pending {
-		if c.span.End > marks.Start && c.span.End <= marks.End {
-			c.span = Span{min(c.span.Start, marks.Start), marks.Start}
-		}
-	}
-}
-
 // giveUpBefore gives up the places before at, which are written.
 func (p *livePlaces) giveUpBefore(at int) {
 	for _, c := range p.pending {
@@ -248,7 +239,8 @@ func (l *Live) citings(p places, cites []*liveCite, final bool) ([]citing, []Sou
 		next := citing{span: markdown.Span{Start: max(0, c.span.Start-t.from), End: c.span.End - t.from}, index: i}
 		next.link = c.Covers == CoversLink && c.span.Start >= t.from+t.written
 		place := p.after(next.span.End)
-		if c.behind = !final && (place.own || p.inRaw(next.span.End)); c.behind {
+		b := p.BlocksBefore(next.span.End - 1)
+		if c.behind = !final && (place.own || b > 0 && p.Blocks[b-1].Raw); c.behind {
 			continue
 		}
 		if !next.link && place.at < t.written {
@@ -516,9 +508,21 @@ func (l *Live) endText(a *Answer) {
 		a = l.known()
 	}
 	lists := l.lateLists(a)
-	l.numberAll(a)
+	for i := range a.Citations {
+		for _, ref := range a.Citations[i].Refs {
+			l.number(l.source(ref.Source))
+		}
+	}
 	if l.List || l.Style == StyleFootnotes {
-		lists = append(lists, l.sourceList(a))
+		r := rendering{
+			RenderOptions: l.options(), answer: a,
+			numbers: make([]int, len(a.Sources)), cited: make([]bool, len(a.Sources)),
+		}
+		for i := range a.Sources {
+			r.numbers[i] = l.numbers[a.Sources[i].ID]
+			r.cited[i] = r.numbers[i] > 0
+		}
+		lists = append(lists, r.list())
 	}
 	for i, list := range lists {
 		if i == 0 {
@@ -623,32 +627,4 @@ func quoted(text string, s Span) string {
 		return "“" + words + "”"
 	}
 	return ""
-}
-
-// sourceList returns the list of sources with the numbers they were shown with.
-func (l *Live) sourceList(a *Answer) string {
-	r := rendering{
-		RenderOptions: l.options(), answer: a,
-		numbers: make([]int, len(a.Sources)), cited: make([]bool, len(a.Sources)),
-	}
-	for i := range a.Sources {
-		r.numbers[i] = l.numbers[a.Sources[i].ID]
-		r.cited[i] = r.numbers[i] > 0
-	}
-	return r.list()
-}
-
-// numberAll numbers what citations use that were not shown, as Render does.
-func (l *Live) numberAll(a *Answer) {
-	for i := range a.Citations {
-		for _, ref := range a.Citations[i].Refs {
-			l.number(l.source(ref.Source))
-		}
-	}
-}
-
-// inRaw reports whether at stands in a block of code or HTML.
-func (p places) inRaw(at int) bool {
-	b := p.BlocksBefore(at - 1)
-	return b > 0 && p.Blocks[b-1].Raw
 }

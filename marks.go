@@ -43,14 +43,6 @@ func (c *candidate) setMarks(w *wire.Markers) {
 	c.scanMarks(c.closed)
 }
 
-// endMarks says that later marks count in another list, or in none.
-func (c *candidate) endMarks() {
-	if c.marks != nil {
-		c.scanMarks(true)
-	}
-	c.marks, c.marked = nil, c.text.Len()
-}
-
 // scanMarks makes citations of the marks that have become certain.
 func (c *candidate) scanMarks(last bool) {
 	text := c.text.String()

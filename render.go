@@ -2,7 +2,7 @@ package ibid
 
 import (
 	"cmp"
-	"math/bits"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -149,40 +149,21 @@ func newRendering(a *Answer, opts *RenderOptions) *rendering {
 	}, r.IDPrefix)
 	r.cited = make([]bool, len(a.Sources))
 	r.numbers = make([]int, len(a.Sources))
-	sources := a.sourceIndexes()
-	r.sections = sections(a)
-	placed := r.assign(sources)
-	for i := range r.sections {
-		r.lay(&r.sections[i], placed[i])
-	}
-	r.number()
-	if r.Style == StyleFootnotes {
-		r.labels = r.footnotePrefix()
-	}
-	return r
-}
-
-// sections divides the text where the message changes.
-func sections(a *Answer) []section {
-	var out []section
-	start := 0
+	start := 0 // a section begins where the message changes
 	for i := 1; i < len(a.Parts); i++ {
 		at := a.Parts[i].Start
 		if a.Parts[i].Message == a.Parts[i-1].Message || at <= start || at >= len(a.Text) ||
 			!utf8.RuneStart(a.Text[at]) {
 			continue
 		}
-		out = append(out, section{Span: Span{start, at}})
+		r.sections = append(r.sections, section{Span: Span{start, at}})
 		start = at
 	}
-	return append(out, section{Span: Span{start, len(a.Text)}})
-}
-
-// assign hands each citation with a place to the section that its span ends in.
-func (r *rendering) assign(sources map[string]int) [][]citing {
-	placed := make([][]citing, len(r.sections))
-	for i := range r.answer.Citations {
-		cite := &r.answer.Citations[i]
+	r.sections = append(r.sections, section{Span: Span{start, len(a.Text)}})
+	sources := a.sourceIndexes()
+	placed := make([][]citing, len(r.sections)) // the citations by the section that their span ends in
+	for i := range a.Citations {
+		cite := &a.Citations[i]
 		c := citing{span: markdown.Span(cite.Span), link: cite.Covers == CoversLink, index: i}
 		for _, ref := range cite.Refs {
 			if s, ok := sources[ref.Source]; ok {
@@ -193,17 +174,24 @@ func (r *rendering) assign(sources map[string]int) [][]citing {
 		if len(c.sources) == 0 || !cite.Placed() {
 			continue
 		}
-		at, _ := slices.BinarySearchFunc(
-			r.sections, c.span.End,
-			func(s section, end int) int { return cmp.Compare(s.End, end) },
-		)
-		at = min(at, len(r.sections)-1)
-		base := r.sections[at].Start
-		c.span.Start -= base
-		c.span.End -= base
-		placed[at] = append(placed[at], c)
+		in, _ := slices.BinarySearchFunc(r.sections, c.span.End, func(s section, end int) int { return s.End - end })
+		in = min(in, len(r.sections)-1)
+		c.span.Start -= r.sections[in].Start
+		c.span.End -= r.sections[in].Start
+		placed[in] = append(placed[in], c)
 	}
-	return placed
+	for i := range r.sections {
+		r.lay(&r.sections[i], placed[i])
+	}
+	r.number()
+	if r.Style == StyleFootnotes {
+		prefix := r.prefix // so that none of our labels is a label of the text already
+		for strings.Contains(a.Text, "[^"+prefix) && (prefix != "" || r.usesLabel()) {
+			prefix += "s"
+		}
+		r.labels = prefix
+	}
+	return r
 }
 
 // lay finds the places of a section's markers.
@@ -285,7 +273,35 @@ func (r *rendering) markdown() string {
 	var b strings.Builder
 	b.Grow(len(r.answer.Text) + 64*len(r.markers))
 	for i := range r.sections {
-		r.writeSection(&b, &r.sections[i])
+		s := &r.sections[i]
+		words := r.answer.Text[s.Start:s.End]
+		if s.Start > 0 && words != "" {
+			b.WriteString(text.BlankLine(b.String(), words))
+		}
+		at, cuts := 0, s.layout.cuts
+		copyTo := func(end int) { // without what is cut out
+			for ; len(cuts) > 0 && cuts[0].Start < end; cuts = cuts[1:] {
+				b.WriteString(words[at:max(at, cuts[0].Start)])
+				at = max(at, cuts[0].End)
+			}
+			b.WriteString(words[at:max(at, end)])
+			at = max(at, end)
+		}
+		for k := range s.layout.stops {
+			st := &s.layout.stops[k]
+			copyTo(st.at)
+			m := &r.markers[s.first+k]
+			if !st.own {
+				r.writeMarker(&b, m, st, words[at:])
+				continue
+			}
+			b.WriteString(text.BlankLine(b.String(), ""))
+			r.writeMarker(&b, m, st, "")
+			if strings.TrimSpace(words[at:]) != "" {
+				b.WriteString(text.BlankLine("x", words[at:]))
+			}
+		}
+		copyTo(len(words))
 	}
 	if r.List || r.Style == StyleFootnotes {
 		if list := r.list(); list != "" {
@@ -295,38 +311,6 @@ func (r *rendering) markdown() string {
 		}
 	}
 	return b.String()
-}
-
-// writeSection writes a section without what is cut out of it, and its markers.
-func (r *rendering) writeSection(b *strings.Builder, s *section) {
-	words := r.answer.Text[s.Start:s.End]
-	if s.Start > 0 && words != "" {
-		b.WriteString(text.BlankLine(b.String(), words))
-	}
-	at, cuts := 0, s.layout.cuts
-	copyTo := func(end int) {
-		for ; len(cuts) > 0 && cuts[0].Start < end; cuts = cuts[1:] {
-			b.WriteString(words[at:max(at, cuts[0].Start)])
-			at = max(at, cuts[0].End)
-		}
-		b.WriteString(words[at:max(at, end)])
-		at = max(at, end)
-	}
-	for i := range s.layout.stops {
-		st := &s.layout.stops[i]
-		copyTo(st.at)
-		m := &r.markers[s.first+i]
-		if !st.own {
-			r.writeMarker(b, m, st, words[at:])
-			continue
-		}
-		b.WriteString(text.BlankLine(b.String(), ""))
-		r.writeMarker(b, m, st, "")
-		if strings.TrimSpace(words[at:]) != "" {
-			b.WriteString(text.BlankLine("x", words[at:]))
-		}
-	}
-	copyTo(len(words))
 }
 
 // writeMarker writes the marker m in front of next.
@@ -348,7 +332,26 @@ func (r *rendering) writeMarker(b *strings.Builder, m *Marker, st *stop, next st
 			after = " " // [^1]( could be a link and [^1]: a definition
 		}
 	default:
-		text = r.linkMarker(m, prev, next)
+		// A link for each source that can be opened, else its label in brackets, escaped wherever they could be read as
+		// part of a link.
+		var links strings.Builder
+		wasLink := false
+		for i, it := range m.Items {
+			label, url := escapeLabel(r.label(it)), markdown.SafeURL(it.Source.URL)
+			if i > 0 && (url != "" || wasLink) {
+				links.WriteByte(' ')
+			}
+			wasLink = url != ""
+			switch {
+			case wasLink:
+				links.WriteString("[" + label + "](" + markdownURL(url) + ")")
+			case r.needsEscape(m, prev, next):
+				links.WriteString(`\[` + label + `\]`)
+			default:
+				links.WriteString("[" + label + "]")
+			}
+		}
+		text = links.String()
 	}
 	if text == "" {
 		return
@@ -376,15 +379,6 @@ func (r *rendering) footnoteLabel(it MarkerItem) string {
 	}, r.label(it))
 }
 
-// footnotePrefix returns what to put before labels so that none is a label of the text already.
-func (r *rendering) footnotePrefix() string {
-	prefix := r.prefix
-	for strings.Contains(r.answer.Text, "[^"+prefix) && (prefix != "" || r.usesLabel()) {
-		prefix += "s"
-	}
-	return prefix
-}
-
 // usesLabel reports whether the text has a footnote with one of our labels.
 func (r *rendering) usesLabel() bool {
 	text := r.answer.Text
@@ -395,30 +389,6 @@ func (r *rendering) usesLabel() bool {
 		}
 	}
 	return false
-}
-
-// linkMarker returns m as markdown: a link for each source that can be opened, else its label in brackets. Brackets are
-// escaped wherever they could be read as part of a link.
-func (r *rendering) linkMarker(m *Marker, prev, next string) string {
-	var b strings.Builder
-	wasLink := false
-	for i, it := range m.Items {
-		label := r.label(it)
-		url := markdown.SafeURL(it.Source.URL)
-		if i > 0 && (url != "" || wasLink) {
-			b.WriteByte(' ')
-		}
-		wasLink = url != ""
-		switch {
-		case url != "":
-			b.WriteString("[" + escapeLabel(label) + "](" + markdownURL(url) + ")")
-		case r.needsEscape(m, prev, next):
-			b.WriteString(`\[` + escapeLabel(label) + `\]`)
-		default:
-			b.WriteString("[" + escapeLabel(label) + "]")
-		}
-	}
-	return b.String()
 }
 
 // needsEscape reports whether a label in plain brackets could become a link, an image or a task box: before ( [ and :,
@@ -439,122 +409,289 @@ func (r *rendering) needsEscape(m *Marker, prev, next string) bool {
 	return false
 }
 
-// html renders the answer as HTML.
-func (r *rendering) html() string {
-	var b strings.Builder
-	for i := range r.sections {
-		s := &r.sections[i]
-		text := r.answer.Text[s.Start:s.End]
-		h := markdown.HTML{Edits: s.edits(), Around: r.Cited, Mark: func(i int) string {
-			m := &r.markers[s.first+i]
-			if r.Marker != nil {
-				return r.Marker(*m)
-			}
-			return r.markerHTML(m)
-		}}
-		if r.Cited != nil {
-			h.Edges = r.claimEdges(s)
-		}
-		if markdown.HasFootnotes(text) {
-			h.Prefix = r.prefix + "text-"
-			if i > 0 {
-				h.Prefix += strconv.Itoa(i+1) + "-"
-			}
-		}
-		out, ok := s.places.HTML(&h)
-		if !ok { // a marker in a footnote that is not shown
-			h.Prefix = ""
-			out, _ = places{markdown.Parse(text)}.HTML(&h)
-		}
-		b.WriteString(out)
+// entry is one line of a list of sources.
+type entry struct {
+	MarkerItem
+	name   string // never empty
+	url    string // safe; empty: not to be linked
+	detail string // site, pages; or the address that may not be linked
+	quotes []string
+}
+
+// The words of the list.
+const (
+	listHeading    = "Sources"
+	uncitedHeading = "Not cited"
+)
+
+// noSources says that there is nothing to list.
+func (r *rendering) noSources() string {
+	if len(r.answer.Sources) > 0 {
+		return "No sources cited."
 	}
-	if r.List {
-		b.WriteString(r.list())
+	return "No sources."
+}
+
+// entries returns the cited sources by number and, if asked for, the others.
+func (r *rendering) entries() (cited, uncited []entry) {
+	// the pages and the words that citations name, by source
+	pages, quotes := make([][]Span, len(r.numbers)), make([][]string, len(r.numbers))
+	index := make(map[string]int, len(r.numbers))
+	for i, src := range slices.Backward(r.answer.Sources) {
+		index[src.ID] = i
+	}
+	for i := range r.answer.Citations {
+		for _, ref := range r.answer.Citations[i].Refs {
+			s, ok := index[ref.Source]
+			if !ok {
+				continue
+			}
+			if l := ref.Locator; l != nil {
+				p := Span{l.Page, l.Page} // first and last page
+				if len(l.Pages) > 0 {
+					p = Span{l.Pages[0], max(l.Pages[0], l.Pages[len(l.Pages)-1])}
+				}
+				if p.Start > 0 && !slices.Contains(pages[s], p) {
+					pages[s] = append(pages[s], p)
+				}
+			}
+			if q := tidy(ref.Quote); r.Quotes && q != "" && !slices.Contains(quotes[s], q) {
+				quotes[s] = append(quotes[s], q)
+			}
+		}
+	}
+	for i := range r.answer.Sources {
+		if r.numbers[i] == 0 {
+			continue
+		}
+		src := &r.answer.Sources[i]
+		item := MarkerItem{Number: r.numbers[i], Source: src}
+		e := entry{MarkerItem: item, name: sourceName(src), url: markdown.SafeURL(src.URL), quotes: quotes[i]}
+		e.detail = sourceDetail(src, e.name, e.url, pages[i])
+		if r.Note != nil {
+			if note := tidy(r.Note(src)); note != "" {
+				e.detail = strings.TrimPrefix(e.detail+", "+note, ", ")
+			}
+		}
+		if r.cited[i] {
+			cited = append(cited, e)
+		} else if r.Uncited {
+			uncited = append(uncited, e)
+		}
+	}
+	byNumber := func(a, b entry) int { return cmp.Compare(a.Number, b.Number) }
+	slices.SortFunc(cited, byNumber)
+	slices.SortFunc(uncited, byNumber)
+	return cited, uncited
+}
+
+// sourceName returns what a reader knows the source by.
+func sourceName(s *Source) string {
+	for _, name := range [...]string{s.Title, s.Filename, s.Site, sourceHost(s), s.URL, s.ID} {
+		if name = tidy(name); name != "" {
+			return name
+		}
+	}
+	return "untitled"
+}
+
+// sourceDetail returns what the list says after the name.
+func sourceDetail(s *Source, name, url string, pages []Span) string {
+	var out []string
+	for _, d := range [...]string{tidy(cmp.Or(s.Site, sourceHost(s))), tidy(s.Filename)} {
+		if d != "" && d != name && !slices.Contains(out, d) {
+			out = append(out, d)
+		}
+	}
+	if raw := tidy(s.URL); url == "" && raw != "" && raw != name {
+		out = append(out, raw)
+	}
+	slices.SortFunc(pages, func(a, b Span) int { return cmp.Or(a.Start-b.Start, a.End-b.End) })
+	for i, p := range pages { // p. 3; pp. 3, 5–7
+		word := strconv.Itoa(p.Start)
+		if p.End > p.Start {
+			word += "–" + strconv.Itoa(p.End)
+		}
+		switch {
+		case i > 0:
+		case len(pages) > 1 || p.End > p.Start:
+			word = "pp. " + word
+		default:
+			word = "p. " + word
+		}
+		out = append(out, word)
+	}
+	return strings.Join(out, ", ")
+}
+
+// list returns the list of sources in the style.
+func (r *rendering) list() string {
+	cited, uncited := r.entries()
+	var b strings.Builder
+	switch r.Style {
+	case StyleHTML:
+		r.htmlList(&b, cited, uncited)
+	case StyleLaTeX:
+		r.latexList(&b, cited, uncited)
+	case StyleFootnotes:
+		r.footnoteList(&b, cited, uncited)
+	case StylePlain:
+		r.writeLists(&b, cited, uncited, r.plainEntries)
+	case StyleMarkdown:
+		fallthrough
+	default:
+		r.writeLists(&b, cited, uncited, markdownEntries)
 	}
 	return b.String()
 }
 
-// latex renders the answer as the body of a LaTeX document.
-func (r *rendering) latex() string {
-	var b strings.Builder
-	for i := range r.sections {
-		s := &r.sections[i]
-		b.WriteString(s.places.LaTeX(s.edits(), func(i int) string {
-			m := &r.markers[s.first+i]
-			if r.Marker != nil {
-				return r.Marker(*m)
-			}
-			keys := make([]string, len(m.Items))
-			for i, it := range m.Items {
-				keys[i] = r.citeKey(it)
-			}
-			return "\\cite{" + strings.Join(keys, ",") + "}"
-		}))
+// writeLists writes the lists with their headings.
+func (r *rendering) writeLists(b *strings.Builder, cited, uncited []entry, write func(*strings.Builder, []entry)) {
+	if len(cited)+len(uncited) == 0 {
+		b.WriteString(r.noSources() + "\n")
+		return
 	}
-	out := strings.TrimLeft(b.String(), "\n")
-	if r.List {
-		out += "\n" + r.list()
+	if len(cited) > 0 {
+		b.WriteString(listHeading + ":\n\n")
+		write(b, cited)
+	}
+	if len(uncited) > 0 {
+		b.WriteString(text.BlankLine(b.String(), "") + uncitedHeading + ":\n\n")
+		write(b, uncited)
+	}
+}
+
+// plainEntries writes one line for each source: [1] title — site, page — URL.
+func (r *rendering) plainEntries(b *strings.Builder, entries []entry) {
+	for _, e := range entries {
+		fmt.Fprintf(b, "[%s] %s", r.label(e.MarkerItem), e.name)
+		if e.detail != "" {
+			b.WriteString(" — " + e.detail)
+		}
+		if e.url != "" && e.url != e.name {
+			b.WriteString(" — " + e.url)
+		}
+		b.WriteByte('\n')
+		for _, q := range e.quotes {
+			b.WriteString("    “" + q + "”\n")
+		}
+	}
+}
+
+// markdownEntries writes an ordered list. Markdown counts a list up by one from its first number, so where the numbers
+// do not, each source is a paragraph instead.
+func markdownEntries(b *strings.Builder, entries []entry) {
+	counts := true
+	for i, e := range entries {
+		// nine digits are the most a list mark may have
+		counts = counts && e.Number == entries[0].Number+i && e.Number < 1e9
+	}
+	for i, e := range entries {
+		indent := ""
+		if counts {
+			fmt.Fprintf(b, "%d. ", e.Number)
+			indent = strings.Repeat(" ", len(strconv.Itoa(e.Number))+2)
+		} else {
+			if i > 0 {
+				b.WriteByte('\n')
+			}
+			fmt.Fprintf(b, "%d\\. ", e.Number)
+		}
+		if e.url != "" {
+			b.WriteString("[" + escapeMarkdown(e.name) + "](" + markdownURL(e.url) + ")")
+		} else {
+			b.WriteString(escapeStart(e.name))
+		}
+		if e.detail != "" {
+			b.WriteString(" — " + escapeMarkdown(e.detail))
+		}
+		b.WriteByte('\n')
+		for _, q := range e.quotes {
+			b.WriteString("\n" + indent + "> " + escapeStart(q) + "\n")
+		}
+		if len(e.quotes) > 0 && i+1 < len(entries) && counts {
+			b.WriteByte('\n')
+		}
+	}
+}
+
+// footnoteList writes the definitions of the footnotes, and what else was asked for.
+func (r *rendering) footnoteList(b *strings.Builder, cited, uncited []entry) {
+	if len(cited)+len(uncited) == 0 && r.List {
+		b.WriteString(r.noSources() + "\n")
+	}
+	for _, e := range cited {
+		fmt.Fprintf(b, "[^%s]: %s", r.footnoteLabel(e.MarkerItem), escapeStart(e.name))
+		if e.detail != "" {
+			b.WriteString(" — " + escapeMarkdown(e.detail))
+		}
+		if e.url != "" {
+			b.WriteString(" <" + markdownURL(e.url) + ">")
+		}
+		b.WriteByte('\n')
+		for _, q := range e.quotes {
+			b.WriteString("\n    > " + escapeStart(q) + "\n")
+		}
+		if len(e.quotes) > 0 {
+			b.WriteByte('\n')
+		}
+	}
+	if len(uncited) > 0 {
+		b.WriteString(text.BlankLine(b.String(), "") + uncitedHeading + ":\n\n")
+		markdownEntries(b, uncited)
+	}
+}
+
+// escapeLabel escapes what has a meaning in markdown. Ids such as doc:0, file-a.b and turn0_1 stay as they are.
+func escapeLabel(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		c := s[i]
+		plain := c >= 0x80 || isASCIIAlnum(rune(c)) || c == ' ' || strings.IndexByte("-.:,", c) >= 0 ||
+			c == '_' && i > 0 && i+1 < len(s) && isASCIIAlnum(rune(s[i-1])) && isASCIIAlnum(rune(s[i+1]))
+		if !plain {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}
+
+// escapeMarkdown escapes a name or quote for the middle of a markdown line.
+func escapeMarkdown(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		switch c := s[i]; {
+		case strings.IndexByte("\\`*_[]<>&$~|!#@^", c) >= 0,
+			c == ':' && strings.HasPrefix(s[i:], "://"),
+			c == '.' && i >= 3 && strings.EqualFold(s[i-3:i], "www"):
+			b.WriteByte('\\')
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// escapeStart is escapeMarkdown for the start of a line, where also list marks and rules have a meaning.
+func escapeStart(s string) string {
+	out := escapeMarkdown(s)
+	digits := len(out) - len(strings.TrimLeft(out, "0123456789"))
+	switch {
+	case out == "":
+	case strings.IndexByte("-+=:%", out[0]) >= 0:
+		return `\` + out
+	case digits > 0 && digits < len(out) && (out[digits] == '.' || out[digits] == ')'):
+		return out[:digits] + `\` + out[digits:]
 	}
 	return out
 }
 
-// edits returns what the layout changes about the section.
-func (s *section) edits() markdown.Edits {
-	e := markdown.Edits{Cuts: s.layout.cuts}
-	for _, st := range s.layout.stops {
-		e.Marks = append(e.Marks, markdown.Mark{At: st.at, Own: st.own, Space: st.space})
+// markdownURL returns a safe URL as a markdown destination: CommonMark reads entities in it.
+func markdownURL(url string) string {
+	if !strings.Contains(url, ";") {
+		return url
 	}
-	return e
-}
-
-// mostCited is how many citations are named for one stretch of text: those that come first in Answer.Citations. It
-// keeps the work in the order of the citations, however deep their claims lie in each other.
-const mostCited = 64
-
-// claimEdges returns where in a section the claims of citations begin and end.
-func (r *rendering) claimEdges(s *section) []markdown.Edge {
-	type event struct{ at, cite int }
-	var events []event
-	for i := range r.answer.Citations {
-		c := &r.answer.Citations[i]
-		if !c.Placed() || c.Claim.Len() == 0 || badSpan(r.answer.Text, c.Claim) != "" {
-			continue
-		}
-		claim := Span{max(c.Claim.Start, s.Start) - s.Start, min(c.Claim.End, s.End) - s.Start}
-		if claim.Len() <= 0 {
-			continue
-		}
-		if math, ok := s.places.SolidAround(claim.Start); ok && math.Kind == markdown.MathSolid {
-			claim.Start = math.Start
-		}
-		if math, ok := s.places.SolidAround(claim.End); ok && math.Kind == markdown.MathSolid {
-			claim.End = math.End
-		}
-		events = append(events, event{claim.Start, i}, event{claim.End, i})
-	}
-	slices.SortFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
-	var edges []markdown.Edge
-	in := make([]uint64, (len(r.answer.Citations)+63)/64) // a bit for each citation whose claim is open
-	open := 0                                             // how many that are
-	for i, e := range events {
-		bit := uint64(1) << (e.cite % 64)
-		if in[e.cite/64] ^= bit; in[e.cite/64]&bit != 0 {
-			open++
-		} else {
-			open--
-		}
-		if i+1 < len(events) && events[i+1].at == e.at {
-			continue
-		}
-		cites := make([]int, 0, min(open, mostCited))
-		for k := 0; len(cites) < cap(cites); k++ {
-			for word := in[k]; word != 0 && len(cites) < cap(cites); word &= word - 1 {
-				cites = append(cites, 64*k+bits.TrailingZeros64(word))
-			}
-		}
-		edges = append(edges, markdown.Edge{At: e.at, In: cites})
-	}
-	return edges
+	return strings.ReplaceAll(url, "&", "&amp;")
 }
 
 // Numbering keeps the numbers of sources over the answers of a conversation: [Source.Key] to number. It only grows, so

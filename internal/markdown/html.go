@@ -54,7 +54,15 @@ func (d *Document) edit(e Edits, notes bool) (*tree, bool) {
 	t := d.tree
 	source := slices.Clone(t.source)
 	if !notes {
-		maskNotes(source)
+		// what looks like the definition of a footnote is text: as that of an address it would not be shown
+		at := 0
+		for line := range bytes.Lines(source) {
+			mark := bytes.TrimLeft(line, " >\t")
+			if bytes.HasPrefix(mark, []byte("[^")) && bytes.Contains(mark, []byte("]:")) {
+				source[at+len(line)-len(mark)] = 'x'
+			}
+			at += len(line)
+		}
 	}
 	for _, m := range d.math {
 		for i := m.Start; i < m.End; i++ {
@@ -91,23 +99,13 @@ func (d *Document) edit(e Edits, notes bool) (*tree, bool) {
 	ed.leaves(t.root)
 	slices.SortStableFunc(ed.blocks, func(a, b leaf) int { return cmp.Compare(a.Start, b.Start) })
 	for _, b := range ed.blocks {
-		ed.cutBelow(b.node, b.End)
+		for len(ed.cuts) > 0 && ed.cuts[0].Start < b.End {
+			ed.cut(b.node, ed.cuts[0])
+			ed.cuts = ed.cuts[1:]
+		}
 		ed.insertBelow(b.node, b.End)
 	}
 	return t, len(ed.insert) == 0
-}
-
-// maskNotes makes text of what looks like definitions of footnotes: as definitions of addresses they would not be
-// shown.
-func maskNotes(source []byte) {
-	at := 0
-	for line := range bytes.Lines(source) {
-		mark := bytes.TrimLeft(line, " >\t")
-		if bytes.HasPrefix(mark, []byte("[^")) && bytes.Contains(mark, []byte("]:")) {
-			source[at+len(line)-len(mark)] = 'x'
-		}
-		at += len(line)
-	}
 }
 
 // HasFootnotes reports whether txt defines footnotes, each of which it uses: goldmark leaves out the others, words and
@@ -174,14 +172,6 @@ func (e *editor) insertBlock(blocks []Block, m Mark, index int) {
 		return
 	}
 	e.root.AppendChild(e.root, p)
-}
-
-// cutBelow takes the cuts that start before limit out of the inline content of n.
-func (e *editor) cutBelow(n ast.Node, limit int) {
-	for len(e.cuts) > 0 && e.cuts[0].Start < limit {
-		e.cut(n, e.cuts[0])
-		e.cuts = e.cuts[1:]
-	}
 }
 
 func (e *editor) cut(parent ast.Node, s Span) {

@@ -195,38 +195,33 @@ func math(s string, last bool) (n int, certain bool) {
 	case "$$":
 		closer = "$$"
 	default:
-		return dollars(s, last)
+		if s[0] != '$' || IsSpace(s[1]) {
+			return 0, true
+		}
+		line := s[:min(len(s), maxInline)]
+		for i := 1; i < len(line); i++ {
+			switch line[i] {
+			case '\\':
+				i++
+			case '\n':
+				return 0, true
+			case '$':
+				if i+1 == len(s) && !last {
+					return 0, false
+				}
+				if IsSpace(s[i-1]) || i+1 < len(s) && '0' <= s[i+1] && s[i+1] <= '9' {
+					return 0, true
+				}
+				return i + 1, true
+			}
+		}
+		return 0, last || len(s) > maxInline
 	}
 	window, ended := paragraph(s, maxMath, last)
 	if i := strings.Index(window[2:], closer); i > 0 {
 		return 2 + i + len(closer), true
 	}
 	return 0, ended
-}
-
-// dollars reads math between single dollar signs.
-func dollars(s string, last bool) (n int, certain bool) {
-	if s[0] != '$' || IsSpace(s[1]) {
-		return 0, true
-	}
-	window := s[:min(len(s), maxInline)]
-	for i := 1; i < len(window); i++ {
-		switch window[i] {
-		case '\\':
-			i++
-		case '\n':
-			return 0, true
-		case '$':
-			if i+1 == len(s) && !last {
-				return 0, false
-			}
-			if IsSpace(s[i-1]) || i+1 < len(s) && '0' <= s[i+1] && s[i+1] <= '9' {
-				return 0, true
-			}
-			return i + 1, true
-		}
-	}
-	return 0, last || len(s) > maxInline
 }
 
 // Lexer finds words in brackets that make no link, and stand in no code, link, address or formula. It reads a text

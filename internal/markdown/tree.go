@@ -268,7 +268,14 @@ func (t *tree) record(n ast.Node, s Span, bare bool) {
 			s.Start = s.End - len(n.Label(t.source))
 		}
 	case *ast.RawHTML:
-		t.element(s)
+		name, closing := tagName(t.text[s.Start:s.End]) // what stands between the tags of noProse is solid too
+		switch {
+		case closing && name != "" && name == t.tag:
+			t.solids = append(t.solids, Solid{Span{t.tagAt, s.End}, CodeSolid})
+			t.tag = ""
+		case !closing && t.tag == "" && noProse[name]:
+			t.tag, t.tagAt = name, s.Start
+		}
 	case *east.FootnoteLink:
 	case *east.TaskCheckBox:
 		t.boxes = append(t.boxes, s)
@@ -279,18 +286,6 @@ func (t *tree) record(n ast.Node, s Span, bare bool) {
 	if 0 <= s.Start && s.Start < s.End {
 		t.at[n] = s
 		t.solids = append(t.solids, Solid{s, kind})
-	}
-}
-
-// element joins the tags of HTML elements that hold no prose, so that what stands between them is solid too.
-func (t *tree) element(s Span) {
-	name, closing := tagName(t.text[s.Start:s.End])
-	switch {
-	case closing && name != "" && name == t.tag:
-		t.solids = append(t.solids, Solid{Span{t.tagAt, s.End}, CodeSolid})
-		t.tag = ""
-	case !closing && t.tag == "" && noProse[name]:
-		t.tag, t.tagAt = name, s.Start
 	}
 }
 

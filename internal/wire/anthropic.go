@@ -118,7 +118,7 @@ func (p *anthropic) Parse(_ []byte, doc scan.Value) bool {
 	case "message_start":
 		p.messageStart(message)
 	case "message_delta":
-		p.stop(delta.Get("stop_reason"))
+		p.finishAs(anthropicFinish, delta.Get("stop_reason"))
 	case "message_stop":
 		p.end()
 	case "message":
@@ -207,7 +207,7 @@ func (p *anthropic) messageBody(m scan.Value) {
 			p.blockStop(i)
 		}
 	}
-	p.stop(reason)
+	p.finishAs(anthropicFinish, reason)
 	if reason.IsString() {
 		p.end()
 	}
@@ -231,9 +231,29 @@ func (p *anthropic) blockStart(i int, v scan.Value) {
 	p.between = p.between || b.kind != "text" && p.spoken
 	switch b.kind {
 	case "text":
-		p.textBlock(b, v)
+		p.emitOp(Op{Kind: PartBegin, Part: b.part})
+		var list, text scan.Value
+		v.Read(scan.Fields{{"citations", &list}, {"text", &text}})
+		p.wantList("citations", list)
+		for citations := scan.Elements(list); citations.Next(); {
+			p.citation(b, citations.Val)
+		}
+		p.spoken = p.text(b.part, text) && len(text.Content()) > 0 || p.spoken
 	case "tool_use", "server_tool_use", "mcp_tool_use":
-		p.toolBlock(b, v)
+		name, input := v.Get("name").Str(), v.Get("input")
+		b.tool = v.Get("id").Str()
+		if b.kind == "tool_use" {
+			p.tool(b.tool, name)
+		} else {
+			p.serverTool(b.tool, name, false)
+		}
+		if !blank(input) {
+			p.toolInput(b.tool, input)
+		}
+		if b.kind == "server_tool_use" {
+			b.server = name
+			p.searched(name, input)
+		}
 	case "web_search_tool_result":
 		p.searchResults(v.Get("content"))
 	case "web_fetch_tool_result":
@@ -255,36 +275,6 @@ func (p *anthropic) blockStart(i int, v scan.Value) {
 		}
 		p.toolOutput(v.Get("tool_use_id").Str(), content, failed)
 	}
-}
-
-// toolBlock says a call of a tool. In a stream its input comes behind.
-func (p *anthropic) toolBlock(b *anthropicBlock, v scan.Value) {
-	name, input := v.Get("name").Str(), v.Get("input")
-	b.tool = v.Get("id").Str()
-	if b.kind == "tool_use" {
-		p.tool(b.tool, name)
-	} else {
-		p.serverTool(b.tool, name, false)
-	}
-	if !blank(input) {
-		p.toolInput(b.tool, input)
-	}
-	if b.kind == "server_tool_use" {
-		b.server = name
-		p.searched(name, input)
-	}
-}
-
-// textBlock says the text and the citations that a text block begins with.
-func (p *anthropic) textBlock(b *anthropicBlock, v scan.Value) {
-	p.emitOp(Op{Kind: PartBegin, Part: b.part})
-	var list, text scan.Value
-	v.Read(scan.Fields{{"citations", &list}, {"text", &text}})
-	p.wantList("citations", list)
-	for citations := scan.Elements(list); citations.Next(); {
-		p.citation(b, citations.Val)
-	}
-	p.spoken = p.text(b.part, text) && len(text.Content()) > 0 || p.spoken
 }
 
 func (p *anthropic) blockStop(i int) {
@@ -399,8 +389,6 @@ func fetchedPage(result scan.Value) Source {
 	return s
 }
 
-func (p *anthropic) stop(reason scan.Value) { p.finishAs(anthropicFinish, reason) }
-
 var anthropicFinish = map[string]string{
 	"end_turn": finishStop, "stop_sequence": finishStop, "max_tokens": finishLength,
 	"model_context_window_exceeded": finishLength, "tool_use": finishTool, "pause_turn": finishTool,
@@ -427,13 +415,36 @@ func (p *anthropic) citation(b *anthropicBlock, v scan.Value) {
 	ref := Ref{Quote: v.Get("cited_text").Str()}
 	switch kind := string(v.Type()); kind {
 	case "web_search_result_location":
-		ref.Source = p.webSource(v)
+		url := v.Get("url").Str()
+		if url != "" {
+			p.source(&Source{Key: url, Kind: kindWeb, URL: url, Title: v.Get("title").Str()})
+		}
+		ref.Source = url
 	case "search_result_location":
-		ref.Source = p.resultSource(v)
+		i, ok := p.index("search_result_index", v.Get("search_result_index"))
+		s := Source{Key: v.Get("source").Str(), Kind: kindDocument, Title: v.Get("title").Str()}
+		if ok {
+			s.Key = numbered("sr:", i)
+		}
+		if s.Key != "" && !p.described[s.Key] {
+			if ok && p.given {
+				p.issue(IssueDocumentIndex, s.Key, nil)
+			}
+			setAddress(&s, v.Get("source").Str())
+			p.described.emitSource(&p.out, &s)
+		}
+		ref.Source = s.Key
 		p.blockRange(&ref, v)
 	case "char_location", "page_location", "content_block_location":
 		ref.Source = p.documentSource(v)
-		p.place(&ref, kind, v)
+		switch kind {
+		case "page_location":
+			p.pages(&ref.Locator, v, "start_page_number", "end_page_number")
+		case "content_block_location":
+			p.blockRange(&ref, v)
+		default:
+			ref.Locator.CharStart, ref.Locator.CharEnd = p.bounds(v, "start_char_index", "end_char_index")
+		}
 	default:
 		p.unknown("citation "+kind, v)
 		return
@@ -447,18 +458,6 @@ func (p *anthropic) citation(b *anthropicBlock, v scan.Value) {
 		Key:  numbered(numbered(numbered("", p.message)+"/", b.part.Content)+"/", b.cited),
 		Part: b.part, Unit: Block, Covers: BlockSpan, Refs: []Ref{ref},
 	})
-}
-
-// place reads where in a document a citation points. Page and block ends are exclusive on the wire.
-func (p *anthropic) place(ref *Ref, kind string, v scan.Value) {
-	switch kind {
-	case "page_location":
-		p.pages(&ref.Locator, v, "start_page_number", "end_page_number")
-	case "content_block_location":
-		p.blockRange(ref, v)
-	default:
-		ref.Locator.CharStart, ref.Locator.CharEnd = p.bounds(v, "start_char_index", "end_char_index")
-	}
 }
 
 func (p *anthropic) blockRange(ref *Ref, v scan.Value) {
@@ -492,30 +491,6 @@ func (o *out) blocksOf(l *Locator, v scan.Value, from, to string) {
 		*end--
 		l.LastBlock = end
 	}
-}
-
-func (p *anthropic) webSource(v scan.Value) string {
-	url := v.Get("url").Str()
-	if url != "" {
-		p.source(&Source{Key: url, Kind: kindWeb, URL: url, Title: v.Get("title").Str()})
-	}
-	return url
-}
-
-func (p *anthropic) resultSource(v scan.Value) string {
-	i, ok := p.index("search_result_index", v.Get("search_result_index"))
-	s := Source{Key: v.Get("source").Str(), Kind: kindDocument, Title: v.Get("title").Str()}
-	if ok {
-		s.Key = numbered("sr:", i)
-	}
-	if s.Key != "" && !p.described[s.Key] {
-		if ok && p.given {
-			p.issue(IssueDocumentIndex, s.Key, nil)
-		}
-		setAddress(&s, v.Get("source").Str())
-		p.described.emitSource(&p.out, &s)
-	}
-	return s.Key
 }
 
 func (p *anthropic) documentSource(v scan.Value) string {
@@ -586,7 +561,19 @@ func requestDocuments(request scan.Value) (documents, results []Source) {
 	for b := range requestBlocks(request, toolResult) {
 		switch string(b.Type()) {
 		case "document":
-			documents = append(documents, requestDocument(b, len(documents)))
+			s := Source{Key: numbered("doc:", len(documents)), Kind: kindDocument, Title: b.Get("title").Str()}
+			src := b.Get("source")
+			switch string(src.Type()) {
+			case "text":
+				s.Content = src.Get("data").Str()
+			case "content":
+				s.Content = contentText(src.Get("content"))
+			case "url":
+				s.URL = src.Get("url").Str()
+			case "file":
+				s.Kind, s.GlobalID = kindFile, src.Get("file_id").Str()
+			}
+			documents = append(documents, s)
 		case "web_fetch_tool_result":
 			if page := fetchedPage(b.Get("content")); page.URL != "" {
 				documents = append(documents, page)
@@ -596,22 +583,6 @@ func requestDocuments(request scan.Value) (documents, results []Source) {
 		}
 	}
 	return documents, results
-}
-
-func requestDocument(b scan.Value, i int) Source {
-	s := Source{Key: numbered("doc:", i), Kind: kindDocument, Title: b.Get("title").Str()}
-	src := b.Get("source")
-	switch string(src.Type()) {
-	case "text":
-		s.Content = src.Get("data").Str()
-	case "content":
-		s.Content = contentText(src.Get("content"))
-	case "url":
-		s.URL = src.Get("url").Str()
-	case "file":
-		s.Kind, s.GlobalID = kindFile, src.Get("file_id").Str()
-	}
-	return s
 }
 
 func requestResult(b scan.Value, i int) Source {

@@ -93,24 +93,20 @@ func converseDocuments(request scan.Value) (documents, results []Source) {
 	toolResult := func(b scan.Value) scan.Value { return b.Path("toolResult", "content") }
 	for b := range requestBlocks(request, toolResult) {
 		if d := b.Get("document"); d.IsObject() {
-			documents = append(documents, converseDocument(d, len(documents)))
+			s := Source{Key: numbered("doc:", len(documents)), Kind: kindDocument, Title: d.Get("name").Str()}
+			src := d.Get("source")
+			s.Content = src.Get("text").Str()
+			if s.Content == "" {
+				s.Content = contentText(src.Get("content"))
+			}
+			s.URL = src.Path("s3Location", "uri").Str()
+			documents = append(documents, s)
 		}
 		if r := b.Get("searchResult"); r.IsObject() {
 			results = append(results, requestResult(r, len(results)))
 		}
 	}
 	return documents, results
-}
-
-func converseDocument(d scan.Value, i int) Source {
-	s := Source{Key: numbered("doc:", i), Kind: kindDocument, Title: d.Get("name").Str()}
-	src := d.Get("source")
-	s.Content = src.Get("text").Str()
-	if s.Content == "" {
-		s.Content = contentText(src.Get("content"))
-	}
-	s.URL = src.Path("s3Location", "uri").Str()
-	return s
 }
 
 // body reads a whole answer.
@@ -121,7 +117,7 @@ func (p *converse) body(doc, message scan.Value) {
 			p.block(i, string(o.Key), o.Val, blocks.Val)
 		}
 	}
-	p.stop(doc.Get("stopReason"))
+	p.finishAs(converseFinish, doc.Get("stopReason"))
 	if doc.Get("stopReason").IsString() {
 		p.end()
 	}
@@ -207,7 +203,7 @@ func (p *converse) event(name string, v, doc scan.Value) bool {
 		}
 		p.emitOp(Op{Kind: PartEnd, Part: Part{Message: p.message, Content: i}})
 	case "messageStop":
-		p.stop(v.Get("stopReason"))
+		p.finishAs(converseFinish, v.Get("stopReason"))
 		p.end()
 	case "messageStart", "metadata":
 	default:
@@ -263,7 +259,11 @@ func (p *converse) citation(part Part, v scan.Value) {
 		p.locate(&ref, string(o.Key), o.Val, v)
 	}
 	if ref.Source == "" && v.Get("source").Str() != "" {
-		ref.Source = p.named(v.Get("source").Str(), title)
+		source := v.Get("source").Str()
+		s := Source{Key: source, Kind: kindDocument, Title: title}
+		setAddress(&s, source)
+		p.source(&s)
+		ref.Source = source
 	}
 	if ref.Source == "" && title != "" {
 		ref.Source = "title:" + title
@@ -330,16 +330,6 @@ func (p *converse) listed(prefix string, index scan.Value, list []Source, citati
 	return s.Key
 }
 
-// named is a source that a citation names by its address or another name.
-func (p *converse) named(source, title string) string {
-	s := Source{Key: source, Kind: kindDocument, Title: title}
-	setAddress(&s, source)
-	p.source(&s)
-	return source
-}
-
-func (p *converse) stop(reason scan.Value) { p.finishAs(converseFinish, reason) }
-
 var converseFinish = map[string]string{
 	"end_turn": finishStop, "stop_sequence": finishStop, "max_tokens": finishLength,
 	"model_context_window_exceeded": finishLength, "tool_use": finishTool, "guardrail_intervened": finishFilter,
@@ -375,10 +365,13 @@ func looksBedrockRAG(s *shape) bool {
 		s.event == "output" && s.has("text") || s.event == "citation" && s.hasAny("citation", "retrievedReferences")
 }
 
-// ragEvent is a document, its members found but not read.
-type ragEvent struct{ guardrail, output, text, part, citation, chunk, bytes, trace, session, control scan.Value }
-
-func readRAG(doc scan.Value) (e ragEvent) {
+// Parse implements [Parser].
+func (p *bedrockRAG) Parse(event []byte, doc scan.Value) bool {
+	if text, _, ok := p.delta.match(doc); ok && string(event) == "output" {
+		p.raw(Part{}, text)
+		return true
+	}
+	var e struct{ guardrail, output, text, part, citation, chunk, bytes, trace, session, control scan.Value }
 	doc.Read(scan.Fields{
 		{"guardrail", &e.guardrail},
 		{"output", &e.output},
@@ -391,21 +384,15 @@ func readRAG(doc scan.Value) (e ragEvent) {
 		{"sessionId", &e.session},
 		{"returnControl", &e.control},
 	})
-	return e
-}
-
-// Parse implements [Parser].
-func (p *bedrockRAG) Parse(event []byte, doc scan.Value) bool {
-	if text, _, ok := p.delta.match(doc); ok && string(event) == "output" {
-		p.raw(Part{}, text)
-		return true
-	}
-	e := readRAG(doc)
 	switch {
 	case string(event) == "guardrail" || e.guardrail.IsObject():
 		p.guardrail(doc)
 	case e.output.Get("text").IsString():
-		p.body(doc)
+		p.text(Part{}, doc.Path("output", "text"))
+		for citations := scan.Elements(doc.Get("citations")); citations.Next(); {
+			p.citation(citations.Val)
+		}
+		p.guardrail(doc)
 	case string(event) == "output":
 		p.delta.learn(doc, e.text, Part{}, variation{})
 		p.text(Part{}, e.text)
@@ -438,14 +425,6 @@ func (p *bedrockRAG) Close() {
 		p.issue("truncated", "a character of the text", nil)
 	}
 	p.end()
-}
-
-func (p *bedrockRAG) body(doc scan.Value) {
-	p.text(Part{}, doc.Path("output", "text"))
-	for citations := scan.Elements(doc.Get("citations")); citations.Next(); {
-		p.citation(citations.Val)
-	}
-	p.guardrail(doc)
 }
 
 func (p *bedrockRAG) guardrail(doc scan.Value) {
@@ -544,45 +523,26 @@ func (p *bedrockRAG) reference(v scan.Value) Ref {
 		case "content":
 			s.Content = o.Val.Get("text").Str()
 		case "location":
-			p.location(&s, o.Val)
+			for m := scan.Members(o.Val); m.Next(); {
+				switch {
+				case m.Val.IsObject():
+					s.URL = firstText(m.Val, "uri", "url")
+					s.GlobalID = m.Val.Get("id").Str()
+				case string(m.Key) == "type":
+					switch string(m.Val.Bytes()) {
+					case "WEB", "CONFLUENCE", "SALESFORCE", "SHAREPOINT":
+						s.Kind = kindWeb
+					case "S3":
+						s.Kind = kindFile
+					}
+				}
+			}
 		case "metadata":
 			metadata = o.Val
 		}
 	}
-	p.metadata(&s, metadata)
-	if s.Key = s.URL; s.Key == "" {
-		s.Key = s.GlobalID
-	}
-	if s.Key == "" {
-		s.Key = numbered("reference:", p.unplaced)
-		p.unplaced++
-	}
-	p.source(&s)
-	return Ref{Source: s.Key, Quote: s.Content, Locator: s.Locator}
-}
-
-// location reads where a reference is kept.
-func (p *bedrockRAG) location(s *Source, v scan.Value) {
-	for o := scan.Members(v); o.Next(); {
-		switch {
-		case o.Val.IsObject():
-			s.URL = firstText(o.Val, "uri", "url")
-			s.GlobalID = o.Val.Get("id").Str()
-		case string(o.Key) == "type":
-			switch string(o.Val.Bytes()) {
-			case "WEB", "CONFLUENCE", "SALESFORCE", "SHAREPOINT":
-				s.Kind = kindWeb
-			case "S3":
-				s.Kind = kindFile
-			}
-		}
-	}
-}
-
-// metadata reads what the knowledge base notes of a chunk.
-func (p *bedrockRAG) metadata(s *Source, v scan.Value) {
 	const prefix = "x-amz-bedrock-kb-"
-	for o := scan.Members(v); o.Next(); {
+	for o := scan.Members(metadata); o.Next(); {
 		switch name, _ := strings.CutPrefix(string(o.Key), prefix); name {
 		case "source-uri":
 			if s.URL == "" {
@@ -602,4 +562,13 @@ func (p *bedrockRAG) metadata(s *Source, v scan.Value) {
 	if s.Kind == kindFile && s.Filename == "" {
 		s.Filename = s.URL[strings.LastIndexByte(s.URL, '/')+1:]
 	}
+	if s.Key = s.URL; s.Key == "" {
+		s.Key = s.GlobalID
+	}
+	if s.Key == "" {
+		s.Key = numbered("reference:", p.unplaced)
+		p.unplaced++
+	}
+	p.source(&s)
+	return Ref{Source: s.Key, Quote: s.Content, Locator: s.Locator}
 }

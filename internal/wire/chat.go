@@ -111,7 +111,7 @@ var chunkVariation = variation{
 // read finds the members that matter and what shows a flavour. It is false for what is no chunk.
 func (p *chat) read(doc scan.Value, d *chatDoc) bool {
 	for o := scan.Members(doc); o.Next(); {
-		switch string(o.Key) {
+		switch name := string(o.Key); name {
 		case "id":
 			d.id = o.Val
 		case "model":
@@ -129,8 +129,30 @@ func (p *chat) read(doc scan.Value, d *chatDoc) bool {
 		case "search_results":
 			d.results = o.Val
 		case "usage", "service_tier", "system_fingerprint", "obfuscation":
+		case "provider":
+			if o.Val.IsString() {
+				p.become(openRouterChat)
+			}
+		case "x_groq":
+			p.become(groqChat)
+		case "prompt_filter_results":
+			p.become(azureChat)
+		case "images", "related_questions", "videos":
+			p.meta(name, o.Val)
+		case "web_search":
+			if p.isNew(name, o.Val) && o.Val.IsArray() {
+				p.become(zhipuChat)
+				p.webSources(o.Val)
+			}
+		case "search_info":
+			if p.isNew(name, o.Val) && o.Val.IsObject() {
+				p.become(qwenChat)
+				p.webSources(o.Val.Get("search_results"))
+			}
 		default:
-			p.extra(string(o.Key), o.Val)
+			if strings.HasPrefix(name, "vertex_ai_") { // what a gateway keeps of Gemini's metadata
+				p.meta(name, o.Val)
+			}
 		}
 	}
 	object := string(d.object.Bytes())
@@ -178,7 +200,7 @@ func (p *chat) choice(v scan.Value, object string) bool {
 	if filters != nil {
 		p.become(azureChat)
 	}
-	if place == nil && p.several() && v.Cut() {
+	if place == nil && (len(p.choices) > 1 || len(p.choices) == 1 && p.zero.known) && v.Cut() {
 		return false // it is not known whose text it is
 	}
 	index, _ := p.index("choice index", place)
@@ -238,9 +260,6 @@ func (p *chat) allEnded() bool {
 	}
 	return true
 }
-
-// several reports whether more than one candidate was mentioned.
-func (p *chat) several() bool { return len(p.choices) > 1 || len(p.choices) == 1 && p.zero.known }
 
 // candidate returns what is known of a candidate, and tells a new one what [n] stands for.
 func (p *chat) candidate(index int) *choice {
@@ -318,7 +337,15 @@ func (p *chat) message(index int, m scan.Value, again bool) {
 		case "function_call":
 			p.toolCall(index, -1, "", o.Val)
 		case "executed_tools":
-			p.executedTools(o.Val)
+			p.become(groqChat)
+			for a := scan.Elements(o.Val); a.Next(); {
+				if arguments := a.Val.Get("arguments"); arguments.IsString() { // JSON in a string
+					p.query(scan.Value(arguments.Bytes()).Get("query"))
+				}
+				at, _ := a.Val.Get("index").Int()
+				p.serverCall(numbered("executed_", at), a.Val.Get("type").Str(), a.Val)
+				p.webSources(a.Val.Get("search_results").Get("results"))
+			}
 		}
 	}
 	c := p.choiceOf(index)
@@ -433,7 +460,18 @@ func (p *chat) annotations(index int, list scan.Value) {
 		}
 	}
 	if len(urls) > 0 {
-		p.annotated(index, urls)
+		if len(p.numbers) > 0 && p.numbers[0].Source == urls[0] { // the whole list again
+			p.numbers = nil
+		}
+		for _, url := range urls {
+			if !p.numbered(len(p.numbers)) {
+				break
+			}
+			p.numbers = append(p.numbers, Ref{Source: url})
+		}
+		p.style = bracketNumber
+		p.choiceOf(index).marked = false
+		p.candidate(index)
 	}
 }
 
@@ -553,7 +591,7 @@ func (p *chat) become(f flavour) {
 	p.flavour = f
 	if names := flavours[f]; names.provider != "" {
 		p.emitOp(Op{Kind: Head, Name: HeadFormat, More: names.format})
-		p.emitOp(Op{Kind: Head, Name: HeadProvider, More: names.provider})
+		p.provider(names.provider)
 	}
 }
 
@@ -591,36 +629,6 @@ func isMistral(model string) bool {
 
 var mistralFamilies = strings.Fields("mistral magistral ministral codestral pixtral devstral voxtral mixtral")
 
-// extra reads a top-level member that only some send.
-func (p *chat) extra(name string, v scan.Value) {
-	switch name {
-	case "provider":
-		if v.IsString() {
-			p.become(openRouterChat)
-		}
-	case "x_groq":
-		p.become(groqChat)
-	case "prompt_filter_results":
-		p.become(azureChat)
-	case "images", "related_questions", "videos":
-		p.meta(name, v)
-	case "web_search":
-		if p.isNew(name, v) && v.IsArray() {
-			p.become(zhipuChat)
-			p.webSources(v)
-		}
-	case "search_info":
-		if p.isNew(name, v) && v.IsObject() {
-			p.become(qwenChat)
-			p.webSources(v.Get("search_results"))
-		}
-	default:
-		if strings.HasPrefix(name, "vertex_ai_") { // what a gateway keeps of Gemini's metadata
-			p.meta(name, v)
-		}
-	}
-}
-
 // isNew reports whether a top-level member differs from what it was in the last document, and remembers it.
 func (p *chat) isNew(name string, v scan.Value) bool {
 	if v.IsNull() || bytes.Equal(p.lists[name], v) {
@@ -650,18 +658,5 @@ func (p *chat) webSources(list scan.Value) {
 		if s.Key = s.URL; s.Key != "" {
 			p.source(s)
 		}
-	}
-}
-
-// executedTools reads the searches that Groq's compound models ran. Its text does not say what came from where.
-func (p *chat) executedTools(list scan.Value) {
-	p.become(groqChat)
-	for a := scan.Elements(list); a.Next(); {
-		if arguments := a.Val.Get("arguments"); arguments.IsString() { // JSON in a string
-			p.query(scan.Value(arguments.Bytes()).Get("query"))
-		}
-		at, _ := a.Val.Get("index").Int()
-		p.serverCall(numbered("executed_", at), a.Val.Get("type").Str(), a.Val)
-		p.webSources(a.Val.Get("search_results").Get("results"))
 	}
 }

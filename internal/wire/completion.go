@@ -123,17 +123,11 @@ func (c *Completion) notes() []completionNote {
 	notes := make([]completionNote, 0, len(c.Annotations))
 	for i := range c.Annotations {
 		a := &c.Annotations[i]
+		note := completionNote{Type: "file_citation", File: &completionFile{a.Start, a.End, a.FileID, a.Filename}}
 		if a.URL != "" {
-			notes = append(
-				notes,
-				completionNote{Type: "url_citation", Page: &completionPage{a.Start, a.End, a.URL, a.Title}},
-			)
-			continue
+			note = completionNote{Type: "url_citation", Page: &completionPage{a.Start, a.End, a.URL, a.Title}}
 		}
-		notes = append(
-			notes,
-			completionNote{Type: "file_citation", File: &completionFile{a.Start, a.End, a.FileID, a.Filename}},
-		)
+		notes = append(notes, note)
 	}
 	return notes
 }
@@ -141,22 +135,15 @@ func (c *Completion) notes() []completionNote {
 // finishReason returns why the completion ended in the words of Chat Completions; nil: it is not known, or has not
 // ended.
 func (c *Completion) finishReason() *string {
-	reason := ""
-	switch c.Finish {
-	case finishStop, finishRefusal: // a refusal shows in its text
-		reason = "stop"
-	case finishLength:
-		reason = "length"
-	case finishTool:
-		reason = "tool_calls"
-	case finishFilter:
-		reason = "content_filter"
-	case finishError:
-		reason = "error"
-	default:
-		return nil
+	if reason, known := completionFinish[c.Finish]; known {
+		return &reason
 	}
-	return &reason
+	return nil
+}
+
+var completionFinish = map[string]string{
+	finishStop: "stop", finishRefusal: "stop", // a refusal shows in its text
+	finishLength: "length", finishTool: "tool_calls", finishFilter: "content_filter", finishError: "error",
 }
 
 // Encode writes JSON as people would: without escapes that only HTML needs, and without a line break at its end.

@@ -22,11 +22,8 @@ type out struct {
 	op     Op                   // reused for every operation
 	textOp Op                   // reused for text alone, so that nothing else needs to be cleared
 	buf    []byte               // for unescaping
-	room   *room                // nil until it is needed: most answers cite nothing
-}
 
-// room holds what operations point to, so that it is allocated once.
-type room struct {
+	// what operations point to
 	src Source
 	at  Cite
 	ref [1]Ref
@@ -66,13 +63,6 @@ func (o *out) addRef(refs []Ref, r Ref) []Ref {
 
 // Close implements [Parser] for those that hold nothing back.
 func (o *out) Close() {}
-
-func (o *out) rooms() *room {
-	if o.room == nil {
-		o.room = &room{}
-	}
-	return o.room
-}
 
 // text says that a JSON string was added to a part. It reports whether v is a string.
 func (o *out) text(p Part, v scan.Value) bool {
@@ -136,6 +126,8 @@ func (o *out) head(field string, v scan.Value) {
 	}
 }
 
+func (o *out) provider(name string) { o.emitOp(Op{Kind: Head, Name: HeadProvider, More: name}) }
+
 // source says a source. One whose JSON breaks off is what could be read of it; if that is nothing, it is none.
 func (o *out) source(s *Source) {
 	if scan.Value(s.Raw).Cut() {
@@ -146,15 +138,13 @@ func (o *out) source(s *Source) {
 		cut.Raw = nil
 		s = &cut
 	}
-	r := o.rooms()
-	r.src = *s
-	o.emitOp(Op{Kind: SourceOp, Source: &r.src})
+	o.src = *s
+	o.emitOp(Op{Kind: SourceOp, Source: &o.src})
 }
 
 func (o *out) cite(c *Cite) {
-	r := o.rooms()
-	r.at = *c
-	o.emitOp(Op{Kind: CiteOp, Cite: &r.at})
+	o.at = *c
+	o.emitOp(Op{Kind: CiteOp, Cite: &o.at})
 }
 
 func (o *out) query(v scan.Value) {
@@ -181,7 +171,7 @@ func (o *out) meta(name string, v scan.Value) {
 	}
 }
 
-// issue says that something was odd. The codes are listed in issue.go.
+// issue says that something was odd. The codes are listed in op.go.
 func (o *out) issue(code, detail string, raw scan.Value) {
 	o.emitOp(Op{Kind: Issue, Name: code, More: detail, Raw: raw})
 }

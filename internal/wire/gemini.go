@@ -233,7 +233,20 @@ func (g *generate) candidate(i int, v scan.Value) digest {
 	d := g.content(c, content)
 	g.keepGrounding(c, grounding)
 	c.setField(fieldURLs, urls.Get("urlMetadata"))
-	g.keepRecitations(c, citations)
+	// A chunk that repeats the recitations of former chunks adds nothing; within one list the same entry twice is two.
+	list := citations.Pick("citationSources", "citations")
+	before := len(c.recited)
+	for a := scan.Elements(list); a.Next() && !a.Cut(); {
+		if !c.recitedSeen[string(a.Val)] && g.keep(2*size[scan.Value]()+entrySize+2*len(a.Val)) {
+			c.recited = append(c.recited, bytes.Clone(a.Val))
+		}
+	}
+	if len(c.recited) > before && c.recitedSeen == nil {
+		c.recitedSeen = map[string]bool{}
+	}
+	for _, r := range c.recited[before:] {
+		c.recitedSeen[string(r)] = true
+	}
 	reason := finish.Text()
 	d.finished = reason != "" && reason != "FINISH_REASON_UNSPECIFIED" && reason != "0"
 	if d.finished {
@@ -534,24 +547,6 @@ func (g *generate) keepGrounding(c *candidate, v scan.Value) {
 	}
 }
 
-// keepRecitations keeps the recitations of one document. A chunk that repeats those of former chunks adds nothing;
-// within one list the same entry twice is two citations.
-func (g *generate) keepRecitations(c *candidate, v scan.Value) {
-	list := v.Pick("citationSources", "citations")
-	before := len(c.recited)
-	for a := scan.Elements(list); a.Next() && !a.Cut(); {
-		if !c.recitedSeen[string(a.Val)] && g.keep(2*size[scan.Value]()+entrySize+2*len(a.Val)) {
-			c.recited = append(c.recited, bytes.Clone(a.Val))
-		}
-	}
-	if len(c.recited) > before && c.recitedSeen == nil {
-		c.recitedSeen = map[string]bool{}
-	}
-	for _, r := range c.recited[before:] {
-		c.recitedSeen[string(r)] = true
-	}
-}
-
 // sayKept says what was kept of a candidate and not said yet.
 func (g *generate) sayKept(c *candidate) {
 	if c.unsaid {
@@ -561,7 +556,9 @@ func (g *generate) sayKept(c *candidate) {
 		}
 		g.suggestions(g.once, c.fields[fieldEntryPoint].Get("renderedContent"))
 		g.sources(c)
-		g.urls(c)
+		for a := scan.Elements(c.fields[fieldURLs]); a.Next(); {
+			g.fetched(g.once, a.Val.Get("retrievedUrl").Str(), a.Val.Get("urlRetrievalStatus").Text(), a.Val)
+		}
 		if !c.supportsSaid {
 			g.cites(c)
 		}
@@ -624,7 +621,22 @@ func (g *generate) sources(c *candidate) {
 // cites says the supports. One that says the same words as one of a former list is that one again. Those that a list
 // does not have although the one before had them stay, and so do their sources.
 func (g *generate) cites(c *candidate) {
-	c.findShifts()
+	// Offsets may also count from the beginning of each part, and with the thoughts before it.
+	c.shifts = append(c.shifts[:0], 0)
+	add := func(shift int) {
+		if len(c.shifts) < maxShifts && !slices.Contains(c.shifts, shift) {
+			c.shifts = append(c.shifts, shift)
+		}
+	}
+	for _, p := range c.parts {
+		add(p.start)
+	}
+	for _, p := range c.parts {
+		add(-p.hidden)
+	}
+	if len(c.shifts) == 1 {
+		c.shifts = nil
+	}
 	former, later := c.listed, len(c.supports) > 0
 	c.listed = nil
 	again := map[string]int{} // how often words were supported in this list
@@ -691,25 +703,6 @@ func (g *generate) repeat(c *candidate, said *saidSupport, cite *Cite) {
 		}
 	}
 	said.refs, said.own = cite.Refs, own
-}
-
-// findShifts lists where else offsets may count from: from the beginning of each part, and with the thoughts before it.
-func (c *candidate) findShifts() {
-	c.shifts = append(c.shifts[:0], 0)
-	add := func(shift int) {
-		if len(c.shifts) < maxShifts && !slices.Contains(c.shifts, shift) {
-			c.shifts = append(c.shifts, shift)
-		}
-	}
-	for _, p := range c.parts {
-		add(p.start)
-	}
-	for _, p := range c.parts {
-		add(-p.hidden)
-	}
-	if len(c.shifts) == 1 {
-		c.shifts = nil
-	}
 }
 
 // support reads one element of groundingSupports. It reports false where no chunk is left that the citation could point
@@ -779,13 +772,6 @@ func (o *out) byteSpan(cite *Cite, start, end scan.Value) {
 	cite.Unit = Bytes
 	if cite.Start, cite.End = from, to; !placed || to == 0 || !ok && !start.IsNull() {
 		cite.Unit, cite.Start, cite.End = Nowhere, 0, 0
-	}
-}
-
-// urls says the pages that the model fetched with its URL tool.
-func (g *generate) urls(c *candidate) {
-	for a := scan.Elements(c.fields[fieldURLs]); a.Next(); {
-		g.fetched(g.once, a.Val.Get("retrievedUrl").Str(), a.Val.Get("urlRetrievalStatus").Text(), a.Val)
 	}
 }
 

@@ -143,58 +143,6 @@ func TestSiteOf(t *testing.T) {
 	}
 }
 
-// The manifest counts every support and every recitation. Those that name no source at all are no citations here but
-// issues.
-func TestGenerateRecordings(t *testing.T) {
-	for _, r := range recordings(t, isGenerate) {
-		t.Run(r.path, func(t *testing.T) {
-			lines := record(t, "gemini-generate", r.request, r.docs...)
-			got := countPrefix(lines, "cite ") + countPrefix(lines, "issue "+IssueSourceless)
-			if fmt.Sprint(got) != r.cites {
-				t.Errorf("%d citations, the manifest says %s", got, r.cites)
-			}
-			if countPrefix(lines, "end") == 0 || countPrefix(lines, "head model") == 0 && strings.Contains(r.docs[0], "modelVersion") {
-				t.Errorf("no end or no model in\n%s", strings.Join(lines, "\n"))
-			}
-			if wrong := countPrefix(lines, "issue "+IssueWrongType) + countPrefix(lines, "issue "+IssueBadNumber); wrong > 0 {
-				t.Errorf("%d values are called wrong", wrong)
-			}
-		})
-	}
-}
-
-func isGenerate(provider, api string) bool {
-	return provider == "gemini" && !strings.HasPrefix(api, "gemini-interactions")
-}
-
-// Each of the formats here recognises its own recordings from the first document and nobody else's.
-func TestGoogleDetect(t *testing.T) {
-	for _, r := range recordings(t, func(_, _ string) bool { return true }) {
-		want := ""
-		switch {
-		case isGenerate(strings.Split(r.path, "/")[0], r.api):
-			want = "gemini-generate"
-		case strings.HasPrefix(r.api, "gemini-interactions"):
-			want = "gemini-interactions"
-		}
-		for i, doc := range r.data {
-			got := Detect(r.events[i], doc)
-			if got != "gemini-generate" && got != "gemini-interactions" && got != "vertex-search" {
-				got = ""
-			}
-			if got != want {
-				t.Errorf("%s: document %d is taken for %q, want %q", r.path, i, got, want)
-			}
-		}
-	}
-	for _, doc := range []string{`{}`, `[]`, `null`, `{"type":"ping"}`, `{"error":{"code":400,"message":"x"}}`, `{"candidates":3}`, `{"answer":"text"}`, `{"response":{"id":"r"},"type":"response.created"}`, `{"summary":"s"}`} {
-		s := shapeOf(nil, scan.Value(doc))
-		if looksGenerate(s) || looksInteractions(s) || looksVertexSearch(s) {
-			t.Errorf("%s is claimed", doc)
-		}
-	}
-}
-
 func FuzzGenerate(f *testing.F) {
 	f.Add([]byte(`{"candidates":[{"content":{"parts":[{"text":"a"}]},"index":0}],"usageMetadata":{"a":1}}`))
 	f.Add([]byte(`{"candidates":[{"content":{"parts":[{"text":"a"},{"text":"b"}]},"finishReason":"STOP","groundingMetadata":{"groundingChunks":[{"web":{"uri":"u","title":"t"}},{"retrievedContext":{"ragChunk":{"pageSpan":{}}}}],"groundingSupports":[{"segment":{"startIndex":1,"endIndex":2,"partIndex":1,"text":"b"},"groundingChunkIndices":[0,1],"confidenceScores":[1]}]}}]}`))
@@ -236,55 +184,7 @@ func generateStream(n int) [][]byte {
 }
 
 func BenchmarkGenerate(b *testing.B) {
-	benchmarkGoogle(b, "gemini-generate", isGenerate, generateStream(20_000))
-}
-
-// benchmarkGoogle measures a parser against a bare check of the JSON, on a made-up stream and on recordings.
-func benchmarkGoogle(b *testing.B, format string, want func(provider, api string) bool, stream [][]byte) {
-	b.Helper()
-	run := func(name string, responses []recording) {
-		size := 0
-		for _, r := range responses {
-			for _, doc := range r.data {
-				size += len(doc)
-			}
-		}
-		b.Run(name+"/json.Valid", func(b *testing.B) {
-			b.SetBytes(int64(size))
-			for b.Loop() {
-				for _, r := range responses {
-					for _, doc := range r.data {
-						json.Valid(doc)
-					}
-				}
-			}
-		})
-		b.Run(name+"/parse", func(b *testing.B) {
-			b.SetBytes(int64(size))
-			b.ReportAllocs()
-			for b.Loop() {
-				for _, r := range responses {
-					parseRecording(b, format, &r)
-				}
-			}
-		})
-	}
-	run("stream", []recording{{data: stream, events: make([][]byte, len(stream))}})
-	if all := recordings(b, want); len(all) > 0 {
-		run("recordings", all)
-	}
-}
-
-func parseRecording(b *testing.B, format string, r *recording) {
-	b.Helper()
-	p, err := New(format, &Config{Emit: func(*Op) {}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	for i, doc := range r.data {
-		p.Parse(r.events[i], doc)
-	}
-	p.Close()
+	benchStreams(b, benchStream{"stream", "gemini-generate", generateStream(20_000)})
 }
 
 // The deltas of a stream cost no allocation.

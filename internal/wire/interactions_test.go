@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -31,29 +30,6 @@ func TestInteractionsTemplate(t *testing.T) {
 	}
 }
 
-// The manifest counts annotations. Those of one span are one citation here, with a reference for each.
-func TestInteractionsRecordings(t *testing.T) {
-	for _, r := range recordings(t, isInteractions) {
-		t.Run(r.path, func(t *testing.T) {
-			lines := record(t, "gemini-interactions", r.request, r.docs...)
-			got := 0
-			for _, l := range lines {
-				if strings.HasPrefix(l, "cite ") {
-					got += strings.Count(l, " -> ")
-				}
-			}
-			if fmt.Sprint(got) != r.cites {
-				t.Errorf("%d references, the manifest says %s", got, r.cites)
-			}
-			if countPrefix(lines, "end") < 1 || countPrefix(lines, "issue ") > 0 || countPrefix(lines, "display ") != 1 {
-				t.Errorf("no end, no search suggestions, or issues, in\n%s", strings.Join(lines, "\n"))
-			}
-		})
-	}
-}
-
-func isInteractions(_, api string) bool { return strings.HasPrefix(api, "gemini-interactions") }
-
 func FuzzInteractions(f *testing.F) {
 	f.Add([]byte(`{"index":1,"delta":{"text":"a","type":"text"},"event_type":"step.delta","event_id":"e"}`))
 	f.Add([]byte(`{"object":"interaction","status":"completed","steps":[{"type":"model_output","content":[{"type":"text","text":"x","annotations":[{"type":"file_citation","file_name":"a","end_index":1},{"type":"url_citation","url":"u","start_index":1,"end_index":"2"}]}]},{"type":"google_search_result","result":[{"search_suggestions":"<"}]}]}`))
@@ -71,5 +47,5 @@ func BenchmarkInteractions(b *testing.B) {
 		list = append(list, `{"start_index":`+strconv.Itoa(i*80)+`,"end_index":`+strconv.Itoa(i*80+40)+`,"url":"https://redirect.example/`+strings.Repeat("Ab3_", 40)+`","title":"berge.example","type":"url_citation"}`)
 	}
 	docs = append(docs, []byte(`{"index":1,"delta":{"annotations":[`+strings.Join(list, ",")+`],"type":"text_annotation_delta"},"event_type":"step.delta"}`))
-	benchmarkGoogle(b, "gemini-interactions", isInteractions, docs)
+	benchStreams(b, benchStream{"stream", "gemini-interactions", docs})
 }

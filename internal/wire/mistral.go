@@ -152,7 +152,15 @@ func (o *out) citeBefore(part Part, v scan.Value, name string, quoted bool) {
 	if v.Cut() {
 		return
 	}
-	s := toolReferenceSource(v)
+	s := &Source{Kind: kindWeb, Raw: v}
+	var tool string
+	v.Read(scan.Fields{{"title", &s.Title}, {"url", &s.URL}, {"description", &s.Content}, {"tool", &tool}})
+	if s.Key = s.URL; s.Key == "" {
+		s.Kind = kindTool
+		if s.Title != "" {
+			s.Key = tool + ":" + s.Title
+		}
+	}
 	if s.Key == "" {
 		o.issue(IssueSourceless, name, v)
 		return
@@ -187,20 +195,6 @@ func (p *chat) reference(part Part, v scan.Value) {
 		return
 	}
 	p.cite(c)
-}
-
-// toolReferenceSource reads what a tool_reference chunk names.
-func toolReferenceSource(v scan.Value) *Source {
-	s := &Source{Kind: kindWeb, Raw: v}
-	var tool string
-	v.Read(scan.Fields{{"title", &s.Title}, {"url", &s.URL}, {"description", &s.Content}, {"tool", &tool}})
-	if s.Key = s.URL; s.Key == "" {
-		s.Kind = kindTool
-		if s.Title != "" {
-			s.Key = tool + ":" + s.Title
-		}
-	}
-	return s
 }
 
 // toolResult returns the tool result with the id, as the request has it or bare.

@@ -3,9 +3,6 @@ package wire
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -75,22 +72,6 @@ func perplexityStream(n int) benchStream {
 func BenchmarkResponses(b *testing.B)  { benchStreams(b, responsesStream(800)) }
 func BenchmarkChat(b *testing.B)       { benchStreams(b, chatStream(800)) }
 func BenchmarkPerplexity(b *testing.B) { benchStreams(b, perplexityStream(400)) }
-
-// BenchmarkOpenAIRecordings measures the longest recorded stream of each provider.
-func BenchmarkOpenAIRecordings(b *testing.B) {
-	longest := map[string]recording{}
-	for _, r := range recordings(b, func(provider, api string) bool {
-		return openAIFormat(provider, api) != "" && strings.HasSuffix(api, "-stream")
-	}) {
-		if provider := filepath.Dir(r.path); len(r.data) > len(longest[provider].data) {
-			longest[provider] = r
-		}
-	}
-	for _, provider := range slices.Sorted(maps.Keys(longest)) {
-		r := longest[provider]
-		benchStreams(b, benchStream{provider, openAIFormat(provider, r.api), r.data})
-	}
-}
 
 // benchStreams measures a stream against json.Valid.
 func benchStreams(b *testing.B, s benchStream) {

@@ -47,7 +47,17 @@ func (p *chat) evidence(d *chatDoc) {
 			p.source(found[i].source)
 		}
 	}
-	p.told()
+	if len(p.numbers) == 0 {
+		return
+	}
+	p.zero.marked = false
+	for _, c := range p.choices {
+		c.marked = false
+	}
+	p.candidate(0)
+	for _, index := range slices.Sorted(maps.Keys(p.choices)) {
+		p.candidate(index)
+	}
 }
 
 // numbered reports whether a list may have an element n, from 0, that marks in the text can name.
@@ -124,21 +134,6 @@ func (p *chat) resultsOnly(all []found) {
 	}
 }
 
-// told tells all candidates what the marks in their text stand for.
-func (p *chat) told() {
-	if len(p.numbers) == 0 {
-		return
-	}
-	p.zero.marked = false
-	for _, c := range p.choices {
-		c.marked = false
-	}
-	p.candidate(0)
-	for _, index := range slices.Sorted(maps.Keys(p.choices)) {
-		p.candidate(index)
-	}
-}
-
 // unplaced says sources that the whole answer of a candidate rests on.
 func (p *chat) unplaced(citations scan.Value, all []found) {
 	n := 0
@@ -153,20 +148,4 @@ func (p *chat) unplaced(citations scan.Value, all []found) {
 		p.source(s)
 		p.cite(&Cite{Key: "all/" + s.Key, Unit: Nowhere, Refs: []Ref{{Source: s.Key}}})
 	}
-}
-
-// annotated makes [n] in the text stand for the n-th annotation, as it does where OpenRouter passes Perplexity on.
-func (p *chat) annotated(index int, urls []string) {
-	if len(p.numbers) > 0 && p.numbers[0].Source == urls[0] { // the whole list again
-		p.numbers = nil
-	}
-	for _, url := range urls {
-		if !p.numbered(len(p.numbers)) {
-			break
-		}
-		p.numbers = append(p.numbers, Ref{Source: url})
-	}
-	p.style = bracketNumber
-	p.choiceOf(index).marked = false
-	p.candidate(index)
 }

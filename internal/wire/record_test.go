@@ -1,17 +1,11 @@
 package wire
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/ibidhq/ibid/internal/scan"
-	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // record returns what the parser of a format says about the documents of one response, one line an operation, and closes it. An event is
@@ -208,87 +202,6 @@ func citeLine(add func(string, ...any), c *Cite) {
 			add("confidence=%v", *r.Confidence)
 		}
 	}
-}
-
-// recording is one file of the shared recordings, which no document of this module holds.
-type recording struct {
-	path    string // below the corpus, as MANIFEST.tsv names it
-	api     string // the format as MANIFEST.tsv names it
-	cites   string // MANIFEST.tsv's count of citations
-	request string
-	docs    []string // as record takes them
-	data    [][]byte // the documents alone
-	events  [][]byte
-}
-
-// recordings returns the recordings for which want is true, or skips the test where there are none.
-func recordings(tb testing.TB, want func(provider, api string) bool) []recording {
-	tb.Helper()
-	dir := filepath.Join(testenv.Shared(tb), "corpus")
-	manifest, err := os.ReadFile(filepath.Join(dir, "MANIFEST.tsv"))
-	if err != nil {
-		tb.Skipf("reading the recordings: %v", err)
-	}
-	var found []recording
-	for _, row := range strings.Split(strings.TrimSpace(string(manifest)), "\n")[1:] {
-		f := strings.Split(row, "\t")
-		if len(f) < 6 || !want(f[1], f[2]) {
-			continue
-		}
-		name := filepath.Join(dir, filepath.FromSlash(f[0]))
-		body, err := os.ReadFile(name)
-		if err != nil {
-			continue // listed, but kept elsewhere
-		}
-		r := recording{path: f[0], api: f[2], cites: f[5]}
-		request, _ := os.ReadFile(strings.TrimSuffix(name, filepath.Ext(name)) + ".request.json")
-		r.request = string(request)
-		r.split(body)
-		found = append(found, r)
-	}
-	return found
-}
-
-// split cuts a recording into documents: by lines, or a JSON array into its elements.
-func (r *recording) split(body []byte) {
-	switch filepath.Ext(r.path) {
-	case ".json":
-		var list []json.RawMessage
-		if json.Unmarshal(body, &list) != nil {
-			list = []json.RawMessage{bytes.TrimSpace(body)}
-		}
-		for _, doc := range list {
-			r.add(nil, doc)
-		}
-		return
-	case ".eventstream":
-		return
-	}
-	var event []byte
-	for l := range bytes.SplitSeq(body, []byte("\n")) {
-		l = bytes.TrimRight(l, "\r")
-		name, isEvent := bytes.CutPrefix(l, []byte("event:"))
-		data, isData := bytes.CutPrefix(l, []byte("data:"))
-		switch {
-		case isEvent:
-			event = bytes.TrimSpace(name)
-		case isData:
-			r.add(event, bytes.TrimSpace(data))
-		case len(l) == 0:
-			event = nil
-		case l[0] == '{':
-			r.add(nil, l)
-		}
-	}
-}
-
-func (r *recording) add(event, data []byte) {
-	r.events = append(r.events, event)
-	r.data = append(r.data, slices.Clone(data))
-	if len(event) > 0 {
-		data = slices.Concat(event, []byte(" "), data)
-	}
-	r.docs = append(r.docs, string(data))
 }
 
 // countPrefix returns how many lines begin with prefix.

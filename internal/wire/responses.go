@@ -117,16 +117,38 @@ func (p *responses) event(kind []byte, doc scan.Value) bool {
 	case "response.output_text.delta", "response.refusal.delta":
 		p.textDelta(doc, string(kind) == "response.refusal.delta")
 	case "response.output_text.done", "response.refusal.done":
-		p.textDone(doc, string(kind) == "response.refusal.done")
+		refusal := string(kind) == "response.refusal.done"
+		member := "text"
+		if refusal {
+			member = "refusal"
+		}
+		e := p.placeOf(doc, member)
+		p.wholeText(p.part(p.message(e.output), e.content, refusal), e.value)
 	case "response.reasoning_summary_text.delta", "response.reasoning_summary_text.done",
 		"response.reasoning_text.delta", "response.reasoning_text.done":
-		p.thoughtEvent(doc, kind)
+		list, index := listContent, doc.Get("content_index")
+		if bytes.HasPrefix(kind, []byte("response.reasoning_summary")) {
+			list, index = listSummary, doc.Get("summary_index")
+		}
+		id := doc.Get("item_id").Str()
+		i, _ := p.index("index", index)
+		if delta := doc.Get("delta"); delta.IsString() {
+			p.sayThought(id, list, i, delta)
+		} else if !p.thoughts[thoughtKey(id, list, i)] {
+			p.sayThought(id, list, i, doc.Get("text"))
+		}
 	case "response.function_call_arguments.delta", "response.mcp_call_arguments.delta":
 		p.moreInput(p.calls[doc.Get("item_id").Str()], doc.Get("delta"))
 	case "response.output_text.annotation.added", "response.output_text_annotation.added":
-		p.annotationAdded(doc)
+		e := p.placeOf(doc, "annotation")
+		part := p.part(p.message(e.output), e.content, false)
+		if e.note < 0 {
+			e.note = len(part.notes)
+		}
+		p.annotation(part, e.note, e.value)
 	case "response.content_part.done":
-		p.partDone(doc)
+		e := p.placeOf(doc, "part")
+		p.contentPart(p.message(e.output), e.content, e.value, true)
 	case "response.output_item.added", "response.output_item.done":
 		p.itemEvent(doc, string(kind) == "response.output_item.done")
 	case "response.created", "response.completed", "response.incomplete", "response.failed", "response.cancelled",
@@ -140,33 +162,28 @@ func (p *responses) event(kind []byte, doc scan.Value) bool {
 	case "response":
 		p.response(doc, "")
 	default:
-		return p.otherEvent(kind, doc)
-	}
-	return true
-}
-
-// otherEvent is for events that say nothing about text and sources, and for unknown ones.
-func (p *responses) otherEvent(kind []byte, doc scan.Value) bool {
-	name, ok := bytes.CutPrefix(kind, []byte("response."))
-	if !ok {
-		return string(kind) == "keepalive" || string(kind) == "ping"
-	}
-	family, _, _ := bytes.Cut(name, []byte("."))
-	switch string(family) {
-	case "in_progress", "queued", "content_part", "output_text", "refusal", "audio":
-		return true
-	}
-	for _, known := range []string{"_call", "_call_arguments", "_call_code", "_call_input"} {
-		if bytes.HasSuffix(family, []byte(known)) {
+		name, ok := bytes.CutPrefix(kind, []byte("response."))
+		if !ok {
+			return string(kind) == "keepalive" || string(kind) == "ping"
+		}
+		family, _, _ := bytes.Cut(name, []byte("."))
+		switch string(family) {
+		case "in_progress", "queued", "content_part", "output_text", "refusal", "audio":
 			return true
 		}
-	}
-	if bytes.HasPrefix(family, []byte("reasoning")) || bytes.HasPrefix(family, []byte("mcp_")) {
+		for _, known := range []string{"_call", "_call_arguments", "_call_code", "_call_input"} {
+			if bytes.HasSuffix(family, []byte(known)) {
+				return true
+			}
+		}
+		if bytes.HasPrefix(family, []byte("reasoning")) || bytes.HasPrefix(family, []byte("mcp_")) {
+			return true
+		}
+		if !p.unknowns[string(kind)] && len(p.unknowns) < 64 {
+			p.unknowns[string(kind)] = true
+			p.unknown("event "+string(kind), doc)
+		}
 		return true
-	}
-	if !p.unknowns[string(kind)] && len(p.unknowns) < 64 {
-		p.unknowns[string(kind)] = true
-		p.unknown("event "+string(kind), doc)
 	}
 	return true
 }
@@ -227,29 +244,6 @@ func (p *responses) textDelta(doc scan.Value, refusal bool) {
 	if e.counted || e.sequence < 0 { // else each has to be walked, or one that came twice would not show
 		p.delta.learn(doc, e.value, part.Part, variation{counter: "sequence_number", anyTail: !e.late})
 	}
-}
-
-func (p *responses) textDone(doc scan.Value, refusal bool) {
-	member := "text"
-	if refusal {
-		member = "refusal"
-	}
-	e := p.placeOf(doc, member)
-	p.wholeText(p.part(p.message(e.output), e.content, refusal), e.value)
-}
-
-func (p *responses) partDone(doc scan.Value) {
-	e := p.placeOf(doc, "part")
-	p.contentPart(p.message(e.output), e.content, e.value, true)
-}
-
-func (p *responses) annotationAdded(doc scan.Value) {
-	e := p.placeOf(doc, "annotation")
-	part := p.part(p.message(e.output), e.content, false)
-	if e.note < 0 {
-		e.note = len(part.notes)
-	}
-	p.annotation(part, e.note, e.value)
 }
 
 // What a message and a part of one take of memory.
@@ -549,9 +543,8 @@ func (o *out) cites(n *note, key string, p Part) bool {
 		o.issue(IssueSourceless, n.kind, n.raw)
 		return true
 	}
-	r := o.rooms()
-	r.ref[0] = Ref{Source: s.Key, Quote: n.quote}
-	c := Cite{Key: key, Part: p, Refs: r.ref[:]}
+	o.ref[0] = Ref{Source: s.Key, Quote: n.quote}
+	c := Cite{Key: key, Part: p, Refs: o.ref[:]}
 	o.place(n, &c)
 	o.source(&s)
 	o.cite(&c)
@@ -604,7 +597,19 @@ func (p *responses) response(v scan.Value, event string) {
 	p.head(HeadID, id)
 	p.head(HeadModel, model)
 	p.head(HeadCreated, created)
-	p.sender(model.Str(), filters != nil)
+	name := model.Str()
+	switch {
+	case isGrok(name):
+		p.xai = true
+		p.emitOp(Op{Kind: Head, Name: HeadFormat, More: "xai-responses"})
+		p.provider("xai")
+	case isDeepSeek(name):
+		p.provider("deepseek")
+	case isSonar(name):
+		p.provider("perplexity")
+	case filters != nil:
+		p.provider("azure")
+	}
 	p.wantList("output", output)
 	ordinal := 0
 	for a := scan.Elements(output); a.Next(); {
@@ -621,22 +626,6 @@ func (p *responses) response(v scan.Value, event string) {
 		return
 	}
 	p.ended(state, details.Get("reason"), failure)
-}
-
-// sender says who sent a response, as far as it tells.
-func (p *responses) sender(model string, filters bool) {
-	switch {
-	case isGrok(model):
-		p.xai = true
-		p.emitOp(Op{Kind: Head, Name: HeadFormat, More: "xai-responses"})
-		p.emitOp(Op{Kind: Head, Name: HeadProvider, More: "xai"})
-	case isDeepSeek(model):
-		p.emitOp(Op{Kind: Head, Name: HeadProvider, More: "deepseek"})
-	case isSonar(model):
-		p.emitOp(Op{Kind: Head, Name: HeadProvider, More: "perplexity"})
-	case filters:
-		p.emitOp(Op{Kind: Head, Name: HeadProvider, More: "azure"})
-	}
 }
 
 // ended says why a response ended, if it did.
@@ -764,10 +753,46 @@ func (p *responses) otherItem(kind, id string, item scan.Value, done bool) {
 	p.done(id, hash)
 	switch kind {
 	case "file_search_call":
-		p.fileSearch(item)
+		p.sayQueries(item.Get("queries"))
+		results := item.Get("results")
+		if results.IsNull() {
+			results = item.Get("search_results")
+		}
+		p.wantList("results", results)
+		for a := scan.Elements(results); a.Next(); {
+			s := fileChunk(a.Val)
+			if s.Key == "" {
+				p.unknown("file search result", a.Val)
+				continue
+			}
+			p.source(s)
+		}
 		p.searchCall(id, kind, item, done)
 	case "web_search_call":
-		p.webSearch(item)
+		action := item.Get("action")
+		if queries := action.Get("queries"); queries.IsArray() {
+			p.sayQueries(queries)
+		} else {
+			p.query(action.Get("query"))
+		}
+		if arguments := item.Get("arguments"); arguments.IsString() { // xAI, formerly: JSON in a string
+			p.query(scan.Value(arguments.Bytes()).Get("query"))
+		}
+		if url := action.Get("url").Str(); url != "" { // a page that was opened, or searched in
+			p.source(&Source{Key: url, Kind: kindWeb, URL: url, Raw: action})
+		}
+		for a := scan.Elements(action.Get("sources")); a.Next(); {
+			s := &Source{Kind: kindWeb, URL: a.Val.Get("url").Str(), Raw: a.Val}
+			if s.Key = s.URL; s.Key == "" { // a data service without an address
+				name := a.Val.Get("name").Str()
+				s.Kind, s.Key, s.ID, s.Title = kindTool, "api:"+name, name, name
+				if name == "" {
+					p.unknown("search source", a.Val)
+					continue
+				}
+			}
+			p.source(s)
+		}
 		p.searchCall(id, kind, item, done)
 	case "search_results", "fetch_url_results":
 		p.searched(item)
@@ -811,21 +836,6 @@ const (
 	listSummary = "summary"
 	listContent = "content"
 )
-
-// thoughtEvent reads a piece of reasoning. Once it is done all of it comes again.
-func (p *responses) thoughtEvent(doc scan.Value, kind []byte) {
-	list, index := listContent, doc.Get("content_index")
-	if bytes.HasPrefix(kind, []byte("response.reasoning_summary")) {
-		list, index = listSummary, doc.Get("summary_index")
-	}
-	id := doc.Get("item_id").Str()
-	i, _ := p.index("index", index)
-	if delta := doc.Get("delta"); delta.IsString() {
-		p.sayThought(id, list, i, delta)
-	} else if !p.thoughts[thoughtKey(id, list, i)] {
-		p.sayThought(id, list, i, doc.Get("text"))
-	}
-}
 
 // reasoning reads an item with what the model thought, as far as that was not said.
 func (p *responses) reasoning(id string, item scan.Value, done bool) {
@@ -882,24 +892,6 @@ func (p *responses) toolItem(kind, id string, item scan.Value, done bool) {
 	}
 }
 
-// fileSearch reads the chunks that a file search found. One file may come several times.
-func (p *responses) fileSearch(item scan.Value) {
-	p.sayQueries(item.Get("queries"))
-	results := item.Get("results")
-	if results.IsNull() {
-		results = item.Get("search_results")
-	}
-	p.wantList("results", results)
-	for a := scan.Elements(results); a.Next(); {
-		s := fileChunk(a.Val)
-		if s.Key == "" {
-			p.unknown("file search result", a.Val)
-			continue
-		}
-		p.source(s)
-	}
-}
-
 // fileChunk reads one result of a file search, in the shape of a response or in that of a vector store's own search.
 func fileChunk(v scan.Value) *Source {
 	s := &Source{Kind: kindFile, Raw: v}
@@ -928,38 +920,10 @@ func (p *responses) sayQueries(list scan.Value) {
 	}
 }
 
-// webSearch reads what a web search looked for and all that it looked at.
-func (p *responses) webSearch(item scan.Value) {
-	action := item.Get("action")
-	if queries := action.Get("queries"); queries.IsArray() {
-		p.sayQueries(queries)
-	} else {
-		p.query(action.Get("query"))
-	}
-	if arguments := item.Get("arguments"); arguments.IsString() { // xAI, formerly: JSON in a string
-		p.query(scan.Value(arguments.Bytes()).Get("query"))
-	}
-	if url := action.Get("url").Str(); url != "" { // a page that was opened, or searched in
-		p.source(&Source{Key: url, Kind: kindWeb, URL: url, Raw: action})
-	}
-	for a := scan.Elements(action.Get("sources")); a.Next(); {
-		s := &Source{Kind: kindWeb, URL: a.Val.Get("url").Str(), Raw: a.Val}
-		if s.Key = s.URL; s.Key == "" { // a data service without an address
-			name := a.Val.Get("name").Str()
-			s.Kind, s.Key, s.ID, s.Title = kindTool, "api:"+name, name, name
-			if name == "" {
-				p.unknown("search source", a.Val)
-				continue
-			}
-		}
-		p.source(s)
-	}
-}
-
 // searched reads what Perplexity's agents searched for and found. Their text holds [n], which stands for the result
 // with the id n.
 func (p *responses) searched(v scan.Value) {
-	p.emitOp(Op{Kind: Head, Name: HeadProvider, More: "perplexity"})
+	p.provider("perplexity")
 	p.sayQueries(v.Get("queries"))
 	known := len(p.results)
 	changed := false

@@ -187,7 +187,13 @@ func (p *vertexSearch) answerText(v scan.Value, final bool) {
 // addMore is answerText for a string's content as it stands between its quotes.
 func (p *vertexSearch) addMore(content []byte, final bool) {
 	text := p.unescape(content)
-	same := commonPrefix(text, p.text)
+	same, n := 0, min(len(text), len(p.text)) // how many bytes they begin with are the same
+	for same+16 <= n && string(text[same:same+16]) == string(p.text[same:same+16]) {
+		same += 16
+	}
+	for same < n && text[same] == p.text[same] {
+		same++
+	}
 	switch {
 	case same == len(p.text) && len(p.text) > 0:
 		text = text[same:]
@@ -235,7 +241,16 @@ func (p *vertexSearch) reference(key string, v scan.Value) vertexRef {
 	record := v.Get("structuredDocumentInfo")
 	switch {
 	case chunk.IsObject():
-		chunkReference(s, chunk)
+		var metadata scan.Value
+		chunk.Read(scan.Fields{
+			{"chunk", &s.ChunkID},
+			{"content", &s.Content},
+			{"relevanceScore", &s.Score},
+			{"documentMetadata", &metadata},
+		})
+		documentReference(s, metadata)
+		s.Locator.Page = pageOf(metadata.Get("pageIdentifier"))
+		s.Locator.Chunk = s.ChunkID
 		ref.quote, ref.locator = s.Content, s.Locator
 	case record.IsObject():
 		data := record.Get("structData")
@@ -278,17 +293,6 @@ func (p *vertexSearch) documentChunks(s *Source, chunks scan.Value, fresh bool) 
 	return quote, at
 }
 
-// chunkReference reads a reference that is one chunk of a document.
-func chunkReference(s *Source, v scan.Value) {
-	var metadata scan.Value
-	v.Read(scan.Fields{
-		{"chunk", &s.ChunkID}, {"content", &s.Content}, {"relevanceScore", &s.Score}, {"documentMetadata", &metadata},
-	})
-	documentReference(s, metadata)
-	s.Locator.Page = pageOf(metadata.Get("pageIdentifier"))
-	s.Locator.Chunk = s.ChunkID
-}
-
 // documentReference reads which document a reference is of, and returns its chunks. A document's resource name is the
 // same in every answer.
 func documentReference(s *Source, v scan.Value) (chunks scan.Value) {
@@ -308,18 +312,6 @@ func placeDocument(s *Source) {
 		s.Kind = kindFile
 		s.Filename = fileTitle(s.URL[strings.LastIndexByte(s.URL, '/')+1:])
 	}
-}
-
-// commonPrefix returns how many bytes a and b begin with are the same.
-func commonPrefix(a, b []byte) int {
-	i, n := 0, min(len(a), len(b))
-	for i+16 <= n && string(a[i:i+16]) == string(b[i:i+16]) {
-		i += 16
-	}
-	for i < n && a[i] == b[i] {
-		i++
-	}
-	return i
 }
 
 // citations reads an answer's citations, or where it has none the claims that were checked against its references. The
@@ -403,23 +395,8 @@ func (p *vertexSearch) summary(v, results scan.Value) {
 	v.Read(scan.Fields{
 		{"summaryText", &text}, {"summaryWithMetadata", &metadata}, {"summarySkippedReasons", &skipped},
 	})
-	found := p.results(results)
-	if whole := metadata.Get("summary"); whole.IsString() {
-		p.references(metadata.Get("references"))
-		p.answerText(whole, true)
-		p.citations(metadata.Get("citationMetadata").Get("citations"), nil, true)
-	} else {
-		if len(found) > 0 {
-			p.emitOp(Op{Kind: MarkersOp, Markers: &Markers{Style: bracketNumber, Refs: found}})
-		}
-		p.answerText(text, true)
-	}
-	p.answerState("SUCCEEDED", skipped)
-}
-
-// results says the documents that were found and returns what stands for them.
-func (p *vertexSearch) results(list scan.Value) (found []Ref) {
-	for a := scan.Elements(list); a.Next() && p.keep(3*refSize); {
+	var found []Ref
+	for a := scan.Elements(results); a.Next() && p.keep(3*refSize); {
 		key := numbered("result:", len(found))
 		found = append(found, Ref{Source: key})
 		doc := a.Val.Get("document")
@@ -435,7 +412,17 @@ func (p *vertexSearch) results(list scan.Value) (found []Ref) {
 		s.Content = resultText(derived)
 		p.source(s)
 	}
-	return found
+	if whole := metadata.Get("summary"); whole.IsString() {
+		p.references(metadata.Get("references"))
+		p.answerText(whole, true)
+		p.citations(metadata.Get("citationMetadata").Get("citations"), nil, true)
+	} else {
+		if len(found) > 0 {
+			p.emitOp(Op{Kind: MarkersOp, Markers: &Markers{Style: bracketNumber, Refs: found}})
+		}
+		p.answerText(text, true)
+	}
+	p.answerState("SUCCEEDED", skipped)
 }
 
 // resultText returns what a search result shows of its document: the passage that answers, else the snippet.

@@ -25,5 +25,5 @@ func BenchmarkVertexSearch(b *testing.B) {
 		docs = append(docs, []byte(`{"answer":{"state":"STREAMING","answerText":"`+text[i*29:i*29+29]+`"}}`))
 	}
 	docs = append(docs, []byte(`{"answer":{"state":"SUCCEEDED","answerText":"`+text+`","citations":[`+strings.Join(cites, ",")+`],"references":[`+strings.Join(refs, ",")+`]}}`))
-	benchmarkGoogle(b, "vertex-search", func(_, _ string) bool { return false }, docs)
+	benchStreams(b, benchStream{"stream", "vertex-search", docs})
 }
