@@ -115,6 +115,7 @@ type Link struct {
 
 	source  *Source
 	holders *holders // nil: no step had it
+	near    bool     // the checker does not find that it supports the sentence, see [linker.near]
 }
 
 // Text returns as much of the passage as is known: all of it, or the words that were quoted, or its excerpt. Empty:
@@ -172,7 +173,7 @@ type linker struct {
 	byNumber map[int]int    // the last step of each number
 	bases    map[int]*basis // by step
 	feeders  map[int]map[int]int
-	words    *support.Corpus // of the questions and the answers of the steps; nil: not needed yet
+	answers  *support.Corpus // of the steps; nil: not needed yet
 }
 
 func newLinker(t *Trail, c support.Checker, o *LinkOptions) *linker {
@@ -431,7 +432,7 @@ func (t *Trail) FinalAnswer(ctx context.Context, c support.Checker, o *LinkOptio
 		s := &links.Sentences[i]
 		var refs []ibid.Ref
 		for k := range s.Passages {
-			if p := &s.Passages[k]; p.Differs != "" || p.Score != nil && *p.Score < support.Balanced {
+			if p := &s.Passages[k]; p.Differs != "" || p.near || p.Score != nil && *p.Score < support.Balanced {
 				continue
 			}
 			ref := ibid.Ref{Source: addSource(a, &s.Passages[k]), Quote: s.Passages[k].quote()}
