@@ -116,15 +116,23 @@ func isResult(n float64, others []float64) bool {
 // maxDiffering is how many passages that a citation or a mark names are compared with their sentences.
 const maxDiffering = 1000
 
-// markDiffering marks the passages that citations and marks name and that differ from their sentence in a value.
+// markDiffering marks the passages that citations and marks name and that differ from their sentence in a value. A
+// passage that has little of the sentence says something else altogether.
 func (l *linker) markDiffering(ctx context.Context) error {
 	var links []*Link
-	var pairs, corrected []support.Pair
+	var pairs []support.Pair
 	for i := range l.links.Sentences {
 		s := &l.links.Sentences[i]
+		before := ""
+		if i > 0 {
+			before = l.links.Sentences[i-1].Text
+		}
 		for k := range s.Passages {
 			if text := s.Passages[k].Text(); text != "" && len(pairs) < maxDiffering {
-				links, pairs = append(links, &s.Passages[k]), append(pairs, l.pair(i, s.Text, text))
+				links = append(links, &s.Passages[k])
+				pairs = append(
+					pairs, support.Pair{Claim: s.Text, Context: before, Passages: []support.Passage{{Text: text}}},
+				)
 			}
 		}
 	}
@@ -132,151 +140,106 @@ func (l *linker) markDiffering(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var changed []*Link
-	var values []string
 	for k := range verdicts {
-		if l.holds(&verdicts[k]) {
+		v := &verdicts[k]
+		if score := jsonNumber(v.Score); l.holds(v) || score != nil && *score < leastLikely {
 			continue
 		}
-		for _, other := range otherValues(pairs[k].Claim, pairs[k].Passages[0].Text, &verdicts[k]) {
-			pair := pairs[k]
-			pair.Claim = other.claim
-			changed, corrected = append(changed, links[k]), append(corrected, pair)
-			values = append(values, other.text)
-		}
-	}
-	if verdicts, err = support.CheckPairs(ctx, l.checker, corrected); err != nil {
-		return err
-	}
-	for k := range verdicts {
-		if l.holds(&verdicts[k]) { // else the passage says something else altogether
-			changed[k].Differs = cmp.Or(changed[k].Differs, values[k])
+		if others := otherValues(pairs[k].Claim, pairs[k].Passages[0].Text, v); len(others) > 0 {
+			links[k].Differs = others[0].text
 		}
 	}
 	return nil
 }
 
-// pair is words of sentence i and a passage, with the sentence before as context.
-func (l *linker) pair(i int, claim, passage string) support.Pair {
-	p := support.Pair{Claim: claim, Passages: []support.Passage{{Text: passage}}}
-	if i > 0 {
-		p.Context = l.links.Sentences[i-1].Text
-	}
-	return p
+// otherValue is what a passage has in the place of what a claim says.
+type otherValue struct {
+	own, text string  // the claim's and the passage's
+	apart     float64 // how far figures are from each other: the logarithm of their ratio
+	unit      bool    // they stand before the same word
+	slip      bool    // they have the same digits but one, or in another order
 }
 
 // otherValues returns what a passage has in the place of the one figure of a claim that it lacks, by what a verdict
-// says of both, the likeliest first: see [otherFigures]; then the values with which the claim is in conflict.
+// says of both, the likeliest first: see [otherFigures]; then the values with which the claim is in conflict, without
+// what both have in common: "62" for 62 turbines instead of 72 turbines.
 func otherValues(claim, passage string, v *support.Verdict) []otherValue {
 	var lacks []ibid.Span
-	for i := range v.Missing {
-		if isFigure(v.Missing[i]) {
-			lacks = append(lacks, v.Missing[i].Span)
-		}
-	}
-	for i := range v.Conflicts {
-		overlaps := func(s ibid.Span) bool {
-			return s.Start < v.Conflicts[i].A.Value.End && v.Conflicts[i].A.Value.Start < s.End
-		}
-		if v.Conflicts[i].A.Passage == support.InClaim && !slices.ContainsFunc(lacks, overlaps) {
-			lacks = append(lacks, v.Conflicts[i].A.Value)
+	for _, t := range v.Missing {
+		if at := figures.FindStringIndex(t.Text); isFigure(t) && at != nil && t.Span.Start+at[1] <= len(claim) {
+			lacks = append(lacks, ibid.Span{Start: t.Span.Start + at[0], End: t.Span.Start + at[1]})
 		}
 	}
 	var all []otherValue
-	if len(lacks) == 1 && lacks[0].Start >= 0 && lacks[0].Start <= lacks[0].End && lacks[0].End <= len(claim) {
-		if at := figures.FindStringIndex(claim[lacks[0].Start:lacks[0].End]); at != nil {
-			all = otherFigures(claim, ibid.Span{Start: lacks[0].Start + at[0], End: lacks[0].Start + at[1]}, passage)
+	if len(lacks) == 1 {
+		all = otherFigures(claim, lacks[0], passage)
+	}
+	var inClaim, inPassage []string
+	for i := range v.Conflicts {
+		c := &v.Conflicts[i]
+		if c.A.Passage != support.InClaim || !isValue(*c) {
+			continue
+		}
+		own, other := strings.Fields(c.A.ValueText()), strings.Fields(c.B.ValueText())
+		for len(own) > 1 && len(other) > 1 && own[len(own)-1] == other[len(other)-1] {
+			own, other = own[:len(own)-1], other[:len(other)-1]
+		}
+		if len(own) > 0 && len(other) > 0 {
+			inClaim, inPassage = append(inClaim, strings.Join(own, " ")), append(inPassage, strings.Join(other, " "))
 		}
 	}
-	if corrected, own, differs := withValues(claim, v.Conflicts); differs != "" {
-		all = append(all, otherValue{text: differs, own: own, claim: corrected})
+	if len(inPassage) > 0 {
+		all = append(all, otherValue{
+			own: inClaim[0], text: strings.Join(inPassage, ", "),
+			slip: isSlip(figures.FindString(inClaim[0]), figures.FindString(inPassage[0])),
+		})
 	}
 	return all
 }
 
 // isValue reports whether a conflict is between values, rather than between what is said of them.
 func isValue(c support.Conflict) bool {
-	switch c.Kind {
-	case support.ConflictNegation, support.ConflictModality, support.ConflictRole:
-		return false
-	}
-	return true
-}
-
-// otherValue is what a passage has in the place of what a claim says.
-type otherValue struct {
-	text  string
-	own   string  // what the claim has
-	claim string  // the claim with the other one in its place
-	apart float64 // how far the figures are from each other: the logarithm of their ratio
-	unit  bool    // they stand before the same word
-	slip  bool    // they have the same digits but one, or in another order
-}
-
-// withValues returns a claim with the values of the evidence in the place of its own, and these values without what the
-// claim's have in common with them: "62" for 62 turbines instead of 72 turbines. Empty: nothing can be put in place.
-func withValues(claim string, conflicts []support.Conflict) (corrected, had, differs string) {
-	conflicts = slices.SortedFunc(slices.Values(conflicts), func(a, b support.Conflict) int {
-		return cmp.Compare(a.A.Value.Start, b.A.Value.Start)
-	})
-	var values []string
-	from := 0
-	for i := range conflicts {
-		at, value := conflicts[i].A.Value, conflicts[i].B.ValueText()
-		if conflicts[i].A.Passage != support.InClaim || value == "" || at.Start < from || at.Len() <= 0 ||
-			at.End > len(claim) || !isValue(conflicts[i]) {
-			continue
-		}
-		corrected += claim[from:at.Start] + value
-		own, other := strings.Fields(claim[at.Start:at.End]), strings.Fields(value)
-		for len(own) > 1 && len(other) > 1 && own[len(own)-1] == other[len(other)-1] {
-			own, other = own[:len(own)-1], other[:len(other)-1]
-		}
-		values = append(values, strings.Join(other, " "))
-		had = cmp.Or(had, strings.Join(own, " "))
-		from = at.End
-	}
-	return corrected + claim[from:], had, strings.Join(values, ", ")
+	return !slices.Contains(
+		[]support.ConflictKind{support.ConflictNegation, support.ConflictModality, support.ConflictRole}, c.Kind,
+	)
 }
 
 // otherFigures returns the figures of a passage that may be meant by the one at a place of a claim: those of about the
 // same size before the same word, by how near they are in size, and those that look like a slip.
 func otherFigures(claim string, at ibid.Span, passage string) []otherValue {
-	size, unit := parseFigure(claim[at.Start:at.End]), wordAfter(claim[at.End:])
+	own, unit := claim[at.Start:at.End], wordAfter(claim[at.End:])
 	var others []otherValue
 	for _, found := range figures.FindAllStringIndex(passage, maxFigures) {
-		other := otherValue{text: passage[found[0]:found[1]]}
-		other.own = claim[at.Start:at.End]
-		other.claim = claim[:at.Start] + other.text + claim[at.End:]
-		other.apart = math.Abs(math.Log(parseFigure(other.text) / size))
+		text := passage[found[0]:found[1]]
+		other := otherValue{own: own, text: text, slip: isSlip(own, text)}
 		other.unit = unit != "" && unit == wordAfter(passage[found[1]:])
-		if other.slip = isSlip(claim[at.Start:at.End], other.text); other.slip {
-			other.apart = 0
+		if !other.slip {
+			other.apart = math.Abs(math.Log(parseFigure(text) / parseFigure(own)))
 		}
-		if (other.unit || other.slip) && other.apart <= math.Ln2 && !strings.Contains(claim, other.text) &&
-			!slices.Contains(others, other) {
+		if (other.unit || other.slip) && other.apart <= math.Ln2 && !strings.Contains(claim, text) {
 			others = append(others, other)
 		}
 	}
 	slices.SortStableFunc(others, func(a, b otherValue) int {
-		if a.unit != b.unit && a.unit {
-			return -1
-		} else if a.unit != b.unit {
+		if a.unit != b.unit {
+			if a.unit {
+				return -1
+			}
 			return 1
 		}
 		return cmp.Compare(a.apart, b.apart)
 	})
-	return others[:min(len(others), maxTried)]
+	return others
 }
 
 const (
 	maxFigures = 1000 // how many figures of a passage are looked at
-	maxTried   = 8    // how many of them are tried in the place of one that it lacks
+	maxTried   = 8    // how many figures of a sentence, and of those that one may be worked out from
 )
 
 // isSlip reports whether two figures have the same digits but one, or the same in another order.
 func isSlip(a, b string) bool {
-	if len(a) != len(b) {
+	if len(a) != len(b) || a == b {
 		return false
 	}
 	others := 0
@@ -317,33 +280,16 @@ var figures = regexp.MustCompile(`[0-9]+(?:[.,:][0-9]+)*`)
 // hasFigures reports whether a text has all figures of a sentence. They cannot come from one that lacks some, but for
 // those that were worked out.
 func hasFigures(text, sentence string) bool {
-	in := map[string]bool{}
-	for _, f := range figures.FindAllString(text, -1) {
-		in[f] = true
-	}
-	for _, f := range figures.FindAllString(sentence, -1) {
-		if !in[f] {
-			return false
-		}
-	}
-	return true
+	return commonFigures(sentence, text) == len(figures.FindAllString(sentence, -1))
 }
 
 // commonFigures counts the figures of a sentence that a text has.
 func commonFigures(sentence, text string) (n int) {
+	has := figures.FindAllString(text, -1)
 	for _, f := range figures.FindAllString(sentence, -1) {
-		if slices.Contains(figures.FindAllString(text, -1), f) {
+		if slices.Contains(has, f) {
 			n++
 		}
 	}
 	return n
-}
-
-// hasFigures reports whether the passages of a sentence have all figures of it.
-func (s *Sentence) hasFigures() bool {
-	var text strings.Builder
-	for i := range s.Passages {
-		text.WriteString(s.Passages[i].Text() + "\n")
-	}
-	return hasFigures(text.String(), s.Text)
 }

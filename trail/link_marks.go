@@ -41,31 +41,51 @@ func (l *linker) nameMarks() {
 // means nothing. Lost are the numbers, of sources and of steps, that lead nowhere.
 func (l *linker) linkMarks(s *Sentence, origin int) (lost []string) {
 	for _, mark := range marks(s.Text) {
-		n := -1
-		switch number, err := strconv.Atoi(strings.TrimPrefix(mark, "^")); {
-		case strings.HasPrefix(mark, "http://"), strings.HasPrefix(mark, "https://"):
-			n = l.find(&Source{URL: mark, DocumentID: mark})
-		case strings.HasPrefix(strings.ToLower(mark), "step "):
-			if !l.markedStep(s, mark) {
-				lost = append(lost, mark)
-			}
-		case err == nil:
-			if n = l.numbered(mark, number, origin); n < 0 && number > 0 && number < leastYear {
-				lost = append(lost, mark)
-			}
-		default:
-			if found, ok := l.bySaid[strings.ToLower(mark)]; ok {
-				n = found
-			}
-		}
-		if n >= 0 {
-			link := l.linkTo(n, "")
+		document, step, number := l.meaning(mark, origin)
+		switch {
+		case document >= 0:
+			link := l.linkTo(document, "")
 			link.Reason = ReasonMarker
 			s.add(link)
+		case step >= 0:
+			l.linkStep(s, step)
+		case number > 0 && number < leastYear || number > 0 && isStep(mark):
+			lost = append(lost, mark)
 		}
 	}
 	return lost
 }
+
+// meaning returns the document or the index of the step that a mark names, -1 where it names none; and its number,
+// whether or not it leads anywhere; 0: it is none. Origin is as in linkMarks.
+func (l *linker) meaning(mark string, origin int) (document, step, number int) {
+	name := strings.ToLower(mark)
+	if isStep(mark) {
+		number, err := strconv.Atoi(strings.TrimSpace(mark[len(stepMark):]))
+		i, ok := l.byNumber[number]
+		switch {
+		case err != nil: // "step by step" is no mark
+			return -1, -1, 0
+		case !ok:
+			return -1, -1, max(1, number)
+		}
+		return -1, i, number
+	}
+	if strings.HasPrefix(mark, "http://") || strings.HasPrefix(mark, "https://") {
+		return l.find(&Source{URL: mark, DocumentID: mark}), -1, 0
+	}
+	if number, err := strconv.Atoi(strings.TrimPrefix(mark, "^")); err == nil {
+		return l.numbered(mark, number, origin), -1, number
+	}
+	if n, ok := l.bySaid[name]; ok {
+		return n, -1, 0
+	}
+	return -1, -1, 0
+}
+
+const stepMark = "step "
+
+func isStep(mark string) bool { return strings.HasPrefix(strings.ToLower(mark), stepMark) }
 
 // leastYear is the number in brackets from which on it is taken for a year rather than for a mark that leads nowhere.
 const leastYear = 1000
@@ -81,7 +101,7 @@ func (l *linker) reportLost(sentence int, lost []string) {
 		}
 		why := "no step alone can be meant by it"
 		switch {
-		case strings.HasPrefix(strings.ToLower(mark), "step "):
+		case isStep(mark):
 			why = "there is no such step"
 		case l.origin >= 0:
 			s := &l.t.Steps[l.origin]
@@ -92,16 +112,10 @@ func (l *linker) reportLost(sentence int, lost []string) {
 	}
 }
 
-// markedStep takes [step 2] for what it says: the sentence rests on the step, and on what that cites, or else used. It
-// returns false if there is no such step.
-func (l *linker) markedStep(s *Sentence, mark string) bool {
-	number, err := strconv.Atoi(strings.TrimSpace(mark[len("step "):]))
-	i, ok := l.byNumber[number]
-	if err != nil || !ok {
-		return err != nil // "step by step" is no mark
-	}
+// linkStep takes [step 2] for what it says: the sentence rests on the step, and on what that cites, or else used.
+func (l *linker) linkStep(s *Sentence, step int) {
+	number, sources := l.t.Steps[step].Number, l.t.Steps[step].Sources
 	s.Steps = append(s.Steps, number)
-	sources := l.t.Steps[i].Sources
 	cites := slices.ContainsFunc(sources, func(f Source) bool { return f.Cited })
 	for k := range sources {
 		if f := &sources[k]; len(s.Passages) < maxLinks && (f.Cited || !cites && f.Used) {
@@ -110,7 +124,6 @@ func (l *linker) markedStep(s *Sentence, mark string) bool {
 			s.add(link)
 		}
 	}
-	return true
 }
 
 // numbered returns the document that a number means, or -1.
@@ -265,25 +278,11 @@ func (l *linker) resolved(text string, origin int) int {
 	}
 	inside, size := bracketed(text)
 	for _, mark := range marks(text[:size+len(inside)] + "]") {
-		if l.resolves(mark, origin) {
+		if document, step, _ := l.meaning(mark, origin); document >= 0 || step >= 0 {
 			return 2*size + len(inside)
 		}
 	}
 	return 0
-}
-
-// resolves reports whether a mark names a source or a step.
-func (l *linker) resolves(mark string, origin int) bool {
-	if step, ok := strings.CutPrefix(strings.ToLower(mark), "step "); ok {
-		number, err := strconv.Atoi(strings.TrimSpace(step))
-		_, ok = l.byNumber[number]
-		return ok && err == nil
-	}
-	if number, err := strconv.Atoi(strings.TrimPrefix(mark, "^")); err == nil {
-		return l.numbered(mark, number, origin) >= 0
-	}
-	_, ok := l.bySaid[strings.ToLower(mark)]
-	return ok
 }
 
 // spaceBefore returns how many bytes of white space text begins with.

@@ -88,7 +88,7 @@ func (l *linker) concluders(s *Sentence, said sought, on ...hit) []int {
 	for i := range said.Candidates {
 		c := &said.Candidates[i]
 		text, step := said.text(c), said.of[c.Document].step
-		if had == nil && !l.holds(&c.Verdict) && !(l.near(s.Text, c, said.pool, nil) && hasFigures(text, s.Text)) {
+		if had == nil && !l.holds(&c.Verdict) && (!l.near(s.Text, c, said.pool, nil) || !hasFigures(text, s.Text)) {
 			continue
 		}
 		one := sayer{step, commonFigures(s.Text, text), c.Relevance}
@@ -110,7 +110,9 @@ func (l *linker) concluders(s *Sentence, said sought, on ...hit) []int {
 		return cmp.Or(cmp.Compare(a.figures, b.figures), cmp.Compare(a.says, b.says))
 	})
 	slices.SortFunc(all, func(a, b sayer) int { return cmp.Compare(a.step, b.step) })
-	first := slices.IndexFunc(all, func(a sayer) bool { return a.figures == best.figures && a.says >= asMuch*best.says })
+	first := slices.IndexFunc(all, func(a sayer) bool {
+		return a.figures == best.figures && a.says >= asMuch*best.says
+	})
 	return []int{all[first].step}
 }
 
