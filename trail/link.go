@@ -181,6 +181,8 @@ func newLinker(t *Trail, c support.Checker, o *LinkOptions) *linker {
 		documents: t.documents(),
 		t:         t,
 		links:     &Links{},
+		origin:    -1,
+		last:      -1,
 		checker:   c,
 		final:     t.Final,
 		bases:     map[int]*basis{},
@@ -210,34 +212,24 @@ func newLinker(t *Trail, c support.Checker, o *LinkOptions) *linker {
 		l.byDoc[n] = append(l.byDoc[n], i)
 		l.notePassage(i, known)
 	}
-	l.origin = l.findOrigin()
-	l.last = len(t.Steps) - 1
-	for l.last >= 0 && (l.final.Text == "" || t.Steps[l.last].Answer != l.final.Text) {
-		l.last--
+	only, withSources := -1, 0
+	for i := range t.Steps {
+		sources := len(t.Steps[i].Sources) > 0
+		if sources {
+			only = i
+			withSources++
+		}
+		if t.Steps[i].Answer == l.final.Text && l.final.Text != "" {
+			if l.last = i; sources {
+				l.origin = i
+			}
+		}
+	}
+	if l.origin < 0 && withSources == 1 {
+		l.origin = only
 	}
 	l.nameMarks()
 	return l
-}
-
-// findOrigin returns the step whose answer is the final one, else the only step with sources.
-func (l *linker) findOrigin() int {
-	only, steps := -1, 0
-	for i := range l.t.Steps {
-		if s := &l.t.Steps[i]; len(s.Sources) > 0 {
-			only = i
-			steps++
-		}
-	}
-	for i := len(l.t.Steps) - 1; i >= 0; i-- {
-		s := &l.t.Steps[i]
-		if len(s.Sources) > 0 && s.Answer != "" && s.Answer == l.final.Text {
-			return i
-		}
-	}
-	if steps != 1 {
-		return -1
-	}
-	return only
 }
 
 // linkCitations adds what the citations of an answer say of its sentences.

@@ -76,14 +76,13 @@ func (l *linker) inferPassages(ctx context.Context, s *Sentence, passages, answe
 		}
 	}
 	if len(s.Passages) == 0 {
-		w := &walk{linker: l, sentence: s, seen: make(map[[2]int]bool)}
+		seen := map[[2]int]bool{}
 		for _, h := range said {
 			if slices.Contains(s.concluded, h.step) && (!h.near || figures.MatchString(s.Text)) {
-				w.todo = append(w.todo, way{hit: h, score: h.score, via: []int{l.t.Steps[h.step].Number}})
+				if err := l.follow(ctx, s, h, h.score, nil, seen); err != nil {
+					return err
+				}
 			}
-		}
-		if err := w.run(ctx); err != nil {
-			return err
 		}
 	}
 	if len(s.Passages) == 0 && s.Skipped == "" {
@@ -107,43 +106,22 @@ type pooled struct {
 // pool returns the passages of rows, each text of a document once, and the answers of steps.
 func (l *linker) pool(rows, steps []int) *pool {
 	p := &pool{}
-	type text struct {
-		document int
-		text     string
-	}
-	seen := make(map[text]bool, len(rows))
-	left := 0
 	put := func(words string, what pooled, relevance *float64) {
-		if len(p.docs) == maxPassages {
-			left++
-			return
-		}
-		p.docs = append(
-			p.docs,
-			support.Document{
-				Source: ibid.Source{ID: strconv.Itoa(len(p.docs)), Kind: ibid.DocumentKind, Score: relevance},
-				Text:   words,
-			},
-		)
-		p.of = append(p.of, what)
+		from := ibid.Source{ID: strconv.Itoa(len(p.docs)), Kind: ibid.DocumentKind, Score: relevance}
+		p.docs, p.of = append(p.docs, support.Document{Source: from, Text: words}), append(p.of, what)
 	}
 	for _, i := range steps {
 		put(l.t.Steps[i].Answer, pooled{row: -1, step: i}, nil)
 	}
-	for _, i := range rows {
+	for _, i := range l.withWords(rows) {
 		r := &l.rows[i]
-		if key := (text{r.document, r.text()}); key.text != "" && !seen[key] {
-			seen[key] = true
-			put(key.text, pooled{row: i, step: r.step}, r.Relevance)
-		}
+		put(r.text(), pooled{row: i, step: r.step}, r.Relevance)
 	}
-	if left > 0 {
-		l.links.Issues = append(l.links.Issues, ibid.Issue{
-			Code: issueLimit,
-			Detail: fmt.Sprintf(
-				"%d passages over the limit of %d were not compared with the sentences", left, maxPassages,
-			),
-		})
+	if left := len(p.docs) - maxPassages; left > 0 {
+		p.docs, p.of = p.docs[:maxPassages], p.of[:maxPassages]
+		const format = "%d passages over the limit of %d were not compared with the sentences"
+		detail := fmt.Sprintf(format, left, maxPassages)
+		l.links.Issues = append(l.links.Issues, ibid.Issue{Code: issueLimit, Detail: detail})
 	}
 	return p
 }
@@ -356,59 +334,43 @@ func (l *linker) inferredLink(h hit, score *float64, via []int) Link {
 	return r
 }
 
-// walk follows one sentence of the final answer back through the answers of the steps.
-type walk struct {
-	*linker
-	sentence *Sentence
-	todo     []way
-	seen     map[[2]int]bool // step and sentence
-}
-
-// way is words of a step's answer that the sentence rests on, and how it comes to them.
-type way struct {
-	hit
-
-	score *float64 // of the least sure link so far; nil: of one it is not known
-	via   []int    // numbers of steps
-}
-
-func (w *walk) run(ctx context.Context) error {
-	for len(w.todo) > 0 && len(w.seen) < maxWay && len(w.sentence.Passages) < w.options.PerSentence {
-		at := w.todo[0]
-		w.todo = w.todo[1:]
-		own, err := w.basisOf(ctx, at.step)
-		if err != nil {
-			return err
+// follow adds to a sentence of the final answer what the words of a step's answer rest on that it rests on: the
+// passages of that step, and what the answers of the steps before it do. Score is that of the least sure link so far,
+// via the numbers of the steps on the way. Seen has the steps and sentences that were looked at.
+func (l *linker) follow(
+	ctx context.Context, s *Sentence, at hit, score *float64, via []int, seen map[[2]int]bool,
+) error {
+	own, err := l.basisOf(ctx, at.step)
+	if err != nil {
+		return err
+	}
+	via = append(slices.Clone(via), l.t.Steps[at.step].Number)
+	for k := range own.sentences {
+		from, place := &own.sentences[k], [2]int{at.step, k}
+		if from.Span.Start >= at.span.End || from.Span.End <= at.span.Start || seen[place] || len(seen) >= maxWay {
+			continue
 		}
-		for k := range own.sentences {
-			s := &own.sentences[k]
-			if s.Span.Start >= at.span.End || s.Span.End <= at.span.Start || w.seen[[2]int{at.step, k}] {
-				continue
+		seen[place] = true
+		for _, link := range from.Passages { // the step's answer cites it; that the final one says the same is inferred
+			link.Reason, link.Via, link.Threshold, link.By = ReasonInferred, via, at.threshold, at.by
+			link.Score = score
+			s.add(link)
+		}
+		for _, h := range own.hits[k] {
+			least := leastScore(score, h.score)
+			switch {
+			case len(s.Passages) >= l.options.PerSentence:
+				return nil
+			case h.row < 0:
+				if err := l.follow(ctx, s, h, least, via, seen); err != nil {
+					return err
+				}
+			case hasFigures(l.rows[h.row].text(), s.Text):
+				s.add(l.inferredLink(h, least, via))
 			}
-			w.seen[[2]int{at.step, k}] = true
-			w.step(at, s, own.hits[k])
 		}
 	}
 	return nil
-}
-
-// step takes up what one sentence of a step's answer rests on.
-func (w *walk) step(at way, s *Sentence, hits []hit) {
-	for _, link := range s.Passages { // the step's answer cites it; that the final answer says the same is inferred
-		link.Reason, link.Via, link.Threshold, link.By = ReasonInferred, at.via, at.threshold, at.by
-		link.Score = at.score
-		w.sentence.add(link)
-	}
-	for _, h := range hits {
-		score := leastScore(at.score, h.score)
-		switch {
-		case h.row < 0:
-			via := append(slices.Clone(at.via), w.t.Steps[h.step].Number)
-			w.todo = append(w.todo, way{hit: h, score: score, via: via})
-		case len(w.sentence.Passages) < w.options.PerSentence && hasFigures(w.rows[h.row].text(), w.sentence.Text):
-			w.sentence.add(w.inferredLink(h, score, at.via))
-		}
-	}
 }
 
 // leastScore returns the lesser score; nil where one is not known.

@@ -360,23 +360,17 @@ func (a *Active) End() {
 
 // kept returns what is kept of v: it as JSON, or its digest.
 func (r *Recorder) kept(v any) (raw json.RawMessage, sum string) {
-	raw = asJSON(v)
-	if raw != nil && r.digests {
+	if v == nil {
+		return nil, ""
+	}
+	raw, err := wire.Encode(v)
+	if err != nil { // what keeps it from being JSON, which a string always is
+		raw, _ = wire.Encode("not JSON: " + err.Error())
+	}
+	if r.digests {
 		return nil, digest(raw)
 	}
 	return raw, ""
-}
-
-// asJSON returns v as JSON, or what keeps it from being that.
-func asJSON(v any) json.RawMessage {
-	if v == nil {
-		return nil
-	}
-	raw, err := wire.Encode(v)
-	if err != nil {
-		raw, _ = wire.Encode("not JSON: " + err.Error()) // a string always is
-	}
-	return raw
 }
 
 // contextKey is the key of the step that a context carries.
