@@ -2,6 +2,7 @@ package trail
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -151,8 +152,14 @@ func (l *linker) numbered(mark string, number, origin int) int {
 	return l.documentOf(&sources[number-1])
 }
 
-// maxMark is how long a mark may be, in bytes.
-const maxMark = 300
+// brackets match what a text begins with in brackets, which is no mark if it is longer than 300 characters.
+var brackets = regexp.MustCompile(`^(?:\[([^\]]{0,300})\]|【([^】]{0,300})】|\(([^)]{0,300})\))`)
+
+// addresses match the addresses in a sentence.
+var addresses = regexp.MustCompile(`https?://[^ \t\r\n)\]>"']+`)
+
+// maxAddress is how long an address may be, in bytes.
+const maxAddress = 8 << 10
 
 // marks returns what stands in brackets in a sentence, cut at commas and semicolons, and the addresses in it.
 func marks(text string) []string {
@@ -171,53 +178,26 @@ func marks(text string) []string {
 			}
 		}
 	}
-	return append(all, addresses(text)...)
+	for _, url := range addresses.FindAllString(text, -1) {
+		if url = strings.TrimRight(url, ".,;:!?"); len(url) <= maxAddress {
+			all = append(all, url)
+		}
+	}
+	return all
 }
 
 // bracketed returns what stands in the brackets that text begins with, and the length of the opening one. Round ones
 // around a number are not a mark: (1984) is a year, or a list's number.
 func bracketed(text string) (inside string, size int) {
-	size, closing := len("["), "]"
-	switch {
-	case text[0] == '(':
-		closing = ")"
-	case text[0] != '[':
-		size, closing = len("【"), "】"
-	}
-	rest := text[size:]
-	end := strings.Index(rest[:min(len(rest), maxMark)], closing)
-	if end < 0 || closing == ")" && isNumeral(rest[:end]) {
+	_, size = utf8.DecodeRuneInString(text)
+	m := brackets.FindStringSubmatch(text)
+	if m == nil {
 		return "", size
 	}
-	return rest[:end], size
-}
-
-// maxAddress is how long an address may be, in bytes.
-const maxAddress = 8 << 10
-
-// addresses returns the addresses in a sentence.
-func addresses(text string) []string {
-	var all []string
-	for rest := text; ; {
-		at := strings.Index(rest, "http")
-		if at < 0 {
-			return all
-		}
-		rest = rest[at:]
-		end := strings.IndexAny(rest, " \t\r\n)]>\"'")
-		if end < 0 {
-			end = len(rest)
-		}
-		if url := strings.TrimRight(rest[:end], ".,;:!?"); len(url) <= maxAddress {
-			all = append(all, url)
-		}
-		rest = rest[end:]
+	if _, err := strconv.Atoi(strings.TrimSpace(m[3])); err == nil {
+		return "", size
 	}
-}
-
-func isNumeral(s string) bool {
-	_, err := strconv.Atoi(strings.TrimSpace(s))
-	return err == nil
+	return m[1] + m[2] + m[3], size
 }
 
 // sentences cuts an answer into its sentences. A mark behind a full stop, as in "It closed. [mill] Cranes live there.",

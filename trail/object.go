@@ -241,16 +241,13 @@ func (o *object) seconds(dst *time.Duration, names ...string) {
 
 // time reads an RFC 3339 time, or the seconds since 1970.
 func (o *object) time(dst *time.Time, names ...string) {
-	name := present(o.members, names)
+	raw, name := o.takeMember(names...)
 	if name == "" {
-		o.takeMember(names...)
 		return
 	}
-	raw := o.members[name]
-	if raw[0] == '"' {
-		var s string
-		o.text(&s, name)
-		t, err := time.Parse(time.RFC3339Nano, s)
+	var said string
+	if json.Unmarshal(raw, &said) == nil {
+		t, err := time.Parse(time.RFC3339Nano, said)
 		if err != nil || t.UTC().Year() < 0 || t.UTC().Year() > 9999 {
 			o.refuse(issueWrongType, name, raw, "a time as in RFC 3339")
 			return
@@ -258,7 +255,8 @@ func (o *object) time(dst *time.Time, names ...string) {
 		*dst = t.UTC()
 		return
 	}
-	f := o.number(names...)
+	o.members[name] = raw
+	f := o.number(name)
 	if f == nil {
 		return
 	}

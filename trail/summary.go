@@ -121,15 +121,11 @@ func (s *Summary) compare(a, b *Source) int {
 	if !s.options.Adjust {
 		return compareRelevance(a, b)
 	}
-	with := func(f *Source) (rated, ranked int) {
-		if f.Adjusted == nil {
-			rated = 1
-		}
-		return rated, madeOfRank(f)
+	byAdjusted := compareScores(a.Adjusted, b.Adjusted)
+	if a.Adjusted == nil || b.Adjusted == nil {
+		return cmp.Or(byAdjusted, compareRelevance(a, b))
 	}
-	ratedA, rankA := with(a)
-	ratedB, rankB := with(b)
-	return cmp.Or(ratedA-ratedB, rankA-rankB, compareScores(a.Adjusted, b.Adjusted), compareRelevance(a, b))
+	return cmp.Or(madeOfRank(a)-madeOfRank(b), byAdjusted, compareRelevance(a, b))
 }
 
 func compareRelevance(a, b *Source) int {

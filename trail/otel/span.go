@@ -369,18 +369,8 @@ func fitStep(s *trail.Step) {
 		return
 	}
 	for _, shorten := range []func(){
-		func() {
-			if s.Outputs != nil {
-				s.OutputsDigest, s.Outputs = digest(s.Outputs), nil
-				addIssue(s, issueSpanCut, "the output is too large and was replaced by its digest")
-			}
-		},
-		func() {
-			if s.Inputs != nil {
-				s.InputsDigest, s.Inputs = digest(s.Inputs), nil
-				addIssue(s, issueSpanCut, "the input is too large and was replaced by its digest")
-			}
-		},
+		func() { digestOf(s, "output", &s.Outputs, &s.OutputsDigest) },
+		func() { digestOf(s, "input", &s.Inputs, &s.InputsDigest) },
 		func() {
 			for i := range s.Sources {
 				s.Sources[i].Content = ""
@@ -399,6 +389,14 @@ func fitStep(s *trail.Step) {
 			return
 		}
 		shorten()
+	}
+}
+
+// digestOf puts the digest of a payload of a step in its place.
+func digestOf(s *trail.Step, name string, payload *json.RawMessage, sum *string) {
+	if *payload != nil {
+		*sum, *payload = digest(*payload), nil
+		addIssue(s, issueSpanCut, "the "+name+" is too large and was replaced by its digest")
 	}
 }
 
