@@ -603,7 +603,7 @@ func (d *document) setOwn(s *trail.Source) {
 		return
 	}
 	var own ownMetadata
-	_ = json.Unmarshal(encodeValue(map[string]any(d.metadata)), &own) // what has another type is as if it were not there
+	_ = json.Unmarshal(encodeValue(map[string]any(d.metadata)), &own) // what has another type is not ours
 	if own.Origin != "" && s.Relevance != nil {
 		s.Origin = own.Origin
 	}
