@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -250,7 +251,8 @@ func (t *Trail) weigh(ctx context.Context, c support.Checker, left *int, depth i
 		}
 		s := &t.Steps[i]
 		s.measureOverlap()
-		if s.Answer != "" && *left > 0 && s.unmeasured() {
+		unmeasured := func(f Source) bool { return f.Usage == nil && f.text() != "" }
+		if s.Answer != "" && *left > 0 && slices.ContainsFunc(s.Sources, unmeasured) {
 			*left--
 			if err := s.measureUsage(ctx, c); err != nil {
 				return fmt.Errorf("step %d: %w", s.Number, err)
@@ -280,16 +282,6 @@ func (s *Step) measureOverlap() {
 			s.Sources[i].Overlap = new(estimate(relevance))
 		}
 	}
-}
-
-// unmeasured reports whether there is a source with words whose usage is not known.
-func (s *Step) unmeasured() bool {
-	for i := range s.Sources {
-		if s.Sources[i].Usage == nil && s.Sources[i].text() != "" {
-			return true
-		}
-	}
-	return false
 }
 
 // measureUsage attributes the step's answer to its sources.

@@ -210,13 +210,8 @@ func (a *Active) Retrieve(results ...Result) {
 
 // assumeUse decides what a step used that did not say it.
 func (s *Step) assumeUse() {
-	if s.NoSources || s.Error != "" || len(s.Answers) > 0 {
+	if s.NoSources || s.Error != "" || len(s.Answers) > 0 || s.uses(MaxNested) {
 		return
-	}
-	for i := range s.Sources {
-		if s.Sources[i].counts() {
-			return
-		}
 	}
 	for i := range s.Sources {
 		s.Sources[i].Used = s.Sources[i].Retrieved

@@ -428,13 +428,9 @@ func (t *Trail) summed(noTexts bool, depth int) *Trail {
 
 // uses reports whether the step, or a run nested in it, used or cited a source.
 func (s *Step) uses(depth int) bool {
-	for i := range s.Sources {
-		if s.Sources[i].counts() {
-			return true
-		}
-	}
-	return s.Nested != nil && depth < MaxNested &&
-		slices.ContainsFunc(s.Nested.Steps, func(in Step) bool { return in.uses(depth + 1) })
+	return slices.ContainsFunc(s.Sources, func(f Source) bool { return f.counts() }) ||
+		s.Nested != nil && depth < MaxNested &&
+			slices.ContainsFunc(s.Nested.Steps, func(in Step) bool { return in.uses(depth + 1) })
 }
 
 func (s *Sentence) write(w *objectWriter, o *SummaryOptions) {

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -266,10 +267,7 @@ func (w *writer) setStep(span *outSpan, s *trail.Step, t *trail.Trail) {
 
 // conventionKind returns what the conventions call a step.
 func conventionKind(s *trail.Step) (openInference, genAI string) {
-	retrieved := false
-	for i := range s.Sources {
-		retrieved = retrieved || s.Sources[i].Retrieved
-	}
+	retrieved := slices.ContainsFunc(s.Sources, func(f trail.Source) bool { return f.Retrieved })
 	switch {
 	case s.Nested != nil && s.Tool == "":
 		return "CHAIN", ""
