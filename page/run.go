@@ -527,8 +527,8 @@ func (b *runBody) explain(v *restView) {
 			v.Because += "; it gives no scores."
 		case r.Threshold > 0:
 			v.Because += ": " + score(r.Score) + ", where " + score(&r.Threshold) + " is enough."
-		default:
-			v.Because += ": " + score(r.Score) + "."
+		default: // it is the nearest of those that fall short
+			v.Because = "It has most in common with the sentence; the checker " + r.By + " gives it " + score(r.Score) + "."
 		}
 	}
 	if r.Differs != "" {

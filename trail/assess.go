@@ -5,12 +5,13 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/biblio"
+	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/support"
 )
 
@@ -172,25 +173,22 @@ func (s *Summary) shared() map[string]int {
 
 // conflicts fills in Conflicts, and counts those of each document with others.
 func (s *Summary) conflicts(d *documents) map[string]int {
+	var had []int
+	for i := range d.rows {
+		if d.rows[i].counts() || d.rows[i].Retrieved {
+			had = append(had, i)
+		}
+	}
 	var rows []*docRow
 	var texts []support.Passage
-	type text struct {
-		document int
-		text     string
-	}
-	seen := make(map[text]bool, len(d.rows))
 	cut := 0
-	for i := range d.rows {
-		r := &d.rows[i]
-		if t := (text{r.document, r.text()}); t.text != "" && (r.counts() || r.Retrieved) && !seen[t] {
-			seen[t] = true
-			words := t.text
-			if len(words) > maxConflictPassage {
-				words = strings.ToValidUTF8(words[:maxConflictPassage], "")
-				cut++
-			}
-			rows, texts = append(rows, r), append(texts, support.Passage{Text: words})
+	for _, i := range d.withWords(had) {
+		words := d.rows[i].text()
+		if len(words) > maxConflictPassage {
+			words = text.Head(words, maxConflictPassage)
+			cut++
 		}
+		rows, texts = append(rows, &d.rows[i]), append(texts, support.Passage{Text: words})
 	}
 	found, issues := support.Conflicts(texts, nil)
 	s.Issues = append(s.Issues, issues...)
@@ -253,7 +251,8 @@ func (t *Trail) weigh(ctx context.Context, c support.Checker, left *int, depth i
 		}
 		s := &t.Steps[i]
 		s.measureOverlap()
-		if s.Answer != "" && *left > 0 && s.unmeasured() {
+		unmeasured := func(f Source) bool { return f.Usage == nil && f.text() != "" }
+		if s.Answer != "" && *left > 0 && slices.ContainsFunc(s.Sources, unmeasured) {
 			*left--
 			if err := s.measureUsage(ctx, c); err != nil {
 				return fmt.Errorf("step %d: %w", s.Number, err)
@@ -283,16 +282,6 @@ func (s *Step) measureOverlap() {
 			s.Sources[i].Overlap = new(estimate(relevance))
 		}
 	}
-}
-
-// unmeasured reports whether there is a source with words whose usage is not known.
-func (s *Step) unmeasured() bool {
-	for i := range s.Sources {
-		if s.Sources[i].Usage == nil && s.Sources[i].text() != "" {
-			return true
-		}
-	}
-	return false
 }
 
 // measureUsage attributes the step's answer to its sources.

@@ -115,6 +115,7 @@ type Link struct {
 
 	source  *Source
 	holders *holders // nil: no step had it
+	near    bool     // the checker does not find that it supports the sentence, see [linker.near]
 }
 
 // Text returns as much of the passage as is known: all of it, or the words that were quoted, or its excerpt. Empty:
@@ -172,7 +173,7 @@ type linker struct {
 	byNumber map[int]int    // the last step of each number
 	bases    map[int]*basis // by step
 	feeders  map[int]map[int]int
-	words    *support.Corpus // of the questions and the answers of the steps; nil: not needed yet
+	answers  *support.Corpus // of the steps; nil: not needed yet
 }
 
 func newLinker(t *Trail, c support.Checker, o *LinkOptions) *linker {
@@ -180,6 +181,8 @@ func newLinker(t *Trail, c support.Checker, o *LinkOptions) *linker {
 		documents: t.documents(),
 		t:         t,
 		links:     &Links{},
+		origin:    -1,
+		last:      -1,
 		checker:   c,
 		final:     t.Final,
 		bases:     map[int]*basis{},
@@ -209,34 +212,24 @@ func newLinker(t *Trail, c support.Checker, o *LinkOptions) *linker {
 		l.byDoc[n] = append(l.byDoc[n], i)
 		l.notePassage(i, known)
 	}
-	l.origin = l.findOrigin()
-	l.last = len(t.Steps) - 1
-	for l.last >= 0 && (l.final.Text == "" || t.Steps[l.last].Answer != l.final.Text) {
-		l.last--
+	only, withSources := -1, 0
+	for i := range t.Steps {
+		sources := len(t.Steps[i].Sources) > 0
+		if sources {
+			only = i
+			withSources++
+		}
+		if t.Steps[i].Answer == l.final.Text && l.final.Text != "" {
+			if l.last = i; sources {
+				l.origin = i
+			}
+		}
+	}
+	if l.origin < 0 && withSources == 1 {
+		l.origin = only
 	}
 	l.nameMarks()
 	return l
-}
-
-// findOrigin returns the step whose answer is the final one, else the only step with sources.
-func (l *linker) findOrigin() int {
-	only, steps := -1, 0
-	for i := range l.t.Steps {
-		if s := &l.t.Steps[i]; len(s.Sources) > 0 {
-			only = i
-			steps++
-		}
-	}
-	for i := len(l.t.Steps) - 1; i >= 0; i-- {
-		s := &l.t.Steps[i]
-		if len(s.Sources) > 0 && s.Answer != "" && s.Answer == l.final.Text {
-			return i
-		}
-	}
-	if steps != 1 {
-		return -1
-	}
-	return only
 }
 
 // linkCitations adds what the citations of an answer say of its sentences.
@@ -431,7 +424,7 @@ func (t *Trail) FinalAnswer(ctx context.Context, c support.Checker, o *LinkOptio
 		s := &links.Sentences[i]
 		var refs []ibid.Ref
 		for k := range s.Passages {
-			if p := &s.Passages[k]; p.Differs != "" || p.Score != nil && *p.Score < support.Balanced {
+			if p := &s.Passages[k]; p.Differs != "" || p.near || p.Score != nil && *p.Score < support.Balanced {
 				continue
 			}
 			ref := ibid.Ref{Source: addSource(a, &s.Passages[k]), Quote: s.Passages[k].quote()}

@@ -3,7 +3,6 @@ package trail
 import (
 	"cmp"
 	"context"
-	"iter"
 	"math"
 	"regexp"
 	"slices"
@@ -14,74 +13,73 @@ import (
 	"github.com/ibidhq/ibid/support"
 )
 
-// addDiffering links a sentence that no passage supports to those that would, if the sentence had their values.
-func (l *linker) addDiffering(
-	ctx context.Context, i int, found *support.SentenceSupport, texts *pool,
-	said *support.SentenceSupport, answers *pool,
-) error {
-	s := &l.links.Sentences[i]
-	hits, err := l.findDiffering(ctx, i, found, texts, len(s.concluded) > 0)
-	if err != nil || len(hits) == 0 {
-		return err
-	}
-	if by := l.calculatedBy(s, found, texts); by != nil {
+// addDiffering links a sentence that no passage supports to those that are near it and have another value.
+func (l *linker) addDiffering(s *Sentence, passages, answers sought) {
+	claim := l.final.Text[passages.Claim.Start:passages.Claim.End]
+	if by := l.calculatedBy(s, passages); by != nil {
 		s.concluded = by
-		return nil
+		return
+	}
+	var hits []hit
+	for i := range passages.Candidates {
+		c := &passages.Candidates[i]
+		if !l.near(claim, c, passages.pool, &answers) {
+			continue
+		}
+		h := l.hit(c, &c.Verdict, passages.pool)
+		for _, other := range otherValues(claim, passages.text(c), &c.Verdict) {
+			concluded := func(step int) bool { return strings.Contains(l.t.Steps[step].Answer, other.own) }
+			if !slices.ContainsFunc(s.concluded, concluded) || l.slipped(s, &h, &other) {
+				h.differs = other.text
+				hits = append(hits, h)
+				break
+			}
+		}
+	}
+	if len(hits) == 0 {
+		return
 	}
 	if len(s.concluded) == 0 {
-		own, err := l.findDiffering(ctx, i, said, answers, false)
-		if err != nil {
-			return err
-		}
-		s.concluded = l.firstToSay(s.Text, own)
-		l.concludeByMostSaid(s, said, answers, l.holdersOf(hits))
+		s.concluded = l.concluders(s, answers, hits...)
 	}
 	for _, h := range l.nearestPassages(hits, s.concluded) {
 		if len(s.Passages) < l.options.PerSentence {
 			link := l.inferredLink(h, nil, nil)
-			link.Threshold, link.Differs = 0, h.differs.text
+			link.Threshold, link.Differs = 0, h.differs
 			s.add(link)
 		}
 	}
-	return nil
 }
 
-// slipped reports whether the other value of a passage looks like what a step that concluded sentence i got wrong,
+// slipped reports whether the other value of a passage looks like what a step that concluded a sentence got wrong,
 // rather than like one of those that it calculated with: it stands before the same word, or in what the step had
 // itself.
-func (l *linker) slipped(i int, h *hit) bool {
-	if !h.differs.slip || h.differs.unit || h.row < 0 {
-		return h.differs.slip && h.differs.unit
-	}
-	_, distance := l.holders[h.row].nearest(l, l.links.Sentences[i].concluded)
-	return distance == 0
+func (l *linker) slipped(s *Sentence, h *hit, other *otherValue) bool {
+	_, distance := l.holders[h.row].nearest(l, s.concluded)
+	return other.slip && (other.unit || distance == 0)
 }
 
 // calculatedBy returns the steps that calculated a figure of a sentence: those that concluded it, else the one that
 // gave the final answer, if the figure [isResult] of figures before the same word in the candidates that these steps
 // had or build on. Nil: none did.
-func (l *linker) calculatedBy(s *Sentence, found *support.SentenceSupport, texts *pool) []int {
+func (l *linker) calculatedBy(s *Sentence, passages sought) []int {
 	by := s.concluded
 	if len(by) == 0 && l.last >= 0 {
 		by = []int{l.last}
 	}
-	claim := l.final.Text[found.Claim.Start:found.Claim.End]
+	claim := l.final.Text[passages.Claim.Start:passages.Claim.End]
 	for _, at := range figures.FindAllStringIndex(claim, maxTried) {
 		unit := wordAfter(claim[at[1]:])
 		if unit == "" {
 			continue
 		}
 		var from []float64
-		for k := range found.Candidates {
-			c := &found.Candidates[k]
-			row := texts.of[c.Document].row
-			if row < 0 {
-				continue // an answer
-			}
-			if _, distance := l.holders[row].nearest(l, by); distance < 0 {
+		for k := range passages.Candidates {
+			c := &passages.Candidates[k]
+			if _, distance := l.holders[passages.of[c.Document].row].nearest(l, by); distance < 0 {
 				continue
 			}
-			text := texts.text(c)
+			text := passages.text(c)
 			for _, other := range figures.FindAllStringIndex(text, maxFigures) {
 				size := parseFigure(text[other[0]:other[1]])
 				if len(from) < maxTried && wordAfter(text[other[1]:]) == unit && !slices.Contains(from, size) {
@@ -115,63 +113,26 @@ func isResult(n float64, others []float64) bool {
 	return is(sum) || is(sum/float64(len(others)))
 }
 
-// findDiffering returns the candidates of sentence i that support it once it has their values. WorkedOut says that a
-// step's answer has the sentence's own value, which may have been worked out from others: then only what looks like a
-// slip differs: see [linker.slipped].
-func (l *linker) findDiffering(
-	ctx context.Context, i int, found *support.SentenceSupport, p *pool, workedOut bool,
-) ([]hit, error) {
-	var all []hit
-	var pairs []support.Pair
-	for k := range found.Candidates {
-		c := &found.Candidates[k]
-		text := p.text(c)
-		for claim, differs := range withOtherValues(l.final.Text[found.Claim.Start:found.Claim.End], text, &c.Verdict) {
-			h := l.hit(c, &c.Verdict, p)
-			h.differs = differs
-			all, pairs = append(all, h), append(pairs, l.pair(i, claim, text))
-		}
-	}
-	verdicts, err := support.CheckPairs(ctx, l.checker, pairs)
-	if err != nil {
-		return nil, err
-	}
-	var hits []hit
-	for k := range verdicts {
-		_, says := l.paraphrases(pairs[k].Claim, pairs[k].Passages[0].Text, &verdicts[k], false)
-		if (says || l.holds(&verdicts[k])) && (!workedOut || l.slipped(i, &all[k])) {
-			all[k].score = jsonNumber(verdicts[k].Score)
-			hits = append(hits, all[k])
-		}
-	}
-	// Of one passage the value counts that fits best and is nearest; then the passages by how well they fit.
-	fit := func(h *hit) float64 {
-		if h.score == nil {
-			return -h.differs.apart
-		}
-		return *h.score - h.differs.apart/2 // at most by 0.35
-	}
-	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(fit(&b), fit(&a)) })
-	seen := map[pooled]bool{}
-	return slices.DeleteFunc(hits, func(h hit) bool {
-		known := seen[h.pooled]
-		seen[h.pooled] = true
-		return known
-	}), nil
-}
-
 // maxDiffering is how many passages that a citation or a mark names are compared with their sentences.
 const maxDiffering = 1000
 
-// markDiffering marks the passages that citations and marks name and that differ from their sentence in a value.
+// markDiffering marks the passages that citations and marks name and that differ from their sentence in a value. A
+// passage that has little of the sentence says something else altogether.
 func (l *linker) markDiffering(ctx context.Context) error {
 	var links []*Link
-	var pairs, corrected []support.Pair
+	var pairs []support.Pair
 	for i := range l.links.Sentences {
 		s := &l.links.Sentences[i]
+		before := ""
+		if i > 0 {
+			before = l.links.Sentences[i-1].Text
+		}
 		for k := range s.Passages {
 			if text := s.Passages[k].Text(); text != "" && len(pairs) < maxDiffering {
-				links, pairs = append(links, &s.Passages[k]), append(pairs, l.pair(i, s.Text, text))
+				links = append(links, &s.Passages[k])
+				pairs = append(
+					pairs, support.Pair{Claim: s.Text, Context: before, Passages: []support.Passage{{Text: text}}},
+				)
 			}
 		}
 	}
@@ -179,142 +140,106 @@ func (l *linker) markDiffering(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var changed []*Link
-	var values []string
 	for k := range verdicts {
-		if l.holds(&verdicts[k]) {
+		v := &verdicts[k]
+		if score := jsonNumber(v.Score); l.holds(v) || score != nil && *score < leastLikely {
 			continue
 		}
-		for claim, differs := range withOtherValues(pairs[k].Claim, pairs[k].Passages[0].Text, &verdicts[k]) {
-			pair := pairs[k]
-			pair.Claim = claim
-			changed, corrected = append(changed, links[k]), append(corrected, pair)
-			values = append(values, differs.text)
-		}
-	}
-	if verdicts, err = support.CheckPairs(ctx, l.checker, corrected); err != nil {
-		return err
-	}
-	for k := range verdicts {
-		if l.holds(&verdicts[k]) { // else the passage says something else altogether
-			changed[k].Differs = cmp.Or(changed[k].Differs, values[k])
+		if others := otherValues(pairs[k].Claim, pairs[k].Passages[0].Text, v); len(others) > 0 {
+			links[k].Differs = others[0].text
 		}
 	}
 	return nil
 }
 
-// pair is words of sentence i and a passage, with the sentence before as context.
-func (l *linker) pair(i int, claim, passage string) support.Pair {
-	p := support.Pair{Claim: claim, Passages: []support.Passage{{Text: passage}}}
-	if i > 0 {
-		p.Context = l.links.Sentences[i-1].Text
-	}
-	return p
-}
-
-// withOtherValues yields a claim with values of a passage in the place of its own, by what a verdict says of both, each
-// with these values: "62". In the place of one figure come in turn the figures of the passage that it may be: see
-// [otherFigures]; then the values with which the claim is in conflict.
-func withOtherValues(claim, passage string, v *support.Verdict) iter.Seq2[string, otherValue] {
-	return func(yield func(string, otherValue) bool) {
-		var lacks []ibid.Span
-		for i := range v.Missing {
-			if isFigure(&v.Missing[i]) {
-				lacks = append(lacks, v.Missing[i].Span)
-			}
-		}
-		for i := range v.Conflicts {
-			overlaps := func(s ibid.Span) bool {
-				return s.Start < v.Conflicts[i].A.Value.End && v.Conflicts[i].A.Value.Start < s.End
-			}
-			if v.Conflicts[i].A.Passage == support.InClaim && !slices.ContainsFunc(lacks, overlaps) {
-				lacks = append(lacks, v.Conflicts[i].A.Value)
-			}
-		}
-		if len(lacks) == 1 && lacks[0].Start >= 0 && lacks[0].Start <= lacks[0].End && lacks[0].End <= len(claim) {
-			if at := figures.FindStringIndex(claim[lacks[0].Start:lacks[0].End]); at != nil {
-				from, to := lacks[0].Start+at[0], lacks[0].Start+at[1]
-				for _, other := range otherFigures(claim, ibid.Span{Start: from, End: to}, passage) {
-					if !yield(claim[:from]+other.text+claim[to:], other) {
-						return
-					}
-				}
-			}
-		}
-		if corrected, differs := withValues(claim, v.Conflicts); differs != "" {
-			yield(corrected, otherValue{text: differs})
-		}
-	}
-}
-
 // otherValue is what a passage has in the place of what a claim says.
 type otherValue struct {
-	text  string
-	apart float64 // how far the figures are from each other: the logarithm of their ratio
-	unit  bool    // they stand before the same word
-	slip  bool    // they have the same digits but one, or in another order
+	own, text string  // the claim's and the passage's
+	apart     float64 // how far figures are from each other: the logarithm of their ratio
+	unit      bool    // they stand before the same word
+	slip      bool    // they have the same digits but one, or in another order
 }
 
-// withValues returns a claim with the values of the evidence in the place of its own, and these values without what the
-// claim's have in common with them: "62" for 62 turbines instead of 72 turbines. Empty: nothing can be put in place.
-func withValues(claim string, conflicts []support.Conflict) (corrected, differs string) {
-	conflicts = slices.SortedFunc(slices.Values(conflicts), func(a, b support.Conflict) int {
-		return cmp.Compare(a.A.Value.Start, b.A.Value.Start)
-	})
-	var values []string
-	from := 0
-	for i := range conflicts {
-		at, value := conflicts[i].A.Value, conflicts[i].B.ValueText()
-		if conflicts[i].A.Passage != support.InClaim || value == "" || at.Start < from || at.Len() <= 0 ||
-			at.End > len(claim) {
+// otherValues returns what a passage has in the place of the one figure of a claim that it lacks, by what a verdict
+// says of both, the likeliest first: see [otherFigures]; then the values with which the claim is in conflict, without
+// what both have in common: "62" for 62 turbines instead of 72 turbines.
+func otherValues(claim, passage string, v *support.Verdict) []otherValue {
+	var lacks []ibid.Span
+	for _, t := range v.Missing {
+		if at := figures.FindStringIndex(t.Text); isFigure(t) && at != nil && t.Span.Start+at[1] <= len(claim) {
+			lacks = append(lacks, ibid.Span{Start: t.Span.Start + at[0], End: t.Span.Start + at[1]})
+		}
+	}
+	var all []otherValue
+	if len(lacks) == 1 {
+		all = otherFigures(claim, lacks[0], passage)
+	}
+	var inClaim, inPassage []string
+	for i := range v.Conflicts {
+		c := &v.Conflicts[i]
+		if c.A.Passage != support.InClaim || !isValue(*c) {
 			continue
 		}
-		corrected += claim[from:at.Start] + value
-		own, other := strings.Fields(claim[at.Start:at.End]), strings.Fields(value)
+		own, other := strings.Fields(c.A.ValueText()), strings.Fields(c.B.ValueText())
 		for len(own) > 1 && len(other) > 1 && own[len(own)-1] == other[len(other)-1] {
 			own, other = own[:len(own)-1], other[:len(other)-1]
 		}
-		values = append(values, strings.Join(other, " "))
-		from = at.End
+		if len(own) > 0 && len(other) > 0 {
+			inClaim, inPassage = append(inClaim, strings.Join(own, " ")), append(inPassage, strings.Join(other, " "))
+		}
 	}
-	return corrected + claim[from:], strings.Join(values, ", ")
+	if len(inPassage) > 0 {
+		all = append(all, otherValue{
+			own: inClaim[0], text: strings.Join(inPassage, ", "),
+			slip: isSlip(figures.FindString(inClaim[0]), figures.FindString(inPassage[0])),
+		})
+	}
+	return all
+}
+
+// isValue reports whether a conflict is between values, rather than between what is said of them.
+func isValue(c support.Conflict) bool {
+	return !slices.Contains(
+		[]support.ConflictKind{support.ConflictNegation, support.ConflictModality, support.ConflictRole}, c.Kind,
+	)
 }
 
 // otherFigures returns the figures of a passage that may be meant by the one at a place of a claim: those of about the
-// same size, the ones before the same word first, then by how near they are in size.
+// same size before the same word, by how near they are in size, and those that look like a slip.
 func otherFigures(claim string, at ibid.Span, passage string) []otherValue {
-	size, unit := parseFigure(claim[at.Start:at.End]), wordAfter(claim[at.End:])
+	own, unit := claim[at.Start:at.End], wordAfter(claim[at.End:])
 	var others []otherValue
 	for _, found := range figures.FindAllStringIndex(passage, maxFigures) {
-		other := otherValue{text: passage[found[0]:found[1]]}
-		other.apart = math.Abs(math.Log(parseFigure(other.text) / size))
+		text := passage[found[0]:found[1]]
+		other := otherValue{own: own, text: text, slip: isSlip(own, text)}
 		other.unit = unit != "" && unit == wordAfter(passage[found[1]:])
-		if other.slip = isSlip(claim[at.Start:at.End], other.text); other.slip {
-			other.apart = 0
+		if !other.slip {
+			other.apart = math.Abs(math.Log(parseFigure(text) / parseFigure(own)))
 		}
-		if !strings.Contains(claim, other.text) && other.apart <= math.Ln2 && !slices.Contains(others, other) {
+		if (other.unit || other.slip) && other.apart <= math.Ln2 && !strings.Contains(claim, text) {
 			others = append(others, other)
 		}
 	}
 	slices.SortStableFunc(others, func(a, b otherValue) int {
-		if a.unit != b.unit && a.unit {
-			return -1
-		} else if a.unit != b.unit {
+		if a.unit != b.unit {
+			if a.unit {
+				return -1
+			}
 			return 1
 		}
 		return cmp.Compare(a.apart, b.apart)
 	})
-	return others[:min(len(others), maxTried)]
+	return others
 }
 
 const (
 	maxFigures = 1000 // how many figures of a passage are looked at
-	maxTried   = 8    // how many of them are tried in the place of one that it lacks
+	maxTried   = 8    // how many figures of a sentence, and of those that one may be worked out from
 )
 
 // isSlip reports whether two figures have the same digits but one, or the same in another order.
 func isSlip(a, b string) bool {
-	if len(a) != len(b) {
+	if len(a) != len(b) || a == b {
 		return false
 	}
 	others := 0
@@ -345,7 +270,7 @@ func wordAfter(text string) string {
 }
 
 // isFigure reports whether what a passage lacks is a number, or a date with one.
-func isFigure(t *support.Term) bool {
+func isFigure(t support.Term) bool {
 	return (t.Kind == support.TermNumber || t.Kind == support.TermDate) && strings.ContainsAny(t.Text, "0123456789")
 }
 
@@ -355,23 +280,16 @@ var figures = regexp.MustCompile(`[0-9]+(?:[.,:][0-9]+)*`)
 // hasFigures reports whether a text has all figures of a sentence. They cannot come from one that lacks some, but for
 // those that were worked out.
 func hasFigures(text, sentence string) bool {
-	in := map[string]bool{}
-	for _, f := range figures.FindAllString(text, -1) {
-		in[f] = true
-	}
-	for _, f := range figures.FindAllString(sentence, -1) {
-		if !in[f] {
-			return false
-		}
-	}
-	return true
+	return commonFigures(sentence, text) == len(figures.FindAllString(sentence, -1))
 }
 
-// hasFigures reports whether the passages of a sentence have all figures of it.
-func (s *Sentence) hasFigures() bool {
-	var text strings.Builder
-	for i := range s.Passages {
-		text.WriteString(s.Passages[i].Text() + "\n")
+// commonFigures counts the figures of a sentence that a text has.
+func commonFigures(sentence, text string) (n int) {
+	has := figures.FindAllString(text, -1)
+	for _, f := range figures.FindAllString(sentence, -1) {
+		if slices.Contains(has, f) {
+			n++
+		}
 	}
-	return hasFigures(text.String(), s.Text)
+	return n
 }

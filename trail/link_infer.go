@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,12 +16,21 @@ import (
 // infer asks the checker which steps concluded the sentences, and what those rest on that nothing else ties to a
 // passage.
 func (l *linker) infer(ctx context.Context) error {
-	texts, answers := &pool{}, &pool{} // even of no texts, attribute tells which sentences say something
+	passages, answers := &pool{}, &pool{} // even of no texts, attribute tells which sentences say something
 	if !l.options.NoInference && len(l.links.Sentences) > 0 {
 		l.links.By = l.checker.Info().By()
-		texts, answers = l.finalPools()
+		var rows, steps []int
+		for i := range l.rows {
+			rows = append(rows, i)
+		}
+		for i := range l.t.Steps {
+			if a := l.t.Steps[i].Answer; a != "" && a != l.final.Text && !l.onlyRepeats(i) {
+				steps = append(steps, i)
+			}
+		}
+		passages, answers = l.pool(rows, nil), l.pool(nil, steps)
 	}
-	found, err := l.attribute(ctx, l.final, l.links.Sentences, texts, false)
+	found, err := l.attribute(ctx, l.final, l.links.Sentences, passages, false)
 	if err != nil {
 		return err
 	}
@@ -35,58 +45,48 @@ func (l *linker) infer(ctx context.Context) error {
 	}
 	for i := range l.links.Sentences {
 		s := &l.links.Sentences[i]
-		s.concluded = l.concluders(s.Text, &said[i], answers)
 		if len(s.Passages) > 0 {
-			var all []*holders
-			for k := range s.Passages {
-				all = append(all, s.Passages[k].holders)
-			}
-			l.concludeByMostSaid(s, &said[i], answers, all)
-		} else if err := l.inferPassages(ctx, i, &found[i], texts, &said[i], answers); err != nil {
+			s.concluded = l.concluders(s, said[i])
+		} else if err := l.inferPassages(ctx, s, found[i], said[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// finalPools returns what the sentences of the final answer are compared with: all passages and the answers of all
-// steps; and of the latter those that are more than a copy of what the step retrieved.
-func (l *linker) finalPools() (texts, answers *pool) {
-	rows := make([]int, len(l.rows))
-	for i := range rows {
-		rows[i] = i
-	}
-	var steps []int
-	for i := range l.t.Steps {
-		if a := l.t.Steps[i].Answer; a != "" && a != l.final.Text {
-			steps = append(steps, i)
-		}
-	}
-	return l.pool(rows, steps), l.pool(nil, slices.DeleteFunc(steps, l.onlyRepeats))
+// sought is what a sentence was compared with, and what came of it.
+type sought struct {
+	*support.SentenceSupport
+	*pool
 }
 
-// inferPassages links sentence i, which no citation and no mark ties to a passage, to those that support it; else to
-// those that would if the sentence had their values.
-func (l *linker) inferPassages(
-	ctx context.Context, i int, found *support.SentenceSupport, texts *pool,
-	said *support.SentenceSupport, answers *pool,
-) error {
-	s := &l.links.Sentences[i]
-	s.Skipped = found.Skipped
-	if len(s.concluded) == 1 {
-		found.Together = nil // that step put it together, and its answer is followed
+// inferPassages links a sentence, which no citation and no mark ties to a passage, to those that support it, and to
+// what the answers of the steps that concluded it rest on; else to passages with another value.
+func (l *linker) inferPassages(ctx context.Context, s *Sentence, passages, answers sought) error {
+	s.Skipped = passages.Skipped
+	hits, said := l.hits(s.Text, passages, &answers), l.hits(s.Text, answers, nil)
+	if len(hits) > 0 && hits[0].near && len(said) > 0 && said[0].relevance > hits[0].relevance &&
+		!slices.Contains(l.holders[hits[0].row].steps(), said[0].step) {
+		hits = nil // that step says more of it, and had it from elsewhere
 	}
-	hits := l.hits(s.Text, found, texts)
-	l.concludeByMostSaid(s, said, answers, l.holdersOf(hits))
-	if err := l.addHits(ctx, s, hits); err != nil {
-		return err
+	s.concluded = l.concluders(s, answers, hits...)
+	for _, h := range l.nearestPassages(hits, s.concluded) {
+		if len(s.Passages) < l.options.PerSentence {
+			s.add(l.inferredLink(h, h.score, nil))
+		}
 	}
-	if len(hits) > 0 && hits[0].together && !s.hasFigures() {
-		s.Passages = nil // figures of the sentence come from answers that worked them out
-		return nil
+	if len(s.Passages) == 0 {
+		seen := map[[2]int]bool{}
+		for _, h := range said {
+			if slices.Contains(s.concluded, h.step) && (!h.near || figures.MatchString(s.Text)) {
+				if err := l.follow(ctx, s, h, h.score, nil, seen); err != nil {
+					return err
+				}
+			}
+		}
 	}
 	if len(s.Passages) == 0 && s.Skipped == "" {
-		return l.addDiffering(ctx, i, found, texts, said, answers)
+		l.addDiffering(s, passages, answers)
 	}
 	return nil
 }
@@ -106,43 +106,22 @@ type pooled struct {
 // pool returns the passages of rows, each text of a document once, and the answers of steps.
 func (l *linker) pool(rows, steps []int) *pool {
 	p := &pool{}
-	type text struct {
-		document int
-		text     string
-	}
-	seen := make(map[text]bool, len(rows))
-	left := 0
 	put := func(words string, what pooled, relevance *float64) {
-		if len(p.docs) == maxPassages {
-			left++
-			return
-		}
-		p.docs = append(
-			p.docs,
-			support.Document{
-				Source: ibid.Source{ID: strconv.Itoa(len(p.docs)), Kind: ibid.DocumentKind, Score: relevance},
-				Text:   words,
-			},
-		)
-		p.of = append(p.of, what)
+		from := ibid.Source{ID: strconv.Itoa(len(p.docs)), Kind: ibid.DocumentKind, Score: relevance}
+		p.docs, p.of = append(p.docs, support.Document{Source: from, Text: words}), append(p.of, what)
 	}
 	for _, i := range steps {
 		put(l.t.Steps[i].Answer, pooled{row: -1, step: i}, nil)
 	}
-	for _, i := range rows {
+	for _, i := range l.withWords(rows) {
 		r := &l.rows[i]
-		if key := (text{r.document, r.text()}); key.text != "" && !seen[key] {
-			seen[key] = true
-			put(key.text, pooled{row: i, step: r.step}, r.Relevance)
-		}
+		put(r.text(), pooled{row: i, step: r.step}, r.Relevance)
 	}
-	if left > 0 {
-		l.links.Issues = append(l.links.Issues, ibid.Issue{
-			Code: issueLimit,
-			Detail: fmt.Sprintf(
-				"%d passages over the limit of %d were not compared with the sentences", left, maxPassages,
-			),
-		})
+	if left := len(p.docs) - maxPassages; left > 0 {
+		p.docs, p.of = p.docs[:maxPassages], p.of[:maxPassages]
+		const format = "%d passages over the limit of %d were not compared with the sentences"
+		detail := fmt.Sprintf(format, left, maxPassages)
+		l.links.Issues = append(l.links.Issues, ibid.Issue{Code: issueLimit, Detail: detail})
 	}
 	return p
 }
@@ -154,7 +133,7 @@ func (p *pool) text(c *support.Candidate) string {
 
 func (l *linker) attribute(
 	ctx context.Context, a *ibid.Answer, sentences []Sentence, p *pool, cited bool,
-) ([]support.SentenceSupport, error) {
+) ([]sought, error) {
 	spans := make([]ibid.Span, len(sentences))
 	for i := range sentences {
 		spans[i] = withoutMarks(sentences[i].Text, sentences[i].Span)
@@ -175,7 +154,11 @@ func (l *linker) attribute(
 	if err != nil {
 		return nil, err
 	}
-	return done.Sentences, nil
+	all := make([]sought, len(sentences))
+	for i := range all {
+		all[i] = sought{&done.Sentences[i], p}
+	}
+	return all, nil
 }
 
 // withoutMarks returns the place of a sentence without the marks at its end: they are none of what it says.
@@ -194,12 +177,14 @@ func withoutMarks(text string, at ibid.Span) ibid.Span {
 // hit is a text that supports a sentence.
 type hit struct {
 	pooled
+	relevance float64
 	score     *float64 // nil: the checker has none
 	threshold float64
 	by        string
-	together  bool       // it supports the sentence only with others
-	differs   otherValue // the values with which it would; empty: it does as it is
-	span      ibid.Span  // the evidence, in the text
+	near      bool      // the checker doesn't find that it supports the sentence: see [linker.near]
+	together  bool      // it supports the sentence only with others
+	differs   string    // the value that it has instead; empty: it supports it as it is
+	span      ibid.Span // the evidence, in the text
 	evidence  string
 }
 
@@ -215,73 +200,101 @@ func (l *linker) holds(v *support.Verdict) bool {
 	}
 }
 
-// hits returns the texts that support a sentence, best first: each alone; where none does, the one that paraphrases it
-// (see [linker.paraphrases]), or those that support it together. These go before a paraphrase of a sentence without
-// figures. Passages and answers of steps are looked at separately.
-func (l *linker) hits(claim string, s *support.SentenceSupport, p *pool) []hit {
-	var all, partly []hit
+// hits returns the texts that a sentence rests on, best first: those that support it, each alone; else those that
+// support it together; else the most relevant one, if it is [linker.near] and has no other values. Of a sentence with
+// figures that one goes before those that support it together. Answers are as in near.
+func (l *linker) hits(claim string, s sought, answers *sought) []hit {
+	var all []hit
+	var nearest *support.Candidate
 	for i := range s.Candidates {
 		c := &s.Candidates[i]
-		if l.holds(&c.Verdict) {
-			all = append(all, l.hit(c, &c.Verdict, p))
-		} else if least, ok := l.paraphrases(claim, p.text(c), &c.Verdict, p.of[c.Document].row < 0); ok {
-			h := l.hit(c, &c.Verdict, p)
-			h.threshold = least
-			partly = append(partly, h)
+		switch {
+		case l.holds(&c.Verdict):
+			all = append(all, l.hit(c, &c.Verdict, s.pool))
+		case (nearest == nil || c.Relevance > nearest.Relevance) && l.near(claim, c, s.pool, answers) &&
+			!saysOtherwise(&c.Verdict):
+			nearest = c
 		}
 	}
-	oneHasAll := len(partly) > 0 && figures.MatchString(claim)
-	if t := s.Together; len(all) == 0 && !oneHasAll && t != nil && l.holds(&t.Verdict) {
+	slices.SortStableFunc(all, func(a, b hit) int { return compareScores(a.score, b.score) })
+	if t := s.Together; len(all) == 0 && t != nil && l.holds(&t.Verdict) &&
+		(nearest == nil || !figures.MatchString(claim)) {
 		for _, i := range t.Candidates {
-			h := l.hit(&s.Candidates[i], &t.Verdict, p)
+			h := l.hit(&s.Candidates[i], &t.Verdict, s.pool)
 			h.together = true
 			all = append(all, h)
 		}
 	}
-	byScore := func(a, b hit) int { return compareScores(a.score, b.score) }
-	for _, of := range []func(hit) bool{isPassage, isAnswer} {
-		if len(all) > 0 && all[0].together || slices.ContainsFunc(all, of) {
-			continue
-		}
-		if some := slices.DeleteFunc(slices.Clone(partly), func(h hit) bool { return !of(h) }); len(some) > 0 {
-			all = append(all, slices.MinFunc(some, byScore))
-		}
+	if len(all) == 0 && nearest != nil {
+		h := l.hit(nearest, &nearest.Verdict, s.pool)
+		h.threshold, h.near = 0, true
+		all = append(all, h)
 	}
-	slices.SortStableFunc(all, byScore)
 	return all
 }
 
-func isAnswer(h hit) bool { return h.row < 0 }
-
-func isPassage(h hit) bool { return h.row >= 0 }
-
-// The least scores with which a text says most of a claim that it is not known to support: with all figures of the
-// claim, and of a claim without any. They were chosen on testdata/runs.json.
+// A text that the checker doesn't find to support a sentence is near it from a relevance of leastRelevance: which of
+// the few texts of a run a paraphrase comes from, and whether any, the words that only one of them shares with it tell
+// better than the share of it that one has. For a figure, a name and a word that refers to what was named before a
+// sentence takes half as much each: what is said of nothing in particular rests on no source more often. Of the answers
+// of the steps that had a passage, answerShare counts with it. Chosen on testdata/runs.json.
 const (
-	leastWithFigures    = .3
-	leastWithoutFigures = .4
-	leastOfAnswer       = .05 // of the answer of a step
+	leastRelevance = .25
+	leastOfAll     = .06
+	answerShare    = .25
+	leastLikely    = .3 // instead, of checkers that know more than words
 )
 
-// paraphrases reports whether a text that is not known to support a claim says enough of it that the claim comes from
-// there: it has all figures of the claim, and nothing in it differs. Least is the score that this takes.
-func (l *linker) paraphrases(claim, text string, v *support.Verdict, answer bool) (least float64, ok bool) {
-	least = leastWithoutFigures
-	if figures.MatchString(claim) {
-		least = leastWithFigures
-		if answer {
-			least = leastOfAnswer
+var particulars = []*regexp.Regexp{
+	figures,
+	regexp.MustCompile(`[\pL\pN,;:] \p{Lu}\pL`),
+	regexp.MustCompile(`(?i)\b(?:the|this|that|these|those|it|its|they|them|their|he|him|his|she|her|there)\b`),
+}
+
+// near reports whether a text speaks of the same as a claim. Answers are those of the steps, where the text is a
+// passage; nil: it is an answer itself.
+func (l *linker) near(claim string, c *support.Candidate, p *pool, answers *sought) bool {
+	if l.options.Threshold != 0 {
+		return false
+	}
+	if _, ok := l.checker.(*support.Lexical); !ok {
+		score := jsonNumber(c.Verdict.Score)
+		return score != nil && *score >= leastLikely
+	}
+	least := leastRelevance
+	for _, particular := range particulars {
+		if particular.MatchString(claim) {
+			least /= 2
 		}
 	}
-	score := jsonNumber(v.Score)
-	return least, l.options.Threshold == 0 && score != nil && *score >= least && !v.Changed &&
-		v.Label != support.Contradicted && hasFigures(text, claim) &&
-		!slices.ContainsFunc(v.Missing, func(t support.Term) bool { return isFigure(&t) })
+	said := c.Relevance
+	if answers != nil {
+		said = 0
+		steps := l.holders[p.of[c.Document].row].steps()
+		for i := range answers.Candidates {
+			if a := &answers.Candidates[i]; slices.Contains(steps, answers.of[a.Document].step) {
+				said = max(said, a.Relevance)
+			}
+		}
+	}
+	return c.Relevance+answerShare*said >= max(least, leastOfAll)
+}
+
+// saysOtherwise reports whether a text gives another value than a claim. What else a checker finds, who does it to whom
+// say, counts only in texts that otherwise support the claim.
+func saysOtherwise(v *support.Verdict) bool {
+	if v.Label == support.Contradicted || slices.ContainsFunc(v.Missing, isFigure) {
+		return true
+	}
+	return v.Changed && (v.Score == nil || *v.Score >= v.Threshold || slices.ContainsFunc(v.Conflicts, isValue))
 }
 
 // hit returns a candidate as what a verdict says that it supports.
 func (l *linker) hit(c *support.Candidate, v *support.Verdict, p *pool) hit {
-	h := hit{pooled: p.of[c.Document], threshold: cmp.Or(l.options.Threshold, v.Threshold), by: v.By, span: c.Evidence}
+	h := hit{
+		pooled: p.of[c.Document], relevance: c.Relevance, threshold: cmp.Or(l.options.Threshold, v.Threshold),
+		by: v.By, span: c.Evidence,
+	}
 	if h.score = jsonNumber(v.Score); h.score == nil {
 		h.threshold = 0
 	}
@@ -293,26 +306,6 @@ func (l *linker) hit(c *support.Candidate, v *support.Verdict, p *pool) hit {
 	return h
 }
 
-// addHits adds what supports a sentence. Where no passage does, it follows the answers that do back through the steps.
-func (l *linker) addHits(ctx context.Context, s *Sentence, hits []hit) error {
-	w := &walk{linker: l, sentence: s, seen: make(map[[2]int]bool)}
-	for _, h := range l.nearestPassages(hits, s.concluded) {
-		if len(s.Passages) < l.options.PerSentence {
-			s.add(l.inferredLink(h, h.score, nil))
-		}
-	}
-	for _, h := range hits {
-		follow := len(s.concluded) == 0 || slices.Contains(s.concluded, h.step)
-		if h.row < 0 && (len(s.Passages) == 0 && follow || h.together) {
-			if h.together {
-				s.concluded = append(s.concluded, h.step)
-			}
-			w.todo = append(w.todo, way{hit: h, score: h.score, via: []int{l.t.Steps[h.step].Number}})
-		}
-	}
-	return w.run(ctx)
-}
-
 // nearestPassages returns the hits that are passages: those that the steps which concluded a sentence had, else those
 // that the steps before these had, else all. Passages that support it together stay together.
 func (l *linker) nearestPassages(hits []hit, concluded []int) []hit {
@@ -320,9 +313,6 @@ func (l *linker) nearestPassages(hits []hit, concluded []int) []hit {
 	var passages []hit
 	best := elsewhere
 	for _, h := range hits {
-		if h.row < 0 {
-			continue
-		}
 		_, distance := l.holders[h.row].nearest(l, concluded)
 		if distance = min(distance, 1); distance < 0 || h.together {
 			distance = elsewhere
@@ -340,63 +330,47 @@ func (l *linker) nearestPassages(hits []hit, concluded []int) []hit {
 func (l *linker) inferredLink(h hit, score *float64, via []int) Link {
 	r := l.linkToRow(h.row)
 	r.Reason, r.Score, r.Threshold, r.By = ReasonInferred, score, h.threshold, h.by
-	r.Evidence, r.Via = h.evidence, via
+	r.Evidence, r.Via, r.near = h.evidence, via, h.near
 	return r
 }
 
-// walk follows one sentence of the final answer back through the answers of the steps.
-type walk struct {
-	*linker
-	sentence *Sentence
-	todo     []way
-	seen     map[[2]int]bool // step and sentence
-}
-
-// way is words of a step's answer that the sentence rests on, and how it comes to them.
-type way struct {
-	hit
-
-	score *float64 // of the least sure link so far; nil: of one it is not known
-	via   []int    // numbers of steps
-}
-
-func (w *walk) run(ctx context.Context) error {
-	for len(w.todo) > 0 && len(w.seen) < maxWay && len(w.sentence.Passages) < w.options.PerSentence {
-		at := w.todo[0]
-		w.todo = w.todo[1:]
-		own, err := w.basisOf(ctx, at.step)
-		if err != nil {
-			return err
+// follow adds to a sentence of the final answer what the words of a step's answer rest on that it rests on: the
+// passages of that step, and what the answers of the steps before it do. Score is that of the least sure link so far,
+// via the numbers of the steps on the way. Seen has the steps and sentences that were looked at.
+func (l *linker) follow(
+	ctx context.Context, s *Sentence, at hit, score *float64, via []int, seen map[[2]int]bool,
+) error {
+	own, err := l.basisOf(ctx, at.step)
+	if err != nil {
+		return err
+	}
+	via = append(slices.Clone(via), l.t.Steps[at.step].Number)
+	for k := range own.sentences {
+		from, place := &own.sentences[k], [2]int{at.step, k}
+		if from.Span.Start >= at.span.End || from.Span.End <= at.span.Start || seen[place] || len(seen) >= maxWay {
+			continue
 		}
-		for k := range own.sentences {
-			s := &own.sentences[k]
-			if s.Span.Start >= at.span.End || s.Span.End <= at.span.Start || w.seen[[2]int{at.step, k}] {
-				continue
+		seen[place] = true
+		for _, link := range from.Passages { // the step's answer cites it; that the final one says the same is inferred
+			link.Reason, link.Via, link.Threshold, link.By = ReasonInferred, via, at.threshold, at.by
+			link.Score = score
+			s.add(link)
+		}
+		for _, h := range own.hits[k] {
+			least := leastScore(score, h.score)
+			switch {
+			case len(s.Passages) >= l.options.PerSentence:
+				return nil
+			case h.row < 0:
+				if err := l.follow(ctx, s, h, least, via, seen); err != nil {
+					return err
+				}
+			case hasFigures(l.rows[h.row].text(), s.Text):
+				s.add(l.inferredLink(h, least, via))
 			}
-			w.seen[[2]int{at.step, k}] = true
-			w.step(at, s, own.hits[k])
 		}
 	}
 	return nil
-}
-
-// step takes up what one sentence of a step's answer rests on.
-func (w *walk) step(at way, s *Sentence, hits []hit) {
-	for _, link := range s.Passages { // the step's answer cites it; that the final answer says the same is inferred
-		link.Reason, link.Via, link.Threshold, link.By = ReasonInferred, at.via, at.threshold, at.by
-		link.Score = at.score
-		w.sentence.add(link)
-	}
-	for _, h := range hits {
-		score := leastScore(at.score, h.score)
-		switch {
-		case h.row < 0:
-			via := append(slices.Clone(at.via), w.t.Steps[h.step].Number)
-			w.todo = append(w.todo, way{hit: h, score: score, via: via})
-		case len(w.sentence.Passages) < w.options.PerSentence && hasFigures(w.rows[h.row].text(), w.sentence.Text):
-			w.sentence.add(w.inferredLink(h, score, at.via))
-		}
-	}
 }
 
 // leastScore returns the lesser score; nil where one is not known.
@@ -443,14 +417,20 @@ func (l *linker) basisOf(ctx context.Context, step int) (*basis, error) {
 			steps = append(steps, b)
 		}
 	}
-	p := l.pool(rows, steps)
-	found, err := l.attribute(ctx, a, own.sentences, p, false)
+	found, err := l.attribute(ctx, a, own.sentences, l.pool(rows, nil), false)
+	if err != nil {
+		return nil, err
+	}
+	said, err := l.attribute(ctx, a, own.sentences, l.pool(nil, steps), false)
 	if err != nil {
 		return nil, err
 	}
 	for i := range own.sentences {
 		if len(own.sentences[i].Passages) == 0 {
-			own.hits[i] = l.hits(own.sentences[i].Text, &found[i], p)
+			own.hits[i] = append(
+				l.hits(own.sentences[i].Text, found[i], nil),
+				l.hits(own.sentences[i].Text, said[i], nil)...,
+			)
 		}
 	}
 	return own, nil

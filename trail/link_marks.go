@@ -2,6 +2,7 @@ package trail
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,31 +42,51 @@ func (l *linker) nameMarks() {
 // means nothing. Lost are the numbers, of sources and of steps, that lead nowhere.
 func (l *linker) linkMarks(s *Sentence, origin int) (lost []string) {
 	for _, mark := range marks(s.Text) {
-		n := -1
-		switch number, err := strconv.Atoi(strings.TrimPrefix(mark, "^")); {
-		case strings.HasPrefix(mark, "http://"), strings.HasPrefix(mark, "https://"):
-			n = l.find(&Source{URL: mark, DocumentID: mark})
-		case strings.HasPrefix(strings.ToLower(mark), "step "):
-			if !l.markedStep(s, mark) {
-				lost = append(lost, mark)
-			}
-		case err == nil:
-			if n = l.numbered(mark, number, origin); n < 0 && number > 0 && number < leastYear {
-				lost = append(lost, mark)
-			}
-		default:
-			if found, ok := l.bySaid[strings.ToLower(mark)]; ok {
-				n = found
-			}
-		}
-		if n >= 0 {
-			link := l.linkTo(n, "")
+		document, step, number := l.meaning(mark, origin)
+		switch {
+		case document >= 0:
+			link := l.linkTo(document, "")
 			link.Reason = ReasonMarker
 			s.add(link)
+		case step >= 0:
+			l.linkStep(s, step)
+		case number > 0 && number < leastYear || number > 0 && isStep(mark):
+			lost = append(lost, mark)
 		}
 	}
 	return lost
 }
+
+// meaning returns the document or the index of the step that a mark names, -1 where it names none; and its number,
+// whether or not it leads anywhere; 0: it is none. Origin is as in linkMarks.
+func (l *linker) meaning(mark string, origin int) (document, step, number int) {
+	name := strings.ToLower(mark)
+	if isStep(mark) {
+		number, err := strconv.Atoi(strings.TrimSpace(mark[len(stepMark):]))
+		i, ok := l.byNumber[number]
+		switch {
+		case err != nil: // "step by step" is no mark
+			return -1, -1, 0
+		case !ok:
+			return -1, -1, max(1, number)
+		}
+		return -1, i, number
+	}
+	if strings.HasPrefix(mark, "http://") || strings.HasPrefix(mark, "https://") {
+		return l.find(&Source{URL: mark, DocumentID: mark}), -1, 0
+	}
+	if number, err := strconv.Atoi(strings.TrimPrefix(mark, "^")); err == nil {
+		return l.numbered(mark, number, origin), -1, number
+	}
+	if n, ok := l.bySaid[name]; ok {
+		return n, -1, 0
+	}
+	return -1, -1, 0
+}
+
+const stepMark = "step "
+
+func isStep(mark string) bool { return strings.HasPrefix(strings.ToLower(mark), stepMark) }
 
 // leastYear is the number in brackets from which on it is taken for a year rather than for a mark that leads nowhere.
 const leastYear = 1000
@@ -81,7 +102,7 @@ func (l *linker) reportLost(sentence int, lost []string) {
 		}
 		why := "no step alone can be meant by it"
 		switch {
-		case strings.HasPrefix(strings.ToLower(mark), "step "):
+		case isStep(mark):
 			why = "there is no such step"
 		case l.origin >= 0:
 			s := &l.t.Steps[l.origin]
@@ -92,16 +113,10 @@ func (l *linker) reportLost(sentence int, lost []string) {
 	}
 }
 
-// markedStep takes [step 2] for what it says: the sentence rests on the step, and on what that cites, or else used. It
-// returns false if there is no such step.
-func (l *linker) markedStep(s *Sentence, mark string) bool {
-	number, err := strconv.Atoi(strings.TrimSpace(mark[len("step "):]))
-	i, ok := l.byNumber[number]
-	if err != nil || !ok {
-		return err != nil // "step by step" is no mark
-	}
+// linkStep takes [step 2] for what it says: the sentence rests on the step, and on what that cites, or else used.
+func (l *linker) linkStep(s *Sentence, step int) {
+	number, sources := l.t.Steps[step].Number, l.t.Steps[step].Sources
 	s.Steps = append(s.Steps, number)
-	sources := l.t.Steps[i].Sources
 	cites := slices.ContainsFunc(sources, func(f Source) bool { return f.Cited })
 	for k := range sources {
 		if f := &sources[k]; len(s.Passages) < maxLinks && (f.Cited || !cites && f.Used) {
@@ -110,7 +125,6 @@ func (l *linker) markedStep(s *Sentence, mark string) bool {
 			s.add(link)
 		}
 	}
-	return true
 }
 
 // numbered returns the document that a number means, or -1.
@@ -138,8 +152,14 @@ func (l *linker) numbered(mark string, number, origin int) int {
 	return l.documentOf(&sources[number-1])
 }
 
-// maxMark is how long a mark may be, in bytes.
-const maxMark = 300
+// brackets match what a text begins with in brackets, which is no mark if it is longer than 300 characters.
+var brackets = regexp.MustCompile(`^(?:\[([^\]]{0,300})\]|【([^】]{0,300})】|\(([^)]{0,300})\))`)
+
+// addresses match the addresses in a sentence.
+var addresses = regexp.MustCompile(`https?://[^ \t\r\n)\]>"']+`)
+
+// maxAddress is how long an address may be, in bytes.
+const maxAddress = 8 << 10
 
 // marks returns what stands in brackets in a sentence, cut at commas and semicolons, and the addresses in it.
 func marks(text string) []string {
@@ -158,53 +178,26 @@ func marks(text string) []string {
 			}
 		}
 	}
-	return append(all, addresses(text)...)
+	for _, url := range addresses.FindAllString(text, -1) {
+		if url = strings.TrimRight(url, ".,;:!?"); len(url) <= maxAddress {
+			all = append(all, url)
+		}
+	}
+	return all
 }
 
 // bracketed returns what stands in the brackets that text begins with, and the length of the opening one. Round ones
 // around a number are not a mark: (1984) is a year, or a list's number.
 func bracketed(text string) (inside string, size int) {
-	size, closing := len("["), "]"
-	switch {
-	case text[0] == '(':
-		closing = ")"
-	case text[0] != '[':
-		size, closing = len("【"), "】"
-	}
-	rest := text[size:]
-	end := strings.Index(rest[:min(len(rest), maxMark)], closing)
-	if end < 0 || closing == ")" && isNumeral(rest[:end]) {
+	_, size = utf8.DecodeRuneInString(text)
+	m := brackets.FindStringSubmatch(text)
+	if m == nil {
 		return "", size
 	}
-	return rest[:end], size
-}
-
-// maxAddress is how long an address may be, in bytes.
-const maxAddress = 8 << 10
-
-// addresses returns the addresses in a sentence.
-func addresses(text string) []string {
-	var all []string
-	for rest := text; ; {
-		at := strings.Index(rest, "http")
-		if at < 0 {
-			return all
-		}
-		rest = rest[at:]
-		end := strings.IndexAny(rest, " \t\r\n)]>\"'")
-		if end < 0 {
-			end = len(rest)
-		}
-		if url := strings.TrimRight(rest[:end], ".,;:!?"); len(url) <= maxAddress {
-			all = append(all, url)
-		}
-		rest = rest[end:]
+	if _, err := strconv.Atoi(strings.TrimSpace(m[3])); err == nil {
+		return "", size
 	}
-}
-
-func isNumeral(s string) bool {
-	_, err := strconv.Atoi(strings.TrimSpace(s))
-	return err == nil
+	return m[1] + m[2] + m[3], size
 }
 
 // sentences cuts an answer into its sentences. A mark behind a full stop, as in "It closed. [mill] Cranes live there.",
@@ -265,25 +258,11 @@ func (l *linker) resolved(text string, origin int) int {
 	}
 	inside, size := bracketed(text)
 	for _, mark := range marks(text[:size+len(inside)] + "]") {
-		if l.resolves(mark, origin) {
+		if document, step, _ := l.meaning(mark, origin); document >= 0 || step >= 0 {
 			return 2*size + len(inside)
 		}
 	}
 	return 0
-}
-
-// resolves reports whether a mark names a source or a step.
-func (l *linker) resolves(mark string, origin int) bool {
-	if step, ok := strings.CutPrefix(strings.ToLower(mark), "step "); ok {
-		number, err := strconv.Atoi(strings.TrimSpace(step))
-		_, ok = l.byNumber[number]
-		return ok && err == nil
-	}
-	if number, err := strconv.Atoi(strings.TrimPrefix(mark, "^")); err == nil {
-		return l.numbered(mark, number, origin) >= 0
-	}
-	_, ok := l.bySaid[strings.ToLower(mark)]
-	return ok
 }
 
 // spaceBefore returns how many bytes of white space text begins with.

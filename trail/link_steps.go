@@ -10,9 +10,6 @@ import (
 
 // nameSteps names the steps of a sentence and of its passages.
 func (l *linker) nameSteps(s *Sentence) {
-	if len(s.concluded) == 0 && len(s.Steps) == 0 {
-		s.concluded = l.concludersOfUnsaid(s)
-	}
 	numbers := func(steps []int) (all []int) {
 		for _, i := range steps[:min(len(steps), maxNamed)] {
 			all = append(all, l.t.Steps[i].Number)
@@ -23,10 +20,7 @@ func (l *linker) nameSteps(s *Sentence) {
 	for k := range s.Passages {
 		p := &s.Passages[k]
 		if p.holders != nil {
-			steps, distance := p.holders.nearest(l, s.concluded)
-			if distance < 0 {
-				steps = l.closestSteps(s, steps)
-			}
+			steps, _ := p.holders.nearest(l, s.concluded)
 			p.Steps = numbers(steps)
 		}
 		if len(s.concluded) == 0 {
@@ -50,132 +44,89 @@ func (l *linker) onlyRepeats(step int) bool {
 	return len(rest) < len(s.Answer)/2
 }
 
-// concluders returns the steps that concluded a sentence, of those whose answers say it: the first that has all figures
-// of it; of one without figures the first that says it, unless another one says it much better. The others only pass it
-// on. Those that say it together all did.
-func (l *linker) concluders(claim string, said *support.SentenceSupport, answers *pool) []int {
-	var best []hit
-	for i := range said.Candidates {
-		c := &said.Candidates[i]
-		if _, ok := l.paraphrases(claim, answers.text(c), &c.Verdict, true); ok || l.holds(&c.Verdict) {
-			best = append(best, l.hit(c, &c.Verdict, answers))
-		}
+// How much a step's answer says of a sentence is its relevance for that, and half as much that for the words of the
+// passage that the sentence rests on; a step that did not have the passage says less. Of those that say about as much
+// the first concluded it, and the others only pass it on.
+const (
+	passageShare = .5
+	hadNoPassage = .8
+	asMuch       = .85
+)
+
+// concluders returns the steps that concluded a sentence: the one whose answer says most of it, of those that have the
+// most of its figures; those that say it together all did. If it rests on no passage, only answers count that support
+// it or are near it; if it rests on one, the step that gave the final answer concluded what no other one says.
+func (l *linker) concluders(s *Sentence, said sought, on ...hit) []int {
+	if len(s.Steps) > 0 {
+		return nil // a mark names the steps
 	}
-	if len(best) == 0 {
-		best = l.hits(claim, said, answers) // together
+	if t := said.Together; t != nil && l.holds(&t.Verdict) {
 		var steps []int
-		for _, h := range best {
-			steps = append(steps, h.step)
+		for _, i := range t.Candidates {
+			steps = append(steps, said.of[said.Candidates[i].Document].step)
 		}
 		return distinct(steps)
 	}
-	return l.firstToSay(claim, best)
-}
-
-// firstToSay returns the step of the hits that concluded a sentence, each of which says it alone: see
-// [linker.concluders].
-func (l *linker) firstToSay(claim string, hits []hit) []int {
-	if len(hits) == 0 {
-		return nil
-	}
-	top := slices.MinFunc(hits, func(a, b hit) int { return compareScores(a.score, b.score) })
-	first := top.step
-	for _, h := range hits {
-		asGood := h.score != nil && top.score != nil && *h.score >= *top.score-muchBetter
-		if h.step < first && (asGood || figures.MatchString(claim)) {
-			first = h.step
-		}
-	}
-	return []int{first}
-}
-
-// muchBetter is how much better than the first step another one must say a sentence to have concluded it.
-const muchBetter = .15
-
-// leastConcluding is the least score of a step's answer with which the step concluded a sentence of which it had a
-// passage, where no answer says all of it: answers do not repeat what was asked.
-const leastConcluding = .2
-
-// concludeByMostSaid finds who concluded a sentence that no step's answer says in full: of the steps that had a passage
-// of it, or else of those that build on one that had, the one whose answer says the most of it.
-func (l *linker) concludeByMostSaid(s *Sentence, said *support.SentenceSupport, answers *pool, passages []*holders) {
-	if len(s.concluded) > 0 || len(s.Steps) > 0 {
-		return
-	}
-	best := 0.
-	for i := range said.Candidates {
-		score, step := jsonNumber(said.Candidates[i].Verdict.Score), answers.of[said.Candidates[i].Document].step
-		distance := -1
-		for _, h := range passages {
-			if h != nil && distance != 0 {
-				_, distance = h.nearest(l, []int{step})
-			}
-		}
-		if score == nil || *score < leastConcluding || said.Candidates[i].Verdict.Changed || distance < 0 {
-			continue
-		}
-		strength := *score
-		if distance == 0 { // a step that read the passage goes before those that read another one's answer
-			strength++
-		}
-		if strength > best {
-			best, s.concluded = strength, []int{step}
-		}
-	}
-}
-
-// concludersOfUnsaid returns the steps that concluded a sentence which no step's answer says before the final one: the
-// step that gave the final answer; or, where that had none of the passages itself, the closest of those that had one
-// and answered.
-func (l *linker) concludersOfUnsaid(s *Sentence) []int {
 	var had []int
-	for k := range s.Passages {
-		if s.Passages[k].holders == nil {
+	var evidence []float64 // how relevant each step's answer is for it
+	for _, h := range on {
+		had = append(had, l.holders[h.row].steps()...)
+	}
+	for i := range s.Passages {
+		if s.Passages[i].holders != nil {
+			had = append(had, s.Passages[i].holders.steps()...)
+		}
+	}
+	if len(on) > 0 {
+		evidence = l.saidOf(on[0].evidence)
+	}
+	type sayer struct {
+		step, figures int
+		says          float64
+	}
+	var all []sayer
+	for i := range said.Candidates {
+		c := &said.Candidates[i]
+		text, step := said.text(c), said.of[c.Document].step
+		if had == nil && !l.holds(&c.Verdict) && (!l.near(s.Text, c, said.pool, nil) || !hasFigures(text, s.Text)) {
 			continue
 		}
-		for _, step := range s.Passages[k].holders.steps() {
-			if step == l.last {
-				return []int{l.last}
-			}
-			if l.t.Steps[step].Answer != "" && !l.onlyRepeats(step) {
-				had = append(had, step)
-			}
+		one := sayer{step, commonFigures(s.Text, text), c.Relevance}
+		if evidence != nil {
+			one.says += passageShare * evidence[step]
 		}
+		if had != nil && !slices.Contains(had, step) {
+			one.says *= hadNoPassage
+		}
+		all = append(all, one)
 	}
-	switch {
-	case l.last < 0 || len(s.Passages) == 0:
-		return nil
-	case len(had) > 0:
-		return l.closestSteps(s, distinct(had))
+	if len(all) == 0 {
+		if had == nil || l.last < 0 {
+			return nil
+		}
+		return []int{l.last}
 	}
-	return []int{l.last}
+	best := slices.MaxFunc(all, func(a, b sayer) int {
+		return cmp.Or(cmp.Compare(a.figures, b.figures), cmp.Compare(a.says, b.says))
+	})
+	slices.SortFunc(all, func(a, b sayer) int { return cmp.Compare(a.step, b.step) })
+	first := slices.IndexFunc(all, func(a sayer) bool {
+		return a.figures == best.figures && a.says >= asMuch*best.says
+	})
+	return []int{all[first].step}
 }
 
-// closestSteps returns, of several steps that had a passage of a sentence which no step's answer says, the one whose
-// question and answer have the most words in common with it; all of them where another one has about as many.
-func (l *linker) closestSteps(s *Sentence, steps []int) []int {
-	if len(steps) < 2 || l.options.NoInference {
-		return steps
-	}
-	if l.words == nil {
+// saidOf returns how relevant each step's answer is for the words of a passage.
+func (l *linker) saidOf(words string) []float64 {
+	if l.answers == nil {
 		texts := make([]support.Passage, len(l.t.Steps))
 		for i := range texts {
-			texts[i].Text = l.t.Steps[i].Question + "\n" + l.t.Steps[i].Answer
+			texts[i].Text = l.t.Steps[i].Answer
 		}
-		l.words = support.NewCorpus(texts)
+		l.answers = support.NewCorpus(texts)
 	}
-	relevance := l.words.Relevance(s.Text)
-	best := slices.MaxFunc(steps, func(a, b int) int { return cmp.Compare(relevance[a], relevance[b]) })
-	for _, i := range steps {
-		if i != best && relevance[i] >= asRelevant*relevance[best] {
-			return steps
-		}
-	}
-	return []int{best}
+	return l.answers.Relevance(words)
 }
-
-// asRelevant is the share of the closest step's relevance from which on another one may be meant as well.
-const asRelevant = .95
 
 // holders says which steps had a passage: their indices, ascending.
 type holders struct {
@@ -255,14 +206,4 @@ func (l *linker) notePassage(row int, known *passageIndex) {
 	if n := len(*list); n == 0 || (*list)[n-1] != r.step { // rows stand in the order of steps
 		*list = append(*list, r.step)
 	}
-}
-
-// holdersOf returns the holders of the passages among the hits.
-func (l *linker) holdersOf(hits []hit) (all []*holders) {
-	for _, h := range hits {
-		if h.row >= 0 {
-			all = append(all, l.holders[h.row])
-		}
-	}
-	return all
 }

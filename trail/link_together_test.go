@@ -55,9 +55,9 @@ func TestLinkTogether(t *testing.T) {
 			{Number: 2, After: []int{}, Sources: []trail.Source{{DocumentID: "gate", Used: true, Content: "The Golden Gate Bridge opened on 27 May 1937. It is 2,737 metres long with a main span of 1,280 metres."}}},
 		},
 	}
-	want := []linked{{run.Answer[:101], []int{1, 2}, []string{"inferred gate via []", "inferred sydney via []"}}, {run.Answer[103:], []int{1, 2}, []string{"inferred gate via []", "inferred sydney via []"}}}
+	want := []linked{{run.Answer[:101], []int{1, 2}, []string{"inferred gate via []", "inferred sydney via []"}}, {run.Answer[103:], []int{1, 2}, []string{"inferred sydney via []", "inferred gate via []"}}}
 	links, got := link(t, run, nil)
-	if on := links.Sentences[1].Passages; on[0].Differs != "27 May 1937" || on[1].Differs != "1932" {
+	if on := links.Sentences[1].Passages; on[0].Differs != "1932" || on[1].Differs != "27 May 1937" {
 		t.Errorf("years exchanged: %+v", on)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

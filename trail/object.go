@@ -171,30 +171,33 @@ func (o *object) bool(dst *bool, names ...string) (found bool) {
 
 // number reads a number, or a string that holds one.
 func (o *object) number(names ...string) *float64 {
-	raw, name := o.takeMember(names...)
+	f, _, _ := o.numberOf(names)
+	return f
+}
+
+// numberOf reads a number as number does, and returns the member that it is.
+func (o *object) numberOf(names []string) (f *float64, raw json.RawMessage, name string) {
+	raw, name = o.takeMember(names...)
 	if name == "" {
-		return nil
+		return nil, nil, ""
 	}
-	digits := string(raw)
+	digits, want, code := string(raw), "a number", issueWrongType
 	if raw[0] == '"' {
-		if json.Unmarshal(raw, &digits) != nil {
-			digits = ""
-		}
+		digits = "" // of a string that cannot be read
+		_ = json.Unmarshal(raw, &digits)
 		digits = strings.TrimSpace(digits)
-	} else if !isNumber(raw) {
-		o.refuse(issueWrongType, name, raw, "a number")
-		return nil
 	}
-	f, err := strconv.ParseFloat(digits, 64)
-	switch {
-	case err == nil && isFinite(f):
-		return &f
-	case err == nil || errors.Is(err, strconv.ErrRange):
-		o.refuse(issueNumber, name, raw, "a finite number")
-	default:
-		o.refuse(issueWrongType, name, raw, "a number")
+	if raw[0] == '"' || isNumber(raw) {
+		n, err := strconv.ParseFloat(digits, 64)
+		switch {
+		case err == nil && isFinite(n):
+			return &n, raw, name
+		case err == nil || errors.Is(err, strconv.ErrRange):
+			want, code = "a finite number", issueNumber
+		}
 	}
-	return nil
+	o.refuse(code, name, raw, want)
+	return nil, raw, name
 }
 
 func present(members map[string]json.RawMessage, names []string) string {
@@ -211,17 +214,11 @@ const maxWhole = 1<<31 - 1
 
 // whole reads a whole number from low on.
 func (o *object) whole(low int, names ...string) *int {
-	name := present(o.members, names)
-	if name == "" {
-		o.takeMember(names...)
+	f, raw, name := o.numberOf(names)
+	switch {
+	case f == nil:
 		return nil
-	}
-	raw := o.members[name]
-	f := o.number(names...)
-	if f == nil {
-		return nil
-	}
-	if *f != math.Trunc(*f) || *f < float64(low) || *f > maxWhole {
+	case *f != math.Trunc(*f) || *f < float64(low) || *f > maxWhole:
 		o.refuse(issueNumber, name, raw, fmt.Sprintf("a whole number from %d on", low))
 		return nil
 	}
@@ -230,9 +227,7 @@ func (o *object) whole(low int, names ...string) *int {
 
 // seconds reads a duration.
 func (o *object) seconds(dst *time.Duration, names ...string) {
-	name := present(o.members, names)
-	raw := o.members[name]
-	f := o.number(names...)
+	f, raw, name := o.numberOf(names)
 	if f == nil {
 		return
 	}
@@ -246,16 +241,13 @@ func (o *object) seconds(dst *time.Duration, names ...string) {
 
 // time reads an RFC 3339 time, or the seconds since 1970.
 func (o *object) time(dst *time.Time, names ...string) {
-	name := present(o.members, names)
+	raw, name := o.takeMember(names...)
 	if name == "" {
-		o.takeMember(names...)
 		return
 	}
-	raw := o.members[name]
-	if raw[0] == '"' {
-		var s string
-		o.text(&s, name)
-		t, err := time.Parse(time.RFC3339Nano, s)
+	var said string
+	if json.Unmarshal(raw, &said) == nil {
+		t, err := time.Parse(time.RFC3339Nano, said)
 		if err != nil || t.UTC().Year() < 0 || t.UTC().Year() > 9999 {
 			o.refuse(issueWrongType, name, raw, "a time as in RFC 3339")
 			return
@@ -263,7 +255,8 @@ func (o *object) time(dst *time.Time, names ...string) {
 		*dst = t.UTC()
 		return
 	}
-	f := o.number(names...)
+	o.members[name] = raw
+	f := o.number(name)
 	if f == nil {
 		return
 	}

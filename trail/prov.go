@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // PROVOptions say what [Trail.PROV] writes. Nil stands for the zero value.
@@ -109,25 +108,9 @@ func (p *provWriter) relate(kind string, names ...string) provRecord {
 
 // set sets an attribute that has a value.
 func (r provRecord) set(name string, value any) {
-	switch v := value.(type) {
-	case nil, json.RawMessage:
-		return
-	case string:
-		if v == "" {
-			return
-		}
-	case time.Time:
-		if v.Year() < 1 || v.Year() > 9999 || v.IsZero() {
-			return
-		}
-		value = v.UTC().Format(time.RFC3339Nano)
-	case *float64:
-		if v == nil || !isFinite(*v) {
-			return
-		}
-		value = *v
+	if value = known(value); value != nil {
+		r[name] = value
 	}
-	r[name] = value
 }
 
 // setText sets a text that may be private.

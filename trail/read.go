@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -152,21 +153,16 @@ func (r *reader) list(t *Trail, raw json.RawMessage) error {
 		if isNull(element) {
 			continue
 		}
-		if members == nil || isRun(members) {
-			return malformed("%s: %s, want a step", place, kindOf(members, element))
+		if members == nil {
+			return malformed("%s: %s, want a step", place, describe(element))
+		} else if isRun(members) {
+			return malformed("%s: a run, want a step", place)
 		}
 		if err := r.step(t, members, place); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func kindOf(members map[string]json.RawMessage, raw json.RawMessage) string {
-	if members != nil {
-		return "a run"
-	}
-	return describe(raw)
 }
 
 // element reads one value of a document: the run, or a step of it.
@@ -443,41 +439,22 @@ func withoutNaN(b []byte) *nearlyJSON {
 		return text
 	}
 	text.fixed = make([]byte, 0, len(b)+len(b)/16)
-	quoted := false
-	for i := 0; i < len(b); i++ {
-		switch c := b[i]; {
-		case c == '\n':
-			quoted = false
-		case c == '"':
-			quoted = !quoted
-		case c == '\\' && quoted && i+1 < len(b):
-			text.fixed = append(text.fixed, c)
-			i++
-		case !quoted:
-			if word := noNumber(b[i:]); word != "" {
-				text.tokens = append(text.tokens, token{i, len(text.fixed), word})
-				text.fixed = append(text.fixed, null...)
-				i += len(word) - 1
-				continue
-			}
+	from := 0
+	for _, at := range stringOrNoNumber.FindAllIndex(b, -1) {
+		if b[at[0]] == '"' {
+			continue
 		}
-		text.fixed = append(text.fixed, b[i])
+		text.fixed = append(text.fixed, b[from:at[0]]...)
+		text.tokens = append(text.tokens, token{at[0], len(text.fixed), string(b[at[0]:at[1]])})
+		text.fixed = append(text.fixed, null...)
+		from = at[1]
 	}
+	text.fixed = append(text.fixed, b[from:]...)
 	return text
 }
 
-// noNumber returns the number that is none with which b begins; empty: it begins with something else.
-func noNumber(b []byte) string {
-	if b[0] != 'N' && b[0] != 'I' && b[0] != '-' {
-		return ""
-	}
-	for _, word := range []string{"NaN", "Infinity", "-Infinity"} {
-		if bytes.HasPrefix(b, []byte(word)) {
-			return word
-		}
-	}
-	return ""
-}
+// stringOrNoNumber matches a string, and a number that is none.
+var stringOrNoNumber = regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"?|NaN|-?Infinity`)
 
 // maxTokens is how many numbers that are none are reported one by one.
 const maxTokens = 100

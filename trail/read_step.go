@@ -28,7 +28,10 @@ func (r *reader) step(t *Trail, members map[string]json.RawMessage, place string
 	} else {
 		r.unnumbered = append(r.unnumbered, len(t.Steps))
 	}
-	if err := t.ofRun(o, place); err != nil {
+	var run string
+	o.id(&run, "run_id", "run")
+	var err error
+	if t.ID, err = oneRun(t.ID, run, place); err != nil {
 		return err
 	}
 	s.scalars(o)
@@ -48,14 +51,6 @@ func (r *reader) step(t *Trail, members map[string]json.RawMessage, place string
 	s.Extra, s.Issues = o.leftover(), o.report.issues
 	t.Steps = append(t.Steps, s)
 	return nil
-}
-
-// ofRun takes the run that a step says it is of.
-func (t *Trail) ofRun(o *object, place string) (err error) {
-	var run string
-	o.id(&run, "run_id", "run")
-	t.ID, err = oneRun(t.ID, run, place)
-	return err
 }
 
 func (s *Step) scalars(o *object) {

@@ -210,13 +210,8 @@ func (a *Active) Retrieve(results ...Result) {
 
 // assumeUse decides what a step used that did not say it.
 func (s *Step) assumeUse() {
-	if s.NoSources || s.Error != "" || len(s.Answers) > 0 {
+	if s.NoSources || s.Error != "" || len(s.Answers) > 0 || s.uses(MaxNested) {
 		return
-	}
-	for i := range s.Sources {
-		if s.Sources[i].counts() {
-			return
-		}
 	}
 	for i := range s.Sources {
 		s.Sources[i].Used = s.Sources[i].Retrieved
@@ -360,23 +355,17 @@ func (a *Active) End() {
 
 // kept returns what is kept of v: it as JSON, or its digest.
 func (r *Recorder) kept(v any) (raw json.RawMessage, sum string) {
-	raw = asJSON(v)
-	if raw != nil && r.digests {
+	if v == nil {
+		return nil, ""
+	}
+	raw, err := wire.Encode(v)
+	if err != nil { // what keeps it from being JSON, which a string always is
+		raw, _ = wire.Encode("not JSON: " + err.Error())
+	}
+	if r.digests {
 		return nil, digest(raw)
 	}
 	return raw, ""
-}
-
-// asJSON returns v as JSON, or what keeps it from being that.
-func asJSON(v any) json.RawMessage {
-	if v == nil {
-		return nil
-	}
-	raw, err := wire.Encode(v)
-	if err != nil {
-		raw, _ = wire.Encode("not JSON: " + err.Error()) // a string always is
-	}
-	return raw
 }
 
 // contextKey is the key of the step that a context carries.

@@ -16,8 +16,11 @@ import (
 type runCase struct {
 	Shape     string
 	Question  string
-	Documents []struct{ ID, Title, Text string }
-	Steps     []struct {
+	Documents []struct {
+		ID, Title, Text string
+		Passages        []string // instead of Text, where the document was retrieved in pieces
+	}
+	Steps []struct {
 		ID, Kind  string
 		Documents []string // those that it had
 		Inputs    []string // the steps that it builds on
@@ -39,8 +42,14 @@ func (c *runCase) trail() *trail.Trail {
 		s := trail.Step{Number: i + 1, After: c.numbers(from.Inputs), Tool: from.Kind, Answer: from.Output}
 		var results []trail.Result
 		for _, d := range c.Documents {
-			if slices.Contains(from.Documents, d.ID) {
+			if !slices.Contains(from.Documents, d.ID) {
+				continue
+			}
+			if d.Passages == nil {
 				results = append(results, trail.Result{DocumentID: d.ID, Title: d.Title, Content: d.Text})
+			}
+			for n, text := range d.Passages {
+				results = append(results, trail.Result{DocumentID: d.ID, Title: d.Title, Content: text, ChunkIndex: new(n)})
 			}
 		}
 		s.Enhance(results)

@@ -424,6 +424,22 @@ func (d *documents) find(s *Source) int {
 	return -1
 }
 
+// withWords returns those of some rows that have words, each text of a document once.
+func (d *documents) withWords(rows []int) (all []int) {
+	type words struct {
+		document int
+		text     string
+	}
+	seen := make(map[words]bool, len(rows))
+	for _, i := range rows {
+		if key := (words{d.rows[i].document, d.rows[i].text()}); key.text != "" && !seen[key] {
+			seen[key] = true
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
 func (d *documents) collect(s *Step, step, depth int) {
 	for k := range s.Sources {
 		d.rows = append(d.rows, docRow{Source: &s.Sources[k], step: step})

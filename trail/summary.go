@@ -121,15 +121,11 @@ func (s *Summary) compare(a, b *Source) int {
 	if !s.options.Adjust {
 		return compareRelevance(a, b)
 	}
-	with := func(f *Source) (rated, ranked int) {
-		if f.Adjusted == nil {
-			rated = 1
-		}
-		return rated, madeOfRank(f)
+	byAdjusted := compareScores(a.Adjusted, b.Adjusted)
+	if a.Adjusted == nil || b.Adjusted == nil {
+		return cmp.Or(byAdjusted, compareRelevance(a, b))
 	}
-	ratedA, rankA := with(a)
-	ratedB, rankB := with(b)
-	return cmp.Or(ratedA-ratedB, rankA-rankB, compareScores(a.Adjusted, b.Adjusted), compareRelevance(a, b))
+	return cmp.Or(madeOfRank(a)-madeOfRank(b), byAdjusted, compareRelevance(a, b))
 }
 
 func compareRelevance(a, b *Source) int {
@@ -432,13 +428,9 @@ func (t *Trail) summed(noTexts bool, depth int) *Trail {
 
 // uses reports whether the step, or a run nested in it, used or cited a source.
 func (s *Step) uses(depth int) bool {
-	for i := range s.Sources {
-		if s.Sources[i].counts() {
-			return true
-		}
-	}
-	return s.Nested != nil && depth < MaxNested &&
-		slices.ContainsFunc(s.Nested.Steps, func(in Step) bool { return in.uses(depth + 1) })
+	return slices.ContainsFunc(s.Sources, func(f Source) bool { return f.counts() }) ||
+		s.Nested != nil && depth < MaxNested &&
+			slices.ContainsFunc(s.Nested.Steps, func(in Step) bool { return in.uses(depth + 1) })
 }
 
 func (s *Sentence) write(w *objectWriter, o *SummaryOptions) {

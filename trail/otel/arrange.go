@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -696,23 +697,17 @@ func cites(answer string, s *trail.Source) bool {
 	if id == "" || id == s.Key || strings.Trim(id, "0123456789") == "" {
 		return false
 	}
-	for rest := answer; ; {
-		_, after, ok := strings.Cut(rest, "[")
-		if !ok {
-			return false
-		}
-		inside, _, ok := strings.Cut(after, "]")
-		if !ok {
-			return false
-		}
-		for name := range strings.FieldsFuncSeq(inside, func(r rune) bool { return r == ',' || r == ';' }) {
+	for _, m := range inBrackets.FindAllStringSubmatch(answer, -1) {
+		for name := range strings.FieldsFuncSeq(m[1], func(r rune) bool { return r == ',' || r == ';' }) {
 			if strings.TrimSpace(name) == id {
 				return true
 			}
 		}
-		rest = after
 	}
+	return false
 }
+
+var inBrackets = regexp.MustCompile(`\[([^\[\]]*)\]`)
 
 // containsURL reports whether a URL stands in text and is not the beginning of another one.
 func containsURL(text, url string) bool {

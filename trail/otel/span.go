@@ -369,18 +369,8 @@ func fitStep(s *trail.Step) {
 		return
 	}
 	for _, shorten := range []func(){
-		func() {
-			if s.Outputs != nil {
-				s.OutputsDigest, s.Outputs = digest(s.Outputs), nil
-				addIssue(s, issueSpanCut, "the output is too large and was replaced by its digest")
-			}
-		},
-		func() {
-			if s.Inputs != nil {
-				s.InputsDigest, s.Inputs = digest(s.Inputs), nil
-				addIssue(s, issueSpanCut, "the input is too large and was replaced by its digest")
-			}
-		},
+		func() { digestOf(s, "output", &s.Outputs, &s.OutputsDigest) },
+		func() { digestOf(s, "input", &s.Inputs, &s.InputsDigest) },
 		func() {
 			for i := range s.Sources {
 				s.Sources[i].Content = ""
@@ -399,6 +389,14 @@ func fitStep(s *trail.Step) {
 			return
 		}
 		shorten()
+	}
+}
+
+// digestOf puts the digest of a payload of a step in its place.
+func digestOf(s *trail.Step, name string, payload *json.RawMessage, sum *string) {
+	if *payload != nil {
+		*sum, *payload = digest(*payload), nil
+		addIssue(s, issueSpanCut, "the "+name+" is too large and was replaced by its digest")
 	}
 }
 
@@ -572,39 +570,55 @@ func (d *document) result(step *trail.Step) trail.Result {
 
 func cutName(s string) string { return text.Head(strings.ToValidUTF8(s, "\ufffd"), maxSpanName) }
 
-// setOwn fills in what ibid itself wrote of a source into its metadata: see [writer.metadata].
+// ownMetadata is what the conventions have no attribute for, in the metadata of a document that [Write] wrote. Its
+// members stand by name.
+type ownMetadata struct {
+	ChunkIndex *int             `json:"chunk_index,omitempty"`
+	Excerpt    *string          `json:"ibid.excerpt,omitempty"` // nil: the content begins with it
+	Key        string           `json:"ibid.key,omitempty"`
+	Locator    *ibid.Locator    `json:"ibid.locator,omitempty"`
+	Overlap    *float64         `json:"ibid.overlap,omitempty"`
+	Passage    *bool            `json:"ibid.passage,omitempty"` // false: only an excerpt is known
+	Rank       *int             `json:"ibid.rank"`
+	Role       string           `json:"ibid.role"` // of the source in its step: words of the roles
+	Origin     ibid.ScoreOrigin `json:"ibid.score_origin,omitempty"`
+	Usage      *float64         `json:"ibid.usage,omitempty"`
+	Version    string           `json:"ibid.version,omitempty"`
+	Page       int              `json:"page_number,omitempty"`
+	Title      string           `json:"title,omitempty"`
+	URL        string           `json:"url,omitempty"`
+}
+
+// The roles of a source in its step.
+const (
+	roleRetrieved = "retrieved"
+	roleUsed      = "used"
+	roleCited     = "cited"
+)
+
+// setOwn fills in what ibid itself wrote of a source into its metadata.
 func (d *document) setOwn(s *trail.Source) {
-	m := d.metadata
-	if origin, ok := m["ibid.score_origin"].(string); ok && s.Relevance != nil {
-		s.Origin = ibid.ScoreOrigin(origin)
-	}
-	if overlap, ok := number(m["ibid.overlap"]); ok {
-		s.Overlap = &overlap
-	}
-	if usage, ok := number(m["ibid.usage"]); ok {
-		s.Usage = &usage
-	}
-	if rank, ok := whole(m["ibid.rank"]); ok {
-		s.Rank = rank
-	}
-	if key, ok := m["ibid.key"].(string); ok {
-		s.Key = cutName(key)
-	}
-	if at := members(m["ibid.locator"]); at != nil {
-		s.Locator = nil
-		if err := json.Unmarshal(encodeValue(at), &s.Locator); err != nil {
-			s.Locator = nil
-		}
-	}
-	if m["ibid.passage"] == false { // only an excerpt was known
-		s.Content = ""
-	}
-	if excerpt, ok := m["ibid.excerpt"].(string); ok {
-		s.Excerpt = cutText(excerpt, nil)
-	}
-	role, ok := m["ibid.role"].(string)
+	role, ok := d.metadata["ibid.role"].(string)
 	if !ok {
 		return
+	}
+	var own ownMetadata
+	_ = json.Unmarshal(encodeValue(map[string]any(d.metadata)), &own) // what has another type is not ours
+	if own.Origin != "" && s.Relevance != nil {
+		s.Origin = own.Origin
+	}
+	if own.Rank != nil {
+		s.Rank = max(0, *own.Rank)
+	}
+	s.Overlap, s.Usage, s.Key = own.Overlap, own.Usage, cmp.Or(cutName(own.Key), s.Key)
+	if d.metadata["ibid.locator"] != nil {
+		s.Locator = own.Locator
+	}
+	if own.Passage != nil && !*own.Passage {
+		s.Content = ""
+	}
+	if own.Excerpt != nil {
+		s.Excerpt = cutText(*own.Excerpt, nil)
 	}
 	s.Retrieved = strings.Contains(role, roleRetrieved)
 	s.Used = strings.Contains(role, roleUsed)

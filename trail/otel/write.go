@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,7 +20,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/wire"
 	"github.com/ibidhq/ibid/trail"
 )
 
@@ -126,12 +127,6 @@ func (s *outSpan) set(key string, value any) {
 		return
 	}
 	s.Attributes = append(s.Attributes, &commonpb.KeyValue{Key: validText(key), Value: anyValue(value)})
-}
-
-func (s *outSpan) setNumber(key string, f *float64) {
-	if f != nil && isFinite(*f) {
-		s.set(key, *f)
-	}
 }
 
 func anyValue(v any) *commonpb.AnyValue {
@@ -253,7 +248,9 @@ func (w *writer) setStep(span *outSpan, s *trail.Step, t *trail.Trail) {
 	case "RETRIEVER":
 		span.set("gen_ai.data_source.id", s.Tool)
 	}
-	span.setNumber("ibid.confidence", s.Confidence)
+	if c := finiteOnly(s.Confidence); c != nil {
+		span.set("ibid.confidence", *c)
+	}
 	w.setTexts(span, s.Question, s.Answer)
 	w.setConventions(span, s, kind)
 	w.setPrivate(span, s, kind)
@@ -270,10 +267,7 @@ func (w *writer) setStep(span *outSpan, s *trail.Step, t *trail.Trail) {
 
 // conventionKind returns what the conventions call a step.
 func conventionKind(s *trail.Step) (openInference, genAI string) {
-	retrieved := false
-	for i := range s.Sources {
-		retrieved = retrieved || s.Sources[i].Retrieved
-	}
+	retrieved := slices.ContainsFunc(s.Sources, func(f trail.Source) bool { return f.Retrieved })
 	switch {
 	case s.Nested != nil && s.Tool == "":
 		return "CHAIN", ""
@@ -387,11 +381,11 @@ func (w *writer) setSources(span *outSpan, s *trail.Step, kind string) {
 		if !w.NoContent {
 			span.set(prefix+"content", cmp.Or(from.Content, from.Excerpt))
 		}
-		if from.Relevance != nil && isFinite(*from.Relevance) {
-			span.set(prefix+"score", *from.Relevance)
-			document["score"] = *from.Relevance
+		if score := finiteOnly(from.Relevance); score != nil {
+			span.set(prefix+"score", *score)
+			document["score"] = *score
 		}
-		span.set(prefix+"metadata", string(encodeValue(w.metadata(from))))
+		span.set(prefix+"metadata", string(w.metadata(from)))
 		short = append(short, document)
 	}
 	if kind == "RETRIEVER" {
@@ -399,15 +393,8 @@ func (w *writer) setSources(span *outSpan, s *trail.Step, kind string) {
 	}
 }
 
-// The roles of a source in its step, in the metadata of a document.
-const (
-	roleRetrieved = "retrieved"
-	roleUsed      = "used"
-	roleCited     = "cited"
-)
-
 // metadata returns what the conventions have no attribute for; [document.setOwn] reads it.
-func (w *writer) metadata(s *trail.Source) map[string]any {
+func (w *writer) metadata(s *trail.Source) json.RawMessage {
 	var roles []string
 	for _, role := range []struct {
 		name string
@@ -417,35 +404,30 @@ func (w *writer) metadata(s *trail.Source) map[string]any {
 			roles = append(roles, role.name)
 		}
 	}
-	m := map[string]any{"ibid.role": strings.Join(roles, " "), "ibid.rank": s.Rank}
-	set := func(name string, value any, given bool) {
-		if given {
-			m[name] = value
+	m := ownMetadata{
+		Title: s.Title, URL: s.URL, Version: s.Version, Key: s.Key, ChunkIndex: s.ChunkIndex, Locator: s.Locator,
+		Overlap: finiteOnly(s.Overlap), Usage: finiteOnly(s.Usage), Rank: &s.Rank, Role: strings.Join(roles, " "),
+	}
+	if s.Relevance != nil {
+		m.Origin = s.Origin
+	}
+	if s.Locator != nil {
+		m.Page = s.Locator.Page
+	}
+	if !w.NoContent && s.Excerpt != trail.Excerpt(s.Content, 0) {
+		m.Excerpt = &s.Excerpt
+		if s.Content == "" && s.Excerpt != "" {
+			m.Passage = new(false)
 		}
 	}
-	set("title", s.Title, s.Title != "")
-	set("url", s.URL, s.URL != "")
-	set("ibid.version", s.Version, s.Version != "")
-	set("ibid.key", s.Key, s.Key != "")
-	set("ibid.score_origin", s.Origin, s.Origin != "" && s.Relevance != nil)
-	set("chunk_index", s.ChunkIndex, s.ChunkIndex != nil)
-	set("ibid.overlap", s.Overlap, s.Overlap != nil && isFinite(*s.Overlap))
-	set("ibid.usage", s.Usage, s.Usage != nil && isFinite(*s.Usage))
-	if l := s.Locator; l != nil {
-		m["ibid.locator"] = locatorValue(l)
-		set("page_number", l.Page, l.Page != 0)
-	}
-	if !w.NoContent {
-		set("ibid.excerpt", s.Excerpt, s.Excerpt != trail.Excerpt(s.Content, 0))
-		set("ibid.passage", false, s.Content == "" && s.Excerpt != "")
-	}
-	return m
+	raw, _ := wire.Encode(m) // it has no numbers that are none
+	return raw
 }
 
-func locatorValue(l *ibid.Locator) any {
-	b, err := json.Marshal(l)
-	if err != nil {
+// finiteOnly returns a number that JSON can have.
+func finiteOnly(f *float64) *float64 {
+	if f == nil || !isFinite(*f) {
 		return nil
 	}
-	return json.RawMessage(b)
+	return f
 }
