@@ -230,7 +230,7 @@ func (p *Page) readAgo(ctx context.Context, tenant, answerID string) (time.Durat
 	if last.IsZero() {
 		return reportFor, err
 	}
-	return time.Since(last) + 2*time.Second, err // it is rounded to seconds, and verifying takes some
+	return min(time.Since(last)+2*time.Second, 24*time.Hour), err // it is rounded to seconds, and verifying takes some
 }
 
 // unreadableWords says why a report has nothing; empty: it has something.
