@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -26,7 +27,7 @@ func (v *Verifier) URL(ctx context.Context, url string) (*Report, error) {
 	switch {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("verifying %s: %w", url, context.Cause(ctx))
-	case err != nil && isManifestURL(url):
+	case err != nil && manifestURL.MatchString(url):
 		j.report.Kind = KindManifest
 		m := j.newChecked(clean(url))
 		m.over = true
@@ -45,6 +46,9 @@ func (v *Verifier) URL(ctx context.Context, url string) (*Report, error) {
 		fetched: true,
 	}))
 }
+
+// manifestURL is what addresses of manifests look like, as [manifest.Path] makes them.
+var manifestURL = regexp.MustCompile(`^[^:]+://[^/?#]*/runs/[^/?#]+/cite(\.[^/?#]*)?(/[^/?#]+)?([?#]|$)`)
 
 // Manifest fetches the manifest at a URL and verifies it by itself. Errors are as for [Verifier.URL].
 func (v *Verifier) Manifest(ctx context.Context, url string) (*Report, error) {

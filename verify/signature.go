@@ -41,7 +41,22 @@ func (v *verdict) late() bool { return v.code == "" && !v.key.RevokedAt.IsZero()
 
 // checkSignature verifies the signature.
 func (m *checked) checkSignature(ctx context.Context) error {
-	message := m.message()
+	header := m.header
+	if header == nil { // of a stored manifest only what is stored is known
+		header = http.Header{}
+		for name, value := range map[string]string{
+			"Content-Type": m.served.ContentType, "Content-Digest": m.served.ContentDigest,
+			"Signature-Input": m.served.SignatureInput, "Signature": m.served.Signature,
+		} {
+			if value != "" {
+				header.Set(name, value)
+			}
+		}
+	}
+	message := &httpsig.Message{
+		Status: m.served.Status, Header: header,
+		Request: &httpsig.Message{Method: http.MethodGet, TargetURI: m.served.TargetURI},
+	}
 	all, err := ours(message)
 	switch {
 	case err != nil:
@@ -127,26 +142,6 @@ func ours(message *httpsig.Message) ([]*httpsig.Signature, error) {
 		return list, nil
 	}
 	return nil, err
-}
-
-// message returns what a signature covers. Of a stored manifest only what is stored is known.
-func (m *checked) message() *httpsig.Message {
-	header := m.header
-	if header == nil {
-		header = http.Header{}
-		for name, value := range map[string]string{
-			"Content-Type": m.served.ContentType, "Content-Digest": m.served.ContentDigest,
-			"Signature-Input": m.served.SignatureInput, "Signature": m.served.Signature,
-		} {
-			if value != "" {
-				header.Set(name, value)
-			}
-		}
-	}
-	return &httpsig.Message{
-		Status: m.served.Status, Header: header,
-		Request: &httpsig.Message{Method: http.MethodGet, TargetURI: m.served.TargetURI},
-	}
 }
 
 // verifySignature says whether one signature holds and was made in time by a good key.
@@ -317,9 +312,16 @@ func (m *checked) origin(ctx context.Context) *directory {
 
 func (j *job) fetchKeys(ctx context.Context, at string) *directory {
 	d := &directory{FetchedAt: j.now, fresh: true}
+	var said manifest.Discovery
 	snap, err := j.fetchOK(ctx, at+manifest.DiscoveryPath)
 	if err == nil {
-		d.Discovery, err = readDiscovery(snap.Octets)
+		if err = json.Unmarshal(snap.Octets, &said); err != nil {
+			err = fmt.Errorf("reading a discovery document: %w", err)
+		} else if major, _, _ := strings.Cut(said.Version, "."); major != "1" {
+			err = fmt.Errorf("reading a discovery document: its version is %q and not 1", said.Version)
+		} else {
+			d.Discovery = &said
+		}
 	}
 	if err != nil && !isMissing(err) {
 		d.err = fmt.Errorf("reading what %s says of itself: %w", at, err)
@@ -366,17 +368,6 @@ func (j *job) fetchOK(ctx context.Context, address string) (*snapshot.Snapshot, 
 func isMissing(err error) bool {
 	f, ok := errors.AsType[*snapshot.FetchError](err)
 	return ok && f.Kind == snapshot.Gone
-}
-
-func readDiscovery(b []byte) (*manifest.Discovery, error) {
-	var d manifest.Discovery
-	if err := json.Unmarshal(b, &d); err != nil {
-		return nil, fmt.Errorf("reading a discovery document: %w", err)
-	}
-	if major, _, _ := strings.Cut(d.Version, "."); major != "1" {
-		return nil, fmt.Errorf("reading a discovery document: its version is %q and not 1", d.Version)
-	}
-	return &d, nil
 }
 
 // promised returns the highest level that is promised; 0: none.

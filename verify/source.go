@@ -3,7 +3,6 @@ package verify
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -69,21 +68,6 @@ func Compare(
 	cs *manifest.ClaimSource, src *manifest.Source, snap *snapshot.Snapshot, fetchErr error, o *CompareOptions,
 ) SourceResult {
 	return newComparison(cs, src, snap, o).compare(fetchErr)
-}
-
-// FromArchive returns what is to be said of a source that could not be read, as live says, and whose archived copy was
-// compared instead: where the copy passes, that. Whether the archive is one to believe is the caller's to know.
-func FromArchive(live, archived SourceResult) SourceResult {
-	if live.Counts != CountUnverifiable || !archived.Counts.Passes() {
-		return live
-	}
-	archived.Note = fmt.Sprintf("The source could not be read; its copy at %s was compared (%s).",
-		ascii(hostOf(archived.FinalURL)), archived.Status)
-	archived.Status, archived.Reason = VerifiedFromArchive, string(live.Status)
-	if archived.Counts == CountPass {
-		archived.Counts = CountInfo
-	}
-	return archived
 }
 
 // comparison compares one source with what one claim says of it.
@@ -426,16 +410,17 @@ func otherDomain(recorded, now string) bool {
 	if recorded == now {
 		return false
 	}
-	a, errA := url.Parse(recorded)
-	b, errB := url.Parse(now)
-	if errA != nil || errB != nil || a.Hostname() == "" || b.Hostname() == "" {
-		return false
-	}
-	return domain(a.Hostname()) != domain(b.Hostname())
+	a, b := domain(recorded), domain(now)
+	return a != "" && b != "" && a != b
 }
 
-func domain(host string) string {
-	host = strings.ToLower(host)
+// domain returns the domain of an address; empty: it has none.
+func domain(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	host := strings.ToLower(u.Hostname())
 	if d, err := publicsuffix.EffectiveTLDPlusOne(host); err == nil {
 		return d
 	}
@@ -452,8 +437,13 @@ func (c *comparison) isInPlace() bool {
 	known := c.options.TextProfile == manifest.TextProfile
 	for _, unit := range []Unit{UnitText, UnitOctet, UnitUTF16} {
 		slice, start, ok := c.slice(unit, at)
+		if e := c.cs.Excerpt; e != nil && e.Exact != "" {
+			ok = ok && (slice == e.Exact || snapshot.Normalize(slice) == snapshot.Normalize(e.Exact))
+		} else {
+			ok = ok && c.cs.ExcerptHash != "" && snapshot.Hash([]byte(slice)) == c.cs.ExcerptHash
+		}
 		switch {
-		case !ok || !c.isExcerpt(slice):
+		case !ok:
 		case unit == UnitText:
 			if !known {
 				c.result.Unit = UnitText
@@ -489,14 +479,6 @@ func (c *comparison) setUnit(u Unit, slice string, start int) bool {
 	m.How = snapshot.MatchExact
 	c.setMatch(m)
 	return true
-}
-
-// isExcerpt reports whether a slice is the recorded excerpt.
-func (c *comparison) isExcerpt(slice string) bool {
-	if e := c.cs.Excerpt; e != nil && e.Exact != "" {
-		return slice == e.Exact || snapshot.Normalize(slice) == snapshot.Normalize(e.Exact)
-	}
-	return c.cs.ExcerptHash != "" && snapshot.Hash([]byte(slice)) == c.cs.ExcerptHash
 }
 
 // fromUTF16 returns the code point that begins with the n-th UTF-16 unit of a text; false: none does.
