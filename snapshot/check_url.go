@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -194,7 +195,14 @@ func parseTarget(raw string) (*target, *FetchError) {
 	if t.port != usual {
 		host += ":" + strconv.Itoa(int(t.port))
 	}
-	t.clean = clean(u, host)
+	// RawPath, if it is there, is the path as it was given. EscapedPath would decode all of a path that has one odd
+	// character.
+	b := []byte(u.Scheme + "://" + host)
+	b = appendEscaped(b, withoutDots(cmp.Or(u.RawPath, u.EscapedPath())), "\"<>\\^`{|}")
+	if u.RawQuery != "" || u.ForceQuery {
+		b = appendEscaped(append(b, '?'), u.RawQuery, "\"<>")
+	}
+	t.clean = string(b)
 	if t.url, err = url.Parse(t.clean); err != nil || len(t.clean) > maxURL {
 		return nil, blocked(raw, reasonURL, "it cannot be written")
 	}
@@ -219,8 +227,7 @@ func (t *target) readHost(u *url.URL) (host, reason string) {
 	if !ok {
 		return "", reasonHost
 	}
-	name := strings.TrimSuffix(host, ".")
-	if numeric(name[strings.LastIndexByte(name, '.')+1:]) {
+	if readAsAddress.MatchString(host) {
 		// Browsers read 127.1, 0x7f000001 and 2130706433 as addresses, some resolvers do. One spelling is enough.
 		ip, err := netip.ParseAddr(host)
 		if err != nil || !ip.Is4() {
@@ -230,6 +237,9 @@ func (t *target) readHost(u *url.URL) (host, reason string) {
 	}
 	return host, ""
 }
+
+// readAsAddress is a host that browsers read as an IPv4 address, by its last label.
+var readAsAddress = regexp.MustCompile(`(^|\.)([0-9]+|0x[0-9a-f]*)\.?$`)
 
 // cleanName returns a host's name in lower-case ASCII, mapped as browsers do.
 func cleanName(host string) (string, bool) {
@@ -259,26 +269,6 @@ func cleanName(host string) (string, bool) {
 		}
 	}
 	return host, true
-}
-
-// numeric reports whether a last label makes browsers read the host as an IPv4 address.
-func numeric(label string) bool {
-	if hex, ok := strings.CutPrefix(label, "0x"); ok {
-		return strings.Trim(hex, "0123456789abcdef") == ""
-	}
-	return strings.Trim(label, "0123456789") == ""
-}
-
-// clean writes the address. Host has the port, unless it is the scheme's.
-func clean(u *url.URL, host string) string {
-	b := append(make([]byte, 0, 128), u.Scheme+"://"+host...)
-	// RawPath, if it is there, is the path as it was given. EscapedPath would decode all of a path that has one odd
-	// character.
-	b = appendEscaped(b, withoutDots(cmp.Or(u.RawPath, u.EscapedPath())), "\"<>\\^`{|}")
-	if u.RawQuery != "" || u.ForceQuery {
-		b = appendEscaped(append(b, '?'), u.RawQuery, "\"<>")
-	}
-	return string(b)
 }
 
 // appendEscaped percent-encodes what no address may have, and the ASCII characters in also. What is encoded stays as it

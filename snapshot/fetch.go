@@ -156,7 +156,23 @@ func NewFetcher(o *FetchOptions) *Fetcher {
 		hosts: hosts{perHost: l.PerHost, gap: l.Gap, patient: l.RetryAfter},
 		all:   places{size: l.Parallel},
 	}
-	f.transport = newTransport(o, &l, f.guard)
+	d := &net.Dialer{
+		Timeout: l.Connect, Resolver: o.Resolver,
+		Control: func(network, address string, _ syscall.RawConn) error { return f.guard.check(network, address) },
+	}
+	f.transport = &http.Transport{ // without a proxy, which would connect for us to wherever we say
+		DialContext:            d.DialContext,
+		TLSHandshakeTimeout:    l.Connect,
+		ResponseHeaderTimeout:  l.Header,
+		MaxResponseHeaderBytes: maxHeader,
+		DisableCompression:     true, // we do it, within bounds
+		ForceAttemptHTTP2:      true,
+		MaxIdleConns:           idleConns,
+		MaxIdleConnsPerHost:    cmp.Or(l.PerHost, l.Parallel),
+		IdleConnTimeout:        idleSeconds * time.Second,
+		ReadBufferSize:         32 << 10, // most pages in one piece
+		TLSClientConfig:        o.TLS.Clone(),
+	}
 	return f
 }
 
@@ -315,33 +331,6 @@ const (
 	idleSeconds = 30
 )
 
-// newTransport makes what all connections go through. There is no proxy: it would connect for us to wherever we say.
-func newTransport(o *FetchOptions, l *FetchLimits, g *guard) *http.Transport {
-	d := &net.Dialer{
-		Timeout: l.Connect, Resolver: o.Resolver,
-		Control: func(network, address string, _ syscall.RawConn) error { return g.check(network, address) },
-	}
-	t := &http.Transport{
-		DialContext:            d.DialContext,
-		TLSHandshakeTimeout:    l.Connect,
-		ResponseHeaderTimeout:  l.Header,
-		MaxResponseHeaderBytes: maxHeader,
-		DisableCompression:     true, // we do it, within bounds
-		ForceAttemptHTTP2:      true,
-		MaxIdleConns:           idleConns,
-		MaxIdleConnsPerHost:    l.PerHost,
-		IdleConnTimeout:        idleSeconds * time.Second,
-		ReadBufferSize:         32 << 10, // most pages in one piece
-	}
-	if l.PerHost == 0 {
-		t.MaxIdleConnsPerHost = l.Parallel
-	}
-	if o.TLS != nil {
-		t.TLSClientConfig = o.TLS.Clone()
-	}
-	return t
-}
-
 // Client returns a client for other requests than Fetch makes, such as POST, to addresses that data names. It goes
 // where the Fetcher goes and nowhere else: public networks and those that are allowed, checked again when a name is
 // resolved, through no proxy. It follows no redirect, has no cookies, and its limits of time and of bytes are the
@@ -360,7 +349,17 @@ type guarded struct{ f *Fetcher }
 
 // RoundTrip implements [http.RoundTripper].
 func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
-	t, ferr := g.target(r)
+	t, ferr := g.f.guard.target(r.URL.String())
+	if ferr == nil {
+		g.f.mu.Lock()
+		switch {
+		case g.f.closed:
+			ferr = unreachable(t.clean, reasonClosed, 0, errClosed)
+		case r.Host != "" && r.Host != r.URL.Host:
+			ferr = blocked(t.clean, reasonHost, "it is asked for by another name, %.100q", r.Host)
+		}
+		g.f.mu.Unlock()
+	}
 	if ferr != nil {
 		if r.Body != nil {
 			_ = r.Body.Close() // as a RoundTripper must
@@ -377,23 +376,6 @@ func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	resp.Body = &bounded{unpack.Limit(resp.Body, g.f.limits.Bytes, errDecoded), resp.Body}
 	return resp, nil
-}
-
-// target says where a request goes, or why it is not sent.
-func (g guarded) target(r *http.Request) (*target, *FetchError) {
-	t, err := g.f.guard.target(r.URL.String())
-	if err != nil {
-		return nil, err
-	}
-	g.f.mu.Lock()
-	defer g.f.mu.Unlock()
-	switch {
-	case g.f.closed:
-		return nil, unreachable(t.clean, reasonClosed, 0, errClosed)
-	case r.Host != "" && r.Host != r.URL.Host:
-		return nil, blocked(t.clean, reasonHost, "it is asked for by another name, %.100q", r.Host)
-	}
-	return t, nil
 }
 
 // bounded is a body of which only so much can be read.
