@@ -93,11 +93,11 @@ type Signature struct {
 // where the fields are absent. An error says that a field as a whole cannot be read. What is wrong about one signature,
 // as a component that is unknown, is the Err of that signature.
 func Parse(m *Message) ([]*Signature, error) {
-	inputs, err := headerDictionary(m, "Signature-Input")
+	inputs, err := readDictionary(m.Header, "Signature-Input")
 	if err != nil {
 		return nil, err
 	}
-	values, err := headerDictionary(m, "Signature")
+	values, err := readDictionary(m.Header, "Signature")
 	if err != nil {
 		return nil, err
 	}
@@ -120,18 +120,6 @@ func Parse(m *Message) ([]*Signature, error) {
 		}
 	}
 	return list, nil
-}
-
-func headerDictionary(m *Message, name string) (*httpsfv.Dictionary, error) {
-	lines, err := fieldLines(m.Header, name)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", name, err)
-	}
-	d, err := parseDictionary(lines)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", name, err)
-	}
-	return d, nil
 }
 
 func (s *Signature) read(input, value httpsfv.Member) error {
