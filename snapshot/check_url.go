@@ -109,10 +109,6 @@ type guard struct {
 	special *ssrf.Guardian
 }
 
-func newGuard(allow []netip.Prefix) *guard {
-	return &guard{slices.Clone(allow), ssrf.New()}
-}
-
 // allowed reports whether the owner of the program said that a is all right.
 func (g *guard) allowed(a netip.Addr) bool {
 	return slices.ContainsFunc(g.allow, func(p netip.Prefix) bool { return p.Contains(a.Unmap()) })
@@ -178,10 +174,28 @@ func parseTarget(raw string) (*target, *FetchError) {
 	if u.Opaque != "" || u.Host == "" {
 		return nil, blocked(raw, reasonURL, "it has no host")
 	}
+	const improper = "it has no proper host"
 	t := &target{user: u.User != nil}
-	host, reason := t.readHost(u)
-	if reason != "" {
-		return nil, blocked(raw, reason, "it has no proper host")
+	host := u.Hostname()
+	if strings.HasPrefix(u.Host, "[") {
+		if t.ip, err = netip.ParseAddr(host); err != nil || !t.ip.Is6() {
+			return nil, blocked(raw, reasonHost, improper)
+		}
+		if t.ip.Zone() != "" {
+			return nil, blocked(raw, reasonZone, improper)
+		}
+		host = "[" + t.ip.String() + "]"
+	} else {
+		var ok bool
+		if host, ok = cleanName(host); !ok {
+			return nil, blocked(raw, reasonHost, improper)
+		}
+		if readAsAddress.MatchString(host) {
+			// Browsers read 127.1, 0x7f000001 and 2130706433 as addresses, some resolvers do. One spelling is enough.
+			if t.ip, err = netip.ParseAddr(host); err != nil || !t.ip.Is4() {
+				return nil, blocked(raw, reasonHost, improper)
+			}
+		}
 	}
 	usual := map[string]uint16{"http": 80, "https": 443}[u.Scheme]
 	t.port = usual
@@ -207,35 +221,6 @@ func parseTarget(raw string) (*target, *FetchError) {
 		return nil, blocked(raw, reasonURL, "it cannot be written")
 	}
 	return t, nil
-}
-
-// readHost returns the host as it stands in a clean address, or the reason why it is none.
-func (t *target) readHost(u *url.URL) (host, reason string) {
-	host = u.Hostname()
-	if strings.HasPrefix(u.Host, "[") {
-		ip, err := netip.ParseAddr(host)
-		if err != nil || !ip.Is6() {
-			return "", reasonHost
-		}
-		if ip.Zone() != "" {
-			return "", reasonZone
-		}
-		t.ip = ip
-		return "[" + ip.String() + "]", ""
-	}
-	host, ok := cleanName(host)
-	if !ok {
-		return "", reasonHost
-	}
-	if readAsAddress.MatchString(host) {
-		// Browsers read 127.1, 0x7f000001 and 2130706433 as addresses, some resolvers do. One spelling is enough.
-		ip, err := netip.ParseAddr(host)
-		if err != nil || !ip.Is4() {
-			return "", reasonHost
-		}
-		t.ip = ip
-	}
-	return host, ""
 }
 
 // readAsAddress is a host that browsers read as an IPv4 address, by its last label.

@@ -10,9 +10,12 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
+
+	"code.dny.dev/ssrf"
 
 	"github.com/ibidhq/ibid/internal/unpack"
 )
@@ -152,7 +155,7 @@ func NewFetcher(o *FetchOptions) *Fetcher {
 	f := &Fetcher{
 		limits: l, userAgent: cmp.Or(o.UserAgent, defaultUserAgent), copies: o.Copies,
 		log:   cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
-		guard: newGuard(o.Allow), flights: map[job]*flight{},
+		guard: &guard{slices.Clone(o.Allow), ssrf.New()}, flights: map[job]*flight{},
 		hosts: hosts{perHost: l.PerHost, gap: l.Gap, patient: l.RetryAfter},
 		all:   places{size: l.Parallel},
 	}
@@ -259,10 +262,17 @@ func (f *Fetcher) get(ctx context.Context, j *job) (*Snapshot, *FetchError) {
 	if err := ctx.Err(); err != nil {
 		return nil, ended(j.URL, err)
 	}
-	one, ferr := f.joinFlight(ctx, j, t)
-	if ferr != nil {
-		return nil, ferr
+	f.mu.Lock()
+	if f.closed {
+		f.mu.Unlock()
+		return nil, unreachable(j.URL, reasonClosed, 0, errClosed)
 	}
+	one := f.flights[*j]
+	if one == nil {
+		one = f.beginFlight(ctx, *j, t)
+	}
+	one.waiters++
+	f.mu.Unlock()
 	select {
 	case <-one.done:
 		return one.snap, one.err
@@ -280,33 +290,23 @@ func ended(url string, err error) *FetchError {
 	return unreachable(url, reasonCancelled, 0, err)
 }
 
-// joinFlight joins the job's flight or begins it. The flight's context ends with the last who waits for it, not with
-// the first.
-func (f *Fetcher) joinFlight(ctx context.Context, j *job, t *target) (*flight, *FetchError) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed {
-		return nil, unreachable(j.URL, reasonClosed, 0, errClosed)
-	}
-	key := *j
-	if one := f.flights[key]; one != nil {
-		one.waiters++
-		return one, nil
-	}
+// beginFlight begins a job's flight. Its context ends with the last who waits for it, not with the first. The caller
+// holds the lock.
+func (f *Fetcher) beginFlight(ctx context.Context, j job, t *target) *flight {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	one := &flight{waiters: 1, cancel: cancel, done: make(chan struct{})}
-	f.flights[key] = one
+	one := &flight{cancel: cancel, done: make(chan struct{})}
+	f.flights[j] = one
 	f.flying.Go(func() {
-		one.snap, one.err = f.run(ctx, &key, t)
+		one.snap, one.err = f.run(ctx, &j, t)
 		cancel(nil)
 		f.mu.Lock()
-		if f.flights[key] == one {
-			delete(f.flights, key)
+		if f.flights[j] == one {
+			delete(f.flights, j)
 		}
 		f.mu.Unlock()
 		close(one.done)
 	})
-	return one, nil
+	return one
 }
 
 // leaveFlight gives a flight up. The last one ends it, and waits for that.

@@ -199,7 +199,14 @@ func (h *hop) do(ctx context.Context) (*target, *Snapshot, *FetchError) {
 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := newWatch(cancel, h.left, f.limits.Idle)
+	w := &watch{idle: f.limits.Idle, end: time.Now().Add(h.left)}
+	w.timer = time.AfterFunc(h.left, func() {
+		if time.Now().Before(w.end) {
+			cancel(errIdle)
+		} else {
+			cancel(errTotal)
+		}
+	})
 	defer func() {
 		w.timer.Stop()
 		h.left = time.Until(w.end)
@@ -363,18 +370,6 @@ type watch struct {
 	timer *time.Timer
 	idle  time.Duration
 	end   time.Time
-}
-
-func newWatch(cancel context.CancelCauseFunc, total, idle time.Duration) *watch {
-	w := &watch{idle: idle, end: time.Now().Add(total)}
-	w.timer = time.AfterFunc(total, func() {
-		if time.Now().Before(w.end) {
-			cancel(errIdle)
-		} else {
-			cancel(errTotal)
-		}
-	})
-	return w
 }
 
 // touch says that something came, or is about to.

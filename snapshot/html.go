@@ -85,7 +85,19 @@ type htmlKind struct {
 func (w *htmlWalk) walk(root *html.Node) {
 	w.kinds = append(w.kinds[:0], htmlKind{kind: Paragraph})
 	for n := root; n != nil; {
-		if w.enter(n) && n.FirstChild != nil {
+		inside := n.Type == html.DocumentNode
+		switch {
+		case n.Type == html.TextNode:
+			w.raw = append(w.raw, n.Data...)
+		case n.Type == html.ElementNode:
+			w.facts.element(n)
+			if inside = !isSkipped(n); inside && blockElements[n.DataAtom] {
+				w.kinds = append(w.kinds, w.kindOf(n))
+				k := w.kinds[len(w.kinds)-1]
+				w.beginBlock(k.kind, k.level, 0)
+			}
+		}
+		if inside && n.FirstChild != nil {
 			n = n.FirstChild
 			continue
 		}
@@ -107,39 +119,20 @@ func (w *htmlWalk) walk(root *html.Node) {
 	}
 }
 
-// enter reads the beginning of a node, and reports whether what is in it counts.
-func (w *htmlWalk) enter(n *html.Node) bool {
-	switch n.Type {
-	case html.TextNode:
-		w.raw = append(w.raw, n.Data...)
-		return false
-	case html.DocumentNode:
-		return true
-	case html.ElementNode:
+// kindOf returns what the text in a block element is: of an element that says nothing, what it is around it.
+func (w *htmlWalk) kindOf(n *html.Node) htmlKind {
+	switch n.DataAtom {
+	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
+		return htmlKind{Heading, int(n.Data[1] - '0')}
+	case atom.Li, atom.Dt, atom.Dd:
+		return htmlKind{kind: Item}
+	case atom.Td, atom.Th, atom.Caption:
+		return htmlKind{kind: Cell}
+	case atom.Pre:
+		return htmlKind{kind: Code}
 	default:
-		return false
+		return w.kinds[len(w.kinds)-1]
 	}
-	w.facts.element(n)
-	if isSkipped(n) {
-		return false
-	}
-	if blockElements[n.DataAtom] {
-		k := w.kinds[len(w.kinds)-1] // of an element that says nothing, what it is around it
-		switch n.DataAtom {
-		case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
-			k = htmlKind{Heading, int(n.Data[1] - '0')}
-		case atom.Li, atom.Dt, atom.Dd:
-			k = htmlKind{kind: Item}
-		case atom.Td, atom.Th, atom.Caption:
-			k = htmlKind{kind: Cell}
-		case atom.Pre:
-			k = htmlKind{kind: Code}
-		default:
-		}
-		w.kinds = append(w.kinds, k)
-		w.beginBlock(k.kind, k.level, 0)
-	}
-	return true
 }
 
 // isSkipped reports whether nothing in an element is visible text.

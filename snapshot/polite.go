@@ -189,22 +189,18 @@ func (h *hosts) wait(ctx context.Context, one *host, all *places, scheduled bool
 		if err := all.acquire(ctx, scheduled); err != nil {
 			return err
 		}
-		if one.start(time.Now(), h.gap) {
+		one.mu.Lock()
+		now := time.Now()
+		isDue := !one.next.After(now) && !one.until.After(now)
+		if isDue {
+			one.next = now.Add(h.gap)
+		}
+		one.mu.Unlock()
+		if isDue {
 			return nil
 		}
 		all.release(scheduled) // somebody else started meanwhile
 	}
-}
-
-// start reserves the next start of a request for the caller, if none is due before now.
-func (one *host) start(now time.Time, gap time.Duration) bool {
-	one.mu.Lock()
-	defer one.mu.Unlock()
-	if one.next.After(now) || one.until.After(now) {
-		return false
-	}
-	one.next = now.Add(gap)
-	return true
 }
 
 // sleep waits, or returns why ctx ended.
