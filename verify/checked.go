@@ -121,7 +121,7 @@ func (m *checked) foundUnfetched(err error) {
 // check looks at a manifest that was read, in the order of the specification, and at its sources.
 func (m *checked) check(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		m.checkUnchanged, m.parse, m.checkOutput, m.checkSignature, m.checkAuthority, m.checkExpiry,
+		m.parse, m.checkOutput, m.checkSignature, m.checkAuthority, m.checkExpiry,
 		m.remember, m.checkLog, m.checkLevel,
 	} {
 		if m.over {
@@ -145,25 +145,6 @@ func (m *checked) check(ctx context.Context) error {
 	return m.checkClaims(ctx)
 }
 
-// checkUnchanged compares the bytes with those that were announced, and with those that were there before.
-func (m *checked) checkUnchanged(ctx context.Context) error {
-	sum := m.served.Digest()
-	if m.digest != nil && !bytes.Equal(m.digest, sum[:]) {
-		m.over = true
-		m.found(ManifestMutated, "The manifest's body has the SHA-256 %x, the response announces %x.", sum, m.digest)
-		return nil
-	}
-	if m.bare {
-		return nil // its octets may be laid out in another way
-	}
-	before, err := m.Memory.Recall(ctx, memoryManifest, m.url)
-	if err != nil {
-		return fmt.Errorf("looking up what a manifest was: %w", err)
-	}
-	m.compareWith(before, sum)
-	return nil
-}
-
 // compareWith compares the manifest with what its URL had before; nil: nothing that is known of.
 func (m *checked) compareWith(before []byte, sum [sha256.Size]byte) {
 	if before != nil && !bytes.Equal(before, sum[:]) {
@@ -173,9 +154,24 @@ func (m *checked) compareWith(before []byte, sum [sha256.Size]byte) {
 	}
 }
 
-// parse reads the manifest, and says in what it contradicts itself, the header, where it is from, or the other manifests
-// of the response.
-func (m *checked) parse(context.Context) error {
+// parse compares the bytes with those that were announced, and with those that were there before. It reads the
+// manifest, and says in what it contradicts itself, the header, where it is from, or the other manifests of the response.
+func (m *checked) parse(ctx context.Context) error {
+	sum := m.served.Digest()
+	if m.digest != nil && !bytes.Equal(m.digest, sum[:]) {
+		m.over = true
+		m.found(ManifestMutated, "The manifest's body has the SHA-256 %x, the response announces %x.", sum, m.digest)
+		return nil
+	}
+	if !m.bare { // the octets of a file may be laid out in another way
+		before, err := m.Memory.Recall(ctx, memoryManifest, m.url)
+		if err != nil {
+			return fmt.Errorf("looking up what a manifest was: %w", err)
+		}
+		if m.compareWith(before, sum); m.over || ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
 	man, err := manifest.Parse(m.served.Body)
 	if err != nil {
 		m.over = true

@@ -57,9 +57,18 @@ func (m *checked) checkSignature(ctx context.Context) error {
 		Status: m.served.Status, Header: header,
 		Request: &httpsig.Message{Method: http.MethodGet, TargetURI: m.served.TargetURI},
 	}
-	all, err := ours(message)
+	signatures, err := httpsig.Parse(message)
+	var all []*httpsig.Signature // those with our tag; one that cannot be read may be ours, if there is no other
+	for _, s := range signatures {
+		switch {
+		case s.Tag == manifest.SignatureTag:
+			all = append(all, s)
+		case !s.Readable && s.Tag == "":
+			err = s.Err
+		}
+	}
 	switch {
-	case err != nil:
+	case err != nil && len(all) == 0:
 		m.signature = CountFailure
 		m.found(SignatureInvalid, "%s", sentence("The signature cannot be read", err))
 		return nil
@@ -123,27 +132,6 @@ func (m *checked) checkSignature(ctx context.Context) error {
 
 func at(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }
 
-// ours returns the signatures with our tag. One that cannot be read may be one of them, if there is no other.
-func ours(message *httpsig.Message) ([]*httpsig.Signature, error) {
-	all, err := httpsig.Parse(message)
-	if err != nil {
-		return nil, err
-	}
-	var list []*httpsig.Signature
-	for _, s := range all {
-		switch {
-		case s.Tag == manifest.SignatureTag:
-			list = append(list, s)
-		case !s.Readable && s.Tag == "":
-			err = s.Err
-		}
-	}
-	if len(list) > 0 {
-		return list, nil
-	}
-	return nil, err
-}
-
 // verifySignature says whether one signature holds and was made in time by a good key.
 func (m *checked) verifySignature(ctx context.Context, message *httpsig.Message, s *httpsig.Signature) verdict {
 	v := verdict{sig: s}
@@ -160,7 +148,20 @@ func (m *checked) verifySignature(ctx context.Context, message *httpsig.Message,
 	if s.Alg != "" && s.Alg != keyring.Ed25519 && s.Alg != keyring.ECDSAP256 {
 		return bad(SignatureInvalid, "The algorithm of the signature, %s, is not allowed.", s.Alg)
 	}
-	if lacks := uncovered(s); lacks != "" {
+	lacks := ""
+	missing := slices.IndexFunc(covered, func(c httpsig.Component) bool { return !slices.Contains(s.Components, c) })
+	switch {
+	case missing >= 0:
+		lacks = `"` + covered[missing].Name + `"`
+		if covered[missing].Request {
+			lacks += ";req"
+		}
+	case s.Created == nil:
+		lacks = "created"
+	case s.KeyID == "":
+		lacks = "keyid"
+	}
+	if lacks != "" {
 		return bad(CoverageInsufficient, "The signature does not cover %s, which it must.", lacks)
 	}
 	key, code, why := m.findKey(ctx, s.KeyID)
@@ -186,25 +187,6 @@ func (m *checked) verifySignature(ctx context.Context, message *httpsig.Message,
 		return bad(KeyOutsideValidity, "The key was not one to sign with at %s.", said)
 	}
 	return v
-}
-
-// uncovered names what a signature must cover and does not; empty: nothing.
-func uncovered(s *httpsig.Signature) string {
-	for _, c := range covered {
-		if !slices.Contains(s.Components, c) {
-			if c.Request {
-				return `"` + c.Name + `";req`
-			}
-			return `"` + c.Name + `"`
-		}
-	}
-	switch {
-	case s.Created == nil:
-		return "created"
-	case s.KeyID == "":
-		return "keyid"
-	}
-	return ""
 }
 
 // checkAuthority says whether the one who signed may speak for the agent and the response.

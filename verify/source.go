@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -139,7 +140,9 @@ func (c *comparison) compare(fetchErr error) SourceResult {
 	switch {
 	case strings.HasPrefix(cs.URL, manifest.SourceURN):
 		return c.is(NotDereferenceable, "The source has no address.")
-	case !isSHA256(c.hash) || !isSHA256(cs.ExcerptHash) || !isSHA256(src.TextHash):
+	case slices.ContainsFunc([]string{c.hash, cs.ExcerptHash, src.TextHash}, func(hash string) bool {
+		return hash != "" && !strings.HasPrefix(hash, "sha256:")
+	}):
 		return c.is(AlgorithmUnsupported, "A hash is of another algorithm than sha256.")
 	case fetchErr != nil:
 		if f, ok := errors.AsType[*snapshot.FetchError](fetchErr); ok {
@@ -156,7 +159,8 @@ func (c *comparison) compare(fetchErr error) SourceResult {
 		r.Hash = snapshot.Hash(snap.Octets)
 	}
 	r.HTTPStatus, r.FinalURL, r.CheckedAt = snap.Status, snap.FinalURL, snap.FetchedAt
-	r.Redirected = otherDomain(cmp.Or(src.FinalURL, cs.URL), snap.FinalURL)
+	recorded, now := domain(cmp.Or(src.FinalURL, cs.URL)), domain(snap.FinalURL)
+	r.Redirected = recorded != "" && now != "" && recorded != now
 	c.unchanged = c.hash != "" && r.Hash == c.hash
 	text, hash, err := c.options.Texts.Of(snap)
 	switch {
@@ -402,19 +406,7 @@ func (c *comparison) setMatch(m snapshot.Match) {
 	}
 }
 
-// isSHA256 reports whether a hash is one that can be compared; an empty one says nothing.
-func isSHA256(hash string) bool { return hash == "" || strings.HasPrefix(hash, "sha256:") }
-
-// otherDomain reports whether two addresses belong to different domains, as these are registered.
-func otherDomain(recorded, now string) bool {
-	if recorded == now {
-		return false
-	}
-	a, b := domain(recorded), domain(now)
-	return a != "" && b != "" && a != b
-}
-
-// domain returns the domain of an address; empty: it has none.
+// domain returns the domain of an address, as these are registered; empty: it has none.
 func domain(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
