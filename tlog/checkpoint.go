@@ -1,12 +1,14 @@
 package tlog
 
 import (
+	"bytes"
 	"context"
 	"crypto"
 	"crypto/ed25519"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -66,39 +68,29 @@ func openCheckpoint(signed []byte, origin string, known note.Verifiers) (*Checkp
 		}
 		return nil, fmt.Errorf("reading a checkpoint: %w: %w", ErrMalformed, err)
 	}
-	c, err := parseTree(n.Text)
-	if err != nil {
-		return nil, fmt.Errorf("reading a checkpoint: %w", err)
+	// origin, size, root, and extension lines that nobody looks at
+	lines := strings.Split(strings.TrimSuffix(n.Text, "\n"), "\n")
+	if len(lines) < 3 {
+		return nil, fmt.Errorf("reading a checkpoint: %w: %d lines, not origin, size and root", ErrMalformed, len(lines))
 	}
+	if i := slices.Index(lines, ""); i >= 0 {
+		return nil, fmt.Errorf("reading a checkpoint: %w: line %d is empty", ErrMalformed, i+1)
+	}
+	size, err := parseCount(lines[1])
+	if err != nil {
+		return nil, fmt.Errorf("reading a checkpoint: the size: %w", err)
+	}
+	root, err := parseHash(lines[2])
+	if err != nil {
+		return nil, fmt.Errorf("reading a checkpoint: the root: %w", err)
+	}
+	c := &Checkpoint{Origin: lines[0], Size: size, Root: root, Note: bytes.Clone(signed)}
 	// A key may have been used for another log's name in the text: only the log that the key is for can speak for
 	// itself.
 	if c.Origin != origin {
 		return nil, fmt.Errorf("reading a checkpoint: %w: it is of %q, not of %q", ErrUnsigned, c.Origin, origin)
 	}
-	c.Note = []byte(string(signed))
 	return c, nil
-}
-
-// parseTree reads the text of a checkpoint: origin, size, root, and extension lines that nobody looks at.
-func parseTree(text string) (*Checkpoint, error) {
-	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	if len(lines) < 3 {
-		return nil, fmt.Errorf("%w: %d lines, not origin, size and root", ErrMalformed, len(lines))
-	}
-	for i, line := range lines {
-		if line == "" {
-			return nil, fmt.Errorf("%w: line %d is empty", ErrMalformed, i+1)
-		}
-	}
-	size, err := parseCount(lines[1])
-	if err != nil {
-		return nil, fmt.Errorf("the size: %w", err)
-	}
-	root, err := parseHash(lines[2])
-	if err != nil {
-		return nil, fmt.Errorf("the root: %w", err)
-	}
-	return &Checkpoint{Origin: lines[0], Size: size, Root: root}, nil
 }
 
 // text is what is signed.
