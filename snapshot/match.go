@@ -323,24 +323,6 @@ func Slice(text string, start, end int) (string, bool) {
 	return text[from : from+n], true
 }
 
-// contextLength is how many code points of prefix and suffix a quote gets.
-const contextLength = 32
-
-// QuoteAt returns the quote of the code points [start, end) of a text, with up to 32 code points of prefix and suffix.
-// A place that the text does not have gives the zero Quote.
-func QuoteAt(words string, start, end int) Quote {
-	exact, ok := Slice(words, start, end)
-	if !ok {
-		return Quote{}
-	}
-	q := Quote{Exact: exact, Start: start, End: end}
-	from := max(0, start-contextLength)
-	q.Prefix, _ = Slice(words, from, start)
-	at, _ := byteOffset(words, end)
-	q.Suffix = text.Runes(words[at:], contextLength)
-	return q
-}
-
 // byteOffset returns where the n-th code point of a text begins, in bytes; n may be their number.
 func byteOffset(text string, n int) (int, bool) {
 	for at := range text {

@@ -51,7 +51,7 @@ func recorded(t *testing.T, s *snapshot.Snapshot, exact string) (*manifest.Claim
 	if !ok {
 		t.Fatalf("%q is not in %q", exact, text.Content)
 	}
-	q := snapshot.QuoteAt(text.Content, m.Start, m.End)
+	q := quoteAt(text.Content, m.Start, m.End)
 	cs.ExcerptOffset = &manifest.Range{m.Start, m.End}
 	cs.Excerpt = &manifest.Excerpt{Exact: q.Exact, Prefix: q.Prefix, Suffix: q.Suffix}
 	cs.ExcerptHash = snapshot.Hash([]byte(q.Exact))
