@@ -323,7 +323,8 @@ func (c *checker) chain() {
 		}
 		for j, source := range s.Sources {
 			if len(c.m.Sources) > 0 && c.source[source] == nil && !c.urls[source] {
-				c.wrong(path+"/sources/"+strconv.Itoa(j), "the manifest's sources do not have this one: "+quoted(source))
+				c.wrong(path+"/sources/"+strconv.Itoa(j),
+					"the manifest's sources do not have this one: "+quoted(source))
 			}
 		}
 		path += "/inputs_ref"

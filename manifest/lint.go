@@ -169,7 +169,8 @@ func (l *linter) claim(m *Manifest, c *Claim, path string) {
 	}
 	if c.ConfidenceScore != nil && *c.ConfidenceScore != float64(int(*c.ConfidenceScore)) {
 		l.advise(
-			"fractional-score", path+"/confidence_score", "programs write fractions differently, and the word says enough",
+			"fractional-score", path+"/confidence_score",
+			"programs write fractions differently, and the word says enough",
 		)
 	}
 	if len(c.Steps) == 0 && len(m.Chain) > 0 {

@@ -86,16 +86,17 @@ func (w *htmlWalk) walk(root *html.Node) {
 	w.kinds = append(w.kinds[:0], htmlKind{kind: Paragraph})
 	for n := root; n != nil; {
 		inside := n.Type == html.DocumentNode
-		switch {
-		case n.Type == html.TextNode:
+		switch n.Type {
+		case html.TextNode:
 			w.raw = append(w.raw, n.Data...)
-		case n.Type == html.ElementNode:
+		case html.ElementNode:
 			w.facts.element(n)
 			if inside = !isSkipped(n); inside && blockElements[n.DataAtom] {
 				w.kinds = append(w.kinds, w.kindOf(n))
 				k := w.kinds[len(w.kinds)-1]
 				w.beginBlock(k.kind, k.level, 0)
 			}
+		default:
 		}
 		if inside && n.FirstChild != nil {
 			n = n.FirstChild

@@ -32,7 +32,7 @@ type checked struct {
 	upstream *upstream // not nil: it is that of a source
 
 	served    *manifest.Signed // as it was fetched or stored; nil: it could not be read
-	header    http.Header      // all fields of the response that it came with
+	header    http.Header      // all fields that are known of the response that it came with
 	stored    bool             // it was not fetched from its URL now
 	bare      bool             // a file: it never had a header
 	man       *manifest.Manifest
@@ -155,7 +155,7 @@ func (m *checked) compareWith(before []byte, sum [sha256.Size]byte) {
 }
 
 // parse compares the bytes with those that were announced, and with those that were there before. It reads the
-// manifest, and says in what it contradicts itself, the header, where it is from, or the other manifests of the response.
+// manifest, and says in what it contradicts itself, the header, where it is from, or the response's other manifests.
 func (m *checked) parse(ctx context.Context) error {
 	sum := m.served.Digest()
 	if m.digest != nil && !bytes.Equal(m.digest, sum[:]) {

@@ -187,13 +187,7 @@ func (m *checked) checkSource(
 	}
 	r.Result = compare(snap, err)
 	if m.KeepSources && m.served != nil && snap != nil && snap.Hash == r.Expected.Hash { // another one proves nothing
-		m.all.mu.Lock()
-		if !slices.ContainsFunc(m.served.Sources, func(s manifest.SignedSource) bool { return s.URL == r.URL }) {
-			m.served.Sources = append(m.served.Sources, manifest.SignedSource{
-				URL: r.URL, MediaType: snap.MediaType, Hash: snap.Hash, Octets: snap.Octets,
-			})
-		}
-		m.all.mu.Unlock()
+		m.keepSource(r.URL, snap)
 	}
 	if !r.Result.Counts.Passes() && snap == nil && src != nil && src.ArchiveURL != "" && !m.Offline {
 		if archived, err := m.readSource(ctx, src.ArchiveURL, ""); err == nil {
@@ -217,6 +211,17 @@ func (m *checked) checkSource(
 		return r, fmt.Errorf("remembering a verdict: %w", err)
 	}
 	return r, nil
+}
+
+// keepSource puts a source into the bundle, once.
+func (m *checked) keepSource(address string, snap *snapshot.Snapshot) {
+	m.all.mu.Lock()
+	defer m.all.mu.Unlock()
+	if !slices.ContainsFunc(m.served.Sources, func(s manifest.SignedSource) bool { return s.URL == address }) {
+		m.served.Sources = append(m.served.Sources, manifest.SignedSource{
+			URL: address, MediaType: snap.MediaType, Hash: snap.Hash, Octets: snap.Octets,
+		})
+	}
 }
 
 // keptVerdict is a verdict as it is remembered.
@@ -290,7 +295,7 @@ var archives = []string{
 
 // fromArchive returns what is to be said of a source that could not be read, as live says, and whose archived copy was
 // compared instead: where the copy passes and is one to believe, that. It is if it has the hash that was recorded, or
-// comes from an archive that the verifier believes; and not if it is the agent's own, who may write there what he likes.
+// comes from an archive that the verifier believes, and is not the agent's own, who may write there what he likes.
 func (m *checked) fromArchive(
 	live SourceResult, src *manifest.Source, copied *snapshot.Snapshot, archived SourceResult,
 ) SourceResult {
@@ -312,7 +317,8 @@ func (m *checked) fromArchive(
 			" is not the one that was recorded, and that is no archive that is believed."
 		return live
 	}
-	archived.Note = fmt.Sprintf("The source could not be read; its copy at %s was compared (%s).", host, archived.Status)
+	archived.Note = fmt.Sprintf(
+		"The source could not be read; its copy at %s was compared (%s).", host, archived.Status)
 	archived.Status, archived.Reason = VerifiedFromArchive, string(live.Status)
 	if archived.Counts == CountPass {
 		archived.Counts = CountInfo

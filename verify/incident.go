@@ -252,8 +252,8 @@ func (p *Poster) post(ctx context.Context, endpoint string, i *Incident) error {
 		h.Set("Signature-Agent", `"`+p.Agent+`"`)
 		params.Components = append(params.Components, httpsig.Component{Name: "signature-agent"})
 	}
-	input, signature, err := httpsig.Sign(
-		&httpsig.Message{Method: request.Method, TargetURI: request.URL.String(), Header: h}, "incident", params, signer)
+	message := &httpsig.Message{Method: request.Method, TargetURI: request.URL.String(), Header: h}
+	input, signature, err := httpsig.Sign(message, "incident", params, signer)
 	if err != nil {
 		return fmt.Errorf("signing it: %w", err)
 	}

@@ -333,7 +333,15 @@ func (j *job) newStored(s *manifest.Signed) *checked {
 		address = clean(s.TargetURI)
 	}
 	m := j.newChecked(address)
-	m.stored, m.served = true, new(*s)
+	m.stored, m.served, m.header = true, new(*s), http.Header{}
+	for name, value := range map[string]string{
+		"Content-Type": s.ContentType, "Content-Digest": s.ContentDigest,
+		"Signature-Input": s.SignatureInput, "Signature": s.Signature,
+	} {
+		if value != "" {
+			m.header.Set(name, value)
+		}
+	}
 	if j.report.Input == "" {
 		j.report.Input = address
 	}

@@ -41,20 +41,8 @@ func (v *verdict) late() bool { return v.code == "" && !v.key.RevokedAt.IsZero()
 
 // checkSignature verifies the signature.
 func (m *checked) checkSignature(ctx context.Context) error {
-	header := m.header
-	if header == nil { // of a stored manifest only what is stored is known
-		header = http.Header{}
-		for name, value := range map[string]string{
-			"Content-Type": m.served.ContentType, "Content-Digest": m.served.ContentDigest,
-			"Signature-Input": m.served.SignatureInput, "Signature": m.served.Signature,
-		} {
-			if value != "" {
-				header.Set(name, value)
-			}
-		}
-	}
 	message := &httpsig.Message{
-		Status: m.served.Status, Header: header,
+		Status: m.served.Status, Header: m.header,
 		Request: &httpsig.Message{Method: http.MethodGet, TargetURI: m.served.TargetURI},
 	}
 	signatures, err := httpsig.Parse(message)

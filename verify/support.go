@@ -42,10 +42,11 @@ func compareClaims(ctx context.Context, claims []evidence, checker, judge suppor
 	var all []support.Passage // the excerpts of all claims, each once
 	seen := map[support.Passage]bool{}
 	for i := range claims {
-		claims[i].setUncompared()
+		c := &claims[i]
+		c.setUncompared()
 		var passages []support.Passage // the excerpts of the sources that passed, each once
-		for k := range claims[i].results {
-			r := &claims[i].results[k]
+		for k := range c.results {
+			r := &c.results[k]
 			p := support.Passage{ID: r.FinalURL, Text: r.Excerpt}
 			known := func(other support.Passage) bool { return other.Text == p.Text }
 			if !r.Counts.Passes() || r.cut() || p.Text == "" || slices.ContainsFunc(passages, known) {
@@ -58,7 +59,7 @@ func compareClaims(ctx context.Context, claims []evidence, checker, judge suppor
 		}
 		if len(passages) > 0 {
 			asked = append(asked, i)
-			pairs = append(pairs, support.Pair{Claim: claims[i].Text, Passages: passages})
+			pairs = append(pairs, support.Pair{Claim: c.Text, Passages: passages})
 		}
 	}
 	for i := range pairs {
@@ -255,10 +256,11 @@ type CitationOptions struct {
 	Quote func(*ibid.Citation, *ibid.Ref) string
 }
 
-// CheckCitations compares what an answer cites with the words that are quoted for it, as a report says it of
-// claims whose excerpts stand in their sources, by the words: no model and no other server is asked. A claim that only the quote of another claim supports names the source
-// of that by its id, as the URL of WrongSource. It returns a report for each citation; that of one without a quote or a
-// place is the zero value, as are those of the claims that are too many.
+// CheckCitations compares what an answer cites with the words that are quoted for it, as a report says it of claims
+// whose excerpts stand in their sources, by the words: no model and no other server is asked. A claim that only the
+// quote of another claim supports names the source of that by its id, as the URL of WrongSource. It returns a report
+// for each citation; that of one without a quote or a place is the zero value, as are those of the claims that are too
+// many.
 func CheckCitations(ctx context.Context, a *ibid.Answer, o *CitationOptions) ([]ClaimReport, error) {
 	var pairs []support.Pair
 	of := make([]int, len(a.Citations)) // which pair, from 1; 0: none
