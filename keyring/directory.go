@@ -57,20 +57,6 @@ func newJWK(pub crypto.PublicKey) (*jwk, error) {
 	return &jwk{Kty: "EC", Crv: "P-256", X: encode(point[1:n]), Y: encode(point[n:])}, nil
 }
 
-// newPublished returns a key as it is published.
-func newPublished(k *Key) (*jwk, error) {
-	j, err := newJWK(k.Public)
-	if err != nil {
-		return nil, err
-	}
-	j.Kid, j.Use, j.Alg = k.ID, "sig", "EdDSA"
-	if k.Algorithm == ECDSAP256 {
-		j.Alg = "ES256"
-	}
-	j.NotBefore, j.NotAfter, j.RevokedAt = unix(k.NotBefore), unix(k.NotAfter), unix(k.RevokedAt)
-	return j, nil
-}
-
 func unix(t time.Time) *int64 {
 	if t.IsZero() {
 		return nil
@@ -98,10 +84,15 @@ func (r *Ring) Directory(all bool) ([]byte, error) {
 		if k.Use != Manifest || !all && !active {
 			continue
 		}
-		j, err := newPublished(k)
+		j, err := newJWK(k.Public)
 		if err != nil {
 			return nil, fmt.Errorf("publishing the key %s: %w", k.ID, err)
 		}
+		j.Kid, j.Use, j.Alg = k.ID, "sig", "EdDSA"
+		if k.Algorithm == ECDSAP256 {
+			j.Alg = "ES256"
+		}
+		j.NotBefore, j.NotAfter, j.RevokedAt = unix(k.NotBefore), unix(k.NotAfter), unix(k.RevokedAt)
 		set.Keys = append(set.Keys, j)
 	}
 	return json.Marshal(set)
@@ -179,8 +170,13 @@ func parsePublished(raw []byte, o *ParseOptions) (*Key, error) {
 		to   *time.Time
 		said *int64
 	}{{&k.NotBefore, j.NotBefore}, {&k.NotAfter, j.NotAfter}, {&k.RevokedAt, j.RevokedAt}} {
-		if *t.to, err = fromUnix(t.said); err != nil {
-			return nil, err
+		const year10000 = 253402300800
+		switch {
+		case t.said == nil:
+		case *t.said < 0 || *t.said >= year10000:
+			return nil, errors.New("a time is not in seconds since 1970")
+		default:
+			*t.to = time.Unix(*t.said, 0).UTC()
 		}
 	}
 	k.Use, k.Created = Manifest, k.NotBefore
@@ -228,17 +224,6 @@ func (j *jwk) key(testKeys bool) (*Key, error) {
 		return nil, errors.New("its algorithm is another")
 	}
 	return &Key{ID: id, Algorithm: alg, Public: parsed.Key}, nil
-}
-
-func fromUnix(n *int64) (time.Time, error) {
-	const year10000 = 253402300800
-	if n == nil {
-		return time.Time{}, nil
-	}
-	if *n < 0 || *n >= year10000 {
-		return time.Time{}, errors.New("a time is not in seconds since 1970")
-	}
-	return time.Unix(*n, 0).UTC(), nil
 }
 
 // unmarshal decodes JSON whose names occur once and in their own case. Its errors quote nothing of what was read.

@@ -42,18 +42,19 @@ const (
 
 // Key is a public key with what is known about it. It is plain data; times are UTC, in whole seconds.
 type Key struct {
-	ID        string    // base64url of the SHA-256 JWK thumbprint: RFC 7638
-	Use       Use       // of a published key: Manifest
-	Algorithm string    // Ed25519 or ECDSAP256
-	Created   time.Time // of a published key: NotBefore
-	NotBefore time.Time // zero: open
-	NotAfter  time.Time // zero: open; of a retired key: RetiredAt
-	RetiredAt time.Time // zero: it is not retired; of a published key: unknown
+	ID        string    `json:"id"`                  // base64url of the SHA-256 JWK thumbprint: RFC 7638
+	Use       Use       `json:"use"`                 // of a published key: Manifest
+	Algorithm string    `json:"algorithm"`           // Ed25519 or ECDSAP256
+	Created   time.Time `json:"created_at"`          // of a published key: NotBefore
+	NotBefore time.Time `json:"not_before,omitzero"` // zero: open
+	NotAfter  time.Time `json:"not_after,omitzero"`  // zero: open; of a retired key: RetiredAt
+	RetiredAt time.Time `json:"retired_at,omitzero"` // zero: it is not retired; of a published key: unknown
 	// zero: it is not revoked; otherwise it is not to be believed from then on, and before only of what a log has
-	RevokedAt time.Time
-	Reason    string // why it was revoked; not published
-	Public    crypto.PublicKey
-	Private   string // where the private key is: "file", "env:NAME", "memory", or empty if it is not here
+	RevokedAt time.Time        `json:"revoked_at,omitzero"`
+	Reason    string           `json:"reason,omitempty"` // why it was revoked; not published
+	Public    crypto.PublicKey `json:"-"`
+	// where the private key is: "file", "env:NAME", "memory", or empty if it is not here
+	Private string `json:"private"`
 }
 
 // Good reports whether the key was good for signing at this time; if not, why is OutsideValidity or Revoked. Of a key
@@ -67,12 +68,6 @@ func (k *Key) Good(created time.Time) (why string, ok bool) {
 		return OutsideValidity, false
 	}
 	return "", true
-}
-
-// usable reports whether the key is to sign now. A key that was ever revoked is not, whatever the clock says.
-func (k *Key) usable(now time.Time) bool {
-	_, good := k.Good(now)
-	return good && k.RevokedAt.IsZero() && k.Private != ""
 }
 
 // Thumbprint returns the base64url SHA-256 JWK thumbprint of an Ed25519 or P-256 key: what its id must be.
@@ -159,12 +154,4 @@ func checkPrivate(key any) (crypto.Signer, error) {
 		}
 	}
 	return nil, errPrivate
-}
-
-func marshalPrivate(key crypto.Signer) ([]byte, error) {
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return nil, errors.New("the private key cannot be written as PKCS#8")
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }

@@ -2,13 +2,16 @@ package keyring
 
 import (
 	"crypto"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -64,7 +67,7 @@ func Open(dir string, o *Options) (*Ring, error) {
 		return nil, errors.New("opening the keys: no directory is named")
 	}
 	r := newRing(dir, o)
-	if err := r.Reload(); err != nil {
+	if err := r.fresh(); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -167,8 +170,13 @@ func (r *Ring) add(k *Key, private crypto.Signer, first bool) error {
 		return fmt.Errorf("there are %d: %w", MaxKeys, ErrFull)
 	}
 	if k.Private == "file" {
-		if err := r.writePrivate(k.ID, private); err != nil {
-			return err
+		der, err := x509.MarshalPKCS8PrivateKey(private)
+		if err != nil {
+			return errors.New("the private key cannot be written as PKCS#8")
+		}
+		b := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+		if err := file.Replace(r.privatePath(k.ID), b, 0o600); err != nil {
+			return fmt.Errorf("writing the private key: %w", err)
 		}
 	}
 	r.signers[k.ID] = private
@@ -263,14 +271,6 @@ func (r *Ring) List() []Key {
 	return slices.Clone(r.keys)
 }
 
-// Reload reads the directory anew. There is no need for it: the other methods do so when it has changed.
-func (r *Ring) Reload() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.stamp = nil
-	return r.fresh()
-}
-
 // Signer returns the newest key of this use that is good now and neither retired nor revoked, with what signs: an
 // [ed25519.PrivateKey] or *[ecdsa.PrivateKey]. It is [ErrNoKey] if there is none. If there is one whose private key
 // cannot be read, that is an error: an older key is never used in its place.
@@ -282,7 +282,8 @@ func (r *Ring) Signer(use Use) (*Key, crypto.Signer, error) {
 	}
 	now := r.now()
 	for _, k := range r.keys {
-		if k.Use != use || !k.usable(now) {
+		_, good := k.Good(now) // and not one that was ever revoked, whatever the clock says
+		if k.Use != use || !good || !k.RevokedAt.IsZero() || k.Private == "" {
 			continue
 		}
 		s, err := r.signer(&k)
@@ -367,60 +368,28 @@ type content struct {
 
 // record is a Key in keys.json.
 type record struct {
-	ID        string     `json:"id"`
-	Use       Use        `json:"use"`
-	Algorithm string     `json:"algorithm"`
-	Created   time.Time  `json:"created_at"`
-	NotBefore *time.Time `json:"not_before,omitempty"`
-	NotAfter  *time.Time `json:"not_after,omitempty"`
-	RetiredAt *time.Time `json:"retired_at,omitempty"`
-	RevokedAt *time.Time `json:"revoked_at,omitempty"`
-	Reason    string     `json:"reason,omitempty"`
-	Private   string     `json:"private"`
-	Public    *jwk       `json:"public"`
+	Key
+	Public *jwk `json:"public"`
 }
 
-func (k *Key) record() (*record, error) {
-	public, err := newJWK(k.Public)
-	if err != nil {
-		return nil, err
-	}
-	return &record{
-		k.ID, k.Use, k.Algorithm, k.Created, optional(k.NotBefore), optional(k.NotAfter), optional(k.RetiredAt),
-		optional(k.RevokedAt), k.Reason, k.Private, public,
-	}, nil
-}
-
-func optional(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
-}
-
-func (f *record) key(testKeys bool) (*Key, error) {
+// checked returns the key, with its public half.
+func (f *record) checked(testKeys bool) (*Key, error) {
 	if f.Public == nil {
 		return nil, errors.New("it has no public key")
 	}
-	k, err := f.Public.key(testKeys)
+	public, err := f.Public.key(testKeys)
 	if err != nil {
 		return nil, err
 	}
-	if f.ID != k.ID || f.Algorithm != k.Algorithm {
+	k := f.Key
+	if k.ID != public.ID || k.Algorithm != public.Algorithm {
 		return nil, errors.New("its id or algorithm is not that of the public key")
 	}
-	k.Use, k.Created, k.Reason, k.Private = f.Use, f.Created.UTC(), f.Reason, f.Private
-	for _, t := range []struct{ to, said *time.Time }{
-		{&k.NotBefore, f.NotBefore},
-		{&k.NotAfter, f.NotAfter},
-		{&k.RetiredAt, f.RetiredAt},
-		{&k.RevokedAt, f.RevokedAt},
-	} {
-		if t.said != nil {
-			*t.to = t.said.UTC()
-		}
+	k.Public = public.Public
+	for _, t := range []*time.Time{&k.Created, &k.NotBefore, &k.NotAfter, &k.RetiredAt, &k.RevokedAt} {
+		*t = t.UTC()
 	}
-	return k, k.check()
+	return &k, k.check()
 }
 
 // check refuses keys that could not have been made here.
@@ -431,7 +400,7 @@ func (k *Key) check() error {
 		return fmt.Errorf("there is no use %q; there are %s and %s", k.Use, Manifest, Log)
 	case k.Use == Log && k.Algorithm != Ed25519:
 		return fmt.Errorf("a log signs with %s", Ed25519)
-	case fromEnv && !isVariable(env):
+	case fromEnv && !variable.MatchString(env):
 		return fmt.Errorf("%q is not the name of an environment variable", env)
 	case !fromEnv && k.Private != "file" && k.Private != "memory" && k.Private != "":
 		return errors.New("where its private key is cannot be understood")
@@ -439,11 +408,7 @@ func (k *Key) check() error {
 	return nil
 }
 
-func isVariable(name string) bool {
-	return name != "" && (name[0] < '0' || name[0] > '9') && !strings.ContainsFunc(name, func(r rune) bool {
-		return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-	})
-}
+var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func (r *Ring) path(name string) string { return filepath.Join(r.dir, name) }
 
@@ -485,7 +450,7 @@ func (r *Ring) load() ([]Key, os.FileInfo, error) {
 	}
 	var keys []Key
 	for i := range f.Keys {
-		k, err := f.Keys[i].key(r.o.TestKeys)
+		k, err := f.Keys[i].checked(r.o.TestKeys)
 		if err == nil && slices.ContainsFunc(keys, func(o Key) bool { return o.ID == k.ID }) {
 			err = errors.New("it is there twice")
 		}
@@ -575,11 +540,11 @@ func (r *Ring) change(f func() error) (err error) {
 func (r *Ring) save() error {
 	f := content{Version: 1}
 	for i := range r.keys {
-		k, err := r.keys[i].record()
+		public, err := newJWK(r.keys[i].Public)
 		if err != nil {
 			return fmt.Errorf("writing the key %s: %w", r.keys[i].ID, err)
 		}
-		f.Keys = append(f.Keys, *k)
+		f.Keys = append(f.Keys, record{r.keys[i], public})
 	}
 	b, err := json.MarshalIndent(f, "", "  ")
 	if err != nil {
@@ -593,17 +558,6 @@ func (r *Ring) save() error {
 }
 
 func (r *Ring) privatePath(id string) string { return r.path(id + ".pem") }
-
-func (r *Ring) writePrivate(id string, key crypto.Signer) error {
-	b, err := marshalPrivate(key)
-	if err != nil {
-		return err
-	}
-	if err := file.Replace(r.privatePath(id), b, 0o600); err != nil {
-		return fmt.Errorf("writing the private key: %w", err)
-	}
-	return nil
-}
 
 func (r *Ring) readPrivate(id string) (crypto.Signer, error) {
 	b, _, err := readFile(r.privatePath(id), 0o077)

@@ -181,8 +181,14 @@ type leftOut struct {
 
 // manifest puts together what was found, and leaves out what is over the size.
 func (w *building) manifest() (*Manifest, error) {
+	emitted := w.now // but never before a source was read
+	for _, s := range w.sources.list {
+		if s.snap != nil && s.snap.FetchedAt.After(emitted) {
+			emitted = s.snap.FetchedAt
+		}
+	}
 	m := &Manifest{
-		Version: Version, Self: w.Self, RunID: w.RunID, AgentID: w.AgentID, EmittedAt: w.emittedAt(),
+		Version: Version, Self: w.Self, RunID: w.RunID, AgentID: w.AgentID, EmittedAt: seconds(emitted),
 		Supersedes: w.Supersedes, TextProfile: TextProfile, Output: w.output(),
 	}
 	if !w.ExpiresAt.IsZero() {
@@ -197,17 +203,6 @@ func (w *building) manifest() (*Manifest, error) {
 	}
 	m.Chain = w.chain(m.EmittedAt)
 	return m, w.fit(m)
-}
-
-// emittedAt is now, but never before a source was read.
-func (w *building) emittedAt() Time {
-	at := w.now
-	for _, s := range w.sources.list {
-		if s.snap != nil && s.snap.FetchedAt.After(at) {
-			at = s.snap.FetchedAt
-		}
-	}
-	return seconds(at)
 }
 
 // output binds the manifest to the body, or to the answer's text; nil: there is neither.
@@ -233,8 +228,13 @@ func (w *building) output() *Output {
 // inputs of steps. It says in m what was left out.
 func (w *building) fit(m *Manifest) error {
 	for {
-		if err := w.setLeftOut(m); err != nil {
-			return err
+		m.Extra = nil
+		if w.leftOut != (leftOut{}) {
+			said, err := json.Marshal(w.leftOut)
+			if err != nil {
+				return fmt.Errorf("writing what was left out: %w", err)
+			}
+			m.Extra = Extra{memberLeftOut: said}
 		}
 		b, err := m.MarshalJSON() // what is canonical is no longer, but for rare numbers in inputs
 		if err != nil {
@@ -255,7 +255,11 @@ func (w *building) shrink(m *Manifest, over int) bool {
 	for i := len(m.Sources) - 1; i >= 0 && over > 0; i-- {
 		if s := &m.Sources[i]; s.Cited != nil && !*s.Cited {
 			over -= size(s)
-			m.dropSource(i)
+			url := s.URL
+			m.Sources = slices.Delete(m.Sources, i, i+1)
+			for k := range m.Chain {
+				m.Chain[k].Sources = slices.DeleteFunc(m.Chain[k].Sources, func(in string) bool { return in == url })
+			}
 		}
 	}
 	for over > 0 && len(m.Claims) > 0 {
@@ -276,15 +280,6 @@ func (w *building) shrink(m *Manifest, over int) bool {
 	return shrunk
 }
 
-// dropSource takes a source out of the manifest and of its steps.
-func (m *Manifest) dropSource(i int) {
-	url := m.Sources[i].URL
-	m.Sources = slices.Delete(m.Sources, i, i+1)
-	for k := range m.Chain {
-		m.Chain[k].Sources = slices.DeleteFunc(m.Chain[k].Sources, func(s string) bool { return s == url })
-	}
-}
-
 // size returns about how many bytes of JSON v is.
 func size(v any) int {
 	b, err := json.Marshal(v)
@@ -292,20 +287,6 @@ func size(v any) int {
 		return 0 // Canonical says so
 	}
 	return len(b)
-}
-
-// setLeftOut writes what was left out.
-func (w *building) setLeftOut(m *Manifest) error {
-	m.Extra = nil
-	if w.leftOut == (leftOut{}) {
-		return nil
-	}
-	b, err := json.Marshal(w.leftOut)
-	if err != nil {
-		return fmt.Errorf("writing what was left out: %w", err)
-	}
-	m.Extra = Extra{memberLeftOut: b}
-	return nil
 }
 
 // theModel is the tool of a step that calls none.
@@ -348,9 +329,18 @@ func (w *building) inputs(out *Step, s *step) {
 		inputs, _ = json.Marshal(map[string]string{"question": s.Question}) // strings never fail
 	}
 	canonical := canonicalJSON(inputs)
-	switch known := canonical != nil; {
-	case w.Public && known && publishable(canonical):
-		out.Inputs = canonical
+	known := canonical != nil
+	if w.Public && known {
+		alone := Manifest{
+			RunID: "1", AgentID: "a", EmittedAt: "2000-01-01T00:00:00Z",
+			Chain: []Step{{Step: 1, OutputsRef: "1", Inputs: canonical}},
+		}
+		if _, err := alone.Canonical(); err == nil { // else they are over the limits of a manifest
+			out.Inputs = canonical
+			return
+		}
+	}
+	switch {
 	case w.Public && isDigest(s.InputsDigest):
 		out.InputsHash = s.InputsDigest
 	case !w.Public && known:
@@ -365,18 +355,6 @@ func canonicalJSON(b []byte) []byte {
 		return nil
 	}
 	return canonical
-}
-
-// publishable reports whether inputs keep the limits of a manifest.
-func publishable(inputs []byte) bool {
-	m := Manifest{
-		RunID:     "1",
-		AgentID:   "a",
-		EmittedAt: "2000-01-01T00:00:00Z",
-		Chain:     []Step{{Step: 1, OutputsRef: "1", Inputs: inputs}},
-	}
-	_, err := m.Canonical()
-	return err == nil
 }
 
 // outputs returns the hash of what came of a step: of the text of its answer in UTF-8, else of its canonical outputs.

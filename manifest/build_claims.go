@@ -51,7 +51,19 @@ func (w *building) findClaims() {
 			byRaw[at.raw] = at
 			w.claims = append(w.claims, at)
 		}
-		at.cite(w, c)
+		for k := range c.Refs {
+			ref := &c.Refs[k]
+			at.score(ref.Confidence)
+			s := w.sources.ofAnswer[ref.Source]
+			if s == nil || s.dropped {
+				at.over++
+				continue
+			}
+			at.refer(&pin{
+				source: s, quote: ref.Quote, origin: cmp.Or(w.QuotedBy, OriginProvider),
+				replace: w.QuotedBy == OriginPublisher,
+			})
+		}
 	}
 	slices.SortStableFunc(w.claims, func(x, y *claim) int {
 		return cmp.Or(cmp.Compare(x.raw.Start, y.raw.Start), cmp.Compare(x.raw.End, y.raw.End))
@@ -69,26 +81,18 @@ func (w *building) findClaims() {
 	w.placeClaims()
 	ids := make(map[string]bool, len(w.claims))
 	for _, c := range w.claims {
-		c.name(ids)
+		id := ClaimID(c.Text)
+		c.ID = id
+		for n := 2; ids[c.ID]; n++ {
+			c.ID = id + "-" + strconv.Itoa(n)
+		}
+		ids[c.ID] = true
+		c.Confidence = ConfidenceUnknown
+		if c.ConfidenceScore != nil {
+			c.Confidence = confidence(*c.ConfidenceScore)
+		}
 		w.leftOut.ClaimSources += c.over
 		c.Steps = w.run.made(c.raw)
-	}
-}
-
-// cite adds what a citation says of the claim.
-func (c *claim) cite(w *building, citation *ibid.Citation) {
-	for i := range citation.Refs {
-		ref := &citation.Refs[i]
-		c.score(ref.Confidence)
-		s := w.sources.ofAnswer[ref.Source]
-		if s == nil || s.dropped {
-			c.over++
-			continue
-		}
-		c.refer(&pin{
-			source: s, quote: ref.Quote, origin: cmp.Or(w.QuotedBy, OriginProvider),
-			replace: w.QuotedBy == OriginPublisher,
-		})
 	}
 }
 
@@ -118,20 +122,6 @@ func (c *claim) refer(more *pin) {
 	c.pins = append(c.pins, more)
 }
 
-// name gives the claim its id and says how sure the provider is.
-func (c *claim) name(taken map[string]bool) {
-	id := ClaimID(c.Text)
-	c.ID = id
-	for n := 2; taken[c.ID]; n++ {
-		c.ID = id + "-" + strconv.Itoa(n)
-	}
-	taken[c.ID] = true
-	c.Confidence = ConfidenceUnknown
-	if c.ConfidenceScore != nil {
-		c.Confidence = confidence(*c.ConfidenceScore)
-	}
-}
-
 // placeClaims says where the claims stand in the normalised answer. Claims that have no words of their own go, and
 // those of one place become one.
 func (w *building) placeClaims() {
@@ -144,7 +134,11 @@ func (w *building) placeClaims() {
 		}
 		if c.Rewritten = c.Span == nil; !c.Rewritten {
 			if same := byPlace[*c.Span]; same != nil {
-				same.merge(c)
+				for _, p := range c.pins {
+					same.refer(p)
+				}
+				same.score(c.ConfidenceScore)
+				same.over += c.over
 				continue
 			}
 			byPlace[*c.Span] = c
@@ -152,14 +146,6 @@ func (w *building) placeClaims() {
 		list = append(list, c)
 	}
 	w.claims = list
-}
-
-func (c *claim) merge(other *claim) {
-	for _, p := range other.pins {
-		c.refer(p)
-	}
-	c.score(other.ConfidenceScore)
-	c.over += other.over
 }
 
 // pinAll finds the excerpts of all claims.
@@ -503,21 +489,13 @@ func inferAll(ctx context.Context, finder *support.Finder, pins []*pin) error {
 		return fmt.Errorf("looking for evidence: %w", err)
 	}
 	for i, p := range pins {
-		p.infer(&found[i])
+		label, evidence := found[i].Verdict.Label, found[i].Evidence
+		start, end := p.source.places.In(ibid.CodePoint, evidence)
+		if label != support.Supported && label != support.Partial || evidence.Len() == 0 || start < 0 || start == end {
+			p.unavailable(NoEvidence)
+			continue
+		}
+		p.place(start, end, OriginInferred) // the best one
 	}
 	return nil
-}
-
-// infer takes the best evidence for the excerpt, if the claim is supported.
-func (p *pin) infer(f *support.Found) {
-	if label := f.Verdict.Label; label != support.Supported && label != support.Partial || f.Evidence.Len() == 0 {
-		p.unavailable(NoEvidence)
-		return
-	}
-	start, end := p.source.places.In(ibid.CodePoint, f.Evidence)
-	if start < 0 || start == end {
-		p.unavailable(NoEvidence)
-		return
-	}
-	p.place(start, end, OriginInferred)
 }

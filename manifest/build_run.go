@@ -46,7 +46,10 @@ func runOf(a *ibid.Answer, t *trail.Trail) *run {
 	r := &run{fed: t.Final == a || t.Answer == a.Text || t.Final != nil && t.Final.Text == a.Text}
 	last := -1 // the step that gave the answer
 	for i := range t.Steps {
-		if gives(&t.Steps[i], a) {
+		s := &t.Steps[i]
+		if a.Text != "" && s.Answer == a.Text || slices.ContainsFunc(s.Answers, func(one trail.StepAnswer) bool {
+			return one.Answer != nil && (one.Answer == a || a.Text != "" && one.Answer.Text == a.Text)
+		}) {
 			last = i
 		}
 	}
@@ -60,22 +63,20 @@ func runOf(a *ibid.Answer, t *trail.Trail) *run {
 		order = order[r.cut:]
 	}
 	r.addSteps(t, order, before)
-	r.makers = r.ends()
-	if last >= 0 {
-		r.makers = slices.DeleteFunc(slices.Clone(r.steps), func(s *step) bool { return s.Step != &t.Steps[last] })
+	built := map[*step]bool{} // another one builds on it
+	for _, s := range r.steps {
+		for _, b := range s.before {
+			built[b] = true
+		}
 	}
+	r.makers = slices.DeleteFunc(slices.Clone(r.steps), func(s *step) bool {
+		return last >= 0 && s.Step != &t.Steps[last] || last < 0 && built[s]
+	})
 	if len(r.makers) == 0 { // all of them are in cycles
 		r.makers = r.steps[len(r.steps)-1:]
 	}
 	r.number()
 	return r
-}
-
-// gives reports whether a step gave the answer.
-func gives(s *trail.Step, a *ibid.Answer) bool {
-	return a.Text != "" && s.Answer == a.Text || slices.ContainsFunc(s.Answers, func(one trail.StepAnswer) bool {
-		return one.Answer != nil && (one.Answer == a || a.Text != "" && one.Answer.Text == a.Text)
-	})
 }
 
 // before returns Trail.Before of every step, in linear time.
@@ -134,17 +135,6 @@ func (r *run) addSteps(t *trail.Trail, order []int, before [][]int) {
 			at[i].before = append(at[i].before, at[b])
 		}
 	}
-}
-
-// ends returns the steps that no other builds on.
-func (r *run) ends() []*step {
-	built := map[*step]bool{}
-	for _, s := range r.steps {
-		for _, b := range s.before {
-			built[b] = true
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(r.steps), func(s *step) bool { return built[s] })
 }
 
 // number gives the steps numbers that ascend along the edges, their own if these do. Edges that lead back are in a

@@ -91,7 +91,12 @@ func (w *building) gather() {
 		byID:     map[string]*source{},
 		ofAnswer: map[string]*source{},
 	}
-	cited := citedIDs(w.answer)
+	cited := make(map[string]bool, len(w.answer.Sources))
+	for i := range w.answer.Citations {
+		for k := range w.answer.Citations[i].Refs {
+			cited[w.answer.Citations[i].Refs[k].Source] = true
+		}
+	}
 	for i := range w.answer.Sources {
 		s := &w.answer.Sources[i]
 		at := g.add(s, g.byURL[clean(s.URL)])
@@ -120,16 +125,6 @@ func (w *building) gather() {
 	for _, s := range g.list {
 		w.keepBack(s)
 	}
-}
-
-func citedIDs(a *ibid.Answer) map[string]bool {
-	cited := make(map[string]bool, len(a.Sources))
-	for i := range a.Citations {
-		for k := range a.Citations[i].Refs {
-			cited[a.Citations[i].Refs[k].Source] = true
-		}
-	}
-	return cited
 }
 
 // clean returns a URL as manifests have it, which is without what gives access to it; empty: they cannot have it, or
@@ -189,14 +184,28 @@ const maxNested = 16
 // ofStep adds the sources of a step, and of the runs nested in it, to those of the chain's step.
 func (g *sources) ofStep(chain *step, s *trail.Step, depth int) {
 	for i := range s.Sources {
-		chain.add(g.row(&s.Sources[i]))
+		r := &s.Sources[i]
+		row := &ibid.Source{ID: r.DocumentID, Title: r.Title, URL: r.URL, Content: cmp.Or(r.Content, r.Excerpt)}
+		at := g.known(row, r.Key)
+		if at == nil && r.Key == "" && clean(r.URL) == "" {
+			at = g.byID[r.DocumentID]
+		}
+		at = g.add(row, at)
+		g.name(at, r.DocumentID, r.Key)
+		chain.add(at)
 	}
 	for _, answer := range s.Answers {
 		if answer.Answer == nil {
 			continue
 		}
 		for i := range answer.Answer.Sources {
-			chain.add(g.other(&answer.Answer.Sources[i]))
+			other := &answer.Answer.Sources[i]
+			at := g.known(other, other.Key())
+			if at == nil {
+				at = g.add(other, nil)
+				g.name(at, "", other.Key()) // its id means nothing beyond that answer
+			}
+			chain.add(at)
 		}
 	}
 	if s.Nested == nil || depth == maxNested {
@@ -205,28 +214,6 @@ func (g *sources) ofStep(chain *step, s *trail.Step, depth int) {
 	for i := range s.Nested.Steps {
 		g.ofStep(chain, &s.Nested.Steps[i], depth+1)
 	}
-}
-
-// row returns the source that a row of a step is.
-func (g *sources) row(r *trail.Source) *source {
-	s := &ibid.Source{ID: r.DocumentID, Title: r.Title, URL: r.URL, Content: cmp.Or(r.Content, r.Excerpt)}
-	at := g.known(s, r.Key)
-	if at == nil && r.Key == "" && clean(s.URL) == "" {
-		at = g.byID[r.DocumentID]
-	}
-	at = g.add(s, at)
-	g.name(at, r.DocumentID, r.Key)
-	return at
-}
-
-// other returns the source that one of another answer is. Its id means nothing beyond that answer.
-func (g *sources) other(s *ibid.Source) *source {
-	at := g.known(s, s.Key())
-	if at == nil {
-		at = g.add(s, nil)
-		g.name(at, "", s.Key())
-	}
-	return at
 }
 
 func (g *sources) known(s *ibid.Source, key string) *source {
@@ -308,9 +295,6 @@ const (
 	NoEvidence      = "no-evidence"       // nobody quoted, and the checker finds nothing that supports the claim
 )
 
-// plainText is what a provider's words are.
-const plainText = "text/plain; charset=utf-8"
-
 // readAll reads the sources, several at once, and makes their texts.
 func (w *building) readAll(ctx context.Context) error {
 	own := make(map[string]*snapshot.Snapshot, 2*len(w.Own))
@@ -326,14 +310,28 @@ func (w *building) readAll(ctx context.Context) error {
 		case own[s.URL] != nil:
 			s.read(own[s.URL], ByPublisher)
 		case strings.HasPrefix(s.URL, SourceURN):
-			s.readSent()
+			if len(s.pieces) == 0 {
+				s.Unavailable = NoContent
+				continue
+			}
+			// What the provider sent of a source is taken for the source: that is what the agent had.
+			octets := []byte(strings.Join(s.pieces, "\n\n"))
+			s.read(&snapshot.Snapshot{Octets: octets, MediaType: "text/plain; charset=utf-8"}, ByPublisher)
 		case w.Read == nil || !*s.Cited:
 			s.Unavailable = NotRead
 		default:
 			slots <- struct{}{}
 			wait.Go(func() {
 				defer func() { <-slots }()
-				s.fetch(ctx, &w.Builder)
+				snap, err := w.Read(ctx, s.address)
+				switch {
+				case err != nil:
+					s.Unavailable = why(err)
+				case snap == nil:
+					s.Unavailable = NotRead
+				default:
+					s.read(snap, cmp.Or(w.By, ByObserver))
+				}
 			})
 		}
 	}
@@ -346,18 +344,6 @@ func (w *building) readAll(ctx context.Context) error {
 		s.describe(w)
 	}
 	return nil
-}
-
-func (s *source) fetch(ctx context.Context, b *Builder) {
-	snap, err := b.Read(ctx, s.address)
-	switch {
-	case err != nil:
-		s.Unavailable = why(err)
-	case snap == nil:
-		s.Unavailable = NotRead
-	default:
-		s.read(snap, cmp.Or(b.By, ByObserver))
-	}
 }
 
 // why returns the word for an error of reading a source.
@@ -400,16 +386,6 @@ func upstream(h http.Header) string {
 		}
 	}
 	return clean(url)
-}
-
-// readSent takes what the provider sent of a source for the source: that is what the agent had.
-func (s *source) readSent() {
-	if len(s.pieces) == 0 {
-		s.Unavailable = NoContent
-		return
-	}
-	octets := []byte(strings.Join(s.pieces, "\n\n"))
-	s.read(&snapshot.Snapshot{Octets: octets, MediaType: plainText}, ByPublisher)
 }
 
 // describe says when the source was read, and what its text is.

@@ -37,7 +37,14 @@ type Problem struct {
 // the manifest.
 func (m *Manifest) Problems() []Problem {
 	c := &checker{m: m, told: make(map[string]int)}
-	c.top()
+	c.order("/expires_at", m.EmittedAt, m.ExpiresAt, "it expires before it was emitted")
+	if m.Supersedes != "" && m.Supersedes == m.Self {
+		c.wrong("/supersedes", "it supersedes itself")
+	}
+	if m.Output != nil {
+		c.hash("/output/hash", m.Output.Hash)
+		c.hash("/output/text_hash", m.Output.TextHash)
+	}
 	c.sources()
 	c.graph()
 	c.claims()
@@ -89,18 +96,6 @@ func (c *checker) order(path string, at, limit Time, what string) {
 	}
 }
 
-func (c *checker) top() {
-	m := c.m
-	c.order("/expires_at", m.EmittedAt, m.ExpiresAt, "it expires before it was emitted")
-	if m.Supersedes != "" && m.Supersedes == m.Self {
-		c.wrong("/supersedes", "it supersedes itself")
-	}
-	if m.Output != nil {
-		c.hash("/output/hash", m.Output.Hash)
-		c.hash("/output/text_hash", m.Output.TextHash)
-	}
-}
-
 func (c *checker) sources() {
 	c.source, c.urls = make(map[string]*Source), make(map[string]bool)
 	cited := make(map[string]bool)
@@ -139,7 +134,12 @@ func (c *checker) claims() {
 		}
 		ids[claim.ID] = true
 		c.span(path+"/span", claim)
-		c.confidence(path+"/confidence_score", claim)
+		if claim.ConfidenceScore != nil && claim.Confidence != "" {
+			if word := confidence(*claim.ConfidenceScore); word != claim.Confidence {
+				c.wrong(path+"/confidence_score",
+					"this score is called "+word+", and the claim's confidence is "+claim.Confidence)
+			}
+		}
 		reached, whole := c.reached(path, claim)
 		for j := range claim.Sources {
 			s := &claim.Sources[j]
@@ -167,15 +167,6 @@ func (c *checker) span(path string, claim *Claim) {
 	case !claim.Rewritten && end-start != length:
 		c.wrong(path, "it has "+plural(end-start, "code point")+" and the claim's text "+strconv.Itoa(length)+
 			", so they are not the same words, and the claim does not say that it is rewritten")
-	}
-}
-
-func (c *checker) confidence(path string, claim *Claim) {
-	if claim.ConfidenceScore == nil || claim.Confidence == "" {
-		return
-	}
-	if word := confidence(*claim.ConfidenceScore); word != claim.Confidence {
-		c.wrong(path, "this score is called "+word+", and the claim's confidence is "+claim.Confidence)
 	}
 }
 
@@ -268,7 +259,9 @@ func (c *checker) excerpt(path string, s *ClaimSource) {
 	}
 }
 
-// graph notes the steps by their numbers and outputs, of several the first, and how they lead to each other.
+// graph notes the steps by their numbers and outputs, of several the first, which steps led to each, itself among them,
+// and which have which source. A manifest of a megabyte must not take longer than its reading, so each edge is followed
+// once and not once for each claim.
 func (c *checker) graph() {
 	c.outputs, c.step = make(map[string]int), make(map[int]int)
 	chain := c.steps()
@@ -280,70 +273,6 @@ func (c *checker) graph() {
 			c.outputs[chain[i].OutputsRef] = i
 		}
 	}
-	c.ways(chain)
-}
-
-// steps returns the chain, as far as a manifest that was parsed has one.
-func (c *checker) steps() []Step { return c.m.Chain[:min(len(c.m.Chain), maxSteps)] }
-
-// chain checks the steps by themselves: each follows only from steps with smaller numbers, so there are no cycles.
-func (c *checker) chain() {
-	chain := c.steps()
-	for i := range chain {
-		s := &chain[i]
-		path := "/chain/" + strconv.Itoa(i)
-		if c.step[s.Step] != i {
-			c.add(StatusChain, path+"/step", "another step has this number: "+strconv.Itoa(s.Step))
-		}
-		if c.outputs[s.OutputsRef] != i {
-			c.add(StatusChain, path+"/outputs_ref",
-				"another step has this output, so it is ambiguous: "+quoted(s.OutputsRef))
-		}
-		c.stepFacts(path, s)
-		path += "/inputs_ref"
-		for _, ref := range s.InputsRef {
-			from, known := c.outputs[ref]
-			switch {
-			case !known:
-				c.add(StatusChain, path, "no step has this output: "+quoted(ref))
-			case chain[from].Step >= s.Step:
-				c.add(StatusChain, path, "it follows from "+quoted(ref)+", the output of a step that is not before it")
-			}
-		}
-	}
-}
-
-func (c *checker) stepFacts(path string, s *Step) {
-	c.hash(path+"/inputs_hash", s.InputsHash, "hmac-sha256")
-	c.hash(path+"/outputs_hash", s.OutputsHash, "hmac-sha256")
-	c.order(path+"/ended_at", s.StartedAt, s.EndedAt, "it ended before it started")
-	c.order(path+"/ended_at", s.EndedAt, c.m.EmittedAt, "it ended after the manifest was emitted")
-	if s.EndedAt == "" {
-		c.order(path+"/started_at", s.StartedAt, c.m.EmittedAt, "it started after the manifest was emitted")
-	}
-	for j, source := range s.Sources {
-		if len(c.m.Sources) > 0 && c.source[source] == nil && !c.urls[source] {
-			c.wrong(path+"/sources/"+strconv.Itoa(j), "the manifest's sources do not have this one: "+quoted(source))
-		}
-	}
-}
-
-// steps is a set of steps by their index in the chain.
-type steps [maxSteps / 64]uint64
-
-func (s *steps) add(i int) { s[i/64] |= 1 << (i % 64) }
-
-func (s *steps) has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
-
-func (s *steps) union(other *steps) {
-	for i := range s {
-		s[i] |= other[i]
-	}
-}
-
-// ways finds the steps that led to each step, itself among them, and which steps have which source. A manifest of a
-// megabyte must not take longer than its reading, so each edge is followed once and not once for each claim.
-func (c *checker) ways(chain []Step) {
 	c.before, c.with, c.withURL = make([]steps, len(chain)), make(map[string][]int), make(map[string][]int)
 	order := make([]int, len(chain))
 	for i := range chain {
@@ -366,6 +295,61 @@ func (c *checker) ways(chain []Step) {
 				c.before[i].union(&c.before[from])
 			}
 		}
+	}
+}
+
+// steps returns the chain, as far as a manifest that was parsed has one.
+func (c *checker) steps() []Step { return c.m.Chain[:min(len(c.m.Chain), maxSteps)] }
+
+// chain checks the steps by themselves: each follows only from steps with smaller numbers, so there are no cycles.
+func (c *checker) chain() {
+	chain := c.steps()
+	for i := range chain {
+		s := &chain[i]
+		path := "/chain/" + strconv.Itoa(i)
+		if c.step[s.Step] != i {
+			c.add(StatusChain, path+"/step", "another step has this number: "+strconv.Itoa(s.Step))
+		}
+		if c.outputs[s.OutputsRef] != i {
+			c.add(StatusChain, path+"/outputs_ref",
+				"another step has this output, so it is ambiguous: "+quoted(s.OutputsRef))
+		}
+		c.hash(path+"/inputs_hash", s.InputsHash, "hmac-sha256")
+		c.hash(path+"/outputs_hash", s.OutputsHash, "hmac-sha256")
+		c.order(path+"/ended_at", s.StartedAt, s.EndedAt, "it ended before it started")
+		c.order(path+"/ended_at", s.EndedAt, c.m.EmittedAt, "it ended after the manifest was emitted")
+		if s.EndedAt == "" {
+			c.order(path+"/started_at", s.StartedAt, c.m.EmittedAt, "it started after the manifest was emitted")
+		}
+		for j, source := range s.Sources {
+			if len(c.m.Sources) > 0 && c.source[source] == nil && !c.urls[source] {
+				c.wrong(path+"/sources/"+strconv.Itoa(j),
+					"the manifest's sources do not have this one: "+quoted(source))
+			}
+		}
+		path += "/inputs_ref"
+		for _, ref := range s.InputsRef {
+			from, known := c.outputs[ref]
+			switch {
+			case !known:
+				c.add(StatusChain, path, "no step has this output: "+quoted(ref))
+			case chain[from].Step >= s.Step:
+				c.add(StatusChain, path, "it follows from "+quoted(ref)+", the output of a step that is not before it")
+			}
+		}
+	}
+}
+
+// steps is a set of steps by their index in the chain.
+type steps [maxSteps / 64]uint64
+
+func (s *steps) add(i int) { s[i/64] |= 1 << (i % 64) }
+
+func (s *steps) has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
+
+func (s *steps) union(other *steps) {
+	for i := range s {
+		s[i] |= other[i]
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -71,23 +72,15 @@ func (p *Publisher) Discovery() *Discovery {
 		return d
 	}
 	d.SupportedSigning = []string{"http-message-signatures"}
-	d.SigningAlgorithms = p.algorithms()
-	d.JWKSURI, d.ManifestKeysURI = p.URL(DirectoryPath), p.URL(KeysPath)
-	return d
-}
-
-// algorithms returns those of the keys that are published.
-func (p *Publisher) algorithms() []string {
-	list := []string{}
 	for _, algorithm := range []string{keyring.Ed25519, keyring.ECDSAP256} {
-		for _, key := range p.Keys.List() {
-			if key.Algorithm == algorithm && key.Use == keyring.Manifest {
-				list = append(list, algorithm)
-				break
-			}
+		if slices.ContainsFunc(p.Keys.List(), func(k keyring.Key) bool {
+			return k.Algorithm == algorithm && k.Use == keyring.Manifest
+		}) {
+			d.SigningAlgorithms = append(d.SigningAlgorithms, algorithm)
 		}
 	}
-	return list
+	d.JWKSURI, d.ManifestKeysURI = p.URL(DirectoryPath), p.URL(KeysPath)
+	return d
 }
 
 // Speaks reports whether the publisher at manifestURL may speak for an agent: whether the host of agentID, and its port

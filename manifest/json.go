@@ -70,7 +70,11 @@ func parse(b []byte, most int) (*Manifest, []Error) {
 		r.stop("", len(b), "it is empty")
 	default:
 		r.value(reflect.ValueOf(m).Elem(), &form{}, &form{})
-		r.end()
+		if r.broken == nil {
+			if after := bytes.TrimLeft(b[r.dec.InputOffset():], " \t\r\n"); len(after) > 0 {
+				r.stop("", len(b)-len(after), "something follows the document")
+			}
+		}
 	}
 	switch {
 	case r.broken != nil:
@@ -224,16 +228,6 @@ func (r *reader) nextInside() []byte {
 	return nil
 }
 
-// end reads what follows the document: nothing.
-func (r *reader) end() {
-	if r.broken != nil {
-		return
-	}
-	if after := bytes.TrimLeft(r.doc[r.dec.InputOffset():], " \t\r\n"); len(after) > 0 {
-		r.stop("", len(r.doc)-len(after), "something follows the document")
-	}
-}
-
 // value reads a value of this form into v. A value of another type leaves v as it is.
 func (r *reader) value(v reflect.Value, f, of *form) {
 	depth := r.dec.StackDepth()
@@ -242,7 +236,7 @@ func (r *reader) value(v reflect.Value, f, of *form) {
 		return
 	}
 	at := r.offset(raw)
-	kind, want := typeOf(raw), kindOf(v.Type())
+	kind, want := typesOfJSON[jsontext.Value(raw).Kind()], kindOf(v.Type())
 	to := v
 	if v.Kind() == reflect.Pointer {
 		to = reflect.New(v.Type().Elem()).Elem()
@@ -266,29 +260,27 @@ func (r *reader) value(v reflect.Value, f, of *form) {
 		r.object(to, at)
 	case want == "array":
 		r.array(to, f, of, at)
-	default:
-		r.number(to, raw, at, f)
+	default: // a number
+		n, _ := strconv.ParseFloat(string(raw), 64)
+		whole, err := strconv.Atoi(string(raw))
+		switch {
+		case want == "integer" && err != nil:
+			r.fail(at, "it should be an integer, written without fraction and exponent")
+		case n < float64(f.min) || n > float64(f.max):
+			r.fail(at, fmt.Sprintf("it should be from %d to %d", f.min, f.max))
+		case want == "integer":
+			to.SetInt(int64(whole))
+		default:
+			to.SetFloat(n)
+		}
 	}
 	if v.Kind() == reflect.Pointer && (want == "object" || len(r.errs) == known) {
 		v.Set(to.Addr())
 	}
 }
 
-// typeOf returns the type of a value by what it begins with.
-func typeOf(raw []byte) string {
-	switch raw[0] {
-	case '{':
-		return "object"
-	case '[':
-		return "array"
-	case '"':
-		return "string"
-	case 't', 'f':
-		return "boolean"
-	case 'n':
-		return "null"
-	}
-	return "number"
+var typesOfJSON = map[jsontext.Kind]string{
+	'{': "object", '[': "array", '"': "string", 't': "boolean", 'f': "boolean", 'n': "null", '0': "number",
 }
 
 func (r *reader) text(raw []byte, at int, f *form) string {
@@ -301,21 +293,6 @@ func (r *reader) text(raw []byte, at int, f *form) string {
 		r.fail(at, why)
 	}
 	return s
-}
-
-func (r *reader) number(v reflect.Value, raw []byte, at int, f *form) {
-	n, _ := strconv.ParseFloat(string(raw), 64)
-	whole, err := strconv.Atoi(string(raw))
-	switch {
-	case v.Kind() == reflect.Int && err != nil:
-		r.fail(at, "it should be an integer, written without fraction and exponent")
-	case n < float64(f.min) || n > float64(f.max):
-		r.fail(at, fmt.Sprintf("it should be from %d to %d", f.min, f.max))
-	case v.Kind() == reflect.Int:
-		v.SetInt(int64(whole))
-	default:
-		v.SetFloat(n)
-	}
 }
 
 func (r *reader) array(v reflect.Value, f, of *form, at int) {

@@ -28,28 +28,6 @@ const (
 	SeverityAdvice = "advice" // valid, and could be better
 )
 
-// Words of advice.
-const (
-	adviceVersion = "no-version"
-	adviceSelf    = "no-self"
-	adviceOutput  = "no-output"
-	adviceProfile = "no-text-profile"
-	adviceSources = "no-sources"
-	adviceChain   = "no-chain"
-	adviceHash    = "no-hash"
-	adviceOffset  = "no-offset"
-	adviceExcerpt = "no-excerpt"
-	adviceSteps   = "no-steps"
-	adviceInputs  = "no-inputs"
-	adviceGuess   = "guessable-hash"
-	adviceScore   = "fractional-score"
-	adviceID      = "unstable-id"
-	adviceURL     = "unfetchable-url"
-	advicePlain   = "plain-http"
-	adviceAround  = "long-context"
-	adviceUnknown = "unknown-member"
-)
-
 // maxFindings is how many findings are told of one manifest.
 const maxFindings = 2048
 
@@ -72,13 +50,26 @@ func Lint(b []byte) []Finding {
 	}
 	l.top(m)
 	for i := range m.Sources {
-		l.source(&m.Sources[i], "/sources/"+strconv.Itoa(i))
+		s, path := &m.Sources[i], "/sources/"+strconv.Itoa(i)
+		l.extra(path, *s, s.Extra)
+		l.url(s.URL, path+"/url")
+		if s.Hash == "" && s.Unavailable == "" {
+			l.advise("no-hash", path, "it has no hash and does not say why (unavailable)")
+		}
 	}
 	for i := range m.Claims {
 		l.claim(m, &m.Claims[i], "/claims/"+strconv.Itoa(i))
 	}
 	for i := range m.Chain {
-		l.step(&m.Chain[i], "/chain/"+strconv.Itoa(i))
+		s, path := &m.Chain[i], "/chain/"+strconv.Itoa(i)
+		l.extra(path, *s, s.Extra)
+		switch {
+		case s.Inputs == nil && s.InputsHash == "" && len(s.InputsRef) == 0:
+			l.advise("no-inputs", path, "it has neither inputs, inputs_ref nor inputs_hash")
+		case s.Inputs == nil && strings.HasPrefix(s.InputsHash, "sha256:"):
+			l.advise("guessable-hash", path+"/inputs_hash", "private inputs that are short can be guessed from a "+
+				"plain hash; hmac-sha256 with a salt keeps them private")
+		}
 	}
 	return l.placed(b)
 }
@@ -117,31 +108,31 @@ func (l *linter) top(m *Manifest) {
 		is           bool
 		code, detail string
 	}{
-		{m.Version == "", adviceVersion, "it does not say which version of the format it is: \"version\":\"1.0\""},
-		{m.Self == "", adviceSelf, "it does not say where it is served (self), so it can be passed off as another one"},
+		{m.Version == "", "no-version", "it does not say which version of the format it is: \"version\":\"1.0\""},
+		{m.Self == "", "no-self", "it does not say where it is served (self), so it can be passed off as another one"},
 		{
-			m.Output == nil, adviceOutput,
+			m.Output == nil, "no-output",
 			"it does not say which response it is about (output), so it can be replayed with another one",
 		},
 		{
-			m.TextProfile == "", adviceProfile,
+			m.TextProfile == "", "no-text-profile",
 			"it does not say what offsets count in: \"text_profile\":\"" + TextProfile + "\"",
 		},
 		{
-			len(m.Sources) == 0, adviceSources,
+			len(m.Sources) == 0, "no-sources",
 			"it does not list its sources, with their final URLs and the hashes of their texts",
 		},
-		{len(m.Chain) == 0, adviceChain, "it does not say how the answer came about (chain), which level 3 wants"},
+		{len(m.Chain) == 0, "no-chain", "it does not say how the answer came about (chain), which level 3 wants"},
 	} {
 		if absent.is {
 			l.advise(absent.code, "", absent.detail)
 		}
 	}
 	if m.Output != nil && m.Output.TextHash == "" {
-		l.advise(adviceOutput, "/output", "it has no text_hash, so the answer has to be kept octet by octet")
+		l.advise("no-output", "/output", "it has no text_hash, so the answer has to be kept octet by octet")
 	}
 	if strings.HasPrefix(m.Self, "http:") {
-		l.advise(advicePlain, "/self", "what is served without TLS, anybody on the way can change")
+		l.advise("plain-http", "/self", "what is served without TLS, anybody on the way can change")
 	}
 	l.extra("", *m, m.Extra)
 	if m.Output != nil {
@@ -157,40 +148,33 @@ func (l *linter) extra(path string, of any, extra Extra) {
 		if i := slices.IndexFunc(known, func(m member) bool { return strings.EqualFold(m.name, name) }); i >= 0 {
 			detail += "; is " + known[i].name + " meant?"
 		}
-		l.advise(adviceUnknown, string(jsontext.Pointer(path).AppendToken(name)), detail)
-	}
-}
-
-func (l *linter) source(s *Source, path string) {
-	l.extra(path, *s, s.Extra)
-	l.url(s.URL, path+"/url")
-	if s.Hash == "" && s.Unavailable == "" {
-		l.advise(adviceHash, path, "it has no hash and does not say why (unavailable)")
+		l.advise("unknown-member", string(jsontext.Pointer(path).AppendToken(name)), detail)
 	}
 }
 
 // url says so if a verifier cannot fetch a source by its URL.
 func (l *linter) url(address, path string) {
 	if err := checkSourceURL(withoutFragment(address)); err != nil {
-		l.advise(adviceURL, path, "nobody can fetch this: "+err.Error())
+		l.advise("unfetchable-url", path, "nobody can fetch this: "+err.Error())
 	} else if strings.Contains(address, "#") {
-		l.advise(adviceURL, path, "a fragment is never sent, and the header has the URL without it")
+		l.advise("unfetchable-url", path, "a fragment is never sent, and the header has the URL without it")
 	}
 }
 
 func (l *linter) claim(m *Manifest, c *Claim, path string) {
 	l.extra(path, *c, c.Extra)
 	if c.ID != ClaimID(c.Text) {
-		l.advise(adviceID, path+"/claim_id",
+		l.advise("unstable-id", path+"/claim_id",
 			"ids made of the text stay the same from run to run; this would be "+ClaimID(c.Text))
 	}
 	if c.ConfidenceScore != nil && *c.ConfidenceScore != float64(int(*c.ConfidenceScore)) {
 		l.advise(
-			adviceScore, path+"/confidence_score", "programs write fractions differently, and the word says enough",
+			"fractional-score", path+"/confidence_score",
+			"programs write fractions differently, and the word says enough",
 		)
 	}
 	if len(c.Steps) == 0 && len(m.Chain) > 0 {
-		l.advise(adviceSteps, path, "it does not say which steps made it")
+		l.advise("no-steps", path, "it does not say which steps made it")
 	}
 	for i := range c.Sources {
 		s := &c.Sources[i]
@@ -207,7 +191,7 @@ func (l *linter) claim(m *Manifest, c *Claim, path string) {
 		}
 		l.extra(path+"/excerpt", *s.Excerpt, s.Excerpt.Extra)
 		if max(utf8.RuneCountInString(s.Excerpt.Prefix), utf8.RuneCountInString(s.Excerpt.Suffix)) > maxAroundWritten {
-			l.advise(adviceAround, path+"/excerpt",
+			l.advise("long-context", path+"/excerpt",
 				"prefix and suffix are to have at most "+plural(maxAroundWritten, "code point"))
 		}
 	}
@@ -215,21 +199,6 @@ func (l *linter) claim(m *Manifest, c *Claim, path string) {
 
 // maxAroundWritten is how much writers show of what stands around an excerpt.
 const maxAroundWritten = 32
-
-func (l *linter) step(s *Step, path string) {
-	l.extra(path, *s, s.Extra)
-	switch {
-	case s.Inputs == nil && s.InputsHash == "" && len(s.InputsRef) == 0:
-		l.advise(adviceInputs, path, "it has neither inputs, inputs_ref nor inputs_hash")
-	case s.Inputs == nil && strings.HasPrefix(s.InputsHash, "sha256:"):
-		l.advise(
-			adviceGuess,
-			path+"/inputs_hash",
-			"private inputs that are short can be guessed from a plain hash; "+
-				"hmac-sha256 with a salt keeps them private",
-		)
-	}
-}
 
 // Level returns the conformance level that the manifest deserves, as its reader sees it: 3, a signed manifest that says
 // how the answer came about; 2, one that says where every claim stands in its sources; or else 1. signed says whether
@@ -252,7 +221,7 @@ func (m *Manifest) Level(signed bool) (level int, why []string) {
 			s := &m.Claims[i].Sources[j]
 			for _, p := range missing(s, path) {
 				// what stands in its place in the source that has the hash is the excerpt
-				if p.Status != adviceExcerpt || s.Hash == "" || s.ExcerptOffset == nil {
+				if p.Status != "no-excerpt" || s.Hash == "" || s.ExcerptOffset == nil {
 					wrong = append(wrong, p)
 				}
 			}
@@ -290,14 +259,14 @@ func missing(s *ClaimSource, path string) []Problem {
 		list = append(list, Problem{Status: code, Path: path, Detail: what})
 	}
 	if s.Hash == "" {
-		lacks(adviceHash, "it has no hash: that the source changed cannot be seen")
+		lacks("no-hash", "it has no hash: that the source changed cannot be seen")
 	}
 	if s.ExcerptOffset == nil {
-		lacks(adviceOffset, "it has no excerpt_offset: where the source says so is not told")
+		lacks("no-offset", "it has no excerpt_offset: where the source says so is not told")
 	}
 	if s.Excerpt == nil && s.ExcerptHash == "" {
 		lacks(
-			adviceExcerpt,
+			"no-excerpt",
 			"it has neither excerpt nor excerpt_hash: once the source changes, nobody knows what it said",
 		)
 	}

@@ -56,13 +56,26 @@ func (p *Publisher) Middleware(agent http.Handler) (http.Handler, error) {
 			return
 		}
 		s := &session{now: p.now}
+		var name [16]byte
+		_, _ = rand.Read(name[:]) // never fails
 		held := &response{
 			ResponseWriter: w, publisher: p, session: s, limit: cmp.Or(p.Buffer, defaultBuffer),
-			run: newRun(), trailers: r.ProtoAtLeast(1, 1),
+			run: hex.EncodeToString(name[:]), trailers: r.ProtoAtLeast(1, 1),
 		}
-		defer held.abandon() // the agent may panic
+		defer func() { // also if the agent panics
+			if held.streamed {
+				p.pending.Delete(Path(held.run, "", 1))
+			}
+		}()
 		agent.ServeHTTP(held, r.WithContext(context.WithValue(r.Context(), sessionKey{}, s)))
-		held.finish(r.Context())
+		switch {
+		case held.over:
+		case held.streamed:
+			held.endStream(r.Context())
+		default:
+			held.endHeld(r.Context())
+		}
+		held.over = true
 	}), nil
 }
 
@@ -113,13 +126,6 @@ func (s *session) said() (a *ibid.Answer, t *trail.Trail, reads []*snapshot.Snap
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.answer, s.trail, s.reads
-}
-
-// newRun mints the name of a run: 128 bits.
-func newRun() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
 }
 
 // announce makes the manifest of a response and returns what its header says. There is always something to say of
@@ -270,32 +276,15 @@ func (w *response) commit(change func(http.Header)) {
 	w.over = w.over || !w.success()
 }
 
-// finish sends what is still to be sent, once the agent is done.
-func (w *response) finish(ctx context.Context) {
-	switch {
-	case w.over:
-	case w.streamed:
-		w.endStream(ctx)
-	default:
-		w.endHeld(ctx)
-	}
-	w.over = true
-}
-
-// abandon forgets a response that will not be finished.
-func (w *response) abandon() {
-	if w.streamed {
-		w.publisher.pending.Delete(Path(w.run, "", 1))
-	}
-}
-
 // endHeld sends a response that was held as a whole.
 func (w *response) endHeld(ctx context.Context) {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
 	body := w.held.Bytes()
-	w.setType(body)
+	if _, said := w.header["Content-Type"]; !said && len(body) > 0 && w.header.Get("Content-Encoding") == "" {
+		w.header.Set("Content-Type", http.DetectContentType(body)) // as net/http would
+	}
 	var list []Announcement
 	if a, _, reads := w.session.said(); a != nil || len(reads) > 0 {
 		b := w.builder()
@@ -356,13 +345,6 @@ func (w *response) mediaType() string {
 func (w *response) identity() bool {
 	coding := strings.TrimSpace(w.header.Get("Content-Encoding"))
 	return (coding == "" || strings.EqualFold(coding, "identity")) && w.mediaType() != eventStream
-}
-
-// setType says what the body is, as net/http would.
-func (w *response) setType(body []byte) {
-	if _, said := w.header["Content-Type"]; !said && len(body) > 0 && w.header.Get("Content-Encoding") == "" {
-		w.header.Set("Content-Type", http.DetectContentType(body))
-	}
 }
 
 // hasTrailer reports whether the agent has a trailer of its own, which needs a body without a length.

@@ -152,7 +152,11 @@ func (s *Signed) sign(key *keyring.Key, signer crypto.Signer, at time.Time) erro
 		return errors.New("signing a manifest: it does not say its URL")
 	}
 	created := at.Unix()
-	input, signature, err := httpsig.Sign(s.message(), signatureLabel, &httpsig.Params{
+	message := &httpsig.Message{
+		Status: s.Status, Header: http.Header{"Content-Type": {s.ContentType}, "Content-Digest": {s.ContentDigest}},
+		Request: &httpsig.Message{Method: http.MethodGet, TargetURI: s.TargetURI},
+	}
+	input, signature, err := httpsig.Sign(message, signatureLabel, &httpsig.Params{
 		Components: []httpsig.Component{
 			{Name: "@status"}, {Name: "content-type"}, {Name: "content-digest"}, {Name: "@target-uri", Request: true},
 		},
@@ -178,15 +182,4 @@ func Unsigned(m *Manifest) (*Signed, error) {
 		ContentDigest: httpsig.ContentDigest(body),
 		Body:          body,
 	}, nil
-}
-
-// message returns the response that is signed, with the request it answers.
-func (s *Signed) message() *httpsig.Message {
-	h := http.Header{}
-	h.Set("Content-Type", s.ContentType)
-	h.Set("Content-Digest", s.ContentDigest)
-	return &httpsig.Message{
-		Status: s.Status, Header: h,
-		Request: &httpsig.Message{Method: http.MethodGet, TargetURI: s.TargetURI},
-	}
 }

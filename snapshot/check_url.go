@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,10 +109,6 @@ type guard struct {
 	special *ssrf.Guardian
 }
 
-func newGuard(allow []netip.Prefix) *guard {
-	return &guard{slices.Clone(allow), ssrf.New()}
-}
-
 // allowed reports whether the owner of the program said that a is all right.
 func (g *guard) allowed(a netip.Addr) bool {
 	return slices.ContainsFunc(g.allow, func(p netip.Prefix) bool { return p.Contains(a.Unmap()) })
@@ -177,10 +174,28 @@ func parseTarget(raw string) (*target, *FetchError) {
 	if u.Opaque != "" || u.Host == "" {
 		return nil, blocked(raw, reasonURL, "it has no host")
 	}
+	const improper = "it has no proper host"
 	t := &target{user: u.User != nil}
-	host, reason := t.readHost(u)
-	if reason != "" {
-		return nil, blocked(raw, reason, "it has no proper host")
+	host := u.Hostname()
+	if strings.HasPrefix(u.Host, "[") {
+		if t.ip, err = netip.ParseAddr(host); err != nil || !t.ip.Is6() {
+			return nil, blocked(raw, reasonHost, improper)
+		}
+		if t.ip.Zone() != "" {
+			return nil, blocked(raw, reasonZone, improper)
+		}
+		host = "[" + t.ip.String() + "]"
+	} else {
+		var ok bool
+		if host, ok = cleanName(host); !ok {
+			return nil, blocked(raw, reasonHost, improper)
+		}
+		if readAsAddress.MatchString(host) {
+			// Browsers read 127.1, 0x7f000001 and 2130706433 as addresses, some resolvers do. One spelling is enough.
+			if t.ip, err = netip.ParseAddr(host); err != nil || !t.ip.Is4() {
+				return nil, blocked(raw, reasonHost, improper)
+			}
+		}
 	}
 	usual := map[string]uint16{"http": 80, "https": 443}[u.Scheme]
 	t.port = usual
@@ -194,42 +209,22 @@ func parseTarget(raw string) (*target, *FetchError) {
 	if t.port != usual {
 		host += ":" + strconv.Itoa(int(t.port))
 	}
-	t.clean = clean(u, host)
+	// RawPath, if it is there, is the path as it was given. EscapedPath would decode all of a path that has one odd
+	// character.
+	b := []byte(u.Scheme + "://" + host)
+	b = appendEscaped(b, withoutDots(cmp.Or(u.RawPath, u.EscapedPath())), "\"<>\\^`{|}")
+	if u.RawQuery != "" || u.ForceQuery {
+		b = appendEscaped(append(b, '?'), u.RawQuery, "\"<>")
+	}
+	t.clean = string(b)
 	if t.url, err = url.Parse(t.clean); err != nil || len(t.clean) > maxURL {
 		return nil, blocked(raw, reasonURL, "it cannot be written")
 	}
 	return t, nil
 }
 
-// readHost returns the host as it stands in a clean address, or the reason why it is none.
-func (t *target) readHost(u *url.URL) (host, reason string) {
-	host = u.Hostname()
-	if strings.HasPrefix(u.Host, "[") {
-		ip, err := netip.ParseAddr(host)
-		if err != nil || !ip.Is6() {
-			return "", reasonHost
-		}
-		if ip.Zone() != "" {
-			return "", reasonZone
-		}
-		t.ip = ip
-		return "[" + ip.String() + "]", ""
-	}
-	host, ok := cleanName(host)
-	if !ok {
-		return "", reasonHost
-	}
-	name := strings.TrimSuffix(host, ".")
-	if numeric(name[strings.LastIndexByte(name, '.')+1:]) {
-		// Browsers read 127.1, 0x7f000001 and 2130706433 as addresses, some resolvers do. One spelling is enough.
-		ip, err := netip.ParseAddr(host)
-		if err != nil || !ip.Is4() {
-			return "", reasonHost
-		}
-		t.ip = ip
-	}
-	return host, ""
-}
+// readAsAddress is a host that browsers read as an IPv4 address, by its last label.
+var readAsAddress = regexp.MustCompile(`(^|\.)([0-9]+|0x[0-9a-f]*)\.?$`)
 
 // cleanName returns a host's name in lower-case ASCII, mapped as browsers do.
 func cleanName(host string) (string, bool) {
@@ -259,26 +254,6 @@ func cleanName(host string) (string, bool) {
 		}
 	}
 	return host, true
-}
-
-// numeric reports whether a last label makes browsers read the host as an IPv4 address.
-func numeric(label string) bool {
-	if hex, ok := strings.CutPrefix(label, "0x"); ok {
-		return strings.Trim(hex, "0123456789abcdef") == ""
-	}
-	return strings.Trim(label, "0123456789") == ""
-}
-
-// clean writes the address. Host has the port, unless it is the scheme's.
-func clean(u *url.URL, host string) string {
-	b := append(make([]byte, 0, 128), u.Scheme+"://"+host...)
-	// RawPath, if it is there, is the path as it was given. EscapedPath would decode all of a path that has one odd
-	// character.
-	b = appendEscaped(b, withoutDots(cmp.Or(u.RawPath, u.EscapedPath())), "\"<>\\^`{|}")
-	if u.RawQuery != "" || u.ForceQuery {
-		b = appendEscaped(append(b, '?'), u.RawQuery, "\"<>")
-	}
-	return string(b)
 }
 
 // appendEscaped percent-encodes what no address may have, and the ASCII characters in also. What is encoded stays as it

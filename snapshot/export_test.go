@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/netip"
 	"runtime"
+
+	"code.dny.dev/ssrf"
 )
 
 // What tests outside of the package need to know.
@@ -15,7 +17,7 @@ const (
 
 // CheckURL says what a [Fetcher] finds wrong with an address before anything is resolved or connected.
 func CheckURL(url string, allow []netip.Prefix) error {
-	if _, err := newGuard(allow).target(url); err != nil {
+	if _, err := (&guard{allow, ssrf.New()}).target(url); err != nil {
 		return err
 	}
 	return nil

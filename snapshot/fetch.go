@@ -10,9 +10,12 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
+
+	"code.dny.dev/ssrf"
 
 	"github.com/ibidhq/ibid/internal/unpack"
 )
@@ -152,11 +155,27 @@ func NewFetcher(o *FetchOptions) *Fetcher {
 	f := &Fetcher{
 		limits: l, userAgent: cmp.Or(o.UserAgent, defaultUserAgent), copies: o.Copies,
 		log:   cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
-		guard: newGuard(o.Allow), flights: map[job]*flight{},
+		guard: &guard{slices.Clone(o.Allow), ssrf.New()}, flights: map[job]*flight{},
 		hosts: hosts{perHost: l.PerHost, gap: l.Gap, patient: l.RetryAfter},
 		all:   places{size: l.Parallel},
 	}
-	f.transport = newTransport(o, &l, f.guard)
+	d := &net.Dialer{
+		Timeout: l.Connect, Resolver: o.Resolver,
+		Control: func(network, address string, _ syscall.RawConn) error { return f.guard.check(network, address) },
+	}
+	f.transport = &http.Transport{ // without a proxy, which would connect for us to wherever we say
+		DialContext:            d.DialContext,
+		TLSHandshakeTimeout:    l.Connect,
+		ResponseHeaderTimeout:  l.Header,
+		MaxResponseHeaderBytes: maxHeader,
+		DisableCompression:     true, // we do it, within bounds
+		ForceAttemptHTTP2:      true,
+		MaxIdleConns:           idleConns,
+		MaxIdleConnsPerHost:    cmp.Or(l.PerHost, l.Parallel),
+		IdleConnTimeout:        idleSeconds * time.Second,
+		ReadBufferSize:         32 << 10, // most pages in one piece
+		TLSClientConfig:        o.TLS.Clone(),
+	}
 	return f
 }
 
@@ -243,10 +262,17 @@ func (f *Fetcher) get(ctx context.Context, j *job) (*Snapshot, *FetchError) {
 	if err := ctx.Err(); err != nil {
 		return nil, ended(j.URL, err)
 	}
-	one, ferr := f.joinFlight(ctx, j, t)
-	if ferr != nil {
-		return nil, ferr
+	f.mu.Lock()
+	if f.closed {
+		f.mu.Unlock()
+		return nil, unreachable(j.URL, reasonClosed, 0, errClosed)
 	}
+	one := f.flights[*j]
+	if one == nil {
+		one = f.beginFlight(ctx, *j, t)
+	}
+	one.waiters++
+	f.mu.Unlock()
 	select {
 	case <-one.done:
 		return one.snap, one.err
@@ -264,33 +290,23 @@ func ended(url string, err error) *FetchError {
 	return unreachable(url, reasonCancelled, 0, err)
 }
 
-// joinFlight joins the job's flight or begins it. The flight's context ends with the last who waits for it, not with
-// the first.
-func (f *Fetcher) joinFlight(ctx context.Context, j *job, t *target) (*flight, *FetchError) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed {
-		return nil, unreachable(j.URL, reasonClosed, 0, errClosed)
-	}
-	key := *j
-	if one := f.flights[key]; one != nil {
-		one.waiters++
-		return one, nil
-	}
+// beginFlight begins a job's flight. Its context ends with the last who waits for it, not with the first. The caller
+// holds the lock.
+func (f *Fetcher) beginFlight(ctx context.Context, j job, t *target) *flight {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	one := &flight{waiters: 1, cancel: cancel, done: make(chan struct{})}
-	f.flights[key] = one
+	one := &flight{cancel: cancel, done: make(chan struct{})}
+	f.flights[j] = one
 	f.flying.Go(func() {
-		one.snap, one.err = f.run(ctx, &key, t)
+		one.snap, one.err = f.run(ctx, &j, t)
 		cancel(nil)
 		f.mu.Lock()
-		if f.flights[key] == one {
-			delete(f.flights, key)
+		if f.flights[j] == one {
+			delete(f.flights, j)
 		}
 		f.mu.Unlock()
 		close(one.done)
 	})
-	return one, nil
+	return one
 }
 
 // leaveFlight gives a flight up. The last one ends it, and waits for that.
@@ -315,33 +331,6 @@ const (
 	idleSeconds = 30
 )
 
-// newTransport makes what all connections go through. There is no proxy: it would connect for us to wherever we say.
-func newTransport(o *FetchOptions, l *FetchLimits, g *guard) *http.Transport {
-	d := &net.Dialer{
-		Timeout: l.Connect, Resolver: o.Resolver,
-		Control: func(network, address string, _ syscall.RawConn) error { return g.check(network, address) },
-	}
-	t := &http.Transport{
-		DialContext:            d.DialContext,
-		TLSHandshakeTimeout:    l.Connect,
-		ResponseHeaderTimeout:  l.Header,
-		MaxResponseHeaderBytes: maxHeader,
-		DisableCompression:     true, // we do it, within bounds
-		ForceAttemptHTTP2:      true,
-		MaxIdleConns:           idleConns,
-		MaxIdleConnsPerHost:    l.PerHost,
-		IdleConnTimeout:        idleSeconds * time.Second,
-		ReadBufferSize:         32 << 10, // most pages in one piece
-	}
-	if l.PerHost == 0 {
-		t.MaxIdleConnsPerHost = l.Parallel
-	}
-	if o.TLS != nil {
-		t.TLSClientConfig = o.TLS.Clone()
-	}
-	return t
-}
-
 // Client returns a client for other requests than Fetch makes, such as POST, to addresses that data names. It goes
 // where the Fetcher goes and nowhere else: public networks and those that are allowed, checked again when a name is
 // resolved, through no proxy. It follows no redirect, has no cookies, and its limits of time and of bytes are the
@@ -360,7 +349,17 @@ type guarded struct{ f *Fetcher }
 
 // RoundTrip implements [http.RoundTripper].
 func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
-	t, ferr := g.target(r)
+	t, ferr := g.f.guard.target(r.URL.String())
+	if ferr == nil {
+		g.f.mu.Lock()
+		switch {
+		case g.f.closed:
+			ferr = unreachable(t.clean, reasonClosed, 0, errClosed)
+		case r.Host != "" && r.Host != r.URL.Host:
+			ferr = blocked(t.clean, reasonHost, "it is asked for by another name, %.100q", r.Host)
+		}
+		g.f.mu.Unlock()
+	}
 	if ferr != nil {
 		if r.Body != nil {
 			_ = r.Body.Close() // as a RoundTripper must
@@ -377,23 +376,6 @@ func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	resp.Body = &bounded{unpack.Limit(resp.Body, g.f.limits.Bytes, errDecoded), resp.Body}
 	return resp, nil
-}
-
-// target says where a request goes, or why it is not sent.
-func (g guarded) target(r *http.Request) (*target, *FetchError) {
-	t, err := g.f.guard.target(r.URL.String())
-	if err != nil {
-		return nil, err
-	}
-	g.f.mu.Lock()
-	defer g.f.mu.Unlock()
-	switch {
-	case g.f.closed:
-		return nil, unreachable(t.clean, reasonClosed, 0, errClosed)
-	case r.Host != "" && r.Host != r.URL.Host:
-		return nil, blocked(t.clean, reasonHost, "it is asked for by another name, %.100q", r.Host)
-	}
-	return t, nil
 }
 
 // bounded is a body of which only so much can be read.

@@ -204,6 +204,10 @@ func errorKind(err error) (kind FetchErrorKind, reason string) {
 		return UnsupportedMedia, reasonCoding
 	}
 	_, isDNS := errors.AsType[*net.DNSError](err)
+	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
+	_, record := errors.AsType[tls.RecordHeaderError](err)
+	_, alert := errors.AsType[tls.AlertError](err)
+	op, _ := errors.AsType[*net.OpError](err)
 	var timeout net.Error
 	switch {
 	case errors.Is(err, errSent):
@@ -219,24 +223,11 @@ func errorKind(err error) (kind FetchErrorKind, reason string) {
 		return Unreachable, reasonDNS
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return Unreachable, reasonTimeout
-	case isTLS(err):
+	case certificate, record, alert, errors.Is(err, http.ErrSchemeMismatch):
 		return Unreachable, reasonTLS
-	case isLost(err):
-		return Unreachable, reasonConnect
+	case op != nil && op.Op == "dial", errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, net.ErrClosed):
+		return Unreachable, reasonConnect // there was no connection, or suddenly none
 	}
 	return Unreachable, reasonProtocol
-}
-
-func isTLS(err error) bool {
-	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
-	_, record := errors.AsType[tls.RecordHeaderError](err)
-	_, alert := errors.AsType[tls.AlertError](err)
-	return certificate || record || alert || errors.Is(err, http.ErrSchemeMismatch)
-}
-
-// isLost reports whether there was no connection, or suddenly none.
-func isLost(err error) bool {
-	op, ok := errors.AsType[*net.OpError](err)
-	return ok && op.Op == "dial" || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, net.ErrClosed)
 }

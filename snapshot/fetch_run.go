@@ -29,14 +29,31 @@ func (f *Fetcher) run(ctx context.Context, j *job, t *target) (s *Snapshot, ferr
 	if j.Retries != 0 {
 		retries = max(0, min(retries, j.Retries))
 	}
-	prior := f.prior(ctx, j)
+	var prior *Snapshot // the copy by which a request can be conditional
+	if j.Copies != nil && !j.Fresh && j.purpose == forDocument {
+		copied, err := j.Copies.Latest(ctx, j.URL)
+		switch {
+		case err != nil:
+			f.log.WarnContext(ctx, "reading a copy", slog.String("url", j.URL), slog.Any("error", err))
+		case copied == nil || copied.ETag == "" && copied.LastModified == "",
+			int64(len(copied.Octets)) > j.most(&f.limits), Hash(copied.Octets) != copied.Hash:
+			// there is nothing that a 304 could stand for
+		default:
+			prior = copied
+		}
+	}
 	delays := backoff.ExponentialBackOff{ // from the limit to half as much again, so that not all come back at once
 		InitialInterval: f.limits.Backoff * 5 / 4, RandomizationFactor: 0.2, Multiplier: 2, MaxInterval: time.Hour,
 	}
 	for n := range retries + 1 {
 		s, ferr = f.try(ctx, j, t, prior)
 		if ferr == nil {
-			f.keepCopy(ctx, j, s)
+			if j.Copies != nil && j.purpose == forDocument && s.Status == http.StatusOK {
+				// That it cannot be kept does not make it unread, and stopping is no fault.
+				if err := j.Copies.Keep(ctx, s); err != nil && !errors.Is(ctx.Err(), context.Canceled) {
+					f.log.WarnContext(ctx, "keeping a copy", slog.String("url", j.URL), slog.Any("error", err))
+				}
+			}
 			return s, nil
 		}
 		if ferr.URL != j.URL {
@@ -50,33 +67,6 @@ func (f *Fetcher) run(ctx context.Context, j *job, t *target) (s *Snapshot, ferr
 		}
 	}
 	return nil, ferr
-}
-
-// prior returns the copy by which a request can be conditional, nil if there is none.
-func (f *Fetcher) prior(ctx context.Context, j *job) *Snapshot {
-	if j.Copies == nil || j.Fresh || j.purpose != forDocument {
-		return nil
-	}
-	s, err := j.Copies.Latest(ctx, j.URL)
-	if err != nil {
-		f.log.WarnContext(ctx, "reading a copy", slog.String("url", j.URL), slog.Any("error", err))
-		return nil
-	}
-	most := j.most(&f.limits)
-	if s == nil || s.ETag == "" && s.LastModified == "" || int64(len(s.Octets)) > most || Hash(s.Octets) != s.Hash {
-		return nil // there is nothing that a 304 could stand for
-	}
-	return s
-}
-
-// keepCopy keeps what was read. That it cannot be kept does not make it unread.
-func (f *Fetcher) keepCopy(ctx context.Context, j *job, s *Snapshot) {
-	if j.Copies == nil || j.purpose != forDocument || s.Status != http.StatusOK {
-		return
-	}
-	if err := j.Copies.Keep(ctx, s); err != nil && !errors.Is(ctx.Err(), context.Canceled) { // stopping is no fault
-		f.log.WarnContext(ctx, "keeping a copy", slog.String("url", j.URL), slog.Any("error", err))
-	}
 }
 
 // most is how many bytes the document may have.
@@ -210,24 +200,20 @@ func (h *hop) do(ctx context.Context) (*target, *Snapshot, *FetchError) {
 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := newWatch(cancel, h.left, f.limits.Idle)
-	defer func() { h.left = w.stop() }()
-	resp, err := f.transport.RoundTrip(h.request().WithContext(ctx))
-	if err != nil {
-		return nil, nil, f.classify(ctx, h.at, err)
-	}
-	defer func() { _ = resp.Body.Close() }() // what was wanted of it was read
-	next, s, ferr := h.read(ctx, resp, w)
-	if ferr != nil && ferr.RetryAfter > 0 &&
-		(ferr.Status == http.StatusTooManyRequests || ferr.Status == http.StatusServiceUnavailable) {
-		queue.setBusy(ferr.Status, ferr.RetryAfter)
-	}
-	return next, s, ferr
-}
-
-// request makes the request. It has no Referer and no cookies.
-func (h *hop) request() *http.Request {
-	header := http.Header{"User-Agent": {h.f.userAgent}, "Accept": {"*/*"}, "Accept-Encoding": {"gzip"}}
+	w := &watch{idle: f.limits.Idle, end: time.Now().Add(h.left)}
+	w.timer = time.AfterFunc(h.left, func() {
+		if time.Now().Before(w.end) {
+			cancel(errIdle)
+		} else {
+			cancel(errTotal)
+		}
+	})
+	defer func() {
+		w.timer.Stop()
+		h.left = time.Until(w.end)
+	}()
+	// without Referer and cookies
+	header := http.Header{"User-Agent": {f.userAgent}, "Accept": {"*/*"}, "Accept-Encoding": {"gzip"}}
 	if h.job.Accept != "" {
 		header["Accept"] = []string{h.job.Accept}
 	}
@@ -242,10 +228,21 @@ func (h *hop) request() *http.Request {
 			header["If-Modified-Since"] = []string{h.prior.LastModified}
 		}
 	}
-	return &http.Request{
+	request := http.Request{
 		Method: http.MethodGet, URL: h.at.url, Host: h.at.url.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
+	resp, err := f.transport.RoundTrip(request.WithContext(ctx))
+	if err != nil {
+		return nil, nil, f.classify(ctx, h.at, err)
+	}
+	defer func() { _ = resp.Body.Close() }() // what was wanted of it was read
+	next, s, ferr := h.read(ctx, resp, w)
+	if ferr != nil && ferr.RetryAfter > 0 &&
+		(ferr.Status == http.StatusTooManyRequests || ferr.Status == http.StatusServiceUnavailable) {
+		queue.setBusy(ferr.Status, ferr.RetryAfter)
+	}
+	return next, s, ferr
 }
 
 // read reads a response as far as it is of use.
@@ -376,26 +373,8 @@ type watch struct {
 	end   time.Time
 }
 
-func newWatch(cancel context.CancelCauseFunc, total, idle time.Duration) *watch {
-	w := &watch{idle: idle, end: time.Now().Add(total)}
-	w.timer = time.AfterFunc(total, func() {
-		if time.Now().Before(w.end) {
-			cancel(errIdle)
-		} else {
-			cancel(errTotal)
-		}
-	})
-	return w
-}
-
 // touch says that something came, or is about to.
 func (w *watch) touch() { w.timer.Reset(min(w.idle, time.Until(w.end))) }
-
-// stop returns how much of the time is left.
-func (w *watch) stop() time.Duration {
-	w.timer.Stop()
-	return time.Until(w.end)
-}
 
 // watched is a body that is watched.
 type watched struct {

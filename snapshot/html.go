@@ -35,7 +35,16 @@ func readHTML(t *Text, b []byte, params map[string]string) error {
 	w := htmlWalk{}
 	w.walk(root)
 	w.finish(t)
-	w.facts.fill(t)
+	facts := &w.facts
+	first(&t.Title, facts.title, facts.ogTitle, facts.ldTitle)
+	if t.Authors = facts.authors; t.Authors == nil {
+		t.Authors = facts.ldAuthors
+	}
+	first(&t.PublishedAt, facts.published, facts.ldPublished)
+	first(&t.Language, facts.language, facts.locale)
+	first(&t.Site, facts.site, facts.ldSite, facts.application)
+	first(&t.License, facts.license, facts.rights)
+	first(&t.URL, facts.canonical)
 	return nil
 }
 
@@ -76,12 +85,29 @@ type htmlKind struct {
 func (w *htmlWalk) walk(root *html.Node) {
 	w.kinds = append(w.kinds[:0], htmlKind{kind: Paragraph})
 	for n := root; n != nil; {
-		if w.enter(n) && n.FirstChild != nil {
+		inside := n.Type == html.DocumentNode
+		switch n.Type {
+		case html.TextNode:
+			w.raw = append(w.raw, n.Data...)
+		case html.ElementNode:
+			w.facts.element(n)
+			if inside = !isSkipped(n); inside && blockElements[n.DataAtom] {
+				w.kinds = append(w.kinds, w.kindOf(n))
+				k := w.kinds[len(w.kinds)-1]
+				w.beginBlock(k.kind, k.level, 0)
+			}
+		default:
+		}
+		if inside && n.FirstChild != nil {
 			n = n.FirstChild
 			continue
 		}
 		for {
-			w.leave(n)
+			if n.Type == html.ElementNode && blockElements[n.DataAtom] && !isSkipped(n) { // what is around it goes on
+				w.kinds = w.kinds[:len(w.kinds)-1]
+				k := w.kinds[len(w.kinds)-1]
+				w.beginBlock(k.kind, k.level, 0)
+			}
 			if n == root {
 				return
 			}
@@ -94,47 +120,11 @@ func (w *htmlWalk) walk(root *html.Node) {
 	}
 }
 
-// enter reads the beginning of a node, and reports whether what is in it counts.
-func (w *htmlWalk) enter(n *html.Node) bool {
-	switch n.Type {
-	case html.TextNode:
-		w.raw = append(w.raw, n.Data...)
-		return false
-	case html.DocumentNode:
-		return true
-	case html.ElementNode:
-	default:
-		return false
-	}
-	w.facts.element(n)
-	if isSkipped(n) {
-		if n.DataAtom == atom.Head {
-			w.facts.head(n)
-		}
-		return false
-	}
-	if blockElements[n.DataAtom] {
-		k := w.kindOf(n.DataAtom)
-		w.kinds = append(w.kinds, k)
-		w.beginBlock(k.kind, k.level, 0)
-	}
-	return true
-}
-
-func (w *htmlWalk) leave(n *html.Node) {
-	if n.Type != html.ElementNode || isSkipped(n) || !blockElements[n.DataAtom] {
-		return
-	}
-	w.kinds = w.kinds[:len(w.kinds)-1]
-	k := w.kinds[len(w.kinds)-1]
-	w.beginBlock(k.kind, k.level, 0)
-}
-
 // kindOf returns what the text in a block element is: of an element that says nothing, what it is around it.
-func (w *htmlWalk) kindOf(a atom.Atom) htmlKind {
-	switch a {
+func (w *htmlWalk) kindOf(n *html.Node) htmlKind {
+	switch n.DataAtom {
 	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
-		return htmlKind{Heading, int(a.String()[1] - '0')}
+		return htmlKind{Heading, int(n.Data[1] - '0')}
 	case atom.Li, atom.Dt, atom.Dd:
 		return htmlKind{kind: Item}
 	case atom.Td, atom.Th, atom.Caption:
@@ -287,20 +277,17 @@ func (f *pageFacts) element(n *html.Node) {
 		}
 	case atom.Meta:
 		f.meta(n)
+	case atom.Head: // of which no text is visible
+		for inner := n.FirstChild; inner != nil; inner = inner.NextSibling {
+			if inner.Type != html.ElementNode {
+				continue
+			}
+			f.element(inner)
+			if inner.DataAtom == atom.Title && inner.FirstChild != nil {
+				first(&f.title, inner.FirstChild.Data)
+			}
+		}
 	default:
-	}
-}
-
-// head reads what stands in the head, of which no text is visible.
-func (f *pageFacts) head(head *html.Node) {
-	for n := head.FirstChild; n != nil; n = n.NextSibling {
-		if n.Type != html.ElementNode {
-			continue
-		}
-		f.element(n)
-		if n.DataAtom == atom.Title && n.FirstChild != nil {
-			first(&f.title, n.FirstChild.Data)
-		}
 	}
 }
 
@@ -380,19 +367,6 @@ func people(v any) []string {
 		}
 	}
 	return all
-}
-
-// fill puts what is known into t.
-func (f *pageFacts) fill(t *Text) {
-	first(&t.Title, f.title, f.ogTitle, f.ldTitle)
-	if t.Authors = f.authors; t.Authors == nil {
-		t.Authors = f.ldAuthors
-	}
-	first(&t.PublishedAt, f.published, f.ldPublished)
-	first(&t.Language, f.language, f.locale)
-	first(&t.Site, f.site, f.ldSite, f.application)
-	first(&t.License, f.license, f.rights)
-	first(&t.URL, f.canonical)
 }
 
 // first sets s to the first of all that says something, unless it does already.

@@ -90,8 +90,8 @@ func (s *Searcher) Find(q *Quote) (Match, bool) {
 		Searcher: s,
 		quote:    q,
 		exact:    exact,
-		prefix:   lastOf(Normalize(q.Prefix)),
-		suffix:   firstOf(Normalize(q.Suffix)),
+		prefix:   strings.TrimSpace(text.LastRunes(Normalize(q.Prefix), maxContext)),
+		suffix:   strings.TrimSpace(text.Runes(Normalize(q.Suffix), maxContext)),
 	}
 	if m, ok := f.find(exact); ok {
 		return m, true
@@ -101,16 +101,6 @@ func (s *Searcher) Find(q *Quote) (Match, bool) {
 
 // maxContext is how many code points of a quote's prefix and suffix are compared with what stands beside each hit.
 const maxContext = 64
-
-// firstOf returns the beginning of a suffix, without the white space around it.
-func firstOf(context string) string {
-	return strings.TrimSpace(text.Runes(strings.TrimSpace(context), maxContext))
-}
-
-// lastOf returns the end of a prefix, likewise.
-func lastOf(context string) string {
-	return strings.TrimSpace(text.LastRunes(strings.TrimSpace(context), maxContext))
-}
 
 // finder looks for one quote in one text.
 type finder struct {
@@ -254,8 +244,12 @@ func IsCut(text string, start, end int) bool {
 func cuts(text string, h hit) bool { return cutsStart(text, h) || cutsEnd(text, h) }
 
 func cutsStart(text string, h hit) bool {
-	before, body := text[:h.start], text[h.start:h.end]
-	return cutsWord(before, body) || cutsNumber(before, text[h.start:])
+	before, rest := text[:h.start], text[h.start:]
+	// Only small letters go on with a word: texts of pages often lack the space before a capital, and scripts without
+	// case need none.
+	next, _ := utf8.DecodeRuneInString(rest)
+	last, _ := utf8.DecodeLastRuneInString(before)
+	return unicode.IsLower(next) && unicode.IsLetter(last) || cutsNumber(before, rest)
 }
 
 func cutsEnd(text string, h hit) bool {
@@ -277,14 +271,6 @@ func goesOn(text, context string, before bool) bool {
 		return strings.HasSuffix(text, context[len(context)-n:])
 	}
 	return strings.HasPrefix(text, context[:min(len(context), 8)])
-}
-
-// cutsWord reports whether between a and b there is the inside of a word. Only small letters go on with a word: texts
-// of pages often lack the space before a capital, and scripts without case need none.
-func cutsWord(a, b string) bool {
-	next, _ := utf8.DecodeRuneInString(b)
-	last, _ := utf8.DecodeLastRuneInString(a)
-	return unicode.IsLower(next) && unicode.IsLetter(last)
 }
 
 // cutsNumber reports whether between a and b there is the inside of a number. It looks at a few characters, so that it
@@ -335,24 +321,6 @@ func Slice(text string, start, end int) (string, bool) {
 		return "", false
 	}
 	return text[from : from+n], true
-}
-
-// contextLength is how many code points of prefix and suffix a quote gets.
-const contextLength = 32
-
-// QuoteAt returns the quote of the code points [start, end) of a text, with up to 32 code points of prefix and suffix.
-// A place that the text does not have gives the zero Quote.
-func QuoteAt(words string, start, end int) Quote {
-	exact, ok := Slice(words, start, end)
-	if !ok {
-		return Quote{}
-	}
-	q := Quote{Exact: exact, Start: start, End: end}
-	from := max(0, start-contextLength)
-	q.Prefix, _ = Slice(words, from, start)
-	at, _ := byteOffset(words, end)
-	q.Suffix = text.Runes(words[at:], contextLength)
-	return q
 }
 
 // byteOffset returns where the n-th code point of a text begins, in bytes; n may be their number.

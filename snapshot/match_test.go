@@ -270,13 +270,7 @@ func FuzzSlice(f *testing.F) {
 		if got != string(runes[start:end]) {
 			t.Fatalf("Slice(%q, %d, %d) = %q", text, start, end, got)
 		}
-		q := snapshot.QuoteAt(text, start, end)
-		want := snapshot.Quote{
-			Exact: got, Start: start, End: end, Prefix: string(runes[max(0, start-32):start]), Suffix: string(runes[end:min(len(runes), end+32)]),
-		}
-		if diff := cmp.Diff(want, q); diff != "" {
-			t.Fatal(diff)
-		}
+		q := quoteAt(text, start, end)
 		if m, ok := snapshot.Find(text, &q); got == snapshot.Normalize(got) && got != "" && (!ok || m.Start != start || m.How != snapshot.MatchExact) {
 			t.Fatalf("Find(QuoteAt) = %+v, %v", m, ok)
 		}
@@ -286,7 +280,7 @@ func FuzzSlice(f *testing.F) {
 func BenchmarkFind(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
 	text := strings.Join(pageText(r, 3000), " ")
-	quote := snapshot.QuoteAt(text, len([]rune(text))/2, len([]rune(text))/2+120)
+	quote := quoteAt(text, len([]rune(text))/2, len([]rune(text))/2+120)
 	for _, bench := range []struct {
 		name string
 		q    snapshot.Quote
@@ -332,7 +326,7 @@ func TestFindCut(t *testing.T) {
 		if !ok || m.How != snapshot.MatchExact || m.Cut != cut || snapshot.IsCut(text, q.Start, q.End) != cut {
 			t.Errorf("%q in place: %+v, %v", quote, m, ok)
 		}
-		q = snapshot.QuoteAt(text, q.Start, q.End)
+		q = quoteAt(text, q.Start, q.End)
 		q.Start, q.End = 0, 0
 		if m, ok := snapshot.Find(text, &q); !ok || m.Cut != cut {
 			t.Errorf("%q by what stands around it: %+v, %v", quote, m, ok)
@@ -367,5 +361,17 @@ func TestTextsWithoutOctets(t *testing.T) {
 	text, _, err := texts.Of(&snapshot.Snapshot{MediaType: "text/plain", Hash: hash, Octets: []byte("Some page.")})
 	if err != nil || text.Content != "Some page." {
 		t.Errorf("%v, %v", text, err)
+	}
+}
+
+// quoteAt returns the quote of the code points [start, end) of a text, with up to 32 of what stands around it.
+func quoteAt(text string, start, end int) snapshot.Quote {
+	runes := []rune(text)
+	if start < 0 || end < start || end > len(runes) {
+		return snapshot.Quote{}
+	}
+	return snapshot.Quote{
+		Exact: string(runes[start:end]), Start: start, End: end,
+		Prefix: string(runes[max(0, start-32):start]), Suffix: string(runes[end:min(len(runes), end+32)]),
 	}
 }

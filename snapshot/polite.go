@@ -32,7 +32,8 @@ func (p *places) acquire(ctx context.Context, scheduled bool) error {
 		queue = &p.later
 	}
 	p.mu.Lock()
-	if p.free(scheduled) {
+	// a place that nobody waits for
+	if p.taken < p.size && p.asked.Len() == 0 && (!scheduled || p.later.Len() == 0 && p.scheduled < (p.size+1)/2) {
 		p.taken++
 		if scheduled {
 			p.scheduled++
@@ -68,11 +69,6 @@ func (p *places) release(scheduled bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.releaseLocked(scheduled)
-}
-
-// free reports whether there is a place that nobody waits for. The caller holds the lock.
-func (p *places) free(scheduled bool) bool {
-	return p.taken < p.size && p.asked.Len() == 0 && (!scheduled || p.later.Len() == 0 && p.scheduled < (p.size+1)/2)
 }
 
 // releaseLocked gives a place to the next. The caller holds the lock.
@@ -176,10 +172,16 @@ func (one *host) setBusy(status int, d time.Duration) {
 // waiting for a slow host do not block others.
 func (h *hosts) wait(ctx context.Context, one *host, all *places, scheduled bool) error {
 	for {
-		left, busy := one.left(time.Now())
-		if busy != nil && left > h.patient {
-			busy.RetryAfter = left
+		one.mu.Lock()
+		left, asked, status := time.Until(one.next), time.Until(one.until), one.status
+		one.mu.Unlock()
+		if asked > h.patient {
+			busy := statusError(status)
+			busy.RetryAfter = asked
 			return busy
+		}
+		if asked > 0 {
+			left = asked
 		}
 		if err := sleep(ctx, left); err != nil {
 			return err
@@ -187,32 +189,18 @@ func (h *hosts) wait(ctx context.Context, one *host, all *places, scheduled bool
 		if err := all.acquire(ctx, scheduled); err != nil {
 			return err
 		}
-		if one.start(time.Now(), h.gap) {
+		one.mu.Lock()
+		now := time.Now()
+		isDue := !one.next.After(now) && !one.until.After(now)
+		if isDue {
+			one.next = now.Add(h.gap)
+		}
+		one.mu.Unlock()
+		if isDue {
 			return nil
 		}
 		all.release(scheduled) // somebody else started meanwhile
 	}
-}
-
-// left says how long there is to wait, and whether that is because the host said so.
-func (one *host) left(now time.Time) (time.Duration, *FetchError) {
-	one.mu.Lock()
-	defer one.mu.Unlock()
-	if one.until.After(now) {
-		return one.until.Sub(now), statusError(one.status)
-	}
-	return one.next.Sub(now), nil
-}
-
-// start reserves the next start of a request for the caller, if none is due before now.
-func (one *host) start(now time.Time, gap time.Duration) bool {
-	one.mu.Lock()
-	defer one.mu.Unlock()
-	if one.next.After(now) || one.until.After(now) {
-		return false
-	}
-	one.next = now.Add(gap)
-	return true
 }
 
 // sleep waits, or returns why ctx ended.
@@ -248,7 +236,7 @@ type rules struct {
 }
 
 // robots remembers rules by site: scheme, host and port.
-type robots struct{ known lru[*rules] }
+type robots struct{ known lru[string, *rules] }
 
 // checkRobots asks a site's robots.txt whether a page may be fetched by schedule: 2xx says so, any other answer of the
 // 400s means that there is none, and whatever else happens means no.

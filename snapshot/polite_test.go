@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid/internal/testenv"
+
+	"code.dny.dev/ssrf"
 )
 
 // Who is waited for goes first, and scheduled work leaves half of the places.
@@ -150,7 +152,7 @@ func TestHostsForget(t *testing.T) {
 		h.close(busy)
 		for i := range 5 * minSweep {
 			one := h.open(fmt.Sprint(i))
-			one.start(time.Now(), h.gap)
+			_ = h.wait(t.Context(), one, &places{}, false)
 			h.close(one)
 			<-time.After(time.Millisecond)
 			if len(h.all) > 3*minSweep {
@@ -178,7 +180,7 @@ func TestRetryAfter(t *testing.T) {
 
 // What is allowed is so for TCP only, and an address with a zone never.
 func TestGuard(t *testing.T) {
-	g := newGuard([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fe80::/10"), {}})
+	g := &guard{[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fe80::/10"), {}}, ssrf.New()}
 	for _, row := range testenv.Cases(t, "testdata/guard.txt", 2) {
 		at, ok := row[0], row[1] == "true"
 		network, address, _ := strings.Cut(at, " ")

@@ -213,8 +213,15 @@ func decode(
 	default:
 		name = "windows-1252"
 	}
-	out, err := decodeAs(rest, name)
-	return out, name, err
+	e, _ := charset.Lookup(name)
+	if e == nil || e == encoding.Nop || name == utf8Name {
+		return rest, name, nil
+	}
+	out, err := e.NewDecoder().Bytes(rest) // bytes that mean nothing become U+FFFD
+	if err != nil {
+		return nil, name, fmt.Errorf("decoding %s: %w: %w", name, ErrDamaged, err)
+	}
+	return out, name, nil
 }
 
 // byMark returns what a byte order mark says, and what follows it.
@@ -313,19 +320,6 @@ func declared(b []byte) string {
 		return ""
 	}
 	return known(firstValue(strings.TrimLeft(after, " \t\r\n=\"'"), " \t\r\n\"'"))
-}
-
-// decodeAs returns b as UTF-8. Bytes that mean nothing become U+FFFD.
-func decodeAs(b []byte, name string) ([]byte, error) {
-	e, _ := charset.Lookup(name)
-	if e == nil || e == encoding.Nop || name == utf8Name {
-		return b, nil
-	}
-	out, err := e.NewDecoder().Bytes(b)
-	if err != nil {
-		return nil, fmt.Errorf("decoding %s: %w: %w", name, ErrDamaged, err)
-	}
-	return out, nil
 }
 
 // splitType splits a media type into its name in lower case and its parameters. Nothing is invalid: what cannot be read

@@ -155,8 +155,12 @@ func Extract(b []byte, o *TextOptions) (t *Text, err error) {
 	if what := binary(b); what != "" {
 		return nil, fmt.Errorf("reading the document: %w: it looks like %s", ErrUnsupported, what)
 	}
-	if !isText(mediaType) {
-		return nil, fmt.Errorf("reading the document: %w: its type is %q", ErrUnsupported, mediaType)
+	switch kind, _, _ := strings.Cut(mediaType, "/"); kind {
+	case "image", "audio", "video", "font", "model", "multipart":
+		if !strings.HasSuffix(mediaType, "+xml") {
+			return nil, fmt.Errorf("reading the document: %w: its type is %q", ErrUnsupported, mediaType)
+		}
+	default: // what cannot be known is taken for text: its bytes were looked at
 	}
 	if mediaType == typeHTML || mediaType == typeXHTML {
 		if err := readHTML(t, b, params); err != nil {
@@ -168,17 +172,6 @@ func Extract(b []byte, o *TextOptions) (t *Text, err error) {
 		return nil, err
 	}
 	return t, nil
-}
-
-// isText reports whether documents of a media type are text. What cannot be known is taken for text: its bytes were
-// looked at.
-func isText(mediaType string) bool {
-	kind, _, _ := strings.Cut(mediaType, "/")
-	switch kind {
-	case "image", "audio", "video", "font", "model", "multipart":
-		return strings.HasSuffix(mediaType, "+xml")
-	}
-	return true
 }
 
 // Hash returns how octets are named everywhere: "sha256:" and 64 lower-case hexadecimal digits.

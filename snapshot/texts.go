@@ -14,12 +14,8 @@ import (
 type Texts struct {
 	Limit int64 // bytes of the texts that are remembered, about, and again of what stands beside them; 0: maxTexts
 
-	mu     sync.Mutex
-	size   int64
-	beside int64
-	used   list.List // of *textEntry, the one used last first
-	all    map[textKey]*list.Element
-	byText map[*Text]*textEntry
+	texts  lru[textKey, *textEntry]
+	beside lru[*Text, *beside]
 }
 
 // maxTexts is how many bytes [Texts] holds by default.
@@ -38,21 +34,16 @@ type textKey struct{ hash, mediaType, extension string }
 
 // textEntry is a text, or why there is none. It is complete once done is closed.
 type textEntry struct {
-	key  textKey
-	size int64
 	done chan struct{}
 	text *Text
 	hash string
 	err  error
-
-	beside *beside // under the lock of Texts
 }
 
 // beside is what somebody made of a text.
 type beside struct {
 	once  sync.Once
 	value any
-	size  int64 // under the lock of Texts
 }
 
 // Of returns the text of a document with the hash of its Content. A text that is being read is waited for.
@@ -76,114 +67,39 @@ func (t *Texts) Of(s *Snapshot) (*Text, string, error) {
 		return read()
 	}
 	key := textKey{hash, s.MediaType, extension(&TextOptions{URL: s.FinalURL})}
-	t.mu.Lock()
-	if at, ok := t.all[key]; ok {
-		t.used.MoveToFront(at)
-		t.mu.Unlock()
-		e := at.Value.(*textEntry)
+	mine := &textEntry{done: make(chan struct{})}
+	e := t.texts.getOr(key, mine)
+	if e != mine {
 		<-e.done
 		return e.text, e.hash, e.err
 	}
-	e := &textEntry{key: key, done: make(chan struct{})}
-	if t.all == nil {
-		t.all = map[textKey]*list.Element{}
-	}
-	t.all[key] = t.used.PushFront(e)
-	t.mu.Unlock()
-
 	defer close(e.done)
 	e.text, e.hash, e.err = read()
-	t.addText(e)
-	return e.text, e.hash, e.err
-}
-
-// addText counts a text that was read, and forgets those that were not used for the longest time.
-func (t *Texts) addText(e *textEntry) {
 	const overhead, perBlock = 512, 64
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	e.size = overhead
+	size := int64(overhead)
 	if e.text != nil {
-		e.size += int64(len(e.text.Content) + len(e.text.Blocks)*perBlock)
+		size += int64(len(e.text.Content) + len(e.text.Blocks)*perBlock)
 	}
-	t.size += e.size
-	if e.text != nil {
-		if t.byText == nil {
-			t.byText = map[*Text]*textEntry{}
-		}
-		t.byText[e.text] = e
+	for _, old := range t.texts.setSize(key, e, size, cmp.Or(t.Limit, maxTexts)) {
+		t.beside.drop(old.text)
 	}
-	most := cmp.Or(t.Limit, maxTexts)
-	for at := t.used.Back(); at != nil && t.size > most; {
-		before := at.Prev()
-		if old := at.Value.(*textEntry); old.size > 0 {
-			t.used.Remove(at) // one that is being read has no size yet, and stays
-			delete(t.all, old.key)
-			delete(t.byText, old.text)
-			t.size -= old.size
-			t.clear(old)
-		}
-		at = before
-	}
+	return e.text, e.hash, e.err
 }
 
 // Beside returns what read makes of a text, and remembers it beside the text while there is room; size is about how
 // many bytes it has. A text has one such value, so all who ask must make the same. It is shared: nobody may change it.
-// Of a text that is not remembered it is made each time.
 func (t *Texts) Beside(text *Text, read func() (value any, size int64)) any {
-	b := t.besideOf(text)
+	if t == nil {
+		value, _ := read()
+		return value
+	}
+	b := t.beside.getOr(text, &beside{})
 	b.once.Do(func() {
 		var size int64
 		b.value, size = read()
-		t.keepBeside(text, b, size)
+		t.beside.setSize(text, b, size, cmp.Or(t.Limit, maxTexts))
 	})
 	return b.value
-}
-
-// besideOf returns the place for what is made of a text.
-func (t *Texts) besideOf(text *Text) *beside {
-	if t == nil {
-		return &beside{}
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	e := t.byText[text]
-	if e == nil {
-		return &beside{}
-	}
-	if e.beside == nil {
-		e.beside = &beside{}
-	}
-	return e.beside
-}
-
-// keepBeside counts what was made, and forgets what stands beside the texts that were not used for the longest time.
-func (t *Texts) keepBeside(text *Text, b *beside, size int64) {
-	if t == nil {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	e := t.byText[text]
-	if e == nil || e.beside != b {
-		return // forgotten meanwhile
-	}
-	b.size = size
-	t.beside += size
-	most := cmp.Or(t.Limit, maxTexts)
-	for at := t.used.Back(); at != nil && t.beside > most; at = at.Prev() {
-		if old := at.Value.(*textEntry); old.beside != nil && old.beside.size > 0 {
-			t.clear(old)
-		}
-	}
-}
-
-// clear forgets what stands beside a text. The caller holds the lock.
-func (t *Texts) clear(e *textEntry) {
-	if e.beside != nil {
-		t.beside -= e.beside.size
-		e.beside = nil
-	}
 }
 
 // Copies keeps what was read, so that it need not be read again while it holds. It is safe for concurrent use.
@@ -202,7 +118,7 @@ type Copies interface {
 type MemoryCopies struct {
 	Limit int64 // of octets and what belongs to them, in bytes; 0: 64 MiB
 
-	kept lru[*Snapshot]
+	kept lru[string, *Snapshot]
 }
 
 // Latest returns the version that was read last.
@@ -225,20 +141,20 @@ func (c *MemoryCopies) Keep(_ context.Context, s *Snapshot) error {
 }
 
 // lru holds what was used last. The zero value is ready. It is safe for concurrent use.
-type lru[V any] struct {
+type lru[K, V comparable] struct {
 	mu    sync.Mutex
 	size  int64
-	items map[string]*list.Element
-	order list.List // of *lruItem[V], the last used in front
+	items map[K]*list.Element
+	order list.List // of *lruItem[K, V], the last used in front
 }
 
-type lruItem[V any] struct {
-	key   string
+type lruItem[K, V comparable] struct {
+	key   K
 	value V
 	size  int64
 }
 
-func (l *lru[V]) get(key string) (v V, ok bool) {
+func (l *lru[K, V]) get(key K) (v V, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := l.items[key]
@@ -246,32 +162,68 @@ func (l *lru[V]) get(key string) (v V, ok bool) {
 		return v, false
 	}
 	l.order.MoveToFront(at)
-	return at.Value.(*lruItem[V]).value, true
+	return at.Value.(*lruItem[K, V]).value, true
 }
 
-// put adds a value in the place of the one that was there, and drops others until all together have no more than limit.
-func (l *lru[V]) put(key string, v V, size, limit int64) {
+// getOr returns the value that is there, or adds one, which has no size yet.
+func (l *lru[K, V]) getOr(key K, v V) V {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.drop(l.items[key])
-	if size > limit {
-		return
-	}
-	for l.size+size > limit {
-		l.drop(l.order.Back())
+	if at := l.items[key]; at != nil {
+		l.order.MoveToFront(at)
+		return at.Value.(*lruItem[K, V]).value
 	}
 	if l.items == nil {
-		l.items = map[string]*list.Element{}
+		l.items = map[K]*list.Element{}
 	}
-	l.items[key] = l.order.PushFront(&lruItem[V]{key, v, size})
-	l.size += size
+	l.items[key] = l.order.PushFront(&lruItem[K, V]{key: key, value: v})
+	return v
 }
 
-// drop forgets one. The caller holds the lock.
-func (l *lru[V]) drop(at *list.Element) {
-	if at != nil {
-		item := l.order.Remove(at).(*lruItem[V])
-		delete(l.items, item.key)
-		l.size -= item.size
+// put adds a value in the place of the one that was there.
+func (l *lru[K, V]) put(key K, v V, size, limit int64) {
+	l.drop(key)
+	l.getOr(key, v)
+	l.setSize(key, v, size, limit)
+}
+
+// setSize says how large a value is, if it is still there, and drops those that were not used for longest until all
+// together have no more than limit: not those that have no size yet, and only the value itself if it alone has more.
+func (l *lru[K, V]) setSize(key K, v V, size, limit int64) (dropped []V) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.items[key]
+	if at == nil || at.Value.(*lruItem[K, V]).value != v {
+		return nil
 	}
+	if size > limit {
+		l.remove(at)
+		return []V{v}
+	}
+	at.Value.(*lruItem[K, V]).size = size
+	l.size += size
+	for at := l.order.Back(); at != nil && l.size > limit; {
+		old := at
+		if at = at.Prev(); old.Value.(*lruItem[K, V]).size > 0 {
+			dropped = append(dropped, old.Value.(*lruItem[K, V]).value)
+			l.remove(old)
+		}
+	}
+	return dropped
+}
+
+// drop forgets the value of a key.
+func (l *lru[K, V]) drop(key K) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if at := l.items[key]; at != nil {
+		l.remove(at)
+	}
+}
+
+// remove takes an element out. The caller holds the lock.
+func (l *lru[K, V]) remove(at *list.Element) {
+	item := l.order.Remove(at).(*lruItem[K, V])
+	delete(l.items, item.key)
+	l.size -= item.size
 }

@@ -32,7 +32,7 @@ type checked struct {
 	upstream *upstream // not nil: it is that of a source
 
 	served    *manifest.Signed // as it was fetched or stored; nil: it could not be read
-	header    http.Header      // all fields of the response that it came with
+	header    http.Header      // all fields that are known of the response that it came with
 	stored    bool             // it was not fetched from its URL now
 	bare      bool             // a file: it never had a header
 	man       *manifest.Manifest
@@ -72,14 +72,6 @@ func (m *checked) foundAt(code Status, path, detail string) {
 
 // verify fetches a manifest and verifies it.
 func (m *checked) verify(ctx context.Context) error {
-	if err := m.fetch(ctx); err != nil {
-		return err
-	}
-	return m.check(ctx)
-}
-
-// fetch gets the manifest.
-func (m *checked) fetch(ctx context.Context) error {
 	m.all.visited[m.url] = true
 	snap, err := m.fetchTrusted(ctx, m.url, maxManifest)
 	if ctx.Err() != nil {
@@ -98,7 +90,7 @@ func (m *checked) fetch(ctx context.Context) error {
 		m.header = snap.Header
 		m.served = newSigned(m.url, snap.Status, snap.Header, snap.Octets)
 	}
-	return nil
+	return m.check(ctx)
 }
 
 // newSigned returns a manifest as a response served it.
@@ -129,7 +121,7 @@ func (m *checked) foundUnfetched(err error) {
 // check looks at a manifest that was read, in the order of the specification, and at its sources.
 func (m *checked) check(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		m.checkUnchanged, m.parse, m.checkSelf, m.checkOutput, m.checkSignature, m.checkAuthority, m.checkExpiry,
+		m.parse, m.checkOutput, m.checkSignature, m.checkAuthority, m.checkExpiry,
 		m.remember, m.checkLog, m.checkLevel,
 	} {
 		if m.over {
@@ -153,25 +145,6 @@ func (m *checked) check(ctx context.Context) error {
 	return m.checkClaims(ctx)
 }
 
-// checkUnchanged compares the bytes with those that were announced, and with those that were there before.
-func (m *checked) checkUnchanged(ctx context.Context) error {
-	sum := m.served.Digest()
-	if m.digest != nil && !bytes.Equal(m.digest, sum[:]) {
-		m.over = true
-		m.found(ManifestMutated, "The manifest's body has the SHA-256 %x, the response announces %x.", sum, m.digest)
-		return nil
-	}
-	if m.bare {
-		return nil // its octets may be laid out in another way
-	}
-	before, err := m.Memory.Recall(ctx, memoryManifest, m.url)
-	if err != nil {
-		return fmt.Errorf("looking up what a manifest was: %w", err)
-	}
-	m.compareWith(before, sum)
-	return nil
-}
-
 // compareWith compares the manifest with what its URL had before; nil: nothing that is known of.
 func (m *checked) compareWith(before []byte, sum [sha256.Size]byte) {
 	if before != nil && !bytes.Equal(before, sum[:]) {
@@ -181,8 +154,24 @@ func (m *checked) compareWith(before []byte, sum [sha256.Size]byte) {
 	}
 }
 
-// parse reads the manifest, and says in what it contradicts itself or the header.
-func (m *checked) parse(context.Context) error {
+// parse compares the bytes with those that were announced, and with those that were there before. It reads the
+// manifest, and says in what it contradicts itself, the header, where it is from, or the response's other manifests.
+func (m *checked) parse(ctx context.Context) error {
+	sum := m.served.Digest()
+	if m.digest != nil && !bytes.Equal(m.digest, sum[:]) {
+		m.over = true
+		m.found(ManifestMutated, "The manifest's body has the SHA-256 %x, the response announces %x.", sum, m.digest)
+		return nil
+	}
+	if !m.bare { // the octets of a file may be laid out in another way
+		before, err := m.Memory.Recall(ctx, memoryManifest, m.url)
+		if err != nil {
+			return fmt.Errorf("looking up what a manifest was: %w", err)
+		}
+		if m.compareWith(before, sum); m.over || ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
 	man, err := manifest.Parse(m.served.Body)
 	if err != nil {
 		m.over = true
@@ -208,6 +197,17 @@ func (m *checked) parse(context.Context) error {
 		if a := &m.listed[i]; !m.lists(a) {
 			m.found(ManifestInconsistent, "The response announces the source %s, which the manifest does not have.",
 				shownURL(a.URL))
+		}
+	}
+	if man.Self != "" && m.url != "" && man.Self != m.url && clean(man.Self) != m.url {
+		m.found(ManifestMismatch, "The manifest says that it is %s, but it was fetched from %s.", man.Self, m.url)
+		return nil
+	}
+	for i := range m.report.Manifests {
+		if other := &m.report.Manifests[i]; other.Manifest != nil && other.RunID != man.RunID {
+			m.found(ManifestMismatch, "The manifest is about run %s, another one of the same response about run %s.",
+				man.RunID, other.RunID)
+			return nil
 		}
 	}
 	return nil
@@ -273,22 +273,6 @@ func (m *checked) source(cs *manifest.ClaimSource) *manifest.Source {
 	return nil
 }
 
-// checkSelf compares the manifest with where it is from and with the other manifests of the response.
-func (m *checked) checkSelf(context.Context) error {
-	if m.man.Self != "" && m.url != "" && m.man.Self != m.url && clean(m.man.Self) != m.url {
-		m.found(ManifestMismatch, "The manifest says that it is %s, but it was fetched from %s.", m.man.Self, m.url)
-		return nil
-	}
-	for i := range m.report.Manifests {
-		if other := &m.report.Manifests[i]; other.Manifest != nil && other.RunID != m.man.RunID {
-			m.found(ManifestMismatch, "The manifest is about run %s, another one of the same response about run %s.",
-				m.man.RunID, other.RunID)
-			return nil
-		}
-	}
-	return nil
-}
-
 // checkExpiry says whether the manifest has expired.
 func (m *checked) checkExpiry(context.Context) error {
 	if at := m.man.ExpiresAt; at != "" && m.now.After(at.Time()) {
@@ -300,8 +284,10 @@ func (m *checked) checkExpiry(context.Context) error {
 // remember keeps what a URL has, if it is sure that its publisher put it there: what anybody could have written is not
 // to stand in the way of the real one.
 func (m *checked) remember(ctx context.Context) error {
-	if m.stored || m.url == "" || m.signature != "" || m.failed(AuthorityMismatch, ManifestMismatch) ||
-		!m.out.Verified && !unforgeable(m.url) {
+	ofAnother := slices.ContainsFunc(m.report.Failure, func(f Finding) bool {
+		return f.Manifest == m.out.URL && (f.Code == AuthorityMismatch || f.Code == ManifestMismatch)
+	})
+	if m.stored || m.url == "" || m.signature != "" || ofAnother || !m.out.Verified && !unforgeable(m.url) {
 		return nil
 	}
 	sum := m.served.Digest()
@@ -311,13 +297,6 @@ func (m *checked) remember(ctx context.Context) error {
 	}
 	m.compareWith(there, sum) // somebody may have seen another one while this one was read
 	return nil
-}
-
-// failed reports whether the manifest failed with one of some statuses.
-func (m *checked) failed(codes ...Status) bool {
-	return slices.ContainsFunc(m.report.Failure, func(f Finding) bool {
-		return f.Manifest == m.out.URL && slices.Contains(codes, f.Code)
-	})
 }
 
 // checkLevel says whether the chain is sound, and whether the manifest is what its publisher promises.

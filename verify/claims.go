@@ -37,9 +37,28 @@ func (m *checked) checkClaims(ctx context.Context) error {
 		m.addToDo("source", len(c.Sources))
 	}
 	m.addToDo("support", 1)
+	// The sources of one document are looked at one after the other, so that its text is made ready once.
+	var documents [][]cited
+	places := map[string]int{}
+	for i := range m.man.Claims {
+		for k := range m.man.Claims[i].Sources {
+			cs := &m.man.Claims[i].Sources[k]
+			address := cs.URL
+			if src := m.source(cs); src != nil {
+				address = cmp.Or(address, src.URL)
+			}
+			address = clean(address)
+			at, there := places[address]
+			if !there {
+				at = len(documents)
+				places[address], documents = at, append(documents, nil)
+			}
+			documents[at] = append(documents[at], cited{i, k})
+		}
+	}
 	var group errgroup.Group
 	group.SetLimit(parallel)
-	for _, all := range m.documents() {
+	for _, all := range documents {
 		group.Go(func() error {
 			var text searched
 			for _, at := range all {
@@ -65,30 +84,6 @@ func (m *checked) checkClaims(ctx context.Context) error {
 	m.setDone("support", m.out.URL)
 	m.report.Claims = append(m.report.Claims, reports...)
 	return m.checkUpstreams(ctx)
-}
-
-// documents returns the sources of all claims, those of one document together, in the order of the manifest: they are
-// looked at one after the other, so that its text is made ready once.
-func (m *checked) documents() [][]cited {
-	var list [][]cited
-	places := map[string]int{}
-	for i := range m.man.Claims {
-		for k := range m.man.Claims[i].Sources {
-			cs := &m.man.Claims[i].Sources[k]
-			address := cs.URL
-			if src := m.source(cs); src != nil {
-				address = cmp.Or(address, src.URL)
-			}
-			address = clean(address)
-			at, there := places[address]
-			if !there {
-				at = len(list)
-				places[address], list = at, append(list, nil)
-			}
-			list[at] = append(list[at], cited{i, k})
-		}
-	}
-	return list
 }
 
 // checkSupport says whether the excerpts that were found support their claims, and enters what is to be known of the
@@ -168,9 +163,17 @@ func (m *checked) checkSource(
 		if b, err := json.Marshal(about); err == nil { // it was read from JSON
 			key = hexSum(b)
 		}
-		if kept := m.recallVerdict(ctx, key); kept != nil {
-			r.Result, r.Cached, r.CheckedAt = kept.Result, true, kept.At
-			return r, nil
+		var kept keptVerdict
+		if b, err := m.Memory.Recall(ctx, memoryVerdict, key); err == nil && !m.KeepSources &&
+			json.Unmarshal(b, &kept) == nil {
+			life := cmp.Or(m.FailureTTL, defaultFailureTTL)
+			if kept.Result.Counts.Passes() {
+				life = cmp.Or(m.SourceTTL, defaultSourceTTL)
+			}
+			if age := m.now.Sub(kept.At); age >= -skew && age <= life {
+				r.Result, r.Cached, r.CheckedAt = kept.Result, true, kept.At
+				return r, nil
+			}
 		}
 	}
 	compare := func(snap *snapshot.Snapshot, err error) SourceResult {
@@ -183,7 +186,9 @@ func (m *checked) checkSource(
 		return r, context.Cause(ctx)
 	}
 	r.Result = compare(snap, err)
-	m.keepSource(r.URL, snap, r.Expected.Hash)
+	if m.KeepSources && m.served != nil && snap != nil && snap.Hash == r.Expected.Hash { // another one proves nothing
+		m.keepSource(r.URL, snap)
+	}
 	if !r.Result.Counts.Passes() && snap == nil && src != nil && src.ArchiveURL != "" && !m.Offline {
 		if archived, err := m.readSource(ctx, src.ArchiveURL, ""); err == nil {
 			r.Result = m.fromArchive(r.Result, src, archived, compare(archived, nil))
@@ -192,7 +197,10 @@ func (m *checked) checkSource(
 			return r, context.Cause(ctx)
 		}
 	}
-	if !remembers || m.Offline || isOurs(err) {
+	f, _ := errors.AsType[*snapshot.FetchError](err)
+	// What was not fetched for a reason of ours says nothing of the source, and may be another next time.
+	ours := f != nil && (f.Kind == snapshot.Blocked || f.Reason == "cancelled" || f.Reason == "closed")
+	if !remembers || m.Offline || ours {
 		return r, nil
 	}
 	b, err := json.Marshal(&keptVerdict{m.now, r.Result})
@@ -205,56 +213,21 @@ func (m *checked) checkSource(
 	return r, nil
 }
 
+// keepSource puts a source into the bundle, once.
+func (m *checked) keepSource(address string, snap *snapshot.Snapshot) {
+	m.all.mu.Lock()
+	defer m.all.mu.Unlock()
+	if !slices.ContainsFunc(m.served.Sources, func(s manifest.SignedSource) bool { return s.URL == address }) {
+		m.served.Sources = append(m.served.Sources, manifest.SignedSource{
+			URL: address, MediaType: snap.MediaType, Hash: snap.Hash, Octets: snap.Octets,
+		})
+	}
+}
+
 // keptVerdict is a verdict as it is remembered.
 type keptVerdict struct {
 	At     time.Time    `json:"at"`
 	Result SourceResult `json:"result"`
-}
-
-// recallVerdict returns an earlier verdict that is still good; nil: there is none, or the source itself is wanted.
-func (m *checked) recallVerdict(ctx context.Context, key string) *keptVerdict {
-	if m.KeepSources {
-		return nil
-	}
-	b, err := m.Memory.Recall(ctx, memoryVerdict, key)
-	if err != nil || b == nil {
-		return nil
-	}
-	var r keptVerdict
-	if json.Unmarshal(b, &r) != nil {
-		return nil
-	}
-	life := cmp.Or(m.FailureTTL, defaultFailureTTL)
-	if r.Result.Counts.Passes() {
-		life = cmp.Or(m.SourceTTL, defaultSourceTTL)
-	}
-	if age := m.now.Sub(r.At); age > life || age < -skew {
-		return nil
-	}
-	return &r
-}
-
-// keepSource puts a source into the bundle, once, if it is the one that the manifest recorded: another one proves
-// nothing.
-func (m *checked) keepSource(address string, snap *snapshot.Snapshot, hash string) {
-	if !m.KeepSources || m.served == nil || snap == nil || snap.Hash != hash {
-		return
-	}
-	m.all.mu.Lock()
-	defer m.all.mu.Unlock()
-	if slices.ContainsFunc(m.served.Sources, func(s manifest.SignedSource) bool { return s.URL == address }) {
-		return
-	}
-	m.served.Sources = append(m.served.Sources, manifest.SignedSource{
-		URL: address, MediaType: snap.MediaType, Hash: snap.Hash, Octets: snap.Octets,
-	})
-}
-
-// isOurs reports whether a document was not fetched for a reason of ours, which says nothing of it and may be another
-// next time.
-func isOurs(err error) bool {
-	f, ok := errors.AsType[*snapshot.FetchError](err)
-	return ok && (f.Kind == snapshot.Blocked || f.Reason == "cancelled" || f.Reason == "closed")
 }
 
 // readSource reads a source as it is now. Without a network it is taken from the bundle, where it proves something only
@@ -320,8 +293,9 @@ var archives = []string{
 	"archive.fo", "archive.md", "perma.cc", "webcitation.org",
 }
 
-// fromArchive is [FromArchive] for a copy that is one: it has the hash that was recorded, or comes from an archive that
-// the verifier believes; and it is not the agent's own, who may write there what he likes.
+// fromArchive returns what is to be said of a source that could not be read, as live says, and whose archived copy was
+// compared instead: where the copy passes and is one to believe, that. It is if it has the hash that was recorded, or
+// comes from an archive that the verifier believes, and is not the agent's own, who may write there what he likes.
 func (m *checked) fromArchive(
 	live SourceResult, src *manifest.Source, copied *snapshot.Snapshot, archived SourceResult,
 ) SourceResult {
@@ -333,17 +307,23 @@ func (m *checked) fromArchive(
 	host := ascii(hostOf(copied.FinalURL))
 	same := archived.Hash != "" && archived.Hash == src.Hash
 	switch {
-	case !archived.Counts.Passes():
+	case live.Counts != CountUnverifiable || !archived.Counts.Passes():
 		return live
 	case mine(src.ArchiveURL) || mine(copied.FinalURL):
 		live.Note = "The source could not be read; its copy at " + host + " is the agent's own, and proves nothing."
+		return live
 	case !same && (!m.isArchive(src.ArchiveURL, src.URL) || !m.isArchive(copied.FinalURL, src.URL)):
 		live.Note = "The source could not be read; its copy at " + host +
 			" is not the one that was recorded, and that is no archive that is believed."
-	default:
-		return FromArchive(live, archived)
+		return live
 	}
-	return live
+	archived.Note = fmt.Sprintf(
+		"The source could not be read; its copy at %s was compared (%s).", host, archived.Status)
+	archived.Status, archived.Reason = VerifiedFromArchive, string(live.Status)
+	if archived.Counts == CountPass {
+		archived.Counts = CountInfo
+	}
+	return archived
 }
 
 // isArchive reports whether an address is one of an archive that is believed. Those of the Wayback Machine say of which

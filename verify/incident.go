@@ -17,7 +17,6 @@ import (
 
 	"github.com/ibidhq/ibid/internal/httpsig"
 	"github.com/ibidhq/ibid/keyring"
-	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
 )
 
@@ -77,8 +76,10 @@ func Incidents(r *Report) []Incident {
 			Status: f.Code, Detail: f.Detail,
 		}
 		if m := manifests[f.Manifest]; m != nil {
-			if _, known := bundles[m]; !known {
-				bundles[m] = bundleSum(m.Bundle)
+			if _, known := bundles[m]; !known && m.Bundle != nil {
+				if b, err := json.Marshal(m.Bundle); err == nil {
+					bundles[m] = hexSum(b)
+				}
 			}
 			in.ManifestSHA256, in.BundleSHA256 = m.SHA256, bundles[m]
 		}
@@ -115,17 +116,6 @@ func (i *Incident) setSource(claims []*ClaimReport) {
 	}
 }
 
-func bundleSum(s *manifest.Signed) string {
-	if s == nil {
-		return ""
-	}
-	b, err := json.Marshal(s)
-	if err != nil {
-		return ""
-	}
-	return hexSum(b)
-}
-
 // Key identifies what the incident is about: two with one key are the same incident, seen twice.
 func (i *Incident) Key() string {
 	about := i.ManifestSHA256
@@ -141,15 +131,12 @@ func (i *Incident) Key() string {
 // Chain makes i the record after the one with the id prev (empty: there is none): it fills Prev and ID.
 func (i *Incident) Chain(prev string) error {
 	i.Prev = prev
-	id, err := i.sum()
+	id, err := HashRecord(i, "incident_id")
 	if err == nil {
 		i.ID = id
 	}
 	return err
 }
-
-// sum returns the hash of the record without its id.
-func (i *Incident) sum() (string, error) { return HashRecord(i, "incident_id") }
 
 // HashRecord returns "sha256:" and the hash of a record's canonical JSON (RFC 8785) without the member that is to hold
 // the hash. Records that name the hash of the one before make a chain.
@@ -176,7 +163,7 @@ func HashRecord(record any, member string) (string, error) {
 // first may name one that was left out. The error says which record is wrong.
 func CheckChain(list []Incident) error {
 	for i := range list {
-		id, err := list[i].sum()
+		id, err := HashRecord(&list[i], "incident_id")
 		if err != nil {
 			return fmt.Errorf("checking incident %d: %w", i, err)
 		}
@@ -233,6 +220,7 @@ func (p *Poster) Post(ctx context.Context, endpoint string, i *Incident) error {
 	return nil
 }
 
+// post signs as RFC 9421 says: method, URL, type and digest, good for a few minutes and for once.
 func (p *Poster) post(ctx context.Context, endpoint string, i *Incident) error {
 	body, err := json.Marshal(i)
 	if err != nil {
@@ -242,28 +230,9 @@ func (p *Poster) post(ctx context.Context, endpoint string, i *Incident) error {
 	if err != nil {
 		return err
 	}
-	if err := p.sign(request, body); err != nil {
-		return fmt.Errorf("signing it: %w", err)
-	}
-	client := *p.Client
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	response, err := client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()                                             //nolint:errcheck // it was only read
-	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxDirectory)) // so that the connection can be used again
-	if response.StatusCode/100 != 2 {
-		return fmt.Errorf("the answer is %d", response.StatusCode)
-	}
-	return nil
-}
-
-// sign signs a request as RFC 9421 says: method, URL, type and digest, good for a few minutes and for once.
-func (p *Poster) sign(r *http.Request, body []byte) error {
 	key, signer, err := p.Ring.Signer(keyring.Manifest)
 	if err != nil {
-		return err
+		return fmt.Errorf("signing it: %w", err)
 	}
 	now := time.Now()
 	if p.Now != nil {
@@ -276,18 +245,30 @@ func (p *Poster) sign(r *http.Request, body []byte) error {
 		},
 		Created: &created, Expires: &expires, KeyID: key.ID, Nonce: rand.Text(), Tag: tagIncident,
 	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Content-Digest", httpsig.ContentDigest(body))
+	h := request.Header
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Digest", httpsig.ContentDigest(body))
 	if p.Agent != "" {
-		r.Header.Set("Signature-Agent", `"`+p.Agent+`"`)
+		h.Set("Signature-Agent", `"`+p.Agent+`"`)
 		params.Components = append(params.Components, httpsig.Component{Name: "signature-agent"})
 	}
-	input, signature, err := httpsig.Sign(
-		&httpsig.Message{Method: r.Method, TargetURI: r.URL.String(), Header: r.Header}, "incident", params, signer)
+	message := &httpsig.Message{Method: request.Method, TargetURI: request.URL.String(), Header: h}
+	input, signature, err := httpsig.Sign(message, "incident", params, signer)
+	if err != nil {
+		return fmt.Errorf("signing it: %w", err)
+	}
+	h.Set("Signature-Input", input)
+	h.Set("Signature", signature)
+	client := *p.Client
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	response, err := client.Do(request)
 	if err != nil {
 		return err
 	}
-	r.Header.Set("Signature-Input", input)
-	r.Header.Set("Signature", signature)
+	defer response.Body.Close()                                             //nolint:errcheck // it was only read
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxDirectory)) // so that the connection can be used again
+	if response.StatusCode/100 != 2 {
+		return fmt.Errorf("the answer is %d", response.StatusCode)
+	}
 	return nil
 }

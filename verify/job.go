@@ -87,7 +87,7 @@ type shared struct {
 	until     time.Time    // when nothing more is fetched
 
 	progress sync.Mutex
-	stages   map[string]*Progress
+	stages   map[string]Progress
 }
 
 // doc is a document that is fetched once.
@@ -102,7 +102,7 @@ func (v *Verifier) job(kind Kind, input string) *job {
 	all := &shared{
 		docs: map[string]*doc{}, hosts: map[string]bool{}, visited: map[string]bool{},
 		given: map[string]*snapshot.Snapshot{}, from: map[string]*directory{},
-		stages: map[string]*Progress{}, read: map[string]*checked{}, refused: map[string]int{},
+		stages: map[string]Progress{}, read: map[string]*checked{}, refused: map[string]int{},
 	}
 	j := &job{Verifier: v, all: all, limits: v.Limits.withDefaults()}
 	all.until = time.Now().Add(j.limits.Time)
@@ -169,29 +169,58 @@ func (j *job) fetchDocument(ctx context.Context, r *snapshot.FetchRequest) (*sna
 		j.all.docs[key] = d
 	}
 	j.all.mu.Unlock()
-	d.once.Do(func() {
-		if d.err = j.reserve(r.URL); d.err == nil {
-			d.snap, d.err = j.fetchInTime(ctx, r)
-			j.charge(d)
-		}
-	})
+	d.once.Do(func() { d.snap, d.err = j.fetch(ctx, r) })
 	return d.snap, d.err
 }
 
-// reserve counts a fetch, or says that it may not be made.
-func (j *job) reserve(address string) error {
+// fetch fetches a document if the limits allow it, within the time of the job, and without retries from a host that has
+// refused twice. It counts what that cost, also where it went wrong.
+func (j *job) fetch(ctx context.Context, r *snapshot.FetchRequest) (*snapshot.Snapshot, error) {
 	if j.Offline {
-		return blocked(address, reasonOffline, "nothing is fetched, and there is no copy of it")
+		return nil, blocked(r.URL, reasonOffline, "nothing is fetched, and there is no copy of it")
 	}
-	host := hostOf(address)
-	j.all.mu.Lock()
-	defer j.all.mu.Unlock()
-	if j.all.fetched >= j.limits.Fetches || !j.all.hosts[host] && len(j.all.hosts) >= j.limits.Hosts {
-		return blocked(address, reasonLimit, overLimit)
+	all, host := j.all, hostOf(r.URL)
+	all.mu.Lock()
+	if all.fetched >= j.limits.Fetches || !all.hosts[host] && len(all.hosts) >= j.limits.Hosts {
+		all.mu.Unlock()
+		return nil, blocked(r.URL, reasonLimit, overLimit)
 	}
-	j.all.fetched++
-	j.all.hosts[host] = true
-	return nil
+	all.fetched++
+	all.hosts[host] = true
+	if all.refused[host] >= maxRefused {
+		once := *r
+		once.Retries, r = -1, &once
+	}
+	all.mu.Unlock()
+	timed, cancel := context.WithDeadline(ctx, all.until)
+	defer cancel()
+	snap, err := j.Fetcher.Fetch(timed, r)
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	var hops []string // redirects cost as much
+	switch f, ok := errors.AsType[*snapshot.FetchError](err); {
+	case err != nil && timed.Err() != nil && ctx.Err() == nil:
+		err = blocked(r.URL, reasonLimit, "this verification has taken as long as it may")
+	case ok:
+		hops = f.Hops
+		if f.Kind == snapshot.Unreachable {
+			all.refused[host]++
+		}
+	case snap != nil && snap.FinalURL != snap.URL:
+		hops = append(slices.Clone(snap.Hops), snap.FinalURL)
+	}
+	all.fetched += len(hops)
+	for _, address := range hops {
+		all.hosts[hostOf(address)] = true
+	}
+	if snap == nil {
+		return nil, err
+	}
+	if all.octets+len(snap.Octets) > j.limits.Octets {
+		return nil, blocked(snap.URL, reasonLimit, overLimit)
+	}
+	all.octets += len(snap.Octets)
+	return snap, err
 }
 
 // Reasons of a blocked source that are this package's: the job is offline, or over its limits.
@@ -203,53 +232,6 @@ const (
 
 func blocked(address, reason, why string) error {
 	return &snapshot.FetchError{URL: address, Kind: snapshot.Blocked, Reason: reason, Err: errors.New(why)}
-}
-
-// fetchInTime fetches within the time of the job, and without retries from a host that has refused twice.
-func (j *job) fetchInTime(ctx context.Context, r *snapshot.FetchRequest) (*snapshot.Snapshot, error) {
-	host := hostOf(r.URL)
-	j.all.mu.Lock()
-	if j.all.refused[host] >= maxRefused {
-		once := *r
-		once.Retries, r = -1, &once
-	}
-	j.all.mu.Unlock()
-	timed, cancel := context.WithDeadline(ctx, j.all.until)
-	defer cancel()
-	snap, err := j.Fetcher.Fetch(timed, r)
-	if err != nil && timed.Err() != nil && ctx.Err() == nil {
-		return nil, blocked(r.URL, reasonLimit, "this verification has taken as long as it may")
-	}
-	if f, ok := errors.AsType[*snapshot.FetchError](err); ok && f.Kind == snapshot.Unreachable {
-		j.all.mu.Lock()
-		defer j.all.mu.Unlock()
-		j.all.refused[host]++
-	}
-	return snap, err
-}
-
-// charge counts what a fetch cost beyond itself, also one that went wrong: its redirects, and the octets that are held
-// now.
-func (j *job) charge(d *doc) {
-	var hops []string
-	if f, ok := errors.AsType[*snapshot.FetchError](d.err); ok {
-		hops = f.Hops
-	} else if d.snap != nil && d.snap.FinalURL != d.snap.URL {
-		hops = append(slices.Clone(d.snap.Hops), d.snap.FinalURL)
-	}
-	j.all.mu.Lock()
-	defer j.all.mu.Unlock()
-	j.all.fetched += len(hops)
-	for _, address := range hops {
-		j.all.hosts[hostOf(address)] = true
-	}
-	switch {
-	case d.snap == nil:
-	case j.all.octets+len(d.snap.Octets) > j.limits.Octets:
-		d.snap, d.err = nil, blocked(d.snap.URL, reasonLimit, overLimit)
-	default:
-		j.all.octets += len(d.snap.Octets)
-	}
 }
 
 // fetchTrusted fetches a document that says whom to trust: no redirects, no codings, neither from a copy nor kept as
@@ -265,28 +247,21 @@ func (j *job) fetchTrusted(ctx context.Context, address string, most int64) (*sn
 func (j *job) addToDo(stage string, n int) {
 	j.all.progress.Lock()
 	defer j.all.progress.Unlock()
-	j.all.stage(stage).Total += n
+	p := j.all.stages[stage]
+	p.Stage, p.Total = stage, p.Total+n
+	j.all.stages[stage] = p
 }
 
 // setDone says that one thing of a stage was done, and tells whoever watches.
 func (j *job) setDone(stage, what string) {
 	j.all.progress.Lock()
 	defer j.all.progress.Unlock()
-	p := j.all.stage(stage)
+	p := j.all.stages[stage]
 	p.URL, p.Done = what, p.Done+1
+	j.all.stages[stage] = p
 	if j.Progress != nil {
-		j.Progress(*p)
+		j.Progress(p)
 	}
-}
-
-// stage returns how far a stage is. The caller holds the lock.
-func (s *shared) stage(name string) *Progress {
-	p := s.stages[name]
-	if p == nil {
-		p = &Progress{Stage: name}
-		s.stages[name] = p
-	}
-	return p
 }
 
 // origin returns the scheme and authority of a URL, in the form in which two are compared; empty: it has none.
@@ -331,20 +306,6 @@ func clean(address string) string {
 	return address
 }
 
-// isManifestURL reports whether an address looks like one of a manifest, as [manifest.Path] makes them.
-func isManifestURL(address string) bool {
-	u, err := url.Parse(address)
-	if err != nil {
-		return false
-	}
-	parts := strings.Split(u.Path, "/")
-	if len(parts) != 4 && len(parts) != 5 || parts[1] != "runs" || parts[2] == "" || parts[len(parts)-1] == "" {
-		return false
-	}
-	last, _, _ := strings.Cut(parts[3], ".")
-	return last == "cite"
-}
-
 // unforgeable reports whether nobody on the way can have written what was fetched: by TLS, or because the address is
 // one of a special network, which the fetcher reaches only if somebody chose so.
 func unforgeable(address string) bool {
@@ -352,17 +313,10 @@ func unforgeable(address string) bool {
 	if err != nil {
 		return false
 	}
-	return u.Scheme == "https" || u.Hostname() == "localhost" || special(u.Hostname())
-}
-
-// special reports whether a host is an address that no public network has.
-func special(host string) bool {
-	a, err := netip.ParseAddr(host)
-	if err != nil {
-		return false
-	}
+	a, _ := netip.ParseAddr(u.Hostname())
 	a = a.Unmap()
-	return a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast()
+	return u.Scheme == "https" || u.Hostname() == "localhost" ||
+		a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast()
 }
 
 func hexSum(b []byte) string {

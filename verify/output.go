@@ -83,9 +83,17 @@ func isOutput(out *manifest.Output, r *Response) string {
 	if isMarkup(out.MediaType) {
 		return ""
 	}
-	text := textOf(r)
+	// The one text that the response is: that of the answer document or of the provider's answer that it has, else the
+	// body as it stands. Of a page that is not read: what of it can be seen, only a browser knows.
+	if isMarkup(r.Header.Get("Content-Type")) || !utf8.Valid(r.Body) {
+		return ""
+	}
+	text, known := answerText(r.Body)
+	if !known {
+		text = new(string(r.Body))
+	}
 	switch {
-	case text == nil:
+	case text == nil: // readers may read different ones
 		return ""
 	case out.Hash == snapshot.Hash([]byte(*text)):
 		return "the text of its answer has the hash"
@@ -137,19 +145,6 @@ func (m *checked) checkSpans() {
 				"The answer does not have the claim "+c.ID+" where the manifest says.")
 		}
 	}
-}
-
-// textOf returns the one text that a response is: that of the answer document or of the provider's answer that it has,
-// else the body as it stands. Nil: it has none, or readers may read different ones. A page is not read: what of it can
-// be seen, only a browser knows.
-func textOf(r *Response) *string {
-	if isMarkup(r.Header.Get("Content-Type")) || !utf8.Valid(r.Body) {
-		return nil
-	}
-	if text, known := answerText(r.Body); known {
-		return text
-	}
-	return new(string(r.Body))
 }
 
 // isMarkup reports whether a media type is shown in another way than it is written.

@@ -157,11 +157,6 @@ type Excerpted struct {
 	Excerpt string `json:"excerpt"`
 }
 
-// sentence says it for a person.
-func (d *Difference) sentence() string {
-	return fmt.Sprintf("The claim says %q, its excerpt %q.", d.Claim, d.Excerpt)
-}
-
 // Findings are the two findings of a report, side by side: neither changes the other.
 type Findings struct {
 	Sources State       `json:"sources"` // as Report.State
@@ -299,28 +294,23 @@ func (r *Report) Why() string {
 	case Trusted:
 		return "Nothing failed, and everything is signed by whom you trust." + r.summary()
 	case Valid:
-		return "Nothing failed, but " + r.distrust() + r.summary()
+		why := "you have not said that you trust who signed it."
+		left := slices.IndexFunc(r.Info, open)
+		switch {
+		case len(r.Manifests) == 0:
+			why = "nobody signed it."
+		case len(r.Sources) > 0:
+			why = "sources are announced of which nobody says what was taken from them."
+		case slices.ContainsFunc(r.Manifests, func(m ManifestReport) bool { return !m.Verified }):
+			why = "it has no signature that could be checked."
+		case left >= 0:
+			detail := r.Info[left].Detail
+			why = strings.ToLower(detail[:1]) + shown(detail[1:])
+		}
+		return "Nothing failed, but " + why + r.summary()
 	default:
 		return "Nothing is known of it: " + shown(strings.TrimSpace(r.Error))
 	}
-}
-
-// distrust says why a report is valid and not trusted.
-func (r *Report) distrust() string {
-	switch {
-	case len(r.Manifests) == 0:
-		return "nobody signed it."
-	case len(r.Sources) > 0:
-		return "sources are announced of which nobody says what was taken from them."
-	}
-	if slices.ContainsFunc(r.Manifests, func(m ManifestReport) bool { return !m.Verified }) {
-		return "it has no signature that could be checked."
-	}
-	if i := slices.IndexFunc(r.Info, open); i >= 0 {
-		detail := r.Info[i].Detail
-		return strings.ToLower(detail[:1]) + shown(detail[1:])
-	}
-	return "you have not said that you trust who signed it."
 }
 
 // summary says how much was looked at.

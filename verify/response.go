@@ -2,12 +2,14 @@ package verify
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -27,7 +29,7 @@ func (v *Verifier) URL(ctx context.Context, url string) (*Report, error) {
 	switch {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("verifying %s: %w", url, context.Cause(ctx))
-	case err != nil && isManifestURL(url):
+	case err != nil && manifestURL.MatchString(url):
 		j.report.Kind = KindManifest
 		m := j.newChecked(clean(url))
 		m.over = true
@@ -46,6 +48,9 @@ func (v *Verifier) URL(ctx context.Context, url string) (*Report, error) {
 		fetched: true,
 	}))
 }
+
+// manifestURL is what addresses of manifests look like, as [manifest.Path] makes them.
+var manifestURL = regexp.MustCompile(`^[^:]+://[^/?#]*/runs/[^/?#]+/cite(\.[^/?#]*)?(/[^/?#]+)?([?#]|$)`)
 
 // Manifest fetches the manifest at a URL and verifies it by itself. Errors are as for [Verifier.URL].
 func (v *Verifier) Manifest(ctx context.Context, url string) (*Report, error) {
@@ -266,12 +271,11 @@ func (v *Verifier) Bytes(ctx context.Context, b []byte, o *BytesOptions) (*Repor
 	if most := v.Limits.withDefaults().Input; len(b) > most {
 		return nil, fmt.Errorf("verifying %d octets: %w", len(b), ErrInput)
 	}
-	switch r, err := readPrinted(b); {
+	switch p, err := curl.Read(bytes.NewReader(b)); {
 	case err != nil:
 		return nil, fmt.Errorf("reading a response: %w", err)
-	case r != nil:
-		r.unpack(v.Limits.withDefaults().Input)
-		return v.printed(ctx, r, o)
+	case p.Status != 0:
+		return v.printed(ctx, p, o)
 	}
 	kind := recognise(b)
 	if (kind == KindBundle || kind == KindDocument) && !oneReading(b) {
@@ -300,25 +304,15 @@ func (v *Verifier) Bytes(ctx context.Context, b []byte, o *BytesOptions) (*Repor
 	}
 }
 
-// readPrinted reads a response as `curl -i` prints it; nil: it is none.
-func readPrinted(b []byte) (*Response, error) {
-	p, err := curl.Read(bytes.NewReader(b))
-	if err != nil || p.Status == 0 {
-		return nil, err
-	}
-	body := bytes.NewBuffer(make([]byte, 0, len(b)))
-	_, err = body.ReadFrom(p.Body)
-	return &Response{
-		URL: p.URL, Status: p.Status, Header: p.Header, Trailer: p.Trailer, Body: body.Bytes(), Cut: err != nil,
-		hinted: p.URL != "",
-	}, nil
-}
-
 // printed verifies a response that was printed: an answer, or a manifest with its signature.
-func (v *Verifier) printed(ctx context.Context, r *Response, o *BytesOptions) (*Report, error) {
-	if o.URL != "" {
-		r.URL, r.hinted = o.URL, false
+func (v *Verifier) printed(ctx context.Context, p *curl.Response, o *BytesOptions) (*Report, error) {
+	var body bytes.Buffer
+	_, err := body.ReadFrom(p.Body)
+	r := &Response{
+		URL: cmp.Or(o.URL, p.URL), Status: p.Status, Header: p.Header, Trailer: p.Trailer, Body: body.Bytes(),
+		Cut: err != nil, hinted: o.URL == "" && p.URL != "",
 	}
+	r.unpack(v.Limits.withDefaults().Input)
 	if len(fields(r.Header)) > 0 || recognise(r.Body) != KindManifest {
 		j := v.job(KindResponse, o.Name)
 		return j.result(j.checkResponse(ctx, r))
@@ -340,7 +334,15 @@ func (j *job) newStored(s *manifest.Signed) *checked {
 		address = clean(s.TargetURI)
 	}
 	m := j.newChecked(address)
-	m.stored, m.served = true, new(*s)
+	m.stored, m.served, m.header = true, new(*s), http.Header{}
+	for name, value := range map[string]string{
+		"Content-Type": s.ContentType, "Content-Digest": s.ContentDigest,
+		"Signature-Input": s.SignatureInput, "Signature": s.Signature,
+	} {
+		if value != "" {
+			m.header.Set(name, value)
+		}
+	}
 	if j.report.Input == "" {
 		j.report.Input = address
 	}

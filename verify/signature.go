@@ -41,10 +41,22 @@ func (v *verdict) late() bool { return v.code == "" && !v.key.RevokedAt.IsZero()
 
 // checkSignature verifies the signature.
 func (m *checked) checkSignature(ctx context.Context) error {
-	message := m.message()
-	all, err := ours(message)
+	message := &httpsig.Message{
+		Status: m.served.Status, Header: m.header,
+		Request: &httpsig.Message{Method: http.MethodGet, TargetURI: m.served.TargetURI},
+	}
+	signatures, err := httpsig.Parse(message)
+	var all []*httpsig.Signature // those with our tag; one that cannot be read may be ours, if there is no other
+	for _, s := range signatures {
+		switch {
+		case s.Tag == manifest.SignatureTag:
+			all = append(all, s)
+		case !s.Readable && s.Tag == "":
+			err = s.Err
+		}
+	}
 	switch {
-	case err != nil:
+	case err != nil && len(all) == 0:
 		m.signature = CountFailure
 		m.found(SignatureInvalid, "%s", sentence("The signature cannot be read", err))
 		return nil
@@ -108,47 +120,6 @@ func (m *checked) checkSignature(ctx context.Context) error {
 
 func at(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }
 
-// ours returns the signatures with our tag. One that cannot be read may be one of them, if there is no other.
-func ours(message *httpsig.Message) ([]*httpsig.Signature, error) {
-	all, err := httpsig.Parse(message)
-	if err != nil {
-		return nil, err
-	}
-	var list []*httpsig.Signature
-	for _, s := range all {
-		switch {
-		case s.Tag == manifest.SignatureTag:
-			list = append(list, s)
-		case !s.Readable && s.Tag == "":
-			err = s.Err
-		}
-	}
-	if len(list) > 0 {
-		return list, nil
-	}
-	return nil, err
-}
-
-// message returns what a signature covers. Of a stored manifest only what is stored is known.
-func (m *checked) message() *httpsig.Message {
-	header := m.header
-	if header == nil {
-		header = http.Header{}
-		for name, value := range map[string]string{
-			"Content-Type": m.served.ContentType, "Content-Digest": m.served.ContentDigest,
-			"Signature-Input": m.served.SignatureInput, "Signature": m.served.Signature,
-		} {
-			if value != "" {
-				header.Set(name, value)
-			}
-		}
-	}
-	return &httpsig.Message{
-		Status: m.served.Status, Header: header,
-		Request: &httpsig.Message{Method: http.MethodGet, TargetURI: m.served.TargetURI},
-	}
-}
-
 // verifySignature says whether one signature holds and was made in time by a good key.
 func (m *checked) verifySignature(ctx context.Context, message *httpsig.Message, s *httpsig.Signature) verdict {
 	v := verdict{sig: s}
@@ -165,7 +136,20 @@ func (m *checked) verifySignature(ctx context.Context, message *httpsig.Message,
 	if s.Alg != "" && s.Alg != keyring.Ed25519 && s.Alg != keyring.ECDSAP256 {
 		return bad(SignatureInvalid, "The algorithm of the signature, %s, is not allowed.", s.Alg)
 	}
-	if lacks := uncovered(s); lacks != "" {
+	lacks := ""
+	missing := slices.IndexFunc(covered, func(c httpsig.Component) bool { return !slices.Contains(s.Components, c) })
+	switch {
+	case missing >= 0:
+		lacks = `"` + covered[missing].Name + `"`
+		if covered[missing].Request {
+			lacks += ";req"
+		}
+	case s.Created == nil:
+		lacks = "created"
+	case s.KeyID == "":
+		lacks = "keyid"
+	}
+	if lacks != "" {
 		return bad(CoverageInsufficient, "The signature does not cover %s, which it must.", lacks)
 	}
 	key, code, why := m.findKey(ctx, s.KeyID)
@@ -191,25 +175,6 @@ func (m *checked) verifySignature(ctx context.Context, message *httpsig.Message,
 		return bad(KeyOutsideValidity, "The key was not one to sign with at %s.", said)
 	}
 	return v
-}
-
-// uncovered names what a signature must cover and does not; empty: nothing.
-func uncovered(s *httpsig.Signature) string {
-	for _, c := range covered {
-		if !slices.Contains(s.Components, c) {
-			if c.Request {
-				return `"` + c.Name + `";req`
-			}
-			return `"` + c.Name + `"`
-		}
-	}
-	switch {
-	case s.Created == nil:
-		return "created"
-	case s.KeyID == "":
-		return "keyid"
-	}
-	return ""
 }
 
 // checkAuthority says whether the one who signed may speak for the agent and the response.
@@ -317,9 +282,16 @@ func (m *checked) origin(ctx context.Context) *directory {
 
 func (j *job) fetchKeys(ctx context.Context, at string) *directory {
 	d := &directory{FetchedAt: j.now, fresh: true}
+	var said manifest.Discovery
 	snap, err := j.fetchOK(ctx, at+manifest.DiscoveryPath)
 	if err == nil {
-		d.Discovery, err = readDiscovery(snap.Octets)
+		if err = json.Unmarshal(snap.Octets, &said); err != nil {
+			err = fmt.Errorf("reading a discovery document: %w", err)
+		} else if major, _, _ := strings.Cut(said.Version, "."); major != "1" {
+			err = fmt.Errorf("reading a discovery document: its version is %q and not 1", said.Version)
+		} else {
+			d.Discovery = &said
+		}
 	}
 	if err != nil && !isMissing(err) {
 		d.err = fmt.Errorf("reading what %s says of itself: %w", at, err)
@@ -366,17 +338,6 @@ func (j *job) fetchOK(ctx context.Context, address string) (*snapshot.Snapshot, 
 func isMissing(err error) bool {
 	f, ok := errors.AsType[*snapshot.FetchError](err)
 	return ok && f.Kind == snapshot.Gone
-}
-
-func readDiscovery(b []byte) (*manifest.Discovery, error) {
-	var d manifest.Discovery
-	if err := json.Unmarshal(b, &d); err != nil {
-		return nil, fmt.Errorf("reading a discovery document: %w", err)
-	}
-	if major, _, _ := strings.Cut(d.Version, "."); major != "1" {
-		return nil, fmt.Errorf("reading a discovery document: its version is %q and not 1", d.Version)
-	}
-	return &d, nil
 }
 
 // promised returns the highest level that is promised; 0: none.

@@ -3,8 +3,8 @@ package verify
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -69,21 +69,6 @@ func Compare(
 	cs *manifest.ClaimSource, src *manifest.Source, snap *snapshot.Snapshot, fetchErr error, o *CompareOptions,
 ) SourceResult {
 	return newComparison(cs, src, snap, o).compare(fetchErr)
-}
-
-// FromArchive returns what is to be said of a source that could not be read, as live says, and whose archived copy was
-// compared instead: where the copy passes, that. Whether the archive is one to believe is the caller's to know.
-func FromArchive(live, archived SourceResult) SourceResult {
-	if live.Counts != CountUnverifiable || !archived.Counts.Passes() {
-		return live
-	}
-	archived.Note = fmt.Sprintf("The source could not be read; its copy at %s was compared (%s).",
-		ascii(hostOf(archived.FinalURL)), archived.Status)
-	archived.Status, archived.Reason = VerifiedFromArchive, string(live.Status)
-	if archived.Counts == CountPass {
-		archived.Counts = CountInfo
-	}
-	return archived
 }
 
 // comparison compares one source with what one claim says of it.
@@ -155,7 +140,9 @@ func (c *comparison) compare(fetchErr error) SourceResult {
 	switch {
 	case strings.HasPrefix(cs.URL, manifest.SourceURN):
 		return c.is(NotDereferenceable, "The source has no address.")
-	case !isSHA256(c.hash) || !isSHA256(cs.ExcerptHash) || !isSHA256(src.TextHash):
+	case slices.ContainsFunc([]string{c.hash, cs.ExcerptHash, src.TextHash}, func(hash string) bool {
+		return hash != "" && !strings.HasPrefix(hash, "sha256:")
+	}):
 		return c.is(AlgorithmUnsupported, "A hash is of another algorithm than sha256.")
 	case fetchErr != nil:
 		if f, ok := errors.AsType[*snapshot.FetchError](fetchErr); ok {
@@ -172,7 +159,8 @@ func (c *comparison) compare(fetchErr error) SourceResult {
 		r.Hash = snapshot.Hash(snap.Octets)
 	}
 	r.HTTPStatus, r.FinalURL, r.CheckedAt = snap.Status, snap.FinalURL, snap.FetchedAt
-	r.Redirected = otherDomain(cmp.Or(src.FinalURL, cs.URL), snap.FinalURL)
+	recorded, now := domain(cmp.Or(src.FinalURL, cs.URL)), domain(snap.FinalURL)
+	r.Redirected = recorded != "" && now != "" && recorded != now
 	c.unchanged = c.hash != "" && r.Hash == c.hash
 	text, hash, err := c.options.Texts.Of(snap)
 	switch {
@@ -418,24 +406,13 @@ func (c *comparison) setMatch(m snapshot.Match) {
 	}
 }
 
-// isSHA256 reports whether a hash is one that can be compared; an empty one says nothing.
-func isSHA256(hash string) bool { return hash == "" || strings.HasPrefix(hash, "sha256:") }
-
-// otherDomain reports whether two addresses belong to different domains, as these are registered.
-func otherDomain(recorded, now string) bool {
-	if recorded == now {
-		return false
+// domain returns the domain of an address, as these are registered; empty: it has none.
+func domain(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
 	}
-	a, errA := url.Parse(recorded)
-	b, errB := url.Parse(now)
-	if errA != nil || errB != nil || a.Hostname() == "" || b.Hostname() == "" {
-		return false
-	}
-	return domain(a.Hostname()) != domain(b.Hostname())
-}
-
-func domain(host string) string {
-	host = strings.ToLower(host)
+	host := strings.ToLower(u.Hostname())
 	if d, err := publicsuffix.EffectiveTLDPlusOne(host); err == nil {
 		return d
 	}
@@ -452,8 +429,13 @@ func (c *comparison) isInPlace() bool {
 	known := c.options.TextProfile == manifest.TextProfile
 	for _, unit := range []Unit{UnitText, UnitOctet, UnitUTF16} {
 		slice, start, ok := c.slice(unit, at)
+		if e := c.cs.Excerpt; e != nil && e.Exact != "" {
+			ok = ok && (slice == e.Exact || snapshot.Normalize(slice) == snapshot.Normalize(e.Exact))
+		} else {
+			ok = ok && c.cs.ExcerptHash != "" && snapshot.Hash([]byte(slice)) == c.cs.ExcerptHash
+		}
 		switch {
-		case !ok || !c.isExcerpt(slice):
+		case !ok:
 		case unit == UnitText:
 			if !known {
 				c.result.Unit = UnitText
@@ -489,14 +471,6 @@ func (c *comparison) setUnit(u Unit, slice string, start int) bool {
 	m.How = snapshot.MatchExact
 	c.setMatch(m)
 	return true
-}
-
-// isExcerpt reports whether a slice is the recorded excerpt.
-func (c *comparison) isExcerpt(slice string) bool {
-	if e := c.cs.Excerpt; e != nil && e.Exact != "" {
-		return slice == e.Exact || snapshot.Normalize(slice) == snapshot.Normalize(e.Exact)
-	}
-	return c.cs.ExcerptHash != "" && snapshot.Hash([]byte(slice)) == c.cs.ExcerptHash
 }
 
 // fromUTF16 returns the code point that begins with the n-th UTF-16 unit of a text; false: none does.

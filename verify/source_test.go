@@ -10,8 +10,6 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/verify"
@@ -53,7 +51,7 @@ func recorded(t *testing.T, s *snapshot.Snapshot, exact string) (*manifest.Claim
 	if !ok {
 		t.Fatalf("%q is not in %q", exact, text.Content)
 	}
-	q := snapshot.QuoteAt(text.Content, m.Start, m.End)
+	q := quoteAt(text.Content, m.Start, m.End)
 	cs.ExcerptOffset = &manifest.Range{m.Start, m.End}
 	cs.Excerpt = &manifest.Excerpt{Exact: q.Exact, Prefix: q.Prefix, Suffix: q.Suffix}
 	cs.ExcerptHash = snapshot.Hash([]byte(q.Exact))
@@ -281,22 +279,6 @@ func TestCompareUnits(t *testing.T) {
 	cs := &manifest.ClaimSource{URL: sourceURL, Hash: s.Hash, ExcerptOffset: &manifest.Range{0, 15}, Excerpt: &manifest.Excerpt{Exact: towerPage[:15]}}
 	if r := verify.Compare(cs, nil, s, nil, nil); r.Status != verify.ExcerptMismatch {
 		t.Errorf("markup quoted: %s", r.Status)
-	}
-}
-
-func TestFromArchive(t *testing.T) {
-	cs, src := recorded(t, html(towerPage), quoted)
-	live := verify.Compare(cs, src, nil, fetchError(snapshot.Gone, "", 404), nil)
-	good := verify.Compare(cs, src, html(pageElsewhere), nil, nil)
-	bad := verify.Compare(cs, src, html(pageAltered), nil, nil)
-	if got := verify.FromArchive(live, good); got.Status != verify.VerifiedFromArchive || got.Counts != verify.CountInfo || got.Reason != "gone" || got.Excerpt != quoted {
-		t.Errorf("%+v", got)
-	}
-	if diff := gocmp.Diff(live, verify.FromArchive(live, bad), gocmp.AllowUnexported(verify.SourceResult{})); diff != "" {
-		t.Errorf("a copy that does not say it (-want +got):\n%s", diff)
-	}
-	if diff := gocmp.Diff(bad, verify.FromArchive(bad, good), gocmp.AllowUnexported(verify.SourceResult{})); diff != "" {
-		t.Errorf("a source that was read (-want +got):\n%s", diff)
 	}
 }
 

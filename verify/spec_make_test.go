@@ -75,7 +75,7 @@ func exampleManifest(t *testing.T) (*manifest.Manifest, string) {
 	if !ok {
 		t.Fatal("the page does not have the excerpt")
 	}
-	quote := snapshot.QuoteAt(text.Content, m.Start, m.End)
+	quote := quoteAt(text.Content, m.Start, m.End)
 	mac := hmac.New(sha256.New, seed("salt"))
 	mac.Write([]byte(exampleInputs))
 	textLength, length := utf8.RuneCountInString(text.Content), utf8.RuneCountInString(exampleAnswer)

@@ -262,6 +262,9 @@ func TestArchive(t *testing.T) {
 		if test.state == verify.Trusted {
 			want = verify.VerifiedFromArchive
 		}
+		if want == verify.VerifiedFromArchive && (got.Reason != "gone" || got.Counts != verify.CountInfo) {
+			t.Errorf("%s: %s, for the reason %q", test.name, got.Counts, got.Reason)
+		}
 		if r.State != test.state || got.Status != want || !strings.Contains(got.Note, test.note) {
 			t.Errorf("%s: %s, the source is %s: %s", test.name, r.State, got.Status, got.Note)
 		}

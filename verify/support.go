@@ -28,19 +28,6 @@ func isSlice(cs *manifest.ClaimSource) bool {
 	return cs.Excerpt == nil && cs.ExcerptHash == "" && cs.ExcerptOffset != nil
 }
 
-// excerpts returns the excerpts of the sources that passed, each once.
-func (e *evidence) excerpts() []support.Passage {
-	var list []support.Passage
-	for i := range e.results {
-		r := &e.results[i]
-		known := func(p support.Passage) bool { return p.Text == r.Excerpt }
-		if r.Counts.Passes() && !r.cut() && r.Excerpt != "" && !slices.ContainsFunc(list, known) {
-			list = append(list, support.Passage{ID: r.FinalURL, Text: r.Excerpt})
-		}
-	}
-	return list
-}
-
 // cut reports whether what was found is a part of a number or word, which supports nothing.
 func (r *SourceResult) cut() bool { return r.Match != nil && r.Match.Cut }
 
@@ -55,15 +42,24 @@ func compareClaims(ctx context.Context, claims []evidence, checker, judge suppor
 	var all []support.Passage // the excerpts of all claims, each once
 	seen := map[support.Passage]bool{}
 	for i := range claims {
-		claims[i].setUncompared()
-		if passages := claims[i].excerpts(); len(passages) > 0 {
-			asked = append(asked, i)
-			pairs = append(pairs, support.Pair{Claim: claims[i].Text, Passages: passages})
-			for _, p := range passages {
-				if !seen[p] {
-					seen[p], all = true, append(all, p)
-				}
+		c := &claims[i]
+		c.setUncompared()
+		var passages []support.Passage // the excerpts of the sources that passed, each once
+		for k := range c.results {
+			r := &c.results[k]
+			p := support.Passage{ID: r.FinalURL, Text: r.Excerpt}
+			known := func(other support.Passage) bool { return other.Text == p.Text }
+			if !r.Counts.Passes() || r.cut() || p.Text == "" || slices.ContainsFunc(passages, known) {
+				continue
 			}
+			passages = append(passages, p)
+			if !seen[p] {
+				seen[p], all = true, append(all, p)
+			}
+		}
+		if len(passages) > 0 {
+			asked = append(asked, i)
+			pairs = append(pairs, support.Pair{Claim: c.Text, Passages: passages})
 		}
 	}
 	for i := range pairs {
@@ -101,32 +97,30 @@ func (e *evidence) setQualified() {
 	if e.Finding != Supported {
 		return
 	}
-	var found *Difference
+	var found *support.Conflict
 	for i := range e.results {
 		r := &e.results[i]
 		if !r.Counts.Passes() || r.cut() || r.Excerpt == "" {
 			continue
 		}
-		d := r.qualifies(e.Text)
-		if d == nil {
+		changed := support.Changed(e.Text, r.sentences)
+		at := slices.IndexFunc(changed, func(c support.Conflict) bool {
+			return c.Kind == support.ConflictNegation || c.Kind == support.ConflictModality
+		})
+		if at < 0 {
 			return
 		}
-		found = cmp.Or(found, d)
+		found = cmp.Or(found, &changed[at])
 	}
 	if found != nil {
-		e.Finding, e.Counts, e.Differs = Doubtful, CountWarning, []Difference{*found}
-		e.Detail = fmt.Sprintf("The excerpt is a part of a sentence that says %q.", found.Excerpt)
+		d := newDifference(found)
+		e.Finding, e.Counts, e.Differs = Doubtful, CountWarning, []Difference{d}
+		e.Detail = fmt.Sprintf("The excerpt is a part of a sentence that says %q.", d.Excerpt)
 	}
 }
 
-// qualifies returns what the sentences around the excerpt deny, or say less surely, of what a claim says; nil: nothing.
-func (r *SourceResult) qualifies(claim string) *Difference {
-	for _, c := range support.Changed(claim, r.sentences) {
-		if c.Kind == support.ConflictNegation || c.Kind == support.ConflictModality {
-			return &Difference{c.Kind, c.A.ValueText(), c.B.ValueText(), c.B.Text}
-		}
-	}
-	return nil
+func newDifference(c *support.Conflict) Difference {
+	return Difference{c.Kind, c.A.ValueText(), c.B.ValueText(), c.B.Text}
 }
 
 // Why a claim was not checked.
@@ -220,7 +214,8 @@ func (e *evidence) setVerdict(p *support.Pair, v *support.Verdict, judge bool) {
 		c.Detail = "Whether the excerpts support the claim was not found out."
 		switch {
 		case len(c.Differs) > 0:
-			c.Finding, c.Reason, c.Detail = Doubtful, "", c.Differs[0].sentence()
+			c.Finding, c.Reason, c.Detail = Doubtful, "", fmt.Sprintf(
+				"The claim says %q, its excerpt %q.", c.Differs[0].Claim, c.Differs[0].Excerpt)
 		case v.WrongSource != nil && (v.Label == support.Unsupported || v.Label == support.Contradicted):
 			// Seldom wrong: see TestEvalDoubtfulSource.
 			right := p.Others[v.WrongSource.Passage].ID
@@ -253,27 +248,6 @@ func (e *evidence) setVerdict(p *support.Pair, v *support.Verdict, judge bool) {
 	}
 }
 
-// CheckClaims says of claims whether the passages of each support it, together, as a report says it of claims whose
-// excerpts stand in their sources: the same findings, statuses and differences. A nil checker is [support.Lexical]. Of
-// each report only Text and what follows from the comparison is set. An error means that nothing is known of any: the
-// context has ended, or the checker could say nothing at all.
-func CheckClaims(ctx context.Context, checker support.Checker, pairs []support.Pair) ([]ClaimReport, error) {
-	if checker == nil {
-		checker = &support.Lexical{}
-	}
-	verdicts, err := support.CheckPairs(ctx, checker, pairs)
-	if err != nil {
-		return nil, fmt.Errorf("checking %d claims: %w", len(pairs), err)
-	}
-	reports := make([]ClaimReport, len(pairs))
-	for i := range pairs {
-		reports[i].Text = pairs[i].Claim
-		e := evidence{ClaimReport: &reports[i]}
-		e.setVerdict(&pairs[i], &verdicts[i], false)
-	}
-	return reports, nil
-}
-
 // CitationOptions are the options of [CheckCitations]. Plain is needed.
 type CitationOptions struct {
 	Plain func(string) string // makes plain text of a part of the answer's
@@ -282,10 +256,11 @@ type CitationOptions struct {
 	Quote func(*ibid.Citation, *ibid.Ref) string
 }
 
-// CheckCitations compares what an answer cites with the words that are quoted for it, as [CheckClaims] does by the
-// words: no model and no other server is asked. A claim that only the quote of another claim supports names the source
-// of that by its id, as the URL of WrongSource. It returns a report for each citation; that of one without a quote or a
-// place is the zero value, as are those of the claims that are too many.
+// CheckCitations compares what an answer cites with the words that are quoted for it, as a report says it of claims
+// whose excerpts stand in their sources, by the words: no model and no other server is asked. A claim that only the
+// quote of another claim supports names the source of that by its id, as the URL of WrongSource. It returns a report
+// for each citation; that of one without a quote or a place is the zero value, as are those of the claims that are too
+// many.
 func CheckCitations(ctx context.Context, a *ibid.Answer, o *CitationOptions) ([]ClaimReport, error) {
 	var pairs []support.Pair
 	of := make([]int, len(a.Citations)) // which pair, from 1; 0: none
@@ -322,11 +297,15 @@ func CheckCitations(ctx context.Context, a *ibid.Answer, o *CitationOptions) ([]
 	for i := range pairs {
 		pairs[i].Others = all
 	}
-	found, err := CheckClaims(ctx, support.RightSource(&support.Lexical{}), pairs)
+	verdicts, err := support.CheckPairs(ctx, support.RightSource(&support.Lexical{}), pairs)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("checking %d claims: %w", len(pairs), err)
 	}
+	found := make([]ClaimReport, len(pairs))
 	for i := range found {
+		found[i].Text = pairs[i].Claim
+		e := evidence{ClaimReport: &found[i]}
+		e.setVerdict(&pairs[i], &verdicts[i], false)
 		if right := found[i].WrongSource; right != nil {
 			if s := a.Source(right.URL); s != nil && s.URL != "" {
 				found[i].Detail = saidElsewhere + shownURL(s.URL)
@@ -353,8 +332,14 @@ func differences(p *support.Pair, v *support.Verdict, least float64) []Differenc
 	}
 	var list []Difference
 	for i := range conflicts {
-		if c := &conflicts[i]; sharedWords(withoutValue(&c.A), c.B.Text) >= least {
-			list = append(list, Difference{c.Kind, c.A.ValueText(), c.B.ValueText(), c.B.Text})
+		c := &conflicts[i]
+		around := c.A.Text // without the words that differ
+		if from, to := c.A.Value.Start-c.A.Span.Start, c.A.Value.End-c.A.Span.Start; from >= 0 && from <= to &&
+			to <= len(around) {
+			around = around[:from] + " " + around[to:]
+		}
+		if sharedWords(around, c.B.Text) >= least {
+			list = append(list, newDifference(c))
 		}
 	}
 	return list
@@ -372,15 +357,6 @@ func saysNothing(p *support.Pair, v *support.Verdict, below, share float64) bool
 		all.WriteString(p.Passages[i].Text + "\n")
 	}
 	return sharedWords(p.Claim, all.String()) <= share
-}
-
-// withoutValue returns a sentence without the words that differ.
-func withoutValue(e *support.Excerpt) string {
-	from, to := e.Value.Start-e.Span.Start, e.Value.End-e.Span.Start
-	if from < 0 || to < from || to > len(e.Text) {
-		return e.Text
-	}
-	return e.Text[:from] + " " + e.Text[to:]
 }
 
 // sharedWords returns the share of a text's words of four letters or more that other has, by their first five letters:

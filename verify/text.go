@@ -60,17 +60,6 @@ var findingMarks = map[ClaimFinding][2]string{
 // reasonMarks stand in place of the mark of a claim that is not checked, where more is known of it than that.
 var reasonMarks = map[string][2]string{reasonFailed: {"1;31", "FAILED"}, reasonUnsure: {"33", "UNSURE"}}
 
-// colour returns the colour of the gravest of what was found out.
-func (n *ClaimCounts) colour() string {
-	switch {
-	case n.Failed > 0 || n.Doubtful > 0:
-		return findingMarks[Doubtful][0]
-	case n.NotChecked > 0 || n.Supported == 0:
-		return findingMarks[NotChecked][0]
-	}
-	return findingMarks[Supported][0]
-}
-
 // marks are what stands before a status, with its colour.
 var marks = map[Counts][2]string{
 	CountPass: {"32", "ok     "}, CountInfo: {"36", "note   "}, CountWarning: {"33", "WARN   "},
@@ -88,11 +77,24 @@ func (t *textReport) mark(c Counts) string {
 func (t *textReport) report(r *Report, indent string) {
 	t.line(indent, "sources: %s  %s", t.paint(cmp.Or(stateColours[r.State], "1;33"),
 		cmp.Or(strings.ToUpper(string(r.State)), "UNTRUSTED")), shown(r.title()))
-	n := &r.Findings.Claims
-	t.line(indent, "claims:  %s", t.paint(n.colour(), strings.ToUpper(n.String())))
+	n, gravest := &r.Findings.Claims, Supported
+	switch {
+	case n.Failed > 0 || n.Doubtful > 0:
+		gravest = Doubtful
+	case n.NotChecked > 0 || n.Supported == 0:
+		gravest = NotChecked
+	}
+	t.line(indent, "claims:  %s", t.paint(findingMarks[gravest][0], strings.ToUpper(n.String())))
 	t.line(indent, "%s", strings.TrimSpace(r.Why()+" "+r.WhyClaims()))
-	t.about(r, indent)
-	t.findings(r, indent)
+	for i := range r.Manifests {
+		t.manifest(&r.Manifests[i], indent)
+	}
+	for i, f := range r.general() {
+		if i == 0 {
+			t.line("", "")
+		}
+		t.line(indent, "  %s  %-22s %s", t.mark(f.Counts), shown(string(f.Code)), shown(f.where()))
+	}
 	for i := range r.Claims {
 		t.claim(&r.Claims[i], indent)
 	}
@@ -118,36 +120,22 @@ func (r *Report) title() string {
 	return cmp.Or(r.Input, r.ResponseURL, string(r.Kind))
 }
 
-// about says which manifests there are.
-func (t *textReport) about(r *Report, indent string) {
-	for i := range r.Manifests {
-		m := &r.Manifests[i]
-		t.line("", "")
-		t.line(indent, "Manifest %s", cmp.Or(shownURL(m.URL), "(from a file)"))
-		if m.AgentID != "" {
-			t.line(indent, "    agent %s, run %s, emitted %s", shown(m.AgentID), shown(m.RunID), shown(m.EmittedAt))
-		}
-		switch {
-		case m.Trusted:
-			t.line(indent, "    signed at %s with key %s, trusted by your --trust %s",
-				shown(m.SignedAt), shown(m.KeyID), shown(m.TrustedBy))
-		case m.Verified:
-			t.line(indent, "    signed at %s with key %s, which you have not said to trust",
-				shown(m.SignedAt), shown(m.KeyID))
-		}
-		if m.Level.Observed > 0 {
-			t.line(indent, "    level %d observed, %d promised", m.Level.Observed, m.Level.Promised)
-		}
+func (t *textReport) manifest(m *ManifestReport, indent string) {
+	t.line("", "")
+	t.line(indent, "Manifest %s", cmp.Or(shownURL(m.URL), "(from a file)"))
+	if m.AgentID != "" {
+		t.line(indent, "    agent %s, run %s, emitted %s", shown(m.AgentID), shown(m.RunID), shown(m.EmittedAt))
 	}
-}
-
-// findings writes what was found beside the sources of claims, which have their place below.
-func (t *textReport) findings(r *Report, indent string) {
-	for i, f := range r.general() {
-		if i == 0 {
-			t.line("", "")
-		}
-		t.line(indent, "  %s  %-22s %s", t.mark(f.Counts), shown(string(f.Code)), shown(f.where()))
+	switch {
+	case m.Trusted:
+		t.line(indent, "    signed at %s with key %s, trusted by your --trust %s",
+			shown(m.SignedAt), shown(m.KeyID), shown(m.TrustedBy))
+	case m.Verified:
+		t.line(indent, "    signed at %s with key %s, which you have not said to trust",
+			shown(m.SignedAt), shown(m.KeyID))
+	}
+	if m.Level.Observed > 0 {
+		t.line(indent, "    level %d observed, %d promised", m.Level.Observed, m.Level.Promised)
 	}
 }
 
@@ -223,33 +211,34 @@ func (t *textReport) source(s *SourceReport, indent string) {
 	}
 }
 
-// compared shows what the manifest quotes and what the source has instead.
+// compared shows what the manifest quotes and what the source has instead, with the difference:
+// [-the manifest's words-]{+the source's+}.
 func (t *textReport) compared(s *SourceReport) []string {
 	var lines []string
 	if s.Excerpt != "" {
 		lines = append(lines, "manifest: "+shown(s.Excerpt))
 	}
-	if near := s.Result.Near; near != nil {
-		lines = append(lines, "source:   "+shown(near.Text), "changed:  "+t.diff(near))
+	near := s.Result.Near
+	if near == nil {
+		return lines
 	}
-	return lines
-}
-
-// diff shows what stands in place of an excerpt: [-the manifest's words-]{+the source's+}.
-func (t *textReport) diff(n *snapshot.Near) string {
-	var b strings.Builder
-	for _, e := range n.Diff {
+	var diff strings.Builder
+	for _, e := range near.Diff {
+		words := notMarks.Replace(shown(e.Text))
 		switch e.Kind {
 		case snapshot.EditQuote:
-			b.WriteString(t.paint("31", "[-"+shownInDiff(e.Text)+"-]"))
+			words = t.paint("31", "[-"+words+"-]")
 		case snapshot.EditText:
-			b.WriteString(t.paint("32", "{+"+shownInDiff(e.Text)+"+}"))
-		default:
-			b.WriteString(shownInDiff(e.Text))
+			words = t.paint("32", "{+"+words+"+}")
+		case snapshot.EditSame:
 		}
+		diff.WriteString(words)
 	}
-	return b.String()
+	return append(lines, "source:   "+shown(near.Text), "changed:  "+diff.String())
 }
+
+// notMarks keeps words from looking like the marks of a difference.
+var notMarks = strings.NewReplacer("[-", `\u{005B}-`, "-]", `-\u{005D}`, "{+", `\u{007B}+`, "+}", `+\u{007D}`)
 
 // The elements of JUnit's XML that we write.
 type (
@@ -316,10 +305,27 @@ func (r *Report) suite(on FailOn) junitSuite {
 	}
 	for i := range r.Claims {
 		c := &r.Claims[i]
-		s.add("claim", c.ID, c.countsFor(on), c.junit())
+		word, counts := string(c.Status), CountUnverifiable
+		if c.Finding == Doubtful {
+			word = string(ClaimDoubtful)
+		}
+		switch {
+		case c.Finding == Supported, c.Counts == CountFailure:
+			counts = c.Counts
+		case c.Finding == Doubtful && on != FailOnInvalid:
+			counts = CountFailure
+		}
+		lines := []string{shown(c.Text), shown(c.Detail)}
+		for k := range c.Differs {
+			lines = append(lines, "excerpt: "+shown(c.Differs[k].Sentence))
+		}
+		s.add("claim", c.ID, counts, junitResult{word, word, strings.Join(lines, "\n")})
 		for k := range c.Sources {
 			src := &c.Sources[k]
-			s.add("source", c.ID+" "+shownURL(src.URL), src.Result.Counts, src.junit())
+			word := string(src.Result.Status)
+			lines := append([]string{shown(cmp.Or(src.Result.Note, word))}, (&textReport{}).compared(src)...)
+			s.add("source", c.ID+" "+shownURL(src.URL), src.Result.Counts,
+				junitResult{word, word, strings.Join(lines, "\n")})
 		}
 	}
 	if r.Error != "" {
@@ -333,35 +339,6 @@ func (r *Report) suite(on FailOn) junitSuite {
 		s.add("upstream", up.title(), cmp.Or(counts, CountPass), junitResult{Message: up.Why(), Type: string(up.State)})
 	}
 	return s
-}
-
-// countsFor returns what a claim counts as where on says what fails.
-func (c *ClaimReport) countsFor(on FailOn) Counts {
-	switch {
-	case c.Finding == Supported, c.Counts == CountFailure:
-		return c.Counts
-	case c.Finding == Doubtful && on != FailOnInvalid:
-		return CountFailure
-	}
-	return CountUnverifiable
-}
-
-func (c *ClaimReport) junit() junitResult {
-	word := string(c.Status)
-	if c.Finding == Doubtful {
-		word = string(ClaimDoubtful)
-	}
-	lines := []string{shown(c.Text), shown(c.Detail)}
-	for i := range c.Differs {
-		lines = append(lines, "excerpt: "+shown(c.Differs[i].Sentence))
-	}
-	return junitResult{Message: word, Type: word, Text: strings.Join(lines, "\n")}
-}
-
-func (s *SourceReport) junit() junitResult {
-	word := string(s.Result.Status)
-	lines := append([]string{shown(cmp.Or(s.Result.Note, word))}, (&textReport{}).compared(s)...)
-	return junitResult{Message: word, Type: word, Text: strings.Join(lines, "\n")}
 }
 
 func (s *junitSuite) add(class, name string, counts Counts, r junitResult) {
@@ -394,7 +371,8 @@ func shown(s string) string {
 			b.WriteString("…")
 			break
 		}
-		right = right || isRightToLeft(r)
+		right = right || r >= 0x590 && (r < 0x8ff || 0xfb1d <= r && r <= 0xfdff || 0xfe70 <= r && r <= 0xfefc ||
+			0x10800 <= r && r <= 0x10fff || 0x1e800 <= r && r <= 0x1efff)
 		switch {
 		case r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"):
 			fmt.Fprintf(&b, `\x%02x`, s[i])
@@ -420,17 +398,6 @@ var strikes = &unicode.RangeTable{R16: []unicode.Range16{
 	{Lo: 0x20e2, Hi: 0x20e8, Stride: 1},
 	{Lo: 0x20ea, Hi: 0x20eb, Stride: 1},
 }}
-
-func isRightToLeft(r rune) bool {
-	return r >= 0x590 && (r < 0x8ff || 0xfb1d <= r && r <= 0xfdff || 0xfe70 <= r && r <= 0xfefc ||
-		0x10800 <= r && r <= 0x10fff || 0x1e800 <= r && r <= 0x1efff)
-}
-
-// shownInDiff returns a string so that nothing in it looks like the marks of a difference.
-func shownInDiff(s string) string {
-	return strings.NewReplacer("[-", `\u{005B}-`, "-]", `-\u{005D}`, "{+", `\u{007B}+`, "+}", `+\u{007D}`).
-		Replace(shown(s))
-}
 
 // shownURL returns a URL with its host in ASCII: letters of other scripts look like ours. A name before the host, which
 // looks like one, is left out.

@@ -190,7 +190,7 @@ func (w *world) manifestAt(path string) *manifest.Manifest {
 	if !ok {
 		w.t.Fatal("the page does not have the excerpt")
 	}
-	q := snapshot.QuoteAt(text.Content, at.Start, at.End)
+	q := quoteAt(text.Content, at.Start, at.End)
 	length, answered := utf8.RuneCountInString(text.Content), utf8.RuneCountInString(answer)
 	read := manifest.At(w.now.Add(-time.Minute))
 	cited := true
@@ -333,5 +333,14 @@ func wants(tb testing.TB, r *verify.Report, state verify.State, code verify.Stat
 	tb.Helper()
 	if r.State != state || code != "" && has(r, code) == nil {
 		tb.Errorf("state %s, want %s with %q:\n%s", r.State, state, code, text(r))
+	}
+}
+
+// quoteAt returns the quote of the code points [start, end) of a text, with up to 32 of what stands around it.
+func quoteAt(text string, start, end int) snapshot.Quote {
+	runes := []rune(text)
+	return snapshot.Quote{
+		Exact: string(runes[start:end]), Start: start, End: end,
+		Prefix: string(runes[max(0, start-32):start]), Suffix: string(runes[end:min(len(runes), end+32)]),
 	}
 }

@@ -106,13 +106,9 @@ func ContentDigest(body []byte) string {
 // sha-256 or sha-512 must be right, and there must be one, and one by each of the algorithms in must. Those by other
 // algorithms prove nothing and are passed over.
 func CheckDigest(field []string, body []byte, must ...string) error {
-	lines, err := fieldLines(http.Header{"Content-Digest": field}, "Content-Digest")
+	d, err := readDictionary(http.Header{"Content-Digest": field}, "Content-Digest")
 	if err != nil {
-		return fmt.Errorf("reading Content-Digest: %w", err)
-	}
-	d, err := parseDictionary(lines)
-	if err != nil {
-		return fmt.Errorf("reading Content-Digest: %w", err)
+		return err
 	}
 	known := false
 	for _, name := range d.Names() {

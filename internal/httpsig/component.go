@@ -121,7 +121,19 @@ func readItems(items []httpsfv.Item) ([]covered, error) {
 		if err != nil {
 			return nil, fmt.Errorf("writing a component: %w", err)
 		}
-		c, err := readItem(item)
+		name, ok := item.Value.(string)
+		c := Component{Name: name}
+		if !ok {
+			err = errors.New("its name is not a string")
+		}
+		for _, param := range item.Params.Names() {
+			if v, _ := item.Params.Get(param); err == nil && !c.set(param, v) {
+				err = fmt.Errorf("parameter %s is unknown or not of its type", param)
+			}
+		}
+		if err == nil {
+			err = c.check()
+		}
 		if err == nil && seen[c] {
 			err = errors.New("it occurs twice")
 		}
@@ -132,20 +144,6 @@ func readItems(items []httpsfv.Item) ([]covered, error) {
 		list = append(list, covered{c, id})
 	}
 	return list, nil
-}
-
-func readItem(item httpsfv.Item) (Component, error) {
-	name, ok := item.Value.(string)
-	if !ok {
-		return Component{}, errors.New("its name is not a string")
-	}
-	c := Component{Name: name}
-	for _, param := range item.Params.Names() {
-		if v, _ := item.Params.Get(param); !c.set(param, v) {
-			return c, fmt.Errorf("parameter %s is unknown or not of its type", param)
-		}
-	}
-	return c, c.check()
 }
 
 // field returns the value of a component that is a field: RFC 9421 §2.1.
@@ -264,6 +262,19 @@ var structured = map[string]string{
 	"accept-ch": "list", "accept-query": "list", "cache-groups": "list", "cache-status": "list",
 	"client-cert-chain": "list", "proxy-status": "list",
 	"client-cert": "item", "deprecation": "item", "origin-agent-cluster": "item",
+}
+
+// readDictionary reads a field that is a dictionary of which single members are used.
+func readDictionary(fields http.Header, name string) (*httpsfv.Dictionary, error) {
+	lines, err := fieldLines(fields, name)
+	var d *httpsfv.Dictionary
+	if err == nil {
+		d, err = parseDictionary(lines)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	return d, nil
 }
 
 // parseDictionary parses a dictionary of which single members are used. It takes only what has one spelling: of a key

@@ -21,7 +21,7 @@ type Message struct {
 	Request   *Message    // of a response: the request that it answers; nil: components with ;req are refused
 }
 
-// value returns what stands in the base for a component.
+// value returns what stands in the base for a component: RFC 9421 §2.1 and §2.2.
 func (m *Message) value(c Component) (string, error) {
 	if c.Request {
 		switch {
@@ -39,20 +39,11 @@ func (m *Message) value(c Component) (string, error) {
 		return m.field(c)
 	}
 	if c.Name == "@status" {
-		return m.status()
+		if m.Status < 100 || m.Status > 999 {
+			return "", errors.New("the message is not a response")
+		}
+		return strconv.Itoa(m.Status), nil
 	}
-	return m.control(c)
-}
-
-func (m *Message) status() (string, error) {
-	if m.Status < 100 || m.Status > 999 {
-		return "", errors.New("the message is not a response")
-	}
-	return strconv.Itoa(m.Status), nil
-}
-
-// control returns a derived component of a request: RFC 9421 §2.2.1-§2.2.8.
-func (m *Message) control(c Component) (string, error) {
 	if m.Status != 0 || !isToken(m.Method) {
 		return "", errors.New("the message is not a request")
 	}

@@ -47,30 +47,6 @@ func (p *Params) inner() httpsfv.InnerList {
 	return list
 }
 
-// set takes a parameter of a signature as it was parsed. Parameters that are unknown say nothing, and are signed.
-func (p *Params) set(name string, v any) error {
-	ok := true
-	switch name {
-	case "created":
-		p.Created, ok = integer(v)
-	case "expires":
-		p.Expires, ok = integer(v)
-	case "keyid":
-		p.KeyID, ok = v.(string)
-	case "alg":
-		p.Alg, ok = v.(string)
-		ok = ok && p.Alg != ""
-	case "nonce":
-		p.Nonce, ok = v.(string)
-	case "tag":
-		p.Tag, ok = v.(string)
-	}
-	if !ok {
-		return fmt.Errorf("parameter %s is not of its type", name)
-	}
-	return nil
-}
-
 func integer(v any) (*int64, bool) {
 	n, ok := v.(int64)
 	return &n, ok
@@ -93,11 +69,11 @@ type Signature struct {
 // where the fields are absent. An error says that a field as a whole cannot be read. What is wrong about one signature,
 // as a component that is unknown, is the Err of that signature.
 func Parse(m *Message) ([]*Signature, error) {
-	inputs, err := headerDictionary(m, "Signature-Input")
+	inputs, err := readDictionary(m.Header, "Signature-Input")
 	if err != nil {
 		return nil, err
 	}
-	values, err := headerDictionary(m, "Signature")
+	values, err := readDictionary(m.Header, "Signature")
 	if err != nil {
 		return nil, err
 	}
@@ -122,18 +98,6 @@ func Parse(m *Message) ([]*Signature, error) {
 	return list, nil
 }
 
-func headerDictionary(m *Message, name string) (*httpsfv.Dictionary, error) {
-	lines, err := fieldLines(m.Header, name)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", name, err)
-	}
-	d, err := parseDictionary(lines)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", name, err)
-	}
-	return d, nil
-}
-
 func (s *Signature) read(input, value httpsfv.Member) error {
 	list, ok := input.(httpsfv.InnerList)
 	if !ok {
@@ -141,8 +105,24 @@ func (s *Signature) read(input, value httpsfv.Member) error {
 	}
 	for _, name := range list.Params.Names() {
 		v, _ := list.Params.Get(name)
-		if err := s.set(name, v); err != nil {
-			return err
+		ok := true
+		switch name { // those that are unknown say nothing, and are signed
+		case "created":
+			s.Created, ok = integer(v)
+		case "expires":
+			s.Expires, ok = integer(v)
+		case "keyid":
+			s.KeyID, ok = v.(string)
+		case "alg":
+			s.Alg, ok = v.(string)
+			ok = ok && s.Alg != ""
+		case "nonce":
+			s.Nonce, ok = v.(string)
+		case "tag":
+			s.Tag, ok = v.(string)
+		}
+		if !ok {
+			return fmt.Errorf("parameter %s is not of its type", name)
 		}
 	}
 	s.Readable = true
