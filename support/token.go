@@ -318,7 +318,7 @@ func (t *token) resolve(r *reader) {
 	if t.flags&flagUpper != 0 {
 		r.expand(t)
 	}
-	if w := knownWords().find(raw); w.raw != 0 {
+	if w := knownWords()[raw]; w != nil {
 		t.flags |= w.flags
 		if t.key = w.key; w.flags&flagNumber != 0 {
 			return
