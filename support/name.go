@@ -282,7 +282,7 @@ func (r *valueReader) boundsNumber(i int) bool {
 	case "above", "below":
 		return r.kind(i+1) == numberToken
 	}
-	if r.low(i+1) != "than" || int(thanWords[r.low(i)].number) == 0 {
+	if !boundWords.has(r.low(i)+" than") || r.low(i+1) != "than" {
 		return false
 	}
 	_, ok := r.figureAt(i + 2)
