@@ -4,21 +4,20 @@ import (
 	"math"
 )
 
-// comparable reports whether two numbers measure the same, so that one can differ from the other.
+// comparableNumbers reports whether two numbers measure the same, so that one can differ from the other.
 func comparableNumbers(a, b *Value) bool {
-	ka, kb := a.Unit.Kind, b.Unit.Kind
-	switch {
-	case ka == kb && (ka == unitMoney || ka == unitCount || ka == unitNone):
-		return a.Unit.Name == b.Unit.Name
-	case ka == kb:
-		return true
-	case ka == unitPercent && kb == unitNone:
-		return b.Number <= 1
-	case ka == unitNone && kb == unitPercent:
-		return a.Number <= 1
+	if a.Unit.Kind == unitNone {
+		a, b = b, a
 	}
-	// A part of something is no count.
-	return (ka == unitCount && kb == unitNone || ka == unitNone && kb == unitCount) && (a.Number < 1) == (b.Number < 1)
+	switch kind := a.Unit.Kind; {
+	case kind == b.Unit.Kind:
+		return a.Unit.Name == b.Unit.Name || kind != unitMoney && kind != unitCount && kind != unitNone
+	case b.Unit.Kind != unitNone:
+		return false
+	case kind == unitPercent:
+		return b.Number <= 1
+	}
+	return a.Unit.Kind == unitCount && (a.Number < 1) == (b.Number < 1) // a part of something is no count
 }
 
 // roundShare bounds what trailing zeros may stand for: 5,000 may be 5,200 but 2,000 is not 2,400.
@@ -106,23 +105,24 @@ const (
 	dateWithin                     // the second says all that the first says
 )
 
-// relate compares what claim and other both say.
-func relateDates(claim, other *Date) dateRelation {
-	relation := relateOrdered(claim, other)
-	for _, swapped := range [...]struct{ claim, other bool }{{true, false}, {false, true}, {true, true}} {
-		if swapped.claim && !claim.Swappable || swapped.other && !other.Swappable {
-			continue
+// relateDates compares what claim and other both say.
+func relateDates(claim, other *Date) (relation dateRelation) {
+	for _, c := range claim.readings() {
+		for _, o := range other.readings() {
+			relation = max(relation, relateOrdered(&c, &o))
 		}
-		c, o := *claim, *other
-		if swapped.claim {
-			c.Month, c.Day = c.Day, c.Month
-		}
-		if swapped.other {
-			o.Month, o.Day = o.Day, o.Month
-		}
-		relation = max(relation, relateOrdered(&c, &o))
 	}
 	return relation
+}
+
+// readings are what a date may mean.
+func (d *Date) readings() []Date {
+	if !d.Swappable {
+		return []Date{*d}
+	}
+	swapped := *d
+	swapped.Month, swapped.Day = d.Day, d.Month
+	return []Date{*d, swapped}
 }
 
 func relateOrdered(claim, other *Date) dateRelation {

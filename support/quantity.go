@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -46,9 +45,6 @@ func (s unitScale) raised(power int) unitScale {
 	kinds := [...]UnitKind{1: s.kind, 2: unitArea, 3: unitVolume}
 	return unitScale{kind: kinds[power], factor: math.Pow(s.factor, float64(power))}
 }
-
-// is reports whether token i is one of some words or signs.
-func (r *valueReader) is(i int, words ...string) bool { return slices.Contains(words, r.low(i)) }
 
 // longestSignUnit is how many signs a unit of signUnits has at most.
 const longestSignUnit = 7
@@ -701,18 +697,6 @@ func (r *valueReader) scaled(f figure) figure {
 		f.next = next
 	}
 	return f
-}
-
-// ideograph reports whether a rune is of Han or Kana, which write no spaces: it is a word of its own.
-func ideograph(r rune) bool {
-	return r >= 0x3005 &&
-		(r <= 0x3007 || r >= 0x3041 && r <= 0x30ff || r >= 0x3400 && r <= 0x4dbf || r >= 0x4e00 && r <= 0x9fff ||
-			r >= 0xf900 && r <= 0xfaff || r >= 0xff66 && r <= 0xff9f || r >= 0x20000 && r <= 0x3ffff)
-}
-
-// unspaced reports whether digits behind a rune are a figure and no part of a word, as they are where spaces are few.
-func unspaced(r rune) bool {
-	return ideograph(r) || r >= 0x0e00 && r <= 0x0eff || r >= 0xac00 && r <= 0xd7af
 }
 
 // unspacedBefore reports whether such a rune stands right before token i.
