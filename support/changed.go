@@ -457,27 +457,16 @@ func contrasted(same, other candidate) bool {
 const contrastKnown = .75
 
 // sameTopic reports whether the evidence's sentence with token j has the first word of the claim's sentence with token
-// i, or most of that sentence, unless the evidence lacks the word: the revenue of a company is no share price of it.
+// i, unless the evidence lacks the word: the revenue of a company is no share price of it.
 func (c *comparison) sameTopic(i, j int) bool {
-	if c.overlap[c.evidence.tokens[j].sentence] >= topicOverlap {
-		return true
-	}
-	s := &c.claim.sentences[c.claim.tokens[i].sentence]
-	for k := s.tokens[0]; k < i; k++ {
-		key := c.claim.tokens[k].key
-		if key == 0 {
-			continue
+	inSentence := func(at int) bool { return c.evidence.sameSentence(at, j) }
+	for k := c.claim.sentences[c.claim.tokens[i].sentence].tokens[0]; k < i; k++ {
+		if key := c.claim.tokens[k].key; key != 0 {
+			return len(c.at[key]) == 0 || slices.ContainsFunc(c.at[key], inSentence)
 		}
-		sentence := c.evidence.tokens[j].sentence
-		return len(c.at[key]) == 0 || slices.ContainsFunc(c.at[key], func(at int) bool {
-			return c.evidence.tokens[at].sentence == sentence
-		})
 	}
 	return true
 }
-
-// topicOverlap is the least share of the claim in a sentence that may name its topic otherwise: it, the company.
-const topicOverlap = .5
 
 func (c *comparison) name(i int) {
 	v := &c.claim.values[i]

@@ -55,9 +55,6 @@ func (v *Value) interval(other *Value) (low, high float64) {
 	return low, high
 }
 
-// maxWarming is the largest number of degrees that may be a difference of temperatures rather than a temperature.
-const maxWarming = 20
-
 // sameNumber reports whether two comparable numbers may be the same, within slack.
 func sameNumber(a, b *Value, slack float64) bool {
 	switch {
@@ -72,15 +69,7 @@ func sameNumber(a, b *Value, slack float64) bool {
 	if a.High > a.Number && b.High > b.Number {
 		return math.Abs(lowA-lowB) <= slack && math.Abs(highA-highB) <= slack
 	}
-	if lowA <= highB+slack && lowB <= highA+slack {
-		return true
-	}
-	// A difference of temperatures has no zero: warmer by 2 °C is warmer by 3.6 °F.
-	if a.Unit.Kind == unitTemperature && a.Unit.Name != b.Unit.Name &&
-		max(math.Abs(a.Written), math.Abs(b.Written)) <= maxWarming {
-		return math.Abs((a.Number-zeroOf(a))-(b.Number-zeroOf(b))) <= slack
-	}
-	return false
+	return lowA <= highB+slack && lowB <= highA+slack
 }
 
 // sameFigure reports whether two numbers are written with the same figures, both ends of a range.

@@ -3,6 +3,7 @@ package support
 import (
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/ibidhq/ibid"
 )
@@ -66,7 +67,7 @@ var (
 
 // numericDate reads 2020-05-12 and 2020/05/12, and 12/05/2020 and 12.05.2020, day first or month first.
 func (r *valueReader) numericDate(i int) (d Date, next int) {
-	if r.kind(i) != numberToken {
+	if r.kind(i) != numberToken || !r.is(i+1, "-", "/") && strings.Count(r.low(i), ".") != 2 {
 		return d, i
 	}
 	rest, isYearFirst := r.text[r.tokens[i].start:], true

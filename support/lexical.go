@@ -245,9 +245,10 @@ type request struct {
 	scorer           scorer
 	indexes          map[string]*indexedPassage // by text
 	claims           map[claimKey]*parsedClaim
-	passages         []*indexedPassage // of the pair at hand
-	counts           map[uint32]int32  // for each term, the sentences that have it; nil: not counted yet
-	sentences        int               // in all passages of the call
+	figures          map[[2]string][]Value // of texts in a language
+	passages         []*indexedPassage     // of the pair at hand
+	counts           map[uint32]int32      // for each term, the sentences that have it; nil: not counted yet
+	sentences        int                   // in all passages of the call
 }
 
 type claimKey struct {
@@ -259,6 +260,7 @@ func newRequest(ctx context.Context, in []Pair, read map[string]*indexedPassage)
 	q := &request{
 		indexes: read,
 		claims:  map[claimKey]*parsedClaim{},
+		figures: map[[2]string][]Value{},
 	}
 	for i := range in {
 		for j := range in[i].Passages {
@@ -507,7 +509,7 @@ func (q *request) agree(evidence []Span, missing []Term, language string) bool {
 	s := &q.scorer
 	share := s.features[featWindow] * s.claim.total // that the evidence would have with them
 	var lacking []Value
-	for _, v := range figuresOf(text.Head(s.claim.said(), maxChangedClaim), language) {
+	for _, v := range q.figuresOf(s.claim.said(), language) {
 		n := 0
 		for k := range missing {
 			if contains(v.figure, missing[k].Span) {
@@ -526,7 +528,7 @@ func (q *request) agree(evidence []Span, missing []Term, language string) bool {
 	for i, p := range q.passages {
 		for n := range p.sentences {
 			if at := p.sentences[n].span(); isEvidence(Span{i, at}, evidence) {
-				others := figuresOf(text.Head(textAt(p.text, at), maxChangedClaim), language)
+				others := q.figuresOf(textAt(p.text, at), language)
 				for _, v := range lacking {
 					if slices.ContainsFunc(others, func(e Value) bool { return v.agrees(&e) }) {
 						s.noteAgreeing(v.figure, base+n)
@@ -537,6 +539,17 @@ func (q *request) agree(evidence []Span, missing []Term, language string) bool {
 		base += len(p.sentences)
 	}
 	return len(s.agreed) > 0
+}
+
+// figuresOf returns the numbers and dates of a text, which it reads once.
+func (q *request) figuresOf(said, language string) []Value {
+	key := [2]string{said, language}
+	values, ok := q.figures[key]
+	if !ok {
+		values = figuresOf(text.Head(said, maxChangedClaim), language)
+		q.figures[key] = values
+	}
+	return values
 }
 
 // noteAgreeing notes that a sentence says a figure of the claim in another form.

@@ -218,7 +218,11 @@ func (c *comparison) connected() {
 	}
 }
 
-const connectedShare = .5
+const (
+	connectedShare = .5
+	// topicOverlap is the least share of the claim in a sentence of the evidence that its roles are compared with.
+	topicOverlap = .5
+)
 
 // weight is what the words of a part of a text weigh.
 func (t *valuedText) weight(keys map[uint32]int) (sum float64) {
