@@ -19,12 +19,16 @@ const (
 	lastBareYear  = 2100
 )
 
+// dateReaders read the ways to write a date. They return the token behind it; their own: there is none.
+var dateReaders = [...]func(r *valueReader, i int) (Date, int){
+	(*valueReader).numericDate, (*valueReader).ideographicDate, (*valueReader).monthDayYear,
+	(*valueReader).dayMonthYear, (*valueReader).century, (*valueReader).decade, (*valueReader).year,
+}
+
 // date reads a date at token i and returns the token behind it; i if there is none.
 func (r *valueReader) date(i int) int {
-	for _, read := range [...]func(int) (Date, int){
-		r.numericDate, r.ideographicDate, r.monthDayYear, r.dayMonthYear, r.century, r.decade, r.year,
-	} {
-		d, next := read(i)
+	for _, read := range dateReaders {
+		d, next := read(r, i)
 		if next == i {
 			continue
 		}
@@ -43,8 +47,11 @@ func (r *valueReader) date(i int) int {
 
 // wholeNumber reads token i as plain digits, at least low of them and at most high; -1: it is something else.
 func (r *valueReader) wholeNumber(i, low, high int) int {
+	if r.kind(i) != numberToken || len(r.low(i)) < low || len(r.low(i)) > high {
+		return -1
+	}
 	n, err := strconv.Atoi(r.low(i))
-	if r.kind(i) != numberToken || len(r.low(i)) < low || len(r.low(i)) > high || err != nil {
+	if err != nil {
 		return -1
 	}
 	return n

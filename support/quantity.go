@@ -293,9 +293,11 @@ func (r *valueReader) unitName(i int) (unitScale, bool) {
 	return unitNames.unit(foldWord(token.low)) // mètres
 }
 
+// powers are what makes squares and cubes of units, before them or behind.
+var powers = map[string]int{"square": 2, "sq": 2, "cubic": 3, "²": 2, "³": 3}
+
 // unitAt reads a unit's name at token i, with what squares, cubes or divides it.
 func (r *valueReader) unitAt(i int) (unitScale, string, int) {
-	powers := map[string]int{"square": 2, "sq": 2, "cubic": 3, "²": 2, "³": 3}
 	power, at := powers[r.low(i)], i
 	if power > 0 {
 		at++
