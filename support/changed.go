@@ -443,7 +443,7 @@ func (c *comparison) degree(i int) {
 		return
 	}
 	place, there := c.claim.places[i], c.evidence.places[other.value]
-	if c.sameTopic(place, there) && !(relationWords.has(v.Words[0]) && c.turned(place, there)) {
+	if c.sameTopic(place, there) && (!relationWords.has(v.Words[0]) || !c.turned(place, there)) {
 		c.add(ConflictAntonym, i, other.value)
 	}
 }
@@ -554,8 +554,8 @@ func withoutDigits(word string) string {
 	}, word)
 }
 
-// hasWord reports whether the evidence has a word of a name, also with another ending, or another name of a country that
-// texts call by many.
+// hasWord reports whether the evidence has a word of a name, also with another ending, or another name of a country
+// that texts call by many.
 func (c *comparison) hasWord(word string) bool {
 	if c.words[word] {
 		return true

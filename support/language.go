@@ -83,8 +83,8 @@ func (v *votes) tongue() (t tongue) {
 	return t
 }
 
-// apart reports whether a claim in t cannot be compared with a passage in p, which its caller says is in a language, word
-// by word. What is too short to tell can. So can a claim without kana with Japanese.
+// apart reports whether a claim in t cannot be compared, word by word, with a passage in p, which its caller says is in
+// a language. What is too short to tell can. So can a claim without kana with Japanese.
 func (t tongue) apart(p tongue, named string) bool {
 	if t.language == "zh" && p.language == "ja" {
 		return false

@@ -22,8 +22,8 @@ const (
 	deniedFocus   = .6
 	// alike is how near another sentence must come to the best one for its denials to count too.
 	alike = .7
-	// besideSentences is how many sentences before and behind the best one are looked at for a denial: of besideWords of
-	// the claim's words, unless the sentence comes near to the best one.
+	// besideSentences is how many sentences before and behind the best one are looked at for a denial: of besideWords
+	// of the claim's words, unless the sentence comes near to the best one.
 	besideSentences = 2
 	besideWords     = 2
 	// modalOverlap and modalFocus are the least shares for what is only possible, planned or alleged.
@@ -42,11 +42,12 @@ func (c *comparison) operators() {
 		if len(c.found) >= maxConflicts {
 			return
 		}
-		switch kind := c.evidence.values[i].Kind; {
-		case kind == ValueNegation:
+		switch c.evidence.values[i].Kind {
+		case ValueNegation:
 			c.deniedBy(i)
-		case kind == ValueModality:
+		case ValueModality:
 			c.modalBy(i)
+		default:
 		}
 	}
 }
@@ -67,8 +68,8 @@ func (t *valuedText) focus(value int) (weights map[uint32]float64, total float64
 	return weights, total
 }
 
-// denies reports whether one of some negations of the text, by their indexes among its values, denies one of some words,
-// and with others at least so many.
+// denies reports whether one of some negations of the text, by their indexes among its values, denies one of some
+// words, and with others at least so many.
 func (t *valuedText) denies(values [2]int, keys map[uint32]float64, others map[uint32]bool, least int) bool {
 	for i := values[0]; i < values[1]; i++ {
 		if t.values[i].Kind != ValueNegation {

@@ -173,7 +173,7 @@ func (r *valueReader) rangeEnd(f figure) figure {
 	if r.is(at, "%") || isSign(at) {
 		at++
 	}
-	if !r.is(at, "-", "–", "—", "‐", "−", "to") && !(r.is(at, "and") && r.between(f)) {
+	if !r.is(at, "-", "–", "—", "‐", "−", "to") && (!r.is(at, "and") || !r.between(f)) {
 		return f
 	}
 	if at++; isSign(at) {
@@ -586,7 +586,8 @@ func (r *valueReader) numberWords(i int) (figure, bool) {
 		return partFigure(value+.5, next+3), true
 	}
 	at := r.behindHyphen(next)
-	if low := r.low(at); partWords.has(low) && (value > 1 && strings.HasSuffix(low, "s") || value == 1 && r.is(at+1, "of")) {
+	low := r.low(at)
+	if partWords.has(low) && (value > 1 && strings.HasSuffix(low, "s") || value == 1 && r.is(at+1, "of")) {
 		return r.part(value, at), true
 	}
 	return wholeFigure(value, next), true

@@ -122,7 +122,8 @@ func (x *alignment) across(side, other, there, otherThere []unit) *unit {
 // turned reports whether two opposite relations say the same, because they turn round what they relate: A beat B, B
 // lost to A.
 func (c *comparison) turned(i, j int) bool {
-	x := &alignment{c: c, a: c.claim.units(c.claim.tokens[i].sentence), b: c.evidence.units(c.evidence.tokens[j].sentence)}
+	there := c.evidence.units(c.evidence.tokens[j].sentence)
+	x := &alignment{c: c, a: c.claim.units(c.claim.tokens[i].sentence), b: there}
 	at := func(units []unit, token int) int {
 		return max(0, slices.IndexFunc(units, func(u unit) bool { return u.token == token }))
 	}
