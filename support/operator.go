@@ -31,11 +31,14 @@ const (
 	modalFocus   = .6
 )
 
-// operators compares what claim and evidence deny, and what only the evidence says is possible, planned or alleged.
+// operators compares what claim and evidence deny, and what they say is possible, planned or alleged.
 func (c *comparison) operators() {
 	for i := range c.values {
-		if v := &c.claim.values[i]; v.Kind == ValueNegation && !c.speaksOfSource(v) {
+		switch v := &c.claim.values[i]; {
+		case v.Kind == ValueNegation && !c.speaksOfSource(v):
 			c.denial(i)
+		case v.Kind == ValueModality:
+			c.modal(i)
 		}
 	}
 	for i := range c.evidence.values {
@@ -177,6 +180,31 @@ func (c *comparison) deniedBy(value int) {
 	}
 }
 
+// modal compares what the claim says is possible, planned or alleged with what the evidence says of it.
+func (c *comparison) modal(value int) {
+	v := &c.claim.values[value]
+	keys, total := c.claim.focus(value)
+	best, share := c.bestSentence(keys, total)
+	if best < 0 || total == 0 || c.overlap[best] < modalOverlap || share < modalFocus {
+		return
+	}
+	other := -1
+	s := c.evidence.sentences[best]
+	for i := s.values[0]; i < s.values[1]; i++ {
+		if e := &c.evidence.values[i]; e.Kind == ValueModality {
+			if !differentModality(v.Words[0], e.Words[0]) {
+				return
+			}
+			if focus, all := c.evidence.focus(i); c.claimShare(focus, all) >= modalFocus {
+				other = i
+			}
+		}
+	}
+	if other >= 0 {
+		c.add(ConflictModality, value, other)
+	}
+}
+
 // modalBy looks for what the evidence says is possible, planned or alleged and the claim says is so.
 func (c *comparison) modalBy(value int) {
 	v, place := &c.evidence.values[value], c.evidence.places[value]
@@ -202,6 +230,12 @@ func (c *comparison) modalBy(value int) {
 	span, at := c.claim.extent(c.claim.sentenceWith(keys), keys)
 	c.addSpan(ConflictModality, span, at, v.Span, place)
 	c.note("modality: the source says %s, the claim does not", c.evidence.text[v.Span.Start:v.Span.End])
+}
+
+// differentModality reports whether one of two modalities is not a way to say the other: what is planned will be.
+func differentModality(a, b string) bool {
+	return a != b && a != "unreal" && b != "unreal" && (a == "certain" && b != "planned" || b == "certain" &&
+		a != "planned")
 }
 
 // whole is a negation with what it denies.
