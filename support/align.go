@@ -27,8 +27,7 @@ const (
 type alignment struct {
 	c       *comparison
 	a, b    []unit
-	of      []int // for each unit of a, the one of b that it is matched with; -1: none
-	taken   []bool
+	of      []int   // for each unit of a, the one of b that it is matched with; -1: none
 	all     float64 // what the claim's sentence weighs
 	has     float64 // what of it the evidence's sentence has, in any order
 	inOrder float64 // what of it is matched
@@ -78,7 +77,7 @@ func (c *comparison) weightOf(u *unit) float64 {
 
 // align matches the units of two sentences so that what is matched weighs most.
 func (c *comparison) align(a, b []unit) *alignment {
-	x := &alignment{c: c, a: a, b: b, of: make([]int, len(a)), taken: make([]bool, len(b)), all: 1e-9}
+	x := &alignment{c: c, a: a, b: b, of: make([]int, len(a)), all: 1e-9}
 	best := make([][]float64, len(a)+1) // of the first units of both
 	run := make([][]float64, len(a)+1)  // the same where the last ones are matched; 0: they are not
 	for i := range best {
@@ -128,7 +127,7 @@ func (x *alignment) trace(best, run [][]float64) {
 	for i, j := len(x.a), len(x.b); i > 0 && j > 0; {
 		switch {
 		case run[i][j] > 0 && (inRun || best[i][j] == run[i][j]):
-			x.of[i-1], x.taken[j-1] = j-1, true
+			x.of[i-1] = j - 1
 			inRun = run[i-1][j-1] > 0 && run[i-1][j-1]+matchedRun >= best[i-1][j-1]
 			i, j = i-1, j-1
 		case best[i][j] == best[i-1][j]:
@@ -139,19 +138,11 @@ func (x *alignment) trace(best, run [][]float64) {
 	}
 }
 
-// dropLooseGrammar takes back the matches of grammar that stands beside nothing else that is matched.
+// dropLooseGrammar takes back the matches of grammar that stands before nothing else that is matched.
 func (x *alignment) dropLooseGrammar() {
-	beside := func(i, by int) bool {
-		k := i + by
-		if k < 0 || k >= len(x.a) || x.of[k] < 0 {
-			return false
-		}
-		d := (x.of[k] - x.of[i]) * by
-		return d == 1 || d == 2
-	}
-	for i := range x.a {
-		if j := x.of[i]; j >= 0 && !x.a[i].says() && !beside(i, -1) && !beside(i, 1) {
-			x.of[i], x.taken[j] = -1, false
+	for i, j := range x.of {
+		if j >= 0 && !x.a[i].says() && (i+1 == len(x.a) || x.of[i+1] < 0 || x.of[i+1]-j > 2) {
+			x.of[i] = -1
 		}
 	}
 }
@@ -220,13 +211,7 @@ func (t *valuedText) word(u *unit) string {
 }
 
 // elsewhere reports whether the evidence has a unit of the claim in any place.
-func (c *comparison) elsewhere(u *unit) bool {
-	if u.kind == figureUnit {
-		v := &c.claim.values[u.value]
-		return slices.ContainsFunc(c.evidence.values, func(e Value) bool { return v.saidBy(&e) })
-	}
-	return len(c.at[c.claim.tokens[u.token].key]) > 0 || c.hasWord(foldWord(u.low))
-}
+func (c *comparison) elsewhere(u *unit) bool { return c.hasWord(foldWord(u.low)) }
 
 // claimed returns the first unit of the claim that says what one of the evidence does; -1: none does.
 func (x *alignment) claimed(u *unit) int {
@@ -256,9 +241,7 @@ func (x *alignment) substituted(g gap) string {
 		for _, b := range bs {
 			other := x.claimed(b)
 			switch {
-			case x.c.says(a, b):
-				return ""
-			case a.kind != b.kind && (other < 0 || a.kind == figureUnit || b.kind == figureUnit):
+			case a.kind != b.kind && other < 0:
 			case other < 0 && tight && (moved || alone),
 				other >= 0 && moved && x.of[other] < 0 && !x.turned:
 				return x.note(a, b)
@@ -336,7 +319,7 @@ func (x *alignment) operatedElsewhere(i int) bool {
 		}
 		t := x.c.evidence
 		return slices.ContainsFunc(x.c.at[x.c.claim.tokens[x.a[k].token].key], func(at int) bool {
-			s := &t.sentences[t.sentenceOf(at)]
+			s := &t.sentences[t.tokens[at].sentence]
 			return slices.ContainsFunc([]int{at - 2, at - 1}, func(before int) bool {
 				return before >= s.tokens[0] && t.operatorAt(before, s) == x.a[i].low
 			})

@@ -103,9 +103,10 @@ func newComparison(claim, evidence *valuedText, language string) *comparison {
 		if token.kind == signToken {
 			continue
 		}
-		c.words[foldWord(withoutPossessive(token.low))] = true
-		if token.glued && i > 1 && evidence.tokens[i-1].low == "-" {
-			c.words[evidence.tokens[i-2].low+token.low] = true // Ibero-American is Iberoamerican
+		word := foldWord(withoutPossessive(token.low))
+		c.words[word] = true
+		if country := countries[word].name; country != "" {
+			c.words["="+country], c.words["united"] = true, true
 		}
 		if token.kind == numberToken {
 			figure := c.plainFigure(token.low)
@@ -121,18 +122,18 @@ func newComparison(claim, evidence *valuedText, language string) *comparison {
 		}
 	}
 	total := 0.
-	for _, term := range claim.terms {
-		if !c.in[term.key] {
-			c.in[term.key] = true
-			total += term.weight
+	for i := range claim.tokens {
+		if token := &claim.tokens[i]; token.topic() && !c.in[token.key] {
+			c.in[token.key] = true
+			total += token.weight
 		}
 	}
 	for i := range evidence.sentences {
 		seen := map[uint32]bool{}
-		for _, term := range evidence.terms[evidence.sentences[i].terms[0]:evidence.sentences[i].terms[1]] {
-			if c.in[term.key] && !seen[term.key] {
-				seen[term.key] = true
-				c.overlap[i] += term.weight / total
+		for _, token := range evidence.tokens[evidence.sentences[i].tokens[0]:evidence.sentences[i].tokens[1]] {
+			if token.topic() && c.in[token.key] && !seen[token.key] {
+				seen[token.key] = true
+				c.overlap[i] += token.weight / total
 			}
 		}
 	}
@@ -170,7 +171,7 @@ const nearby = 4.
 
 // around returns the claim's words around a span that the evidence has, by how near they are; place is its first token.
 func (c *comparison) around(span ibid.Span, place int) (tokens []valueToken, total, all float64) {
-	s := &c.claim.sentences[c.claim.sentenceOf(place)]
+	s := &c.claim.sentences[c.claim.tokens[place].sentence]
 	for _, token := range c.claim.tokens[s.tokens[0]:s.tokens[1]] {
 		if token.key == 0 || token.start >= span.Start && token.end <= span.End || len(tokens) == maxAround {
 			continue
@@ -280,18 +281,13 @@ func (c *comparison) number(i int) {
 	other := c.best(i, func(e *Value) bool {
 		return !sameQuantity(v, e) && (comparableNumbers(v, e) || sameFigure(v, e) && v.Bound*e.Bound < 0)
 	})
-	if instead(same, other, leastNumber) && (same.value < 0 || c.apart(same.value, other.value)) &&
-		!c.difference(i, other.value) {
+	if instead(same, other, leastNumber) && !c.difference(i) {
 		c.add(ConflictNumber, i, other.value)
 	}
 }
 
 // difference reports whether the claim says by how much something changed, and the evidence from what to what.
-func (c *comparison) difference(value, other int) bool {
-	a, b := c.claim.low(c.claim.places[value]-1), c.evidence.low(c.evidence.places[other]-1)
-	if a == "by" && (b == "to" || b == "from") {
-		return true
-	}
+func (c *comparison) difference(value int) bool {
 	v := &c.claim.values[value]
 	for i := range c.evidence.values {
 		for j := range c.evidence.values[i+1 : min(i+1+maxApart, len(c.evidence.values))] {
@@ -300,10 +296,6 @@ func (c *comparison) difference(value, other int) bool {
 				math.Abs(math.Abs(a.Number-b.Number)-v.Number) <= max(v.Digits, a.Digits)+1e-9 {
 				return true
 			}
-		}
-		if a := &c.evidence.values[i]; a.Kind == ValueNumber && a.High > a.Number &&
-			math.Abs(a.High-a.Number-v.Number) <= v.Digits {
-			return true
 		}
 	}
 	return false
@@ -314,19 +306,11 @@ const maxApart = 3
 func (c *comparison) date(i int) {
 	v := &c.claim.values[i]
 	d := &v.Date
-	if slices.ContainsFunc(c.evidence.values, func(e Value) bool {
-		return e.Kind == ValueNumber && e.Unit.Kind == unitNone && e.Written == float64(d.Year) && d.Month == 0
-	}) {
-		return
-	}
 	related := func(r dateRelation) func(*Value) bool {
 		return func(e *Value) bool { return relateDates(d, &e.Date) == r }
 	}
 	same, wider, part := c.best(i, related(dateWithin)), c.best(i, related(dateWider)), c.best(i, related(datePart))
-	if same.value < 0 && (c.changedDigit(i) || wider.value >= 0 && wider.fit >= part.fit) {
-		return
-	}
-	if same.value >= 0 {
+	if same.value >= 0 || c.changedDigit(i) || wider.value >= 0 && wider.fit >= part.fit {
 		return
 	}
 	if instead(same, part, leastDatePart) {
@@ -356,8 +340,8 @@ func (c *comparison) addSpan(kind ConflictKind, span ibid.Span, place int, other
 	}
 	c.found = append(c.found, Conflict{
 		Kind: kind,
-		A:    c.claim.excerpt(c.claim.sentenceOf(place), span),
-		B:    c.evidence.excerpt(c.evidence.sentenceOf(otherPlace), other),
+		A:    c.claim.excerpt(c.claim.tokens[place].sentence, span),
+		B:    c.evidence.excerpt(c.evidence.tokens[otherPlace].sentence, other),
 		Note: fmt.Sprintf(
 			"%s: %s, %s", kind, c.claim.text[span.Start:span.End], c.evidence.text[other.Start:other.End],
 		),
@@ -372,8 +356,7 @@ const (
 )
 
 // changedDigit looks for a figure of the evidence that differs in one digit from a figure of the claim that the
-// evidence lacks, and reports whether it found one: best in a value of the same kind, then in a sentence that has more
-// of the claim.
+// evidence lacks, and reports whether it found one: best in a sentence that has more of the claim.
 func (c *comparison) changedDigit(value int) bool {
 	v := &c.claim.values[value]
 	if v.Unit.Name == clockUnit || v.Unit.Name == versionUnit {
@@ -384,24 +367,11 @@ func (c *comparison) changedDigit(value int) bool {
 		if c.claim.tokens[i].kind != numberToken || len(figure) > maxNearDigits || len(c.figures[figure]) > 0 {
 			continue
 		}
-		best, most, span := -1, 0., ibid.Span{}
+		best, most := -1, -1.
 		for _, j := range c.nearFigures(figure) {
-			if len(figure) < minNearDigits && !c.sameNeighbour(i, j) {
-				continue
-			}
-			token := c.evidence.tokens[j]
-			score, at := c.overlap[c.evidence.sentenceOf(j)], ibid.Span{Start: token.start, End: token.end}
-			if k := c.evidence.figureAt(at); k >= 0 {
-				at = c.evidence.values[k].Span
-				if c.evidence.values[k].Kind == v.Kind {
-					score++
-				}
-				if c.taken[k] {
-					score -= takenPenalty
-				}
-			}
-			if best < 0 || score > most {
-				best, most, span = j, score, at
+			overlap := c.overlap[c.evidence.tokens[j].sentence]
+			if overlap > most && (len(figure) >= minNearDigits || c.sameNeighbour(i, j)) {
+				best, most = j, overlap
 			}
 		}
 		if best < 0 {
@@ -411,17 +381,21 @@ func (c *comparison) changedDigit(value int) bool {
 		if v.Kind == ValueDate {
 			kind = ConflictDate
 		}
-		c.addSpan(kind, v.Span, c.claim.places[value], span, best)
+		c.addSpan(kind, v.Span, c.claim.places[value], c.evidence.figureWith(best), best)
 		return true
 	}
 	return false
 }
 
-// figureAt returns the number or date of a text that has a place in it; -1: there is none.
-func (t *valuedText) figureAt(at ibid.Span) int {
-	return slices.IndexFunc(t.values, func(v Value) bool {
-		return (v.Kind == ValueNumber || v.Kind == ValueDate) && v.Span.Start <= at.Start && at.End <= v.Span.End
-	})
+// figureWith is the number or date of a text that has a token in it, or else the token.
+func (t *valuedText) figureWith(i int) ibid.Span {
+	at := t.tokens[i].span()
+	for _, v := range t.values {
+		if (v.Kind == ValueNumber || v.Kind == ValueDate) && v.Span.Start <= at.Start && at.End <= v.Span.End {
+			return v.Span
+		}
+	}
+	return at
 }
 
 // nearFigures returns the tokens of the evidence whose figures differ in exactly one digit.
@@ -449,9 +423,8 @@ func (c *comparison) plainFigure(low string) string {
 func (c *comparison) sameNeighbour(i, j int) bool {
 	for _, left := range [...]int{i - 1, i + 1, i + 2} {
 		for _, right := range [...]int{j - 1, j + 1, j + 2} {
-			a, b := c.claim.token(left), c.evidence.token(right)
-			if a.low == b.low && (len(a.low) > 2 || a.low == "%" || currencyNames.has(a.low)) || a.key != 0 &&
-				a.key == b.key {
+			a, b := c.claim.at(left), c.evidence.at(right)
+			if a.low == b.low && len(a.low) > 2 || a.key != 0 && a.key == b.key {
 				return true
 			}
 		}
@@ -469,69 +442,31 @@ func (c *comparison) degree(i int) {
 		c.claim.denied(c.claim.places[i]) != c.evidence.denied(c.evidence.places[other.value]) {
 		return
 	}
-	if !c.sameTopic(c.claim.places[i], c.evidence.places[other.value]) {
-		return
+	place, there := c.claim.places[i], c.evidence.places[other.value]
+	if c.sameTopic(place, there) && (!relationWords.has(v.Words[0]) || !c.turned(place, there)) {
+		c.add(ConflictAntonym, i, other.value)
 	}
-	if modifyingWords.has(v.Words[0]) && !c.sameHead(i, other.value) {
-		return
-	}
-	if relationWords.has(v.Words[0]) && c.turned(c.claim.places[i], c.evidence.places[other.value]) {
-		return
-	}
-	c.add(ConflictAntonym, i, other.value)
 }
 
 // contrasted reports whether a word that the evidence has as well stands there among other words than the claim has it:
 // use among teenagers has grown, but use among their parents has shrunk.
 func contrasted(same, other candidate) bool {
-	return same.value >= 0 && other.known >= contrastKnown &&
-		other.fit >= leastDegree && other.fit >= same.fit+farBetter
+	return other.known >= contrastKnown && other.fit >= leastDegree && other.fit >= same.fit+farBetter
 }
 
 const contrastKnown = .75
 
 // sameTopic reports whether the evidence's sentence with token j has the first word of the claim's sentence with token
-// i, or most of that sentence, unless the evidence lacks the word: the revenue of a company is no share price of it.
+// i, unless the evidence lacks the word: the revenue of a company is no share price of it.
 func (c *comparison) sameTopic(i, j int) bool {
-	if c.overlap[c.evidence.sentenceOf(j)] >= topicOverlap {
-		return true
-	}
-	s := &c.claim.sentences[c.claim.sentenceOf(i)]
-	for k := s.tokens[0]; k < i; k++ {
-		key := c.claim.tokens[k].key
-		if key == 0 {
-			continue
+	inSentence := func(at int) bool { return c.evidence.sameSentence(at, j) }
+	for k := c.claim.sentences[c.claim.tokens[i].sentence].tokens[0]; k < i; k++ {
+		if key := c.claim.tokens[k].key; key != 0 {
+			return len(c.at[key]) == 0 || slices.ContainsFunc(c.at[key], inSentence)
 		}
-		sentence := c.evidence.tokens[j].sentence
-		return len(c.at[key]) == 0 || slices.ContainsFunc(c.at[key], func(at int) bool {
-			return c.evidence.tokens[at].sentence == sentence
-		})
 	}
 	return true
 }
-
-// topicOverlap is the least share of the claim in a sentence that may name its topic otherwise: it, the company.
-const topicOverlap = .5
-
-var modifyingWords = lists["modifying"]
-
-// sameHead reports whether the same word follows both: northern Siberia, southern Siberia.
-func (c *comparison) sameHead(value, other int) bool {
-	a, b := c.claim.head(c.claim.places[value]), c.evidence.head(c.evidence.places[other])
-	return a != 0 && a == b
-}
-
-// head is the key of the first word behind token i that has one, at most headWords on.
-func (t *valuedText) head(i int) uint32 {
-	for j := i + 1; j <= i+headWords; j++ {
-		if key := t.token(j).key; key != 0 {
-			return key
-		}
-	}
-	return 0
-}
-
-const headWords = 3
 
 func (c *comparison) name(i int) {
 	v := &c.claim.values[i]
@@ -619,36 +554,34 @@ func withoutDigits(word string) string {
 	}, word)
 }
 
-// hasWord reports whether the evidence has a word of a name, also with another ending, or another name of the countries
-// that texts call by many names.
+// hasWord reports whether the evidence has a word of a name, also with another ending, or another name of a country
+// that texts call by many.
 func (c *comparison) hasWord(word string) bool {
 	if c.words[word] {
 		return true
 	}
-	switch word {
-	case "us", "usa", "u.s", "american", "america", "united", "states":
-		if c.words["us"] || c.words["usa"] || c.words["american"] || c.words["americans"] || c.words["america"] ||
-			c.words["united"] && c.words["states"] {
-			return true
-		}
-	case "uk", "british", "britain":
-		if c.words["uk"] || c.words["british"] || c.words["britain"] || c.words["united"] && c.words["kingdom"] {
-			return true
-		}
+	if c.words["="+countries[word].name] {
+		return true
 	}
 	if len(word) < 3 || strings.ContainsAny(word, "0123456789") {
 		return false
 	}
 	for w := range c.words {
-		n := 0
-		for n < len(w) && n < len(word) && w[n] == word[n] {
-			n++
-		}
-		if n == len(word) || n >= 4 && (n == len(w) || max(len(w), len(word))-n <= 3) {
+		if n := sharedLetters(w, word); n == len(word) || n >= 4 && max(len(w), len(word))-n <= 3 {
 			return true
 		}
 	}
 	return false
+}
+
+var countries = lists["country"]
+
+// sharedLetters is how many bytes two words have in common at their beginnings.
+func sharedLetters(a, b string) (n int) {
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 // claimHas reports whether the claim has all the words of a name, written large.
@@ -687,10 +620,10 @@ var coordinating = lists["coordinating"]
 // modifies reports whether a name stands before the noun that it describes: an American singer.
 func (t *valuedText) modifies(value int) bool {
 	i := t.places[value]
-	for t.token(i).start < t.values[value].Span.End && i < len(t.tokens) {
+	for t.at(i).start < t.values[value].Span.End && i < len(t.tokens) {
 		i++
 	}
-	next := t.token(i)
+	next := t.at(i)
 	return next.key != 0 && !t.verb(i)
 }
 

@@ -4,21 +4,20 @@ import (
 	"math"
 )
 
-// comparable reports whether two numbers measure the same, so that one can differ from the other.
+// comparableNumbers reports whether two numbers measure the same, so that one can differ from the other.
 func comparableNumbers(a, b *Value) bool {
-	ka, kb := a.Unit.Kind, b.Unit.Kind
-	switch {
-	case ka == kb && (ka == unitMoney || ka == unitCount || ka == unitNone):
-		return a.Unit.Name == b.Unit.Name
-	case ka == kb:
-		return true
-	case ka == unitPercent && kb == unitNone:
-		return b.Number <= 1
-	case ka == unitNone && kb == unitPercent:
-		return a.Number <= 1
+	if a.Unit.Kind == unitNone {
+		a, b = b, a
 	}
-	// A part of something is no count.
-	return (ka == unitCount && kb == unitNone || ka == unitNone && kb == unitCount) && (a.Number < 1) == (b.Number < 1)
+	switch kind := a.Unit.Kind; {
+	case kind == b.Unit.Kind:
+		return a.Unit.Name == b.Unit.Name || kind != unitMoney && kind != unitCount && kind != unitNone
+	case b.Unit.Kind != unitNone:
+		return false
+	case kind == unitPercent:
+		return b.Number <= 1
+	}
+	return a.Unit.Kind == unitCount && (a.Number < 1) == (b.Number < 1) // a part of something is no count
 }
 
 // roundShare bounds what trailing zeros may stand for: 5,000 may be 5,200 but 2,000 is not 2,400.
@@ -56,9 +55,6 @@ func (v *Value) interval(other *Value) (low, high float64) {
 	return low, high
 }
 
-// maxWarming is the largest number of degrees that may be a difference of temperatures rather than a temperature.
-const maxWarming = 20
-
 // sameNumber reports whether two comparable numbers may be the same, within slack.
 func sameNumber(a, b *Value, slack float64) bool {
 	switch {
@@ -73,15 +69,7 @@ func sameNumber(a, b *Value, slack float64) bool {
 	if a.High > a.Number && b.High > b.Number {
 		return math.Abs(lowA-lowB) <= slack && math.Abs(highA-highB) <= slack
 	}
-	if lowA <= highB+slack && lowB <= highA+slack {
-		return true
-	}
-	// A difference of temperatures has no zero: warmer by 2 °C is warmer by 3.6 °F.
-	if a.Unit.Kind == unitTemperature && a.Unit.Name != b.Unit.Name &&
-		max(math.Abs(a.Written), math.Abs(b.Written)) <= maxWarming {
-		return math.Abs((a.Number-zeroOf(a))-(b.Number-zeroOf(b))) <= slack
-	}
-	return false
+	return lowA <= highB+slack && lowB <= highA+slack
 }
 
 // sameFigure reports whether two numbers are written with the same figures, both ends of a range.
@@ -106,23 +94,24 @@ const (
 	dateWithin                     // the second says all that the first says
 )
 
-// relate compares what claim and other both say.
-func relateDates(claim, other *Date) dateRelation {
-	relation := relateOrdered(claim, other)
-	for _, swapped := range [...]struct{ claim, other bool }{{true, false}, {false, true}, {true, true}} {
-		if swapped.claim && !claim.Swappable || swapped.other && !other.Swappable {
-			continue
+// relateDates compares what claim and other both say.
+func relateDates(claim, other *Date) (relation dateRelation) {
+	for _, c := range claim.readings() {
+		for _, o := range other.readings() {
+			relation = max(relation, relateOrdered(&c, &o))
 		}
-		c, o := *claim, *other
-		if swapped.claim {
-			c.Month, c.Day = c.Day, c.Month
-		}
-		if swapped.other {
-			o.Month, o.Day = o.Day, o.Month
-		}
-		relation = max(relation, relateOrdered(&c, &o))
 	}
 	return relation
+}
+
+// readings are what a date may mean.
+func (d *Date) readings() []Date {
+	if !d.Swappable {
+		return []Date{*d}
+	}
+	swapped := *d
+	swapped.Month, swapped.Day = d.Day, d.Month
+	return []Date{*d, swapped}
 }
 
 func relateOrdered(claim, other *Date) dateRelation {

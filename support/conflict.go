@@ -103,7 +103,7 @@ func Conflicts(passages []Passage, o *ConflictOptions) ([]Conflict, []ibid.Issue
 type statement struct {
 	passage, sentence int
 	text              *valuedText
-	terms             []topicTerm // one per key, those of the names it refers back to included
+	terms             []*valueToken // one per key, those of the names it refers back to included
 	weight            float64
 	names             map[uint32]bool
 }
@@ -127,12 +127,12 @@ func (f *conflictFinder) truncated(detail string) {
 
 // add appends the sentences of a passage. A sentence without a name speaks of the names of the sentence before it.
 func (f *conflictFinder) add(text *valuedText) {
-	var last []topicTerm // names of the last sentence that had any
+	var last []*valueToken // names of the last sentence that had any
 	for i := range text.sentences {
 		st, names := newStatement(text, i)
 		if len(names) == 0 {
 			for _, term := range last {
-				if !slices.ContainsFunc(st.terms, func(own topicTerm) bool { return own.key == term.key }) {
+				if !slices.ContainsFunc(st.terms, func(own *valueToken) bool { return own.key == term.key }) {
 					st.terms = append(st.terms, term)
 				}
 			}
@@ -150,17 +150,18 @@ func (f *conflictFinder) add(text *valuedText) {
 }
 
 // newStatement returns a sentence with its terms, one per key, and those of them that are in names.
-func newStatement(text *valuedText, sentence int) (st statement, names []topicTerm) {
+func newStatement(text *valuedText, sentence int) (st statement, names []*valueToken) {
 	s := &text.sentences[sentence]
 	st = statement{passage: text.pieces[0].passage, sentence: sentence, text: text, names: map[uint32]bool{}}
-	seen := make(map[uint32]bool, s.terms[1]-s.terms[0])
-	for _, term := range text.terms[s.terms[0]:s.terms[1]] {
-		if seen[term.key] {
+	seen := map[uint32]bool{}
+	for i := s.tokens[0]; i < s.tokens[1]; i++ {
+		term := &text.tokens[i]
+		if !term.topic() || seen[term.key] {
 			continue
 		}
 		seen[term.key] = true
 		st.terms = append(st.terms, term)
-		if term.name && len(names) < maxCarried {
+		if term.named && len(names) < maxCarried {
 			names = append(names, term)
 		}
 	}
@@ -280,7 +281,7 @@ func (p *statementPair) share() {
 	for _, term := range p.b.terms {
 		in[term.key] = true
 	}
-	var common []topicTerm
+	var common []*valueToken
 	for _, term := range p.a.terms {
 		if !in[term.key] {
 			continue
@@ -292,9 +293,9 @@ func (p *statementPair) share() {
 			p.content++
 		}
 	}
-	slices.SortStableFunc(common, func(a, b topicTerm) int { return cmp.Compare(b.weight, a.weight) })
+	slices.SortStableFunc(common, func(a, b *valueToken) int { return cmp.Compare(b.weight, a.weight) })
 	for _, term := range common {
-		p.about = append(p.about, p.a.text.tokens[term.token].low)
+		p.about = append(p.about, term.low)
 	}
 }
 
@@ -366,18 +367,7 @@ func (p *statementPair) sameSubject() bool {
 	if len(p.a.names) == 0 && len(p.b.names) == 0 {
 		return p.content >= minSharedContent
 	}
-	common := 0
-	for key := range p.a.names {
-		if p.shared[key] {
-			common++
-		}
-	}
-	for key := range p.b.names {
-		if p.shared[key] && !p.a.names[key] {
-			common++
-		}
-	}
-	return common > 0 && (p.within(p.a.names) || p.within(p.b.names))
+	return len(p.a.names) > 0 && p.within(p.a.names) || len(p.b.names) > 0 && p.within(p.b.names)
 }
 
 // minSharedContent is how many words two sentences without a name must share.
@@ -504,10 +494,6 @@ func (p *statementPair) fit(a, b placedValue) int {
 func (p *statementPair) fitUnits(a, b placedValue, same bool) bool {
 	ka, kb := a.Unit.Kind, b.Unit.Kind
 	switch {
-	case otherUnit(a.Value, b.Value) && sameFigure(a.Value, b.Value):
-		return true
-	case ka == unitOrdinal || kb == unitOrdinal:
-		return false
 	case ka == unitMoney && kb == unitMoney:
 		return a.Unit.Name == b.Unit.Name
 	case ka == unitPercent && kb == unitPercent, ka == unitTime && kb == unitTime, counts(ka) && counts(kb):
@@ -531,9 +517,6 @@ func (s *statement) attribute(v placedValue, concepts func(string, *Value) strin
 	own := ""
 	for i := max(sentence.tokens[0], place-nearWords); i < min(sentence.tokens[1], place+2*nearWords); i++ {
 		token := &s.text.tokens[i]
-		if token.kind != wordToken || token.upper && !token.opens {
-			continue
-		}
 		concept := concepts(string(stem([]byte(token.low))), v.Value)
 		switch distance := max(i-place, place-i); {
 		case concept == "":
@@ -574,8 +557,7 @@ func quantityConcept(stem string, v *Value) string {
 	switch kind := v.Unit.Kind; kind {
 	case unitLength, unitArea, unitVolume, unitMass, unitSpeed, unitTemperature, unitData, unitPower, unitEnergy,
 		unitTime:
-		if measure == "output" || measure == "use" || measuredIn[measure].name == string(kind) ||
-			measure == "capacity" && kind == unitMass {
+		if measure == "output" || measure == "use" || measuredIn[measure].name == string(kind) {
 			return measure
 		}
 		return ""
@@ -611,9 +593,9 @@ func (s *statement) near(value int) map[uint32]bool {
 	keys := map[uint32]bool{}
 	place := s.text.places[value]
 	sentence := s.text.sentences[s.sentence]
-	for _, term := range s.text.terms[sentence.terms[0]:sentence.terms[1]] {
-		if distance := max(term.token-place, place-term.token); distance <= nearWords && !term.name {
-			keys[term.key] = true
+	for i := max(sentence.tokens[0], place-nearWords); i < min(sentence.tokens[1], place+nearWords+1); i++ {
+		if token := &s.text.tokens[i]; token.topic() && !token.named {
+			keys[token.key] = true
 		}
 	}
 	return keys
@@ -634,17 +616,17 @@ func (p *statementPair) sameTime() bool {
 
 // datesAgree reports whether one date says what the other does, more or less exactly.
 func datesAgree(a, b placedValue) bool {
-	return relateDates(&a.Date, &b.Date) >= dateWider || relateDates(&b.Date, &a.Date) >= dateWider
+	return relateDates(&a.Date, &b.Date) >= dateWider
 }
 
 // changing reports whether the sentences speak of what changes with the years.
 func (p *statementPair) changing() bool {
 	for concept := range changingConcepts {
-		if p.shared[conceptKey(concept)] {
+		if p.shared[conceptKey(concept)] || p.shared[topicKey(concept)] {
 			return true
 		}
 	}
-	return p.shared[topicKey("rate")] || p.shared[topicKey("average")] || p.shared[topicKey("record")]
+	return false
 }
 
 // dates reports the dates that differ, if they are of the same event.

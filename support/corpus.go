@@ -459,9 +459,7 @@ func newReading(text *snapshot.Text) *reading {
 	for i := range r.passages {
 		shown := Passage{Text: r.passages[i].Apart(text.Content)}
 		x := indexPassage(shown.Text)
-		t := tongueOf(x.text)
-		x.tongue = &t
-		if t.seen == "" {
+		if x.tongue.language == "" {
 			shown.Language = language // a heading, a list: too short to tell
 		}
 		r.shown, r.indexes = append(r.shown, shown), append(r.indexes, x)

@@ -1,6 +1,7 @@
 package support
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -18,38 +19,30 @@ const (
 	lastBareYear  = 2100
 )
 
+// dateReaders read the ways to write a date. They return the token behind it; their own: there is none.
+var dateReaders = [...]func(r *valueReader, i int) (Date, int){
+	(*valueReader).numericDate, (*valueReader).ideographicDate, (*valueReader).monthDayYear,
+	(*valueReader).dayMonthYear, (*valueReader).century, (*valueReader).decade, (*valueReader).year,
+}
+
 // date reads a date at token i and returns the token behind it; i if there is none.
 func (r *valueReader) date(i int) int {
-	if !r.mayBeDate(i) {
-		return i
-	}
-	for _, read := range [...]func(int) (Date, int){
-		r.isoDate, r.numericDate, r.ideographicDate, r.monthDayYear, r.dayMonthYear, r.century, r.decade, r.year,
-	} {
-		d, next := read(i)
+	for _, read := range dateReaders {
+		d, next := read(r, i)
 		if next == i {
 			continue
 		}
-		next = r.era(&d, next)
+		if era := r.eraAt(next); era != 0 {
+			next++
+			if era < 0 {
+				d.Year, d.LastYear = -d.LastYear, -d.Year
+			}
+		}
 		span := ibid.Span{Start: r.tokens[i].start, End: r.tokens[next-1].end}
 		r.out = append(r.out, Value{Kind: ValueDate, Span: span, Date: d, figure: span})
 		return next
 	}
 	return i
-}
-
-// mayBeDate spares most tokens the seven ways to write a date.
-func (r *valueReader) mayBeDate(i int) bool {
-	low := r.low(i)
-	switch r.kind(i) {
-	case numberToken:
-		return true
-	case signToken:
-		return low == "'" || low == "’"
-	default:
-	}
-	return monthNames.has(low) || ordinalWords.has(low) || low == "twenty" ||
-		r.foreign && foreignMonths.has(foldWord(low))
 }
 
 // wholeNumber reads token i as plain digits, at least low of them and at most high; -1: it is something else.
@@ -74,113 +67,87 @@ func validDay(month, day int) bool {
 		(month != 2 || day <= 29)
 }
 
-// isoDate reads 2020-05-12 and 2020/05/12.
-func (r *valueReader) isoDate(i int) (Date, int) {
-	year := r.wholeNumber(i, 4, 4)
-	sign := r.low(i + 1)
-	if year < 0 || sign != "-" && sign != "/" && sign != "‐" || r.low(i+3) != sign || !r.gluedAll(i+1, i+4) {
-		return Date{}, i
-	}
-	month, day := r.wholeNumber(i+2, 1, 2), r.wholeNumber(i+4, 1, 2)
-	if !validDay(month, day) {
-		return Date{}, i
-	}
-	return yearDate(year, month, day), i + 5
-}
+var (
+	yearFirst = regexp.MustCompile(`^((\d{4})[-/](\d\d?)[-/](\d\d?))(?:\D|$)`)
+	yearLast  = regexp.MustCompile(`^((\d\d?)[./](\d\d?)[./](\d{4}))(?:\D|$)`)
+)
 
-// numericDate reads 12/05/2020 and 12.05.2020, day first or month first.
-func (r *valueReader) numericDate(i int) (Date, int) {
+// numericDate reads 2020-05-12 and 2020/05/12, and 12/05/2020 and 12.05.2020, day first or month first.
+func (r *valueReader) numericDate(i int) (d Date, next int) {
+	if r.kind(i) != numberToken || !r.is(i+1, "-", "/") && strings.Count(r.low(i), ".") != 2 {
+		return d, i
+	}
+	rest, isYearFirst := r.text[r.tokens[i].start:], true
+	m := yearFirst.FindStringSubmatch(rest)
+	if m == nil {
+		isYearFirst, m = false, yearLast.FindStringSubmatch(rest)
+	}
+	if m == nil {
+		return d, i
+	}
 	var parts [3]int
-	next := i + 5
-	if r.low(i+1) == "/" && r.low(i+3) == "/" && r.gluedAll(i+1, i+4) {
-		parts = [3]int{r.wholeNumber(i, 1, 2), r.wholeNumber(i+2, 1, 2), r.wholeNumber(i+4, 4, 4)}
-	} else {
-		fields := strings.Split(r.low(i), ".")
-		if r.kind(i) != numberToken || len(fields) != 3 || len(fields[2]) != 4 {
-			return Date{}, i
-		}
-		for j, field := range fields {
-			n, err := strconv.Atoi(field)
-			if err != nil {
-				return Date{}, i
-			}
-			parts[j] = n
-		}
-		next = i + 1
+	for k := range parts {
+		parts[k], _ = strconv.Atoi(m[2+k]) // digits
 	}
-	first, second, year := parts[0], parts[1], parts[2]
+	first, second, third := parts[0], parts[1], parts[2]
 	switch {
-	case year < 0:
-	case validDay(second, first) && validDay(first, second) && first != second:
-		return Date{Year: year, LastYear: year, Month: second, Day: first, Swappable: true}, next
+	case isYearFirst && validDay(second, third):
+		d = yearDate(first, second, third)
+	case isYearFirst:
+		return d, i
 	case validDay(second, first):
-		return yearDate(year, second, first), next
+		d = yearDate(third, second, first)
+		d.Swappable = validDay(first, second) && first != second
 	case validDay(first, second):
-		return yearDate(year, first, second), next
+		d = yearDate(third, first, second)
+	default:
+		return d, i
 	}
-	return Date{}, i
+	for next = i; next < len(r.tokens) && r.tokens[next].start < r.tokens[i].start+len(m[1]); next++ {
+	}
+	return d, next
 }
 
 // month reads a month's name. May and march are also words, and no month is written small.
-func (r *valueReader) month(i int) (int, int) {
-	month := 0
-	if r.kind(i) == wordToken && r.tokens[i].upper {
-		month = int(monthNames[r.low(i)].number)
+func (r *valueReader) month(i int) (month, next int) {
+	low := r.low(i)
+	if r.foreign {
+		month = int(foreignMonths[foldWord(low)].number)
 	}
-	if r.foreign && r.kind(i) == wordToken {
-		month = int(foreignMonths[foldWord(r.low(i))].number)
+	if r.at(i).upper && month == 0 {
+		month = int(monthNames[low].number)
 	}
-	if month == 0 {
+	isWord := !r.foreign && r.is(i, "may", "march") && r.kind(i-1) != numberToken && r.kind(i+1) != numberToken &&
+		!r.is(i+1, ",") && !r.is(i-1, "in", "of", "since", "until", "by") && !monthNames.has(r.low(i-1))
+	if month == 0 || isWord {
 		return 0, i
 	}
-	if low := r.low(i); !r.foreign && (low == "may" || low == "march") {
-		before := r.low(i - 1)
-		if r.kind(i+1) != numberToken && r.low(i+1) != "," && before != "in" && before != "of" && before != "since" &&
-			before != "until" &&
-			before != "by" &&
-			r.kind(i-1) != numberToken &&
-			int(monthNames[before].number) == 0 {
-			return 0, i
-		}
+	if r.is(i+1, ".") && r.glued(i+1) && len(low) <= 4 {
+		i++
 	}
-	next := i + 1
-	if r.low(next) == "." && r.glued(next) && len(r.low(i)) <= 4 {
-		next++
-	}
-	return month, next
+	return month, i + 1
 }
 
 // dayNumber reads 12 and 12th; 0: it is no day.
-func (r *valueReader) dayNumber(i int) (int, int) {
-	day := r.wholeNumber(i, 1, 2)
-	if day < 1 || day > 31 {
+func (r *valueReader) dayNumber(i int) (day, next int) {
+	day = r.wholeNumber(i, 1, 2)
+	switch {
+	case day < 1 || day > 31 || r.glued(i+1) && r.is(i+1, ":", "%", "°", "/"):
 		return 0, i
-	}
-	if r.glued(i + 1) {
-		switch low := r.low(i + 1); low {
-		case ".", "er", "º":
-			if r.foreign && r.kind(i+2) == wordToken {
-				return day, i + 2 // 19. März, 1er mars
-			}
-		case ":", "%", "°", "/":
-			return 0, i
-		default:
-			if isOrdinalSuffix(low) {
-				return day, i + 2
-			}
-		}
+	case r.glued(i+1) && (isOrdinalSuffix(r.low(i+1)) ||
+		r.foreign && r.is(i+1, ".", "er", "º") && r.kind(i+2) == wordToken): // 19. März, 1er mars
+		return day, i + 2
 	}
 	return day, i + 1
 }
 
 // yearAfter reads the year behind a month or a day, with or without a comma or "of".
-func (r *valueReader) yearAfter(i int) (int, int) {
+func (r *valueReader) yearAfter(i int) (year, next int) {
 	at := i
-	if low := r.low(at); low == "," || low == "of" || low == "de" {
+	if r.is(at, ",", "of", "de") {
 		at++
 	}
-	year := r.wholeNumber(at, 4, 4)
-	if year < 1000 || year > 2999 {
+	if year = r.wholeNumber(at, 4, 4); year < 1000 || year > 2999 {
 		return 0, i
 	}
 	return year, at + 1
@@ -203,20 +170,17 @@ func (r *valueReader) monthDayYear(i int) (Date, int) {
 	return yearDate(year, month, 0), next
 }
 
-// dayMonthYear reads 26 June 1980; the 26th of June; 26 June.
+// dayMonthYear reads 26 June 1980; the 26th of June 1980; 26 June.
 func (r *valueReader) dayMonthYear(i int) (Date, int) {
 	day, at := r.dayNumber(i)
-	if day == 0 {
-		return Date{}, i
-	}
-	if low := r.low(at); low == "of" || low == "de" || low == "-" && r.glued(at) {
+	if r.is(at, "of", "de", "-") {
 		at++
 	}
 	month, at := r.month(at)
-	if month == 0 || !validDay(month, day) {
+	if day == 0 || !validDay(month, day) {
 		return Date{}, i
 	}
-	if r.low(at) == "-" && r.glued(at) {
+	if r.is(at, "-") && r.glued(at) {
 		at++
 	}
 	year, at := r.yearAfter(at)
@@ -225,138 +189,90 @@ func (r *valueReader) dayMonthYear(i int) (Date, int) {
 
 // century reads 19th century and nineteenth century.
 func (r *valueReader) century(i int) (Date, int) {
-	n, at := ordinalWords[r.low(i)].number, i+1
-	if number := r.wholeNumber(i, 1, 2); number > 0 && r.glued(i+1) && isOrdinalSuffix(r.low(i+1)) {
-		n, at = float64(number), i+2
+	n, at := int(ordinalWords[r.low(i)].number), i+1
+	if number := r.wholeNumber(i, 1, 2); number > 0 && isOrdinalSuffix(r.low(i+1)) {
+		n, at = number, i+2
 	}
-	if low := r.low(i); low == "twenty" && r.low(i+1) == "-" {
-		n, at = 20+ordinalWords[r.low(i+2)].number, i+3
+	if r.is(i, "twenty") && r.is(i+1, "-") {
+		n, at = 20+int(ordinalWords[r.low(i+2)].number), i+3
 	}
 	at = r.behindHyphen(at)
-	if n < 1 || n > 30 || r.low(at) != "century" && r.low(at) != "centuries" {
+	if n == 0 || n > 30 || !r.is(at, "century", "centuries") {
 		return Date{}, i
 	}
-	return Date{Year: int(n-1) * 100, LastYear: int(n) * 100}, at + 1
+	return Date{Year: (n - 1) * 100, LastYear: n * 100}, at + 1
 }
 
 // decade reads 1980s and '80s; 1800s is a century.
 func (r *valueReader) decade(i int) (Date, int) {
 	at := i
-	if r.low(at) == "'" || r.low(at) == "’" {
+	if r.is(at, "'", "’") {
 		at++
 	}
-	year := r.wholeNumber(at, 2, 4)
-	next := at + 1
-	if low := r.low(next); (low == "'" || low == "’") && r.glued(next) {
+	year, next := r.wholeNumber(at, 2, 4), at+1
+	if r.is(next, "'", "’") && r.glued(next) {
 		next++
 	}
-	if year < 0 || year%10 != 0 || len(r.low(at)) == 3 || r.low(next) != "s" || !r.glued(next) {
+	last := 9
+	switch digits := len(r.low(at)); {
+	case year < 0 || year%10 != 0 || digits == 3 || !r.is(next, "s") || !r.glued(next):
 		return Date{}, i
-	}
-	switch {
-	case len(r.low(at)) == 2:
-		return Date{Year: 1900 + year, LastYear: 1909 + year}, next + 1
+	case digits == 2:
+		year += 1900
 	case year%100 == 0 && year < 2000:
-		return Date{Year: year, LastYear: year + 99}, next + 1
+		last = 99
 	}
-	return Date{Year: year, LastYear: year + 9}, next + 1
+	return Date{Year: year, LastYear: year + last}, next + 1
 }
 
 // year reads a bare year: four digits, by what stands around them.
 func (r *valueReader) year(i int) (Date, int) {
-	if r.low(i) == "-" || r.low(i) == "–" {
-		return Date{}, i
+	if n := r.wholeNumber(i, 1, 4); n > 0 && r.eraAt(i+1) != 0 {
+		return yearDate(n, 0, 0), i + 1
 	}
 	year := r.wholeNumber(i, 4, 4)
-	if year < 0 {
-		if n := r.wholeNumber(i, 1, 4); n > 0 && r.eraAt(i+1) != 0 {
-			return yearDate(n, 0, 0), i + 1
-		}
+	if year < 1000 || year > 2999 || r.notANumber(i, figure{}) ||
+		r.glued(i+1) && (r.kind(i+1) == wordToken || r.is(i+1, "%", "°", "€", "²", "½")) {
 		return Date{}, i
 	}
-	if r.eraAt(i+1) != 0 {
-		return yearDate(year, 0, 0), i + 1
-	}
-	if year < 1000 || year > 2999 || r.glued(i) && !r.yearSign(i-1) && !r.unspacedBefore(i) ||
-		r.glued(i+1) && r.unitSign(i+1) {
-		return Date{}, i
-	}
-	said := yearWords.has(r.low(i - 1))
-	if !said {
-		if year < firstBareYear || year > lastBareYear || r.countFollows(i+1) {
+	if yearWords.has(r.low(i - 1)) {
+		if r.measureFollows(i + 1) {
 			return Date{}, i
 		}
-	} else if _, _, next := r.unitAt(i + 1); next > i+1 || scaleWords[r.low(i+1)].number > 0 {
+	} else if year < firstBareYear || year > lastBareYear || r.measureFollows(i+1) || r.countFollows(i+1) {
 		return Date{}, i
 	}
-	return r.yearRange(i, year)
-}
-
-// yearRange reads the rest of 1995–98 as a span only for seasons, 1995/96; the years of 1995–1998 stand for themselves.
-func (r *valueReader) yearRange(i, year int) (Date, int) {
+	// Of 1995–98 and 1995/96 all is one span; the years of 1995–1998 stand for themselves.
 	second := r.wholeNumber(i+2, 2, 2)
-	sign := r.low(i + 1)
-	if second >= 0 && (sign == "/" || sign == "-" || sign == "–") && r.gluedAll(i+1, i+2) && year%100 < second {
+	if r.is(i+1, "/", "-", "–") && r.gluedAll(i+1, i+2) && year%100 < second {
 		return Date{Year: year, LastYear: year - year%100 + second}, i + 3
 	}
 	return yearDate(year, 0, 0), i + 1
 }
 
-// yearSign reports whether a year may stand right behind sign token i.
-func (r *valueReader) yearSign(i int) bool {
-	switch r.low(i) {
-	case "(", "[", "-", "–", "—", "/", ",", "\"", "'", "“", "‘", "*", ".", ";", ":", "©":
-		return true
-	}
-	return false
+// measureFollows reports whether what follows a number is a unit or a scale.
+func (r *valueReader) measureFollows(i int) bool {
+	_, _, next := r.unitAt(i)
+	return next > i || scaleWords.has(r.low(i)) || r.is(i, "degrees") ||
+		r.kind(i) == wordToken && currencyNames.has(r.low(i)) && len(r.low(i)) > 3
 }
 
-func (r *valueReader) unitSign(i int) bool {
-	switch r.low(i) {
-	case "%", "°", "€", "²", "½":
-		return true
-	}
-	return r.kind(i) == wordToken
-}
-
-// countFollows reports whether what follows a number is what it counts or measures.
+// countFollows reports whether what follows a number is what it counts.
 func (r *valueReader) countFollows(i int) bool {
-	if r.kind(i) != wordToken || r.opens(i) {
-		return false
-	}
-	low := r.low(i)
-	if _, _, next := r.unitAt(i); next > i || scaleWords[low].number > 0 || low == "percent" || low == "degrees" ||
-		currencyNames[low].name != "" && len(low) > 3 {
-		return true
-	}
-	return !r.foreign && isPlural(low) && !smallWords.has(low) && !r.tokens[i].upper && low != "series" &&
-		low != "elections" &&
-		low != "olympics" &&
-		low != "games"
+	return r.kind(i) == wordToken && !r.opens(i) && !r.foreign && isPlural(r.low(i)) && !smallWords.has(r.low(i)) &&
+		!r.at(i).upper && !r.is(i, "series", "elections", "olympics", "games")
 }
 
 // eraAt reads BC, BCE, AD or CE at token i: -1, 1; 0: neither.
 func (r *valueReader) eraAt(i int) int {
-	if !r.at(i).upper {
-		return 0
-	}
-	switch r.low(i) {
-	case "bc", "bce":
+	switch {
+	case !r.at(i).upper:
+	case r.is(i, "bc", "bce"):
 		return -1
-	case "ad", "ce":
+	case r.is(i, "ad", "ce"):
 		return 1
 	}
 	return 0
-}
-
-func (r *valueReader) era(d *Date, next int) int {
-	switch r.eraAt(next) {
-	case -1:
-		d.Year, d.LastYear = -d.LastYear, -d.Year
-	case 0:
-		return next
-	}
-	return next + 1
 }
 
 // ideographicDate reads 1932年3月19日, 1932年, 3月19日 and 1932年3月.

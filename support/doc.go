@@ -5,22 +5,21 @@
 //
 //   - A claim is a statement of an answer: a sentence, or what a citation stands for.
 //   - A passage is a text that may support it. A pair is one claim with its passages, which count together.
-//   - A term is a word or a number of a claim, by its stem; stop words (the, however) are none. Its weight says how
-//     rare it is
-//     in English: 0 to 1, in the logarithm of its frequency.
-//   - The evidence is where in the passages the support stands: the window of one to three sentences that has most of
-//     the
-//     claim, and further sentences that have what the window lacks. It is found whether or not it suffices.
+//   - A term is a word or a number of a claim, by its stem; stop words (the, however) are none. Its weight says
+//     how rare it is in English: 0 to 1, in the logarithm of its frequency.
+//   - The evidence is where in the passages the support stands: the window of one to three sentences that has
+//     most of the claim, and further sentences that have what the window lacks. It is found whether or not it
+//     suffices.
 //   - What is missing is a term of the claim that no passage has.
-//   - A verdict is the label, the score, the evidence and what is missing. Its word is what is shown of it in public.
-//   - A score is P(supported): of pairs with the score .8, people call about four in five supported. It is calibrated
-//     for
-//     English sentences and the passages that were cited for them, half of which support them.
+//   - A verdict is the label, the score, the evidence and what is missing. Its word is what is shown of it in
+//     public.
+//   - A score is P(supported): of pairs with the score .8, people call about four in five supported. It is
+//     calibrated for English sentences and the passages that were cited for them, half of which support them.
 //   - A checker abstains (unverified) where the score lies between its floor and its threshold.
-//   - A value is a number with its unit, a date, a name or a negation. It is changed where claim and evidence speak of
-//     the
-//     same thing and give different values: then the claim is suspect, whatever the score.
-//   - A possible conflict is the same between two passages. Rules see words and not meaning, so it is no contradiction.
+//   - A value is a number with its unit, a date, a name or a negation. It is changed where claim and evidence
+//     speak of the same thing and give different values: then the claim is suspect, whatever the score.
+//   - A possible conflict is the same between two passages. Rules see words and not meaning, so it is no
+//     contradiction.
 //
 // # The default checker
 //

@@ -33,7 +33,7 @@ type indexedPassage struct {
 	sentence  []uint32 // of each token
 	follow    []uint32 // of each token, the slot of the next one that is no stop word; noSlot: none
 	prefixes  []uint32 // for each hash of a prefix, the first slot with it, plus one; slot.next has the others
-	tongue    *tongue  // as recognised; nil: not asked yet
+	tongue    tongue
 }
 
 // sentence is one sentence of a passage, or a piece of a long one.
@@ -84,6 +84,7 @@ func (b *builder) read() {
 	b.sentence = make([]uint32, 0, len(b.text)/5+8)
 	b.marks = make([]uint32, 0, len(b.text)/5+8)
 	r := reader{text: b.text}
+	var v votes
 	at, opened := 0, -1 // the bound that the token stands in, and the last one that a sentence was opened for
 	for t := (token{}); r.next(&t); {
 		for at+1 < len(b.bounds) && t.start >= b.bounds[at].End {
@@ -98,8 +99,11 @@ func (b *builder) read() {
 			b.open(t.start, end)
 		}
 		b.add(&t)
+		if t.start < languageSample {
+			v.add(b.text, &t)
+		}
 	}
-	b.tokens = len(b.keys)
+	b.tokens, b.tongue = len(b.keys), v.tongue()
 }
 
 // open begins a sentence with the next token.
@@ -225,6 +229,7 @@ type parsedClaim struct {
 	parts     []part
 	total     float64 // weight of all terms
 	persons   int     // tokens that speak of the speaker or to the listener
+	tongue    tongue  // of the claim without the question
 }
 
 // claimToken is one token of a claim.
@@ -282,8 +287,12 @@ func (c *parsedClaim) read(weight func(key uint32) float64) {
 	estimate := len(c.text)/6 + 4
 	c.tokens, c.terms = make([]claimToken, 0, estimate), make([]term, 0, estimate)
 	known := map[uint32]int32{} // index in terms; only of long claims
+	var v votes
 	r := reader{text: c.text}
 	for t := (token{}); r.next(&t); {
+		if at := t.start - c.question; at >= 0 && at < languageSample {
+			v.add(c.text, &t)
+		}
 		n := c.lookUp(known, t.key)
 		if n < 0 {
 			n = c.addTerm(&t, weight)
@@ -296,6 +305,7 @@ func (c *parsedClaim) read(weight func(key uint32) float64) {
 		}
 		c.tokens = append(c.tokens, claimToken{start: int32(t.start), end: int32(t.end), term: n, flags: t.flags})
 	}
+	c.tongue = v.tongue()
 	c.findNames()
 }
 

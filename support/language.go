@@ -1,12 +1,11 @@
 package support
 
 import (
+	"cmp"
 	"strings"
 	"sync"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/ibidhq/ibid/internal/text"
 )
 
 // languageSample is how many bytes of a text [Language] reads.
@@ -16,36 +15,24 @@ const languageSample = 512
 // "und-" and the script ("und-Cyrl") where only the script is certain, and "" where too little is. It knows English,
 // German, French, Spanish, Italian, Portuguese and Dutch by their words, and those that have a script of their own. It
 // reads the first half kilobyte.
-func Language(text string) string {
-	language, _ := recognise(text)
-	return language
-}
+func Language(text string) string { return tongueOf(text).language }
 
 // latin is the script of a text that more than half of the words of are in Latin letters. Other scripts are named by
 // what otherScripts has for them.
 const latin = "Latn"
 
-// recognise returns the language of a text, see [Language], and its script; each is "" where too little tells.
-func recognise(passage string) (language, script string) {
-	sample := text.Head(passage, languageSample)
+// tongue is what is known of the language of a text.
+type tongue struct {
+	language, script string // see [Language]; "" where too little tells
+}
+
+func tongueOf(text string) tongue {
+	r := reader{text: text}
 	var v votes
-	r := reader{text: sample}
-	for t := (token{}); r.next(&t); {
-		if t.flags&flagNumber == 0 {
-			ch, _ := utf8.DecodeRuneInString(sample[t.start:])
-			v.add(ch, t.word[1:len(t.word)-1])
-		}
+	for t := (token{}); r.next(&t) && t.start < languageSample; {
+		v.add(text, &t)
 	}
-	if v.words == 0 {
-		return "", ""
-	}
-	if l := scriptLanguage(&v.scripts, v.words); l != "" {
-		return l, l
-	}
-	if 2*v.latin > v.words {
-		script = latin
-	}
-	return latinLanguage(v.languages[:], v.different[:], v.words), script
+	return v.tongue()
 }
 
 // votes are what the words of a text say of its language.
@@ -56,9 +43,13 @@ type votes struct {
 	seen                 [4]uint64                // function words, by their numbers
 }
 
-// add counts a word that begins with ch.
-func (v *votes) add(ch rune, word []byte) {
+// add counts a word of a text.
+func (v *votes) add(text string, t *token) {
+	if t.flags&flagNumber != 0 {
+		return
+	}
 	v.words++
+	ch, _ := utf8.DecodeRuneInString(text[t.start:])
 	if ch >= 0x370 {
 		for i := range v.scripts {
 			if unicode.Is(scriptTable(i), ch) {
@@ -69,7 +60,7 @@ func (v *votes) add(ch rune, word []byte) {
 		return
 	}
 	v.latin++
-	w := functionWords()[string(word)]
+	w := functionWords()[string(t.word[1:len(t.word)-1])]
 	again := v.seen[w.number/64]>>(w.number%64)&1 != 0
 	v.seen[w.number/64] |= 1 << (w.number % 64)
 	for bits, i := w.languages, 0; bits != 0; bits, i = bits>>1, i+1 {
@@ -80,38 +71,29 @@ func (v *votes) add(ch rune, word []byte) {
 	}
 }
 
-// tongue is what is known of the language of a text.
-type tongue struct {
-	named, seen, script string // as the caller says, as recognised
-}
-
-func tongueOf(text string) tongue {
-	language, script := recognise(text)
-	return tongue{"", language, script}
-}
-
-// language returns the language that the caller says, or else the one recognised.
-func (t *tongue) language() string {
-	if t.named != "" {
-		return t.named
+// tongue is what the votes say.
+func (v *votes) tongue() (t tongue) {
+	if l := scriptLanguage(&v.scripts, v.words); l != "" {
+		return tongue{l, l}
 	}
-	return t.seen
+	if 2*v.latin > v.words {
+		t.script = latin
+	}
+	t.language = latinLanguage(v.languages[:], v.different[:], v.words)
+	return t
 }
 
-// apart reports whether a claim in t cannot be compared with a passage in p, word by word. What is too short to tell
-// can. So can a claim without kana with Japanese.
-func (t *tongue) apart(p *tongue) bool {
-	if t.seen == "zh" && p.seen == "ja" {
+// apart reports whether a claim in t cannot be compared, word by word, with a passage in p, which its caller says is in
+// a language. What is too short to tell can. So can a claim without kana with Japanese.
+func (t tongue) apart(p tongue, named string) bool {
+	if t.language == "zh" && p.language == "ja" {
 		return false
 	}
 	if t.script != "" && p.script != "" && t.script != p.script {
 		return true
 	}
-	said := p.seen
-	if said == "" {
-		said = p.named
-	}
-	return t.seen != "" && said != "" && t.seen != said && !strings.HasPrefix(t.seen, "und-")
+	said := cmp.Or(p.language, named)
+	return t.language != "" && said != "" && t.language != said && !strings.HasPrefix(t.language, "und-")
 }
 
 // latinLanguage needs two different function words ("com" in three addresses is none), a twelfth of all words, and half

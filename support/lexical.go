@@ -110,7 +110,7 @@ func (q *request) judge(ctx context.Context, pair *Pair, v *Verdict) error {
 		return err
 	}
 	v.Evidence, v.Missing = s.evidence(), s.missing()
-	if q.agree(v.Evidence, v.Missing, cmp.Or(q.claimed(pair.Claim).seen, language)) {
+	if q.agree(v.Evidence, v.Missing, cmp.Or(c.tongue.language, language)) {
 		s.compare(c, q.passages)
 		v.Evidence, v.Missing = s.evidence(), s.missing()
 	}
@@ -207,20 +207,19 @@ func (q *request) note(pair *Pair, c *parsedClaim, language string, v *Verdict) 
 	if language != measuredLanguage {
 		v.note(issueLanguageUnmeasured, "%s", language)
 	}
-	if said := q.claimed(pair.Claim); q.differ(pair, &said) {
-		v.note(issueLanguagesDiffer, "claim %s, passages %s", cmp.Or(said.seen, said.script), language)
+	if said := c.tongue; q.differ(pair, said) {
+		v.note(issueLanguagesDiffer, "claim %s, passages %s", cmp.Or(said.language, said.script), language)
 	}
 }
 
 // differ reports whether no passage is in the claim's language.
-func (q *request) differ(pair *Pair, said *tongue) bool {
+func (q *request) differ(pair *Pair, said tongue) bool {
 	differ := false
 	for i, p := range q.passages {
 		if p.tokens == 0 {
 			continue
 		}
-		t := q.tongueOf(&pair.Passages[i], p)
-		if !said.apart(&t) {
+		if !said.apart(p.tongue, baseLanguage(pair.Passages[i].Language)) {
 			return false
 		}
 		differ = true
@@ -245,14 +244,11 @@ type request struct {
 	threshold, floor float64
 	scorer           scorer
 	indexes          map[string]*indexedPassage // by text
-	tongues          map[*indexedPassage]tongue // as recognised
-	said             map[string]tongue          // of claims
 	claims           map[claimKey]*parsedClaim
-	figures          map[figureKey][]Value
-	lacking          []*Value          // of the claim at hand, the figures that no passage has
-	passages         []*indexedPassage // of the pair at hand
-	counts           map[uint32]int32  // for each term, the sentences that have it; nil: not counted yet
-	sentences        int               // in all passages of the call
+	figures          map[[2]string][]Value // of texts in a language
+	passages         []*indexedPassage     // of the pair at hand
+	counts           map[uint32]int32      // for each term, the sentences that have it; nil: not counted yet
+	sentences        int                   // in all passages of the call
 }
 
 type claimKey struct {
@@ -263,10 +259,8 @@ type claimKey struct {
 func newRequest(ctx context.Context, in []Pair, read map[string]*indexedPassage) (*request, error) {
 	q := &request{
 		indexes: read,
-		tongues: map[*indexedPassage]tongue{},
-		said:    map[string]tongue{},
 		claims:  map[claimKey]*parsedClaim{},
-		figures: map[figureKey][]Value{},
+		figures: map[[2]string][]Value{},
 	}
 	for i := range in {
 		for j := range in[i].Passages {
@@ -290,11 +284,10 @@ func (q *request) read(pair *Pair) (c *parsedClaim, language string) {
 		p := &pair.Passages[i]
 		x := q.indexes[p.Text]
 		q.passages = append(q.passages, x)
-		t := q.tongueOf(p, x)
-		switch l := t.language(); {
+		switch l := cmp.Or(baseLanguage(p.Language), x.tongue.language); {
 		case language == "":
 			language = l
-		case l != language && l != "" && q.claimed(pair.Claim).seen == l:
+		case l != language && l != "" && Language(pair.Claim) == l:
 			language = l // that of the passages which may support it
 		}
 	}
@@ -311,31 +304,6 @@ func (q *request) read(pair *Pair) (c *parsedClaim, language string) {
 		q.claims[key] = c
 	}
 	return c, language
-}
-
-// tongueOf returns the language of a passage, as recognised once and as the caller says.
-func (q *request) tongueOf(p *Passage, x *indexedPassage) tongue {
-	t, ok := q.tongues[x]
-	if !ok {
-		if x.tongue != nil {
-			t = *x.tongue
-		} else {
-			t = tongueOf(x.text)
-		}
-		q.tongues[x] = t
-	}
-	t.named = baseLanguage(p.Language)
-	return t
-}
-
-// claimed returns the language of a claim, which it recognises once.
-func (q *request) claimed(text string) tongue {
-	t, ok := q.said[text]
-	if !ok {
-		t = tongueOf(text)
-		q.said[text] = t
-	}
-	return t
 }
 
 // weight returns how rare a term is in the sentences of all passages of the call, on the scale of [idfTable.weight].
@@ -487,10 +455,17 @@ func termKind(text string, kind TermKind) TermKind {
 	return kind
 }
 
-// verbatim reports whether one of the passages has the claim as it is.
+// verbatim reports whether one of the passages has the claim as it is. Only those that have all its terms are read.
 func (q *request) verbatim() bool {
-	c := newRawClaim(q.scorer.claim.said())
-	return slices.ContainsFunc(q.passages, func(x *indexedPassage) bool { return x.verbatim(c) })
+	s := &q.scorer
+	for i, p := range q.passages {
+		slots := s.slots[i*len(s.claim.terms):][:len(s.claim.terms)]
+		lacks := func(slot uint32) bool { return len(p.at(slot)) == 0 }
+		if (s.claim.question > 0 || !slices.ContainsFunc(slots, lacks)) && Verbatim(s.claim.said(), p.text) {
+			return true
+		}
+	}
+	return false
 }
 
 // changed returns what the claim says otherwise than its passages. They are read as a whole, since what the evidence
@@ -520,15 +495,6 @@ func (q *request) compared(evidence []Span) *comparison {
 	return compareIn(q.scorer.claim.said(), pieces...)
 }
 
-// figureKey is what the figures of a text depend on: a sentence of a passage, or a claim, and the language it is read
-// in.
-type figureKey struct {
-	passage  *indexedPassage
-	sentence int
-	claim    *parsedClaim
-	language string
-}
-
 // worthReading is the least share of the claim that the evidence must have, if it had the figures too, for them to be
 // read: reading them costs as much as all the rest, and below it they change no verdict.
 const worthReading = 0.6
@@ -541,31 +507,33 @@ func (q *request) agree(evidence []Span, missing []Term, language string) bool {
 		return false
 	}
 	s := &q.scorer
-	said := q.figuresOf(figureKey{claim: s.claim, language: language}, s.claim.said())
 	share := s.features[featWindow] * s.claim.total // that the evidence would have with them
-	q.lacking = q.lacking[:0]
-	for i := range said {
+	var lacking []Value
+	for _, v := range q.figuresOf(s.claim.said(), language) {
 		n := 0
 		for k := range missing {
-			if contains(said[i].figure, missing[k].Span) {
+			if contains(v.figure, missing[k].Span) {
 				n++
 			}
 		}
 		if n > 0 {
-			q.lacking = append(q.lacking, &said[i])
+			lacking = append(lacking, v)
 			share += float64(n) * weightNumber
 		}
 	}
-	if len(q.lacking) == 0 || share < worthReading*s.claim.total {
+	if len(lacking) == 0 || share < worthReading*s.claim.total {
 		return false
 	}
 	base := 0
 	for i, p := range q.passages {
 		for n := range p.sentences {
-			at := p.sentences[n].span()
-			if isEvidence(Span{i, at}, evidence) {
-				key := figureKey{passage: p, sentence: n, language: language}
-				q.noteAgreeing(q.figuresOf(key, p.text[at.Start:at.End]), base+n)
+			if at := p.sentences[n].span(); isEvidence(Span{i, at}, evidence) {
+				others := q.figuresOf(textAt(p.text, at), language)
+				for _, v := range lacking {
+					if slices.ContainsFunc(others, func(e Value) bool { return v.agrees(&e) }) {
+						s.noteAgreeing(v.figure, base+n)
+					}
+				}
 			}
 		}
 		base += len(p.sentences)
@@ -573,32 +541,26 @@ func (q *request) agree(evidence []Span, missing []Term, language string) bool {
 	return len(s.agreed) > 0
 }
 
-// noteAgreeing adds to the scorer the terms of missing figures that a sentence says in another form; others are the
-// sentence's figures.
-func (q *request) noteAgreeing(others []Value, sentence int) {
-	s := &q.scorer
-	for _, v := range q.lacking {
-		if !slices.ContainsFunc(others, func(e Value) bool { return v.agrees(&e) }) {
-			continue
-		}
-		for k := range s.claim.tokens {
-			t := &s.claim.tokens[k]
-			at := ibid.Span{Start: int(t.start) - s.claim.question, End: int(t.end) - s.claim.question}
-			if s.claim.terms[t.term].weight > 0 && s.counts[t.term] == 0 && contains(v.figure, at) {
-				s.agreed = append(s.agreed, agreed{t.term, sentence})
-			}
-		}
-	}
-}
-
 // figuresOf returns the numbers and dates of a text, which it reads once.
-func (q *request) figuresOf(key figureKey, said string) []Value {
+func (q *request) figuresOf(said, language string) []Value {
+	key := [2]string{said, language}
 	values, ok := q.figures[key]
 	if !ok {
-		values = figuresOf(text.Head(said, maxChangedClaim), key.language)
+		values = figuresOf(text.Head(said, maxChangedClaim), language)
 		q.figures[key] = values
 	}
 	return values
+}
+
+// noteAgreeing notes that a sentence says a figure of the claim in another form.
+func (s *scorer) noteAgreeing(figure ibid.Span, sentence int) {
+	for k := range s.claim.tokens {
+		t := &s.claim.tokens[k]
+		at := ibid.Span{Start: int(t.start) - s.claim.question, End: int(t.end) - s.claim.question}
+		if s.claim.terms[t.term].weight > 0 && s.counts[t.term] == 0 && contains(figure, at) {
+			s.agreed = append(s.agreed, agreed{t.term, sentence})
+		}
+	}
 }
 
 // contains reports whether a span begins in another.

@@ -73,7 +73,7 @@ func (r *valueReader) name(i int) int {
 		return next
 	}
 	v := Value{Kind: ValueName, Span: ibid.Span{Start: r.tokens[first].start, End: r.tokens[next-1].end}, Words: words}
-	v.Unsure = next == first+1 && r.opens(first) && !r.tokens[first].caps && !r.tokens[first].initial
+	v.Unsure = next == first+1 && r.opens(first) && !r.tokens[first].caps
 	if s := r.text[v.Span.Start:v.Span.End]; strings.HasSuffix(s, "'s") {
 		v.Span.End -= 2
 	} else if strings.HasSuffix(s, "’s") {
@@ -89,14 +89,8 @@ func (r *valueReader) nameWord(i int) bool {
 	if token.kind != wordToken || !token.upper {
 		return false
 	}
-	low := token.low
-	if low == "i" || low == "i'm" || weekdays.has(low) {
-		return false
-	}
-	if m, _ := r.month(i); m > 0 {
-		return false
-	}
-	return token.opens || !smallWords.has(low) || token.caps
+	month, _ := r.month(i)
+	return month == 0 && !weekdays.has(token.low) && (token.opens || token.caps || !smallWords.has(token.low))
 }
 
 // nameGap skips what may stand between two words of a name: "of the", "de", a hyphen.
@@ -282,9 +276,9 @@ func (r *valueReader) boundsNumber(i int) bool {
 	case "above", "below":
 		return r.kind(i+1) == numberToken
 	}
-	if r.low(i+1) != "than" || int(thanWords[r.low(i)].number) == 0 {
+	if !boundWords.has(r.low(i)+" than") || r.low(i+1) != "than" {
 		return false
 	}
 	_, ok := r.figureAt(i + 2)
-	return ok || currencyNames[r.low(i+2)].name != ""
+	return ok || currencyNames.has(r.low(i+2))
 }

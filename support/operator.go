@@ -11,10 +11,9 @@ import (
 // What is denied, planned or alleged is what stands behind a word that says so: its focus.
 const (
 	focusWords = 4 // the focus's words
-	// denialOverlap is the least share of the claim in the evidence's best sentence for a denial of the claim to count,
-	// and denialFocus the least share of what it denies, where the sentence has a word of refusal or lack.
-	denialOverlap = .2
-	denialFocus   = .15
+	// denialFocus is the least share of what a denial of the claim denies in the evidence's best sentence, where that
+	// has a word of refusal or lack.
+	denialFocus = .15
 	// Unless it has saysDenied of the claim, the sentence has leastDenied of what the claim denies.
 	saysDenied  = .5
 	leastDenied = .4
@@ -23,8 +22,8 @@ const (
 	deniedFocus   = .6
 	// alike is how near another sentence must come to the best one for its denials to count too.
 	alike = .7
-	// besideSentences is how many sentences before and behind the best one are looked at for a denial of besideWords of
-	// the same words.
+	// besideSentences is how many sentences before and behind the best one are looked at for a denial: of besideWords
+	// of the claim's words, unless the sentence comes near to the best one.
 	besideSentences = 2
 	besideWords     = 2
 	// modalOverlap and modalFocus are the least shares for what is only possible, planned or alleged.
@@ -34,9 +33,6 @@ const (
 
 // operators compares what claim and evidence deny, and what they say is possible, planned or alleged.
 func (c *comparison) operators() {
-	limited := slices.ContainsFunc(c.claim.tokens, func(t valueToken) bool {
-		return t.kind == wordToken && negativeWord(t.low) && !c.claim.negates(&t)
-	})
 	for i := range c.values {
 		switch v := &c.claim.values[i]; {
 		case v.Kind == ValueNegation && !c.speaksOfSource(v):
@@ -49,11 +45,12 @@ func (c *comparison) operators() {
 		if len(c.found) >= maxConflicts {
 			return
 		}
-		switch kind := c.evidence.values[i].Kind; {
-		case kind == ValueNegation && !limited:
+		switch c.evidence.values[i].Kind {
+		case ValueNegation:
 			c.deniedBy(i)
-		case kind == ValueModality:
+		case ValueModality:
 			c.modalBy(i)
+		default:
 		}
 	}
 }
@@ -62,7 +59,7 @@ func (c *comparison) operators() {
 func (t *valuedText) focus(value int) (weights map[uint32]float64, total float64) {
 	weights = make(map[uint32]float64, focusWords)
 	v := &t.values[value]
-	first := t.sentences[t.sentenceOf(t.places[value])].tokens[0]
+	first := t.sentences[t.tokens[t.places[value]].sentence].tokens[0]
 	for i := first; i < len(t.tokens) && t.tokens[i].start < v.Scope.End && len(weights) < focusWords; i++ {
 		token := &t.tokens[i]
 		if token.key == 0 || token.start < v.Scope.Start || weights[token.key] != 0 {
@@ -74,24 +71,25 @@ func (t *valuedText) focus(value int) (weights map[uint32]float64, total float64
 	return weights, total
 }
 
-// negates reports whether a word is one of the text's negations.
-func (t *valuedText) negates(word *valueToken) bool {
-	return slices.ContainsFunc(t.values, func(v Value) bool {
-		return v.Kind == ValueNegation && v.Span.Start <= word.start && word.end <= v.Span.End
-	})
-}
-
-// deniesAny reports whether a negation of the text denies one of some words.
-func (t *valuedText) deniesAny(keys map[uint32]float64) bool {
-	for i := range t.values {
+// denies reports whether one of some negations of the text, by their indexes among its values, denies one of some
+// words, and with others at least so many.
+func (t *valuedText) denies(values [2]int, keys map[uint32]float64, others map[uint32]bool, least int) bool {
+	for i := values[0]; i < values[1]; i++ {
 		if t.values[i].Kind != ValueNegation {
 			continue
 		}
 		focus, _ := t.focus(i)
+		denied, known := 0, 0
 		for key := range focus {
-			if keys[key] > 0 {
-				return true
+			switch {
+			case keys[key] > 0:
+				denied++
+			case others[key]:
+				known++
 			}
+		}
+		if denied > 0 && denied+known >= least {
+			return true
 		}
 	}
 	return false
@@ -99,7 +97,7 @@ func (t *valuedText) deniesAny(keys map[uint32]float64) bool {
 
 // denied reports whether a negation of its sentence denies token i.
 func (t *valuedText) denied(i int) bool {
-	s := &t.sentences[t.sentenceOf(i)]
+	s := &t.sentences[t.tokens[i].sentence]
 	return slices.ContainsFunc(t.values[s.values[0]:s.values[1]], func(v Value) bool {
 		return v.Kind == ValueNegation && v.Scope.Start <= t.tokens[i].start && t.tokens[i].end <= v.Scope.End
 	})
@@ -145,15 +143,18 @@ func (c *comparison) bestSentence(weights map[uint32]float64, total float64) (se
 func (c *comparison) denial(value int) {
 	keys, total := c.claim.focus(value)
 	best, share := c.bestSentence(keys, total)
-	if best < 0 || c.overlap[best] < denialOverlap || share < leastDenied && c.overlap[best] < saysDenied {
+	if best < 0 || share < leastDenied && c.overlap[best] < saysDenied {
 		return
 	}
-	for i := range c.evidence.sentences {
-		s, same := &c.evidence.sentences[i], c.overlap[i] >= alike*c.overlap[best]
-		if !same && (i < best-besideSentences || i > best+besideSentences) {
-			continue
+	for i := max(0, best-besideSentences); i < min(best+besideSentences+1, len(c.evidence.sentences)); i++ {
+		s, least := &c.evidence.sentences[i], besideWords
+		if c.overlap[i] >= alike*c.overlap[best] {
+			least = 1
+			if share < denialFocus && c.evidence.negative(s, negativeWord) {
+				return
+			}
 		}
-		if c.denies(s, keys, !same) || same && share < denialFocus && c.evidence.negative(s, negativeWord) {
+		if c.evidence.denies(s.values, keys, c.in, least) {
 			return
 		}
 	}
@@ -167,36 +168,12 @@ func (c *comparison) note(format string, args ...any) {
 	c.found[len(c.found)-1].Note = fmt.Sprintf(format, args...)
 }
 
-// denies reports whether a sentence of the evidence denies one of some words. One that stands beside the sentence that
-// counts must deny besideWords of the claim's.
-func (c *comparison) denies(s *valuedSentence, keys map[uint32]float64, beside bool) bool {
-	for i := s.values[0]; i < s.values[1]; i++ {
-		if c.evidence.values[i].Kind != ValueNegation {
-			continue
-		}
-		denied, claimed := 0, 0
-		focus, _ := c.evidence.focus(i)
-		for key := range focus {
-			if keys[key] > 0 {
-				denied++
-			}
-			if keys[key] > 0 || c.in[key] {
-				claimed++
-			}
-		}
-		if denied > 0 && (!beside || claimed >= besideWords) {
-			return true
-		}
-	}
-	return false
-}
-
 // deniedBy looks for what the evidence denies in the claim.
 func (c *comparison) deniedBy(value int) {
 	v, place := &c.evidence.values[value], c.evidence.places[value]
 	keys, total := c.evidence.focus(value)
-	if total > 0 && c.overlap[c.evidence.sentenceOf(place)] >= deniedOverlap &&
-		c.claimShare(keys, total) >= deniedFocus && !c.claim.deniesAny(keys) {
+	if total > 0 && c.overlap[c.evidence.tokens[place].sentence] >= deniedOverlap &&
+		c.claimShare(keys, total) >= deniedFocus && !c.claim.denies([2]int{0, len(c.claim.values)}, keys, nil, 1) {
 		span, at := c.claim.extent(c.claim.sentenceWith(keys), keys)
 		c.addSpan(ConflictNegation, span, at, v.whole(), place)
 		c.note("negation: the source denies %s, the claim does not", c.evidence.quoted(v))
@@ -215,7 +192,7 @@ func (c *comparison) modal(value int) {
 	s := c.evidence.sentences[best]
 	for i := s.values[0]; i < s.values[1]; i++ {
 		if e := &c.evidence.values[i]; e.Kind == ValueModality {
-			if e.Words[0] == "unreal" || !differentModality(v.Words[0], e.Words[0]) {
+			if !differentModality(v.Words[0], e.Words[0]) {
 				return
 			}
 			if focus, all := c.evidence.focus(i); c.claimShare(focus, all) >= modalFocus {
@@ -224,14 +201,7 @@ func (c *comparison) modal(value int) {
 		}
 	}
 	if other >= 0 {
-		e := &c.evidence.values[other]
-		c.addSpan(ConflictModality, v.Span, c.claim.places[value], e.Span, c.evidence.places[other])
-		return
-	}
-	if v.Words[0] == "planned" || v.Words[0] == "alleged" {
-		span, place := c.evidence.extent(best, keys)
-		c.addSpan(ConflictModality, v.Span, c.claim.places[value], span, place)
-		c.note("modality: the claim says %s, the source does not", c.claim.text[v.Span.Start:v.Span.End])
+		c.add(ConflictModality, value, other)
 	}
 }
 
@@ -239,9 +209,9 @@ func (c *comparison) modal(value int) {
 func (c *comparison) modalBy(value int) {
 	v, place := &c.evidence.values[value], c.evidence.places[value]
 	keys, total := c.evidence.focus(value)
-	sentence := c.evidence.sentenceOf(place)
+	sentence := c.evidence.tokens[place].sentence
 	unsaid := v.Words[0] == "certain" || v.Words[0] == "suggested" || v.Words[0] == "unreal"
-	if total == 0 || unsaid || len(keys) < 2 || c.overlap[sentence] < modalOverlap ||
+	if unsaid || len(keys) < 2 || c.overlap[sentence] < modalOverlap ||
 		c.claimShare(keys, total) < modalFocus {
 		return
 	}
@@ -273,13 +243,9 @@ func (v *Value) whole() ibid.Span {
 	return ibid.Span{Start: v.Span.Start, End: max(v.Span.End, v.Scope.End)}
 }
 
-// quoted is what a negation denies, in quotation marks; the negation itself, if that is nothing.
+// quoted is what a negation denies, in quotation marks.
 func (t *valuedText) quoted(v *Value) string {
-	text := t.text[v.Scope.Start:v.Scope.End]
-	if text == "" {
-		text = t.text[v.Span.Start:v.Span.End]
-	}
-	return `"` + strings.Join(strings.Fields(text), " ") + `"`
+	return `"` + strings.Join(strings.Fields(t.text[v.Scope.Start:v.Scope.End]), " ") + `"`
 }
 
 // extent is the part of a sentence from the first to the last of some words, and its first token; the sentence without
@@ -321,13 +287,9 @@ func (t *valuedText) sentenceWith(weights map[uint32]float64) int {
 	return best
 }
 
-// negative reports whether a sentence has a negation, or one of some words.
+// negative reports whether a sentence has one of some words.
 func (t *valuedText) negative(s *valuedSentence, word func(string) bool) bool {
-	return slices.ContainsFunc(t.values[s.values[0]:s.values[1]],
-		func(v Value) bool { return v.Kind == ValueNegation }) ||
-		slices.ContainsFunc(t.tokens[s.tokens[0]:s.tokens[1]], func(t valueToken) bool {
-			return t.kind == wordToken && word(t.low)
-		})
+	return slices.ContainsFunc(t.tokens[s.tokens[0]:s.tokens[1]], func(t valueToken) bool { return word(t.low) })
 }
 
 var (
@@ -347,9 +309,7 @@ func negativeWord(low string) bool { return limitingWords.has(low) || denyingWor
 
 // denyingWord reports whether a word denies by itself.
 func denyingWord(low string) bool {
-	if rest, ok := strings.CutPrefix(low, "un"); ok {
-		return len(low) > 6 && rest[0] != 'i' && !strings.HasPrefix(rest, "der") && !strings.HasPrefix(rest, "ti") ||
-			denyingWords.has(low)
-	}
-	return strings.HasPrefix(low, "non") && len(low) > 5 || denyingWords.has(low)
+	rest, un := strings.CutPrefix(low, "un")
+	return un && len(low) > 6 && rest[0] != 'i' && !strings.HasPrefix(rest, "der") || denyingWords.has(low) ||
+		strings.HasPrefix(low, "non") && len(low) > 5
 }

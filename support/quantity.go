@@ -3,6 +3,7 @@ package support
 import (
 	"cmp"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -28,7 +29,6 @@ var (
 	dollarNames  = lists["dollar"]
 	aboutWords   = lists["about"]
 	boundWords   = lists["bound"]
-	thanWords    = lists["than"]
 	boundBehind  = lists["bound-behind"]
 	determiners  = lists["determiner"]
 	countedNouns = lists["count"]
@@ -51,7 +51,7 @@ const longestSignUnit = 7
 
 // signUnit reads a unit or counter of Chinese or Japanese right behind a figure, and returns the token behind it.
 func (r *valueReader) signUnit(v *Value, at int) (int, bool) {
-	if r.kind(at) != wordToken || !r.glued(at) {
+	if !r.glued(at) {
 		return at, false
 	}
 	behind := r.text[r.tokens[at].start:]
@@ -69,9 +69,9 @@ func (r *valueReader) signUnit(v *Value, at int) (int, bool) {
 		next := at + utf8.RuneCountInString(square+name)
 		scale, ok := signUnits.unit(name)
 		switch {
-		case power == 1 && signMoney.has(name):
+		case signMoney.has(name):
 			v.Unit = Unit{Kind: unitMoney, Name: signMoney[name].name}
-		case power == 1 && signPeople.has(name):
+		case signPeople.has(name):
 			v.Unit = Unit{Kind: unitCount, Name: "people"}
 		case ok && (power == 1 || scale.kind == unitLength):
 			v.convert(scale.raised(power), square+name)
@@ -84,30 +84,35 @@ func (r *valueReader) signUnit(v *Value, at int) (int, bool) {
 	return at + 1, true
 }
 
+// number adds a number that stands in the tokens from first to next.
+func (r *valueReader) number(first, next int, n float64, unit Unit) *Value {
+	span := ibid.Span{Start: r.tokens[first].start, End: r.tokens[next-1].end}
+	r.out = append(r.out, Value{
+		Kind: ValueNumber, Span: span, figure: span, Written: n, Number: n, High: n, Unit: unit,
+	})
+	return &r.out[len(r.out)-1]
+}
+
 // quantity reads a number with its sign, currency, range and unit at token i, and returns the token behind it; i if
 // there is none.
 func (r *valueReader) quantity(i int) int {
 	at, currency := r.currencyBefore(i)
 	r.money = currency != ""
-	negative := (r.low(at) == "-" || r.low(at) == "−") && r.glued(at+1) &&
-		(at == 0 || !r.glued(at) || r.low(at-1) == "(")
+	negative := r.is(at, "-", "−") && r.glued(at+1) && !r.glued(at)
 	if negative {
 		at++
 	}
-	f, ok := r.figureAt(at)
-	if !ok || r.notANumber(at, f) {
+	low, ok := r.figureAt(at)
+	if !ok || r.notANumber(at, low) {
 		return i
 	}
 	if next := r.clock(at); next > at {
 		return next
 	}
 	if negative {
-		f.value = -f.value
+		low.value = -low.value
 	}
-	low, high := f, f
-	if second, ok := r.rangeEnd(f); ok {
-		high = second
-	}
+	high := r.rangeEnd(low)
 	v := Value{
 		Kind:    ValueNumber,
 		Written: low.value,
@@ -116,23 +121,20 @@ func (r *valueReader) quantity(i int) int {
 		Digits:  high.exact,
 		Round:   max(low.round, high.round),
 	}
-	next := high.next
 	if low.next != high.next && low.exact < high.exact && high.value/low.value > 500 {
 		v.Number *= math.Pow(10, 3*math.Floor(math.Log10(high.exact/low.exact)/3)) // 5 to 10 million
 	}
-	next = r.measure(&v, next, currency)
-	if f.words && f.value == 1 && v.Unit.Kind == unitNone {
+	next := r.measure(&v, high.next, currency)
+	if low.words && low.value == 1 && v.Unit.Kind == unitNone {
 		return i // "one" is a pronoun more often than a number
 	}
 	r.qualify(&v, i)
-	if b := boundBehind[r.low(next)+" "+r.low(next+1)].number; b != 0 && v.Bound == 0 {
+	if b := boundBehind[r.low(next)+" "+r.low(next+1)].number; b != 0 {
 		v.Bound = int(b)
 	}
 	v.Span = ibid.Span{Start: r.tokens[i].start, End: r.tokens[next-1].end}
 	v.figure = v.Span
-	if r.kind(at) == numberToken {
-		v.raw = r.low(at)
-	}
+	v.raw = r.low(at)
 	if v.Unit.Kind == unitCount {
 		next = high.next // the noun may be a name or a negation's word
 		v.figure.End = r.tokens[next-1].end
@@ -142,77 +144,51 @@ func (r *valueReader) quantity(i int) int {
 }
 
 func (r *valueReader) currencyBefore(i int) (int, string) {
-	if r.kind(i) == signToken {
-		if code := currencyNames[r.low(i)].name; code != "" {
-			return i + 1, code
-		}
-	}
-	if r.kind(i) == wordToken && r.tokens[i].caps {
-		low := r.low(i)
-		if code := dollarNames[low].name; code != "" && r.low(i+1) == "$" && r.glued(i+1) {
-			return i + 2, code
-		}
-		if code := currencyNames[low].name; code != "" && low != "try" && len(low) == 3 && r.kind(i+1) == numberToken {
-			return i + 1, code
-		}
+	token, code := r.at(i), currencyNames[r.low(i)].name
+	switch {
+	case code != "" && (token.kind == signToken || token.caps && r.kind(i+1) == numberToken):
+		return i + 1, code
+	case token.caps && dollarNames.has(token.low) && r.low(i+1) == "$":
+		return i + 2, dollarNames[token.low].name
 	}
 	return i, ""
 }
 
 // notANumber reports whether a figure is a part of something else: of a version, an address, a name.
 func (r *valueReader) notANumber(i int, f figure) bool {
-	if r.kind(i) != numberToken {
-		// "No one", "one another", "one of the".
-		return f.words && f.value == 1 && f.next == i+1 &&
-			(r.low(i-1) == "no" || r.low(i+1) == "another" || r.low(i+1) == "of" || r.low(i+1) == "can")
+	if r.kind(i) != numberToken { // "No one", "one another", "one of the".
+		return f.words && f.value == 1 && (r.is(i-1, "no") || r.is(i+1, "another", "of"))
 	}
-	if i == 0 || !r.glued(i) || r.unspacedBefore(i) {
+	if !r.glued(i) || r.unspacedBefore(i) {
 		return false
 	}
-	switch r.low(i - 1) {
-	case "_", "#", "@", "=", "&", "\\":
-		return true
-	case "/":
-		return r.glued(i-1) && i > 1 && r.kind(i-2) == wordToken
-	}
-	return r.kind(i-1) == wordToken && !r.tokens[i-1].initial && !currencyNames.has(r.low(i-1)) && r.low(i-1) != "c"
+	return r.is(i-1, "_", "#", "@", "=", "&", "\\") || r.is(i-1, "/") && r.kind(i-2) == wordToken ||
+		r.kind(i-1) == wordToken && !currencyNames.has(r.low(i-1)) && !r.is(i-1, "c")
 }
 
-// rangeEnd reads the second number of 5-10, 5 to 10, between 5 and 10.
-func (r *valueReader) rangeEnd(f figure) (figure, bool) {
+// rangeEnd reads the second number of 5-10, 5 to 10, between 5 and 10; f itself: there is none.
+func (r *valueReader) rangeEnd(f figure) figure {
+	isSign := func(at int) bool { return r.kind(at) == signToken && currencyNames.has(r.low(at)) }
 	at := f.next
-	switch low := r.low(at); {
-	case low == "%" || currencyNames[low].name != "" && r.kind(at) == signToken:
+	if r.is(at, "%") || isSign(at) {
 		at++
 	}
-	switch r.low(at) {
-	case "-", "–", "—", "‐", "−", "to":
-		if r.low(at) == "to" && r.low(at-1) != "%" && f.words && !f.part {
-			if next, ok := r.figureAt(at + 1); !ok || next.value == 0 {
-				return figure{}, false
-			}
-		}
-	case "and":
-		if !r.between(f) {
-			return figure{}, false
-		}
-	default:
-		return figure{}, false
+	if !r.is(at, "-", "–", "—", "‐", "−", "to") && (!r.is(at, "and") || !r.between(f)) {
+		return f
 	}
-	at++
-	if currencyNames[r.low(at)].name != "" && r.kind(at) == signToken {
+	if at++; isSign(at) {
 		at++
 	}
 	second, ok := r.figureAt(at)
-	if !ok || second.value < f.value || f.value <= 0 || r.kind(at) == wordToken && !second.words {
-		return figure{}, false
+	if !ok || second.value < f.value || f.value <= 0 {
+		return f
 	}
-	return second, true
+	return second
 }
 
 // between reports whether "between" stands right before the number that ends before f.next.
 func (r *valueReader) between(f figure) bool {
-	for at := f.next - 1; at >= 0 && at > f.next-6; at-- {
+	for at := f.next - 1; at > f.next-6; at-- {
 		if r.low(at) == "between" {
 			return true
 		}
@@ -226,28 +202,28 @@ func (r *valueReader) measure(v *Value, at int, currency string) int {
 		v.Unit = Unit{Kind: unitMoney, Name: currency}
 		return at
 	}
-	if next, ok := r.ordinalSuffix(v, at); ok {
-		return next
+	if r.glued(at) && isOrdinalSuffix(r.low(at)) { // 21st
+		v.Unit = Unit{Kind: unitOrdinal}
+		v.Digits, v.Round = .4, .4
+		return at + 1
 	}
 	if next, ok := r.temperature(v, at); ok {
 		return next
 	}
 	unit := r.behindHyphen(at)
-	if r.low(unit) == "percentage" || r.low(unit) == "percent" || r.low(unit) == "%" {
-		if low := r.low(unit + 1); low == "point" || low == "points" {
-			v.convert(unitScale{kind: unitPoints, factor: .01}, "points")
-			return unit + 2
-		}
-		if r.low(unit) == "percentage" {
-			return at
-		}
-	}
-	if r.low(unit) == "per" && r.low(unit+1) == "cent" {
+	switch {
+	case r.is(unit, "percentage", "percent", "%") && r.is(unit+1, "point", "points"):
+		v.convert(unitScale{kind: unitPoints, factor: .01}, "points")
+		return unit + 2
+	case r.is(unit, "per") && r.is(unit+1, "cent"):
 		v.convert(unitScale{kind: unitPercent, factor: .01}, "%")
 		return unit + 2
+	case r.is(unit, "us", "u.s.") && currencyNames.has(r.low(unit+1)):
+		unit++
 	}
-	if next, ok := r.currencyAfter(v, unit); ok {
-		return next
+	if code := currencyNames[r.low(unit)].name; code != "" {
+		v.Unit = Unit{Kind: unitMoney, Name: code}
+		return unit + 1
 	}
 	if scale, name, next := r.unitAt(unit); next > unit {
 		v.convert(scale, name)
@@ -259,21 +235,6 @@ func (r *valueReader) measure(v *Value, at int, currency string) int {
 	return r.counted(v, at)
 }
 
-// currencyAfter reads a currency behind a number.
-func (r *valueReader) currencyAfter(v *Value, at int) (int, bool) {
-	low := r.low(at)
-	if code := currencyNames[low].name; code != "" &&
-		(r.kind(at) == signToken || len(low) > 2 && low != "try" && low != "won" && low != "real") {
-		v.Unit = Unit{Kind: unitMoney, Name: code}
-		return at + 1, true
-	}
-	if (low == "us" || low == "u.s.") && strings.HasPrefix(r.low(at+1), "dollar") {
-		v.Unit = Unit{Kind: unitMoney, Name: "USD"}
-		return at + 2, true
-	}
-	return at, false
-}
-
 // convert puts v into the base unit.
 func (v *Value) convert(scale unitScale, name string) {
 	v.Unit = Unit{Kind: scale.kind, Name: name}
@@ -283,16 +244,6 @@ func (v *Value) convert(scale unitScale, name string) {
 	v.Round *= scale.factor
 }
 
-// ordinalSuffix reads the rest of 21st.
-func (r *valueReader) ordinalSuffix(v *Value, at int) (int, bool) {
-	if !r.glued(at) || !isOrdinalSuffix(r.low(at)) {
-		return at, false
-	}
-	v.Unit = Unit{Kind: unitOrdinal}
-	v.Digits, v.Round = .4, .4
-	return at + 1, true
-}
-
 func isOrdinalSuffix(low string) bool {
 	return low == "st" || low == "nd" || low == "rd" || low == "th"
 }
@@ -300,25 +251,19 @@ func isOrdinalSuffix(low string) bool {
 // temperature reads °C, °F, K, degrees Celsius.
 func (r *valueReader) temperature(v *Value, at int) (int, bool) {
 	next := r.behindHyphen(at)
-	degrees := false
-	if low := r.low(next); low == "°" || low == "º" || low == "degree" || low == "degrees" {
-		degrees = true
-		next++
+	degrees := r.is(next, "°", "º", "degree", "degrees")
+	if degrees {
+		next = r.behindHyphen(next + 1)
 	}
-	next = r.behindHyphen(next)
 	scale, ok := temperatureScale(r.low(next))
-	switch {
-	case ok && (degrees || len(r.low(next)) > 1):
-		v.convert(scale, r.low(next))
-		return next + 1, true
-	case degrees:
-		v.Unit = Unit{Kind: unitCount, Name: "degree"}
-		return next, true
+	if !ok || !degrees && len(r.low(next)) == 1 { // a single letter is a scale only behind a degree sign
+		return at, false
 	}
-	return at, false
+	v.convert(scale, r.low(next))
+	return next + 1, true
 }
 
-// temperatureScale reads the name of a scale of temperatures. A single letter is one only behind a degree sign.
+// temperatureScale reads the name of a scale of temperatures.
 func temperatureScale(name string) (unitScale, bool) {
 	scale := unitScale{kind: unitTemperature, factor: 1}
 	switch name {
@@ -339,58 +284,43 @@ func zeroOf(v *Value) float64 {
 	return scale.zero
 }
 
-// unitAt reads a unit's name at token i, with what squares, cubes or divides it.
-func (r *valueReader) unitAt(i int) (unitScale, string, int) {
-	low := r.low(i)
-	power, at := 1, i
-	switch low {
-	case "square", "sq":
-		power, at = 2, i+1
-		if r.low(at) == "." {
-			at++
-		}
-	case "cubic", "cu":
-		power, at = 3, i+1
+// unitName reads the name of a unit, or its letters as they are written.
+func (r *valueReader) unitName(i int) (unitScale, bool) {
+	token := r.at(i)
+	if scale, ok := unitLetters.unit(r.text[token.start:token.end]); ok && (token.glued || !token.opens) {
+		return scale, true
 	}
-	low = r.low(at)
-	scale, ok := unitNames.unit(foldWord(low)) // mètres
-	if token := r.at(at); !ok && token.kind == wordToken && (r.glued(at) || len(low) == 1 && !r.opens(at)) {
-		scale, ok = unitLetters.unit(r.text[token.start:token.end])
-	}
-	if token := r.at(at); ok && token.kind == wordToken && low == "mw" && strings.HasPrefix(r.text[token.start:], "m") {
-		scale.factor = 1e-3 // milliwatts
-	}
-	if !ok || low == "in" {
-		return scale, "", i
-	}
-	name := low
-	if next := r.low(at + 1); r.glued(at+1) && (next == "²" || next == "³") {
-		power, at = 2, at+1
-		if next == "³" {
-			power = 3
-		}
-	}
-	if scale.kind == unitLength && power > 1 {
-		return scale.raised(power), [...]string{2: "square ", 3: "cubic "}[power] + name, at + 1
-	}
-	return r.perTime(scale, name, at+1)
+	return unitNames.unit(foldWord(token.low)) // mètres
 }
 
-// perTime reads the rest of km/h, metres per second, miles an hour.
-func (r *valueReader) perTime(scale unitScale, name string, at int) (unitScale, string, int) {
-	if sign := r.low(at); scale.kind == unitLength && (sign == "/" || sign == "per" || sign == "an" || sign == "a") {
-		by, ok := unitNames.unit(r.low(at + 1))
-		if token := r.at(at + 1); !ok && token.kind == wordToken {
-			by, ok = unitLetters.unit(r.text[token.start:token.end])
-		}
-		if ok && by.kind == unitTime && (sign == "/" || sign == "per" || by.factor == 3600) {
-			return unitScale{kind: unitSpeed, factor: scale.factor / by.factor}, name + "/" + r.low(at+1), at + 2
-		}
+// powers are what makes squares and cubes of units, before them or behind.
+var powers = map[string]int{"square": 2, "sq": 2, "cubic": 3, "²": 2, "³": 3}
+
+// unitAt reads a unit's name at token i, with what squares, cubes or divides it.
+func (r *valueReader) unitAt(i int) (unitScale, string, int) {
+	power, at := powers[r.low(i)], i
+	if power > 0 {
+		at++
 	}
-	if low := r.low(at); scale.kind == unitPower && (low == "hour" || low == "hours") {
-		return unitScale{kind: unitEnergy, factor: scale.factor * 3600}, name + " hours", at + 1
+	scale, ok := r.unitName(at)
+	if !ok {
+		return scale, "", i
 	}
-	return scale, name, at
+	name, next := r.low(at), at+1
+	if behind := powers[r.low(next)]; behind > 0 && r.glued(next) {
+		power, next = behind, next+1
+	}
+	if scale.kind != unitLength {
+		return scale, name, next
+	}
+	if power > 1 {
+		return scale.raised(power), [...]string{2: "square ", 3: "cubic "}[power] + name, next
+	}
+	// km/h, metres per second, miles an hour
+	if by, ok := r.unitName(next + 1); ok && by.kind == unitTime && r.is(next, "/", "per", "an") {
+		return unitScale{kind: unitSpeed, factor: scale.factor / by.factor}, name + "/" + r.low(next+1), next + 2
+	}
+	return scale, name, next
 }
 
 // maxCountGap is how many words may stand between a number and the noun it counts: 13 professional football seasons.
@@ -401,8 +331,7 @@ func isPlural(low string) bool {
 		return true
 	}
 	bare, ok := strings.CutSuffix(low, "s")
-	return ok && len(low) > 3 && !strings.HasSuffix(bare, "s") && !strings.HasSuffix(bare, "u") &&
-		!strings.HasSuffix(bare, "i")
+	return ok && len(low) > 3 && !strings.HasSuffix(bare, "s") && !strings.HasSuffix(bare, "u")
 }
 
 // nounKey folds nouns that count the same: residents and inhabitants are people.
@@ -416,56 +345,40 @@ func isDeterminer(low string) bool { return determiners.has(low) || strings.HasS
 // counted finds the noun that a bare number counts: the first plural behind it, or else the next word.
 func (r *valueReader) counted(v *Value, at int) int {
 	first := r.behindHyphen(at)
-	if v.Number < 1 && v.Number > 0 {
-		return at
+	isNoun := func(i int) bool {
+		return r.kind(i) == wordToken && !smallWords.has(r.low(i)) && r.sameSentence(at-1, i)
 	}
-	for i := first; i < first+maxCountGap && r.kind(i) == wordToken && r.sameSentence(at-1, i); i++ {
-		low := r.low(i)
-		if smallWords.has(low) {
+	noun := first
+	for i := first; i < first+maxCountGap && isNoun(i); i++ {
+		if isPlural(r.low(i)) && !r.tokens[i].upper {
+			noun = i
 			break
 		}
-		if isPlural(low) && !r.tokens[i].upper {
-			v.Unit = Unit{Kind: unitCount, Name: nounKey(low)}
-			return i + 1
-		}
 	}
-	if r.kind(first) == wordToken && !smallWords.has(r.low(first)) && !r.tokens[first].upper &&
-		r.sameSentence(at-1, first) &&
-		!r.opens(first) {
-		v.Unit = Unit{Kind: unitCount, Name: nounKey(r.low(first))}
-		return first + 1
+	if !isNoun(noun) || r.tokens[noun].upper {
+		return at
 	}
-	return at
+	v.Unit = Unit{Kind: unitCount, Name: nounKey(r.low(noun))}
+	return noun + 1
 }
 
-// qualify reads what stands before a number: about, more than, at least.
+// qualify reads what stands before a number: about, more than, at least, up to.
 func (r *valueReader) qualify(v *Value, i int) {
-	for at := i - 1; at >= 0 && at >= i-3; at-- {
-		low := r.low(at)
+	for at := i - 1; at >= i-3 && r.sameSentence(at, i); at-- {
+		bound, before := boundWords[r.low(at)].number, at-1
+		if two := boundWords[r.low(at-1)+" "+r.low(at)].number; two != 0 {
+			bound, before = two, at-2
+		}
 		switch {
-		case r.tokens[at].sentence != r.tokens[i].sentence:
-			return
-		case aboutWords.has(low):
+		case aboutWords.has(r.low(at)):
 			v.Approximate = true
 			return
-		case low == "than" && at > 0:
-			v.Bound = int(thanWords[r.low(at-1)].number)
-			if low := r.low(at - 2); low == "no" || low == "not" {
+		case bound != 0:
+			if v.Bound = int(bound); r.is(before, "no", "not", "never", "cannot") {
 				v.Bound = -v.Bound
 			}
 			return
-		case low == "to" && at > 0 && (r.low(at-1) == "close" || r.low(at-1) == "up"):
-			if r.low(at-1) == "up" {
-				v.Bound = -1
-				return
-			}
-		case int(boundWords[low].number) != 0:
-			v.Bound = int(boundWords[low].number)
-			if low := r.low(at - 1); low == "not" || low == "never" || low == "cannot" {
-				v.Bound = -v.Bound
-			}
-			return
-		case low != "." && low != "at" && low != "an" && low != "a" && low != "the":
+		case !r.is(at, ".", "at", "an", "a", "the", "to"):
 			return
 		}
 	}
@@ -473,28 +386,12 @@ func (r *valueReader) qualify(v *Value, i int) {
 
 // ordinal reads first, second, third where they are places in an order.
 func (r *valueReader) ordinal(i int) int {
-	if r.kind(i) != wordToken {
-		return i
-	}
 	n := ordinalWords[r.low(i)].number
-	if n == 0 || r.opens(i) || r.low(i) == "second" && !isDeterminer(r.low(i-1)) {
+	if n == 0 || r.opens(i) || n <= 2 && !isDeterminer(r.low(i-1)) || r.is(i+1, ",") {
 		return i
 	}
-	if r.low(i+1) == "," || n == 1 && (r.low(i-1) == "at" || !isDeterminer(r.low(i-1))) {
-		return i
-	}
-	span := ibid.Span{Start: r.tokens[i].start, End: r.tokens[i].end}
-	r.out = append(r.out, Value{
-		Kind:    ValueNumber,
-		Span:    span,
-		figure:  span,
-		Written: n,
-		Number:  n,
-		High:    n,
-		Digits:  .4,
-		Round:   .4,
-		Unit:    Unit{Kind: unitOrdinal},
-	})
+	v := r.number(i, i+1, n, Unit{Kind: unitOrdinal})
+	v.Digits, v.Round = .4, .4
 	return i + 1
 }
 
@@ -506,78 +403,43 @@ const (
 
 // version reads 1.10 behind "version", "release" or "v", and returns the token behind it; i if there is none.
 func (r *valueReader) version(i int) int {
-	if r.kind(i) != numberToken || strings.ContainsAny(r.low(i), ", ") {
+	low := r.low(i)
+	if r.kind(i) != numberToken || strings.ContainsAny(low, ", ") || !r.is(i-1, "version", "versions") &&
+		(!r.is(i-1, "v") || !r.glued(i)) && (!r.is(i-1, "release") || !strings.Contains(low, ".")) {
 		return i
 	}
-	switch r.low(i - 1) {
-	case "version", "versions":
-	case "release", "ver":
-		if !strings.Contains(r.low(i), ".") {
-			return i
-		}
-	case "v":
-		if !r.glued(i) {
-			return i
-		}
-	default:
-		return i
-	}
-	parts := strings.Split(r.low(i), ".")
-	number, err := strconv.ParseFloat(strings.Join(parts[:min(len(parts), 2)], "."), 64)
-	if err != nil {
-		return i
-	}
-	span := ibid.Span{Start: r.tokens[i].start, End: r.tokens[i].end}
-	r.out = append(r.out, Value{
-		Kind:    ValueNumber,
-		Span:    span,
-		figure:  span,
-		Written: number,
-		Number:  number,
-		High:    number,
-		Unit:    Unit{Name: versionUnit},
-		raw:     r.low(i),
-	})
+	parts := strings.Split(low, ".")
+	number, _ := strconv.ParseFloat(strings.Join(parts[:min(len(parts), 2)], "."), 64) // digits and a point
+	r.number(i, i+1, number, Unit{Name: versionUnit}).raw = low
 	return i + 1
 }
 
 // clock reads a time of day: 21:30, 9:30 p.m., 9 a.m. It returns the token behind it; i if there is none.
 func (r *valueReader) clock(i int) int {
 	hours, minutes, next := r.wholeNumber(i, 1, 2), 0, i+1
-	if r.low(next) == ":" && r.gluedAll(next, next+1) && len(r.low(next+1)) == 2 {
+	if r.is(next, ":") && r.gluedAll(next, next+1) {
 		minutes = r.wholeNumber(next+1, 2, 2)
 		next += 2
 	}
 	half, end := r.halfOfDay(next)
-	if hours < 0 || minutes < 0 || end == i+1 || hours > 12 && next == i+1 {
+	if hours < 0 || minutes < 0 || end == i+1 {
 		return i
 	}
 	if half >= 0 && hours <= 12 {
 		hours = hours%12 + half
 	}
-	number := float64(hours) + float64(minutes)/60
-	span := ibid.Span{Start: r.tokens[i].start, End: r.tokens[end-1].end}
-	r.out = append(r.out, Value{
-		Kind:       ValueNumber,
-		Span:       span,
-		figure:     span,
-		Written:    number,
-		Number:     number,
-		High:       number,
-		Digits:     .001,
-		Round:      .001,
-		Unit:       Unit{Name: clockUnit},
-		halfOfADay: half < 0 && hours > 0 && hours <= 12 && !strings.HasPrefix(r.low(i), "0"),
-	})
+	v := r.number(i, end, float64(hours)+float64(minutes)/60, Unit{Name: clockUnit})
+	v.Digits, v.Round = .001, .001
+	v.halfOfADay = half < 0 && hours > 0 && hours <= 12 && !strings.HasPrefix(r.low(i), "0")
 	return end
 }
 
 // halfOfDay reads a.m. and p.m. as the hours to add, and returns the token behind it; -1, at: it is neither.
 func (r *valueReader) halfOfDay(at int) (hours, next int) {
 	low, next := r.low(at), at+1
-	if (low == "a" || low == "p") && r.low(at+1) == "." && r.low(at+2) == "m" && r.gluedAll(at+1, at+2) {
+	if r.is(at, "a", "p") && r.is(at+1, ".") && r.is(at+2, "m") {
 		low, next = low+"m", at+3
-		if r.low(next) == "." && r.glued(next) {
+		if r.is(next, ".") && r.glued(next) {
 			next++
 		}
 	}
@@ -623,24 +485,27 @@ type figure struct {
 	part  bool // a half, two thirds
 }
 
+// wholeFigure is a number in words, and partFigure one that has a part: a half.
+func wholeFigure(value float64, next int) figure {
+	return figure{value: value, exact: .5, round: .5, next: next, words: true}
+}
+
+func partFigure(value float64, next int) figure {
+	return figure{value: value, exact: .02, round: .02, next: next, words: true, part: true}
+}
+
 // figureAt reads a number that begins at token i.
-func (r *valueReader) figureAt(i int) (figure, bool) {
-	var f figure
-	var ok bool
-	switch {
+func (r *valueReader) figureAt(i int) (f figure, ok bool) {
+	switch value := fractionSigns[r.low(i)].number; {
 	case r.kind(i) == numberToken:
-		f, ok = readDigits(r.tokens[i].low, r.comma)
-		f.next = i + 1
-		if !ok {
-			return f, false
+		if f, ok = readDigits(r.low(i), r.comma); ok {
+			f.next = i + 1
+			f = r.fraction(f, i)
 		}
-		f = r.fraction(f, i)
 	case r.kind(i) == wordToken:
 		f, ok = r.numberWords(i)
 	default:
-		if v := fractionSigns[r.low(i)].number; v > 0 {
-			f, ok = figure{value: v, exact: .02, round: .02, next: i + 1, part: true}, true
-		}
+		f, ok = partFigure(value, i+1), value > 0
 	}
 	if !ok {
 		return f, false
@@ -648,15 +513,20 @@ func (r *valueReader) figureAt(i int) (figure, bool) {
 	return r.scaled(r.ideographicScales(f)), true
 }
 
+var (
+	groupedByCommas = regexp.MustCompile(`^\d{1,3}(,\d{3})+(\.\d+)?$`)
+	groupedByPoints = regexp.MustCompile(`^\d{1,3}(\.\d{3})+(,\d+)?$`)
+)
+
 // readDigits reads digits with points and commas: grouped (1,234,567), decimal (1.5; also 1,5), European (1.234,5).
 // Where commas stand before decimals, one point before three digits groups them.
 func readDigits(s string, comma bool) (figure, bool) {
 	s = strings.ReplaceAll(s, " ", "")
 	points, commas := strings.Count(s, "."), strings.Count(s, ",")
 	switch {
-	case commas > 0 && (!comma || commas > 1) && grouped(s, ',', '.'):
+	case commas > 0 && (!comma || commas > 1) && groupedByCommas.MatchString(s):
 		s = strings.ReplaceAll(s, ",", "")
-	case points > 0 && (points > 1 || commas == 1 || comma) && grouped(s, '.', ','):
+	case points > 0 && (points > 1 || commas == 1 || comma) && groupedByPoints.MatchString(s):
 		s = strings.ReplaceAll(strings.ReplaceAll(s, ".", ""), ",", ".")
 	case commas == 1 && points == 0:
 		s = strings.Replace(s, ",", ".", 1)
@@ -664,8 +534,8 @@ func readDigits(s string, comma bool) (figure, bool) {
 		return figure{}, false // a version, a date or a list
 	}
 	value, err := strconv.ParseFloat(s, 64)
-	if err != nil || math.IsInf(value, 0) {
-		return figure{}, false
+	if err != nil {
+		return figure{}, false // too many digits
 	}
 	f := figure{value: value, exact: .5, round: .5}
 	if _, decimals, ok := strings.Cut(s, "."); ok {
@@ -679,96 +549,68 @@ func readDigits(s string, comma bool) (figure, bool) {
 	return f, true
 }
 
-// grouped reports whether every group behind sep has three digits, up to the decimal sign.
-func grouped(s string, sep, decimal byte) bool {
-	whole, rest, _ := strings.Cut(s, string(decimal))
-	if strings.ContainsRune(rest, rune(sep)) || strings.ContainsRune(rest, rune(decimal)) {
-		return false
-	}
-	groups := strings.Split(whole, string(sep))
-	if len(groups) < 2 || len(groups[0]) > 3 {
-		return false
-	}
-	for _, group := range groups[1:] {
-		if len(group) != 3 {
-			return false
-		}
-	}
-	return true
-}
-
 // fraction reads the rest of 3/4, 2½ and 1 1/2.
 func (r *valueReader) fraction(f figure, i int) figure {
-	if v := fractionSigns[r.low(i+1)].number; v > 0 {
-		return figure{value: f.value + v, exact: .02, round: .02, next: i + 2, part: true}
+	whole := f
+	switch v := fractionSigns[r.low(i+1)].number; {
+	case v > 0:
+		f = partFigure(f.value+v, i+2)
+	case r.is(i+1, "/") && r.gluedAll(i+1, i+2) && !r.is(i+3, "/"):
+		below, ok := readDigits(r.low(i+2), r.comma)
+		if !ok || f.value >= below.value || below.value > 10 {
+			return whole
+		}
+		f = partFigure(f.value/below.value, i+3)
 	}
-	if r.low(i+1) != "/" || !r.glued(i+1) || r.kind(i+2) != numberToken || !r.glued(i+2) || r.low(i+3) == "/" {
-		return f
-	}
-	below, ok := readDigits(r.low(i+2), r.comma)
-	if !ok || f.value >= below.value || below.value > 10 {
-		return f
-	}
-	return figure{value: f.value / below.value, exact: .02, round: .02, next: i + 3, part: true}
+	f.words = false
+	return f
 }
 
 // numberWords reads "twenty-one", "two hundred and five thousand", "a hundred", "half", "two thirds".
 func (r *valueReader) numberWords(i int) (figure, bool) {
-	low := r.low(i)
-	if low == "a" || low == "an" {
+	if r.is(i, "a", "an") {
 		// "A third of" is a part, a third cousin is none.
-		next := r.low(i + 1)
-		if next == "half" || next == "quarter" || partWords.has(next) && r.low(i+2) == "of" {
-			return r.part(1, i+1)
+		if r.is(i+1, "half", "quarter") || partWords.has(r.low(i+1)) && r.is(i+2, "of") {
+			return r.part(1, i+1), true
 		}
-		if scaleWords[r.low(i+1)].number == 0 || r.kind(i+1) != wordToken {
-			return figure{}, false
-		}
-		return figure{value: 1, exact: .5, round: .5, next: i + 1, words: true}, true
+		return wholeFigure(1, i+1), scaleWords.has(r.low(i + 1))
 	}
-	if low == "half" {
-		return r.part(1, i)
+	if r.is(i, "half") {
+		return r.part(1, i), true
 	}
 	value, next := r.smallWords(i)
 	if next == i {
 		return figure{}, false
 	}
-	if r.low(next) == "and" && r.low(next+1) == "a" && r.low(next+2) == "half" {
-		return figure{value: value + .5, exact: .02, round: .02, next: next + 3, words: true, part: true}, true
+	if r.is(next, "and") && r.is(next+1, "a") && r.is(next+2, "half") {
+		return partFigure(value+.5, next+3), true
 	}
-	if at := r.behindHyphen(next); partWords[r.low(at)].number > 0 && value < 10 && r.kind(at) == wordToken {
-		if low := r.low(
-			at,
-		); value > 1 && strings.HasSuffix(low, "s") ||
-			value == 1 && low != "second" && r.low(at+1) == "of" {
-			return r.part(value, at)
-		}
+	at := r.behindHyphen(next)
+	low := r.low(at)
+	if partWords.has(low) && (value > 1 && strings.HasSuffix(low, "s") || value == 1 && r.is(at+1, "of")) {
+		return r.part(value, at), true
 	}
-	return figure{value: value, exact: .5, round: .5, next: next, words: true}, true
+	return wholeFigure(value, next), true
 }
 
-func (r *valueReader) part(times float64, at int) (figure, bool) {
-	value := times * partWords[r.low(at)].number
-	if value == 0 {
-		return figure{}, false
-	}
-	f := figure{value: value, exact: .02, round: .02, next: at + 1, words: true, part: true}
-	// Of what it is a part: half a million, a quarter of a mile.
+// part reads a part of something, and of what it is one: half a million, a quarter of a mile.
+func (r *valueReader) part(times float64, at int) figure {
+	f := partFigure(times*partWords[r.low(at)].number, at+1)
 	whole := f.next
-	if r.low(whole) == "of" {
+	if r.is(whole, "of") {
 		whole++
 	}
-	if low := r.low(whole); low == "a" || low == "an" {
-		if _, _, behind := r.unitAt(whole + 1); behind > whole+1 || scaleWords[r.low(whole+1)].number > 0 {
+	if r.is(whole, "a", "an") {
+		if _, _, behind := r.unitAt(whole + 1); behind > whole+1 || scaleWords.has(r.low(whole+1)) {
 			f.next = whole + 1
 		}
 	}
-	return f, true
+	return f
 }
 
 // behindHyphen skips a hyphen that stands between two words.
 func (r *valueReader) behindHyphen(i int) int {
-	if (r.low(i) == "-" || r.low(i) == "‐") && r.glued(i) && r.glued(i+1) {
+	if r.is(i, "-", "‐") && r.gluedAll(i, i+1) {
 		return i + 1
 	}
 	return i
@@ -777,13 +619,13 @@ func (r *valueReader) behindHyphen(i int) int {
 // smallWords reads a number below one hundred, and the hundreds before it.
 func (r *valueReader) smallWords(i int) (float64, int) {
 	value, next := r.belowHundred(i)
-	if next == i || r.low(next) != "hundred" {
+	if next == i || !r.is(next, "hundred") {
 		return value, next
 	}
 	value *= 100
 	next++
 	at := next
-	if r.low(at) == "and" {
+	if r.is(at, "and") {
 		at++
 	}
 	if rest, end := r.belowHundred(at); end > at {
@@ -793,19 +635,13 @@ func (r *valueReader) smallWords(i int) (float64, int) {
 }
 
 func (r *valueReader) belowHundred(i int) (float64, int) {
-	if r.kind(i) != wordToken {
-		return 0, i
-	}
 	m, ok := numberWords[r.low(i)]
 	value := m.number
 	if !ok {
 		return 0, i
 	}
-	if value < 20 || value > 90 {
-		return value, i + 1
-	}
 	at := r.behindHyphen(i + 1)
-	if ones := numberWords[r.low(at)].number; ones > 0 && ones < 10 && r.kind(at) == wordToken {
+	if ones := numberWords[r.low(at)].number; value >= 20 && ones > 0 && ones < 10 {
 		return value + ones, at + 1
 	}
 	return value, i + 1
@@ -814,21 +650,23 @@ func (r *valueReader) belowHundred(i int) (float64, int) {
 // maxScales bounds how many scale words one number takes: "two million five hundred thousand".
 const maxScales = 4
 
+// scaleAt reads the scale behind a number; 0: there is none.
+func (r *valueReader) scaleAt(at int, f figure) float64 {
+	scale := scaleWords[r.low(at)].number
+	if scale == 0 && r.glued(at) && at == f.next && !f.words {
+		letter := r.text[r.tokens[at].start:r.tokens[at].end]
+		if scale = gluedScales[letter].number; scale == 0 && r.money {
+			scale = moneyScales[letter].number
+		}
+	}
+	return scale
+}
+
 // scaled reads the scale behind a number, and after number words the lower scales behind that.
 func (r *valueReader) scaled(f figure) figure {
 	for range maxScales {
 		at := r.behindHyphen(f.next)
-		scale := 0.
-		if r.kind(at) == wordToken {
-			scale = scaleWords[r.low(at)].number
-			if scale == 0 && r.glued(at) && at == f.next && !f.words {
-				token := r.tokens[at]
-				letter := r.text[token.start:token.end]
-				if scale = gluedScales[letter].number; scale == 0 && r.money {
-					scale = moneyScales[letter].number
-				}
-			}
-		}
+		scale := r.scaleAt(at, f)
 		if scale == 0 {
 			return f
 		}
@@ -844,12 +682,12 @@ func (r *valueReader) scaled(f figure) figure {
 			return f
 		}
 		at = f.next
-		if r.low(at) == "and" {
+		if r.is(at, "and") {
 			at++
 		}
 		rest, next := r.smallWords(at)
 		lower := scaleWords[r.low(next)].number
-		if !f.words || next == at || r.kind(next) == wordToken && lower >= scale {
+		if !f.words || next == at || lower >= scale {
 			return f
 		}
 		if lower == 0 {
@@ -862,18 +700,6 @@ func (r *valueReader) scaled(f figure) figure {
 		f.next = next
 	}
 	return f
-}
-
-// ideograph reports whether a rune is of Han or Kana, which write no spaces: it is a word of its own.
-func ideograph(r rune) bool {
-	return r >= 0x3005 &&
-		(r <= 0x3007 || r >= 0x3041 && r <= 0x30ff || r >= 0x3400 && r <= 0x4dbf || r >= 0x4e00 && r <= 0x9fff ||
-			r >= 0xf900 && r <= 0xfaff || r >= 0xff66 && r <= 0xff9f || r >= 0x20000 && r <= 0x3ffff)
-}
-
-// unspaced reports whether digits behind a rune are a figure and no part of a word, as they are where spaces are few.
-func unspaced(r rune) bool {
-	return ideograph(r) || r >= 0x0e00 && r <= 0x0eff || r >= 0xac00 && r <= 0xd7af
 }
 
 // unspacedBefore reports whether such a rune stands right before token i.

@@ -73,22 +73,24 @@ func refused(err error) bool {
 
 // post sends a body and returns the response's. Errors name neither the key nor the path nor anything that was sent.
 func (e *endpoint) post(ctx context.Context, body []byte) ([]byte, error) {
-	waits := &retryWaits{own: backoff.ExponentialBackOff{
-		InitialInterval: e.firstWait, Multiplier: 2, MaxInterval: maxRetryWait,
-	}}
+	waits := &backoff.ExponentialBackOff{InitialInterval: e.firstWait, Multiplier: 2, MaxInterval: maxRetryWait}
 	var last error // what the server said, which is told instead of how waiting for it ended
 	answer, err := backoff.Retry(ctx, func() ([]byte, error) {
 		var answer []byte
-		answer, last = e.once(ctx, body)
-		if last == nil {
+		if answer, last = e.once(ctx, body); last == nil {
 			return answer, nil
 		}
-		wait, again := waits.after(last)
+		status, answered := errors.AsType[*statusError](last)
 		end, ends := ctx.Deadline()
-		if !again || ctx.Err() != nil || wait > maxRetryWait || ends && time.Until(end) < wait {
+		switch {
+		case ctx.Err() != nil, errors.Is(last, errTooLong), answered && !status.passes():
+			return nil, backoff.Permanent(last)
+		case !answered || !status.asks:
+			return nil, last
+		case status.wait > maxRetryWait, ends && time.Until(end) < status.wait:
 			return nil, backoff.Permanent(last)
 		}
-		return nil, last
+		return nil, &backoff.RetryAfterError{Duration: status.wait}
 	}, backoff.WithBackOff(waits), backoff.WithMaxTries(uint(e.retries)+1), backoff.WithMaxElapsedTime(0))
 	if err != nil {
 		return nil, last
@@ -96,41 +98,15 @@ func (e *endpoint) post(ctx context.Context, body []byte) ([]byte, error) {
 	return answer, nil
 }
 
-// retryWaits is how long to wait for a server: as long as it asks, or longer each time.
-type retryWaits struct {
-	own  backoff.ExponentialBackOff
-	next time.Duration
-}
-
-// NextBackOff implements [backoff.BackOff].
-func (w *retryWaits) NextBackOff() time.Duration { return w.next }
-
-// Reset implements [backoff.BackOff].
-func (w *retryWaits) Reset() { w.own.Reset() }
-
-// after says how long to wait after an error, and whether another try makes sense.
-func (w *retryWaits) after(err error) (time.Duration, bool) {
-	wait, again := retryAfter(err, w.own.NextBackOff())
-	w.next = wait
-	return wait, again
-}
-
-// retryAfter says how long to wait after err, and whether another try makes sense.
-func retryAfter(err error, wait time.Duration) (time.Duration, bool) {
-	status, ok := errors.AsType[*statusError](err)
-	if !ok {
-		return wait, !errors.Is(err, errTooLong)
-	}
-	switch status.status {
+// passes reports whether another try makes sense.
+func (e *statusError) passes() bool {
+	switch e.status {
 	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
 		http.StatusServiceUnavailable, http.StatusGatewayTimeout,
 		529: // overloaded, as some providers say
-		if status.asks {
-			return status.wait, true
-		}
-		return wait, true
+		return true
 	}
-	return 0, false
+	return false
 }
 
 var errTooLong = fmt.Errorf("the response is longer than %d bytes", maxRemoteResponse)

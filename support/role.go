@@ -71,7 +71,7 @@ func (x *alignment) relates(m, n *unit) bool {
 		return m.kind == grammarUnit && dividingWords.has(m.low)
 	}
 	plurals := isPlural(x.c.claim.low(m.token-1)) && isPlural(x.c.evidence.low(n.token-1)) // otters eat
-	return !symmetricWords.has(m.low) && (plurals || x.c.claim.verb(m.token) || x.c.evidence.verb(n.token))
+	return !symmetricWords.has(m.low) && (plurals || x.c.evidence.verb(n.token))
 }
 
 // maxSide is how many units that say something are looked at before and behind a word, within its clause.
@@ -122,31 +122,24 @@ func (x *alignment) across(side, other, there, otherThere []unit) *unit {
 // turned reports whether two opposite relations say the same, because they turn round what they relate: A beat B, B
 // lost to A.
 func (c *comparison) turned(i, j int) bool {
-	x := &alignment{c: c, a: c.claim.units(c.claim.sentenceOf(i)), b: c.evidence.units(c.evidence.sentenceOf(j))}
+	there := c.evidence.units(c.evidence.tokens[j].sentence)
+	x := &alignment{c: c, a: c.claim.units(c.claim.tokens[i].sentence), b: there}
 	at := func(units []unit, token int) int {
 		return max(0, slices.IndexFunc(units, func(u unit) bool { return u.token == token }))
 	}
-	al, ar := sides(x.a, at(x.a, i))
-	bl, br := sides(x.b, at(x.b, j))
-	return x.across(al, nil, nil, br) != nil || x.across(ar, nil, nil, bl) != nil
+	left, _ := sides(x.a, at(x.a, i))
+	_, right := sides(x.b, at(x.b, j))
+	return x.across(left, nil, nil, right) != nil
 }
 
-// verb reports whether token i is written as a verb is, or a comparative before than.
+// verb reports whether token i is written as a verb is.
 func (t *valuedText) verb(i int) bool {
-	token, before := t.token(i), t.token(i-1)
-	low := token.low
-	switch n := len(low); {
-	case token.key == 0 || token.upper || n < 3 || determiners.has(before.low) || prepositions.has(before.low) &&
-		before.low != "to":
+	token, before := t.at(i), t.low(i-1)
+	if token.key == 0 || token.upper || determiners.has(before) || prepositions.has(before) && before != "to" {
 		return false
-	case t.low(i+1) == "than":
-		return true
-	case low[n-2:] == "ed", lists["same"].has(low), relationWords.has(sideOf(low)):
-		return true
-	case low[n-1] == 's':
-		return low[n-2] != 's'
 	}
-	return before.low == "to" || auxiliaryWords.has(before.low) || modalWords.has(before.low)
+	return strings.HasSuffix(token.low, "ed") || lists["same"].has(token.low) || relationWords.has(sideOf(token.low)) ||
+		strings.HasSuffix(token.low, "s") && !strings.HasSuffix(token.low, "ss")
 }
 
 // sideOf is the name of a word's side of its opposites.
@@ -154,8 +147,6 @@ func sideOf(low string) string {
 	side, _, _ := strings.Cut(oppositeWords[low].name, "|")
 	return side
 }
-
-const roleOverlap = .3
 
 // connection is two parts of a sentence of which the first comes before the other, or is its cause.
 type connection struct {
@@ -175,7 +166,7 @@ func (t *valuedText) connections() (found []connection) {
 			if m.name == "" {
 				continue
 			}
-			if low := t.low(i + n); low == "which" || low == "that" || low == "this" {
+			if t.low(i+n) == "which" {
 				continue
 			}
 			left := t.keys(max(s.tokens[0], i-maxClause), i)
@@ -213,7 +204,7 @@ func (c *comparison) connected() {
 	there := c.evidence.connections()
 	for _, a := range c.claim.connections() {
 		for _, b := range there {
-			if a.kind != b.kind || c.overlap[c.evidence.sentenceOf(b.place)] < roleOverlap {
+			if a.kind != b.kind {
 				continue
 			}
 			straight := c.common(a.first, b.first, a.second, b.second) + c.common(a.second, b.second, a.first, b.first)
@@ -228,7 +219,11 @@ func (c *comparison) connected() {
 	}
 }
 
-const connectedShare = .5
+const (
+	connectedShare = .5
+	// topicOverlap is the least share of the claim in a sentence of the evidence that its roles are compared with.
+	topicOverlap = .5
+)
 
 // weight is what the words of a part of a text weigh.
 func (t *valuedText) weight(keys map[uint32]int) (sum float64) {

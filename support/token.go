@@ -257,19 +257,18 @@ const folded = "aaaaaaaceeeeiiiidnooooo ouuuuytsaaaaaaaceeeeiiiidnooooo ouuuuyty
 	"aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiiiiijjkkkllllllllll" +
 	"nnnnnnnnnoooooooorrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzzs"
 
+// ideograph reports whether a rune is of Han or Kana.
+func ideograph(r rune) bool {
+	return r >= 0x3005 && (r == 'ー' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana))
+}
+
 // isUnspaced reports whether r belongs to a script that is written without spaces: each of its runes is a token.
 func isUnspaced(r rune) bool {
-	if r < 0x0E00 {
-		return false
-	}
-	switch {
-	case r < 0x0F00, 0x1000 <= r && r < 0x10A0, 0x1780 <= r && r < 0x1800: // Thai, Lao; Burmese; Khmer
-		return true
-	case 0x3040 <= r && r < 0x3100, 0x3400 <= r && r < 0xA000, 0xF900 <= r && r < 0xFB00, 0x20000 <= r && r < 0x32000:
-		return true // kana and ideographs
-	}
-	return false
+	return r >= 0x0E00 && (ideograph(r) || unicode.In(r, unicode.Thai, unicode.Lao, unicode.Myanmar, unicode.Khmer))
 }
+
+// unspaced reports whether digits behind a rune are a figure and no part of a word, as they are where spaces are few.
+func unspaced(r rune) bool { return isUnspaced(r) || unicode.Is(unicode.Hangul, r) }
 
 // isAcronymDot reports whether the full stop at p stands between the letters of "U.S." or at their end.
 func isAcronymDot(text string, p int) bool {
@@ -318,7 +317,7 @@ func (t *token) resolve(r *reader) {
 	if t.flags&flagUpper != 0 {
 		r.expand(t)
 	}
-	if w := knownWords().find(raw); w.raw != 0 {
+	if w := knownWords()[raw]; w != nil {
 		t.flags |= w.flags
 		if t.key = w.key; w.flags&flagNumber != 0 {
 			return

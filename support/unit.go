@@ -132,10 +132,7 @@ func (c *comparison) says(a, b *unit) bool {
 
 // derived reports whether two words are forms of one: closure and closed.
 func derived(a, b string) bool {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
-	}
+	n := sharedLetters(a, b)
 	return n >= derivedLetters && 3*n >= 2*min(len(a), len(b))
 }
 

@@ -7,8 +7,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/text/unicode/norm"
-
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/prose"
 )
@@ -111,19 +109,20 @@ func Values(text string) []Value {
 	return readValues(text, valueTokens(text), Language(text))
 }
 
-// valueReader walks over the tokens of a text. What is asked about tokens outside of it is answered with nothing.
+// valueReader walks over the tokens of a text.
 type valueReader struct {
-	text   string
-	tokens []valueToken
-	out    []Value
-	money  bool // a currency stands before the figure that is read
+	tokens
+
+	text  string
+	out   []Value
+	money bool // a currency stands before the figure that is read
 
 	foreign bool // the text is known to be of another language than English
 	comma   bool // of one that writes 1.234,5
 }
 
 func newValueReader(text string, tokens []valueToken, language string) *valueReader {
-	return &valueReader{text: text, tokens: tokens, foreign: foreign(language), comma: decimalComma(language)}
+	return &valueReader{tokens: tokens, text: text, foreign: foreign(language), comma: decimalComma(language)}
 }
 
 // foreign reports whether a language is known and not English, so that the rules for English words say nothing of it.
@@ -155,74 +154,17 @@ func readValues(text string, tokens []valueToken, language string) []Value {
 
 // figures reads numbers and dates, and in English also negations and degrees if they are asked for.
 func (r *valueReader) figures(words bool) {
-	words = words && !r.foreign
+	readers := []func(i int) (next int){r.date, r.version, r.quantity, r.ordinal} // i: there is none
+	if words && !r.foreign {
+		readers = append(readers, r.negation, r.modality, r.degree)
+	}
 	for i := 0; i < len(r.tokens); {
-		i = max(r.valueAt(i, words), i+1)
-	}
-}
-
-// valueAt reads the value that begins at token i, and returns the token behind it; i: there is none.
-func (r *valueReader) valueAt(i int, words bool) int {
-	next := r.date(i)
-	if next <= i {
-		next = r.version(i)
-	}
-	if next <= i {
-		next = r.quantity(i)
-	}
-	if next <= i {
-		next = r.ordinal(i)
-	}
-	if next <= i && words {
-		next = r.negation(i)
-	}
-	if next <= i && words {
-		next = r.modality(i)
-	}
-	if next <= i && words {
-		next = r.degree(i)
-	}
-	return next
-}
-
-func (r *valueReader) at(i int) valueToken {
-	if i < 0 || i >= len(r.tokens) {
-		return valueToken{kind: signToken}
-	}
-	return r.tokens[i]
-}
-
-func (r *valueReader) has(i int) bool { return i >= 0 && i < len(r.tokens) }
-
-func (r *valueReader) kind(i int) valueTokenKind {
-	if !r.has(i) {
-		return signToken
-	}
-	return r.tokens[i].kind
-}
-
-func (r *valueReader) low(i int) string {
-	if !r.has(i) {
-		return ""
-	}
-	return r.tokens[i].low
-}
-
-func (r *valueReader) glued(i int) bool { return r.has(i) && r.tokens[i].glued }
-func (r *valueReader) opens(i int) bool { return r.has(i) && r.tokens[i].opens }
-
-// gluedAll reports whether no white space stands before any of the tokens from first to last.
-func (r *valueReader) gluedAll(first, last int) bool {
-	for i := first; i <= last; i++ {
-		if !r.glued(i) {
-			return false
+		next := i
+		for k := 0; k < len(readers) && next <= i; k++ {
+			next = readers[k](i)
 		}
+		i = max(next, i+1)
 	}
-	return true
-}
-
-func (r *valueReader) sameSentence(i, j int) bool {
-	return j < len(r.tokens) && i >= 0 && r.tokens[i].sentence == r.tokens[j].sentence
 }
 
 type valueTokenKind uint8
@@ -237,17 +179,53 @@ const (
 type valueToken struct {
 	kind       valueTokenKind
 	start, end int
-	low        string // lower case, apostrophes straight, stops of initials left out; of signs and figures as written
-	upper      bool   // begins with a capital
-	caps       bool   // at least two letters, and no small one
-	initial    bool   // a capital with its stop: J. or U.S.
-	glued      bool   // no white space before it
-	opens      bool   // the first word of its sentence
-	sentence   int
+	low        string  // lower case, apostrophes straight, stops of initials left out; of signs and figures as written
+	upper      bool    // begins with a capital
+	caps       bool    // at least two letters, and no small one
+	initial    bool    // a capital with its stop: J. or U.S.
+	glued      bool    // no white space before it
+	opens      bool    // the first word of its sentence
+	sentence   int     // counted in its text
 	pos        int     // how far from the text's beginning, in words; what parts clauses and sentences is farther
-	key        uint32  // of a word that says what a sentence is about; 0: it is none
+	key        uint32  // of a figure, or of a word that says what a sentence is about; 0: it is neither
 	weight     float64 // how rare the word is
+	named      bool    // it is of a name
 }
+
+// topic reports whether a token says what its sentence is about: no grammar, and of no value but a name.
+func (t *valueToken) topic() bool { return t.kind == wordToken && t.key != 0 }
+
+// tokens are those of a text. What is asked about others is answered with nothing: a sign without text.
+type tokens []valueToken
+
+var noToken = valueToken{kind: signToken, sentence: -1}
+
+func (t tokens) at(i int) *valueToken {
+	if i < 0 || i >= len(t) {
+		return &noToken
+	}
+	return &t[i]
+}
+
+func (t tokens) kind(i int) valueTokenKind { return t.at(i).kind }
+func (t tokens) low(i int) string          { return t.at(i).low }
+func (t tokens) glued(i int) bool          { return t.at(i).glued }
+func (t tokens) opens(i int) bool          { return t.at(i).opens }
+
+// is reports whether token i is one of some words or signs.
+func (t tokens) is(i int, words ...string) bool { return slices.Contains(words, t.low(i)) }
+
+// gluedAll reports whether no white space stands before any of the tokens from first to last.
+func (t tokens) gluedAll(first, last int) bool {
+	for i := first; i <= last; i++ {
+		if !t.glued(i) {
+			return false
+		}
+	}
+	return true
+}
+
+func (t tokens) sameSentence(i, j int) bool { return i >= 0 && t.at(i).sentence == t.at(j).sentence }
 
 func (t *valueToken) span() ibid.Span { return ibid.Span{Start: t.start, End: t.end} }
 
@@ -441,7 +419,7 @@ func wordAt(text string, at, end int) valueToken {
 	}
 	token.end = i
 	token.caps = letters >= 2 && capitals == letters
-	token.low = foldApostrophe(strings.ToLower(text[at:i]))
+	token.low = straightApostrophes.Replace(strings.ToLower(text[at:i]))
 	return token
 }
 
@@ -473,12 +451,7 @@ func initialsEnd(text string, at, end int) int {
 
 func isApostrophe(r rune) bool { return r == '\'' || r == '’' || r == 'ʼ' }
 
-func foldApostrophe(s string) string {
-	if !strings.ContainsAny(s, "’ʼ") {
-		return s
-	}
-	return strings.NewReplacer("’", "'", "ʼ", "'").Replace(s)
-}
+var straightApostrophes = strings.NewReplacer("’", "'", "ʼ", "'")
 
 // withoutPossessive takes 's and a closing apostrophe from a folded word.
 func withoutPossessive(low string) string {
@@ -487,26 +460,16 @@ func withoutPossessive(low string) string {
 
 // foldWord takes the diacritics from Latin letters.
 func foldWord(low string) string {
-	if isASCII([]byte(low)) {
-		return low
-	}
-	var b strings.Builder
-	for _, c := range low {
-		switch plain := plainLetters[string(c)].name; {
-		case plain != "":
-			b.WriteString(plain)
+	return strings.Map(func(c rune) rune {
+		switch {
+		case 0xC0 <= c && c < 0x180:
+			return rune(folded[c-0xC0])
 		case unicode.Is(unicode.Mn, c):
-		case c < 0x180, c == 'ș', c == 'ț':
-			c, _ = utf8.DecodeRuneInString(norm.NFD.String(string(c)))
-			fallthrough
-		default:
-			b.WriteRune(c)
+			return -1
 		}
-	}
-	return b.String()
+		return c
+	}, low)
 }
-
-var plainLetters = lists["plain"]
 
 // piece is a claim or a passage, or what stands in it from a place on.
 type piece struct {
@@ -528,32 +491,20 @@ func joined(pieces []piece) string {
 // valuedText is one or more pieces with their values, their words and their sentences. Places count in the joined text.
 // No value and no sentence stands in two pieces.
 type valuedText struct {
+	tokens
+
 	text      string // of all pieces
 	pieces    []piece
 	starts    []int // of each piece in text
-	tokens    []valueToken
 	values    []Value
 	places    []int // for each value its first token
-	terms     []topicTerm
 	sentences []valuedSentence
 }
 
-// topicTerm is a word that says what a sentence is about: no grammar, no value but a name.
-type topicTerm struct {
-	key    uint32
-	weight float64
-	token  int
-	name   bool
-}
-
-// valuedSentence is one sentence: half-open ranges of tokens, terms and values.
+// valuedSentence is one sentence: half-open ranges of tokens and values.
 type valuedSentence struct {
 	span           ibid.Span
-	tokens         [2]int
-	terms          [2]int
-	values         [2]int
-	weight         float64 // of its terms, each counted once
-	names, content int     // how many terms are words of names, and how many are not
+	tokens, values [2]int
 }
 
 // conceptWeight is what a word that stands for a concept weighs at most: the concept has commoner words.
@@ -598,25 +549,24 @@ func (t *valuedText) readPieces(language string) {
 	}
 }
 
-// readValuedText reads pieces in a language, empty if that is unknown: their values, and then tokens, terms and values
-// of each sentence side by side.
+// readValuedText reads pieces in a language, empty if that is unknown: their values, and then tokens and values of each
+// sentence side by side.
 func readValuedText(language string, pieces ...piece) *valuedText {
 	t := &valuedText{text: joined(pieces), pieces: pieces}
 	t.readPieces(language)
 	t.places = make([]int, len(t.values))
 	value, name, pos := 0, ibid.Span{}, 0
-	covered := 0 // bytes before it belong to a number or a date
+	covered, last := 0, -1 // bytes before it belong to a number or a date; the sentence before
 	for i := range t.tokens {
 		token := &t.tokens[i]
-		if n := len(t.sentences); n == 0 || t.tokens[t.sentences[n-1].tokens[0]].sentence != token.sentence {
+		if token.sentence != last {
+			last = token.sentence
 			t.sentences = append(t.sentences, valuedSentence{
-				span:   ibid.Span{Start: token.start},
-				tokens: [2]int{i, i},
-				terms:  [2]int{len(t.terms), len(t.terms)},
-				values: [2]int{value, value},
+				span: ibid.Span{Start: token.start}, tokens: [2]int{i, i}, values: [2]int{value, value},
 			})
 			pos += sentenceDistance
 		}
+		token.sentence = len(t.sentences) - 1
 		if clauseWords.has(token.low) {
 			pos += clauseDistance
 		}
@@ -640,15 +590,12 @@ func readValuedText(language string, pieces ...piece) *valuedText {
 		s := &t.sentences[len(t.sentences)-1]
 		if token.kind == wordToken && token.start >= covered && !smallWords.has(token.low) {
 			token.key, token.weight = topicOf(token.low)
-			t.terms = append(t.terms, topicTerm{token.key, token.weight, i, token.start < name.End})
+			token.named = token.start < name.End
 		} else if token.kind == numberToken {
 			token.key, token.weight = hashString(token.low)|1, weightFigure
 		}
 		s.span.End = token.end
-		s.tokens[1], s.terms[1], s.values[1] = i+1, len(t.terms), value
-	}
-	for i := range t.sentences {
-		t.weigh(&t.sentences[i])
+		s.tokens[1], s.values[1] = i+1, value
 	}
 	return t
 }
@@ -661,45 +608,6 @@ const (
 	clauseDistance   = 4
 	sentenceDistance = 10
 )
-
-// token returns token i; outside of the text a sign.
-func (t *valuedText) token(i int) valueToken {
-	if i < 0 || i >= len(t.tokens) {
-		return valueToken{kind: signToken}
-	}
-	return t.tokens[i]
-}
-
-func (t *valuedText) low(i int) string { return t.token(i).low }
-
-func (t *valuedText) weigh(s *valuedSentence) {
-	seen := make(map[uint32]bool, s.terms[1]-s.terms[0])
-	for _, term := range t.terms[s.terms[0]:s.terms[1]] {
-		if seen[term.key] {
-			continue
-		}
-		seen[term.key] = true
-		s.weight += term.weight
-		if term.name {
-			s.names++
-		} else {
-			s.content++
-		}
-	}
-}
-
-// sentenceOf returns the index of the sentence that has token i.
-func (t *valuedText) sentenceOf(i int) int {
-	low, high := 0, len(t.sentences)
-	for low+1 < high {
-		if middle := (low + high) / 2; t.sentences[middle].tokens[0] <= i {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	return low
-}
 
 // excerpt is a sentence with a value in it, in the passage that it stands in.
 func (t *valuedText) excerpt(sentence int, value ibid.Span) Excerpt {

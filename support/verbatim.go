@@ -2,7 +2,7 @@ package support
 
 import (
 	"bytes"
-	"slices"
+	"encoding/binary"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -13,114 +13,29 @@ import (
 // word (can't, he'll), and the sign, currency or percent of a number. A claim without words stands nowhere. It takes
 // time linear in both.
 func Verbatim(claim, text string) bool {
-	c := newRawClaim(claim)
-	r := rawReader{reader: reader{text: text}}
-	return c.in(&r, len(text))
-}
-
-// rawClaim is a claim whose words are looked for one after the other.
-type rawClaim struct {
-	words []uint32
-	fall  []int // by Knuth, Morris and Pratt: how many words are matched still where words[i] does not match
-	keys  []rawKey
-}
-
-// rawKey is where an index has a word: under the one key, if it has none under the other. Neither: it may be anywhere.
-type rawKey struct{ key, not uint32 }
-
-func newRawClaim(claim string) *rawClaim {
-	c := &rawClaim{}
-	r := rawReader{reader: reader{text: claim}}
-	for word, ok := r.next(); ok; word, ok = r.next() {
-		c.words, c.keys = append(c.words, word), append(c.keys, rawKeyOf(&r.token))
-	}
-	words := c.words
-	c.fall = make([]int, len(words))
-	for i, n := 1, 0; i < len(words); i++ {
-		for n > 0 && words[n] != words[i] {
-			n = c.fall[n-1]
-		}
-		if words[n] == words[i] {
-			n++
-		}
-		c.fall[i] = n
-	}
-	return c
-}
-
-// rawKeyOf returns the keys of a word. The digits of a number may stand in a text as a word, if they are wide ones.
-func rawKeyOf(t *token) rawKey {
-	switch digits := len(bytes.Trim(t.word, " .0123456789")) == 0; {
-	case !digits:
-		return rawKey{key: t.key}
-	case t.key&1 != 0:
-		return rawKey{key: t.key, not: stemKey(t.word[1 : len(t.word)-1])}
-	}
-	return rawKey{}
-}
-
-// in reports whether the claim is in the next words of a text, up to the given number of them.
-func (c *rawClaim) in(r *rawReader, most int) bool {
-	if len(c.words) == 0 {
-		return false
-	}
-	n := 0
-	for ; most > 0; most-- {
-		word, ok := r.next()
-		if !ok {
+	words, all := rawWords(claim), rawWords(text)
+	for at := 0; len(words) > 0; at++ {
+		n := bytes.Index(all[at:], words)
+		if n < 0 {
 			return false
 		}
-		for n > 0 && c.words[n] != word {
-			n = c.fall[n-1]
-		}
-		if c.words[n] == word {
-			n++
-		}
-		if n == len(c.words) {
+		if at += n; at%rawWord == 0 {
 			return true
 		}
 	}
 	return false
 }
 
-const (
-	// maxRawPlaces is up to how many places of a claim's rarest word are looked at one by one.
-	maxRawPlaces = 8
-	// rawStart is how many words that are none a sentence may begin with, where it begins inside of one.
-	rawStart = 4
-)
+// rawWord is how many bytes the key of a word has.
+const rawWord = 4
 
-// verbatim is Verbatim, of a text that was read before: most have no place where the claim could stand.
-func (x *indexedPassage) verbatim(c *rawClaim) bool {
-	at, places, known := 0, []uint32(nil), false
-	for i, k := range c.keys {
-		slot := noSlot
-		if k.key != 0 && (k.not == 0 || len(x.at(x.place(k.not))) == 0) {
-			slot = x.place(k.key)
-		}
-		if slot == noSlot {
-			continue
-		}
-		if p := x.at(slot); !known || len(p) < len(places) {
-			at, places, known = i, p, true
-		}
+// rawWords returns the keys of the words of a text, one behind the other.
+func rawWords(text string) (keys []byte) {
+	r := rawReader{reader: reader{text: text}}
+	for word, ok := r.next(); ok; word, ok = r.next() {
+		keys = binary.BigEndian.AppendUint32(keys, word)
 	}
-	if known && len(places) <= maxRawPlaces &&
-		!slices.ContainsFunc(places, func(p uint32) bool { return x.mayStand(c, int(p)-at) }) {
-		return false
-	}
-	r := rawReader{reader: reader{text: x.text}}
-	return c.in(&r, len(x.text))
-}
-
-// mayStand reports whether the claim may begin with a token: it looks from the beginning of its sentence on.
-func (x *indexedPassage) mayStand(c *rawClaim, first int) bool {
-	if first < 0 || first+len(c.words) > x.tokens {
-		return false
-	}
-	s := &x.sentences[x.sentence[first]]
-	r := rawReader{reader: reader{text: x.text, pos: int(s.start)}}
-	return c.in(&r, first-int(s.first)+len(c.words)+rawStart)
+	return keys
 }
 
 // rawReader reads the words of a text as they are written.

@@ -117,27 +117,29 @@ func parseNumber(s string) (float64, bool) {
 
 // word is what the reader knows about a word.
 type word struct {
-	raw   uint32 // key of the word as it stands; 0: a free place in the table
 	key   uint32 // what it is read as; 0: its stem
 	flags tokenFlags
 }
 
-const wordBits = 11
-
-// wordTable has the words that the reader treats apart, with open addressing.
-type wordTable [1 << wordBits]word
-
-var knownWords = sync.OnceValue(func() *wordTable {
-	t := new(wordTable)
+// knownWords has the words that the reader treats apart, by their keys as they stand.
+var knownWords = sync.OnceValue(func() map[uint32]*word {
+	known := map[uint32]*word{}
+	at := func(text string) *word {
+		raw := hashString(text) &^ 1
+		if known[raw] == nil {
+			known[raw] = new(word)
+		}
+		return known[raw]
+	}
 	for list, flag := range map[string]tokenFlags{
 		"stop": flagStop, "person": flagPerson, "never": flagNegation, "clause": flagClause,
 	} {
 		for word := range lists[list] {
-			t.at(word).flags |= flag
+			at(word).flags |= flag
 		}
 	}
 	for word, m := range lists["same"] {
-		t.at(word).key = stemKey([]byte(m.name))
+		at(word).key = stemKey([]byte(m.name))
 	}
 	months := map[float64]string{} // by their numbers: the whole name is the longest
 	for word, m := range monthNames {
@@ -146,36 +148,19 @@ var knownWords = sync.OnceValue(func() *wordTable {
 		}
 	}
 	for word, m := range monthNames {
-		t.at(word).key = stemKey([]byte(months[m.number]))
+		at(word).key = stemKey([]byte(months[m.number]))
 	}
 	for list, last := range map[string]float64{"number": 90, "ordinal": 10, "number-word": 3} {
 		for word, m := range lists[list] {
 			if m.number >= 2 && m.number <= last { // one is a pronoun, and first seldom counts
-				w := t.at(word)
+				w := at(word)
 				w.key = hashString(strconv.Itoa(int(m.number))) | 1
 				w.flags |= flagNumber
 			}
 		}
 	}
-	return t
+	return known
 })
-
-// at returns the place of a word, which is taken if it was free.
-func (t *wordTable) at(text string) *word {
-	raw := hashString(text) &^ 1
-	w := t.find(raw)
-	w.raw = raw
-	return w
-}
-
-// find returns the place of a word, or the free one where it would be.
-func (t *wordTable) find(raw uint32) *word {
-	i := raw * 0x9E3779B1 >> (32 - wordBits)
-	for t[i].raw != raw && t[i].raw != 0 {
-		i = (i + 1) % uint32(len(t))
-	}
-	return &t[i]
-}
 
 // idf.bin says how rare English words are. It begins with idfMagic, the SHA-256 of the word list it was made from (32
 // bytes) and the number of entries (4 bytes, little-endian, as all that follows). Then come the keys of the entries,
@@ -195,42 +180,19 @@ const (
 	idfHeader = len(idfMagic) + 32 + 4
 )
 
-// idfTable tells how rare a stem is in English. It is a hash table with open addressing.
-type idfTable struct {
-	keys    []uint32 // 0: free
-	weights []uint8
-	shift   uint
-}
+// idfTable tells how rare a stem is in English, in 255ths.
+type idfTable map[uint32]uint8
 
-var english = sync.OnceValue(func() *idfTable { return readIDF(idfBin) })
-
-// readIDF reads idf.bin. It is part of the program, and a test holds that it is whole.
-func readIDF(bin string) *idfTable {
-	n := 0
-	if len(bin) > idfHeader {
-		n = int(binary.LittleEndian.Uint32([]byte(bin[idfHeader-4 : idfHeader])))
-	}
-	bits := 1
-	for 1<<bits < 2*n {
-		bits++
-	}
-	t := &idfTable{make([]uint32, 1<<bits), make([]uint8, 1<<bits), uint(32 - bits)}
-	entries := []byte(bin[min(idfHeader, len(bin)):])
+// english reads idf.bin, which is part of the program; a test holds that it is whole.
+var english = sync.OnceValue(func() idfTable {
+	entries := []byte(idfBin[idfHeader:])
+	n := len(entries) / 5
+	t := make(idfTable, n)
 	for i := range n {
-		key := binary.LittleEndian.Uint32(entries[4*i:])
-		slot := t.slot(key)
-		t.keys[slot], t.weights[slot] = key, entries[4*n+i]
+		t[binary.LittleEndian.Uint32(entries[4*i:])] = entries[4*n+i]
 	}
 	return t
-}
-
-func (t *idfTable) slot(key uint32) int {
-	slot := int(key * 0x9E3779B1 >> t.shift)
-	for t.keys[slot] != 0 && t.keys[slot] != key {
-		slot = (slot + 1) & (len(t.keys) - 1)
-	}
-	return slot
-}
+})
 
 const (
 	maxIDF = 11.0 // no word weighs more: what is rarer is a name or a slip
@@ -241,13 +203,12 @@ const (
 )
 
 // weight returns how rare a term is: little for what all texts have, 1 for what few have.
-func (t *idfTable) weight(key uint32) float64 {
+func (t idfTable) weight(key uint32) float64 {
 	if key&1 != 0 {
 		return weightNumber
 	}
-	slot := t.slot(key)
-	if t.keys[slot] != key {
-		return weightUnknown
+	if weight, ok := t[key]; ok {
+		return float64(weight) / 255
 	}
-	return float64(t.weights[slot]) / 255
+	return weightUnknown
 }
