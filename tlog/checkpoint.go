@@ -1,14 +1,11 @@
 package tlog
 
 import (
-	"bytes"
-	"context"
 	"crypto"
 	"crypto/ed25519"
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -68,30 +65,39 @@ func openCheckpoint(signed []byte, origin string, known note.Verifiers) (*Checkp
 		}
 		return nil, fmt.Errorf("reading a checkpoint: %w: %w", ErrMalformed, err)
 	}
-	// origin, size, root, and extension lines that nobody looks at
-	lines := strings.Split(strings.TrimSuffix(n.Text, "\n"), "\n")
-	if len(lines) < 3 {
-		return nil, fmt.Errorf("reading a checkpoint: %w: %d lines, not origin, size and root",
-			ErrMalformed, len(lines))
-	}
-	if i := slices.Index(lines, ""); i >= 0 {
-		return nil, fmt.Errorf("reading a checkpoint: %w: line %d is empty", ErrMalformed, i+1)
-	}
-	size, err := parseCount(lines[1])
+	c, err := parseTree(n.Text)
 	if err != nil {
-		return nil, fmt.Errorf("reading a checkpoint: the size: %w", err)
+		return nil, fmt.Errorf("reading a checkpoint: %w", err)
 	}
-	root, err := parseHash(lines[2])
-	if err != nil {
-		return nil, fmt.Errorf("reading a checkpoint: the root: %w", err)
-	}
-	c := &Checkpoint{Origin: lines[0], Size: size, Root: root, Note: bytes.Clone(signed)}
 	// A key may have been used for another log's name in the text: only the log that the key is for can speak for
 	// itself.
 	if c.Origin != origin {
 		return nil, fmt.Errorf("reading a checkpoint: %w: it is of %q, not of %q", ErrUnsigned, c.Origin, origin)
 	}
+	c.Note = []byte(string(signed))
 	return c, nil
+}
+
+// parseTree reads the text of a checkpoint: origin, size, root, and extension lines that nobody looks at.
+func parseTree(text string) (*Checkpoint, error) {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if len(lines) < 3 {
+		return nil, fmt.Errorf("%w: %d lines, not origin, size and root", ErrMalformed, len(lines))
+	}
+	for i, line := range lines {
+		if line == "" {
+			return nil, fmt.Errorf("%w: line %d is empty", ErrMalformed, i+1)
+		}
+	}
+	size, err := parseCount(lines[1])
+	if err != nil {
+		return nil, fmt.Errorf("the size: %w", err)
+	}
+	root, err := parseHash(lines[2])
+	if err != nil {
+		return nil, fmt.Errorf("the root: %w", err)
+	}
+	return &Checkpoint{Origin: lines[0], Size: size, Root: root}, nil
 }
 
 // text is what is signed.
@@ -238,81 +244,4 @@ func VerifyProof(b []byte, digest Leaf, vkey string) (*Checkpoint, error) {
 		return nil, fmt.Errorf("verifying a proof: leaf %d of %d: %w", p.Index, c.Size, ErrNotIncluded)
 	}
 	return c, nil
-}
-
-// MaxResource is how many octets a resource of a log has at most: a checkpoint, which is more than any tile.
-const MaxResource = MaxCheckpoint
-
-// Get reads one resource of a log by its path below the log's URL: checkpoint, tile/0/000, tile/1/x001/234.p/56. The
-// error for one that is not there is [ErrNotFound]. More than [MaxResource] octets need not be read.
-type Get = func(ctx context.Context, path string) ([]byte, error)
-
-// VerifyConsistency verifies that the tree of newer begins with the tree of older: that nothing was changed or taken
-// out in between. It reads tiles through get and believes none that does not lead to newer's root; these are at most
-// about two for each level of tiles, so a dozen for a billion leaves. An error is [ErrShorter], [ErrRewritten] or
-// [ErrForeign] if the log is inconsistent; another one means that nothing could be found out.
-func VerifyConsistency(ctx context.Context, older, newer *Checkpoint, get Get) error {
-	switch {
-	case older.Origin != newer.Origin:
-		return fmt.Errorf(
-			"comparing checkpoints: %w: one is of %q, the other of %q", ErrForeign, older.Origin, newer.Origin,
-		)
-	case older.Size < 0 || newer.Size > MaxSize:
-		return fmt.Errorf("comparing checkpoints: %w: sizes %d and %d", ErrMalformed, older.Size, newer.Size)
-	case older.Size > newer.Size:
-		return fmt.Errorf(
-			"comparing checkpoints: %w: %d leaves, before there were %d", ErrShorter, newer.Size, older.Size,
-		)
-	}
-	root := newer.Root
-	if older.Size < newer.Size {
-		fetch := &tileFetch{ctx: ctx, get: get}
-		tiles := merkle.TileHashReader(merkle.Tree{N: newer.Size, Hash: newer.Root}, fetch)
-		var err error
-		switch root, err = merkle.TreeHash(older.Size, tiles); {
-		case err != nil && fetch.err == nil: // the tiles could be read, and are not the tree's
-			return fmt.Errorf("comparing checkpoints: %w: %w", ErrRewritten, err)
-		case err != nil:
-			return fmt.Errorf("comparing checkpoints: %w", err)
-		}
-	}
-	if root != older.Root {
-		return fmt.Errorf("comparing checkpoints: %w: the root of the first %d leaves is %s, signed was %s",
-			ErrRewritten, older.Size, root, older.Root)
-	}
-	return nil
-}
-
-// tileFetch is a [merkle.TileReader].
-type tileFetch struct {
-	ctx context.Context //nolint:containedctx // x/mod's interface has none
-	get Get
-	err error
-}
-
-func (f *tileFetch) Height() int                       { return tileHeight }
-func (f *tileFetch) SaveTiles([]merkle.Tile, [][]byte) {}
-
-func (f *tileFetch) ReadTiles(tiles []merkle.Tile) ([][]byte, error) {
-	data := make([][]byte, len(tiles))
-	for i, t := range tiles {
-		size := t.W * merkle.HashSize
-		b, err := f.get(f.ctx, tilePath(t))
-		if errors.Is(err, ErrNotFound) && t.W < tileWidth { // a log may forget the part of a tile that is full by now
-			full := t
-			full.W = tileWidth
-			if b, err = f.get(f.ctx, tilePath(full)); err == nil && len(b) == tileWidth*merkle.HashSize {
-				b = b[:size]
-			}
-		}
-		if err == nil && len(b) != size {
-			err = fmt.Errorf("%s: %w: %d octets, not %d", tilePath(t), ErrMalformed, len(b), size)
-		}
-		if err != nil {
-			f.err = err
-			return nil, err
-		}
-		data[i] = b
-	}
-	return data, nil
 }

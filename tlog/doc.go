@@ -24,6 +24,6 @@
 // it tells. What does not fit is an [ErrInconsistent], and the log signs nothing more. A log that lost leaves for good
 // is not to be mended: begin another one, with another origin and another file.
 //
-// A [Log] is ours, to write to. Of anybody's log, [ParseCheckpoint], [VerifyProof] and [VerifyConsistency] believe
-// nothing but the verifier key.
+// A [Log] is ours, to write to. A [Monitor] watches anybody's, over what HTTP serves; [VerifyProof] and
+// [VerifyConsistency] believe nothing but the verifier key.
 package tlog

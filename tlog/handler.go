@@ -146,3 +146,19 @@ func (l *Log) bundle(ctx context.Context, t merkle.Tile) ([]byte, error) {
 	}
 	return b, nil
 }
+
+// parseBundle reads n leaves.
+func parseBundle(b []byte, n int) ([]Leaf, error) {
+	const entry = 2 + len(Leaf{})
+	if len(b) != n*entry {
+		return nil, fmt.Errorf("%w: %d octets, not %d entries of %d", ErrMalformed, len(b), n, entry)
+	}
+	leaves := make([]Leaf, n)
+	for i := range leaves {
+		if got := binary.BigEndian.Uint16(b[i*entry:]); int(got) != len(Leaf{}) {
+			return nil, fmt.Errorf("%w: an entry of %d octets, not %d", ErrMalformed, got, len(Leaf{}))
+		}
+		copy(leaves[i][:], b[i*entry+2:])
+	}
+	return leaves, nil
+}

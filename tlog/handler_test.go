@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -136,6 +137,13 @@ func TestHostileLog(t *testing.T) {
 	newer := checkpoint(t, l)
 	honest := l.Handler()
 
+	endless := func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			if _, err := w.Write(make([]byte, 1<<16)); err != nil {
+				return
+			}
+		}
+	}
 	for _, test := range []struct {
 		name  string
 		serve http.HandlerFunc
@@ -143,7 +151,7 @@ func TestHostileLog(t *testing.T) {
 	}{
 		{"honest", honest.ServeHTTP, nil},
 		{"nothing", http.NotFound, tlog.ErrNotFound},
-		{"too long", func(w http.ResponseWriter, _ *http.Request) { w.Write(make([]byte, 1<<16)) }, tlog.ErrMalformed},
+		{"endless", endless, tlog.ErrMalformed},
 		{"empty", func(http.ResponseWriter, *http.Request) {}, tlog.ErrMalformed},
 		{"zeros", func(w http.ResponseWriter, r *http.Request) {
 			rec := httptest.NewRecorder()
@@ -162,10 +170,13 @@ func TestHostileLog(t *testing.T) {
 			honest.ServeHTTP(w, r)
 		}, tlog.ErrNotFound},
 	} {
-		err := tlog.VerifyConsistency(t.Context(), older, newer, served(test.serve))
+		server := httptest.NewServer(test.serve)
+		err := tlog.VerifyConsistency(t.Context(), older, newer, tlog.HTTP(server.Client(), server.URL))
 		if !errors.Is(err, test.want) {
 			t.Errorf("%s: VerifyConsistency = %v, want %v", test.name, err, test.want)
 		}
+		server.CloseClientConnections()
+		server.Close()
 	}
 	if err := tlog.VerifyConsistency(t.Context(), newer, older, local(l)); !errors.Is(err, tlog.ErrShorter) {
 		t.Errorf("VerifyConsistency = %v backwards, want ErrShorter", err)
@@ -174,6 +185,51 @@ func TestHostileLog(t *testing.T) {
 	foreign.Origin = "other.example/log"
 	if err := tlog.VerifyConsistency(t.Context(), older, &foreign, local(l)); !errors.Is(err, tlog.ErrForeign) {
 		t.Errorf("VerifyConsistency = %v of two logs, want ErrForeign", err)
+	}
+}
+
+// A log may forget the part of a tile that is full by now.
+func TestForgottenPart(t *testing.T) {
+	l := open(t, tlog.Options{})
+	appendN(t, l, 0, 100)
+	m := &tlog.Monitor{VerifierKey: l.VerifierKey(), Get: local(l)}
+	if _, err := m.Update(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	appendN(t, l, 100, 256)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "/000.p/100") {
+			http.NotFound(w, r)
+			return
+		}
+		l.Handler().ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	m.Get = tlog.HTTP(nil, server.URL)
+	n := 0
+	for leaf, err := range m.Leaves(t.Context(), 0) {
+		if err != nil || leaf != tlogtest.Digest(n) {
+			t.Fatalf("leaf %d is %x, %v", n, leaf, err)
+		}
+		n++
+	}
+	if n != 100 {
+		t.Errorf("%d leaves, want those of the checkpoint that was seen, 100", n)
+	}
+}
+
+func TestHTTPStatus(t *testing.T) {
+	for _, status := range []int{201, 204, 206, 301, 403, 500} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(status)
+			if status != 204 {
+				io.WriteString(w, "no checkpoint")
+			}
+		}))
+		if b, err := tlog.HTTP(server.Client(), server.URL)(t.Context(), "checkpoint"); err == nil {
+			t.Errorf("status %d: %q, want an error", status, b)
+		}
+		server.Close()
 	}
 }
 

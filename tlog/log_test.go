@@ -66,9 +66,8 @@ func checkpoint(tb testing.TB, l *tlog.Log) *tlog.Checkpoint {
 }
 
 // local reads a log through its handler, without a network.
-func local(l *tlog.Log) tlog.Get { return served(l.Handler()) }
-
-func served(h http.Handler) tlog.Get {
+func local(l *tlog.Log) tlog.Get {
+	h := l.Handler()
 	return func(ctx context.Context, path string) ([]byte, error) {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/"+path, http.NoBody))
@@ -440,8 +439,10 @@ func TestTileHashReader(t *testing.T) {
 	if _, err := l.Append(t.Context(), digests...); err != nil {
 		t.Fatal(err)
 	}
+	server := httptest.NewServer(l.Handler())
+	defer server.Close()
 	c := checkpoint(t, l)
-	remote := merkle.TileHashReader(merkle.Tree{N: c.Size, Hash: c.Root}, &webTiles{t: t, get: local(l)})
+	remote := merkle.TileHashReader(merkle.Tree{N: c.Size, Hash: c.Root}, &webTiles{t: t, get: tlog.HTTP(server.Client(), server.URL)})
 	for _, i := range []int64{0, 255, 256, 65_535, 65_536, 69_999} {
 		path, err := merkle.ProveRecord(c.Size, i, remote)
 		if err != nil {
@@ -456,6 +457,20 @@ func TestTileHashReader(t *testing.T) {
 		if want := mth(digests[:size]); err != nil || root != want {
 			t.Errorf("the first %d leaves have the root %s, %v, want %s", size, root, err, want)
 		}
+	}
+	m := &tlog.Monitor{VerifierKey: l.VerifierKey(), Get: tlog.HTTP(server.Client(), server.URL+"/")}
+	if _, err := m.Update(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	at := 69_000
+	for leaf, err := range m.Leaves(t.Context(), int64(at)) {
+		if err != nil || leaf != digests[at] {
+			t.Fatalf("leaf %d is %x, %v", at, leaf, err)
+		}
+		at++
+	}
+	if at != len(digests) {
+		t.Errorf("the monitor read leaves up to %d, want %d", at, len(digests))
 	}
 }
 

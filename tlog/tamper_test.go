@@ -163,18 +163,30 @@ func forge(key byte, origin string, n int) *MemoryTiles {
 	return m
 }
 
-// A proof that does not hold is not given away.
+// A proof that does not hold is not given away, and a monitor notices a changed entry that the log's own start would.
 func TestTamperedServing(t *testing.T) {
 	m := new(MemoryTiles)
 	l := grown(t, m, "", 300)
+	watch := &Monitor{VerifierKey: l.VerifierKey(), Get: handlerGet(l)}
+	if _, err := watch.Update(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m.leaves[17][0] ^= 1
+	read, err := 0, error(nil)
+	for _, err = range watch.Leaves(t.Context(), 0) {
+		read++
+	}
+	if !errors.Is(err, ErrRewritten) || read != 1 {
+		t.Errorf("Leaves = %v after %d, want ErrRewritten for the bundle", err, read)
+	}
 	m.hashes[merkle.StoredHashIndex(0, 17)][0] ^= 1
 	if _, err := l.Proof(t.Context(), testLeaf(16)); !errors.Is(err, ErrRewritten) {
 		t.Errorf("Proof = %v, want ErrRewritten", err)
 	}
 }
 
-// Somebody else notices, with the vkey and what is served alone, that a log was put back, rewritten or forked.
-func TestStrangerNotices(t *testing.T) {
+// Somebody else notices, with the vkey and HTTP alone, that a log was put back, rewritten or forked.
+func TestMonitorNotices(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		next func(*MemoryTiles) *MemoryTiles // what is served afterwards
@@ -199,29 +211,24 @@ func TestStrangerNotices(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		vkey, seen := l.VerifierKey(), checkpointOf(t, l, l.VerifierKey())
+		watch := &Monitor{VerifierKey: l.VerifierKey(), Get: handlerGet(l)}
+		if _, err := watch.Update(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		last := watch.Last
 		served, err := Open(t.Context(), testOptions(test.next(m), ""))
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = VerifyConsistency(t.Context(), seen, checkpointOf(t, served, vkey), handlerGet(served))
-		if !errors.Is(err, test.want) || err != nil && !errors.Is(err, ErrInconsistent) {
-			t.Errorf("%s: VerifyConsistency = %v, want %v", test.name, err, test.want)
+		watch.Get = handlerGet(served)
+		c, err := watch.Update(t.Context())
+		if !errors.Is(err, test.want) {
+			t.Errorf("%s: Update = %v, want %v", test.name, err, test.want)
+		}
+		if err != nil && (watch.Last != last || c == nil || !errors.Is(err, ErrInconsistent)) {
+			t.Errorf("%s: the evidence is lost: Last %v, the new one %v, %v", test.name, watch.Last, c, err)
 		}
 	}
-}
-
-func checkpointOf(t *testing.T, l *Log, vkey string) *Checkpoint {
-	t.Helper()
-	signed, err := handlerGet(l)(t.Context(), "checkpoint")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := ParseCheckpoint(signed, vkey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
 }
 
 // A copy that is damaged, of another log or newer than the database is no start.
