@@ -26,7 +26,7 @@ await withBrowser(executablePath, browser => scenarios({
       assert.match(await page.locator('.prose .no-source').ariaSnapshot(), /no source/)
       assert.deepEqual(await axe(page), [])
     }
-    await page.getByRole('link', { name: /Saved copy/ }).click()
+    await page.getByRole('link', { name: /Saved copy of/ }).click()
     assert.equal(await page.locator('.saved-copy mark').first().innerText(), 'The colony began with a single pair in 1968, a year after the mill closed.')
     assert.deepEqual(await axe(page), [])
     assert.deepEqual(await overflow(page), [])

@@ -189,6 +189,10 @@ queueMicrotask(() => {
     const rail = row.closest(".sources"), box = row.getBoundingClientRect(), frame = rail.getBoundingClientRect();
     if (rail.scrollHeight > rail.clientHeight + 1 && (box.top < frame.top || box.bottom > frame.bottom)) rail.scrollTop += box.top - frame.top - 8;
   }
+  document.addEventListener("click", (e) => {
+    const cite = e.target.closest && e.target.closest("ibid-cite"), answer = cite && answerOf(cite);
+    if (answer && cite.dataset.n) activate(document.getElementById(answer.dataset.prefix + "s-" + cite.dataset.n.split(" ")[0]));
+  });
   document.addEventListener("click", (e) => { if (!e.target.closest("a, button, summary")) activate(e.target.closest(".source")); });
   document.addEventListener("focusin", (e) => activate(e.target.closest(".sources .source")));
 
