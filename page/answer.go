@@ -44,7 +44,7 @@ func (p *Page) answer(ctx context.Context, r *httpx.Request) (*view, error) {
 		return nil, err
 	}
 	body := p.answerView(call, &answerOptions{said: said, mute: !mayWrite(r), trust: known})
-	body.Tabs = p.tabsOf(r, call.AnswerID, call.Run, 0, "answer")
+	body.Tabs = tabsOf(call.AnswerID, call.Run, 0, "answer")
 	return &view{Name: "answer", Title: body.Heading, Body: body}, nil
 }
 
@@ -224,7 +224,9 @@ func notices(a *ibid.Answer, live bool) []notice {
 	switch {
 	case live:
 	case !a.Complete && a.Error == nil:
-		all = append(all, notice{Kind: badgeClose, Text: "The answer broke off or was stopped. This is what had arrived."})
+		all = append(all, notice{
+			Kind: badgeClose, Text: "The answer broke off or was stopped. This is what had arrived.",
+		})
 	case a.Text == "" && len(all) == 0:
 		all = append(all, notice{Kind: badgeNone, Text: "The answer has no text."})
 	}

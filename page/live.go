@@ -349,8 +349,9 @@ func (p *Page) isChecking(call *store.Call) bool {
 			return s != nil && openURL(s) != ""
 		})
 	}
-	return p.o.Rechecks && p.o.Bus != nil && call.Run != "" && call.Answer.Complete &&
-		time.Since(call.Started.Add(call.Duration)) < liveChecking && slices.ContainsFunc(call.Answer.Citations, isUnread)
+	isNew := call.Answer.Complete && time.Since(call.Started.Add(call.Duration)) < liveChecking
+	return isNew && p.o.Rechecks && p.o.Bus != nil && call.Run != "" &&
+		slices.ContainsFunc(call.Answer.Citations, isUnread)
 }
 
 func (s *liveStream) end() error {

@@ -199,7 +199,7 @@ type answerTabs struct {
 
 // tabsOf returns the pages about an answer, of which one is shown. An empty run is none; 0 steps: their
 // number is not known.
-func (p *Page) tabsOf(r *httpx.Request, answerID, run string, steps int, current string) *answerTabs {
+func tabsOf(answerID, run string, steps int, current string) *answerTabs {
 	t := &answerTabs{answerURL(answerID), "", verificationURL(answerID), steps, current}
 	if run == "" {
 		return t
@@ -245,7 +245,7 @@ func (p *Page) run(ctx context.Context, r *httpx.Request) (*view, error) {
 	}
 	o := &answerOptions{mute: true, prefix: "final-"}
 	if final := s.Run.FinalID(); final != "" {
-		b.Tabs = p.tabsOf(r, final, id, len(s.Run.Steps), "steps")
+		b.Tabs = tabsOf(final, id, len(s.Run.Steps), "steps")
 	}
 	if o.trust, err = p.trustOfRun(ctx, r, b); err != nil {
 		return nil, err
@@ -528,7 +528,8 @@ func (b *runBody) explain(v *restView) {
 		case r.Threshold > 0:
 			v.Because += ": " + score(r.Score) + ", where " + score(&r.Threshold) + " is enough."
 		default: // it is the nearest of those that fall short
-			v.Because = "It has most in common with the sentence; the checker " + r.By + " gives it " + score(r.Score) + "."
+			v.Because = "It has most in common with the sentence; the checker " + r.By + " gives it " + score(r.Score) +
+				"."
 		}
 	}
 	if r.Differs != "" {

@@ -46,7 +46,7 @@ func (p *Page) addAnswer(b *runBody, o *answerOptions) {
 		a.Sentences = append(a.Sentences, v)
 	}
 	call := &store.Call{AnswerID: b.Run.FinalID(), Run: b.ID, Answer: final}
-	a.stand(final, p.weighings.of(p.closing, call, o.trust.found).claims) //nolint:contextcheck // others use it too
+	a.stand(final, p.weighings.of(p.closing, call, o.trust.found).claims)
 	a.Says = a.leads(b.chosen)
 	a.open(b.chosen)
 	o.sentences = a
@@ -60,10 +60,11 @@ func (a *answerText) stand(final *ibid.Answer, claims []verify.ClaimReport) {
 		c := &final.Citations[i]
 		s := standingOf(c, reportOf(claims, i), nil)
 		names := func(r *restView) bool {
-			return r.Reason == trail.ReasonCitation && r.Doc != nil && slices.ContainsFunc(c.Refs, func(ref ibid.Ref) bool {
+			isIt := func(ref ibid.Ref) bool {
 				source := final.Source(ref.Source)
 				return source != nil && isSame(r.Doc.SummarySource, source)
-			})
+			}
+			return r.Reason == trail.ReasonCitation && r.Doc != nil && slices.ContainsFunc(c.Refs, isIt)
 		}
 		for _, sentence := range a.Sentences {
 			if at := cmp.Or(c.Claim, c.Span); at.Start >= sentence.Span.End || at.End <= sentence.Span.Start {

@@ -112,7 +112,8 @@ func supportStanding(c *ibid.Citation, claim *verify.ClaimReport, found bool) st
 			return doubtful(claim.Detail, "")
 		}
 		said, found := line(claim.Differs[0].Claim), text.Shorten(line(claim.Differs[0].Excerpt), maxNote)
-		return doubtful("The sentence says “"+text.Shorten(said, maxNote)+"”, the source “"+found+"”.", "source: "+found)
+		why := "The sentence says “" + text.Shorten(said, maxNote) + "”, the source “" + found + "”."
+		return doubtful(why, "source: "+found)
 	case label.Word == wordDoubtful:
 		return doubtful(label.Title, "")
 	case !isSupported:

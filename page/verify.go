@@ -194,7 +194,7 @@ func (p *Page) verification(w *httpx.Reply, r *httpx.Request) error {
 	}
 	body := &verifyPage{
 		Off: !p.o.Verifies, URL: servedURL(p.baseURL(r), call.AnswerID), Link: answerURL(call.AnswerID),
-		Tabs: p.tabsOf(r, call.AnswerID, call.Run, 0, "verification"),
+		Tabs: tabsOf(call.AnswerID, call.Run, 0, "verification"),
 	}
 	body.Heading, _ = heading(call.Prompt)
 	v := &view{Name: "verify", Title: "Verification: " + body.Heading, Section: "conversations", Body: body}
@@ -555,7 +555,8 @@ func (v *reportView) Found(counts ...verify.Counts) []verify.Finding {
 		for i := range all {
 			f := &all[i]
 			// The first of these is said with the level, the other with the sources.
-			isSaid := f.Counts != verify.CountFailure && (f.Code == verify.LevelNotMet || f.Code == verify.NothingQuoted)
+			isSaid := f.Counts != verify.CountFailure &&
+				(f.Code == verify.LevelNotMet || f.Code == verify.NothingQuoted)
 			if slices.Contains(counts, f.Counts) && f.Claim == "" && !isSaid && len(list) < maxReported {
 				list = append(list, all[i])
 			}
