@@ -1,10 +1,6 @@
 package verify
 
-import (
-	"slices"
-
-	"github.com/ibidhq/ibid/manifest"
-)
+import "slices"
 
 // Status is one word for what was found. The words of the attribution specification, §13, are in its order, in which
 // the first that applies is said. A new status is a constant here, a word in [counted] unless it is a failure, and a
@@ -13,19 +9,19 @@ type Status string
 
 // What is found about a header and its manifests.
 const (
-	HeaderMalformed      Status = "header-malformed"          // neither form of Citation-Source, or too long
-	ManifestBlocked      Status = "manifest-blocked"          // its URL may not be fetched
-	ManifestUnreachable  Status = "manifest-unreachable"      // no 200 after two retries
-	ManifestTooLarge     Status = "manifest-too-large"        // over 1 MiB, or with a content coding
-	ManifestPending      Status = "manifest-pending"          // 202: not built yet
-	ManifestMutated      Status = "manifest-mutated"          // not the bytes that were announced, or there before
-	ManifestMalformed    Status = manifest.StatusMalformed    // not the JSON that a manifest is
-	VersionUnsupported   Status = manifest.StatusVersion      // a major version other than 1
-	ManifestInconsistent Status = manifest.StatusInconsistent // it contradicts itself, or the header
-	ManifestMismatch     Status = "manifest-mismatch"         // it is another URL's, or another run's
-	ExcerptTooShort      Status = manifest.StatusShort        // an excerpt that says nothing: see snapshot.ShortExcerpt
-	OutputMismatch       Status = "output-mismatch"           // it is about another response
-	Replayed             Status = "replayed"                  // it was seen with another response before
+	HeaderMalformed      Status = "header-malformed"      // neither form of Citation-Source, or too long
+	ManifestBlocked      Status = "manifest-blocked"      // its URL may not be fetched
+	ManifestUnreachable  Status = "manifest-unreachable"  // no 200 after two retries
+	ManifestTooLarge     Status = "manifest-too-large"    // over 1 MiB, or with a content coding
+	ManifestPending      Status = "manifest-pending"      // 202: not built yet
+	ManifestMutated      Status = "manifest-mutated"      // not the bytes that were announced, or there before
+	ManifestMalformed    Status = "manifest-malformed"    // not the JSON that a manifest is
+	VersionUnsupported   Status = "version-unsupported"   // a major version other than 1
+	ManifestInconsistent Status = "manifest-inconsistent" // it contradicts itself, or the header
+	ManifestMismatch     Status = "manifest-mismatch"     // it is another URL's, or another run's
+	ExcerptTooShort      Status = "excerpt-too-short"     // an excerpt that says nothing: see snapshot.ShortExcerpt
+	OutputMismatch       Status = "output-mismatch"       // it is about another response
+	Replayed             Status = "replayed"              // it was seen with another response before
 	Unsigned             Status = "unsigned"
 	SignatureInvalid     Status = "signature-invalid"
 	CoverageInsufficient Status = "coverage-insufficient" // the signature leaves out something that it must cover
@@ -41,8 +37,8 @@ const (
 	LogChanged           Status = "log-changed" // it is in another log than earlier ones of its publisher
 	LogProofInvalid      Status = "log-proof-invalid"
 	LogInconsistent      Status = "log-inconsistent"
-	ChainInvalid         Status = manifest.StatusChain
-	ChainGap             Status = manifest.StatusGap
+	ChainInvalid         Status = "chain-invalid"
+	ChainGap             Status = "chain-gap"
 	LevelNotMet          Status = "level-not-met"
 )
 
@@ -56,8 +52,8 @@ const (
 	AccessDenied         Status = "access-denied"
 	TooLarge             Status = "too-large"
 	UnsupportedMedia     Status = "unsupported-media"
-	AlgorithmUnsupported Status = manifest.StatusAlgorithm // a hash other than sha256
-	VerifiedFromArchive  Status = "verified-from-archive"  // the source could not be read, its archived copy says it
+	AlgorithmUnsupported Status = "algorithm-unsupported" // a hash other than sha256
+	VerifiedFromArchive  Status = "verified-from-archive" // the source could not be read, its archived copy says it
 	Verified             Status = "verified"
 	VerifiedHashOnly     Status = "verified-hash-only"
 	ExcerptFound         Status = "excerpt-found" // no hash was recorded; the excerpt is there
