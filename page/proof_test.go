@@ -429,7 +429,7 @@ func TestIncidentPages(t *testing.T) {
 	_, err := w.store.AddIncidents(t.Context(), store.DefaultTenant, of)
 	must(t, err)
 	body = w.get(t, "GET", "/ui/incidents?status=excerpt-missing").body
-	for _, want := range []string{"A source does not have the words that the answer quotes.", "published with the answer and its run", "1 more record of the same"} {
+	for _, want := range []string{"A source does not have the words that the answer quotes.", "published with the answer and its run", "found 1 more time"} {
 		if strings.Count(body, want) != 1 {
 			t.Errorf("not once %q in %s", want, body)
 		}

@@ -169,7 +169,7 @@ await withBrowser(executablePath, browser => scenarios({
       await page.goto(`${world.demo}/ui/answers/${first}/sources/${n}`)
       assert.deepEqual(await page.locator('.excerpt mark').allTextContents(), quotes)
       assert.equal(await page.locator('.panel-quote .badge').first().innerText(), badge)
-      assert.ok((await page.locator('.excerpt blockquote').first().innerText()).length > 2 * quotes[0].length, 'there is nothing around the quote')
+      assert.ok((await page.locator('.excerpt blockquote').first().textContent()).length > 2 * quotes[0].length, 'there is nothing around the quote')
     }
     assert.match(await page.locator('main').innerText(), /The latest copy of the source does not have it/)
     assert.deepEqual(await page.locator('.compared mark').allInnerTexts(), ['1968', '1986'])
