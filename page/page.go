@@ -172,7 +172,7 @@ func (p *Page) routes() []httpx.Route {
 	return routes
 }
 
-// shows returns a handler that shows the view that load returns, under an entry of the navigation, unless the view names
+// shows returns a handler that shows the view that load returns, under an entry of the navigation unless the view names
 // another. The context of load ends after [askStore]; what takes longer has the request's own.
 func (p *Page) shows(section string, load func(ctx context.Context, r *httpx.Request) (*view, error)) httpx.Handler {
 	return func(w *httpx.Reply, r *httpx.Request) error {

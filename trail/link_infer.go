@@ -261,6 +261,9 @@ func (l *linker) near(claim string, c *support.Candidate, p *pool, answers *soug
 		score := jsonNumber(c.Verdict.Score)
 		return score != nil && *score >= leastLikely
 	}
+	if !figures.MatchString(claim) && l.sharesTopicOnly(claim, p.docs[c.Document].Text[c.Span.Start:c.Span.End]) {
+		return false
+	}
 	least := leastRelevance
 	for _, particular := range particulars {
 		if particular.MatchString(claim) {
@@ -278,6 +281,34 @@ func (l *linker) near(claim string, c *support.Candidate, p *pool, answers *soug
 		}
 	}
 	return c.Relevance+answerShare*said >= max(least, leastOfAll)
+}
+
+// sharesTopicOnly reports whether the one word that a claim shares with a text is a word of the run's question: all
+// that the run read is about that.
+func (l *linker) sharesTopicOnly(claim, text string) bool {
+	asked, there := wordBeginnings(l.t.Question), wordBeginnings(text)
+	shared := 0
+	for word := range wordBeginnings(claim) {
+		if there[word] {
+			if shared++; shared > 1 || !asked[word] {
+				return false
+			}
+		}
+	}
+	return shared == 1
+}
+
+// longWords are numbers, and words that are long enough to have a meaning of their own in most languages.
+var longWords = regexp.MustCompile(`[0-9]+|[\pL\pN]{4,}`)
+
+// wordBeginnings returns the first five letters of the words of a text, so that nests and nesting are one.
+func wordBeginnings(text string) map[string]bool {
+	all := map[string]bool{}
+	for _, word := range longWords.FindAllString(strings.ToLower(text), -1) {
+		runes := []rune(word)
+		all[string(runes[:min(len(runes), 5)])] = true
+	}
+	return all
 }
 
 // saysOtherwise reports whether a text gives another value than a claim. What else a checker finds, who does it to whom

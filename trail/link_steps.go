@@ -54,8 +54,9 @@ const (
 )
 
 // concluders returns the steps that concluded a sentence: the one whose answer says most of it, of those that have the
-// most of its figures; those that say it together all did. If it rests on no passage, only answers count that support
-// it or are near it; if it rests on one, the step that gave the final answer concluded what no other one says.
+// most of its figures; those that say it together all did. Of a step that did not have its passage the answer
+// counts only if it supports the sentence, or is near it where the passage is no more than that; the step that gave the
+// final answer concluded what no other one says of a passage.
 func (l *linker) concluders(s *Sentence, said sought, on ...hit) []int {
 	if len(s.Steps) > 0 {
 		return nil // a mark names the steps
@@ -80,6 +81,7 @@ func (l *linker) concluders(s *Sentence, said sought, on ...hit) []int {
 	if len(on) > 0 {
 		evidence = l.saidOf(on[0].evidence)
 	}
+	isHeld := len(on) > 0 && !on[0].near // by a passage that supports it
 	type sayer struct {
 		step, figures int
 		says          float64
@@ -88,7 +90,8 @@ func (l *linker) concluders(s *Sentence, said sought, on ...hit) []int {
 	for i := range said.Candidates {
 		c := &said.Candidates[i]
 		text, step := said.text(c), said.of[c.Document].step
-		if had == nil && !l.holds(&c.Verdict) && (!l.near(s.Text, c, said.pool, nil) || !hasFigures(text, s.Text)) {
+		says := l.holds(&c.Verdict) || !isHeld && l.near(s.Text, c, said.pool, nil) && hasFigures(text, s.Text)
+		if !says && !slices.Contains(had, step) {
 			continue
 		}
 		one := sayer{step, commonFigures(s.Text, text), c.Relevance}
