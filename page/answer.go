@@ -79,7 +79,6 @@ type answerOptions struct {
 	numbering *ibid.Numbering // of the sources of the conversation; nil: they begin at 1
 	prefix    string          // begins all ids of this answer on the page: letters, digits, hyphens
 	live      bool            // it is still arriving
-	arrived   bool            // it arrived before its reader's eyes: notes on its chips would move what was read
 	checking  bool            // its sources are being read for the first time
 	mute      bool            // its reader may not judge it
 	strip     bool            // its sources are a strip of tiles that opens
@@ -157,7 +156,7 @@ func (p *Page) answerView(call *store.Call, o *answerOptions) *answerView {
 		v.Said = o.said.words
 	}
 	l := p.layOut(call, o)
-	if len(call.Answer.Sources) == 0 && !o.live {
+	if len(call.Answer.Sources) == 0 && !o.live && call.Answer.Complete {
 		if p.o.Demo != nil {
 			v.Samples = p.o.Demo.Questions
 		}

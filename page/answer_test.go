@@ -389,7 +389,7 @@ func TestFoundWords(t *testing.T) {
 	p := newViews(t)
 	for _, test := range []struct{ found, want string }{
 		{"The colony began with a single pair in 1986, a year after the mill closed.", "1 doubtful"},
-		{"The colony began with a single pair in 1968, a year after the mill closed.", "1 supported"},
+		{"The colony began with a single pair in 1968, a year after the mill closed.", "1 quote supported"},
 		{"", "1 quote found"},
 	} {
 		v := p.answerView(call, &answerOptions{trust: &trust{found: excerpts{"c": {"https://a.example/": test.found}}}})

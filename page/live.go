@@ -297,7 +297,7 @@ func (s *liveStream) readWhole(ctx context.Context) (*wholeAnswer, error) {
 	}
 	o := s.options
 	whole.checking = s.p.isChecking(call)
-	o.live, o.arrived, o.checking = false, true, whole.checking
+	o.live, o.checking = false, whole.checking
 	if o.trust, err = s.p.trustOf(ctx, s.r, call); err != nil {
 		return nil, err
 	}

@@ -259,6 +259,8 @@ func (l *layout) trustLine() *trustView {
 			if l.checking {
 				part.Text = "checking " + counted(n, "quote", "quotes") + " …"
 			}
+		case wordSupported: // of several quotes behind a sentence each counts
+			part.Text = counted(n, "quote supported", "quotes supported")
 		case wordBare:
 			part.Text = counted(n, "sentence without a source", "sentences without a source")
 		default:
@@ -354,7 +356,7 @@ func (l *layout) doubtNotice(citation int) notice {
 				"” does.",
 			Links: []exportLink{{panelURL(l.call.AnswerID, right.N), "See the right source"}},
 		}
-	case s.Word == wordDoubtful && s.Note != "" && (!l.strip || l.arrived): // the note of a chip is enough in a strip
+	case s.Word == wordDoubtful && s.Note != "":
 		c := &l.answer.Citations[citation]
 		differs := l.weighed.claims[citation].Differs[0]
 		n := notice{Kind: badgeClose, Text: "The answer says “" + text.Shorten(line(differs.Claim), maxSaid) +

@@ -150,7 +150,7 @@ func (p *Page) ownAnswer(r *httpx.Request, order *api.Verification) *store.Call 
 		return nil
 	}
 	id := path[strings.LastIndexByte(path, '/')+1:]
-	if path != servedURL("", id) && !strings.HasPrefix(path, "/runs/") {
+	if path != servedURL("", id) && path != answerURL(id) && !strings.HasPrefix(path, "/runs/") {
 		return nil
 	}
 	call, err := p.call(r.Context(), r.Who.Tenant, id)

@@ -44,7 +44,7 @@ func (w *weighings) of(ctx context.Context, call *store.Call, found excerpts) *w
 	// An answer changes only by citations that come later, and by what is found in their sources.
 	key := strings.Join([]string{
 		call.Tenant, call.AnswerID, strconv.Itoa(len(a.Citations)), strconv.Itoa(len(a.Text)),
-		strconv.FormatUint(found.sum(), 36),
+		strconv.FormatUint(found.sum(), 36), strconv.FormatBool(a.Complete),
 	}, "\x00")
 	w.mu.Lock()
 	known := w.all[key]
@@ -108,7 +108,9 @@ func weigh(ctx context.Context, a *ibid.Answer, found excerpts) *weighed {
 	}
 	if found, err := support.Attribute(ctx, a, nil, nil); err == nil {
 		for i := range found.Sentences {
-			if s := &found.Sentences[i]; s.Uncited() && s.Claim.Len() > 0 {
+			s := &found.Sentences[i]
+			isCutOff := !a.Complete && s.Span.End >= len(strings.TrimRight(a.Text, " \n")) // its citation may not have come
+			if s.Uncited() && s.Claim.Len() > 0 && !isCutOff {
 				made.bare = append(made.bare, s.Span)
 			}
 		}

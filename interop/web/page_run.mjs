@@ -12,7 +12,7 @@ await withBrowser(executablePath, browser => scenarios({
   'a sentence leads to its steps and passages, and back': () => onPage(browser, world, desktop, async page => {
     await page.goto(run)
     // What is wrong with its answer is seen at once, and where it comes from.
-    assert.match(await page.locator('.run-answer .trust').innerText(), /3 supported[^]*1 changed[^]*1 sentence without a source[^]*signed by/)
+    assert.match(await page.locator('.run-answer .trust').innerText(), /3 quotes supported[^]*1 changed[^]*1 sentence without a source[^]*signed by/)
     assert.match(await page.locator('.run-answer .notice.bad').innerText(), /The source now says 1986, the answer 1968/)
     assert.match(await page.locator('#why .diff').innerText(), /1968\s*1986/)
     await page.locator('.run-answer a[data-choose]').first().click()
@@ -161,7 +161,7 @@ await withBrowser(executablePath, browser => scenarios({
     assert.ok(badges.some(b => /found/.test(b)), `badges: ${badges}`)
     assert.equal(await page.locator('.sources .badge:not(:has(svg))').count(), 0, 'a badge without an icon')
     const first = await page.locator('article.answer').first().getAttribute('data-answer')
-    assert.match(await page.locator('.turn .trust').first().innerText(), /3 supported[^]*1 changed[^]*1 sentence without a source[^]*signed by this server/)
+    assert.match(await page.locator('.turn .trust').first().innerText(), /3 quotes supported[^]*1 changed[^]*1 sentence without a source[^]*signed by this server/)
     for (const [n, badge, ...quotes] of [
       [1, 'quote found', 'Volunteers counted 41 nests in the alders of Lake Tonbo on 12 April.', 'At low water the birds fish on the northern shore, where the ground is flat.'],
       [2, 'changed', 'The colony began with a single pair in 1968, a year after the mill closed.'],
