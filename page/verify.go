@@ -167,7 +167,10 @@ func (p *Page) verifyOwn(r *httpx.Request, call *store.Call, age time.Duration) 
 	if err != nil {
 		return nil, err
 	}
-	v := &reportView{base: p.baseURL(r), unsigned: "not published, so nobody signed it"}
+	v := &reportView{
+		base: p.baseURL(r), unsigned: "not published, so nobody signed it",
+		bare: len(p.weighings.of(r.Context(), call, nil).bare),
+	}
 	if published != nil && published.Digest != "" {
 		order := &api.Verification{URL: servedURL(v.base, call.AnswerID), MaxAge: int64(age / time.Second)}
 		if r.Who.Token != "" { // the answer itself is not for everybody
@@ -336,6 +339,7 @@ type reportView struct {
 	Depth    int    // how many reports it is in
 	base     string // the address of this server
 	unsigned string // why nobody signed an answer of this server; empty: it is another's, or signed
+	bare     int    // sentences of an answer of this server that have no source
 }
 
 // Read returns when the source that was read longest ago was read.
@@ -396,6 +400,12 @@ func (v *reportView) Verdict() badge {
 		b.Word += "; " + counted(claims.Doubtful, "sentence is", "sentences are") + " doubtful"
 		if b.Kind != badgeBad {
 			b.Kind = badgeClose
+		}
+	}
+	if v.bare > 0 {
+		b.Word += "; " + counted(v.bare, "sentence has", "sentences have") + " no source"
+		if b.Kind == badgeGood {
+			b.Kind = badgeFound
 		}
 	}
 	return b
@@ -460,6 +470,9 @@ func (v *reportView) Lines() []reportLine {
 	var claims []countedBadge
 	for i := range v.Claims {
 		claims = countBadge(claims, claimBadge(&v.Claims[i]))
+	}
+	if v.bare > 0 {
+		claims = append(claims, countedBadge{badge{Kind: badgeBare, Word: "without a source"}, v.bare})
 	}
 	return []reportLine{
 		line("Sources", v.sourced(), "none is quoted"), line("Sentences", claims, "none has a quote"), v.signature(),
