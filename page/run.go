@@ -161,16 +161,14 @@ func (b *runBody) Title() string {
 // Took says how long the run took; empty: it is not known.
 func (b *runBody) Took() string { return took(runTime(b.Run)) }
 
-// Scale says which times the quarters of the bars behind the steps stand for; none: no step says how long it took.
+// Scale says which times the ends and the middle of the bars behind the steps stand for; none: no step says how long it
+// took.
 func (b *runBody) Scale() []string {
 	if b.axis == 0 {
 		return nil
 	}
-	all := []string{"0"}
-	for i := range int64(quarters) {
-		all = append(all, took(time.Duration(b.axis/quarters*(i+1))*time.Microsecond))
-	}
-	return all
+	axis := time.Duration(b.axis) * time.Microsecond
+	return []string{"0", took(axis / 2), took(axis)}
 }
 
 // Others returns how many documents are not shown.

@@ -109,7 +109,8 @@ func weigh(ctx context.Context, a *ibid.Answer, found excerpts) *weighed {
 	if found, err := support.Attribute(ctx, a, nil, nil); err == nil {
 		for i := range found.Sentences {
 			s := &found.Sentences[i]
-			isCutOff := !a.Complete && s.Span.End >= len(strings.TrimRight(a.Text, " \n")) // its citation may not have come
+			// The citation of the last sentence may not have come.
+			isCutOff := !a.Complete && s.Span.End >= len(strings.TrimRight(a.Text, " \n"))
 			if s.Uncited() && s.Claim.Len() > 0 && !isCutOff {
 				made.bare = append(made.bare, s.Span)
 			}
