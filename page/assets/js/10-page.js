@@ -51,7 +51,20 @@ queueMicrotask(() => {
     if (numbers.length > MOST) card.append(make("p", "quiet", `And ${numbers.length - MOST} more, in the list of sources.`));
     if (card.childNodes.length) e.detail.card.append(card);
   });
-  document.addEventListener("ibid-close", () => { open = undefined; light(undefined); });
+  document.addEventListener("ibid-close", () => {
+    open = undefined;
+    light(undefined);
+    document.body.style.paddingBlockEnd = "";
+  });
+
+  // On a phone the card is a sheet: what it is about stays in sight above it.
+  document.addEventListener("ibid-open", (e) => requestAnimationFrame(() => {
+    const card = e.detail.card;
+    if (innerWidth > 640 || !card.matches(":popover-open")) return;
+    document.body.style.paddingBlockEnd = card.offsetHeight + "px";
+    const under = e.target.getBoundingClientRect().bottom + 12 - card.getBoundingClientRect().top;
+    if (under > 0) scrollBy({ top: under });
+  }));
 
   function section(row, cites) {
     const part = make("section"), uses = make("div", "uses"), acts = make("div", "card-acts");
