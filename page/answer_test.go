@@ -375,18 +375,22 @@ func TestBareSentences(t *testing.T) {
 	}
 }
 
-// What an answer cites without quoting it is compared with what was found in the source for it, and a card has those words.
-func TestFoundWords(t *testing.T) {
+// begun is an answer whose one sentence cites a source that was read again, with these words of it.
+func begun(quote string) *store.Call {
 	text := "It began with a single pair in 1968, after the mill had closed."
 	span := ibid.Span{End: len(text)}
-	call := &store.Call{AnswerID: "ans_1", Answer: &ibid.Answer{
+	return &store.Call{AnswerID: "ans_1", Answer: &ibid.Answer{
 		Text: text, Complete: true, Sources: []ibid.Source{{ID: "a", URL: "https://a.example/"}},
 		Citations: []ibid.Citation{{
-			ID: "c", Span: span, Claim: span, Covers: ibid.CoversClaim, Anchor: ibid.AnchorExact, Refs: []ibid.Ref{{Source: "a"}},
-			Verification: &ibid.Verification{Status: string(verify.Verified)},
+			ID: "c", Span: span, Claim: span, Covers: ibid.CoversClaim, Anchor: ibid.AnchorExact,
+			Refs: []ibid.Ref{{Source: "a", Quote: quote}}, Verification: &ibid.Verification{Status: string(verify.Verified)},
 		}},
 	}}
-	p := newViews(t)
+}
+
+// What an answer cites without quoting it is compared with what was found in the source for it, and a card has those words.
+func TestFoundWords(t *testing.T) {
+	p, call := newViews(t), begun("")
 	for _, test := range []struct{ found, want string }{
 		{"The colony began with a single pair in 1986, a year after the mill closed.", "1 doubtful"},
 		{"The colony began with a single pair in 1968, a year after the mill closed.", "1 quote supported"},
@@ -399,6 +403,25 @@ func TestFoundWords(t *testing.T) {
 		use := v.Cited[0].Uses[0]
 		if use.Found != (test.found != "") || test.found != "" && string(use.Quote.Full) == "" {
 			t.Errorf("%q: the card has %v", test.found, use.Quote)
+		}
+	}
+}
+
+// A list says what a page says, unless there is no time left to compare: then what reading the sources came to, and nothing of
+// that is remembered.
+func TestCountStandings(t *testing.T) {
+	p, call := newViews(t), begun("The colony began with a single pair in 1986, a year after the mill closed.")
+	for _, test := range []struct {
+		until time.Time
+		want  string
+	}{
+		{time.Now().Add(-time.Second), "1 quote found"},
+		{time.Now().Add(time.Minute), "1 doubtful"},
+		{time.Now().Add(-time.Second), "1 doubtful"}, // it is known by now
+	} {
+		counts, err := p.countStandings(t.Context(), store.DefaultTenant, nil, call, test.until)
+		if err != nil || len(counts) != 1 || counts[0].Text() != test.want {
+			t.Errorf("%v: %v, %v, not %s", test.until, counts, err, test.want)
 		}
 	}
 }

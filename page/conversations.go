@@ -149,6 +149,7 @@ func (p *Page) findConversations(
 // conversationItems reads the entries of conversations, made of their latest answers.
 func (p *Page) conversationItems(ctx context.Context, tenant string, ids []string) ([]conversationItem, error) {
 	var items []conversationItem
+	until := time.Now().Add(listFor)
 	for _, id := range ids {
 		c, err := p.o.Store.Conversation(ctx, tenant, id, &store.Query{Limit: glanced})
 		if errors.Is(err, store.ErrNotFound) {
@@ -166,7 +167,7 @@ func (p *Page) conversationItems(ctx context.Context, tenant string, ids []strin
 			if m := label(call.Answer.Model); m != "" && !slices.Contains(models, m) {
 				models = append(models, m)
 			}
-			if item.Badges, err = p.countStandings(ctx, tenant, item.Badges, call); err != nil {
+			if item.Badges, err = p.countStandings(ctx, tenant, item.Badges, call, until); err != nil {
 				return nil, err
 			}
 		}

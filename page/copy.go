@@ -55,7 +55,7 @@ func (p *Page) showCopy(ctx context.Context, r *httpx.Request) (*view, error) {
 		return v, nil //nolint:nilerr // the page says so
 	}
 	o := &panel{p: p, tenant: r.Who.Tenant, call: call, url: cleanAddress(s.URL), body: &panelBody{Source: s, N: n}}
-	pins, err := o.pins(ctx)
+	pins, err := p.o.Store.AnswerPins(ctx, r.Who.Tenant, call.AnswerID)
 	if err != nil {
 		return nil, err
 	}

@@ -294,15 +294,11 @@ func (t *sourceText) piece(from, to int) string {
 // addQuotes shows what the answer cites of the source, looks for it in what is there of the source, and lists its
 // versions.
 func (o *panel) addQuotes(ctx context.Context) error {
-	pins, err := o.pins(ctx)
+	pins, err := o.p.o.Store.AnswerPins(ctx, o.tenant, o.call.AnswerID)
 	if err != nil {
 		return err
 	}
-	all, err := o.p.pinsOf(ctx, o.tenant, o.call)
-	if err != nil {
-		return err
-	}
-	o.claims = o.p.weighings.of(ctx, o.call, foundIn(all)).claims
+	o.claims = o.p.weighedWith(ctx, o.call, pins).claims
 	o.collect(pins)
 	versions, err := o.versions(ctx)
 	if err != nil {
@@ -318,20 +314,13 @@ func (o *panel) addQuotes(ctx context.Context) error {
 	return nil
 }
 
-// pins returns what was noted of this answer's citations of the source, by citation: where that is in several
+// pinsOfSource returns those of an answer's pins that are of the source, by citation: where that is in several
 // manifests, what was found to be bad.
-func (o *panel) pins(ctx context.Context) (map[string]*store.Pin, error) {
+func (o *panel) pinsOfSource(all []store.Pin) map[string]*store.Pin {
 	byCitation := map[string]*store.Pin{}
-	if o.url == "" {
-		return byCitation, nil
-	}
-	all, err := o.p.o.Store.Pins(ctx, o.tenant, o.url)
-	if err != nil {
-		return nil, err
-	}
 	for i := range all {
 		pin := &all[i]
-		if pin.AnswerID != o.call.AnswerID {
+		if o.url == "" || pin.URL != o.url {
 			continue
 		}
 		before := byCitation[pin.Citation]
@@ -339,12 +328,12 @@ func (o *panel) pins(ctx context.Context) (map[string]*store.Pin, error) {
 			byCitation[pin.Citation] = pin
 		}
 	}
-	return byCitation, nil
+	return byCitation
 }
 
 // collect lists the quotes, each once, and the sentences that rest on the source.
-func (o *panel) collect(pins map[string]*store.Pin) {
-	a, b := o.call.Answer, o.body
+func (o *panel) collect(all []store.Pin) {
+	a, b, pins := o.call.Answer, o.body, o.pinsOfSource(all)
 	seen := map[string]*panelQuote{}
 	for i := range a.Citations {
 		c := &a.Citations[i]

@@ -22,8 +22,8 @@ const (
 	// maxListed is how many bytes may be stored of a run for the list to say what it rested on. Of larger ones their
 	// own pages do.
 	maxListed = 256 << 10
-	// listFor bounds how long is spent on what the runs of a page rested on. What is not known by then the list does
-	// not say.
+	// listFor bounds how long a list spends on what its runs rested on, and on comparing its answers with their quotes.
+	// What is not known by then it does not say.
 	listFor = time.Second
 )
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/httpx"
@@ -74,7 +75,7 @@ func (p *Page) search(ctx context.Context, r *httpx.Request) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	find := newFinder(body.Query)
+	find, until := newFinder(body.Query), time.Now().Add(listFor)
 	if body.Query != "" {
 		rank(find, page.Items)
 	}
@@ -84,7 +85,7 @@ func (p *Page) search(ctx context.Context, r *httpx.Request) (*view, error) {
 			h.Text = find.excerpt(call.Answer.Text)
 		}
 		h.Sites, h.MoreSites = sitesOf(call.Answer)
-		if h.Badges, err = p.countStandings(ctx, r.Who.Tenant, nil, call); err != nil {
+		if h.Badges, err = p.countStandings(ctx, r.Who.Tenant, nil, call, until); err != nil {
 			return nil, err
 		}
 		body.Hits = append(body.Hits, h)

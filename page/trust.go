@@ -90,13 +90,26 @@ func (p *Page) trustOf(ctx context.Context, r *httpx.Request, call *store.Call) 
 
 // pinsOf returns the pins of an answer; none where what its citations say themselves is enough to show them.
 func (p *Page) pinsOf(ctx context.Context, tenant string, call *store.Call) ([]store.Pin, error) {
-	needsPins := func(c ibid.Citation) bool {
-		return quoteBadge(c.Verification).Kind == badgeBad || c.Verification != nil && quotesNothing(&c)
-	}
-	if !slices.ContainsFunc(call.Answer.Citations, needsPins) {
+	if !needsPins(call.Answer) {
 		return nil, nil
 	}
 	return p.o.Store.AnswerPins(ctx, tenant, call.AnswerID)
+}
+
+// needsPins reports whether the citations of an answer do not say themselves all that its page shows of them.
+func needsPins(a *ibid.Answer) bool {
+	return slices.ContainsFunc(a.Citations, func(c ibid.Citation) bool {
+		return quoteBadge(c.Verification).Kind == badgeBad || c.Verification != nil && quotesNothing(&c)
+	})
+}
+
+// weighedWith returns what is found out of an answer that has these pins, as its own page does.
+func (p *Page) weighedWith(ctx context.Context, call *store.Call, pins []store.Pin) *weighed {
+	var found excerpts
+	if needsPins(call.Answer) {
+		found = foundIn(pins)
+	}
+	return p.weighings.of(ctx, call, found)
 }
 
 // foundIn returns the excerpts that pins have.
@@ -116,15 +129,18 @@ func foundIn(pins []store.Pin) excerpts {
 }
 
 // countStandings counts the citations of an answer by their standing, as its own page does but for what readers said,
-// and adds that to counts, the gravest first.
+// and adds that to counts, the gravest first. Of what is not compared with its quotes by a time it counts what is known
+// without.
 func (p *Page) countStandings(
-	ctx context.Context, tenant string, counts []countedBadge, call *store.Call,
+	ctx context.Context, tenant string, counts []countedBadge, call *store.Call, until time.Time,
 ) ([]countedBadge, error) {
 	pins, err := p.pinsOf(ctx, tenant, call)
 	if err != nil {
 		return nil, err
 	}
-	claims := p.weighings.of(ctx, call, foundIn(pins)).claims
+	comparing, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	claims := p.weighedWith(comparing, call, pins).claims
 	for i := range call.Answer.Citations {
 		counts = countBadge(counts, standingOf(&call.Answer.Citations[i], reportOf(claims, i), nil).badge)
 	}
@@ -252,19 +268,15 @@ func (l *layout) trustLine() *trustView {
 		}
 		part := trustPart{badge: first[word], Count: n, Slug: slug(word), On: t.show == slug(word)}
 		switch word {
-		case wordFound:
-			part.Text = counted(n, "quote found", "quotes found")
-		case wordUnchecked:
-			part.Text = strconv.Itoa(n) + " " + word
-			if l.checking {
-				part.Text = "checking " + counted(n, "quote", "quotes") + " …"
-			}
 		case wordSupported: // of several quotes behind a sentence each counts
 			part.Text = counted(n, "quote supported", "quotes supported")
 		case wordBare:
 			part.Text = counted(n, "sentence without a source", "sentences without a source")
 		default:
-			part.Text = strconv.Itoa(n) + " " + word
+			part.Text = countedBadge{first[word], n}.Text()
+		}
+		if l.checking && word == wordUnchecked {
+			part.Text = "checking " + counted(n, "quote", "quotes") + " …"
 		}
 		part.URL = t.page + "?show=" + part.Slug
 		if part.On {

@@ -101,7 +101,11 @@ func (p *Page) verify(w *httpx.Reply, r *httpx.Request) error {
 		return err
 	}
 	if own := p.ownAnswer(r, order); own != nil {
-		if _, err := p.verifyOwn(r, own, 0); err != nil {
+		pins, err := p.o.Store.AnswerPins(r.Context(), r.Who.Tenant, own.AnswerID)
+		if err != nil {
+			return err
+		}
+		if _, err = p.verifyOwn(r, own, pins, 0); err != nil {
 			return err
 		}
 		http.Redirect(w, r.Request, verificationURL(own.AnswerID), http.StatusSeeOther)
@@ -160,16 +164,18 @@ func (p *Page) ownAnswer(r *httpx.Request, order *api.Verification) *store.Call 
 	return call
 }
 
-// verifyOwn verifies an answer of this server: as it is published, else what it quotes. What is known of a source may
-// be so old.
-func (p *Page) verifyOwn(r *httpx.Request, call *store.Call, age time.Duration) (*reportView, error) {
+// verifyOwn verifies an answer of this server, which has these pins: as it is published, else what it quotes. What is
+// known of a source may be so old.
+func (p *Page) verifyOwn(
+	r *httpx.Request, call *store.Call, pins []store.Pin, age time.Duration,
+) (*reportView, error) {
 	published, err := p.manifestOf(r.Context(), r.Who.Tenant, call)
 	if err != nil {
 		return nil, err
 	}
 	v := &reportView{
 		base: p.baseURL(r), unsigned: "not published, so nobody signed it",
-		bare: len(p.weighings.of(r.Context(), call, nil).bare),
+		bare: len(p.weighedWith(r.Context(), call, pins).bare),
 	}
 	if published != nil && published.Digest != "" {
 		order := &api.Verification{URL: servedURL(v.base, call.AnswerID), MaxAge: int64(age / time.Second)}
@@ -206,11 +212,11 @@ func (p *Page) verification(w *httpx.Reply, r *httpx.Request) error {
 	case r.Who.Token != "" && !r.Who.May(store.ScopeVerify):
 		body.URL, body.Wrong = "", "To have an answer verified, a token needs the scope verify. Yours has not."
 	default:
-		age, err := p.readAgo(r.Context(), r.Who.Tenant, call.AnswerID)
+		pins, err := p.o.Store.AnswerPins(r.Context(), r.Who.Tenant, call.AnswerID)
 		if err != nil {
 			return err
 		}
-		if body.Report, err = p.verifyOwn(r, call, age); err != nil {
+		if body.Report, err = p.verifyOwn(r, call, pins, readAgo(pins)); err != nil {
 			problem := gateway.ProblemOf(err)
 			body.Report, body.Wrong, v.Status = nil, sentence(problem.Detail), problem.Status
 		}
@@ -221,9 +227,9 @@ func (p *Page) verification(w *httpx.Reply, r *httpx.Request) error {
 // reportFor is how long what was found about sources is good for of which no other check is known.
 const reportFor = 15 * time.Minute
 
-// readAgo returns how long ago a source of an answer was read again last: what is older may not be so any more.
-func (p *Page) readAgo(ctx context.Context, tenant, answerID string) (time.Duration, error) {
-	pins, err := p.o.Store.AnswerPins(ctx, tenant, answerID)
+// readAgo returns how long ago a source of an answer was read again last, by its pins: what is older may not be so any
+// more.
+func readAgo(pins []store.Pin) time.Duration {
 	var last time.Time
 	for i := range pins {
 		if pins[i].CheckedAt.After(last) {
@@ -231,9 +237,9 @@ func (p *Page) readAgo(ctx context.Context, tenant, answerID string) (time.Durat
 		}
 	}
 	if last.IsZero() {
-		return reportFor, err
+		return reportFor
 	}
-	return min(time.Since(last)+2*time.Second, 24*time.Hour), err // it is rounded to seconds, and verifying takes some
+	return min(time.Since(last)+2*time.Second, 24*time.Hour) // it is rounded to seconds, and verifying takes some
 }
 
 // unreadableWords says why a report has nothing; empty: it has something.
