@@ -261,9 +261,6 @@ func (l *linker) near(claim string, c *support.Candidate, p *pool, answers *soug
 		score := jsonNumber(c.Verdict.Score)
 		return score != nil && *score >= leastLikely
 	}
-	if !figures.MatchString(claim) && l.sharesTopicOnly(claim, p.docs[c.Document].Text[c.Span.Start:c.Span.End]) {
-		return false
-	}
 	least := leastRelevance
 	for _, particular := range particulars {
 		if particular.MatchString(claim) {
@@ -280,7 +277,8 @@ func (l *linker) near(claim string, c *support.Candidate, p *pool, answers *soug
 			}
 		}
 	}
-	return c.Relevance+answerShare*said >= max(least, leastOfAll)
+	return c.Relevance+answerShare*said >= max(least, leastOfAll) &&
+		(figures.MatchString(claim) || !l.sharesTopicOnly(claim, p.text(c)))
 }
 
 // sharesTopicOnly reports whether the one word that a claim shares with a text is a word of the run's question: all
