@@ -292,6 +292,7 @@ func (p *Page) layOut(call *store.Call, o *answerOptions) *layout {
 		IDPrefix: o.prefix, Numbering: &all, Marker: l.writeChip, Cited: l.markClaim,
 	}
 	if o.sentences != nil {
+		o.sentences.stand(l)
 		shown = o.sentences.mark(l, how)
 	}
 	l.text = renderedHTML(shown, how)

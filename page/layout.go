@@ -253,7 +253,6 @@ func funcs(assets map[string]asset) template.FuncMap {
 		"finding": func(n int, kind, word string) countedBadge {
 			return countedBadge{badge{Kind: kind, Word: word}, n}
 		},
-		"worst": worstOf,
 
 		"capital":   capital,
 		"slug":      slug,
@@ -280,7 +279,6 @@ func funcs(assets map[string]asset) template.FuncMap {
 		"alertBadge":    func(a store.Alert) badge { return alertBadge(&a) },
 		"claimBadge":    claimBadge,
 		"incidentBadge": incidentBadge,
-		"sourceBadge":   sourceBadge,
 		"statusBadge":   statusBadge,
 
 		"answerURL":       answerURL,

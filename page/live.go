@@ -51,9 +51,9 @@ const (
 //
 // Events are state ({"text":…}: what is being done), block ({"n":…,"of":…,"html":…,"dir":…}: the n-th block of the
 // text, from 0, how many there are, and in which direction it runs), sources ({"html":…}: the list of sources so far,
-// from which cards are filled), answer ({"html":…,"state":…,"whole":…,"kind":…,"facts":…}: the whole article, how the
-// answer ended in a sentence, whether that is well, the kind of the gravest thing that is wrong with its citations, and
-// what the head of its conversation says, once the answer has ended and again when it gets citations later or its
+// from which cards are filled), answer ({"html":…,"state":…,"whole":…,"checking":…,"facts":…}: the whole article, how
+// the answer ended in a sentence, whether that is well, whether its sources are being read for the first time, and what
+// the head of its conversation says, once the answer has ended and again when it gets citations later or its
 // sources were read), gone ({"text":…}: there is no such answer and will be none), and end.
 // Whoever connects again is sent all blocks; those that the page has as they are stay untouched.
 type liveStream struct {
@@ -238,8 +238,7 @@ type wholeAnswer struct {
 	head      *conversationBody
 	html      []byte
 	state     string
-	checking  bool   // its sources are being read for the first time
-	kind      string // of the gravest thing that is wrong with its citations; empty: nothing is
+	checking  bool // its sources are being read for the first time
 }
 
 // look sends the whole answer if it is there. Hundreds may watch it end: one of those who look at the same time does
@@ -296,7 +295,7 @@ func (s *liveStream) readWhole(ctx context.Context) (*wholeAnswer, error) {
 		return nil, err
 	}
 	o := s.options
-	whole.checking = s.p.isChecking(call)
+	whole.checking = s.isChecking(call)
 	o.live, o.checking = false, whole.checking
 	if o.trust, err = s.p.trustOf(ctx, s.r, call); err != nil {
 		return nil, err
@@ -310,7 +309,6 @@ func (s *liveStream) readWhole(ctx context.Context) (*wholeAnswer, error) {
 	if whole.checking {
 		whole.state += " Its quotes are being checked …"
 	}
-	whole.kind = v.Worst.Kind
 	whole.html, err = s.p.fragment("conversation", "answer", v)
 	return whole, err
 }
@@ -318,7 +316,7 @@ func (s *liveStream) readWhole(ctx context.Context) (*wholeAnswer, error) {
 // sendArticle sends the whole answer, and what the head of its conversation says now.
 func (s *liveStream) sendArticle(whole *wholeAnswer) error {
 	data := map[string]any{
-		"html": string(s.article), "state": s.state, "whole": whole.call.Answer.Complete, "kind": whole.kind,
+		"html": string(s.article), "state": s.state, "whole": whole.call.Answer.Complete,
 		"checking": whole.checking,
 	}
 	if s.head != nil {
@@ -333,25 +331,26 @@ func (s *liveStream) sendArticle(whole *wholeAnswer) error {
 
 // mayGrow reports whether an answer that was sent whole may still get citations, or its sources are still to be read.
 func (s *liveStream) mayGrow(call *store.Call) bool {
-	if s.p.o.Bus == nil || s.run == "" || !call.Answer.Complete ||
-		time.Since(call.Started.Add(call.Duration)) >= liveLate {
-		return false
-	}
 	isUnread := func(c ibid.Citation) bool { return c.Verification == nil }
-	return len(call.Answer.Citations) == 0 || s.p.o.Rechecks && slices.ContainsFunc(call.Answer.Citations, isUnread)
+	return s.isNew(call, liveLate) && (len(call.Answer.Citations) == 0 ||
+		s.p.o.Rechecks && slices.ContainsFunc(call.Answer.Citations, isUnread))
+}
+
+// isNew reports whether an answer that may change ended less than a time ago.
+func (s *liveStream) isNew(call *store.Call, than time.Duration) bool {
+	return s.p.o.Bus != nil && s.run != "" && call.Answer.Complete &&
+		time.Since(call.Started.Add(call.Duration)) < than
 }
 
 // isChecking reports whether sources of an answer that has just ended are still to be read.
-func (p *Page) isChecking(call *store.Call) bool {
+func (s *liveStream) isChecking(call *store.Call) bool {
 	isUnread := func(c ibid.Citation) bool {
 		return c.Verification == nil && slices.ContainsFunc(c.Refs, func(ref ibid.Ref) bool {
-			s := call.Answer.Source(ref.Source)
-			return s != nil && openURL(s) != ""
+			source := call.Answer.Source(ref.Source)
+			return source != nil && openURL(source) != ""
 		})
 	}
-	isNew := call.Answer.Complete && time.Since(call.Started.Add(call.Duration)) < liveChecking
-	return isNew && p.o.Rechecks && p.o.Bus != nil && call.Run != "" &&
-		slices.ContainsFunc(call.Answer.Citations, isUnread)
+	return s.isNew(call, liveChecking) && s.p.o.Rechecks && slices.ContainsFunc(call.Answer.Citations, isUnread)
 }
 
 func (s *liveStream) end() error {

@@ -195,14 +195,13 @@ type answerTabs struct {
 	Current                     string // answer, steps, verification
 }
 
-// tabsOf returns the pages about an answer, of which one is shown. An empty run is none; 0 steps: their
-// number is not known.
+// tabsOf returns the pages about an answer, of which one is shown. An empty run is none; 0 steps: their number is not
+// known.
 func tabsOf(answerID, run string, steps int, current string) *answerTabs {
 	t := &answerTabs{answerURL(answerID), "", verificationURL(answerID), steps, current}
-	if run == "" {
-		return t
+	if run != "" {
+		t.Steps = runURL(run)
 	}
-	t.Steps = runURL(run)
 	return t
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/trail"
-	"github.com/ibidhq/ibid/verify"
 )
 
 // sentencePrefix begins the ids of the sources that stand for sentences while the final answer is rendered: no source
@@ -45,23 +44,20 @@ func (p *Page) addAnswer(b *runBody, o *answerOptions) {
 		v.Words = final.Text[s.Span.Start:s.Span.End]
 		a.Sentences = append(a.Sentences, v)
 	}
-	call := &store.Call{AnswerID: b.Run.FinalID(), Run: b.ID, Answer: final}
-	a.stand(final, p.weighings.of(p.closing, call, o.trust.found).claims)
 	a.Says = a.leads(b.chosen)
-	a.open(b.chosen)
 	o.sentences = a
-	a.View = p.answerView(call, o)
+	a.View = p.answerView(&store.Call{AnswerID: b.Run.FinalID(), Run: b.ID, Answer: final}, o)
 	a.View.Strip = true
+	a.open(b.chosen) // by what the citations of its sentences stand at
 }
 
-// stand gives the passages that citations name the standing of these, so that they say what the chips say.
-func (a *answerText) stand(final *ibid.Answer, claims []verify.ClaimReport) {
-	for i := range final.Citations {
-		c := &final.Citations[i]
-		s := standingOf(c, reportOf(claims, i), nil)
+// stand gives the passages that citations of a layout name the standing of these, so that they say what the chips say.
+func (a *answerText) stand(l *layout) {
+	for i := range l.answer.Citations {
+		c, s := &l.answer.Citations[i], l.standings[i]
 		names := func(r *restView) bool {
 			isIt := func(ref ibid.Ref) bool {
-				source := final.Source(ref.Source)
+				source := l.answer.Source(ref.Source)
 				return source != nil && isSame(r.Doc.SummarySource, source)
 			}
 			return r.Reason == trail.ReasonCitation && r.Doc != nil && slices.ContainsFunc(c.Refs, isIt)

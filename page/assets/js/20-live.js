@@ -148,7 +148,6 @@ queueMicrotask(() => {
       for (const el of [...article.children]) if (el !== prose) el.remove();
       for (const el of [...next.children]) if (el !== text && !el.matches(".notice:not(.change)")) article.append(el);
       say(sent.state, true, sent.whole);
-      turn.dataset.kind = sent.kind;
       turn.classList.toggle("checking", sent.checking);
       done = true;
       setTimeout(() => log.replaceChildren(), 5000); // it was heard; the text itself is there to be read
