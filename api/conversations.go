@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -147,7 +146,7 @@ func uiMessages(c *store.Conversation, pending []*store.Call) []uimessage.Messag
 			turns = append(turns, store.Turn{Asked: call.Asked(before), Call: call})
 		}
 	}
-	for _, turn := range shownTurns(turns, c.Before) {
+	for _, turn := range store.Shown(turns, c.Before) {
 		id := cmp.Or(turn.Call.AnswerID, "pending")
 		for i, m := range turn.Asked {
 			if m.Role == store.RoleUser && m.Text != "" && !isDocuments(m.Text) { // a picture alone has no words
@@ -160,30 +159,6 @@ func uiMessages(c *store.Conversation, pending []*store.Call) []uimessage.Messag
 		all = append(all, uimessage.MessageOf(id, turn.Call.Answer, &uimessage.Options{Numbering: &numbering}))
 	}
 	return all
-}
-
-// shownTurns returns the turns of a page without those that a later one replaces. Before is the call before the page;
-// nil: there is none.
-func shownTurns(turns []store.Turn, before *store.Call) []store.Turn {
-	var shown []store.Turn
-	for _, turn := range turns {
-		if follows := turn.Call.Follows; follows != nil {
-			at := slices.IndexFunc(shown, func(t store.Turn) bool { return t.Call.AnswerID == *follows })
-			switch {
-			case at >= 0:
-				shown = shown[:at+1]
-				turn.Asked = turn.Call.Asked(shown[at].Call)
-			case *follows == "":
-				shown = nil
-				turn.Asked = turn.Call.Asked(nil)
-			case before != nil && before.AnswerID == *follows:
-				shown = nil
-				turn.Asked = turn.Call.Asked(before)
-			}
-		}
-		shown = append(shown, turn)
-	}
-	return shown
 }
 
 // isDocuments reports whether a message is the documents that were given with a question, as [ibid.PromptSources] has

@@ -138,6 +138,9 @@ func (e *exchange) done(r tee.Result) {
 		}
 		return
 	}
+	if !r.Answer.Complete && e.in.Context().Err() != nil {
+		r.Answer.Issues = append(r.Answer.Issues, ibid.Issue{Code: IssueStopped, Detail: "by whoever asked"})
+	}
 	keys := e.keysOf()
 	HideKeys(keys, r.Answer)
 	c, masked := e.maskKeys(keys, e.call(r.Answer, ended))
@@ -219,6 +222,9 @@ func (e *exchange) call(a *ibid.Answer, ended time.Duration) *store.Call {
 	}
 	return c
 }
+
+// IssueStopped is the code of the issue of an answer whose client stopped it, or left, before it had ended.
+const IssueStopped = "stopped"
 
 // errNoAnswer says that a response was whole, and no answer.
 var errNoAnswer = errors.New("there is no answer in it")

@@ -44,7 +44,7 @@ func (p *Page) answer(ctx context.Context, r *httpx.Request) (*view, error) {
 		return nil, err
 	}
 	body := p.answerView(call, &answerOptions{said: said, mute: !mayWrite(r), trust: known})
-	body.Tabs = tabsOf(call.AnswerID, call.Run, 0, "answer")
+	body.Tabs = tabsOf(call.AnswerID, call.Run, p.stepsIn(ctx, r.Who.Tenant, call.Run), "answer")
 	return &view{Name: "answer", Title: body.Heading, Body: body}, nil
 }
 
@@ -222,10 +222,10 @@ func notices(a *ibid.Answer, live bool) []notice {
 	}
 	switch {
 	case live:
+	case isStopped(a):
+		all = append(all, notice{Kind: badgeNone, Text: "The answer was stopped. This is what had arrived."})
 	case !a.Complete && a.Error == nil:
-		all = append(all, notice{
-			Kind: badgeClose, Text: "The answer broke off or was stopped. This is what had arrived.",
-		})
+		all = append(all, notice{Kind: badgeClose, Text: "The answer broke off. This is what had arrived."})
 	case a.Text == "" && len(all) == 0:
 		all = append(all, notice{Kind: badgeNone, Text: "The answer has no text."})
 	}
@@ -236,6 +236,11 @@ func notices(a *ibid.Answer, live bool) []notice {
 		})
 	}
 	return all
+}
+
+// isStopped reports whether whoever asked for an answer stopped it before it had ended.
+func isStopped(a *ibid.Answer) bool {
+	return !a.Complete && slices.ContainsFunc(a.Issues, func(is ibid.Issue) bool { return is.Code == gateway.IssueStopped })
 }
 
 // layout is one answer on its way to its template.

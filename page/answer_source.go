@@ -36,6 +36,9 @@ type sourceView struct {
 	Active   bool // it is the one that is open beside the text at first
 }
 
+// IsWrong reports whether something is wrong or doubtful with it, so that its row is open.
+func (v *sourceView) IsWrong() bool { return v.Standing.wrongClass() != "" }
+
 // useView is what citations take from one place of a source: citations that say the same of it are one use.
 type useView struct {
 	Source     string // the id of a source that is not there; empty: it is
@@ -45,7 +48,7 @@ type useView struct {
 	Confidence string
 	Check      template.HTML // the badge of the standing of its citations: the same as on their chips
 	Support    template.HTML // the badge of what a checker said, where the standing does not say it; else empty
-	Same       bool          // it stands as the source does, which says so above it
+	Same       bool          // it stands as the source does, which says so above it, or nothing is known
 	Inferred   bool          // a program found the citation, after the fact
 	Back       string        // the id of the first chip in the text; empty: there is none
 	Open       string        // where the source can be opened at these words; empty: nowhere
@@ -57,8 +60,25 @@ type useView struct {
 	Doubt      badge         // why it is doubtful whether the quote supports the claim; zero: it is not
 	Found      bool          // the words are those that were found in the source: the answer quotes none
 
+	Differs bool // the words of the quote are marked that are not those of the claim
+
 	quote *quote // nil: nothing is quoted
 	word  string // of the standing
+}
+
+// Cites returns the ids of all citations of the source, as they stand in an attribute.
+func (v *sourceView) Cites() string {
+	all := make([]string, 0, len(v.Uses))
+	for _, u := range v.Uses {
+		all = append(all, u.Cites)
+	}
+	return strings.Join(all, " ")
+}
+
+// Says reports whether there is something to say of the use besides its words.
+func (u *useView) Says() bool {
+	return u.Place != "" || u.Found || u.Quote == nil || u.Confidence != "" || !u.Same || u.Support != "" ||
+		u.Inferred || u.Back == ""
 }
 
 // savedLink is where a kept copy of a source is shown.
@@ -159,9 +179,7 @@ func (l *layout) addUses() (lost []*useView) {
 				continue
 			}
 			source := l.sources[at]
-			if s := l.standings[i]; source.Standing.Word == "" || s.rank() < source.Standing.rank() {
-				source.Standing = s
-			}
+			source.Standing.worsen(&l.standings[i])
 			if u := known[key]; u != nil {
 				l.addCitation(u, i, claim)
 			} else {
@@ -210,9 +228,20 @@ func (l *layout) useView(citation int, ref *ibid.Ref, key *useKey, claim string)
 	if strings.TrimSpace(key.quote) != "" {
 		u.Found = key.quote != ref.Quote
 		u.quote = l.newQuote(key.quote)
+		u.quote.differs = l.differing(citation)
 		u.quote.compare(l.ids[citation], claim)
+		u.Differs = u.quote.differs != ""
 	}
 	return u
+}
+
+// differing returns the words of the quotes of a doubtful citation that the claim has others for; empty: none are known.
+func (l *layout) differing(citation int) string {
+	claim := reportOf(l.weighed.claims, citation)
+	if claim == nil || l.standings[citation].Word != wordDoubtful || len(claim.Differs) == 0 {
+		return ""
+	}
+	return claim.Differs[0].Excerpt
 }
 
 // addCitation adds another citation to those of a use.

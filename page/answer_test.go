@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
@@ -114,10 +115,10 @@ func TestAnswer(t *testing.T) {
 		{"claims", "mark", "claim", []string{"Core vaccines protect dogs from distemper."}},
 		{"names", "p", "source-name", []string{"Source 1: WSAVA-Vaccination-guidelines-2024.pdf", "Source 2: Vaccines", "Source 3: Handbook"}},
 		{"quotes", "blockquote", "", []string{"Core vaccines for dogs include CDV, CAV, and CPV.", "A vet knows.", "Nobody.", "Opening hours."}},
-		{"badges", "span", "badge", []string{"supported", "supported", "not checked", "not checked"}},
+		{"badges", "span", "badge", []string{"not checked", "not checked"}},
 		{"uses", "div", "use", []string{
-			"Core vaccines for dogs include CDV, CAV, and CPV. p. 12 confidence 0.95, said by the provider supported in the text Is this right?",
-			"no quote supported in the text Open Is this right?",
+			"Core vaccines for dogs include CDV, CAV, and CPV. p. 12 confidence 0.95, said by the provider In the text Is this right?",
+			"no quote In the text Open Is this right?",
 			"A vet knows. not checked found afterwards for no certain place in the text Open Is this right?",
 			"source gone Nobody. not checked found afterwards for no certain place in the text Is this right?",
 		}},
@@ -144,7 +145,7 @@ func TestAnswer(t *testing.T) {
 	}
 	testenv.Equal(t, "words that quote and claim share", []string{"Core vaccines", "dogs"}, hits)
 	for _, part := range []string{
-		`<ibid-cite id="m-1" data-s="supported" data-cites="c-1" data-n="1 2"><a class="chip good" href="#s-1">`, `<div class="source active" role="listitem" id="s-1" data-s="supported">`, `href="#m-1"`,
+		`<ibid-cite id="m-1" data-s="supported" data-cites="c-1" data-n="1 2"><a class="chip good" href="#s-1">`, `<div class="source active" role="listitem" tabindex="-1" id="s-1" data-s="supported">`, `href="#m-1"`,
 		`href="https://www.xn--bcher-kva.example/dogs"`, `>bücher.example<`, `read <time datetime="2026-02-03T00:00:00Z">3 February 2026</time>`,
 		`score 0.85, said by the retriever`, `href="/ui/answers/ans_1/sources/2"`, `href="/ui/runs/run_1"`, `href="/ui/conversations/talk#a-ans_1"`,
 		`href="/ui/answers/ans_1/export?as=bibtex"`, `href="https://www.xn--bcher-kva.example/dogs#:~:text=A%20vet%20knows."`,
@@ -180,7 +181,8 @@ func TestAnswerNotices(t *testing.T) {
 	}{
 		"no sources":       {ibid.Answer{Text: "Paris.", Complete: true}, nil, "No sources"},
 		"uncited":          {ibid.Answer{Text: "Paris.", Complete: true, Sources: []ibid.Source{{ID: "a", Title: "A"}}}, nil, "No sources"},
-		"broken":           {ibid.Answer{Text: "Par"}, []string{"The answer broke off or was stopped. This is what had arrived."}, "No sources"},
+		"broken":           {ibid.Answer{Text: "Par"}, []string{"The answer broke off. This is what had arrived."}, "No sources"},
+		"stopped":          {ibid.Answer{Text: "Par", Issues: []ibid.Issue{{Code: gateway.IssueStopped}}}, []string{"The answer was stopped. This is what had arrived."}, "No sources"},
 		"cut":              {ibid.Answer{Text: "Par", Complete: true, Finish: ibid.FinishLength}, []string{"The answer ends at the length that it was allowed."}, "No sources"},
 		"refused":          {ibid.Answer{Text: "No.", Complete: true, Finish: ibid.FinishRefusal}, []string{"The model refused to answer."}, "No sources"},
 		"filtered":         {ibid.Answer{Complete: true, Finish: ibid.FinishFilter}, []string{"A filter of the provider stopped the answer."}, "No sources"},

@@ -47,8 +47,9 @@ type composer struct {
 	Samples      []string // questions that a demonstration can answer, and that were not asked yet
 }
 
-// retry is a question that can be put again.
-type retry struct{ Conversation, Question, Provider, Model string }
+// retry is a question that can be put again. What came of it before is replaced where Follows says what it comes
+// behind, as [gateway.FollowsHeader] does.
+type retry struct{ Conversation, Question, Provider, Model, Follows string }
 
 // failedTurn is a question that got no answer. Nothing of it is stored: it is kept here as long as there is room.
 type failedTurn struct {
@@ -67,6 +68,7 @@ type arrivingAnswer struct {
 	tenant, conversation    string
 	answerID, run, question string
 	provider                string // that was asked; empty: the first one, or it is not known
+	follows                 string // as [gateway.FollowsHeader] has it
 	since                   time.Time
 	whole                   *store.Call // the answer, if it has ended; nil: that is not known
 }
@@ -224,16 +226,13 @@ func (p *Page) ask(w *httpx.Reply, r *httpx.Request) error {
 		Provider: clean(f.Get("provider")), Model: clean(f.Get("model")), Citations: clean(f.Get("citations")),
 		Conversation: clean(f.Get("conversation")),
 	}
+	if follows := f.Get("follows"); gateway.CheckID(follows) == "" {
+		q.Follows = follows
+	}
 	again := func(wrong string, status int) error { // what was written is not lost
 		form := &composer{
-			Conversation: clean(
-				f.Get("conversation"),
-			),
-			Question: question,
-			May:      true,
-			Provider: q.Provider,
-			Model:    q.Model,
-			Wrong:    wrong,
+			Conversation: clean(f.Get("conversation")), Question: question, May: true, Provider: q.Provider,
+			Model: q.Model, Wrong: wrong,
 		}
 		if len(question) > maxQuestionSize {
 			form.Question = ""
@@ -259,7 +258,7 @@ func (p *Page) ask(w *httpx.Reply, r *httpx.Request) error {
 	turn, err := p.o.Chat.Ask(r.Context(), r.Who, q)
 	if err != nil && !gateway.IsInternal(err) { // it stands in the conversation, and can be put again
 		p.arriving.fail(&failedTurn{
-			retry{q.Conversation, question, q.Provider, q.Model}, r.Who.Tenant, problemWords(err),
+			retry{q.Conversation, question, q.Provider, q.Model, q.Follows}, r.Who.Tenant, problemWords(err),
 		})
 		http.Redirect(w, r.Request, conversationURL(q.Conversation)+"#failed", http.StatusSeeOther)
 		return nil
@@ -269,7 +268,7 @@ func (p *Page) ask(w *httpx.Reply, r *httpx.Request) error {
 	}
 	p.arriving.add(&arrivingAnswer{
 		turn: turn, tenant: r.Who.Tenant, conversation: q.Conversation, answerID: turn.AnswerID, run: turn.Run,
-		question: question, provider: q.Provider, since: time.Now(),
+		question: question, provider: q.Provider, follows: q.Follows, since: time.Now(),
 	})
 	to := url.Values{"answer": {turn.AnswerID}, "run": {turn.Run}} // for a node that did not ask
 	next := conversationURL(q.Conversation) + "?" + to.Encode() + "#a-" + url.PathEscape(turn.AnswerID)
@@ -318,7 +317,8 @@ func (p *Page) recall(r *httpx.Request, q *chat.Question) error {
 	if err != nil {
 		return err
 	}
-	for _, turn := range c.Turns() {
+	turns := store.Shown(c.Turns(), c.Before)
+	for _, turn := range turns[:followed(turns, q.Follows)] {
 		var asked []chat.Message
 		for _, m := range turn.Asked {
 			if m.Role == store.RoleUser && m.Text != "" {
@@ -333,6 +333,18 @@ func (p *Page) recall(r *httpx.Request, q *chat.Question) error {
 		)
 	}
 	return nil
+}
+
+// followed returns how many turns stay where a call comes behind what follows names, as [gateway.FollowsHeader] does.
+func followed(turns []store.Turn, follows string) int {
+	if follows == gateway.FollowsNone {
+		return 0
+	}
+	at := slices.IndexFunc(turns, func(t store.Turn) bool { return t.Call.AnswerID == follows })
+	if at < 0 {
+		return len(turns)
+	}
+	return at + 1
 }
 
 // problemWords says what is wrong in sentences.

@@ -356,11 +356,51 @@ func TestStop(t *testing.T) {
 	testenv.Equal(t, "state", "The answer was stopped.", state)
 	testenv.Equal(t, "whole", false, whole)
 	w.settle(t)
-	for _, want := range []string{"The answer broke off", "Try again", html.EscapeString(replay.Answers()[0].Prompt)} {
+	for _, want := range []string{"The answer was stopped", "Try again", html.EscapeString(replay.Answers()[0].Prompt)} {
 		if got := w.get(t, to.Path).body; !strings.Contains(got, want) {
 			t.Errorf("afterwards no %q: %s", want, got)
 		}
 	}
+}
+
+// An answer that is asked for again stands in the place of the one before, at once and afterwards.
+func TestAskAgainReplaces(t *testing.T) {
+	w := newWorld(t, replay.New(nil))
+	first, second := replay.Answers()[0].Prompt, replay.Answers()[1].Prompt
+	to := w.ask(t, "", first)
+	w.awaitAnswer(t, to)
+	last := w.ask(t, to.Path[strings.LastIndexByte(to.Path, '/')+1:], second)
+	w.awaitAnswer(t, last)
+	for _, test := range []struct {
+		follows      string
+		first, again int // how often the questions stand there
+	}{
+		{to.Query().Get("answer"), 1, 1}, {gateway.FollowsNone, 0, 1}, {"no id, as it has spaces", 0, 2},
+	} {
+		res := w.post(t, "/ui/ask", url.Values{
+			"question": {second}, "conversation": {to.Path[strings.LastIndexByte(to.Path, '/')+1:]}, "follows": {test.follows},
+		})
+		testenv.Equal(t, "status", http.StatusSeeOther, res.StatusCode)
+		next := testenv.Must(res.Location())(t)
+		for _, when := range []string{"at once", "afterwards"} {
+			root := sound(t, w.get(t, next.RequestURI()).body)
+			counts := map[string]int{}
+			for _, n := range every(root, "said-text") {
+				counts[wordsOf(n)]++
+			}
+			if counts[first] != test.first || counts[second] != test.again {
+				t.Errorf("behind %q, %s: %v", test.follows, when, counts)
+			}
+			w.awaitAnswer(t, next)
+		}
+	}
+}
+
+// awaitAnswer waits until an answer that was asked for is in the store.
+func (w *world) awaitAnswer(tb testing.TB, to *url.URL) {
+	tb.Helper()
+	w.watch(tb, "/ui/answers/"+to.Query().Get("answer")+"/live", func(e sent) bool { return e.name == "answer" })
+	w.settle(tb)
 }
 
 // The list of sources comes before the chips that open cards of it.

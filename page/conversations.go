@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/store"
@@ -251,7 +252,11 @@ func (p *Page) conversation(ctx context.Context, r *httpx.Request) (*view, error
 		return nil, err
 	}
 	body := &conversationBody{Conversation: c, Title: titleOf(c)}
-	if err := p.addTurns(ctx, r, body); err != nil {
+	turns := store.Shown(c.Turns(), c.Before)
+	for _, t := range arriving {
+		turns = turns[:followed(turns, t.follows)]
+	}
+	if err := p.addTurns(ctx, r, body, turns); err != nil {
 		return nil, err
 	}
 	if c.Next != "" {
@@ -277,7 +282,11 @@ func (p *Page) conversation(ctx context.Context, r *httpx.Request) (*view, error
 		}
 		body.addComposer(form)
 	}
-	return &view{Name: "conversation", Title: body.Title, Body: body}, nil
+	v := &view{Name: "conversation", Title: body.Title, Body: body}
+	if body.Composer != nil {
+		v.Section = "ask"
+	}
+	return v, nil
 }
 
 // addComposer adds the form for the next question, and offers to put the last one again if its answer broke off.
@@ -287,7 +296,7 @@ func (b *conversationBody) addComposer(form *composer) {
 	}
 	for i := range b.Arriving {
 		v := &b.Arriving[i]
-		v.Again = &retry{b.ID, v.Question, form.Provider, ""}
+		v.Again = &retry{b.ID, v.Question, form.Provider, "", b.before(len(b.Turns))}
 		if v.LiveURL != "" {
 			form.Stop = v.Answer.AnswerID
 		}
@@ -310,8 +319,21 @@ func (b *conversationBody) addComposer(form *composer) {
 	}
 	last := &b.Turns[len(b.Turns)-1]
 	if asked := lastQuestion(last.Answer.Prompt); asked != nil && !last.Answer.Answer.Complete {
-		last.Again = &retry{b.ID, asked.Text, last.Answer.Upstream, last.Answer.Answer.Model}
+		last.Again = &retry{
+			b.ID, asked.Text, last.Answer.Upstream, last.Answer.Answer.Model, b.before(len(b.Turns) - 1),
+		}
 	}
+}
+
+// before returns what stands before a turn of the page, as [gateway.FollowsHeader] names it.
+func (b *conversationBody) before(turn int) string {
+	switch {
+	case turn > 0:
+		return b.Turns[turn-1].Answer.AnswerID
+	case b.Conversation.Before != nil:
+		return b.Conversation.Before.AnswerID
+	}
+	return gateway.FollowsNone
 }
 
 // conversationPart reads the part of a conversation that a page shows: up to [maxTurns] answers before a cursor, fewer
@@ -360,9 +382,9 @@ func sizeOf(calls []*store.Call) int {
 }
 
 // addTurns adds what was said.
-func (p *Page) addTurns(ctx context.Context, r *httpx.Request, body *conversationBody) error {
+func (p *Page) addTurns(ctx context.Context, r *httpx.Request, body *conversationBody, turns []store.Turn) error {
 	numbering := maps.Clone(body.Numbering)
-	for i, turn := range body.Conversation.Turns() {
+	for i, turn := range turns {
 		said, err := p.said(ctx, r.Who.Tenant, turn.Call.AnswerID)
 		if err != nil {
 			return err
@@ -373,7 +395,7 @@ func (p *Page) addTurns(ctx context.Context, r *httpx.Request, body *conversatio
 		}
 		o := &answerOptions{
 			numbering: &numbering, prefix: "m" + strconv.Itoa(i+1) + "-", said: said, mute: !mayWrite(r), strip: true,
-			trust: known,
+			trust: known, checking: p.isChecking(turn.Call),
 		}
 		t := turnView{Answer: p.answerView(turn.Call, o)}
 		for _, m := range turn.Asked {

@@ -3,6 +3,7 @@ package page
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/call"
@@ -44,6 +45,7 @@ type frontBody struct {
 	Base          string // the address of this server, for whom nothing is here yet
 	Upstreams     []Upstream
 	Demo          *Demo       // nil: this is no demonstration
+	Questions     []string    // that it can answer, besides that of the hero
 	Hero          *answerView // the answer that it opens on; nil: there is none
 	Follow        string      // the chip of the sentence whose source changed
 	VerifyURL     string      // where the answer is verified
@@ -74,6 +76,7 @@ func (p *Page) front(ctx context.Context, r *httpx.Request) (*view, error) {
 		return nil, err
 	}
 	if p.o.Demo != nil {
+		body.Questions = p.o.Demo.Questions
 		if err := p.addHero(ctx, r, body); err != nil {
 			return nil, err
 		}
@@ -100,6 +103,12 @@ func (p *Page) addHero(ctx context.Context, r *httpx.Request, body *frontBody) e
 		return err
 	}
 	body.Hero = p.answerView(answer, &answerOptions{said: said, mute: !mayWrite(r), trust: known})
+	// What it is an answer to stands on the page once.
+	body.Questions = slices.DeleteFunc(slices.Clone(body.Questions), func(q string) bool { return q == body.Hero.Heading })
+	body.Runs = slices.DeleteFunc(body.Runs, func(row runRow) bool { return row.ID == p.o.Demo.Changed })
+	body.Conversations = slices.DeleteFunc(body.Conversations, func(c conversationItem) bool {
+		return c.ID == answer.Conversation
+	})
 	body.Follow = followURL(body.Hero)
 	body.VerifyURL = verificationURL(id)
 	return nil

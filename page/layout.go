@@ -274,6 +274,8 @@ func funcs(assets map[string]asset) template.FuncMap {
 		"level":      levelWords,
 		"compared":   comparedWords,
 		"ago":        func(t time.Time) string { return ago(time.Since(t)) },
+		"when":       whenWords,
+		"signed":     signedWords,
 		"reported":   reportedSourceOf,
 
 		"alertBadge":    func(a store.Alert) badge { return alertBadge(&a) },

@@ -15,7 +15,6 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/bus"
-	"github.com/ibidhq/ibid/chat"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/text"
@@ -51,10 +50,10 @@ const (
 //
 // Events are state ({"text":…}: what is being done), block ({"n":…,"of":…,"html":…,"dir":…}: the n-th block of the
 // text, from 0, how many there are, and in which direction it runs), sources ({"html":…}: the list of sources so far,
-// from which cards are filled), answer ({"html":…,"state":…,"whole":…,"checking":…,"facts":…}: the whole article, how
-// the answer ended in a sentence, whether that is well, whether its sources are being read for the first time, and what
-// the head of its conversation says, once the answer has ended and again when it gets citations later or its
-// sources were read), gone ({"text":…}: there is no such answer and will be none), and end.
+// from which cards are filled), answer ({"html":…,"byline":…,"state":…,"whole":…,"checking":…,"facts":…}: the whole
+// article, the line above it, how the answer ended in a sentence, whether that is well, whether its sources are being
+// read for the first time, and what the head of its conversation says, once the answer has ended and again when it gets
+// citations later or its sources were read), gone ({"text":…}: there is no such answer and will be none), and end.
 // Whoever connects again is sent all blocks; those that the page has as they are stay untouched.
 type liveStream struct {
 	*httpx.Stream
@@ -237,6 +236,7 @@ type wholeAnswer struct {
 	numbering ibid.Numbering
 	head      *conversationBody
 	html      []byte
+	byline    []byte // stands above it
 	state     string
 	checking  bool // its sources are being read for the first time
 }
@@ -287,15 +287,11 @@ func (s *liveStream) readWhole(ctx context.Context) (*wholeAnswer, error) {
 	}
 	s.p.captured.CatchUp(ctx)
 	whole := &wholeAnswer{call: call, state: stateWords(call)}
-	var ended *ibid.ProviderError
-	if s.arriving != nil && errors.As(s.arriving.turn.Err(), &ended) && ended.Code == chat.CodeEnded {
-		whole.state = "The answer was stopped."
-	}
 	if whole.numbering, whole.head, err = s.number(ctx); err != nil {
 		return nil, err
 	}
 	o := s.options
-	whole.checking = s.isChecking(call)
+	whole.checking = s.p.isChecking(call)
 	o.live, o.checking = false, whole.checking
 	if o.trust, err = s.p.trustOf(ctx, s.r, call); err != nil {
 		return nil, err
@@ -309,6 +305,9 @@ func (s *liveStream) readWhole(ctx context.Context) (*wholeAnswer, error) {
 	if whole.checking {
 		whole.state += " Its quotes are being checked …"
 	}
+	if whole.byline, err = s.p.fragment("conversation", "byline", v); err != nil {
+		return nil, err
+	}
 	whole.html, err = s.p.fragment("conversation", "answer", v)
 	return whole, err
 }
@@ -316,8 +315,8 @@ func (s *liveStream) readWhole(ctx context.Context) (*wholeAnswer, error) {
 // sendArticle sends the whole answer, and what the head of its conversation says now.
 func (s *liveStream) sendArticle(whole *wholeAnswer) error {
 	data := map[string]any{
-		"html": string(s.article), "state": s.state, "whole": whole.call.Answer.Complete,
-		"checking": whole.checking,
+		"html": string(s.article), "byline": string(whole.byline), "state": s.state,
+		"whole": whole.call.Answer.Complete, "checking": whole.checking,
 	}
 	if s.head != nil {
 		facts, err := s.p.fragment("conversation", "conversation-facts", s.head)
@@ -332,25 +331,25 @@ func (s *liveStream) sendArticle(whole *wholeAnswer) error {
 // mayGrow reports whether an answer that was sent whole may still get citations, or its sources are still to be read.
 func (s *liveStream) mayGrow(call *store.Call) bool {
 	isUnread := func(c ibid.Citation) bool { return c.Verification == nil }
-	return s.isNew(call, liveLate) && (len(call.Answer.Citations) == 0 ||
+	return s.p.isNew(call, liveLate) && (len(call.Answer.Citations) == 0 ||
 		s.p.o.Rechecks && slices.ContainsFunc(call.Answer.Citations, isUnread))
 }
 
 // isNew reports whether an answer that may change ended less than a time ago.
-func (s *liveStream) isNew(call *store.Call, than time.Duration) bool {
-	return s.p.o.Bus != nil && s.run != "" && call.Answer.Complete &&
+func (p *Page) isNew(call *store.Call, than time.Duration) bool {
+	return p.o.Bus != nil && call.Run != "" && call.Answer.Complete &&
 		time.Since(call.Started.Add(call.Duration)) < than
 }
 
 // isChecking reports whether sources of an answer that has just ended are still to be read.
-func (s *liveStream) isChecking(call *store.Call) bool {
+func (p *Page) isChecking(call *store.Call) bool {
 	isUnread := func(c ibid.Citation) bool {
 		return c.Verification == nil && slices.ContainsFunc(c.Refs, func(ref ibid.Ref) bool {
 			source := call.Answer.Source(ref.Source)
 			return source != nil && openURL(source) != ""
 		})
 	}
-	return s.isNew(call, liveChecking) && s.p.o.Rechecks && slices.ContainsFunc(call.Answer.Citations, isUnread)
+	return p.isNew(call, liveChecking) && p.o.Rechecks && slices.ContainsFunc(call.Answer.Citations, isUnread)
 }
 
 func (s *liveStream) end() error {
@@ -473,6 +472,8 @@ func stateWords(call *store.Call) string {
 	switch {
 	case a.Error != nil:
 		return "The answer ended with an error."
+	case isStopped(a):
+		return "The answer was stopped."
 	case !a.Complete:
 		return "The answer broke off."
 	case n == 0:

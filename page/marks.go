@@ -79,6 +79,9 @@ type quote struct {
 	gap    string // follows it; empty: it is whole
 	parts  []quotePart
 	claims []string // the ids of the citations whose claims were compared
+	// differs are the words that are marked alone, because the claim has others in their place; empty: those are marked
+	// that it shares.
+	differs string
 }
 
 // quotePart is a word of a quote, or what stands between two.
@@ -178,6 +181,9 @@ func isTelling(word string) bool {
 
 // pieces returns the quote up to a byte with its marks. A mark that would be cut is none.
 func (q *quote) pieces(end int) []piece {
+	if strings.Contains(q.text[:end], q.differs) && q.differs != "" {
+		return marked(q.text[:end], q.differs)
+	}
 	var list []piece
 	for i, at := 0, 0; at < end; {
 		shares := q.parts[i].shares

@@ -465,6 +465,22 @@ func day(t time.Time) string { return t.UTC().Format("2 January 2006") }
 // moment returns a date with its time as it is written on pages.
 func moment(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04 UTC") }
 
+// whenWords says when something was: of today how long ago, else on which day.
+func whenWords(t time.Time) string {
+	if since := time.Since(t); since < 24*time.Hour {
+		return ago(since)
+	}
+	return moment(t)
+}
+
+// signedWords returns the time of a signature as it is written on pages; what is no time as it is.
+func signedWords(s string) string {
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return moment(t)
+	}
+	return label(s)
+}
+
 // published returns a date as it is written on pages; what is no date as it is.
 func published(s string) string {
 	for _, form := range [...]string{time.RFC3339, time.DateOnly} {

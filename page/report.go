@@ -138,21 +138,19 @@ func (v *reportView) site(address string) string {
 
 // reportLine says what came of one kind of checks.
 type reportLine struct {
-	Kind, Name, Text string
-	At               string // the id of what says more; empty: nothing does
+	Kind, Name string
+	Counts     []countedBadge // what was found
+	Text       string         // it in words, where nothing is counted
+	At         string         // the id of what says more; empty: nothing does
 }
 
 // Lines say what came of reading the sources, of comparing the sentences with them, and of checking the signature.
 func (v *reportView) Lines() []reportLine {
 	line := func(name string, counts []countedBadge, none string) reportLine {
-		var words []string
-		for _, c := range counts {
-			words = append(words, c.Text())
-		}
 		if len(counts) == 0 {
 			return reportLine{Kind: badgeNone, Name: name, Text: none}
 		}
-		return reportLine{worstOf(counts), name, strings.Join(words, ", "), "sentences"}
+		return reportLine{Kind: worstOf(counts), Name: name, Counts: counts, At: "sentences"}
 	}
 	var claims []countedBadge
 	for i := range v.Claims {

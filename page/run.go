@@ -205,6 +205,21 @@ func tabsOf(answerID, run string, steps int, current string) *answerTabs {
 	return t
 }
 
+// stepsIn returns how many steps a run has, if that is quickly known; 0: it is not, or there is no run.
+func (p *Page) stepsIn(ctx context.Context, tenant, run string) int {
+	if run == "" {
+		return 0
+	}
+	if weight, err := p.o.Store.Weight(ctx, tenant, run); err != nil || weight > maxListed {
+		return 0 // a tab without a number is better than no page
+	}
+	t, err := p.o.Store.Trail(ctx, tenant, run)
+	if err != nil {
+		return 0
+	}
+	return len(t.Steps)
+}
+
 // chosen is what a reader chose, so that what belongs to it is marked. At most one of its fields is not 0.
 type chosen struct{ Sentence, Step, Passage int }
 
@@ -354,6 +369,8 @@ type answerText struct {
 	Chosen    bool   // something was chosen
 	Says      string // which sentences rest on the step or passage that was chosen; empty: none of these was
 	Left      int    // sentences that are not marked
+
+	chosen chosen
 }
 
 // sentenceView is a sentence of the final answer, and what it rests on.
@@ -423,6 +440,9 @@ func (v *restView) prefer(steps []int) {
 		}
 	}
 }
+
+// isWrong reports whether something is wrong with the passage.
+func (v *restView) isWrong() bool { return v.Differs != "" || v.Checked().Kind == badgeBad }
 
 // Checked says what came of checking the citation, or of looking for the passage in its document. The zero badge:
 // nobody has looked.

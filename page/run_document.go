@@ -52,10 +52,17 @@ type passageView struct {
 	Choose    string
 	Chosen    bool
 	Related   bool
+	standing  standing // the gravest of the citations that name it; the zero value: none does
 }
 
-// Checked says what came of looking for the passage in its document. The zero badge: nobody has looked.
-func (v *passageView) Checked() badge { return checkedBadge(v.Verification) }
+// Checked says what came of checking the citations of the passage, else of looking for it in its document. The zero
+// badge: nobody has looked.
+func (v *passageView) Checked() badge {
+	if v.standing.Word != "" {
+		return v.standing.badge
+	}
+	return checkedBadge(v.Verification)
+}
 
 // addDocuments numbers the documents, and their passages, in the order of the summary.
 func (b *runBody) addDocuments() {

@@ -26,10 +26,14 @@ type stepView struct {
 	Chosen    bool
 	Related   bool
 	Worst     badge // of what came of checking its passages, where one is bad; zero: none is
+	Preset    bool  // it is related to what is explained at first, and nothing was chosen
+	Wrong     bool  // a sentence that it concluded is wrong because of that, or no step is known to have concluded one
 }
 
 // Opened reports whether the step is shown in full at once.
-func (v *stepView) Opened() bool { return v.Chosen || v.Related || v.Error != "" }
+func (v *stepView) Opened() bool {
+	return v.Chosen || v.Related && (!v.Preset || v.Wrong) || v.Error != ""
+}
 
 // MoreRows returns how many sources are not shown.
 func (v *stepView) MoreRows() int { return len(v.Sources) - len(v.Rows) }
@@ -63,6 +67,26 @@ func long(s string) longText {
 	return longText{s, ""}
 }
 
+// markWrong marks the steps which concluded sentences that are wrong; where that is known of none, those which have a
+// passage that is bad.
+func (b *runBody) markWrong() {
+	var wrong []int
+	if b.Answer != nil {
+		for _, s := range b.Answer.Sentences {
+			if slices.ContainsFunc(s.Rests, (*restView).isWrong) {
+				wrong = append(wrong, s.Steps...)
+			}
+		}
+	}
+	isWrong := func(v *stepView) bool { return v.Worst.Word != "" && slices.Contains(wrong, v.Number) }
+	if !slices.ContainsFunc(b.Steps, isWrong) {
+		isWrong = func(v *stepView) bool { return v.Worst.Word != "" }
+	}
+	for _, v := range b.Steps {
+		v.Wrong = isWrong(v)
+	}
+}
+
 // addSteps shows the steps of one page.
 func (b *runBody) addSteps() {
 	t := b.Run
@@ -78,6 +102,7 @@ func (b *runBody) addSteps() {
 		v.Trace = all[i]
 		b.Steps = append(b.Steps, v)
 	}
+	b.markWrong()
 	b.Pages = stepPages{From: b.from + 1, To: to, Of: len(t.Steps)}
 	if b.from > 0 {
 		b.Pages.Before = b.URL + "?from=" + strconv.Itoa(b.from-maxShownSteps+1) + "#steps"
@@ -113,7 +138,8 @@ func (b *runBody) step(i int, used trail.StepUsage) *stepView {
 		for _, sentence := range b.Answer.Sentences {
 			if slices.Contains(sentence.Steps, s.Number) {
 				v.Sentences = append(v.Sentences, sentence.N)
-				v.Related = v.Related || sentence.Chosen
+				v.Related = v.Related || sentence.Chosen || sentence.Opened
+				v.Preset = v.Preset || sentence.Opened && !sentence.Chosen
 			}
 		}
 	}

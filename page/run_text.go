@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/store"
@@ -29,7 +28,7 @@ func (p *Page) addAnswer(b *runBody, o *answerOptions) {
 			{Span: ibid.Span{End: len(b.Run.Answer)}, Kind: ibid.AnswerPart},
 		}}
 	}
-	a := &answerText{Chosen: b.chosen != chosen{}}
+	a := &answerText{Chosen: b.chosen != chosen{}, chosen: b.chosen}
 	b.Answer = a
 	for i := range b.Links.Sentences {
 		s := &b.Links.Sentences[i]
@@ -48,7 +47,6 @@ func (p *Page) addAnswer(b *runBody, o *answerOptions) {
 	o.sentences = a
 	a.View = p.answerView(&store.Call{AnswerID: b.Run.FinalID(), Run: b.ID, Answer: final}, o)
 	a.View.Strip = true
-	a.open(b.chosen) // by what the citations of its sentences stand at
 }
 
 // stand gives the passages that citations of a layout name the standing of these, so that they say what the chips say.
@@ -67,25 +65,36 @@ func (a *answerText) stand(l *layout) {
 				continue
 			}
 			for _, r := range sentence.Rests {
-				if names(r) && (r.standing.Word == "" || s.rank() < r.standing.rank()) {
-					r.standing = s
+				if !names(r) {
+					continue
+				}
+				r.standing.worsen(&s)
+				for _, passage := range r.passages() {
+					passage.standing.worsen(&s)
 				}
 			}
 		}
 	}
+	a.open()
 }
 
 // open shows what the sentence rests on that was chosen; where nothing was, the first of which something is wrong, else
-// the first of all.
-func (a *answerText) open(c chosen) {
-	isWrong := func(r *restView) bool { return r.Differs != "" || r.Checked().Kind == badgeBad }
+// the first of all. That one is marked with what it rests on.
+func (a *answerText) open() {
+	c := a.chosen
 	for _, isWanted := range []func(*sentenceView) bool{
 		func(s *sentenceView) bool { return s.Chosen },
-		func(s *sentenceView) bool { return c == chosen{} && slices.ContainsFunc(s.Rests, isWrong) },
+		func(s *sentenceView) bool { return c == chosen{} && slices.ContainsFunc(s.Rests, (*restView).isWrong) },
 		func(s *sentenceView) bool { return c == chosen{} && len(s.Rests) > 0 },
 	} {
 		if at := slices.IndexFunc(a.Sentences, isWanted); at >= 0 {
-			a.Sentences[at].Opened = true
+			s := a.Sentences[at]
+			s.Opened, s.Related = true, !s.Chosen
+			for _, r := range s.Rests {
+				for _, passage := range r.passages() {
+					passage.Related = !passage.Chosen
+				}
+			}
 			return
 		}
 	}
@@ -184,7 +193,7 @@ func (a *answerText) leads(c chosen) string {
 	}
 	what := "step " + strconv.Itoa(c.Step)
 	if c.Step == 0 {
-		what = "passage " + strconv.Itoa(c.Passage)
+		what = "this passage"
 	}
 	var on []string
 	for _, s := range a.Sentences {
@@ -205,8 +214,7 @@ func (a *answerText) leads(c chosen) string {
 type trace struct{ From, Length int }
 
 // traces returns where each step stands: by when it began where that is known, else behind those that it builds on.
-// Axis is the time that they are drawn on, in microseconds, of which a quarter is round; 0: no step says how long it
-// took.
+// Axis is the time that they are drawn on, in microseconds: that of the run; 0: no step says how long it took.
 func traces(t *trail.Trail) (all []trace, axis int64) {
 	begins, ends := make([]int64, len(t.Steps)), make([]int64, len(t.Steps))
 	first := t.Started
@@ -232,7 +240,7 @@ func traces(t *trail.Trail) (all []trace, axis int64) {
 	if total == 0 {
 		return make([]trace, len(t.Steps)), 0
 	}
-	axis = quarters * roundUp(max(time.Millisecond.Microseconds(), (total+quarters-1)/quarters))
+	axis = max(total, runTime(t).Microseconds())
 	const whole = 1000
 	for i := range t.Steps {
 		from := int(begins[i] * whole / axis)
@@ -240,18 +248,4 @@ func traces(t *trail.Trail) (all []trace, axis int64) {
 		all = append(all, trace{min(from, whole-length), length})
 	}
 	return all, axis
-}
-
-// quarters is in how many parts the axis of the time is divided.
-const quarters = 4
-
-// roundUp returns the smallest number from n on that has one digit and zeros, and is easily counted on from.
-func roundUp(n int64) int64 {
-	for unit := int64(1); ; unit *= 10 {
-		for _, digit := range []int64{1, 2, 3, 4, 5, 6, 8} {
-			if digit*unit >= n {
-				return digit * unit
-			}
-		}
-	}
 }

@@ -51,6 +51,13 @@ func (s *standing) rank() int {
 	return len(gravity)
 }
 
+// worsen makes the standing another one, if that is graver or nothing was known.
+func (s *standing) worsen(to *standing) {
+	if s.Word == "" || to.rank() < s.rank() {
+		*s = *to
+	}
+}
+
 // isDoubt reports whether the quoted words are there, as far as is known, and do not say what they are cited for.
 func (s *standing) isDoubt() bool { return s.Word == wordDoubtful || s.Word == wordWrongSource }
 

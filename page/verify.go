@@ -122,6 +122,9 @@ func (p *Page) verify(w *httpx.Reply, r *httpx.Request) error {
 		body.Wrong = sentence(strings.TrimPrefix(problem.Detail, "verifying: "))
 	}
 	if body.Wrong != "" {
+		if body.Examples, err = p.examples(r.Context(), r); err != nil {
+			return err
+		}
 		v.Status = unfit
 		return p.show(w, r, v)
 	}
@@ -202,7 +205,7 @@ func (p *Page) verification(w *httpx.Reply, r *httpx.Request) error {
 	}
 	body := &verifyPage{
 		Off: !p.o.Verifies, URL: servedURL(p.baseURL(r), call.AnswerID), Link: answerURL(call.AnswerID),
-		Tabs: tabsOf(call.AnswerID, call.Run, 0, "verification"),
+		Tabs: tabsOf(call.AnswerID, call.Run, p.stepsIn(r.Context(), r.Who.Tenant, call.Run), "verification"),
 	}
 	body.Heading, _ = heading(call.Prompt)
 	v := &view{Name: "verify", Title: "Verification: " + body.Heading, Section: "conversations", Body: body}

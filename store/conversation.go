@@ -37,6 +37,31 @@ func (c *Conversation) Turns() []Turn {
 	return turns
 }
 
+// Shown returns the turns of a page without those that a later one replaces, because its client asked again: see
+// [Call.Follows]. Before is the call before the page; nil: there is none. Nothing is left out because of a call that is
+// on no page.
+func Shown(turns []Turn, before *Call) []Turn {
+	var shown []Turn
+	for _, turn := range turns {
+		if follows := turn.Call.Follows; follows != nil {
+			at := slices.IndexFunc(shown, func(t Turn) bool { return t.Call.AnswerID == *follows })
+			switch {
+			case at >= 0:
+				shown = shown[:at+1]
+				turn.Asked = turn.Call.Asked(shown[at].Call)
+			case *follows == "":
+				shown = nil
+				turn.Asked = turn.Call.Asked(nil)
+			case before != nil && before.AnswerID == *follows:
+				shown = nil
+				turn.Asked = turn.Call.Asked(before)
+			}
+		}
+		shown = append(shown, turn)
+	}
+	return shown
+}
+
 // Asked returns what a call says that the call before it in its conversation did not: a client sends all messages again
 // each time, the instructions with every question, and after a tool's result once more the same question. Nil: there is
 // no call before it.

@@ -33,6 +33,8 @@ import (
 const (
 	demoFirst = 250 * time.Millisecond
 	demoDelay = 25 * time.Millisecond
+	// demoSearch is how long a search of the web takes there, so that a reader sees what is searched for.
+	demoSearch = time.Second
 )
 
 //go:embed demo/calls.json
@@ -111,14 +113,14 @@ func demo(ctx context.Context, c *server.Config, w world) error {
 	site := &demoSite{}
 	o := &server.Options{
 		Listener: l, Handlers: map[string]http.Handler{demoSitePath: site},
-		Demo: &page.Demo{Changed: demoRun, Holds: demoHolds, Questions: demoQuestions[:3]},
+		Demo: &page.Demo{Changed: demoRun, Holds: demoHolds, Questions: demoQuestions},
 	}
 	return serve(ctx, c, o, func(s *server.Server, url string) error {
 		return greet(ctx, s, site, url, w.out)
 	}, w)
 }
 
-// demoQuestions are what the demo can be asked in English, of which its page offers the first three.
+// demoQuestions are what the demo can be asked in English.
 var demoQuestions = []string{
 	"How many herons nest at Lake Tonbo?",
 	"When does the ferry to the island leave?",
@@ -141,7 +143,7 @@ func startReplay(ctx context.Context, copies string) (address string, end func()
 	}
 	s := &http.Server{
 		Handler: replay.New(&replay.Options{
-			First: demoFirst, Delay: demoDelay, Copies: copies, Otherwise: demoOtherwise(),
+			First: demoFirst, Delay: demoDelay, Search: demoSearch, Copies: copies, Otherwise: demoOtherwise(),
 		}),
 		ReadHeaderTimeout: time.Minute,
 	}

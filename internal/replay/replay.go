@@ -21,6 +21,7 @@ const (
 type Options struct {
 	First     time.Duration // before the first byte of a response
 	Delay     time.Duration // between two events of a stream
+	Search    time.Duration // more behind the event that says what is searched for, where that comes before the text
 	ChunkSize int           // characters of text in one event; 0: 12
 	Split     int           // bytes that are written and flushed at a time; 0: whole events, whole bodies
 	Gzip      bool          // compress every response, whatever the request accepts

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -112,14 +113,27 @@ func (s *server) send(w http.ResponseWriter, r *http.Request, answer *reply, out
 	if answer.asked.breakOff {
 		chunks = half(chunks)
 	}
+	searching := searchIn(chunks, answer.Query)
 	for i, chunk := range chunks {
 		if i > 0 && !pause(r.Context(), s.options.Delay) || to.write(chunk) != nil {
+			return
+		}
+		if i == searching && !pause(r.Context(), s.options.Search) {
 			return
 		}
 	}
 	if answer.asked.breakOff {
 		panic(http.ErrAbortHandler) // cuts the connection without a word to the log
 	}
+}
+
+// searchIn returns which of the chunks says first what is searched for; -1: none does before the text has begun.
+func searchIn(chunks [][]byte, query string) int {
+	at := slices.IndexFunc(chunks, func(c []byte) bool { return query != "" && bytes.Contains(c, []byte(query)) })
+	if at >= len(chunks)/2 { // some providers say it at the end
+		return -1
+	}
+	return at
 }
 
 // pacer writes in pieces that arrive as they are.

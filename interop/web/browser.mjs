@@ -6,6 +6,8 @@ import { createRequire } from 'node:module'
 import { chromium } from 'playwright-core'
 
 export const desktop = { viewport: { width: 1280, height: 800 } }
+/** A window in which sources stand below the text, and not beside it: there chips open cards. */
+export const tablet = { viewport: { width: 1000, height: 800 } }
 /** What the browser says when it keeps a hostile display of a provider's in its frame. */
 export const refused = ['Blocked script execution in', 'violates the following Content Security Policy directive: "img-src data:"']
 

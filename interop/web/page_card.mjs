@@ -2,7 +2,7 @@
 //
 //	node page_card.mjs CHROMIUM WORLD
 import assert from 'node:assert/strict'
-import { axe, desktop, median, onPage, overflow, phone, refused, scenarios, settled, told, withBrowser } from './browser.mjs'
+import { axe, desktop, median, onPage, overflow, phone, refused, scenarios, settled, tablet, told, withBrowser } from './browser.mjs'
 
 const { executablePath, world } = told()
 const at = name => `${world.base}/ui/answers/${world.answers[name]}`
@@ -21,7 +21,7 @@ const onTop = page => page.evaluate(selector => {
 }, card)
 
 await withBrowser(executablePath, browser => scenarios({
-  'a card opens under the pointer, and stays while it crosses over': () => onPage(browser, world, { ...desktop, fresh: true }, async page => {
+  'a card opens under the pointer, and stays while it crosses over': () => onPage(browser, world, { ...tablet, fresh: true }, async page => {
     const [until, shut] = [120, 260] // ms; they pass when the test says so, however slow the machine is
     await page.clock.install()
     await page.goto(at('report'))
@@ -64,7 +64,7 @@ await withBrowser(executablePath, browser => scenarios({
       await page.screenshot({ path: `${world.images}/card.png` })
     })
   },
-  'a card that was hovered by chance does not open': () => onPage(browser, world, { ...desktop, fresh: true }, async page => {
+  'a card that was hovered by chance does not open': () => onPage(browser, world, { ...tablet, fresh: true }, async page => {
     await page.clock.install()
     await page.goto(at('report'))
     await page.clock.pauseAt(Date.now() + 60_000)
@@ -74,7 +74,7 @@ await withBrowser(executablePath, browser => scenarios({
     await page.clock.runFor(10_000)
     assert.equal(await page.locator('ibid-card').count(), 0)
   }),
-  'the keyboard opens and closes it, and focus comes back': () => onPage(browser, world, desktop, async page => {
+  'the keyboard opens and closes it, and focus comes back': () => onPage(browser, world, tablet, async page => {
     await page.goto(at('heron'))
     await chip(page).focus()
     assert.equal(await chip(page).getAttribute('aria-haspopup'), 'dialog')
@@ -95,6 +95,25 @@ await withBrowser(executablePath, browser => scenarios({
     await page.mouse.click(5, 700)
     await page.waitForSelector(card, { state: 'detached' })
   }),
+  'beside the text, a chip opens its sources there': () => onPage(browser, world, desktop, async page => {
+    await page.goto(at('heron'))
+    const active = () => page.locator('.source.active').evaluateAll(all => all.map(e => e.id))
+    await chip(page, 1).click()
+    assert.deepEqual(await active(), ['s-2'])
+    assert.match((await lit(page).allTextContents()).join(''), /single pair in 1968/)
+    await page.mouse.move(5, 700)
+    assert.equal(await page.locator('#s-2.on').count(), 1, 'it is not marked behind the pointer')
+    await chip(page, 2).click() // of two sources
+    assert.deepEqual(await active(), ['s-1', 's-3'])
+    await chip(page).focus()
+    await page.keyboard.press('Enter')
+    assert.deepEqual(await active(), ['s-1'])
+    assert.equal(await page.evaluate(() => document.activeElement.id), 's-1', 'the focus is not in the source')
+    await page.keyboard.press('Escape')
+    assert.ok(await chip(page).evaluate(e => e === document.activeElement), 'the focus did not come back')
+    assert.equal(await page.locator(card).count(), 0)
+    assert.deepEqual(await axe(page), [])
+  }),
   'words, chip and row light up together, both ways': () => onPage(browser, world, desktop, async page => {
     await page.goto(at('heron'))
     await page.locator('.prose mark.claim').first().hover()
@@ -106,7 +125,7 @@ await withBrowser(executablePath, browser => scenarios({
     const colours = await lit(page).first().evaluate(e => [getComputedStyle(e).backgroundColor, getComputedStyle(e.closest('p')).backgroundColor])
     assert.notEqual(colours[0], colours[1])
   }),
-  'in a table, a card is not cut off': () => onPage(browser, world, desktop, async page => {
+  'in a table, a card is not cut off': () => onPage(browser, world, tablet, async page => {
     await page.goto(at('cells'))
     const last = page.locator('.prose td .chip').last()
     await last.scrollIntoViewIfNeeded()
@@ -115,7 +134,7 @@ await withBrowser(executablePath, browser => scenarios({
     const { inside, over, height } = await onTop(page)
     assert.ok(inside && over && height > 60)
   }),
-  'a source opens at its passage': () => onPage(browser, world, desktop, async page => {
+  'a source opens at its passage': () => onPage(browser, world, tablet, async page => {
     await page.goto(at('report'))
     await chip(page).click()
     const passage = page.locator(`${card} a[href*="#:~:text="]`).first()
@@ -183,7 +202,7 @@ await withBrowser(executablePath, browser => scenarios({
     await page.reload()
     assert.equal(await seen(), first)
   }),
-  'a long quote is cut, and more of it is a tap away': () => onPage(browser, world, desktop, async page => {
+  'a long quote is cut, and more of it is a tap away': () => onPage(browser, world, tablet, async page => {
     await page.goto(at('hostile-anthropic'))
     await page.locator('.prose .chip', { hasText: 'long.example' }).click()
     await page.waitForSelector(card)
@@ -197,7 +216,7 @@ await withBrowser(executablePath, browser => scenarios({
       return r.top >= 0 && r.bottom <= innerHeight
     }, card)
   }),
-  'a judgement is sent, and the page stays': () => onPage(browser, world, desktop, async page => {
+  'a judgement is sent, and the page stays': () => onPage(browser, world, tablet, async page => {
     await page.goto(at('heron'))
     await chip(page).click()
     const sent = page.waitForRequest(r => r.url().endsWith('/ui/feedback') && r.method() === 'POST')
@@ -212,7 +231,7 @@ await withBrowser(executablePath, browser => scenarios({
     await page.goto(`${world.base}/ui/feedback`)
     assert.match(await page.textContent('main'), /right/i)
   }),
-  'copy with sources': () => onPage(browser, world, { ...desktop, fresh: true, permissions: ['clipboard-read', 'clipboard-write'] }, async page => {
+  'copy with sources': () => onPage(browser, world, { ...tablet, fresh: true, permissions: ['clipboard-read', 'clipboard-write'] }, async page => {
     await page.goto(at('heron'))
     await page.locator('a.copy').click()
     await page.waitForFunction(() => document.querySelector('a.copy').textContent === 'Copied')
@@ -229,11 +248,11 @@ await withBrowser(executablePath, browser => scenarios({
     const part = await page.evaluate(() => navigator.clipboard.readText())
     assert.match(part, /^It began with a single pair in 1968, after the mill had closed\. ?\[1\]\n\nSources\n1\. The lake and its birds/)
     await chip(page).click()
-    await page.locator(`${card} .card-acts button`, { hasText: 'Copy' }).click()
-    await page.waitForFunction(s => document.querySelector(`${s} .card-acts button`).textContent === 'Copied', card)
+    await page.locator(`${card} .copy-card`).click()
+    await page.waitForFunction(s => document.querySelector(`${s} .copy-card`).textContent === 'Copied', card)
     assert.match(await page.evaluate(() => navigator.clipboard.readText()), /Heron census at Lake Tonbo/)
   }),
-  'what means harm does none': () => onPage(browser, world, { ...desktop, may: refused }, async page => {
+  'what means harm does none': () => onPage(browser, world, { ...tablet, may: refused }, async page => {
     for (const name of ['hostile-gemini', 'hostile-anthropic']) {
       await page.goto(at(name))
       for (let n = 0; n < await page.locator('.prose .chip').count(); n++) {
@@ -252,7 +271,7 @@ await withBrowser(executablePath, browser => scenarios({
     }
     assert.equal(await page.locator('body > h1').count(), 0)
   }),
-  'the script of a card takes less than a frame': () => onPage(browser, world, { ...desktop, fresh: true }, async (page, context) => {
+  'the script of a card takes less than a frame': () => onPage(browser, world, { ...tablet, fresh: true }, async (page, context) => {
     await page.goto(at('fifty'))
     const cdp = await context.newCDPSession(page)
     await cdp.send('Performance.enable')

@@ -52,13 +52,13 @@ await withBrowser(executablePath, browser => scenarios({
       await page.locator('.prose .chip').nth(n - 2).scrollIntoViewIfNeeded()
       const before = await page.evaluate(() => performance.now())
       await page.locator('.prose .chip').nth(n - 2).click()
-      await page.waitForSelector(card)
+      await page.waitForSelector('.source.active.on')
       const opened = await page.evaluate(() => performance.now()) - before
-      assert.match(await page.textContent(card), /Survey of the ponds, part/)
+      assert.match(await page.textContent('.source.active.on'), /Survey of the ponds, part/)
       const blocked = await page.evaluate(() => globalThis.blocked)
       const most = Math.max(0, ...blocked)
       console.log(`  ${n} citations: shown after ${t.painted?.toFixed(0)} ms, loaded after ${t.loaded.toFixed(0)} ms, ${t.weight} bytes; ` +
-        `longest task ${most.toFixed(0)} ms; a card after ${opened.toFixed(0)} ms with the test's own time`)
+        `longest task ${most.toFixed(0)} ms; a source opened after ${opened.toFixed(0)} ms with the test's own time`)
       assert.ok(most < 5000, `a task held the page up for ${most} ms`)
       assert.deepEqual(await overflow(page), [])
     })])),

@@ -157,9 +157,9 @@ await withBrowser(executablePath, browser => scenarios({
     await page.locator('main .list a').first().click()
     assert.deepEqual(await axe(page), [])
     await page.goto(`${world.demo}/ui/conversations/herons`)
-    const badges = await page.locator('.sources .badge').allTextContents()
-    assert.ok(badges.some(b => /found/.test(b)), `badges: ${badges}`)
-    assert.equal(await page.locator('.sources .badge:not(:has(svg))').count(), 0, 'a badge without an icon')
+    const standings = await page.locator('.sources .standing').allTextContents()
+    assert.ok(standings.some(b => /supported/.test(b)) && standings.some(b => /changed/.test(b)), `standings: ${standings}`)
+    assert.equal(await page.locator('.sources :is(.badge, .standing):not(:has(svg))').count(), 0, 'a badge without an icon')
     const first = await page.locator('article.answer').first().getAttribute('data-answer')
     assert.match(await page.locator('.turn .trust').first().innerText(), /3 quotes supported[^]*1 changed[^]*1 sentence without a source[^]*signed by this server/)
     for (const [n, badge, ...quotes] of [

@@ -2,7 +2,7 @@
 //
 //	node page_trust.mjs CHROMIUM WORLD
 import assert from 'node:assert/strict'
-import { axe, desktop, onPage, overflow, phone, scenarios, settled, told, withBrowser } from './browser.mjs'
+import { axe, desktop, onPage, overflow, phone, scenarios, settled, tablet, told, withBrowser } from './browser.mjs'
 
 const { executablePath, world } = told()
 const card = 'ibid-card:popover-open'
@@ -61,10 +61,12 @@ await withBrowser(executablePath, browser => scenarios({
     assert.deepEqual(await page.locator('.sources .use').evaluateAll(all => all.map(e => e.checkVisibility()).filter(Boolean).length), 1)
     assert.match(await page.locator('.source.active .diff').innerText(), /1968\s*1986/)
     await page.locator('.prose .chip').first().click()
-    await page.waitForSelector(card)
     assert.equal(await page.locator('.source.active').getAttribute('id'), 's-1')
     assert.equal(await page.locator('.source.on').getAttribute('id'), 's-1')
+    assert.equal(await page.locator(card).count(), 0, 'a card says the same beside it')
+    assert.ok(await page.locator('#s-2 .diff').isVisible(), 'the change is folded')
     await page.keyboard.press('Escape')
+    assert.equal(await page.locator('.source.on').count(), 0)
     await page.locator('#s-3').click({ position: { x: 10, y: 10 } })
     assert.equal(await page.locator('.source.active').getAttribute('id'), 's-3')
     await page.setViewportSize({ width: 1099, height: 800 })
@@ -77,7 +79,7 @@ await withBrowser(executablePath, browser => scenarios({
     }
     await page.setViewportSize(desktop.viewport)
   }),
-  'the card shows the difference first, and judges': () => onPage(browser, world, desktop, async page => {
+  'the card shows the difference first, and judges': () => onPage(browser, world, tablet, async page => {
     await changed(page)
     await page.locator(bad).click()
     await page.waitForSelector(card)

@@ -2,7 +2,7 @@
 //
 //	node page_ways.mjs CHROMIUM WORLD
 import assert from 'node:assert/strict'
-import { axe, desktop, onPage, overflow, scenarios, settled, told, withBrowser } from './browser.mjs'
+import { axe, desktop, onPage, overflow, scenarios, settled, tablet, told, withBrowser } from './browser.mjs'
 
 const { executablePath, world } = told()
 const at = name => `${world.base}/ui/answers/${world.answers[name]}`
@@ -60,7 +60,7 @@ await withBrowser(executablePath, browser => scenarios({
     assert.match(text.stdout.toString(), /\[1\]/)
     assert.match(text.stdout.toString(), /marsh\.example\/area/)
   }),
-  'from right to left': () => onPage(browser, world, desktop, async page => {
+  'from right to left': () => onPage(browser, world, tablet, async page => {
     await page.goto(at('maktaba'))
     assert.equal(await page.locator('.prose').evaluate(e => getComputedStyle(e).direction), 'rtl')
     await page.locator('.prose .chip').first().hover()
@@ -84,7 +84,7 @@ await withBrowser(executablePath, browser => scenarios({
       assert.deepEqual(missing, [], name)
     }
   }),
-  'with little motion': () => onPage(browser, world, { ...desktop, reducedMotion: 'reduce' }, async page => {
+  'with little motion': () => onPage(browser, world, { ...tablet, reducedMotion: 'reduce' }, async page => {
     await page.goto(at('heron'))
     await page.locator('.prose .chip').first().click()
     await page.waitForSelector(card)

@@ -1,4 +1,4 @@
-// <ibid-cite>: a citation with a card. Made by ibid, for anybody's page. docs/element.md says how to use it. Apache-2.0.
+// <ibid-cite>: a citation with a card, by ibid. docs/element.md says how to use it. Apache-2.0.
 (() => {
   "use strict";
   if (customElements.get("ibid-cite") || !HTMLElement.prototype.showPopover) return;
@@ -65,7 +65,7 @@ button{font:inherit;min-block-size:24px;min-inline-size:24px;padding:0 .2rem;bor
       hide();
       active = cite;
       card.replaceChildren();
-      cite.dispatchEvent(new CustomEvent("ibid-open", { bubbles: true, composed: true, detail: { card } }));
+      if (!cite.dispatchEvent(new CustomEvent("ibid-open", { bubbles: true, composed: true, cancelable: true, detail: { card, pin } }))) return (active = undefined);
       const own = cite.querySelector("template");
       if (!card.childNodes.length && own) card.append(own.content.cloneNode(true));
       cite.fill(parts);

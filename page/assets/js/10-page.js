@@ -37,24 +37,43 @@ queueMicrotask(() => {
   document.addEventListener("focusin", (e) => { if (!e.target.closest("ibid-card")) light(lightable(e) || open); });
   document.addEventListener("focusout", (e) => { if (!e.relatedTarget) light(open); });
 
-  // A card is a copy of the rows that a chip is about, with what of them it cites.
+  // A card is a copy of the rows that a chip is about, with what of them it cites. Where the sources are beside the text there is no card:
+  // the rows open there.
   document.addEventListener("ibid-open", (e) => {
     const cite = e.target, answer = answerOf(cite);
     if (!answer || !cite.dataset.n) return;
+    const numbers = cite.dataset.n.split(" ");
+    const rows = numbers.slice(0, MOST).map((n) => document.getElementById(answer.dataset.prefix + "s-" + n)).filter(Boolean);
+    if (rows.length && isBeside(rows[0])) {
+      e.preventDefault();
+      activate(rows);
+      if (!e.detail.pin) return;
+      open = cite;
+      light(cite);
+      if (cite.querySelector(":focus-visible")) rows[0].focus({ preventScroll: true });
+      return;
+    }
     open = cite;
     light(cite);
-    const cites = new Set(citesOf(cite)), numbers = cite.dataset.n.split(" "), card = make("div", "card");
-    for (const n of numbers.slice(0, MOST)) {
-      const row = document.getElementById(answer.dataset.prefix + "s-" + n);
-      if (row) card.append(section(row, cites));
-    }
+    const cites = new Set(citesOf(cite)), card = make("div", "card");
+    for (const row of rows) card.append(section(row, cites));
     if (numbers.length > MOST) card.append(make("p", "quiet", `And ${numbers.length - MOST} more, in the list of sources.`));
     if (card.childNodes.length) e.detail.card.append(card);
   });
   document.addEventListener("ibid-close", () => {
+    unpin();
+    document.body.style.paddingBlockEnd = "";
+  });
+  function unpin() {
     open = undefined;
     light(undefined);
-    document.body.style.paddingBlockEnd = "";
+  }
+  document.addEventListener("click", (e) => { if (open && !e.target.closest("ibid-cite, ibid-card, .source")) unpin(); });
+  document.addEventListener("keydown", (e) => {
+    if (e.key !== "Escape" || !open || document.querySelector("ibid-card:popover-open")) return;
+    if (e.target.closest(".source")) open.querySelector(".chip").focus();
+    unpin();
+    e.preventDefault();
   });
 
   // On a phone the card is a sheet: what it is about stays in sight above it.
@@ -67,42 +86,31 @@ queueMicrotask(() => {
   }));
 
   function section(row, cites) {
-    const part = make("section"), uses = make("div", "uses"), acts = make("div", "card-acts");
-    part.append(row.querySelector(".source-head").cloneNode(true));
-    let cited;
+    const part = make("section"), uses = make("div", "uses"), head = row.querySelector(".source-head").cloneNode(true);
+    part.append(head);
     for (const use of row.querySelectorAll(":scope > .uses > .use")) {
       const shared = citesOf(use).find((id) => cites.has(id));
       if (!shared) continue;
-      cited ||= shared;
-      const copied = use.cloneNode(true);
+      const copied = use.cloneNode(true), judge = copied.querySelector(".judge");
       for (const m of copied.querySelectorAll("mark[data-of]")) { // words that only other claims share
         if (!m.dataset.of.split(" ").some((id) => cites.has(id))) m.replaceWith(...m.childNodes);
+      }
+      if (judge) { // of citations that say the same, the one whose card it is
+        const link = new URL(judge.href);
+        link.searchParams.set("citation", shared);
+        judge.href = link;
       }
       uses.append(copied);
     }
     if (uses.childNodes.length) part.append(uses);
     else for (const n of row.querySelectorAll(":scope > blockquote")) part.append(n.cloneNode(true));
+    if (uses.querySelector(".badge")) head.querySelector(".standing")?.remove(); // each says its own
     for (const n of part.querySelectorAll(".on")) n.classList.remove("on");
-    const panel = part.querySelector(".to-panel"), copy = make("button", "plain", "Copy");
-    if (panel) {
-      panel.parentElement.remove();
-      panel.textContent = "Details";
-      acts.append(panel);
-    }
+    const copy = make("button", "plain copy-card", "Copy"); // the next part of this script copies
     copy.type = "button";
-    copy.classList.add("copy-card"); // the next part of this script copies
+    let acts = [...part.querySelectorAll(".use-acts")].at(-1);
+    if (!acts) part.append(acts = make("p", "facts use-acts"));
     acts.append(copy);
-    const judge = part.querySelector(".judge"), said = judge && judge.parentElement;
-    if (judge) {
-      judge.textContent = "Is this right?";
-      acts.append(judge);
-      said.remove();
-      for (const other of part.querySelectorAll(".judge")) other.parentElement.remove();
-      const link = new URL(judge.href);
-      link.searchParams.set("citation", cited); // of those that say the same, the one whose card it is
-      judge.href = link;
-    }
-    part.append(acts);
     return part;
   }
 
@@ -120,7 +128,7 @@ queueMicrotask(() => {
       form = document.adoptNode(found);
       const row = link.closest("li");
       if (row) row.append(form);
-      else (link.closest(".card-acts, .use") || link).after(form);
+      else (link.closest(".use") || link).after(form);
       form.querySelector("button").focus();
     } catch {
       location.assign(link.href);
@@ -194,20 +202,24 @@ queueMicrotask(() => {
     cite.querySelector(".chip").click();
   });
 
-  // The rail: the source that was looked at last is open.
-  function activate(row) {
-    if (!row || row.classList.contains("active")) return;
-    for (const other of row.closest(".sources").querySelectorAll(".source.active")) other.classList.remove("active");
-    row.classList.add("active");
-    const rail = row.closest(".sources"), box = row.getBoundingClientRect(), frame = rail.getBoundingClientRect();
+  // The rail: the sources that were looked at last are open, and those with which something is wrong.
+  function isBeside(row) {
+    const rail = row.closest(".sources");
+    return getComputedStyle(rail).position === "sticky" && rail.checkVisibility();
+  }
+  function activate(rows) {
+    const rail = rows[0].closest(".sources");
+    for (const other of rail.querySelectorAll(".source.active")) other.classList.remove("active");
+    for (const row of rows) row.classList.add("active");
+    const box = rows[0].getBoundingClientRect(), frame = rail.getBoundingClientRect();
     if (rail.scrollHeight > rail.clientHeight + 1 && (box.top < frame.top || box.bottom > frame.bottom)) rail.scrollTop += box.top - frame.top - 8;
   }
-  document.addEventListener("click", (e) => {
-    const cite = e.target.closest && e.target.closest("ibid-cite"), answer = cite && answerOf(cite);
-    if (answer && cite.dataset.n) activate(document.getElementById(answer.dataset.prefix + "s-" + cite.dataset.n.split(" ")[0]));
-  });
-  document.addEventListener("click", (e) => { if (!e.target.closest("a, button, summary")) activate(e.target.closest(".source")); });
-  document.addEventListener("focusin", (e) => activate(e.target.closest(".sources .source")));
+  const lookAt = (e) => {
+    const row = e.target.closest(".sources .source");
+    if (row && !row.classList.contains("active")) activate([row]);
+  };
+  document.addEventListener("click", (e) => { if (!e.target.closest("a, button, summary")) lookAt(e); });
+  document.addEventListener("focusin", lookAt);
 
   // On a phone the sources are a sheet.
   document.addEventListener("click", (e) => {
@@ -227,7 +239,9 @@ queueMicrotask(() => {
       bar.focus({ preventScroll: true });
     };
     list.showPopover();
-    close.focus();
+    close.focus({ preventScroll: true });
+    const first = list.querySelector(".source.active"); // the gravest
+    if (first && first.offsetTop > list.clientHeight / 3) list.scrollTop = first.offsetTop - 8;
   });
 
   // The search is a key away.

@@ -22,9 +22,13 @@ queueMicrotask(() => {
   };
 
   // restate gives a chip the standing of another one: its colour, its sign, for which the room is there, and its word for listeners. The
-  // words that differ would move what follows: they stand on the chip when the page is opened again, and on its card at once.
-  const restate = (old, next) => {
+  // words that differ move what follows: they come when the answer has ended.
+  const restate = (old, next, whole) => {
     old.className = next.className;
+    if (whole) {
+      old.replaceChildren(...next.childNodes);
+      return;
+    }
     old.querySelector(".unseen")?.remove();
     const word = next.querySelector(".unseen");
     if (word) old.prepend(word);
@@ -42,7 +46,7 @@ queueMicrotask(() => {
         at = at.nextSibling;
       } else if (isCite(to) && isCite(at)) {
         for (const name of ["data-cites", "data-n", "data-s"]) if (at.getAttribute(name) !== to.getAttribute(name)) at.setAttribute(name, to.getAttribute(name));
-        if (face(at) !== face(to) && follows(at, block)) restate(at.querySelector("a"), to.querySelector("a"));
+        if (face(at) !== face(to) && follows(at, block)) restate(at.querySelector("a"), to.querySelector("a"), block.closest(".ended"));
         else if (face(at) !== face(to)) {
           const late = at.classList.contains("late");
           at.replaceWith(to);
@@ -133,9 +137,11 @@ queueMicrotask(() => {
       if (rows) rows.replaceChildren(one(JSON.parse(e.data).html));
     });
     source.addEventListener("answer", (e) => keepEnd(() => {
-      // The words stay; what belongs around them comes behind them, because above them it would move them.
+      // The words stay, and what belongs around them comes behind them: above them it would move them.
       const sent = JSON.parse(e.data), next = one(sent.html), text = next.querySelector(".prose"), blocks = [...text.children];
       prose.dir = text.dir;
+      say(sent.state, true, sent.whole);
+      turn.classList.toggle("checking", sent.checking);
       trim(prose, blocks.length);
       blocks.forEach((b, n) => block(prose, n, b));
       tell(blocks.length);
@@ -146,9 +152,12 @@ queueMicrotask(() => {
         head.querySelector(".talk-menus").hidden = false;
       }
       for (const el of [...article.children]) if (el !== prose) el.remove();
-      for (const el of [...next.children]) if (el !== text && !el.matches(".notice:not(.change)")) article.append(el);
-      say(sent.state, true, sent.whole);
-      turn.classList.toggle("checking", sent.checking);
+      for (const el of [...next.children]) if (el !== text) article.append(el);
+      turn.querySelector(".byline")?.remove();
+      article.before(one(sent.byline)); // in the room of what was being done, which only listeners hear from now on
+      state.classList.add("unseen");
+      const samples = document.querySelector(".samples-next");
+      if (samples) samples.hidden = Boolean(article.querySelector(".samples"));
       done = true;
       setTimeout(() => log.replaceChildren(), 5000); // it was heard; the text itself is there to be read
     }));

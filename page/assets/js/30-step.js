@@ -49,7 +49,7 @@
     if (says.hidden) return;
     const list = [...found.sentence];
     says.textContent = (list.length === 0 ? "No sentence rests on " : list.length === 1 ? `Sentence ${list[0]} rests on ` : `Sentences ${list.join(", ")} rest on `) +
-      chosen.kind + " " + chosen.n + ".";
+      (chosen.kind === "step" ? "step " + chosen.n : "this passage") + ".";
   };
 
   // On phones what a sentence rests on is a sheet that closes.
