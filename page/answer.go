@@ -240,7 +240,8 @@ func notices(a *ibid.Answer, live bool) []notice {
 
 // isStopped reports whether whoever asked for an answer stopped it before it had ended.
 func isStopped(a *ibid.Answer) bool {
-	return !a.Complete && slices.ContainsFunc(a.Issues, func(is ibid.Issue) bool { return is.Code == gateway.IssueStopped })
+	wasStopped := func(is ibid.Issue) bool { return is.Code == gateway.IssueStopped }
+	return !a.Complete && slices.ContainsFunc(a.Issues, wasStopped)
 }
 
 // layout is one answer on its way to its template.

@@ -235,7 +235,8 @@ func (l *layout) useView(citation int, ref *ibid.Ref, key *useKey, claim string)
 	return u
 }
 
-// differing returns the words of the quotes of a doubtful citation that the claim has others for; empty: none are known.
+// differing returns the words of the quotes of a doubtful citation for which the claim has others; empty: none are
+// known.
 func (l *layout) differing(citation int) string {
 	claim := reportOf(l.weighed.claims, citation)
 	if claim == nil || l.standings[citation].Word != wordDoubtful || len(claim.Differs) == 0 {

@@ -330,8 +330,8 @@ func (b *conversationBody) before(turn int) string {
 	switch {
 	case turn > 0:
 		return b.Turns[turn-1].Answer.AnswerID
-	case b.Conversation.Before != nil:
-		return b.Conversation.Before.AnswerID
+	case b.Before != nil:
+		return b.Before.AnswerID
 	}
 	return gateway.FollowsNone
 }

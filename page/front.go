@@ -104,7 +104,9 @@ func (p *Page) addHero(ctx context.Context, r *httpx.Request, body *frontBody) e
 	}
 	body.Hero = p.answerView(answer, &answerOptions{said: said, mute: !mayWrite(r), trust: known})
 	// What it is an answer to stands on the page once.
-	body.Questions = slices.DeleteFunc(slices.Clone(body.Questions), func(q string) bool { return q == body.Hero.Heading })
+	body.Questions = slices.DeleteFunc(slices.Clone(body.Questions), func(q string) bool {
+		return q == body.Hero.Heading
+	})
 	body.Runs = slices.DeleteFunc(body.Runs, func(row runRow) bool { return row.ID == p.o.Demo.Changed })
 	body.Conversations = slices.DeleteFunc(body.Conversations, func(c conversationItem) bool {
 		return c.ID == answer.Conversation
