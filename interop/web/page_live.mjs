@@ -11,6 +11,7 @@ const observe = page => page.evaluate(() => {
   const prose = document.querySelector('[data-live] .prose'), places = new Map()
   const seen = globalThis.seen = { moved: [], lengths: new Set(), paints: 0, listeners: document.querySelectorAll('[aria-live]').length }
   const look = () => {
+    if (document.querySelector('[data-live].ended')) return // from now on chips may say more
     seen.paints++
     const walker = document.createTreeWalker(prose, NodeFilter.SHOW_TEXT), range = document.createRange()
     let text = ''
@@ -27,7 +28,7 @@ const observe = page => page.evaluate(() => {
       text += node.data
     }
     seen.lengths.add(text.length)
-    if (!document.querySelector('[data-live].ended')) requestAnimationFrame(look)
+    requestAnimationFrame(look)
   }
   requestAnimationFrame(look)
 })
