@@ -441,10 +441,25 @@ func (s *Store) pruneMemory(ctx context.Context) error {
 	}, "SELECT tenant, kind, count(*) FROM memory GROUP BY tenant, kind HAVING count(*) > $1", MaxOfKind)
 	for of, n := range over {
 		for ; err == nil && n > 0; n -= pruneBatch {
-			_, err = s.change(ctx, "DELETE FROM memory WHERE tenant = $1 AND kind = $2 AND key IN "+
-				"(SELECT key FROM memory WHERE tenant = $1 AND kind = $2 ORDER BY at, key LIMIT $3)",
-				of[0], of[1], min(n, pruneBatch))
+			err = s.forgetOldest(ctx, of[0], of[1], min(n, pruneBatch))
 		}
+	}
+	return err
+}
+
+// forgetOldest removes the n oldest of what verifiers of a tenant remember of a kind. It asks where these end first: a
+// list of their keys would be looked up one by one in a table of which PostgreSQL has no statistics yet.
+func (s *Store) forgetOldest(ctx context.Context, tenant, kind string, n int) error {
+	var at int64
+	var key string
+	err := s.db.QueryRowContext(ctx, "SELECT at, key FROM memory WHERE tenant = $1 AND kind = $2 "+
+		"ORDER BY at, key LIMIT 1 OFFSET $3", tenant, kind, n-1).Scan(&at, &key)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil // others have removed them
+	}
+	if err == nil {
+		_, err = s.change(ctx, "DELETE FROM memory WHERE tenant = $1 AND kind = $2 AND (at, key) <= ($3, $4)",
+			tenant, kind, at, key)
 	}
 	return err
 }
