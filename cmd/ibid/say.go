@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,9 +23,12 @@ import (
 // maxWords is how many characters of a message are said: some hold what a provider sent.
 const maxWords = 500
 
-// say writes a message to the people who read w.
+// userOf finds who an address says its reader is, with the password.
+var userOf = regexp.MustCompile(`://[^/?#@\s"]+@`)
+
+// say writes a message to the people who read w, without the passwords of addresses: it may be kept in a log.
 func say(w io.Writer, format string, args ...any) {
-	fmt.Fprintln(w, "ibid: "+oneLine(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(w, "ibid: "+oneLine(userOf.ReplaceAllString(fmt.Sprintf(format, args...), "://…@")))
 }
 
 // hint writes what they can do about it, if that is known.
