@@ -411,28 +411,48 @@ func (l *layout) badge(b badge) template.HTML {
 // markClaim returns the tags around words that are cited.
 func (l *layout) markClaim(citations []int) (before, after string) {
 	var ids []string
-	worst := &standing{}
+	var among among
 	for _, c := range citations[:min(len(citations), maxMarked)] {
-		if c >= len(l.ids) {
-			continue // of a sentence without a source
-		}
-		if ids = append(ids, l.ids[c]); worst.Word == "" || l.standings[c].rank() < worst.rank() {
-			worst = &l.standings[c]
+		if c < len(l.ids) { // else it is of a sentence without a source
+			ids = append(ids, l.ids[c])
+			among.add(&l.standings[c])
 		}
 	}
 	if len(ids) == 0 {
 		return `<span class="bare` + l.shownClass(wordBare) + `" data-s="` + slug(wordBare) + `">`, "</span>"
 	}
-	return `<mark class="claim` + worst.wrongClass() + l.shownClass(worst.Word) + `" data-s="` + slug(worst.Word) +
+	return `<mark class="claim` + among.worst.wrongClass() + l.shownClass(among.words...) + `" data-s="` + among.slugs() +
 		`" data-cites="` + template.HTMLEscapeString(strings.Join(ids, " ")) + `">`, "</mark>"
 }
 
 // shownClass returns the class, behind a space, of what is shown alone; empty: all is, or other things are.
-func (l *layout) shownClass(word string) string {
-	if l.trust != nil && l.trust.show == slug(word) {
+func (l *layout) shownClass(words ...string) string {
+	if l.trust != nil && slices.ContainsFunc(words, func(word string) bool { return l.trust.show == slug(word) }) {
 		return " shown"
 	}
 	return ""
+}
+
+// among are the standings of citations that stand at one place. The zero value has none.
+type among struct {
+	worst standing
+	words []string // each once
+}
+
+func (a *among) add(s *standing) {
+	if !slices.Contains(a.words, s.Word) {
+		a.words = append(a.words, s.Word)
+	}
+	a.worst.worsen(s)
+}
+
+// slugs returns them as the value of data-s.
+func (a *among) slugs() string {
+	var all []string
+	for _, word := range a.words {
+		all = append(all, slug(word))
+	}
+	return strings.Join(all, " ")
 }
 
 // wrongClass returns the class, behind a space, of what is marked in the text; empty: nothing is wrong with it.
@@ -459,13 +479,11 @@ func (l *layout) writeChip(m ibid.Marker) string {
 	first := &m.Items[0]
 	var cites []string
 	var rows []int
-	worst := &standing{}
+	var among among
 	for i := range m.Items {
 		rows = append(rows, m.Items[i].Number)
 		for _, c := range m.Items[i].Citations {
-			if worst.Word == "" || l.standings[c].rank() < worst.rank() {
-				worst = &l.standings[c]
-			}
+			among.add(&l.standings[c])
 			if l.places[c] == 0 {
 				l.places[c] = l.chips
 			} else if l.places[c] == l.chips {
@@ -474,7 +492,7 @@ func (l *layout) writeChip(m ibid.Marker) string {
 			cites = append(cites, l.ids[c])
 		}
 	}
-	source := l.sources[l.index[first.Source.ID]]
+	source, worst := l.sources[l.index[first.Source.ID]], &among.worst
 	words := ""
 	if worst.Word != wordUnchecked {
 		words = `<span class="unseen">` + worst.Word + ": </span>"
@@ -494,8 +512,8 @@ func (l *layout) writeChip(m ibid.Marker) string {
 	return fmt.Sprintf(
 		`<ibid-cite id="%sm-%d" data-s="%s" data-cites="%s" data-n="%s">`+
 			`<a class="chip %s" href="#%[1]ss-%[7]d">%[8]s</a></ibid-cite>`,
-		l.prefix, l.chips, slug(worst.Word), template.HTMLEscapeString(strings.Join(cites, " ")), joinNumbers(rows),
-		worst.Kind+l.shownClass(worst.Word), first.Number, words,
+		l.prefix, l.chips, among.slugs(), template.HTMLEscapeString(strings.Join(cites, " ")), joinNumbers(rows),
+		worst.Kind+l.shownClass(among.words...), first.Number, words,
 	) + bare
 }
 

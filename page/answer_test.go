@@ -115,11 +115,11 @@ func TestAnswer(t *testing.T) {
 		{"claims", "mark", "claim", []string{"Core vaccines protect dogs from distemper."}},
 		{"names", "p", "source-name", []string{"Source 1: WSAVA-Vaccination-guidelines-2024.pdf", "Source 2: Vaccines", "Source 3: Handbook"}},
 		{"quotes", "blockquote", "", []string{"Core vaccines for dogs include CDV, CAV, and CPV.", "A vet knows.", "Nobody.", "Opening hours."}},
-		{"badges", "span", "badge", []string{"not checked", "not checked"}},
+		{"badges", "span", "badge", []string{"supported", "not checked"}},
 		{"uses", "div", "use", []string{
 			"Core vaccines for dogs include CDV, CAV, and CPV. p. 12 confidence 0.95, said by the provider In the text Is this right?",
-			"no quote In the text Open Is this right?",
-			"A vet knows. not checked found afterwards for no certain place in the text Open Is this right?",
+			"no quote supported In the text Open Is this right?",
+			"A vet knows. found afterwards for no certain place in the text Open Is this right?",
 			"source gone Nobody. not checked found afterwards for no certain place in the text Is this right?",
 		}},
 		{"heads of lists", "h2", "", []string{"Sources 2"}},
@@ -262,7 +262,8 @@ func TestStandings(t *testing.T) {
 		word, kind, note             string
 	}{
 		"not checked":                 {word: wordUnchecked, kind: badgeNone},
-		"found":                       {status: "verified", word: wordFound, kind: badgeFound},
+		"found":                       {status: "verified", quote: "The mill of Tonbo.", word: wordFound, kind: badgeFound},
+		"read, and nothing is quoted": {status: "verified", word: wordUnchecked, kind: badgeNone},
 		"found and supported":         {status: "verified", quote: "The mill of Tonbo closed in 1967.", word: wordSupported, kind: badgeGood},
 		"supported and not read":      {quote: "The mill of Tonbo closed in 1967.", word: wordUnchecked, kind: badgeNone},
 		"doubtful by a value":         {status: "verified", quote: "The mill of Tonbo closed in 1962.", word: wordDoubtful, kind: badgeClose, note: "source: 1962"},
@@ -396,7 +397,7 @@ func TestFoundWords(t *testing.T) {
 	for _, test := range []struct{ found, want string }{
 		{"The colony began with a single pair in 1986, a year after the mill closed.", "1 doubtful"},
 		{"The colony began with a single pair in 1968, a year after the mill closed.", "1 quote supported"},
-		{"", "1 quote found"},
+		{"", "1 not checked"},
 	} {
 		v := p.answerView(call, &answerOptions{trust: &trust{found: excerpts{"c": {"https://a.example/": test.found}}}})
 		if got := v.Trust.Parts[0].Text; len(v.Trust.Parts) != 1 || got != test.want {

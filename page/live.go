@@ -207,7 +207,7 @@ func (s *liveStream) follow(ctx context.Context, listener *bus.Listener) error {
 }
 
 // answerEvents are the kinds of events after which an answer is not what it was.
-var answerEvents = []string{store.EventAnswer, store.EventBackfill, store.EventVerification}
+var answerEvents = []string{store.EventAnswer, store.EventBackfill, store.EventVerification, store.EventManifest}
 
 // hear takes what the bus tells.
 func (s *liveStream) hear(ctx context.Context, m *bus.Message) error {
@@ -239,6 +239,7 @@ type wholeAnswer struct {
 	byline    []byte // stands above it
 	state     string
 	checking  bool // its sources are being read for the first time
+	signed    bool // it is published
 }
 
 // look sends the whole answer if it is there. Hundreds may watch it end: one of those who look at the same time does
@@ -273,7 +274,7 @@ func (s *liveStream) look(ctx context.Context) error {
 			return err
 		}
 	}
-	if !s.mayGrow(whole.call) {
+	if !s.mayGrow(whole) {
 		return s.end()
 	}
 	return nil
@@ -296,6 +297,7 @@ func (s *liveStream) readWhole(ctx context.Context) (*wholeAnswer, error) {
 	if o.trust, err = s.p.trustOf(ctx, s.r, call); err != nil {
 		return nil, err
 	}
+	whole.signed = o.trust.manifest != nil
 	numbering := maps.Clone(whole.numbering)
 	o.numbering = &numbering
 	v := s.p.answerView(call, &o)
@@ -328,16 +330,18 @@ func (s *liveStream) sendArticle(whole *wholeAnswer) error {
 	return s.send("answer", data)
 }
 
-// mayGrow reports whether an answer that was sent whole may still get citations, or its sources are still to be read.
-func (s *liveStream) mayGrow(call *store.Call) bool {
+// mayGrow reports whether an answer that was sent whole may still get citations or a signature, or its sources are still
+// to be read.
+func (s *liveStream) mayGrow(whole *wholeAnswer) bool {
+	a := whole.call.Answer
 	isUnread := func(c ibid.Citation) bool { return c.Verification == nil }
-	return s.p.isNew(call, liveLate) && (len(call.Answer.Citations) == 0 ||
-		s.p.o.Rechecks && slices.ContainsFunc(call.Answer.Citations, isUnread))
+	return s.p.isNew(whole.call, liveLate) && (a.Complete && len(a.Citations) == 0 ||
+		s.p.o.Rechecks && slices.ContainsFunc(a.Citations, isUnread) || whole.call.Publish && !whole.signed)
 }
 
 // isNew reports whether an answer that may change ended less than a time ago.
 func (p *Page) isNew(call *store.Call, than time.Duration) bool {
-	return p.o.Bus != nil && call.Run != "" && call.Answer.Complete &&
+	return p.o.Bus != nil && call.Run != "" &&
 		time.Since(call.Started.Add(call.Duration)) < than
 }
 

@@ -545,7 +545,7 @@ func TestVerificationOfAnswer(t *testing.T) {
 	checkHTML(t, got.body)
 	for _, want := range []string{
 		`<a href="/ui/answers/` + call.AnswerID + `" rel="noopener noreferrer nofollow">When did the mill`, `aria-current="page">Verification`, "1 of 2 quotes has changed",
-		"not published, so nobody signed it", "<mark>gates</mark>", `<button name="url" value="` + w.URL + `/v1/answers/` + call.AnswerID + `">Verify again`,
+		"not published, so nobody signed it", "<mark>gates</mark>", `<button name="url" value="` + w.URL + `/v1/answers/` + call.AnswerID + `">Check again`,
 	} {
 		if !strings.Contains(got.body, want) {
 			t.Errorf("no %q in %s", want, got.body)
@@ -563,7 +563,7 @@ func TestVerificationOfAnswer(t *testing.T) {
 		t.Errorf("of no answer: %d", got.StatusCode)
 	}
 	w.token, once = reader, len(reads)
-	if got := w.get(t, "GET", path); !strings.Contains(got.body, "needs the scope verify") || strings.Contains(got.body, "Verify again") || len(reads) != once {
+	if got := w.get(t, "GET", path); !strings.Contains(got.body, "needs the scope verify") || strings.Contains(got.body, "Check again") || len(reads) != once {
 		t.Errorf("who may only read: %d %s", got.StatusCode, got.body)
 	}
 }

@@ -23,10 +23,10 @@ const (
 type reportView struct {
 	*verify.Report
 
-	Depth    int    // how many reports it is in
-	base     string // the address of this server
-	unsigned string // why nobody signed an answer of this server; empty: it is another's, or signed
-	bare     int    // sentences of an answer of this server that have no source
+	Depth    int      // how many reports it is in
+	base     string   // the address of this server
+	unsigned string   // why nobody signed an answer of this server; empty: it is another's, or signed
+	bare     []string // sentences of an answer of this server that have no source
 }
 
 // Read returns when the source that was read longest ago was read.
@@ -89,8 +89,8 @@ func (v *reportView) Verdict() badge {
 			b.Kind = badgeClose
 		}
 	}
-	if v.bare > 0 {
-		b.Word += "; " + counted(v.bare, "sentence has", "sentences have") + " no source"
+	if len(v.bare) > 0 {
+		b.Word += "; " + counted(len(v.bare), "sentence has", "sentences have") + " no source"
 		if b.Kind == badgeGood {
 			b.Kind = badgeFound
 		}
@@ -156,8 +156,8 @@ func (v *reportView) Lines() []reportLine {
 	for i := range v.Claims {
 		claims = countBadge(claims, claimBadge(&v.Claims[i]))
 	}
-	if v.bare > 0 {
-		claims = append(claims, countedBadge{badge{Kind: badgeBare, Word: "without a source"}, v.bare})
+	if n := len(v.bare); n > 0 {
+		claims = append(claims, countedBadge{badge{Kind: badgeBare, Word: "without a source"}, n})
 	}
 	return []reportLine{
 		line("Sources", v.sourced(), "none is quoted"), line("Sentences", claims, "none has a quote"), v.signature(),
@@ -213,6 +213,9 @@ func (v *reportView) signature() reportLine {
 // Wrong returns the claims that failed or are doubtful, or of which a source does not say what is quoted; Right the
 // others. Each is as many as are shown.
 func (v *reportView) Wrong() []verify.ClaimReport { return v.claims(true) }
+
+// Bare returns the sentences that have no source.
+func (v *reportView) Bare() []string { return v.bare }
 
 // Right is described with [reportView.Wrong].
 func (v *reportView) Right() []verify.ClaimReport { return v.claims(false) }

@@ -366,7 +366,7 @@ func stepID(number int) string { return "step-" + strconv.Itoa(number) }
 type answerText struct {
 	View      *answerView
 	Sentences []*sentenceView
-	Chosen    bool   // something was chosen
+	Explains  bool   // something was chosen, or what a sentence rests on is explained at first
 	Says      string // which sentences rest on the step or passage that was chosen; empty: none of these was
 	Left      int    // sentences that are not marked
 

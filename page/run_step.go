@@ -31,8 +31,14 @@ type stepView struct {
 }
 
 // Opened reports whether the step is shown in full at once.
-func (v *stepView) Opened() bool {
-	return v.Chosen || v.Related && (!v.Preset || v.Wrong) || v.Error != ""
+func (v *stepView) Opened() bool { return v.Chosen || v.Related && !v.Preset || v.Error != "" }
+
+// Concluded returns the beginning of what a step concluded of which something is wrong; empty: nothing is.
+func (v *stepView) Concluded() string {
+	if !v.Wrong {
+		return ""
+	}
+	return short(v.Answer, maxHeading)
 }
 
 // MoreRows returns how many sources are not shown.

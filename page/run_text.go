@@ -28,7 +28,7 @@ func (p *Page) addAnswer(b *runBody, o *answerOptions) {
 			{Span: ibid.Span{End: len(b.Run.Answer)}, Kind: ibid.AnswerPart},
 		}}
 	}
-	a := &answerText{Chosen: b.chosen != chosen{}, chosen: b.chosen}
+	a := &answerText{Explains: b.chosen != chosen{}, chosen: b.chosen}
 	b.Answer = a
 	for i := range b.Links.Sentences {
 		s := &b.Links.Sentences[i]
@@ -89,7 +89,7 @@ func (a *answerText) open() {
 	} {
 		if at := slices.IndexFunc(a.Sentences, isWanted); at >= 0 {
 			s := a.Sentences[at]
-			s.Opened, s.Related = true, !s.Chosen
+			s.Opened, s.Related, a.Explains = true, !s.Chosen, true
 			for _, r := range s.Rests {
 				for _, passage := range r.passages() {
 					passage.Related = !passage.Chosen
@@ -141,7 +141,7 @@ func (a *answerText) mark(l *layout, how *ibid.RenderOptions) *ibid.Answer {
 		if m.Items = cited; len(cited) == 0 {
 			return ties.String()
 		}
-		return l.execute("held", trustedHTML(l.writeChip(m)+ties.String()))
+		return l.writeChip(m) + ties.String()
 	}
 	how.Cited = func(citations []int) (before, after string) {
 		var claims []int

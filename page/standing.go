@@ -39,8 +39,8 @@ const (
 
 // gravity has the words of standings, the gravest first.
 var gravity = []string{
-	wordChanged, wordMisquoted, wordMissing, wordWrongSource, wordDoubtful, wordUnreachable, wordSupported, wordFound,
-	wordUnchecked,
+	wordChanged, wordMisquoted, wordMissing, wordWrongSource, wordDoubtful, wordUnreachable, wordUnchecked, wordFound,
+	wordSupported,
 }
 
 // rank returns how grave a standing is: 0 is the gravest.
@@ -68,8 +68,14 @@ func slug(word string) string { return strings.ReplaceAll(word, " ", "-") }
 // comparing the claim with the quotes found, what a checker said when it was stored, and what a reader said last.
 func standingOf(c *ibid.Citation, claim *verify.ClaimReport, said *verdict) standing {
 	of := readStanding(c.Verification)
-	if s := supportStanding(c, claim, of.Word == wordFound); s.Word != "" && s.rank() < of.rank() {
+	if of.Word == wordFound && claim == nil && quotesNothing(c) {
+		of.badge = badge{badgeNone, wordUnchecked, "The source was read. The answer quotes nothing of it to look for.", of.Code}
+	}
+	switch s := supportStanding(c, claim, of.Word == wordFound); {
+	case s.Word == wordSupported && (of.Word == wordFound || of.Word == wordUnchecked):
 		of = s
+	case s.Word != wordSupported && s.Word != "":
+		of.worsen(&s)
 	}
 	if said != nil {
 		by := cmp.Or(line(said.By), "a reader")

@@ -126,7 +126,7 @@ func TestRunChosen(t *testing.T) {
 			"?passage=1", "Sentences 2, 3, 4 rest on this passage.", []string{"passage-1"}, []string{"sentence-2", "sentence-3", "sentence-4", "step-2", "step-3"},
 		},
 		{"?sentence=99", "", nil, nil},
-		{"?step=x&passage=-1", "Select a sentence", nil, []string{"passage-1", "sentence-2", "step-2"}},
+		{"?step=x&passage=-1", "Sentence 2 rests on step 2", nil, []string{"passage-1", "sentence-2", "step-2"}},
 	} {
 		res := w.get(t, "/ui/runs/herons"+c.query)
 		root := sound(t, res.body)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,7 +40,10 @@ type trust struct {
 	again    string                 // what has sources read again; empty: nothing does
 	page     string                 // the address that shows the answer
 	show     string                 // the standing whose citations are shown alone; empty: all are
-	late     bool                   // sources are still being read again
+	// differing is of how many citations it was found out that something else is known, when a reader had their sources
+	// read again; empty: nobody had.
+	differing string
+	late      bool // sources are still being read again
 }
 
 // savedCopy is a kept copy of a source.
@@ -50,7 +54,7 @@ type savedCopy struct {
 
 // trustOf reads what is known of an answer besides it.
 func (p *Page) trustOf(ctx context.Context, r *httpx.Request, call *store.Call) (*trust, error) {
-	t := &trust{page: answerURL(call.AnswerID), show: asked(r, "show"), late: r.URL.Query().Has("checking")}
+	t := &trust{page: answerURL(call.AnswerID), show: asked(r, "show"), differing: asked(r, "differing")}
 	if _, t.signer, _ = strings.Cut(p.baseURL(r), "://"); isHere(t.signer) {
 		t.signer = "this server" // a loopback address names nobody
 	}
@@ -67,6 +71,13 @@ func (p *Page) trustOf(ctx context.Context, r *httpx.Request, call *store.Call) 
 	}
 	if p.o.Rechecks && hasWeb && (r.Who.May(store.ScopeVerify) || r.Who.Token == "") {
 		t.again = answerURL(call.AnswerID) + "/check"
+	}
+	if since := int64(number(r, "checking")); since > 0 {
+		pins, err := p.o.Store.AnswerPins(ctx, r.Who.Tenant, call.AnswerID)
+		if err != nil {
+			return nil, err
+		}
+		t.late = !isChecked(pins, time.UnixMicro(since))
 	}
 	pins, err := p.pinsOf(ctx, r.Who.Tenant, call)
 	if err != nil || pins == nil {
@@ -212,7 +223,8 @@ type trustView struct {
 	Checked time.Time // when a source was read again last; zero: none was
 	Ago     string
 	Again   string
-	Late    bool
+	Late    bool    // sources are still being read again
+	Read    string  // what came of reading them again just now; empty: nobody had them read
 	Show    string  // what is shown alone
 	All     string  // the address on which all is shown
 	Legend  []badge // what the signs mean; none: the page says it elsewhere
@@ -236,6 +248,12 @@ func (l *layout) trustLine() *trustView {
 		return nil
 	}
 	v := &trustView{Verify: t.verify, Again: t.again, Late: t.late, All: t.page}
+	if n, err := strconv.Atoi(t.differing); err == nil {
+		v.Read = "Its sources were read again: nothing else is known than before."
+		if n > 0 {
+			v.Read = "Its sources were read again: of " + counted(n, "quote", "quotes") + " something else is known now."
+		}
+	}
 	if t.manifest != nil {
 		v.Signed = map[string]string{"unchecked": "signed by " + t.signer, "none": "not signed"}[t.manifest.Badge.Code]
 	}
@@ -409,51 +427,75 @@ func (p *Page) check(w *httpx.Reply, r *httpx.Request) error {
 		return errNotFound
 	}
 	begun := time.Now()
+	before, err := p.o.Store.AnswerPins(r.Context(), r.Who.Tenant, call.AnswerID)
+	if err != nil {
+		return err
+	}
 	n, err := p.o.Store.RecheckNow(r.Context(), r.Who.Tenant, call.Answer, checkAgain)
 	if err != nil {
 		return err
 	}
-	next := answerURL(call.AnswerID)
+	next := url.URL{Path: answerURL(call.AnswerID)}
 	if r.Referer() != "" {
-		next = cameFrom(r).EscapedPath()
+		next = *cameFrom(r)
 	}
-	if n > 0 {
-		done, err := p.awaitCheck(r.Context(), r.Who.Tenant, call.AnswerID, begun)
-		if err != nil {
-			return err
-		}
-		if !done {
-			next += "?checking=1"
-		}
+	q := url.Values{}
+	switch after, err := p.awaitCheck(r.Context(), r.Who.Tenant, call.AnswerID, begun, n > 0); {
+	case err != nil:
+		return err
+	case after == nil:
+		q.Set("checking", strconv.FormatInt(begun.UnixMicro(), 10))
+	default:
+		q.Set("differing", strconv.Itoa(countDiffering(before, after)))
 	}
-	http.Redirect(w, r.Request, next, http.StatusSeeOther)
+	next.RawQuery = q.Encode()
+	http.Redirect(w, r.Request, next.RequestURI(), http.StatusSeeOther)
 	return nil
 }
 
-// awaitCheck waits until all that is known to be cited of sources was compared again, and reports whether it was.
-func (p *Page) awaitCheck(ctx context.Context, tenant, answerID string, since time.Time) (bool, error) {
+// countDiffering returns of how many pins something else is known than before.
+func countDiffering(before, after []store.Pin) int {
+	known := map[[2]string]string{}
+	for i := range before {
+		known[[2]string{before[i].Citation, before[i].URL}] = string(before[i].Status)
+	}
+	n := 0
+	for i := range after {
+		if known[[2]string{after[i].Citation, after[i].URL}] != string(after[i].Status) {
+			n++
+		}
+	}
+	return n
+}
+
+// isChecked reports whether all that pins are of was read again since a time.
+func isChecked(pins []store.Pin, since time.Time) bool {
+	return len(pins) > 0 && !slices.ContainsFunc(pins, func(pin store.Pin) bool { return pin.CheckedAt.Before(since) })
+}
+
+// awaitCheck waits until all that is known to be cited of sources was compared again, if that is due, and returns what
+// is known then; nil: it takes longer.
+func (p *Page) awaitCheck(
+	ctx context.Context, tenant, answerID string, since time.Time, isDue bool,
+) ([]store.Pin, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkWait)
 	defer cancel()
 	tick := time.NewTicker(checkLook)
 	defer tick.Stop()
 	for {
 		pins, err := p.o.Store.AnswerPins(ctx, tenant, answerID)
-		if err != nil && ctx.Err() == nil {
-			return false, err
-		}
-		done := len(pins) > 0
-		for i := range pins {
-			done = done && !pins[i].CheckedAt.Before(since)
-		}
-		if done {
-			return true, nil
+		switch {
+		case err != nil && ctx.Err() == nil:
+			return nil, err
+		case err == nil && (!isDue || isChecked(pins, since)):
+			return pins, nil
 		}
 		select {
 		case <-tick.C:
 		case <-p.closing.Done():
-			return false, nil
+			return nil, nil
 		case <-ctx.Done():
-			return false, nil
+			return nil, nil
 		}
 	}
 }

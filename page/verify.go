@@ -57,7 +57,7 @@ func (p *Page) examples(ctx context.Context, r *httpx.Request) ([]verifyExample,
 	}
 	var all []verifyExample
 	for _, one := range []struct{ kind, words, run string }{
-		{badgeGood, "An answer whose sources all say it", p.o.Demo.Holds},
+		{badgeGood, "An answer whose sources all still agree", p.o.Demo.Holds},
 		{badgeBad, "An answer whose source changed", p.o.Demo.Changed},
 	} {
 		id, err := p.finalAnswer(ctx, r.Who.Tenant, one.run)
@@ -177,7 +177,7 @@ func (p *Page) verifyOwn(
 	}
 	v := &reportView{
 		base: p.baseURL(r), unsigned: "not published, so nobody signed it",
-		bare: len(p.weighedWith(r.Context(), call, pins).bare),
+		bare: bareSentences(call.Answer, p.weighedWith(r.Context(), call, pins)),
 	}
 	if published != nil && published.Digest != "" {
 		order := &api.Verification{URL: servedURL(v.base, call.AnswerID), MaxAge: int64(age / time.Second)}

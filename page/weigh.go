@@ -65,6 +65,15 @@ func (w *weighings) of(ctx context.Context, call *store.Call, found excerpts) *w
 	return made
 }
 
+// bareSentences returns the sentences without a source in words.
+func bareSentences(a *ibid.Answer, w *weighed) []string {
+	var all []string
+	for _, s := range w.bare {
+		all = append(all, plainWords(a.Text[s.Start:s.End]))
+	}
+	return all
+}
+
 // reportOf returns what was found out of a citation; nil: nothing was.
 func reportOf(claims []verify.ClaimReport, citation int) *verify.ClaimReport {
 	if citation >= len(claims) || claims[citation].Finding == "" {

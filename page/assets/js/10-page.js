@@ -170,7 +170,7 @@ queueMicrotask(() => {
     else delete article.dataset.show;
     let first;
     for (const n of article.querySelectorAll(".prose [data-s]")) {
-      const isShown = want !== "" && n.dataset.s === want;
+      const isShown = want !== "" && n.dataset.s.split(" ").includes(want);
       (n.querySelector(":scope > .chip") || n).classList.toggle("shown", isShown);
       if (isShown) first ||= n;
     }
@@ -259,11 +259,23 @@ queueMicrotask(() => {
     if (e.key === "Escape" && !e.defaultPrevented && !open) document.querySelector(".answer[data-show] .trust-all a")?.click();
   });
 
-  // Reading the sources again takes seconds.
-  document.addEventListener("submit", (e) => {
-    const button = e.target.closest(".trust form")?.querySelector("button");
-    if (button) { button.textContent = "Checking…"; button.disabled = true; }
-  });
+  // Reading the sources again takes seconds. What came of it is said once.
+  const isChecking = (button) => { if (button) { button.textContent = "Checking…"; button.disabled = true; } };
+  document.addEventListener("submit", (e) => isChecking(e.target.closest(".trust form")?.querySelector("button")));
+  const clean = new URL(location.href);
+  clean.searchParams.delete("checking");
+  clean.searchParams.delete("differing");
+  const late = document.querySelector(".late-check");
+  if (late) {
+    isChecking(late.closest(".trust").querySelector("form button"));
+    late.textContent = "The sources are still being read again.";
+    const look = async (rest) => {
+      const page = await fetch(location.href).then((r) => r.text(), () => "");
+      if (!page.includes("late-check") || !rest) location.replace(clean);
+      else setTimeout(look, 2000, rest - 1);
+    };
+    setTimeout(look, 2000, 30);
+  } else if (clean.href !== location.href) history.replaceState(history.state, "", clean);
 
   // Menus close like all others.
   document.addEventListener("click", (e) => {

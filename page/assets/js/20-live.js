@@ -87,12 +87,13 @@ queueMicrotask(() => {
   };
   const trim = (prose, n) => { while (prose.children.length > n) prose.lastElementChild.remove(); };
 
-  // Who is at the end of the page stays there while it grows.
+  // Who is at the end of the page stays there while it grows, as long as the question is in sight.
   const atEnd = () => innerHeight + scrollY >= document.documentElement.scrollHeight - 40;
-  const keepEnd = (change) => {
+  const keepEnd = (turn, change) => {
     const was = atEnd();
     change();
-    if (was) scrollTo({ top: document.documentElement.scrollHeight });
+    const most = scrollY + turn.getBoundingClientRect().top - 8;
+    if (was && most > scrollY) scrollTo({ top: Math.min(document.documentElement.scrollHeight - innerHeight, most) });
   };
 
   for (const turn of document.querySelectorAll(".turn[data-live]")) {
@@ -124,7 +125,7 @@ queueMicrotask(() => {
       }
     };
     source.addEventListener("state", (e) => say(JSON.parse(e.data).text));
-    source.addEventListener("block", (e) => keepEnd(() => {
+    source.addEventListener("block", (e) => keepEnd(turn, () => {
       const b = JSON.parse(e.data);
       prose.dir = b.dir;
       block(prose, b.n, one(b.html));
@@ -136,7 +137,7 @@ queueMicrotask(() => {
       const rows = article.querySelector(".live-sources");
       if (rows) rows.replaceChildren(one(JSON.parse(e.data).html));
     });
-    source.addEventListener("answer", (e) => keepEnd(() => {
+    source.addEventListener("answer", (e) => keepEnd(turn, () => {
       // The words stay, and what belongs around them comes behind them: above them it would move them.
       const sent = JSON.parse(e.data), next = one(sent.html), text = next.querySelector(".prose"), blocks = [...text.children];
       prose.dir = text.dir;
@@ -144,6 +145,7 @@ queueMicrotask(() => {
       turn.classList.toggle("checking", sent.checking);
       trim(prose, blocks.length);
       blocks.forEach((b, n) => block(prose, n, b));
+      for (const bare of prose.querySelectorAll(".no-source.late")) bare.classList.remove("late");
       tell(blocks.length);
       article.removeAttribute("aria-busy");
       const head = document.querySelector(".talk-head");

@@ -84,6 +84,11 @@
     if (why) {
       why.classList.toggle("sheet", Boolean(chosen));
       if (chosen) why.scrollTop = 0;
+      // Where it is a sheet, what was chosen stays in sight above it.
+      const isSheet = chosen && getComputedStyle(why).position === "fixed";
+      document.body.style.paddingBlockEnd = isSheet ? why.offsetHeight + "px" : "";
+      const under = isSheet && from ? from.getBoundingClientRect().bottom + 12 - why.getBoundingClientRect().top : 0;
+      if (under > 0) { scrollBy({ top: under, behavior: "instant" }); }
     }
     // Steps stand above the answer: opening one leaves what was pressed where it is.
     const was = from?.getBoundingClientRect().top;
