@@ -179,22 +179,22 @@ func NewFetcher(o *FetchOptions) *Fetcher {
 	return f
 }
 
-// orDefaults fills in the defaults.
+// orDefaults fills in the defaults. From here on 0 means none where a negative limit does.
 func (l FetchLimits) orDefaults() FetchLimits {
 	return FetchLimits{
 		Bytes:      orDefault(l.Bytes, 8<<20),
 		Compressed: orDefault(l.Compressed, 8<<20),
-		Redirects:  orNone(l.Redirects, 5),
+		Redirects:  max(0, cmp.Or(l.Redirects, 5)),
 		Connect:    orDefault(l.Connect, 5*time.Second),
 		Header:     orDefault(l.Header, 10*time.Second),
 		Idle:       orDefault(l.Idle, 5*time.Second),
 		Total:      orDefault(l.Total, 30*time.Second),
-		PerHost:    orNone(l.PerHost, 2),
-		Gap:        orNone(l.Gap, 100*time.Millisecond),
+		PerHost:    max(0, cmp.Or(l.PerHost, 2)),
+		Gap:        max(0, cmp.Or(l.Gap, 100*time.Millisecond)),
 		Parallel:   orDefault(l.Parallel, 64),
-		Retries:    orNone(l.Retries, 2),
-		Backoff:    orNone(l.Backoff, 500*time.Millisecond),
-		RetryAfter: orNone(l.RetryAfter, 30*time.Second),
+		Retries:    max(0, cmp.Or(l.Retries, 2)),
+		Backoff:    max(0, cmp.Or(l.Backoff, 500*time.Millisecond)),
+		RetryAfter: max(0, cmp.Or(l.RetryAfter, 30*time.Second)),
 	}
 }
 
@@ -204,11 +204,6 @@ func orDefault[N int | int64 | time.Duration](n, byDefault N) N {
 		return byDefault
 	}
 	return n
-}
-
-// orNone returns a limit whose negative means none, which is 0 from here on.
-func orNone[N int | time.Duration](n, byDefault N) N {
-	return max(0, cmp.Or(n, byDefault))
 }
 
 // Fetch reads a document. Equal requests at the same time share one request to the network, which goes on while at
