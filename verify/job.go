@@ -73,7 +73,7 @@ type job struct {
 // shared is what a job and those for its upstream manifests have together.
 type shared struct {
 	mu      sync.Mutex
-	docs    map[string]*doc
+	docs    map[string]func() (*snapshot.Snapshot, error) // each fetched once
 	hosts   map[string]bool
 	fetched int
 	octets  int
@@ -90,17 +90,10 @@ type shared struct {
 	stages   map[string]Progress
 }
 
-// doc is a document that is fetched once.
-type doc struct {
-	once sync.Once
-	snap *snapshot.Snapshot
-	err  error
-}
-
 func (v *Verifier) job(kind Kind, input string) *job {
 	v.once.Do(v.defaults)
 	all := &shared{
-		docs: map[string]*doc{}, hosts: map[string]bool{}, visited: map[string]bool{},
+		docs: map[string]func() (*snapshot.Snapshot, error){}, hosts: map[string]bool{}, visited: map[string]bool{},
 		given: map[string]*snapshot.Snapshot{}, from: map[string]*directory{},
 		stages: map[string]Progress{}, read: map[string]*checked{}, refused: map[string]int{},
 	}
@@ -163,14 +156,13 @@ func (j *job) fetchDocument(ctx context.Context, r *snapshot.FetchRequest) (*sna
 		key = fmt.Sprintf("trust %d %s", r.MaxBytes, key)
 	}
 	j.all.mu.Lock()
-	d := j.all.docs[key]
-	if d == nil {
-		d = &doc{}
-		j.all.docs[key] = d
+	fetched := j.all.docs[key]
+	if fetched == nil {
+		fetched = sync.OnceValues(func() (*snapshot.Snapshot, error) { return j.fetch(ctx, r) })
+		j.all.docs[key] = fetched
 	}
 	j.all.mu.Unlock()
-	d.once.Do(func() { d.snap, d.err = j.fetch(ctx, r) })
-	return d.snap, d.err
+	return fetched()
 }
 
 // fetch fetches a document if the limits allow it, within the time of the job, and without retries from a host that has
@@ -275,27 +267,25 @@ func origin(address string) string {
 
 // hostOf returns the host of a URL in lower case, with its port unless that is the usual one of the scheme.
 func hostOf(address string) string {
-	name, port := hostAndPort(address)
-	if port == "" {
-		return name
-	}
-	return name + ":" + port
-}
-
-// hostAndPort returns the host of a URL in lower case and its port; empty: that is the usual one of the scheme.
-func hostAndPort(address string) (host, port string) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return "", ""
+		return ""
 	}
-	host, port = strings.TrimSuffix(strings.ToLower(u.Hostname()), "."), u.Port()
+	host, port := strings.TrimSuffix(strings.ToLower(u.Hostname()), "."), u.Port()
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
 	}
-	if port == "443" && strings.EqualFold(u.Scheme, "https") || port == "80" && strings.EqualFold(u.Scheme, "http") {
-		port = ""
+	if port == "" || port == "443" && strings.EqualFold(u.Scheme, "https") ||
+		port == "80" && strings.EqualFold(u.Scheme, "http") {
+		return host
 	}
-	return host, port
+	return host + ":" + port
+}
+
+// isAt reports whether a URL is of a host, which may be written without its port.
+func isAt(address, host string) bool {
+	at := hostOf(address)
+	return at == host || strings.HasPrefix(at, host+":")
 }
 
 // clean returns an address in the form in which two are compared; what is no web address stays as it is.

@@ -20,7 +20,7 @@ func (m *checked) checkLog(ctx context.Context) error {
 		return nil
 	}
 	m.asked = true
-	d := m.origin(ctx)
+	d := m.directory(ctx, origin(m.url), false)
 	if d.Discovery == nil && d.err != nil {
 		m.unasked = true
 	}

@@ -184,7 +184,7 @@ func (m *checked) checkAuthority(ctx context.Context) error {
 		m.found(AuthorityUnchecked, "Where the manifest is from is not known, and so not who speaks in it.")
 		return nil
 	}
-	if name, _ := hostAndPort(m.url); host != name && host != hostOf(m.url) {
+	if !isAt(m.url, host) {
 		m.found(AuthorityMismatch, "The manifest speaks for the agent %s, but comes from %s.",
 			m.man.AgentID, hostOf(m.url))
 		return nil
@@ -272,14 +272,6 @@ func (j *job) directory(ctx context.Context, at string, again bool) *directory {
 	return d
 }
 
-// origin returns what the origin of the manifest publishes.
-func (m *checked) origin(ctx context.Context) *directory {
-	if m.known != nil {
-		return m.known
-	}
-	return m.directory(ctx, origin(m.url), false)
-}
-
 func (j *job) fetchKeys(ctx context.Context, at string) *directory {
 	d := &directory{FetchedAt: j.now, fresh: true}
 	var said manifest.Discovery
@@ -363,7 +355,6 @@ func (m *checked) findKey(ctx context.Context, id string) (key *keyring.Key, cod
 		d = m.directory(ctx, at, true) // it may be new
 		key, code, why = m.keyIn(d, id)
 	}
-	m.known = d
 	switch {
 	case key != nil:
 		m.seen = true
