@@ -13,13 +13,13 @@ import (
 
 // Status words of what can be wrong with a manifest by itself.
 const (
-	StatusMalformed    = "manifest-malformed"
-	StatusVersion      = "version-unsupported"
-	StatusInconsistent = "manifest-inconsistent"
-	StatusAlgorithm    = "algorithm-unsupported"
-	StatusChain        = "chain-invalid"
-	StatusGap          = "chain-gap"
-	StatusShort        = "excerpt-too-short"
+	statusMalformed    = "manifest-malformed"
+	statusVersion      = "version-unsupported"
+	statusInconsistent = "manifest-inconsistent"
+	statusAlgorithm    = "algorithm-unsupported"
+	statusChain        = "chain-invalid"
+	statusGap          = "chain-gap"
+	statusShort        = "excerpt-too-short"
 )
 
 // maxProblems is how many problems of each status word are told of one manifest, so that many of one kind hide none of
@@ -81,13 +81,13 @@ func (c *checker) add(status, path, detail string) {
 	c.problems = append(c.problems, Problem{Status: status, Path: path, Detail: detail})
 }
 
-func (c *checker) wrong(path, detail string) { c.add(StatusInconsistent, path, detail) }
+func (c *checker) wrong(path, detail string) { c.add(statusInconsistent, path, detail) }
 
 // hash says so if a hash is of an algorithm that this version does not have.
 func (c *checker) hash(path, hash string, algorithms ...string) {
 	algorithm, _, _ := strings.Cut(hash, ":")
 	if hash != "" && !slices.Contains(append(algorithms, "sha256"), algorithm) {
-		c.add(StatusAlgorithm, path, "hashes by "+quoted(algorithm)+" are not part of this version of the format")
+		c.add(statusAlgorithm, path, "hashes by "+quoted(algorithm)+" are not part of this version of the format")
 	}
 }
 
@@ -149,7 +149,7 @@ func (c *checker) claims() {
 			c.copies(path, s)
 			c.excerpt(path, s)
 			if whole && len(c.m.Chain) > 0 && !c.among(reached, s) {
-				c.add(StatusGap, path, "no step that led to the claim has this source: "+quoted(s.URL))
+				c.add(statusGap, path, "no step that led to the claim has this source: "+quoted(s.URL))
 			}
 		}
 	}
@@ -238,7 +238,7 @@ func (c *checker) excerpt(path string, s *ClaimSource) {
 		exact := s.Excerpt.Exact
 		length = utf8.RuneCountInString(exact)
 		if snapshot.ShortExcerpt(exact) {
-			c.add(StatusShort, path+"/excerpt/exact",
+			c.add(statusShort, path+"/excerpt/exact",
 				"it is too short to say anything: fewer than 16 code points and fewer than 3 words")
 		}
 		if strings.HasPrefix(s.ExcerptHash, "sha256:") && s.ExcerptHash != snapshot.Hash([]byte(exact)) {
@@ -313,10 +313,10 @@ func (c *checker) chain() {
 		s := &chain[i]
 		path := "/chain/" + strconv.Itoa(i)
 		if c.step[s.Step] != i {
-			c.add(StatusChain, path+"/step", "another step has this number: "+strconv.Itoa(s.Step))
+			c.add(statusChain, path+"/step", "another step has this number: "+strconv.Itoa(s.Step))
 		}
 		if c.outputs[s.OutputsRef] != i {
-			c.add(StatusChain, path+"/outputs_ref",
+			c.add(statusChain, path+"/outputs_ref",
 				"another step has this output, so it is ambiguous: "+quoted(s.OutputsRef))
 		}
 		c.hash(path+"/inputs_hash", s.InputsHash, "hmac-sha256")
@@ -337,9 +337,9 @@ func (c *checker) chain() {
 			from, known := c.outputs[ref]
 			switch {
 			case !known:
-				c.add(StatusChain, path, "no step has this output: "+quoted(ref))
+				c.add(statusChain, path, "no step has this output: "+quoted(ref))
 			case chain[from].Step >= s.Step:
-				c.add(StatusChain, path, "it follows from "+quoted(ref)+", the output of a step that is not before it")
+				c.add(statusChain, path, "it follows from "+quoted(ref)+", the output of a step that is not before it")
 			}
 		}
 	}
@@ -360,7 +360,7 @@ func (c *checker) reached(path string, claim *Claim) (reached *big.Int, whole bo
 			reached.Or(reached, &c.before[i])
 			continue
 		}
-		c.add(StatusChain, path+"/steps/"+strconv.Itoa(j), "the chain has no step "+strconv.Itoa(number))
+		c.add(statusChain, path+"/steps/"+strconv.Itoa(j), "the chain has no step "+strconv.Itoa(number))
 		whole = false
 	}
 	return reached, whole
@@ -392,7 +392,7 @@ func (m *Manifest) Level(signed bool) (level int, why []string) {
 		switch {
 		case strings.HasPrefix(p.Status, "chain-"):
 			chain = append(chain, p)
-		case p.Status != StatusShort: // it weakens a claim, and is no contradiction
+		case p.Status != statusShort: // it weakens a claim, and is no contradiction
 			wrong = append(wrong, p)
 		}
 	}

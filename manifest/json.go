@@ -24,7 +24,7 @@ import (
 
 // Error is why bytes are not a manifest, and where.
 type Error struct {
-	Status       string // StatusMalformed or StatusVersion
+	Status       string // manifest-malformed or version-unsupported
 	Path         string // JSON pointer (RFC 6901); "" is the whole document
 	Line, Column int    // of the place, from 1; Column counts code points
 	Detail       string // what is wrong there
@@ -85,7 +85,7 @@ func parse(b []byte, most int) (*Manifest, []Error) {
 // is none. Its Column is an offset.
 func unreadable(doc []byte) *Error {
 	broken := func(path jsontext.Pointer, at int, detail string) *Error {
-		return &Error{Status: StatusMalformed, Path: string(path), Detail: detail, Column: min(at, len(doc))}
+		return &Error{Status: statusMalformed, Path: string(path), Detail: detail, Column: min(at, len(doc))}
 	}
 	switch {
 	case len(doc) > MaxBytes:
@@ -202,7 +202,7 @@ type reader struct {
 func (r *reader) fail(at int, detail string) {
 	if len(r.errs) < r.most {
 		path := string(r.dec.StackPointer())
-		r.errs = append(r.errs, Error{Status: StatusMalformed, Path: path, Detail: detail, Column: at})
+		r.errs = append(r.errs, Error{Status: statusMalformed, Path: path, Detail: detail, Column: at})
 	}
 }
 
@@ -266,7 +266,7 @@ func (r *reader) text(raw []byte, at int, f *form) string {
 	s := string(unquoted)
 	if f == forms["version"] && !strings.HasPrefix(s, "1.") {
 		detail := "this is version " + quoted(s) + " of the format, and only 1 is known"
-		r.version = &Error{Status: StatusVersion, Path: "/version", Detail: detail, Column: at}
+		r.version = &Error{Status: statusVersion, Path: "/version", Detail: detail, Column: at}
 	} else if why := f.refuses(s); why != "" {
 		r.fail(at, why)
 	}

@@ -265,8 +265,8 @@ type covered struct {
 // readItems reads the components of a signature and refuses one that occurs twice, in whatever order its parameters
 // are.
 func readItems(items []httpsfv.Item) ([]covered, error) {
-	if len(items) > MaxComponents {
-		return nil, fmt.Errorf("it covers more than %d components", MaxComponents)
+	if len(items) > maxComponents {
+		return nil, fmt.Errorf("it covers more than %d components", maxComponents)
 	}
 	list := make([]covered, 0, len(items))
 	seen := make(map[Component]bool, len(items))
@@ -333,12 +333,12 @@ func (m *Message) field(c Component) (string, error) {
 var fold = regexp.MustCompile(`[ \t]*\r?\n[ \t]+`)
 
 // fieldLines returns the lines of a field without folds and surrounding white space; nil if there are none. More than
-// MaxField bytes are refused before anything looks at them.
+// maxField bytes are refused before anything looks at them.
 func fieldLines(fields http.Header, name string) ([]string, error) {
 	length := 0
 	for _, line := range fields[http.CanonicalHeaderKey(name)] {
-		if length += len(line); length > MaxField {
-			return nil, fmt.Errorf("it is longer than %d bytes", MaxField)
+		if length += len(line); length > maxField {
+			return nil, fmt.Errorf("it is longer than %d bytes", maxField)
 		}
 	}
 	var lines []string
@@ -417,8 +417,8 @@ func readDictionary(fields http.Header, name string) (*httpsfv.Dictionary, error
 // signed.
 func parseDictionary(lines []string) (*httpsfv.Dictionary, error) {
 	text := strings.Join(lines, ", ")
-	if len(text) > MaxField {
-		return nil, fmt.Errorf("it is longer than %d bytes", MaxField)
+	if len(text) > maxField {
+		return nil, fmt.Errorf("it is longer than %d bytes", maxField)
 	}
 	d, err := httpsfv.UnmarshalDictionary(lines)
 	if err != nil {

@@ -22,10 +22,10 @@ import (
 
 // Limits of what is read.
 const (
-	// MaxField is how many bytes the lines of a field may have that is covered, Signature-Input, Signature or
+	// maxField is how many bytes the lines of a field may have that is covered, Signature-Input, Signature or
 	// Content-Digest.
-	MaxField      = 16 << 10
-	MaxComponents = 64 // components of a signature
+	maxField      = 16 << 10
+	maxComponents = 64 // components of a signature
 )
 
 // Params says what a signature covers and what is said about it.
