@@ -263,8 +263,20 @@ func (f *Fetcher) get(ctx context.Context, j *job) (*Snapshot, *FetchError) {
 		return nil, unreachable(j.URL, reasonClosed, 0, errClosed)
 	}
 	one := f.flights[*j]
-	if one == nil {
-		one = f.beginFlight(ctx, *j, t)
+	if one == nil { // its context ends with the last who waits for it, not with the first
+		flying, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+		one = &flight{cancel: cancel, done: make(chan struct{})}
+		f.flights[*j] = one
+		f.flying.Go(func() {
+			one.snap, one.err = f.run(flying, j, t)
+			cancel(nil)
+			f.mu.Lock()
+			if f.flights[*j] == one {
+				delete(f.flights, *j)
+			}
+			f.mu.Unlock()
+			close(one.done)
+		})
 	}
 	one.waiters++
 	f.mu.Unlock()
@@ -283,25 +295,6 @@ func ended(url string, err error) *FetchError {
 		return unreachable(url, reasonTimeout, 0, err)
 	}
 	return unreachable(url, reasonCancelled, 0, err)
-}
-
-// beginFlight begins a job's flight. Its context ends with the last who waits for it, not with the first. The caller
-// holds the lock.
-func (f *Fetcher) beginFlight(ctx context.Context, j job, t *target) *flight {
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	one := &flight{cancel: cancel, done: make(chan struct{})}
-	f.flights[j] = one
-	f.flying.Go(func() {
-		one.snap, one.err = f.run(ctx, &j, t)
-		cancel(nil)
-		f.mu.Lock()
-		if f.flights[j] == one {
-			delete(f.flights, j)
-		}
-		f.mu.Unlock()
-		close(one.done)
-	})
-	return one
 }
 
 // leaveFlight gives a flight up. The last one ends it, and waits for that.

@@ -70,7 +70,8 @@ func openCheckpoint(signed []byte, origin string, known note.Verifiers) (*Checkp
 	}
 	lines := strings.Split(strings.TrimSuffix(n.Text, "\n"), "\n") // behind the third are extensions
 	if len(lines) < 3 {
-		return nil, fmt.Errorf("reading a checkpoint: %w: %d lines, not origin, size and root", ErrMalformed, len(lines))
+		return nil, fmt.Errorf("reading a checkpoint: %w: %d lines, not origin, size and root",
+			ErrMalformed, len(lines))
 	}
 	if i := slices.Index(lines, ""); i >= 0 {
 		return nil, fmt.Errorf("reading a checkpoint: %w: line %d is empty", ErrMalformed, i+1)

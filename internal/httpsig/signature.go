@@ -197,7 +197,9 @@ func (s *Signature) Verify(m *Message, pub crypto.PublicKey) error {
 			ecdsa.Verify(k, digest[:], new(big.Int).SetBytes(s.Value[:half]), new(big.Int).SetBytes(s.Value[half:]))
 	}
 	if !holds {
-		return fmt.Errorf("verifying the signature %s: it is not an %s signature of this message by this key", s.Label, alg)
+		return fmt.Errorf(
+			"verifying the signature %s: it is not an %s signature of this message by this key", s.Label, alg,
+		)
 	}
 	return nil
 }
