@@ -22,7 +22,7 @@ const MediaType = "application/http-message-signatures-directory+json"
 
 // Limits of a published directory, for those who read it and so for those who write it.
 const (
-	MaxDirectory = 64 << 10 // bytes
+	maxDirectory = 64 << 10 // bytes
 	MaxKeys      = 32       // keys, also those that are passed over
 )
 
@@ -111,8 +111,8 @@ func ParseDirectory(b []byte, o *ParseOptions) ([]Key, error) {
 	if o == nil {
 		o = &ParseOptions{}
 	}
-	if len(b) > MaxDirectory {
-		return nil, fmt.Errorf("reading a directory of keys: it is longer than %d bytes", MaxDirectory)
+	if len(b) > maxDirectory {
+		return nil, fmt.Errorf("reading a directory of keys: it is longer than %d bytes", maxDirectory)
 	}
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`

@@ -30,8 +30,8 @@ var (
 	ErrFull     = errors.New("nobody reads a directory of more keys; forget one whose manifests are gone")
 )
 
-// MaxReason is how many bytes the reason of a revocation may have.
-const MaxReason = 1024
+// maxReason is how many bytes the reason of a revocation may have.
+const maxReason = 1024
 
 // Options are those of a ring; nil is all defaults.
 type Options struct {
@@ -215,8 +215,8 @@ func (r *Ring) Revoke(id string, at time.Time, reason string) error {
 			return errors.New("that time is still to come")
 		case !k.RevokedAt.IsZero() && !at.Before(k.RevokedAt):
 			return errors.New("it is revoked already")
-		case len(reason) > MaxReason || !utf8.ValidString(reason):
-			return fmt.Errorf("the reason is longer than %d bytes, or not UTF-8", MaxReason)
+		case len(reason) > maxReason || !utf8.ValidString(reason):
+			return fmt.Errorf("the reason is longer than %d bytes, or not UTF-8", maxReason)
 		}
 		k.RevokedAt, k.Reason = at, reason
 		return nil

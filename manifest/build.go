@@ -24,8 +24,8 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// SaltSize is how many bytes Builder.Salt has.
-const SaltSize = 32
+// saltSize is how many bytes Builder.Salt has.
+const saltSize = 32
 
 // Builder makes manifests of answers. Its zero value reads nothing, so that no source of a web address has a hash. It
 // may be copied, and is safe for concurrent use as long as its functions are.
@@ -55,7 +55,7 @@ type Builder struct {
 	Excerpts Excerpts
 
 	// Salt makes the hashes of private inputs and outputs, which nobody can guess who does not have it. It must be kept
-	// for whoever is to check these, and have SaltSize bytes. Nil: what is private has no hash.
+	// for whoever is to check these, and have 32 bytes. Nil: what is private has no hash.
 	Salt   []byte
 	Public bool // inputs are published as they are, and outputs with a plain hash
 
@@ -129,8 +129,8 @@ const memberLeftOut = "left_out"
 // published, Problems and Canonical say; with a proper URL, run and agent it can. A source that could not be read is no
 // error: the manifest says why.
 func (b *Builder) Build(ctx context.Context, a *ibid.Answer, t *trail.Trail) (*Manifest, error) {
-	if n := len(b.Salt); n != 0 && n != SaltSize {
-		return nil, fmt.Errorf("building a manifest: the salt has %d bytes and should have %d", n, SaltSize)
+	if n := len(b.Salt); n != 0 && n != saltSize {
+		return nil, fmt.Errorf("building a manifest: the salt has %d bytes and should have %d", n, saltSize)
 	}
 	if a == nil {
 		a = &ibid.Answer{}

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"cmp"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,13 +13,13 @@ import (
 
 // Status words of what can be wrong with a manifest by itself.
 const (
-	StatusMalformed    = "manifest-malformed"
-	StatusVersion      = "version-unsupported"
-	StatusInconsistent = "manifest-inconsistent"
-	StatusAlgorithm    = "algorithm-unsupported"
-	StatusChain        = "chain-invalid"
-	StatusGap          = "chain-gap"
-	StatusShort        = "excerpt-too-short"
+	statusMalformed    = "manifest-malformed"
+	statusVersion      = "version-unsupported"
+	statusInconsistent = "manifest-inconsistent"
+	statusAlgorithm    = "algorithm-unsupported"
+	statusChain        = "chain-invalid"
+	statusGap          = "chain-gap"
+	statusShort        = "excerpt-too-short"
 )
 
 // maxProblems is how many problems of each status word are told of one manifest, so that many of one kind hide none of
@@ -36,7 +37,7 @@ type Problem struct {
 // then its sources, its claims and its chain; of each status word the first 1024. None: nil. It looks at nothing but
 // the manifest.
 func (m *Manifest) Problems() []Problem {
-	c := &checker{m: m, told: make(map[string]int)}
+	c := &checker{m: m, steps: m.Chain[:min(len(m.Chain), maxSteps)], told: make(map[string]int)}
 	c.order("/expires_at", m.EmittedAt, m.ExpiresAt, "it expires before it was emitted")
 	if m.Supersedes != "" && m.Supersedes == m.Self {
 		c.wrong("/supersedes", "it supersedes itself")
@@ -60,6 +61,7 @@ func withoutFragment(url string) string {
 
 type checker struct {
 	m        *Manifest
+	steps    []Step // the chain, as far as a manifest that was parsed has one
 	problems []Problem
 	told     map[string]int // how many, by status word
 
@@ -67,7 +69,7 @@ type checker struct {
 	urls    map[string]bool    // of all sources, under each of their names
 	outputs map[string]int     // of steps: index in the chain
 	step    map[int]int        // index in the chain, by number
-	before  []steps            // the steps that led to each, by index in the chain
+	before  []big.Int          // by index in the chain: the steps that led to each, a bit for each of them
 	with    map[string][]int   // the steps that have a source, by index in the chain, under the names they call it by
 	withURL map[string][]int   // the same, and under all of the source's URLs
 }
@@ -79,13 +81,13 @@ func (c *checker) add(status, path, detail string) {
 	c.problems = append(c.problems, Problem{Status: status, Path: path, Detail: detail})
 }
 
-func (c *checker) wrong(path, detail string) { c.add(StatusInconsistent, path, detail) }
+func (c *checker) wrong(path, detail string) { c.add(statusInconsistent, path, detail) }
 
 // hash says so if a hash is of an algorithm that this version does not have.
 func (c *checker) hash(path, hash string, algorithms ...string) {
 	algorithm, _, _ := strings.Cut(hash, ":")
 	if hash != "" && !slices.Contains(append(algorithms, "sha256"), algorithm) {
-		c.add(StatusAlgorithm, path, "hashes by "+quoted(algorithm)+" are not part of this version of the format")
+		c.add(statusAlgorithm, path, "hashes by "+quoted(algorithm)+" are not part of this version of the format")
 	}
 }
 
@@ -146,8 +148,8 @@ func (c *checker) claims() {
 			path := path + "/sources/" + strconv.Itoa(j)
 			c.copies(path, s)
 			c.excerpt(path, s)
-			if whole && len(c.m.Chain) > 0 && !c.among(&reached, s) {
-				c.add(StatusGap, path, "no step that led to the claim has this source: "+quoted(s.URL))
+			if whole && len(c.m.Chain) > 0 && !c.among(reached, s) {
+				c.add(statusGap, path, "no step that led to the claim has this source: "+quoted(s.URL))
 			}
 		}
 	}
@@ -236,7 +238,7 @@ func (c *checker) excerpt(path string, s *ClaimSource) {
 		exact := s.Excerpt.Exact
 		length = utf8.RuneCountInString(exact)
 		if snapshot.ShortExcerpt(exact) {
-			c.add(StatusShort, path+"/excerpt/exact",
+			c.add(statusShort, path+"/excerpt/exact",
 				"it is too short to say anything: fewer than 16 code points and fewer than 3 words")
 		}
 		if strings.HasPrefix(s.ExcerptHash, "sha256:") && s.ExcerptHash != snapshot.Hash([]byte(exact)) {
@@ -264,7 +266,7 @@ func (c *checker) excerpt(path string, s *ClaimSource) {
 // once and not once for each claim.
 func (c *checker) graph() {
 	c.outputs, c.step = make(map[string]int), make(map[int]int)
-	chain := c.steps()
+	chain := c.steps
 	for i := range chain {
 		if _, twice := c.step[chain[i].Step]; !twice {
 			c.step[chain[i].Step] = i
@@ -273,45 +275,48 @@ func (c *checker) graph() {
 			c.outputs[chain[i].OutputsRef] = i
 		}
 	}
-	c.before, c.with, c.withURL = make([]steps, len(chain)), make(map[string][]int), make(map[string][]int)
+	c.before, c.with, c.withURL = make([]big.Int, len(chain)), make(map[string][]int), make(map[string][]int)
+	note := func(with map[string][]int, i int, names ...string) {
+		for _, name := range names {
+			if have := with[name]; len(have) == 0 || have[len(have)-1] != i {
+				with[name] = append(have, i)
+			}
+		}
+	}
 	order := make([]int, len(chain))
 	for i := range chain {
 		order[i] = i
 		for _, source := range chain[i].Sources {
-			noteStep(c.with, source, i)
-			noteStep(c.withURL, source, i)
+			note(c.with, i, source)
+			note(c.withURL, i, source)
 			if of := c.source[source]; of != nil {
-				noteStep(c.withURL, of.URL, i)
-				noteStep(c.withURL, of.OriginalURL, i)
-				noteStep(c.withURL, of.FinalURL, i)
+				note(c.withURL, i, of.URL, of.OriginalURL, of.FinalURL)
 			}
 		}
 	}
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(chain[a].Step, chain[b].Step) })
 	for _, i := range order {
-		c.before[i].add(i)
+		before := &c.before[i]
+		before.SetBit(before, i, 1)
 		for _, ref := range chain[i].InputsRef {
 			if from, known := c.outputs[ref]; known && chain[from].Step < chain[i].Step {
-				c.before[i].union(&c.before[from])
+				before.Or(before, &c.before[from])
 			}
 		}
 	}
 }
 
-// steps returns the chain, as far as a manifest that was parsed has one.
-func (c *checker) steps() []Step { return c.m.Chain[:min(len(c.m.Chain), maxSteps)] }
-
 // chain checks the steps by themselves: each follows only from steps with smaller numbers, so there are no cycles.
 func (c *checker) chain() {
-	chain := c.steps()
+	chain := c.steps
 	for i := range chain {
 		s := &chain[i]
 		path := "/chain/" + strconv.Itoa(i)
 		if c.step[s.Step] != i {
-			c.add(StatusChain, path+"/step", "another step has this number: "+strconv.Itoa(s.Step))
+			c.add(statusChain, path+"/step", "another step has this number: "+strconv.Itoa(s.Step))
 		}
 		if c.outputs[s.OutputsRef] != i {
-			c.add(StatusChain, path+"/outputs_ref",
+			c.add(statusChain, path+"/outputs_ref",
 				"another step has this output, so it is ambiguous: "+quoted(s.OutputsRef))
 		}
 		c.hash(path+"/inputs_hash", s.InputsHash, "hmac-sha256")
@@ -332,66 +337,119 @@ func (c *checker) chain() {
 			from, known := c.outputs[ref]
 			switch {
 			case !known:
-				c.add(StatusChain, path, "no step has this output: "+quoted(ref))
+				c.add(statusChain, path, "no step has this output: "+quoted(ref))
 			case chain[from].Step >= s.Step:
-				c.add(StatusChain, path, "it follows from "+quoted(ref)+", the output of a step that is not before it")
+				c.add(statusChain, path, "it follows from "+quoted(ref)+", the output of a step that is not before it")
 			}
 		}
 	}
 }
 
-// steps is a set of steps by their index in the chain.
-type steps [maxSteps / 64]uint64
-
-func (s *steps) add(i int) { s[i/64] |= 1 << (i % 64) }
-
-func (s *steps) has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
-
-func (s *steps) union(other *steps) {
-	for i := range s {
-		s[i] |= other[i]
-	}
-}
-
 // reached returns the steps that led to a claim. whole is false if the claim names steps that are not there: what else
 // it rests on is unknown then. A claim that names no steps may rest on each.
-func (c *checker) reached(path string, claim *Claim) (reached steps, whole bool) {
+func (c *checker) reached(path string, claim *Claim) (reached *big.Int, whole bool) {
+	reached, whole = new(big.Int), true
 	if len(claim.Steps) == 0 {
 		for i := range c.before {
-			reached.add(i)
+			reached.SetBit(reached, i, 1)
 		}
 		return reached, true
 	}
-	whole = true
 	for j, number := range claim.Steps {
 		if i, known := c.step[number]; known {
-			reached.union(&c.before[i])
+			reached.Or(reached, &c.before[i])
 			continue
 		}
-		c.add(StatusChain, path+"/steps/"+strconv.Itoa(j), "the chain has no step "+strconv.Itoa(number))
+		c.add(statusChain, path+"/steps/"+strconv.Itoa(j), "the chain has no step "+strconv.Itoa(number))
 		whole = false
 	}
 	return reached, whole
 }
 
-// noteStep notes that the step at i has a source of that name.
-func noteStep(with map[string][]int, name string, i int) {
-	if have := with[name]; len(have) == 0 || have[len(have)-1] != i {
-		with[name] = append(have, i)
-	}
-}
-
 // among reports whether one of the steps has a claim's source: itself, if the claim says which it is, else any of its
 // URL.
-func (c *checker) among(reached *steps, s *ClaimSource) bool {
+func (c *checker) among(reached *big.Int, s *ClaimSource) bool {
 	with, names := c.withURL, []string{s.URL, s.OriginalURL}
 	if of := c.source[s.Source]; of != nil {
 		with, names = c.with, []string{of.ID, of.URL, of.OriginalURL, of.FinalURL}
 	}
 	for _, name := range names {
-		if name != "" && slices.ContainsFunc(with[name], reached.has) {
+		if name != "" && slices.ContainsFunc(with[name], func(i int) bool { return reached.Bit(i) == 1 }) {
 			return true
 		}
 	}
 	return false
+}
+
+// Level returns the conformance level that the manifest deserves, as its reader sees it: 3, a signed manifest that says
+// how the answer came about; 2, one that says where every claim stands in its sources; or else 1. signed says whether
+// its signature was verified. why says what is missing for the next level, a sentence each, which begins with the place
+// if there is one. Whether it has what a level wants is all that is looked at here; whether that is true is for package
+// verify. What the publisher promises counts nothing.
+func (m *Manifest) Level(signed bool) (level int, why []string) {
+	var wrong, chain []Problem
+	for _, p := range m.Problems() {
+		switch {
+		case strings.HasPrefix(p.Status, "chain-"):
+			chain = append(chain, p)
+		case p.Status != statusShort: // it weakens a claim, and is no contradiction
+			wrong = append(wrong, p)
+		}
+	}
+	for i := range m.Claims {
+		for j := range m.Claims[i].Sources {
+			path := "/claims/" + strconv.Itoa(i) + "/sources/" + strconv.Itoa(j)
+			s := &m.Claims[i].Sources[j]
+			for _, p := range missing(s, path) {
+				// what stands in its place in the source that has the hash is the excerpt
+				if p.Status != "no-excerpt" || s.Hash == "" || s.ExcerptOffset == nil {
+					wrong = append(wrong, p)
+				}
+			}
+		}
+	}
+	if len(m.Chain) == 0 {
+		chain = append(chain, Problem{Detail: "it has no chain: how the answer came about is not told"})
+	}
+	if !signed {
+		chain = append(chain, Problem{Detail: "it is not signed, or its signature was not verified"})
+	}
+	level = 3
+	switch {
+	case len(wrong) > 0:
+		level = 1
+	case len(chain) > 0:
+		level, wrong = 2, chain
+	}
+	for _, p := range wrong {
+		if p.Path != "" {
+			p.Detail = p.Path + ": " + p.Detail
+		}
+		why = append(why, p.Detail)
+	}
+	return level, why
+}
+
+// missing says what a claim's source lacks for its excerpt to be found again.
+func missing(s *ClaimSource, path string) []Problem {
+	var list []Problem
+	lacks := func(code, what string) {
+		if s.Unavailable != "" {
+			what += " (" + quoted(s.Unavailable) + ")"
+		}
+		list = append(list, Problem{Status: code, Path: path, Detail: what})
+	}
+	if s.Hash == "" {
+		lacks("no-hash", "it has no hash: that the source changed cannot be seen")
+	}
+	if s.ExcerptOffset == nil {
+		lacks("no-offset", "it has no excerpt_offset: where the source says so is not told")
+	}
+	if s.Excerpt == nil && s.ExcerptHash == "" {
+		lacks(
+			"no-excerpt",
+			"it has neither excerpt nor excerpt_hash: once the source changes, nobody knows what it said",
+		)
+	}
+	return list
 }

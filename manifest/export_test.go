@@ -16,6 +16,19 @@ const (
 	MaxSources      = maxSources
 	MaxSteps        = maxSteps
 	MaxText         = maxText
+	SaltSize        = saltSize
 	DefaultBuffer   = defaultBuffer
 	MemberLeftOut   = memberLeftOut
 )
+
+// The status words, for tests.
+const (
+	StatusMalformed    = statusMalformed
+	StatusInconsistent = statusInconsistent
+	StatusAlgorithm    = statusAlgorithm
+	StatusChain        = statusChain
+	StatusGap          = statusGap
+)
+
+// ErrHeader is what errors of a header wrap, for tests.
+var ErrHeader = errHeader

@@ -35,8 +35,8 @@ const (
 // digestName is SHA-256 as RFC 9530 calls it.
 const digestName = "sha-256"
 
-// ErrHeader says that a Citation-Source field has neither form or is over the limits (status header-malformed).
-var ErrHeader = errors.New("malformed " + HeaderName + " field")
+// errHeader says that a Citation-Source field has neither form or is over the limits (status header-malformed).
+var errHeader = errors.New("malformed " + HeaderName + " field")
 
 // Announcement is one member of a Citation-Source field: a source that was consulted, or that there are more.
 type Announcement struct {
@@ -216,15 +216,15 @@ func SetHeader(h http.Header, f Form, list ...Announcement) {
 
 // ParseHeader reads the field's values, one for each line, header and trailer together, and returns the union of what
 // they announce: no member twice. Unknown parameters are ignored; no values are no announcements. All lines are of one
-// form. The error wraps ErrHeader.
+// form.
 func ParseHeader(values []string) ([]Announcement, error) {
 	value := strings.Join(values, ", ")
 	first := strings.TrimLeft(value, " \t,")
 	if len(value) > MaxHeaderRead {
-		return nil, fmt.Errorf("%w: it is longer than %s", ErrHeader, plural(MaxHeaderRead, "byte"))
+		return nil, fmt.Errorf("%w: it is longer than %s", errHeader, plural(MaxHeaderRead, "byte"))
 	}
 	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r >= 0x7f }) {
-		return nil, fmt.Errorf("%w: it has characters that are not of ASCII, or control characters", ErrHeader)
+		return nil, fmt.Errorf("%w: it has characters that are not of ASCII, or control characters", errHeader)
 	}
 	var list []Announcement
 	var err error
@@ -237,13 +237,13 @@ func ParseHeader(values []string) ([]Announcement, error) {
 		list, err = readList(values)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrHeader, err)
+		return nil, fmt.Errorf("%w: %w", errHeader, err)
 	}
 	var union []Announcement
 	seen := make(map[string]bool)
 	for i := range list {
 		if err := list[i].check(); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrHeader, err)
+			return nil, fmt.Errorf("%w: %w", errHeader, err)
 		}
 		if key := write(&list[i], Link); !seen[key] {
 			seen[key] = true

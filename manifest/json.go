@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +24,7 @@ import (
 
 // Error is why bytes are not a manifest, and where.
 type Error struct {
-	Status       string // StatusMalformed or StatusVersion
+	Status       string // manifest-malformed or version-unsupported
 	Path         string // JSON pointer (RFC 6901); "" is the whole document
 	Line, Column int    // of the place, from 1; Column counts code points
 	Detail       string // what is wrong there
@@ -58,29 +59,17 @@ func Parse(b []byte) (*Manifest, error) {
 // parse reads a manifest and returns up to most things that are wrong with its form. The manifest is nil, and the error
 // is one, where the document cannot be read to its end or is of another version.
 func parse(b []byte, most int) (*Manifest, []Error) {
-	r := newReader(b)
-	r.most = most
-	m := &Manifest{}
-	switch {
-	case len(b) > MaxBytes:
-		r.stop("", 0, "it is larger than "+strconv.Itoa(MaxBytes)+" bytes")
-	case bytes.HasPrefix(b, []byte("\xef\xbb\xbf")):
-		r.stop("", 0, "it begins with a byte order mark")
-	case len(bytes.TrimSpace(b)) == 0:
-		r.stop("", len(b), "it is empty")
-	default:
+	m, r := &Manifest{}, reader{dec: jsontext.NewDecoder(bytes.NewBuffer(b)), most: most}
+	broken := unreadable(b)
+	if broken == nil {
 		r.value(reflect.ValueOf(m).Elem(), &form{}, &form{})
-		if r.broken == nil {
-			if after := bytes.TrimLeft(b[r.dec.InputOffset():], " \t\r\n"); len(after) > 0 {
-				r.stop("", len(b)-len(after), "something follows the document")
-			}
-		}
+		broken = r.version
 	}
-	switch {
-	case r.broken != nil:
-		m, r.errs = nil, []Error{*r.broken}
-	case r.version != nil:
-		m, r.errs = nil, []Error{*r.version}
+	if broken != nil {
+		m, r.errs = nil, []Error{*broken}
+	}
+	if len(r.errs) == 0 {
+		return m, nil
 	}
 	at := make([]int, len(r.errs))
 	for i := range at {
@@ -90,6 +79,65 @@ func parse(b []byte, most int) (*Manifest, []Error) {
 		r.errs[i].Line, r.errs[i].Column = p.line, p.column
 	}
 	return m, r.errs
+}
+
+// unreadable returns the first thing for which a document cannot be read to its end, or not by every reader; nil: there
+// is none. Its Column is an offset.
+func unreadable(doc []byte) *Error {
+	broken := func(path jsontext.Pointer, at int, detail string) *Error {
+		return &Error{Status: statusMalformed, Path: string(path), Detail: detail, Column: min(at, len(doc))}
+	}
+	switch {
+	case len(doc) > MaxBytes:
+		return broken("", 0, "it is larger than "+strconv.Itoa(MaxBytes)+" bytes")
+	case bytes.HasPrefix(doc, []byte("\xef\xbb\xbf")):
+		return broken("", 0, "it begins with a byte order mark")
+	case len(bytes.TrimSpace(doc)) == 0:
+		return broken("", len(doc), "it is empty")
+	}
+	dec := jsontext.NewDecoder(bytes.NewBuffer(doc))
+	for {
+		of, length := dec.StackIndex(dec.StackDepth())
+		kind := dec.PeekKind()
+		var raw []byte // of a scalar value
+		var err error
+		if of == '{' && length%2 == 0 || kind == '{' || kind == '[' || of == '[' && kind == ']' {
+			_, err = dec.ReadToken()
+		} else {
+			raw, err = dec.ReadValue()
+		}
+		if err != nil {
+			path, at, detail := dec.StackPointer(), len(doc), "the document breaks off"
+			if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+				path, at = syntax.JSONPointer, int(syntax.ByteOffset)
+				switch {
+				case errors.Is(err, jsontext.ErrDuplicateName):
+					detail = "the member stands there twice"
+				case !errors.Is(err, io.ErrUnexpectedEOF):
+					detail = "this is no JSON: " + syntax.Err.Error()
+				}
+			}
+			return broken(path, at, detail)
+		}
+		end := int(dec.InputOffset())
+		if dec.StackDepth() > maxDepth {
+			return broken(dec.StackPointer(), end-1, "it is nested deeper than "+strconv.Itoa(maxDepth)+" levels")
+		}
+		if kind == '0' {
+			if n, err := strconv.ParseFloat(string(raw), 64); err != nil || math.Abs(n) > maxNumber {
+				return broken(
+					dec.StackPointer(), end-len(raw), "a number beyond 2^53-1, which not every reader can hold",
+				)
+			}
+		}
+		if dec.StackDepth() > 0 {
+			continue
+		}
+		if after := bytes.TrimLeft(doc[end:], " \t\r\n"); len(after) > 0 {
+			return broken("", len(doc)-len(after), "something follows the document")
+		}
+		return nil
+	}
 }
 
 // position is a place in a document, from 1; the column counts code points.
@@ -121,135 +169,65 @@ func offsets(doc []byte, pointers []string) map[string]int {
 	for _, p := range pointers {
 		at[p] = 0
 	}
-	r := newReader(doc)
-	for r.broken == nil {
-		raw := r.nextInside()
-		if pointer := string(r.dec.StackPointer()); raw != nil && at[pointer] == 0 {
-			at[pointer] = r.offset(raw)
+	dec := jsontext.NewDecoder(bytes.NewBuffer(doc))
+	for {
+		begin := len(doc) - len(bytes.TrimLeft(doc[dec.InputOffset():], " \t\r\n,:"))
+		token, err := dec.ReadToken()
+		if err != nil { // the end
+			return at
+		}
+		of, length := dec.StackIndex(dec.StackDepth())
+		if isName := of == '{' && length%2 == 1; isName || token.Kind() == '}' || token.Kind() == ']' {
+			continue
+		}
+		pointer := string(dec.StackPointer())
+		if known, asked := at[pointer]; asked && known == 0 {
+			at[pointer] = begin
 		}
 	}
-	return at
 }
 
 // rawType is the type of members that may be any JSON.
 var rawType = reflect.TypeFor[json.RawMessage]()
 
-// reader reads a document strictly into values, and notes where their form is not that of a manifest.
+// reader reads a document that is not [unreadable] into values, and notes where their form is not that of a manifest.
 type reader struct {
-	doc  []byte
-	dec  *jsontext.Decoder
-	most int     // of errs
-	errs []Error // their Column is an offset until all are known
-
-	broken  *Error // why the rest of the document cannot be read
-	version *Error // of the format: another one
-}
-
-func newReader(doc []byte) *reader {
-	return &reader{doc: doc, dec: jsontext.NewDecoder(bytes.NewBuffer(doc))}
-}
-
-// stop notes that the document cannot be read on.
-func (r *reader) stop(path jsontext.Pointer, at int, detail string) {
-	if r.broken == nil {
-		r.broken = &Error{Status: StatusMalformed, Path: string(path), Detail: detail, Column: min(at, len(r.doc))}
-	}
+	dec     *jsontext.Decoder
+	most    int     // of errs
+	errs    []Error // their Column is an offset until all are known
+	version *Error  // of the format: another one
 }
 
 // fail notes what is wrong with the value that was read last, which begins at an offset.
 func (r *reader) fail(at int, detail string) {
 	if len(r.errs) < r.most {
 		path := string(r.dec.StackPointer())
-		r.errs = append(r.errs, Error{Status: StatusMalformed, Path: path, Detail: detail, Column: at})
+		r.errs = append(r.errs, Error{Status: statusMalformed, Path: path, Detail: detail, Column: at})
 	}
-}
-
-// failed notes an error of the decoder.
-func (r *reader) failed(err error) {
-	path, at, detail := r.dec.StackPointer(), len(r.doc), "the document breaks off"
-	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-		path, at = syntax.JSONPointer, int(syntax.ByteOffset)
-		switch {
-		case errors.Is(err, jsontext.ErrDuplicateName):
-			detail = "the member stands there twice"
-		case !errors.Is(err, io.ErrUnexpectedEOF):
-			detail = "this is no JSON: " + syntax.Err.Error()
-		}
-	}
-	r.stop(path, at, detail)
-}
-
-// next reads a scalar value, or the bracket that begins an object or array; nil: it cannot be read.
-func (r *reader) next() []byte {
-	kind := r.dec.PeekKind()
-	var raw []byte
-	var err error
-	if kind == '{' || kind == '[' {
-		_, err = r.dec.ReadToken()
-		raw = []byte{byte(kind)}
-	} else {
-		raw, err = r.dec.ReadValue()
-	}
-	switch {
-	case err != nil:
-		r.failed(err)
-		return nil
-	case r.dec.StackDepth() > maxDepth:
-		r.stop(r.dec.StackPointer(), r.offset(raw), "it is nested deeper than "+strconv.Itoa(maxDepth)+" levels")
-		return nil
-	case kind == '0':
-		if n, err := strconv.ParseFloat(string(raw), 64); err != nil || math.Abs(n) > maxNumber {
-			r.stop(r.dec.StackPointer(), r.offset(raw), "a number beyond 2^53-1, which not every reader can hold")
-			return nil
-		}
-	}
-	return raw
-}
-
-// offset returns where what was read last begins.
-func (r *reader) offset(raw []byte) int { return int(r.dec.InputOffset()) - len(raw) }
-
-// skip reads what is left of the object or array at a depth.
-func (r *reader) skip(depth int) {
-	for r.broken == nil && r.dec.StackDepth() > depth {
-		r.nextInside()
-	}
-}
-
-// nextInside is next, and nil also for a member's name and for the end of an object or array.
-func (r *reader) nextInside() []byte {
-	kind, length := r.dec.StackIndex(r.dec.StackDepth())
-	if isName := kind == '{' && length%2 == 0; !isName && r.dec.PeekKind() != ']' {
-		return r.next()
-	}
-	if _, err := r.dec.ReadToken(); err != nil {
-		r.failed(err)
-	}
-	return nil
 }
 
 // value reads a value of this form into v. A value of another type leaves v as it is.
 func (r *reader) value(v reflect.Value, f, of *form) {
-	depth := r.dec.StackDepth()
-	raw := r.next()
-	if raw == nil {
-		return
-	}
-	at := r.offset(raw)
-	kind, want := typesOfJSON[jsontext.Value(raw).Kind()], kindOf(v.Type())
+	kind, want := typesOfJSON[r.dec.PeekKind()], kindOf(v.Type())
 	to := v
 	if v.Kind() == reflect.Pointer {
 		to = reflect.New(v.Type().Elem()).Elem()
 	}
 	known := len(r.errs)
+	var raw []byte
+	if kind == want && (want == "object" || want == "array") {
+		_, _ = r.dec.ReadToken()
+		raw = []byte{'{'} // or '[': what is in it is read below
+	} else {
+		raw, _ = r.dec.ReadValue()
+	}
+	at := int(r.dec.InputOffset()) - len(raw)
 	switch {
 	case want == "":
-		r.skip(depth)
-		to.SetBytes(bytes.Clone(r.doc[at:r.dec.InputOffset()]))
+		to.SetBytes(bytes.Clone(raw))
 	case want == "array" && f.orOne && kind == "string":
 		to.Set(reflect.ValueOf([]string{r.text(raw, at, of)}))
 	case kind != want && (kind != "number" || want != "integer"):
-		r.skip(depth)
 		r.fail(at, "it should be of type "+want+", and is of type "+kind)
 		return
 	case want == "string":
@@ -288,7 +266,7 @@ func (r *reader) text(raw []byte, at int, f *form) string {
 	s := string(unquoted)
 	if f == forms["version"] && !strings.HasPrefix(s, "1.") {
 		detail := "this is version " + quoted(s) + " of the format, and only 1 is known"
-		r.version = &Error{Status: StatusVersion, Path: "/version", Detail: detail, Column: at}
+		r.version = &Error{Status: statusVersion, Path: "/version", Detail: detail, Column: at}
 	} else if why := f.refuses(s); why != "" {
 		r.fail(at, why)
 	}
@@ -297,17 +275,18 @@ func (r *reader) text(raw []byte, at int, f *form) string {
 
 func (r *reader) array(v reflect.Value, f, of *form, at int) {
 	list := reflect.MakeSlice(reflect.SliceOf(v.Type().Elem()), 0, 0)
-	depth, n := r.dec.StackDepth(), 0
-	for ; r.broken == nil && r.dec.PeekKind() != ']' && n < f.max; n++ {
+	n := 0
+	for ; r.dec.PeekKind() != ']' && n < f.max; n++ {
 		element := reflect.New(v.Type().Elem()).Elem()
 		r.value(element, of, &form{})
 		list = reflect.Append(list, element)
 	}
-	over := r.dec.PeekKind() != ']'
-	r.skip(depth - 1)
+	over := false
+	for ; r.dec.PeekKind() != ']'; over = true {
+		_ = r.dec.SkipValue()
+	}
+	_, _ = r.dec.ReadToken()
 	switch {
-	case r.broken != nil:
-		return
 	case over:
 		r.fail(at, "it has more than "+plural(f.max, "element"))
 	case n < f.min:
@@ -324,29 +303,24 @@ func (r *reader) array(v reflect.Value, f, of *form, at int) {
 func (r *reader) object(v reflect.Value, at int) {
 	known := members[v.Type()]
 	seen := make([]bool, len(known))
-	for r.broken == nil && r.dec.PeekKind() != '}' {
-		token, err := r.dec.ReadToken()
-		if err != nil {
-			r.failed(err)
-			return
-		}
+	for r.dec.PeekKind() != '}' {
+		token, _ := r.dec.ReadToken()
 		name := token.String()
 		if i := slices.IndexFunc(known, func(m member) bool { return m.name == name }); i >= 0 {
 			seen[i] = true
 			r.value(v.Field(known[i].index), known[i].form, known[i].of)
 			continue
 		}
-		var raw json.RawMessage
-		r.value(reflect.ValueOf(&raw).Elem(), &form{}, nil)
 		extra := v.FieldByName("Extra").Addr().Interface().(*Extra)
 		if *extra == nil {
 			*extra = Extra{}
 		}
-		(*extra)[name] = raw
+		raw, _ := r.dec.ReadValue()
+		(*extra)[name] = json.RawMessage(bytes.Clone(raw))
 	}
-	r.skip(r.dec.StackDepth() - 1)
+	_, _ = r.dec.ReadToken()
 	for i, m := range known {
-		if r.broken == nil && m.required && !seen[i] {
+		if m.required && !seen[i] {
 			r.fail(at, "its member "+m.name+" is missing")
 		}
 	}
@@ -434,4 +408,186 @@ func writeValue(enc *jsontext.Encoder, v reflect.Value) error {
 		}
 	}
 	return enc.WriteToken(jsontext.EndObject)
+}
+
+// form says what a value must look like beyond its Go type. Parse and the schema are made of the same forms, so that
+// what one of them refuses the other refuses, too; schema_test.go lists the exceptions.
+type form struct {
+	min, max int               // length of a string, value of a number, number of elements
+	words    []string          // all that a string may be
+	pattern  string            // of a string: a regular expression
+	check    func(string) bool // of a string, for Parse: nil checks the pattern
+	says     string            // what pattern or check wants, in words
+	orOne    bool              // the only element of an array may stand there without its brackets
+	def      string            // name among the definitions of the schema; empty: it is written where it is used
+}
+
+// forms are named by the form tags of the fields in manifest.go. A second name in a tag is the form of the elements.
+var forms = map[string]*form{
+	"version": matching(3, 11, `^1\.[0-9]{1,9}$`, "a version, 1 and a dot and a number"),
+	"agent": matching(1, maxName, `^[a-z0-9.-]+(:[0-9]+)?(/[A-Za-z0-9._~/-]*)?$`,
+		"a host in small letters, perhaps with a port and a path"),
+	"id": matching(1, maxID, `^[A-Za-z0-9._~-]{1,128}$`, "an id of letters, digits and ._~-").named("id"),
+	// the manifest's own addresses, which can be fetched
+	"web": matching(8, maxOwnURL, `^https?://[^\x00-\x20\x7f]+$`, "an http or https URL"),
+	// Addresses of sources. What is not fetched (another scheme, a private address) is for the verifier to say, source
+	// by source; a manifest is not malformed because one of its sources is a file.
+	"url": matching(3, MaxURL, `^[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20\x7f]+$`, "an absolute URL").named("url"),
+	// The pattern leaves the length of months to Parse.
+	"time": {
+		min: 20, max: 30, pattern: timePattern.String(), says: "a time in UTC, as 2006-01-02T15:04:05Z", def: "time",
+		check: func(s string) bool { return !Time(s).Time().IsZero() || strings.HasPrefix(s, "0001-01-01T00:00:00") },
+	},
+	// Sums by SHA-256. Parse lets other algorithms through, for Problems to say that they are not supported.
+	"hash": {
+		min: 3, max: maxHash, pattern: `^sha256:[0-9a-f]{64}$`, check: isHash, says: saysHash, def: "hash",
+	},
+	"private_hash": { // which may have a key
+		min: 3, max: maxHash, pattern: `^(hmac-)?sha256:[0-9a-f]{64}$`, check: isHash, says: saysHash,
+		def: "private_hash",
+	},
+
+	"name":       {min: 1, max: maxName},
+	"tool":       {max: maxName},
+	"title":      {max: MaxURL},
+	"reference":  {min: 1, max: MaxURL}, // of a source: its URL or id
+	"ref":        {min: 1, max: maxRef}, // of an output
+	"text":       {min: 1, max: maxText},
+	"exact":      {min: 1, max: maxExact},
+	"around":     {max: maxAround},
+	"reader":     {words: []string{ByPublisher, ByObserver}},
+	"origin":     {words: []string{OriginProvider, OriginPublisher, OriginInferred}},
+	"relation":   {words: []string{RelationSupports, RelationContradicts, RelationContext}},
+	"confidence": {words: []string{ConfidenceHigh, ConfidenceMedium, ConfidenceLow, ConfidenceUnknown}},
+
+	"natural": {max: maxInt},
+	"number":  {min: 1, max: maxInt},
+	"status":  {min: 100, max: 999},
+	"score":   {max: 1},
+
+	"sources":       {max: maxSources},
+	"claims":        {max: maxClaims},
+	"steps":         {max: maxSteps},
+	"claim_sources": {min: 1, max: maxClaimSources},
+	"refs":          {min: 1, max: maxSteps, orOne: true},
+	"range":         {min: 2, max: 2, def: "range"},
+}
+
+var timePattern = regexp.MustCompile(`^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])` +
+	`T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z$`)
+
+const saysHash = "a hash, sha256: and 64 hexadecimal digits in small letters"
+
+func matching(least, most int, pattern, says string) *form {
+	return &form{
+		min: least, max: most, pattern: pattern, check: regexp.MustCompile(pattern).MatchString, says: says,
+	}
+}
+
+func (f *form) named(def string) *form {
+	f.def = def
+	return f
+}
+
+// refuses says what is wrong with a string, or nothing.
+func (f *form) refuses(s string) string {
+	n := utf8.RuneCountInString(s)
+	switch {
+	case f.words != nil && !slices.Contains(f.words, s):
+		return "it should be one of " + strings.Join(f.words, ", ")
+	case f.words != nil:
+	case n < f.min && f.check == nil:
+		return "it is shorter than " + plural(f.min, "character")
+	case n > f.max:
+		return "it is longer than " + plural(f.max, "character")
+	case f.check != nil && !f.check(s):
+		return "it should be " + f.says
+	}
+	return ""
+}
+
+// otherHash is a sum by an algorithm that this version does not have.
+var otherHash = regexp.MustCompile(`^[A-Za-z0-9-]+:[A-Za-z0-9+/=_-]+$`)
+
+func isHash(s string) bool {
+	algorithm, sum, _ := strings.Cut(s, ":")
+	if algorithm == "sha256" || algorithm == "hmac-sha256" {
+		return len(sum) == 64 && strings.Trim(sum, "0123456789abcdef") == ""
+	}
+	return otherHash.MatchString(s)
+}
+
+func isDigest(s string) bool { return strings.HasPrefix(s, "sha256:") && isHash(s) }
+
+// isMadeOf reports whether all of s is ASCII letters, digits and the other characters.
+func isMadeOf(s, others string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(others, r)
+	})
+}
+
+func plural(n int, word string) string {
+	if n != 1 {
+		word += "s"
+	}
+	return strconv.Itoa(n) + " " + word
+}
+
+// member is a field of one of the types in manifest.go that is a member in JSON.
+type member struct {
+	name     string
+	required bool
+	index    int   // of the field
+	form     *form // of the value
+	of       *form // of the elements of an array
+}
+
+// members are those of each type, in the order in which people read them. The field Extra has the others.
+var members = membersOf(Manifest{}, Output{}, Source{}, Claim{}, ClaimSource{}, Excerpt{}, Step{})
+
+func membersOf(structs ...any) map[reflect.Type][]member {
+	all := map[reflect.Type][]member{}
+	for _, s := range structs {
+		t := reflect.TypeOf(s)
+		for i := range t.NumField() {
+			name, option, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+			if name == "-" {
+				continue
+			}
+			m := member{name: name, required: option == "", index: i, form: &form{}, of: &form{}}
+			if tag := t.Field(i).Tag.Get("form"); tag != "" {
+				of, elements, _ := strings.Cut(tag, ",")
+				if m.form = forms[of]; m.form == nil || elements != "" && forms[elements] == nil {
+					panic(fmt.Sprintf("%s.%s: there is no form %q", t, t.Field(i).Name, tag))
+				}
+				if elements != "" {
+					m.of = forms[elements]
+				}
+			}
+			all[t] = append(all[t], m)
+		}
+	}
+	return all
+}
+
+// kindOf returns the type of JSON that a Go type is; empty: any.
+func kindOf(t reflect.Type) string {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t == rawType:
+		return ""
+	case t.Kind() == reflect.Struct:
+		return "object"
+	case t.Kind() == reflect.Slice || t.Kind() == reflect.Array:
+		return "array"
+	case t.Kind() == reflect.Int:
+		return "integer"
+	case t.Kind() == reflect.Float64:
+		return "number"
+	case t.Kind() == reflect.Bool:
+		return "boolean"
+	}
+	return "string"
 }

@@ -179,22 +179,22 @@ func NewFetcher(o *FetchOptions) *Fetcher {
 	return f
 }
 
-// orDefaults fills in the defaults.
+// orDefaults fills in the defaults. From here on 0 means none where a negative limit does.
 func (l FetchLimits) orDefaults() FetchLimits {
 	return FetchLimits{
 		Bytes:      orDefault(l.Bytes, 8<<20),
 		Compressed: orDefault(l.Compressed, 8<<20),
-		Redirects:  orNone(l.Redirects, 5),
+		Redirects:  max(0, cmp.Or(l.Redirects, 5)),
 		Connect:    orDefault(l.Connect, 5*time.Second),
 		Header:     orDefault(l.Header, 10*time.Second),
 		Idle:       orDefault(l.Idle, 5*time.Second),
 		Total:      orDefault(l.Total, 30*time.Second),
-		PerHost:    orNone(l.PerHost, 2),
-		Gap:        orNone(l.Gap, 100*time.Millisecond),
+		PerHost:    max(0, cmp.Or(l.PerHost, 2)),
+		Gap:        max(0, cmp.Or(l.Gap, 100*time.Millisecond)),
 		Parallel:   orDefault(l.Parallel, 64),
-		Retries:    orNone(l.Retries, 2),
-		Backoff:    orNone(l.Backoff, 500*time.Millisecond),
-		RetryAfter: orNone(l.RetryAfter, 30*time.Second),
+		Retries:    max(0, cmp.Or(l.Retries, 2)),
+		Backoff:    max(0, cmp.Or(l.Backoff, 500*time.Millisecond)),
+		RetryAfter: max(0, cmp.Or(l.RetryAfter, 30*time.Second)),
 	}
 }
 
@@ -204,11 +204,6 @@ func orDefault[N int | int64 | time.Duration](n, byDefault N) N {
 		return byDefault
 	}
 	return n
-}
-
-// orNone returns a limit whose negative means none, which is 0 from here on.
-func orNone[N int | time.Duration](n, byDefault N) N {
-	return max(0, cmp.Or(n, byDefault))
 }
 
 // Fetch reads a document. Equal requests at the same time share one request to the network, which goes on while at
@@ -268,8 +263,20 @@ func (f *Fetcher) get(ctx context.Context, j *job) (*Snapshot, *FetchError) {
 		return nil, unreachable(j.URL, reasonClosed, 0, errClosed)
 	}
 	one := f.flights[*j]
-	if one == nil {
-		one = f.beginFlight(ctx, *j, t)
+	if one == nil { // its context ends with the last who waits for it, not with the first
+		flying, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+		one = &flight{cancel: cancel, done: make(chan struct{})}
+		f.flights[*j] = one
+		f.flying.Go(func() {
+			one.snap, one.err = f.run(flying, j, t)
+			cancel(nil)
+			f.mu.Lock()
+			if f.flights[*j] == one {
+				delete(f.flights, *j)
+			}
+			f.mu.Unlock()
+			close(one.done)
+		})
 	}
 	one.waiters++
 	f.mu.Unlock()
@@ -288,25 +295,6 @@ func ended(url string, err error) *FetchError {
 		return unreachable(url, reasonTimeout, 0, err)
 	}
 	return unreachable(url, reasonCancelled, 0, err)
-}
-
-// beginFlight begins a job's flight. Its context ends with the last who waits for it, not with the first. The caller
-// holds the lock.
-func (f *Fetcher) beginFlight(ctx context.Context, j job, t *target) *flight {
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	one := &flight{cancel: cancel, done: make(chan struct{})}
-	f.flights[j] = one
-	f.flying.Go(func() {
-		one.snap, one.err = f.run(ctx, &j, t)
-		cancel(nil)
-		f.mu.Lock()
-		if f.flights[j] == one {
-			delete(f.flights, j)
-		}
-		f.mu.Unlock()
-		close(one.done)
-	})
-	return one
 }
 
 // leaveFlight gives a flight up. The last one ends it, and waits for that.

@@ -138,7 +138,7 @@ func shownURL(raw string) string {
 	return raw
 }
 
-// statusError returns what a status says that is not a document's, nil for one that is.
+// statusError returns what a status says that is not a document's.
 func statusError(status int) *FetchError {
 	e := &FetchError{Kind: Unreachable, Status: status, Err: fmt.Errorf("the server said %d", status)}
 	switch status {
@@ -153,8 +153,6 @@ func statusError(status int) *FetchError {
 		e.Reason = reasonProtocol
 	default:
 		switch status / 100 {
-		case 2:
-			return nil
 		case 4:
 			e.Reason = reason4xx
 		case 5:

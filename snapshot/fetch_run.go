@@ -200,7 +200,7 @@ func (h *hop) do(ctx context.Context) (*target, *Snapshot, *FetchError) {
 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := &watch{idle: f.limits.Idle, end: time.Now().Add(h.left)}
+	w := &watched{idle: f.limits.Idle, end: time.Now().Add(h.left)}
 	w.timer = time.AfterFunc(h.left, func() {
 		if time.Now().Before(w.end) {
 			cancel(errIdle)
@@ -246,7 +246,7 @@ func (h *hop) do(ctx context.Context) (*target, *Snapshot, *FetchError) {
 }
 
 // read reads a response as far as it is of use.
-func (h *hop) read(ctx context.Context, resp *http.Response, w *watch) (*target, *Snapshot, *FetchError) {
+func (h *hop) read(ctx context.Context, resp *http.Response, w *watched) (*target, *Snapshot, *FetchError) {
 	now := time.Now().UTC()
 	switch resp.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
@@ -261,7 +261,8 @@ func (h *hop) read(ctx context.Context, resp *http.Response, w *watch) (*target,
 			return nil, h.unmodified(resp, now), nil
 		}
 	}
-	if ferr := statusError(resp.StatusCode); ferr != nil {
+	if resp.StatusCode/100 != 2 || resp.StatusCode == http.StatusPartialContent {
+		ferr := statusError(resp.StatusCode)
 		ferr.URL, ferr.RetryAfter = h.at.clean, retryAfter(resp.Header.Get("Retry-After"), now)
 		return nil, nil, ferr
 	}
@@ -334,7 +335,7 @@ type codingError string
 func (e codingError) Error() string { return fmt.Sprintf("its content coding is %.40q", string(e)) }
 
 // octets reads a body and takes its coding off.
-func (h *hop) octets(resp *http.Response, w *watch) ([]byte, error) {
+func (h *hop) octets(resp *http.Response, w *watched) ([]byte, error) {
 	most, sent := h.job.most(&h.f.limits), h.f.limits.Compressed
 	said := strings.Join(resp.Header.Values("Content-Encoding"), ",")
 	coding, ok := unpack.Find(said)
@@ -349,8 +350,8 @@ func (h *hop) octets(resp *http.Response, w *watch) ([]byte, error) {
 	case coding == unpack.Plain && resp.ContentLength > most:
 		return nil, errDecoded
 	}
-	w.touch()
-	body := unpack.Limit(&watched{resp.Body, w}, sent, errSent)
+	w.Reader = resp.Body
+	body := unpack.Limit(w, sent, errSent)
 	if coding != unpack.Plain && resp.ContentLength != 0 {
 		var err error
 		if body, err = coding.Reader(body, unpack.MaxWindow); errors.Is(err, io.EOF) {
@@ -366,26 +367,16 @@ func (h *hop) octets(resp *http.Response, w *watch) ([]byte, error) {
 	return io.ReadAll(unpack.Limit(body, most, over))
 }
 
-// watch ends a hop that takes too long: in all, or between two pieces of its body. One timer does both.
-type watch struct {
+// watched is a body that ends its hop where it takes too long: in all, or until the next piece comes. One timer does
+// both.
+type watched struct {
+	io.Reader
 	timer *time.Timer
 	idle  time.Duration
 	end   time.Time
 }
 
-// touch says that something came, or is about to.
-func (w *watch) touch() { w.timer.Reset(min(w.idle, time.Until(w.end))) }
-
-// watched is a body that is watched.
-type watched struct {
-	io.ReadCloser
-	w *watch
-}
-
-func (b *watched) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if n > 0 {
-		b.w.touch()
-	}
-	return n, err
+func (w *watched) Read(p []byte) (int, error) {
+	w.timer.Reset(min(w.idle, time.Until(w.end)))
+	return w.Reader.Read(p)
 }

@@ -72,12 +72,13 @@ func elementSet(names string) map[atom.Atom]bool {
 // recurse.
 type htmlWalk struct {
 	stream
-	kinds []htmlKind // of the block elements that are open
+	kinds []htmlKind // of the block elements that are open, in the document
 	facts pageFacts
 }
 
 // htmlKind is what the text in an element is.
 type htmlKind struct {
+	of    *html.Node // nil: the document
 	kind  BlockKind
 	level int
 }
@@ -91,9 +92,12 @@ func (w *htmlWalk) walk(root *html.Node) {
 			w.raw = append(w.raw, n.Data...)
 		case html.ElementNode:
 			w.facts.element(n)
-			if inside = !isSkipped(n); inside && blockElements[n.DataAtom] {
-				w.kinds = append(w.kinds, w.kindOf(n))
-				k := w.kinds[len(w.kinds)-1]
+			inside = !unseenElements[n.DataAtom] && !slices.ContainsFunc(n.Attr, func(a html.Attribute) bool {
+				return a.Key == "hidden" && a.Namespace == ""
+			})
+			if inside && blockElements[n.DataAtom] {
+				k := w.kindOf(n)
+				w.kinds = append(w.kinds, k)
 				w.beginBlock(k.kind, k.level, 0)
 			}
 		default:
@@ -103,9 +107,9 @@ func (w *htmlWalk) walk(root *html.Node) {
 			continue
 		}
 		for {
-			if n.Type == html.ElementNode && blockElements[n.DataAtom] && !isSkipped(n) { // what is around it goes on
-				w.kinds = w.kinds[:len(w.kinds)-1]
-				k := w.kinds[len(w.kinds)-1]
+			if last := len(w.kinds) - 1; w.kinds[last].of == n { // what is around it goes on
+				k := w.kinds[last-1]
+				w.kinds = w.kinds[:last]
 				w.beginBlock(k.kind, k.level, 0)
 			}
 			if n == root {
@@ -122,25 +126,21 @@ func (w *htmlWalk) walk(root *html.Node) {
 
 // kindOf returns what the text in a block element is: of an element that says nothing, what it is around it.
 func (w *htmlWalk) kindOf(n *html.Node) htmlKind {
+	k := htmlKind{of: n}
 	switch n.DataAtom {
 	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
-		return htmlKind{Heading, int(n.Data[1] - '0')}
+		k.kind, k.level = Heading, int(n.Data[1]-'0')
 	case atom.Li, atom.Dt, atom.Dd:
-		return htmlKind{kind: Item}
+		k.kind = Item
 	case atom.Td, atom.Th, atom.Caption:
-		return htmlKind{kind: Cell}
+		k.kind = Cell
 	case atom.Pre:
-		return htmlKind{kind: Code}
+		k.kind = Code
 	default:
-		return w.kinds[len(w.kinds)-1]
+		around := w.kinds[len(w.kinds)-1]
+		k.kind, k.level = around.kind, around.level
 	}
-}
-
-// isSkipped reports whether nothing in an element is visible text.
-func isSkipped(n *html.Node) bool {
-	return unseenElements[n.DataAtom] || slices.ContainsFunc(n.Attr, func(a html.Attribute) bool {
-		return a.Key == "hidden" && a.Namespace == ""
-	})
+	return k
 }
 
 // maxHTMLNodes is how many nodes a page may have once it is parsed, estimated from above. A page of a hundred bytes a

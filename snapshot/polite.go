@@ -31,17 +31,8 @@ func (p *places) acquire(ctx context.Context, scheduled bool) error {
 	if scheduled {
 		queue = &p.later
 	}
-	p.mu.Lock()
-	// a place that nobody waits for
-	if p.taken < p.size && p.asked.Len() == 0 && (!scheduled || p.later.Len() == 0 && p.scheduled < (p.size+1)/2) {
-		p.taken++
-		if scheduled {
-			p.scheduled++
-		}
-		p.mu.Unlock()
-		return nil
-	}
 	granted := make(chan struct{})
+	p.mu.Lock()
 	at := queue.PushBack(granted)
 	p.grant()
 	p.mu.Unlock()
@@ -50,29 +41,28 @@ func (p *places) acquire(ctx context.Context, scheduled bool) error {
 		return nil
 	case <-ctx.Done():
 	}
+	late := false
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	select {
 	case <-granted: // just then
-		p.releaseLocked(scheduled)
+		late = true
 	default:
 		queue.Remove(at)
+	}
+	p.mu.Unlock()
+	if late {
+		p.release(scheduled)
 	}
 	return context.Cause(ctx)
 }
 
-// release gives a place back.
+// release gives a place back, and to the next.
 func (p *places) release(scheduled bool) {
 	if p.size <= 0 {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.releaseLocked(scheduled)
-}
-
-// releaseLocked gives a place to the next. The caller holds the lock.
-func (p *places) releaseLocked(scheduled bool) {
 	p.taken--
 	if scheduled {
 		p.scheduled--

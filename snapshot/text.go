@@ -238,7 +238,7 @@ func (s *stream) finish(t *Text) {
 		if i+1 < len(s.marks) {
 			end = s.marks[i+1].at
 		}
-		if span := n.add(s.raw[m.at:end]); span.Len() > 0 {
+		if span := n.add(s.raw[m.at:end]); span.Start < span.End {
 			t.Blocks = append(t.Blocks, Block{Span: span, Kind: m.kind, Level: m.level, Page: m.page})
 		}
 	}

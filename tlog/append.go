@@ -98,7 +98,7 @@ func (k *keys) signed(checkpoint []byte) bool {
 // them.
 func (l *Log) grow(b *Before, from *Checkpoint, leaves []Leaf, by *signer) (*Growth, *Checkpoint, error) {
 	size := b.Size + int64(len(leaves))
-	if size > MaxSize {
+	if size > maxSize {
 		return nil, nil, fmt.Errorf("the log is full: %d leaves", b.Size)
 	}
 	g := &Growth{Leaves: leaves, FirstHash: merkle.StoredHashCount(b.Size)}

@@ -1,11 +1,14 @@
 package tlog
 
 import (
+	"bytes"
+	"context"
 	"crypto"
 	"crypto/ed25519"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,8 +18,8 @@ import (
 
 // What comes from outside is refused beyond these limits.
 const (
-	// MaxSize is how many leaves a checkpoint may speak of. It keeps the arithmetic of hash indexes far from overflow.
-	MaxSize = 1 << 48
+	// maxSize is how many leaves a checkpoint may speak of. It keeps the arithmetic of hash indexes far from overflow.
+	maxSize = 1 << 48
 
 	// MaxCheckpoint is how many octets a checkpoint may have. Witnesses add their signatures to it.
 	MaxCheckpoint = 64 << 10
@@ -65,39 +68,27 @@ func openCheckpoint(signed []byte, origin string, known note.Verifiers) (*Checkp
 		}
 		return nil, fmt.Errorf("reading a checkpoint: %w: %w", ErrMalformed, err)
 	}
-	c, err := parseTree(n.Text)
-	if err != nil {
-		return nil, fmt.Errorf("reading a checkpoint: %w", err)
+	lines := strings.Split(strings.TrimSuffix(n.Text, "\n"), "\n") // behind the third are extensions
+	if len(lines) < 3 {
+		return nil, fmt.Errorf("reading a checkpoint: %w: %d lines, not origin, size and root",
+			ErrMalformed, len(lines))
+	}
+	if i := slices.Index(lines, ""); i >= 0 {
+		return nil, fmt.Errorf("reading a checkpoint: %w: line %d is empty", ErrMalformed, i+1)
+	}
+	c := &Checkpoint{Origin: lines[0], Note: bytes.Clone(signed)}
+	if c.Size, err = parseCount(lines[1]); err != nil {
+		return nil, fmt.Errorf("reading a checkpoint: the size: %w", err)
+	}
+	if c.Root, err = parseHash(lines[2]); err != nil {
+		return nil, fmt.Errorf("reading a checkpoint: the root: %w", err)
 	}
 	// A key may have been used for another log's name in the text: only the log that the key is for can speak for
 	// itself.
 	if c.Origin != origin {
 		return nil, fmt.Errorf("reading a checkpoint: %w: it is of %q, not of %q", ErrUnsigned, c.Origin, origin)
 	}
-	c.Note = []byte(string(signed))
 	return c, nil
-}
-
-// parseTree reads the text of a checkpoint: origin, size, root, and extension lines that nobody looks at.
-func parseTree(text string) (*Checkpoint, error) {
-	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	if len(lines) < 3 {
-		return nil, fmt.Errorf("%w: %d lines, not origin, size and root", ErrMalformed, len(lines))
-	}
-	for i, line := range lines {
-		if line == "" {
-			return nil, fmt.Errorf("%w: line %d is empty", ErrMalformed, i+1)
-		}
-	}
-	size, err := parseCount(lines[1])
-	if err != nil {
-		return nil, fmt.Errorf("the size: %w", err)
-	}
-	root, err := parseHash(lines[2])
-	if err != nil {
-		return nil, fmt.Errorf("the root: %w", err)
-	}
-	return &Checkpoint{Origin: lines[0], Size: size, Root: root}, nil
 }
 
 // text is what is signed.
@@ -108,7 +99,7 @@ func (c *Checkpoint) text() string {
 // parseCount reads a number of leaves in the one way it may be written.
 func parseCount(s string) (int64, error) {
 	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || n < 0 || n > MaxSize || strconv.FormatInt(n, 10) != s {
+	if err != nil || n < 0 || n > maxSize || strconv.FormatInt(n, 10) != s {
 		return 0, fmt.Errorf("%w: %.40q is no number from 0 to 2^48", ErrMalformed, s)
 	}
 	return n, nil
@@ -156,7 +147,7 @@ func vkeyOf(origin string, public crypto.PublicKey) (string, error) {
 // maxProof is how many octets a proof may have: a checkpoint, 48 hashes and some extra data.
 const maxProof = MaxCheckpoint + 16<<10
 
-// maxPath is how many hashes an inclusion proof in a tree of MaxSize leaves has.
+// maxPath is how many hashes an inclusion proof in a tree of maxSize leaves has.
 const maxPath = 48
 
 const proofHeader = "c2sp.org/tlog-proof@v1"
@@ -244,4 +235,35 @@ func VerifyProof(b []byte, digest Leaf, vkey string) (*Checkpoint, error) {
 		return nil, fmt.Errorf("verifying a proof: leaf %d of %d: %w", p.Index, c.Size, ErrNotIncluded)
 	}
 	return c, nil
+}
+
+// VerifyConsistency verifies that the tree of newer begins with the tree of older: that nothing was changed or taken
+// out in between. It reads tiles through get and believes none that does not lead to newer's root; these are at most
+// about two for each level of tiles, so a dozen for a billion leaves. An error is [ErrShorter], [ErrRewritten] or
+// [ErrForeign] if the log is inconsistent; another one means that nothing could be found out.
+func VerifyConsistency(ctx context.Context, older, newer *Checkpoint, get Get) error {
+	switch {
+	case older.Origin != newer.Origin:
+		return fmt.Errorf(
+			"comparing checkpoints: %w: one is of %q, the other of %q", ErrForeign, older.Origin, newer.Origin,
+		)
+	case older.Size < 0 || newer.Size > maxSize:
+		return fmt.Errorf("comparing checkpoints: %w: sizes %d and %d", ErrMalformed, older.Size, newer.Size)
+	case older.Size > newer.Size:
+		return fmt.Errorf(
+			"comparing checkpoints: %w: %d leaves, before there were %d", ErrShorter, newer.Size, older.Size,
+		)
+	}
+	root := newer.Root
+	if older.Size < newer.Size {
+		var err error
+		if root, err = merkle.TreeHash(older.Size, newTileReader(ctx, newer, get)); err != nil {
+			return fmt.Errorf("comparing checkpoints: %w", err)
+		}
+	}
+	if root != older.Root {
+		return fmt.Errorf("comparing checkpoints: %w: the root of the first %d leaves is %s, signed was %s",
+			ErrRewritten, older.Size, root, older.Root)
+	}
+	return nil
 }

@@ -11,3 +11,6 @@ func ParseProof(b []byte) (*Proof, error) { return parseProof(b) }
 
 // Format is format, for tests.
 func (p *proof) Format() []byte { return p.format() }
+
+// MaxSize is maxSize, for tests.
+const MaxSize = maxSize

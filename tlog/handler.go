@@ -19,7 +19,7 @@ const (
 
 	entriesLevel = -1 // entry bundles, as x/mod names the level of the data
 
-	// maxTilePath is as long as the path of a tile in a log of MaxSize leaves can be, and a little more.
+	// maxTilePath is as long as the path of a tile in a log of maxSize leaves can be, and a little more.
 	maxTilePath = 48
 )
 
@@ -51,7 +51,7 @@ func parseTilePath(path string) (merkle.Tile, bool) {
 // inTree reports whether a tree of so many leaves has a tile.
 func inTree(t merkle.Tile, size int64) bool {
 	level := max(t.L, 0)
-	if level >= 8 || t.N > MaxSize>>tileHeight {
+	if level >= 8 || t.N > maxSize>>tileHeight {
 		return false
 	}
 	return t.N<<tileHeight+int64(t.W) <= size>>(tileHeight*level)

@@ -62,37 +62,6 @@ func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
 	return b, nil
 }
 
-// VerifyConsistency verifies that the tree of newer begins with the tree of older: that nothing was changed or taken
-// out in between. It reads tiles through get and believes none that does not lead to newer's root; these are at most
-// about two for each level of tiles, so a dozen for a billion leaves. An error is [ErrShorter], [ErrRewritten] or
-// [ErrForeign] if the log is inconsistent; another one means that nothing could be found out.
-func VerifyConsistency(ctx context.Context, older, newer *Checkpoint, get Get) error {
-	switch {
-	case older.Origin != newer.Origin:
-		return fmt.Errorf(
-			"comparing checkpoints: %w: one is of %q, the other of %q", ErrForeign, older.Origin, newer.Origin,
-		)
-	case older.Size < 0 || newer.Size > MaxSize:
-		return fmt.Errorf("comparing checkpoints: %w: sizes %d and %d", ErrMalformed, older.Size, newer.Size)
-	case older.Size > newer.Size:
-		return fmt.Errorf(
-			"comparing checkpoints: %w: %d leaves, before there were %d", ErrShorter, newer.Size, older.Size,
-		)
-	}
-	root := newer.Root
-	if older.Size < newer.Size {
-		var err error
-		if root, err = merkle.TreeHash(older.Size, newTileReader(ctx, newer, get)); err != nil {
-			return fmt.Errorf("comparing checkpoints: %w", err)
-		}
-	}
-	if root != older.Root {
-		return fmt.Errorf("comparing checkpoints: %w: the root of the first %d leaves is %s, signed was %s",
-			ErrRewritten, older.Size, root, older.Root)
-	}
-	return nil
-}
-
 // Monitor watches a log, anybody's, over what it serves. It is not safe for concurrent use.
 type Monitor struct {
 	VerifierKey string // the log's vkey

@@ -38,7 +38,6 @@ type checked struct {
 	man       *manifest.Manifest
 	problems  []manifest.Problem // of man
 	lookup    *index             // of man; nil: not asked for yet
-	known     *directory         // of its origin; nil: not asked yet
 	seen      bool               // its keys come from its origin, and not only from a bundle
 	asked     bool               // the log was: see checkLog
 	unasked   bool               // and could not be read
@@ -246,6 +245,9 @@ func (m *checked) index() *index {
 			x.byID[s.ID] = s
 		}
 		for _, address := range []string{s.URL, s.OriginalURL} {
+			if address == "" {
+				continue
+			}
 			if address = clean(address); x.byURL[address] == nil {
 				x.byURL[address] = s
 			}
@@ -314,7 +316,7 @@ func (m *checked) checkLevel(ctx context.Context) error {
 	level, why := m.man.Level(m.out.Verified)
 	promised := 0
 	if m.url != "" {
-		d := m.origin(ctx)
+		d := m.directory(ctx, origin(m.url), false)
 		promised = d.promised()
 		if d.Discovery != nil && d.Discovery.IncidentEndpoint != nil &&
 			origin(*d.Discovery.IncidentEndpoint) == origin(m.url) {

@@ -300,10 +300,7 @@ func (m *checked) fromArchive(
 	live SourceResult, src *manifest.Source, copied *snapshot.Snapshot, archived SourceResult,
 ) SourceResult {
 	agent, _, _ := strings.Cut(m.man.AgentID, "/")
-	mine := func(address string) bool {
-		name, _ := hostAndPort(address)
-		return hostOf(address) == hostOf(m.url) || hostOf(address) == agent || name == agent
-	}
+	mine := func(address string) bool { return hostOf(address) == hostOf(m.url) || isAt(address, agent) }
 	host := ascii(hostOf(copied.FinalURL))
 	same := archived.Hash != "" && archived.Hash == src.Hash
 	switch {

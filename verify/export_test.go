@@ -6,6 +6,9 @@ import (
 	"github.com/ibidhq/ibid/support"
 )
 
+// ErrEndpoint is errEndpoint, for tests.
+var ErrEndpoint = errEndpoint
+
 // CompareClaim compares one claim with what was found about its sources.
 func CompareClaim(
 	ctx context.Context, claim string, results []SourceResult, checker, judge support.Checker,

@@ -196,8 +196,8 @@ func (v *Verifier) Poster(ring *keyring.Ring, agent string) *Poster {
 	return &Poster{Client: v.Fetcher.Client(), Ring: ring, Agent: agent, Now: v.Now}
 }
 
-// ErrEndpoint says that an incident cannot be sent to where its publisher says.
-var ErrEndpoint = errors.New("the endpoint for incidents is not one of the publisher's origin, by https")
+// errEndpoint says that an incident cannot be sent to where its publisher says.
+var errEndpoint = errors.New("the endpoint for incidents is not one of the publisher's origin, by https")
 
 // tagIncident is the tag of the signature of an incident that is sent: it cannot be passed off as that of a manifest.
 const tagIncident = "agent-citation-incident"
@@ -212,7 +212,7 @@ func (p *Poster) Post(ctx context.Context, endpoint string, i *Incident) error {
 		return errors.New("sending an incident: there is no client or no key ring to send it with")
 	}
 	if origin(endpoint) == "" || origin(endpoint) != origin(i.ManifestURL) || !unforgeable(endpoint) {
-		return fmt.Errorf("sending an incident to %s: %w", ascii(endpoint), ErrEndpoint)
+		return fmt.Errorf("sending an incident to %s: %w", ascii(endpoint), errEndpoint)
 	}
 	if err := p.post(ctx, endpoint, i); err != nil {
 		return fmt.Errorf("sending an incident to %s: %w", ascii(endpoint), err)

@@ -103,6 +103,9 @@ func (e *evidence) setQualified() {
 		if !r.Counts.Passes() || r.cut() || r.Excerpt == "" {
 			continue
 		}
+		if r.sentences == "" {
+			return
+		}
 		changed := support.Changed(e.Text, r.sentences)
 		at := slices.IndexFunc(changed, func(c support.Conflict) bool {
 			return c.Kind == support.ConflictNegation || c.Kind == support.ConflictModality

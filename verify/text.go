@@ -41,42 +41,37 @@ func (t *textReport) line(indent, format string, args ...any) {
 	t.w.WriteByte('\n') //nolint:errcheck // Flush returns it
 }
 
+// mark is a word with its colour, an ANSI code.
+type mark struct{ colour, word string }
+
 // paint colours a word, if colours are wanted.
-func (t *textReport) paint(code, word string) string {
+func (t *textReport) paint(m mark) string {
 	if !t.colour {
-		return word
+		return m.word
 	}
-	return "\x1b[" + code + "m" + word + "\x1b[0m"
+	return "\x1b[" + m.colour + "m" + m.word + "\x1b[0m"
 }
 
-// stateColours are ANSI codes; other states are yellow.
+// stateColours are those of the states; others are yellow.
 var stateColours = map[State]string{Trusted: "1;32", Valid: "1;36", Invalid: "1;31"}
 
-// findingMarks are what stands before a claim, with its colour.
-var findingMarks = map[ClaimFinding][2]string{
+// findingMarks are what stands before a claim.
+var findingMarks = map[ClaimFinding]mark{
 	Supported: {"32", "SUPPORTED"}, Doubtful: {"1;31", "DOUBTFUL"}, NotChecked: {"33", "NOT CHECKED"},
 }
 
 // reasonMarks stand in place of the mark of a claim that is not checked, where more is known of it than that.
-var reasonMarks = map[string][2]string{reasonFailed: {"1;31", "FAILED"}, reasonUnsure: {"33", "UNSURE"}}
+var reasonMarks = map[string]mark{reasonFailed: {"1;31", "FAILED"}, reasonUnsure: {"33", "UNSURE"}}
 
-// marks are what stands before a status, with its colour.
-var marks = map[Counts][2]string{
+// marks are what stands before a status.
+var marks = map[Counts]mark{
 	CountPass: {"32", "ok     "}, CountInfo: {"36", "note   "}, CountWarning: {"33", "WARN   "},
 	CountUnverifiable: {"33", "unknown"}, CountFailure: {"31", "FAIL   "},
 }
 
-func (t *textReport) mark(c Counts) string {
-	m, ok := marks[c]
-	if !ok {
-		m = marks[CountFailure]
-	}
-	return t.paint(m[0], m[1])
-}
-
 func (t *textReport) report(r *Report, indent string) {
-	t.line(indent, "sources: %s  %s", t.paint(cmp.Or(stateColours[r.State], "1;33"),
-		cmp.Or(strings.ToUpper(string(r.State)), "UNTRUSTED")), shown(r.title()))
+	state := mark{cmp.Or(stateColours[r.State], "1;33"), cmp.Or(strings.ToUpper(string(r.State)), "UNTRUSTED")}
+	t.line(indent, "sources: %s  %s", t.paint(state), shown(r.title()))
 	n, gravest := &r.Findings.Claims, Supported
 	switch {
 	case n.Failed > 0 || n.Doubtful > 0:
@@ -84,7 +79,7 @@ func (t *textReport) report(r *Report, indent string) {
 	case n.NotChecked > 0 || n.Supported == 0:
 		gravest = NotChecked
 	}
-	t.line(indent, "claims:  %s", t.paint(findingMarks[gravest][0], strings.ToUpper(n.String())))
+	t.line(indent, "claims:  %s", t.paint(mark{findingMarks[gravest].colour, strings.ToUpper(n.String())}))
 	t.line(indent, "%s", strings.TrimSpace(r.Why()+" "+r.WhyClaims()))
 	for i := range r.Manifests {
 		t.manifest(&r.Manifests[i], indent)
@@ -93,7 +88,8 @@ func (t *textReport) report(r *Report, indent string) {
 		if i == 0 {
 			t.line("", "")
 		}
-		t.line(indent, "  %s  %-22s %s", t.mark(f.Counts), shown(string(f.Code)), shown(f.where()))
+		is := t.paint(cmp.Or(marks[f.Counts], marks[CountFailure]))
+		t.line(indent, "  %s  %-22s %s", is, shown(string(f.Code)), shown(f.where()))
 	}
 	for i := range r.Claims {
 		t.claim(&r.Claims[i], indent)
@@ -162,15 +158,15 @@ func (t *textReport) claim(c *ClaimReport, indent string) {
 	if c.By != "" {
 		said = strings.TrimSpace(said + " (said by " + c.By + ")")
 	}
-	mark, word := findingMarks[c.Finding], string(c.Status)
+	found, word := findingMarks[c.Finding], string(c.Status)
 	if instead, ok := reasonMarks[c.Reason]; ok {
-		mark = instead
+		found = instead
 	} else if c.Reason != "" {
 		word = c.Reason + ", " + word
 	}
 	t.line("", "")
 	t.line(indent, "Claim %s: %s", shown(c.ID), shown(c.Text))
-	t.line(indent, "  %s  %-22s %s", t.paint(mark[0], mark[1]), shown(word), shown(said))
+	t.line(indent, "  %s  %-22s %s", t.paint(found), shown(word), shown(said))
 	for i := range c.Differs {
 		d := &c.Differs[i]
 		t.line(indent, "    %s: the claim says %s, its excerpt %s, in: %s",
@@ -190,7 +186,8 @@ func (t *textReport) source(s *SourceReport, indent string) {
 	if r.Reason != "" {
 		word += " (" + r.Reason + ")"
 	}
-	t.line(indent, "%s  %-22s %s", t.mark(r.Counts), shown(word), shownURL(s.URL))
+	is := t.paint(cmp.Or(marks[r.Counts], marks[CountFailure]))
+	t.line(indent, "%s  %-22s %s", is, shown(word), shownURL(s.URL))
 	indent += "         "
 	if r.Note != "" {
 		t.line(indent, "%s", shown(r.Note))
@@ -227,9 +224,9 @@ func (t *textReport) compared(s *SourceReport) []string {
 		words := notMarks.Replace(shown(e.Text))
 		switch e.Kind {
 		case snapshot.EditQuote:
-			words = t.paint("31", "[-"+words+"-]")
+			words = t.paint(mark{"31", "[-" + words + "-]"})
 		case snapshot.EditText:
-			words = t.paint("32", "{+"+words+"+}")
+			words = t.paint(mark{"32", "{+" + words + "+}"})
 		case snapshot.EditSame:
 		}
 		diff.WriteString(words)

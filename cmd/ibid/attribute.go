@@ -128,15 +128,6 @@ type attributeJob struct {
 	issues  []ibid.Issue // of the sources
 }
 
-// onceStdin refuses names of which more than one is standard input.
-func onceStdin(names []string) error {
-	first := slices.Index(names, stdinName)
-	if first >= 0 && slices.Contains(names[first+1:], stdinName) {
-		return usagef("standard input can be read only once", "- is named more than once")
-	}
-	return nil
-}
-
 func (job *attributeJob) run(ctx context.Context, o *support.AttributeOptions) error {
 	answer, err := readAnswer(job.answer, job.cite.options, job.world)
 	if err != nil {

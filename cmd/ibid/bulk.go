@@ -79,6 +79,21 @@ type item struct {
 	err  error  // why it cannot be read
 }
 
+// isURL reports whether somebody who names this means a page, not a file.
+func isURL(name string) bool {
+	scheme, _, ok := strings.Cut(name, "://")
+	return ok && scheme != "" && strings.Trim(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz0123456789+-.") == ""
+}
+
+// onceStdin refuses names of which more than one is standard input.
+func onceStdin(names []string) error {
+	first := slices.Index(names, stdinName)
+	if first >= 0 && slices.Contains(names[first+1:], stdinName) {
+		return usagef("standard input can be read only once", "- is named more than once")
+	}
+	return nil
+}
+
 // open opens what provider responses are read from.
 func (it *item) open(stdin io.Reader, through func(io.Reader) io.Reader) (*input, error) {
 	if it.data == nil {
@@ -120,9 +135,6 @@ func endsIn(name string, endings []string) bool {
 	return slices.ContainsFunc(endings, func(ending string) bool { return strings.HasSuffix(name, ending) })
 }
 
-// isTar reports whether a name is that of an archive.
-func isTar(name string) bool { return endsIn(name, tarEndings) }
-
 // hasLines reports whether the lines of a name are the items.
 func (f *feed) hasLines(name string) bool {
 	return f.lines && (name == stdinName || endsIn(name, lineEndings))
@@ -131,21 +143,21 @@ func (f *feed) hasLines(name string) bool {
 // many reports whether there may be more items than names.
 func (f *feed) many() bool {
 	for _, name := range f.names {
-		if isTar(name) || f.hasLines(name) {
+		if endsIn(name, tarEndings) || f.hasLines(name) {
 			return true
 		}
 	}
 	return f.list != ""
 }
 
-// items returns the items. Whoever is done with one calls release.
+// items returns the items. Whoever is done with one gives back to the room what it held.
 func (f *feed) items(ctx context.Context) iter.Seq[*item] {
 	f.room = semaphore.NewWeighted(maxAhead)
 	return func(yield func(*item) bool) {
 		for _, name := range f.names {
 			var more bool
 			switch {
-			case isTar(name):
+			case endsIn(name, tarEndings):
 				more = f.readThrough(name, func(r io.Reader) bool { return f.readTar(ctx, name, r, yield) }, yield)
 			case f.hasLines(name):
 				more = f.readThrough(name, func(r io.Reader) bool {
@@ -178,9 +190,6 @@ func (f *feed) items(ctx context.Context) iter.Seq[*item] {
 		}
 	}
 }
-
-// release gives back what an item has of the room.
-func (f *feed) release(it *item) { f.room.Release(it.held) }
 
 // hold waits until there is room for so many bytes.
 func (f *feed) hold(ctx context.Context, it *item, n int64) bool {

@@ -115,12 +115,6 @@ func (f *checkFlags) validate(c *cobra.Command) error {
 	return onceStdin(slices.Concat(f.sources, f.others))
 }
 
-// isURL reports whether somebody who names this means a page, not a file.
-func isURL(name string) bool {
-	scheme, _, ok := strings.Cut(name, "://")
-	return ok && scheme != "" && strings.Trim(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz0123456789+-.") == ""
-}
-
 // checkOne checks one claim.
 func (f *checkFlags) checkOne(ctx context.Context, checker support.Checker, w world) error {
 	fetcher := newPageFetcher(f.allow)

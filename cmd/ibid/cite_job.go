@@ -70,7 +70,7 @@ func (job *citeJob) run(ctx context.Context) error {
 		atOnce = 4 * runtime.GOMAXPROCS(0)
 	}
 	err := inOrder(ctx, atOnce, job.feed.items, job.one, func(it *item, r *reading) error {
-		defer job.feed.release(it)
+		defer job.feed.room.Release(it.held)
 		if r.stop != nil {
 			return r.stop
 		}

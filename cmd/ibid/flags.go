@@ -98,13 +98,9 @@ func (f *checkerFlags) build(file string, threshold float64, w world) (support.C
 	return checker, err
 }
 
-// judge returns a checker whose word counts when something is verified; nil: it is the one that compares words.
-func (f *checkerFlags) judge(checker support.Checker) support.Checker {
-	if f.name == "" || f.name == "lexical" {
-		return nil
-	}
-	return checker
-}
+// isJudge reports whether a checker was named whose word counts when something is verified: another than the one that
+// compares words.
+func (f *checkerFlags) isJudge() bool { return f.name != "" && f.name != "lexical" }
 
 // Marks of flags.
 const (

@@ -88,6 +88,10 @@ func (f *mcpFlags) serve(ctx context.Context, s *store.Store, checker support.Ch
 	fetcher := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: f.allow})
 	defer func() { _ = fetcher.Close() }() // nothing is lost
 	texts, memory := &snapshot.Texts{}, verify.Memory(&verify.MemoryMap{})
+	var judge support.Checker
+	if f.checker.isJudge() {
+		judge = checker
+	}
 	var copies snapshot.Copies
 	if s != nil {
 		memory, copies = s.Memory(f.tenant), s.Copies(f.tenant)
@@ -101,7 +105,7 @@ func (f *mcpFlags) serve(ctx context.Context, s *store.Store, checker support.Ch
 				Texts:   texts,
 				Memory:  memory,
 				Copies:  copies,
-				Judge:   f.checker.judge(checker),
+				Judge:   judge,
 				Trust:   f.trust,
 				Version: readBuild().Version,
 			}, what)

@@ -10,6 +10,7 @@ import (
 	"github.com/ibidhq/ibid/server"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/verify"
 )
 
@@ -172,61 +173,55 @@ func (f *verifyFlags) validate(names []string) error {
 	return nil
 }
 
-// start makes what is needed, with a store if one is named.
+// start verifies what is named, with a store if one is.
 func (f *verifyFlags) start(cmd *cobra.Command, c *server.Config, names []string, w world) error {
 	if err := f.validate(names); err != nil {
 		return err
 	}
-	v := &verifying{world: w, flags: f, turns: newTurns(&verify.MemoryMap{})}
-	var err error
-	if v.ring, err = f.openRing(cmd, c, w); err != nil {
-		return err
-	}
-	checker, err := f.checker.build(c.File, 0, w)
-	if err != nil {
-		return err
-	}
-	v.judge = f.checker.judge(checker)
-	return withNamedStore(cmd, c, w, true, func(ctx context.Context, s *store.Store) error {
-		if s != nil {
-			v.store, v.turns = s, newTurns(s.Memory(f.tenant))
-		}
-		return v.start(ctx, names)
-	})
-}
-
-// start verifies what is named.
-func (v *verifying) start(ctx context.Context, names []string) error {
-	f := v.flags
 	fetcher := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: f.allow})
 	defer func() { _ = fetcher.Close() }() // nothing is lost
-	level, _ := strconv.Atoi(f.level)      // empty is 0
-	var copies snapshot.Copies
-	if v.store != nil {
-		copies = v.store.Copies(f.tenant)
-	}
-	if v.ring != nil {
-		v.poster = &verify.Poster{Client: fetcher.Client(), Ring: v.ring}
-	}
-	texts := &snapshot.Texts{}
-	v.verifier = func(m verify.Memory) *verify.Verifier {
-		one := &verify.Verifier{
-			Fetcher:      fetcher,
-			Texts:        texts,
-			Memory:       m,
-			Copies:       copies,
-			Trust:        f.trust,
-			RequireLevel: level,
-			Offline:      f.offline,
-			Version:      readBuild().Version,
-			KeepSources:  f.save != "",
-			Judge:        v.judge,
-			Progress:     v.progress,
+	v := &verifying{world: w, flags: f, turns: newTurns(&verify.MemoryMap{})}
+	if f.report {
+		ring, err := f.openRing(cmd, c, w)
+		if err != nil {
+			return err
 		}
-		if f.fresh {
-			one.SourceTTL, one.FailureTTL = 1, 1 // a nanosecond: what is found now is kept, what was kept is not asked
-		}
-		return one
+		v.poster = &verify.Poster{Client: fetcher.Client(), Ring: ring}
 	}
-	return v.run(ctx, &feed{names: names, list: f.list, stdin: v.in})
+	var judge support.Checker
+	if f.checker.isJudge() {
+		var err error
+		if judge, err = f.checker.build(c.File, 0, w); err != nil {
+			return err
+		}
+	}
+	level, _ := strconv.Atoi(f.level) // empty is 0
+	return withNamedStore(cmd, c, w, true, func(ctx context.Context, s *store.Store) error {
+		var copies snapshot.Copies
+		if s != nil {
+			v.store, v.turns, copies = s, newTurns(s.Memory(f.tenant)), s.Copies(f.tenant)
+		}
+		texts := &snapshot.Texts{}
+		v.verifier = func(m verify.Memory) *verify.Verifier {
+			one := &verify.Verifier{
+				Fetcher:      fetcher,
+				Texts:        texts,
+				Memory:       m,
+				Copies:       copies,
+				Trust:        f.trust,
+				RequireLevel: level,
+				Offline:      f.offline,
+				Version:      readBuild().Version,
+				KeepSources:  f.save != "",
+				Judge:        judge,
+				Progress:     v.progress,
+			}
+			if f.fresh {
+				// A nanosecond: what is found now is kept, what was kept is not asked.
+				one.SourceTTL, one.FailureTTL = 1, 1
+			}
+			return one
+		}
+		return v.run(ctx, &feed{names: names, list: f.list, stdin: v.in})
+	})
 }

@@ -17,11 +17,8 @@ import (
 // maxPosted is how many incidents one publisher is told of for one input.
 const maxPosted = 32
 
-// openRing opens the keys that sign what publishers are told; nil: nobody is to be told.
+// openRing opens the keys that sign what publishers are told.
 func (f *verifyFlags) openRing(cmd *cobra.Command, c *server.Config, w world) (*keyring.Ring, error) {
-	if !f.report {
-		return nil, nil //nolint:nilnil // as it says
-	}
 	if said := cmd.Flags().Changed; !said("data") && !said("config") {
 		return nil, usagef(
 			"--data names the directory that has it, where ibid key new makes one",
@@ -54,9 +51,6 @@ type posting struct {
 
 // post tells publishers of what failed, if they say where.
 func (v *verifying) post(ctx context.Context, r *verify.Report, added []verify.Incident) error {
-	if v.poster == nil || v.store == nil {
-		return nil
-	}
 	endpoints := map[string]string{}
 	takers(r, endpoints)
 	var all []*posting

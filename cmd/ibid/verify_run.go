@@ -18,9 +18,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid/internal/file"
-	"github.com/ibidhq/ibid/keyring"
 	"github.com/ibidhq/ibid/store"
-	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/verify"
 )
 
@@ -33,14 +31,13 @@ type verifying struct {
 
 	flags     *verifyFlags
 	turns     *turns
-	store     *store.Store    // nil: nothing is kept
-	judge     support.Checker // nil: there is none
-	ring      *keyring.Ring   // nil: nobody is told of incidents
+	store     *store.Store // nil: nothing is kept
 	verifier  func(verify.Memory) *verify.Verifier
 	progress  func(verify.Progress) // nil: nobody wants to know
-	poster    *verify.Poster        // nil: as ring
+	poster    *verify.Poster        // nil: nobody is told of incidents
 	reports   []*verify.Report      // all so far, for JUnit
-	count     map[string]int        // of reports, by state; "" are those that could not be read
+	told      int                   // reports so far
+	count     map[string]int        // of them, by state; "" are those that could not be read
 	doubtful  int                   // claims
 	failed    bool                  // a report fails by --fail-on
 	incidents int                   // that are new
@@ -65,13 +62,16 @@ func (v *verifying) run(ctx context.Context, inputs *feed) error {
 		v.out, inputs.done = done, done
 		defer func() { _ = done.Close() }() // every line was written
 	}
-	junit, err := v.createJUnit() // before the work, not after it
-	if err != nil {
-		return err
+	var junit *os.File
+	if v.flags.junit != "" {
+		var err error
+		if junit, err = v.createJUnit(); err != nil { // before the work, not after it
+			return err
+		}
 	}
 	step, end := v.showProgress(inputs)
-	err = inOrder(ctx, verifyAtOnce, inputs.items, v.one, func(it *item, one verified) error {
-		defer inputs.release(it)
+	err := inOrder(ctx, verifyAtOnce, inputs.items, v.one, func(it *item, one verified) error {
+		defer inputs.room.Release(it.held)
 		if one.draft.isOutdated() {
 			one = v.one(ctx, it)
 		}
@@ -85,7 +85,11 @@ func (v *verifying) run(ctx context.Context, inputs *feed) error {
 		return v.tell(ctx, one)
 	})
 	end()
-	if err := errors.Join(err, inputs.err, v.writeJUnit(junit)); err != nil {
+	err = errors.Join(err, inputs.err)
+	if junit != nil {
+		err = errors.Join(err, v.writeJUnit(junit))
+	}
+	if err != nil {
 		return err
 	}
 	v.sum(inputs.many())
@@ -166,6 +170,7 @@ func readVerified(name string, stdin io.Reader) ([]byte, error) {
 // tell writes a report, and keeps what failed.
 func (v *verifying) tell(ctx context.Context, one verified) error {
 	r := one.report
+	v.told++
 	v.count[string(r.State)]++
 	v.failed = v.failed || r.Fails(verify.FailOn(v.flags.failOn))
 	v.doubtful += r.Findings.Claims.Doubtful
@@ -180,14 +185,19 @@ func (v *verifying) tell(ctx context.Context, one verified) error {
 		}
 		v.incidents += len(added)
 	}
-	if err := v.save(r); err != nil {
-		return err
+	if v.flags.save != "" {
+		if err := v.save(r); err != nil {
+			return err
+		}
 	}
 	v.blocked = v.blocked || refused(r) && (v.flags.json || !strings.Contains(r.Next(), "--allow-net"))
 	if err := v.write(r, one.hint); err != nil {
 		return err
 	}
-	return v.post(ctx, r, added)
+	if v.poster != nil && v.store != nil {
+		return v.post(ctx, r, added)
+	}
+	return nil
 }
 
 // write writes a report, or says why there is none. To a terminal it goes as it is: the report itself lets nothing do
@@ -207,7 +217,7 @@ func (v *verifying) write(r *verify.Report, advice string) error {
 			term, _ := v.env("TERM")
 			out, colour = terminal.w, none == "" && term != "dumb"
 		}
-		if v.total() > v.count[""]+1 {
+		if v.told > v.count[""]+1 {
 			_, err = io.WriteString(out, "\n")
 		}
 		if err == nil {
@@ -222,9 +232,6 @@ func (v *verifying) write(r *verify.Report, advice string) error {
 
 // save keeps the bundles of a report's manifests, each under the digest of its body.
 func (v *verifying) save(r *verify.Report) error {
-	if v.flags.save == "" {
-		return nil
-	}
 	for i := range r.Manifests {
 		m := &r.Manifests[i]
 		if m.Bundle == nil || m.SHA256 == "" {
@@ -272,19 +279,8 @@ func refused(r *verify.Report) bool {
 	return false
 }
 
-// total is how many inputs have been told of.
-func (v *verifying) total() (n int) {
-	for _, of := range v.count {
-		n += of
-	}
-	return n
-}
-
-// createJUnit opens the file for the JUnit report and leaves in it what it holds; nil: none is wanted.
+// createJUnit opens the file for the JUnit report and leaves in it what it holds.
 func (v *verifying) createJUnit() (*os.File, error) {
-	if v.flags.junit == "" {
-		return nil, nil //nolint:nilnil // as it says
-	}
 	f, err := os.OpenFile(v.flags.junit, os.O_WRONLY|os.O_CREATE, 0o666) //nolint:gosec // as os.Create makes files
 	if err != nil {
 		return nil, usagef("--junit names the file to write", "write %s: %w", v.flags.junit, bare(err))
@@ -295,9 +291,6 @@ func (v *verifying) createJUnit() (*os.File, error) {
 // writeJUnit writes the reports for continuous integration. A file has an older report until the new one is whole;
 // pipes and devices are written to.
 func (v *verifying) writeJUnit(f *os.File) error {
-	if f == nil {
-		return nil
-	}
 	var report bytes.Buffer
 	err := verify.WriteJUnit(&report, verify.FailOn(v.flags.failOn), v.reports...)
 	info, statErr := f.Stat()
@@ -318,7 +311,7 @@ func (v *verifying) writeJUnit(f *os.File) error {
 
 // sum says what became of several inputs, and what was kept.
 func (v *verifying) sum(many bool) {
-	if n := v.total(); n > 1 || many {
+	if n := v.told; n > 1 || many {
 		var parts []string
 		for _, state := range []verify.State{
 			verify.Trusted, verify.Valid, verify.Pending, verify.Unverifiable, verify.Invalid,
@@ -351,7 +344,7 @@ func (v *verifying) sum(many bool) {
 // list, or how many sources of one. Where several reports go to the terminal, they are the progress.
 func (v *verifying) showProgress(inputs *feed) (step, end func()) {
 	n := len(inputs.names)
-	if (n > 1 || inputs.many()) && isTerminal(v.out) && !v.flags.json {
+	if _, seen := v.err.(*cleaner); !seen || (n > 1 || inputs.many()) && isTerminal(v.out) && !v.flags.json {
 		return func() {}, func() {}
 	}
 	var bar *progress
@@ -372,7 +365,7 @@ func (v *verifying) showProgress(inputs *feed) (step, end func()) {
 	}
 	if n == 1 {
 		v.progress = func(p verify.Progress) {
-			if p.Stage != "source" || bar == nil {
+			if p.Stage != "source" {
 				return
 			}
 			bar.bar.SetTotal(int64(max(p.Total, p.Done)+1), false) // it is done when the report is

@@ -2,3 +2,9 @@ package httpsig
 
 // Base is the text that Sign signs, for tests.
 func Base(m *Message, p *Params) ([]byte, error) { return textFor(m, p) }
+
+// The limits, for tests.
+const (
+	MaxField      = maxField
+	MaxComponents = maxComponents
+)

@@ -1,9 +1,20 @@
 package httpsig
 
 import (
+	"bytes"
 	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/asn1"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"math/big"
+	"net/http"
 	"strings"
 
 	"github.com/dunglas/httpsfv"
@@ -11,10 +22,10 @@ import (
 
 // Limits of what is read.
 const (
-	// MaxField is how many bytes the lines of a field may have that is covered, Signature-Input, Signature or
+	// maxField is how many bytes the lines of a field may have that is covered, Signature-Input, Signature or
 	// Content-Digest.
-	MaxField      = 16 << 10
-	MaxComponents = 64 // components of a signature
+	maxField      = 16 << 10
+	maxComponents = 64 // components of a signature
 )
 
 // Params says what a signature covers and what is said about it.
@@ -45,11 +56,6 @@ func (p *Params) inner() httpsfv.InnerList {
 		}
 	}
 	return list
-}
-
-func integer(v any) (*int64, bool) {
-	n, ok := v.(int64)
-	return &n, ok
 }
 
 // Signature is one signature of a message, as [Parse] found it.
@@ -107,10 +113,13 @@ func (s *Signature) read(input, value httpsfv.Member) error {
 		v, _ := list.Params.Get(name)
 		ok := true
 		switch name { // those that are unknown say nothing, and are signed
-		case "created":
-			s.Created, ok = integer(v)
-		case "expires":
-			s.Expires, ok = integer(v)
+		case "created", "expires":
+			var seconds int64
+			if seconds, ok = v.(int64); name == "created" {
+				s.Created = &seconds
+			} else {
+				s.Expires = &seconds
+			}
 		case "keyid":
 			s.KeyID, ok = v.(string)
 		case "alg":
@@ -144,15 +153,26 @@ func (s *Signature) read(input, value httpsfv.Member) error {
 	return err
 }
 
-// Base returns the text that was signed, if the signature is one of this message.
+// Base returns the text that was signed, if the signature is one of this message: RFC 9421 §2.5.
 func (s *Signature) Base(m *Message) ([]byte, error) {
-	if s.Err != nil {
+	switch {
+	case s.Err != nil:
 		return nil, s.Err
-	}
-	if s.params == "" {
+	case s.params == "":
 		return nil, errors.New("making the base of a signature: it does not come from Parse")
+	case m.Status != 0 && (m.Method != "" || m.TargetURI != ""):
+		return nil, errors.New("making the base of a signature: the message is a response and a request")
 	}
-	return base(m, s.covered, s.params)
+	var b strings.Builder
+	for _, c := range s.covered {
+		value, err := m.value(c.Component)
+		if err != nil {
+			return nil, fmt.Errorf("making the base of a signature: component %s: %w", c.id, err)
+		}
+		b.WriteString(c.id + ": " + value + "\n")
+	}
+	b.WriteString(`"@signature-params": ` + s.params)
+	return []byte(b.String()), nil
 }
 
 // Verify returns an error unless this is a signature of the message by the owner of pub, an [ed25519.PublicKey] or a
@@ -163,8 +183,23 @@ func (s *Signature) Verify(m *Message, pub crypto.PublicKey) error {
 	if err != nil {
 		return err
 	}
-	if err := verify(pub, s.Alg, text, s.Value); err != nil {
+	alg, err := choose(pub, s.Alg)
+	if err != nil {
 		return fmt.Errorf("verifying the signature %s: %w", s.Label, err)
+	}
+	holds := false
+	switch k := pub.(type) {
+	case ed25519.PublicKey:
+		holds = ed25519.Verify(k, text, s.Value)
+	case *ecdsa.PublicKey:
+		digest := sha256.Sum256(text)
+		holds = len(s.Value) == 2*half &&
+			ecdsa.Verify(k, digest[:], new(big.Int).SetBytes(s.Value[:half]), new(big.Int).SetBytes(s.Value[half:]))
+	}
+	if !holds {
+		return fmt.Errorf(
+			"verifying the signature %s: it is not an %s signature of this message by this key", s.Label, alg,
+		)
 	}
 	return nil
 }
@@ -198,30 +233,115 @@ func oneMember(label string, v httpsfv.Member) (string, error) {
 // textFor returns the text that [Sign] signs.
 func textFor(m *Message, p *Params) ([]byte, error) {
 	list := p.inner()
-	components, err := readItems(list.Items)
+	var s Signature
+	var err error
+	if s.covered, err = readItems(list.Items); err == nil {
+		s.params, err = httpsfv.Marshal(list)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("making the base of a signature: %w", err)
 	}
-	params, err := httpsfv.Marshal(list)
-	if err != nil {
-		return nil, fmt.Errorf("making the base of a signature: %w", err)
-	}
-	return base(m, components, params)
+	return s.Base(m)
 }
 
-// base makes the text that is signed: RFC 9421 §2.5.
-func base(m *Message, components []covered, params string) ([]byte, error) {
-	if m.Status != 0 && (m.Method != "" || m.TargetURI != "") {
-		return nil, errors.New("making the base of a signature: the message is a response and a request")
-	}
-	var b strings.Builder
-	for _, c := range components {
-		value, err := m.value(c.Component)
-		if err != nil {
-			return nil, fmt.Errorf("making the base of a signature: component %s: %w", c.id, err)
+// The algorithms, by their names in RFC 9421 §3.3.
+const (
+	Ed25519   = "ed25519"
+	ECDSAP256 = "ecdsa-p256-sha256"
+)
+
+// half is the length of the two numbers of an ECDSA signature with P-256.
+const half = 32
+
+// Algorithm returns the algorithm of a public key. A key has one, so that nobody can choose a weaker one for it.
+func Algorithm(pub crypto.PublicKey) (string, error) {
+	switch k := pub.(type) {
+	case ed25519.PublicKey:
+		if len(k) == ed25519.PublicKeySize {
+			return Ed25519, nil
 		}
-		b.WriteString(c.id + ": " + value + "\n")
+	case *ecdsa.PublicKey:
+		if k != nil && k.Curve == elliptic.P256() {
+			return ECDSAP256, nil
+		}
 	}
-	b.WriteString(`"@signature-params": ` + params)
-	return []byte(b.String()), nil
+	return "", errors.New("the key is neither Ed25519 nor P-256")
+}
+
+// choose returns the algorithm of a key, which must be what the signature says, if it says one.
+func choose(pub crypto.PublicKey, said string) (string, error) {
+	alg, err := Algorithm(pub)
+	if err == nil && said != "" && said != alg {
+		err = fmt.Errorf("the signature says algorithm %q and the key's is %s", said, alg)
+	}
+	return alg, err
+}
+
+func sign(key crypto.Signer, said string, text []byte) ([]byte, error) {
+	alg, err := choose(key.Public(), said)
+	if err != nil {
+		return nil, err
+	}
+	if alg == Ed25519 {
+		return key.Sign(rand.Reader, text, crypto.Hash(0))
+	}
+	digest := sha256.Sum256(text)
+	der, err := key.Sign(rand.Reader, digest[:], crypto.SHA256)
+	if err != nil {
+		return nil, err
+	}
+	var n struct{ R, S *big.Int }
+	rest, err := asn1.Unmarshal(der, &n)
+	if err != nil || len(rest) > 0 || n.R.BitLen() > 8*half || n.S.BitLen() > 8*half {
+		return nil, errors.New("what the key made is not a P-256 signature")
+	}
+	value := make([]byte, 2*half)
+	n.R.FillBytes(value[:half])
+	n.S.FillBytes(value[half:])
+	return value, nil
+}
+
+// ContentDigest returns the value of Content-Digest for the octets of a body as it is sent, by sha-256.
+func ContentDigest(body []byte) string {
+	sum := sha256.Sum256(body)
+	return "sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"
+}
+
+// CheckDigest returns an error unless the lines of a Content-Digest field are of this body: RFC 9530. Each digest by
+// sha-256 or sha-512 must be right, and there must be one, and one by each of the algorithms in must. Those by other
+// algorithms prove nothing and are passed over.
+func CheckDigest(field []string, body []byte, must ...string) error {
+	d, err := readDictionary(http.Header{"Content-Digest": field}, "Content-Digest")
+	if err != nil {
+		return err
+	}
+	known := false
+	for _, name := range d.Names() {
+		var sum []byte
+		switch name {
+		case "sha-256":
+			s := sha256.Sum256(body)
+			sum = s[:]
+		case "sha-512":
+			s := sha512.Sum512(body)
+			sum = s[:]
+		default:
+			continue
+		}
+		v, _ := d.Get(name)
+		item, _ := v.(httpsfv.Item)
+		if said, ok := item.Value.([]byte); !ok || !bytes.Equal(said, sum) {
+			return fmt.Errorf("checking Content-Digest: the body does not have this %s", name)
+		}
+		known = true
+	}
+	if !known {
+		return errors.New("checking Content-Digest: it has neither sha-256 nor sha-512")
+	}
+	for _, name := range must {
+		if _, has := d.Get(name); !has {
+			return fmt.Errorf("checking Content-Digest: it has no %s", name)
+		}
+	}
+	return nil
 }

@@ -1,0 +1,7 @@
+package keyring
+
+// The limits, for tests.
+const (
+	MaxDirectory = maxDirectory
+	MaxReason    = maxReason
+)
