@@ -128,15 +128,6 @@ type attributeJob struct {
 	issues  []ibid.Issue // of the sources
 }
 
-// onceStdin refuses names of which more than one is standard input.
-func onceStdin(names []string) error {
-	first := slices.Index(names, stdinName)
-	if first >= 0 && slices.Contains(names[first+1:], stdinName) {
-		return usagef("standard input can be read only once", "- is named more than once")
-	}
-	return nil
-}
-
 func (job *attributeJob) run(ctx context.Context, o *support.AttributeOptions) error {
 	answer, err := readAnswer(job.answer, job.cite.options, job.world)
 	if err != nil {
@@ -154,8 +145,9 @@ func (job *attributeJob) run(ctx context.Context, o *support.AttributeOptions) e
 		err = job.writeJSON(found, docs)
 	} else {
 		out := job.cite.newOutput()
-		if err = out.write(&reading{name: job.answer, answer: found.Answer}); err == nil {
-			err = out.close()
+		err = out.write(&reading{name: job.answer, answer: found.Answer})
+		if list, ok := out.(*listOutput); ok && err == nil {
+			err = list.close()
 		}
 	}
 	if err != nil {
@@ -426,9 +418,7 @@ func (job *attributeJob) readSources(ctx context.Context) ([]support.Document, e
 		names[i] = f.name
 	}
 	bar := newProgress(names, false, job.world)
-	words := job.err
-	job.err = bar.words(words)
-	defer func() { bar.end(); job.err = words }()
+	defer bar.over(&job.err)()
 	fetcher := newPageFetcher(job.flags.allow)
 	defer func() { _ = fetcher.Close() }() // nothing is lost
 	var docs []support.Document

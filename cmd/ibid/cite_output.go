@@ -12,15 +12,8 @@ import (
 	"github.com/ibidhq/ibid/internal/frame"
 )
 
-// wholeOutput is an output that needs all of an answer, and has nothing at its end.
-type wholeOutput struct{}
-
-func (wholeOutput) begin(string) *liveView { return nil }
-func (wholeOutput) close() error           { return nil }
-
 // textOutput writes the text of answers with markers, and their sources below.
 type textOutput struct {
-	wholeOutput
 	w       io.Writer
 	flags   *citeFlags
 	style   ibid.Style
@@ -153,7 +146,6 @@ func (v *liveView) end() (shown bool, err error) {
 
 // jsonOutput writes answer documents, one a line.
 type jsonOutput struct {
-	wholeOutput
 	w io.Writer
 }
 
@@ -174,7 +166,6 @@ func (f *citeFlags) document(r *reading) ([]byte, error) {
 
 // listOutput writes one bibliography of what all inputs cite, each source once.
 type listOutput struct {
-	wholeOutput
 	world
 	format  biblio.Format
 	entries []biblio.Entry
@@ -198,6 +189,7 @@ func (o *listOutput) write(r *reading) error {
 	return nil
 }
 
+// close writes the bibliography.
 func (o *listOutput) close() error {
 	if len(o.entries) == 0 {
 		say(o.err, "nothing is cited, so the bibliography is empty")
@@ -207,7 +199,6 @@ func (o *listOutput) close() error {
 
 // exportOutput writes answers in the shape of another program, one a line.
 type exportOutput struct {
-	wholeOutput
 	w      io.Writer
 	format export.Format
 	unit   ibid.Unit // empty: the one that program expects

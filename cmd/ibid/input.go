@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -80,6 +81,15 @@ func (in *input) unpack(name string) error {
 	return bare(err)
 }
 
+// onceStdin refuses names of which more than one is standard input.
+func onceStdin(names []string) error {
+	first := slices.Index(names, stdinName)
+	if first >= 0 && slices.Contains(names[first+1:], stdinName) {
+		return usagef("standard input can be read only once", "- is named more than once")
+	}
+	return nil
+}
+
 // bare takes the operation and the file out of an error: messages name the file themselves.
 func bare(err error) error {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
@@ -142,16 +152,21 @@ func unpacked(r io.Reader, name string) (io.Reader, error) {
 		return nil, err
 	}
 	head, _ := buffered.Peek(buffered.Buffered())
-	if !isMarked(head) && !isText(head) && !isMostlyText(head) && !isEventStream(head) {
-		// It is no stream that somebody waits to see.
-		head, _ = buffered.Peek(maxHead)
-	}
-	c, err := recognise(head, strings.HasSuffix(name, ".br"))
-	if err != nil {
-		return nil, err
-	}
-	if c == unpack.Plain {
+	if isText(head) { // no mark is
 		return buffered, nil
+	}
+	c := markedAs(head)
+	if c == unpack.Plain {
+		if !isMostlyText(head) && !isEventStream(head) { // it is no stream that somebody waits to see
+			head, _ = buffered.Peek(maxHead)
+		}
+		var err error
+		if c, err = recognise(head, strings.HasSuffix(name, ".br")); err != nil {
+			return nil, err
+		}
+		if c == unpack.Plain {
+			return buffered, nil
+		}
 	}
 	text, err := c.Reader(buffered, maxWindow)
 	if err != nil {
@@ -175,14 +190,21 @@ func (u *unpacker) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// recognise says how bytes that begin with head are compressed, which is everything there is if it is shorter than
-// maxHead.
+// markedAs says how bytes are compressed that begin with the mark of a compression; Plain: they begin with none.
+func markedAs(head []byte) unpack.Coding {
+	switch {
+	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
+		return unpack.Gzip
+	case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
+		return unpack.Zstd
+	}
+	return unpack.Plain
+}
+
+// recognise says how bytes without a mark are compressed that begin with head, which is everything there is if it is
+// shorter than maxHead.
 func recognise(head []byte, brotliName bool) (unpack.Coding, error) {
 	switch {
-	case bytes.HasPrefix(head, gzipMark):
-		return unpack.Gzip, nil
-	case bytes.HasPrefix(head, zstdMark):
-		return unpack.Zstd, nil
 	case isText(head) || isEventStream(head):
 		return unpack.Plain, nil
 	case brotliName:
@@ -199,13 +221,6 @@ func recognise(head []byte, brotliName bool) (unpack.Coding, error) {
 		return unpack.Plain, errBinary
 	}
 	return unpack.Plain, nil // in an old encoding, or damaged
-}
-
-// The marks that compressed bytes begin with.
-var gzipMark, zstdMark = []byte("\x1f\x8b"), []byte("\x28\xb5\x2f\xfd")
-
-func isMarked(head []byte) bool {
-	return bytes.HasPrefix(head, gzipMark) || bytes.HasPrefix(head, zstdMark)
 }
 
 // fits reports whether head makes sense when it is unpacked.

@@ -62,7 +62,7 @@ func (v *verifying) run(ctx context.Context, inputs *feed) error {
 		if err != nil {
 			return err
 		}
-		v.out, inputs.done = done, done
+		v.out, inputs.done, inputs.skip = done, done, done.count
 		defer func() { _ = done.Close() }() // every line was written
 	}
 	junit, err := v.createJUnit() // before the work, not after it
@@ -71,7 +71,7 @@ func (v *verifying) run(ctx context.Context, inputs *feed) error {
 	}
 	step, end := v.showProgress(inputs)
 	err = inOrder(ctx, verifyAtOnce, inputs.items, v.one, func(it *item, one verified) error {
-		defer inputs.release(it)
+		defer inputs.room.Release(it.held)
 		if one.draft.isOutdated() {
 			one = v.one(ctx, it)
 		}
@@ -364,8 +364,6 @@ func (v *verifying) showProgress(inputs *feed) (step, end func()) {
 	default:
 		bar = countProgress(n, "inputs", v.world)
 	}
-	words := v.err
-	v.err = bar.words(words) // messages stand above the bar
 	step = bar.step
 	if n < 2 {
 		step = func() {}
@@ -379,10 +377,7 @@ func (v *verifying) showProgress(inputs *feed) (step, end func()) {
 			bar.set(p.Done)
 		}
 	}
-	return step, sync.OnceFunc(func() {
-		bar.end()
-		v.err = words
-	})
+	return step, sync.OnceFunc(bar.over(&v.err))
 }
 
 // Inputs are verified several at a time, and each as if those before it had been verified already: whether a response
