@@ -414,7 +414,12 @@ func appendNormalURL(b []byte, raw string) []byte {
 	rest := strings.TrimFunc(raw, func(r rune) bool { return r <= ' ' })
 	rest, _, _ = strings.Cut(rest, "#")
 	rest, query, _ := strings.Cut(rest, "?")
-	scheme, rest := cutScheme(rest)
+	scheme := "" // with its colon
+	if i := strings.IndexFunc(rest, func(r rune) bool {
+		return !isASCIIAlnum(r) && r != '+' && r != '-' && r != '.'
+	}); i > 0 && rest[i] == ':' && rest[0] >= 'A' {
+		scheme, rest = lowerASCII(rest[:i+1]), rest[i+1:]
+	}
 	b = append(b, scheme...)
 	if strings.HasPrefix(rest, "//") {
 		authority, path := rest[2:], ""
@@ -454,22 +459,6 @@ func appendNormalURL(b []byte, raw string) []byte {
 		separator = '&'
 	}
 	return b
-}
-
-// cutScheme splits off the scheme of url, in lower case and with its colon; it is empty if url has none.
-func cutScheme(url string) (scheme, rest string) {
-	for i := range len(url) {
-		c := url[i]
-		switch {
-		case c|0x20 >= 'a' && c|0x20 <= 'z':
-		case i > 0 && (c >= '0' && c <= '9' || c == '+' || c == '-' || c == '.'):
-		case i > 0 && c == ':':
-			return lowerASCII(url[:i+1]), url[i+1:]
-		default:
-			return "", url
-		}
-	}
-	return "", url
 }
 
 // lowerASCII lets letters beyond ASCII be: whether they are equal in an internationalised name is not for us to say.

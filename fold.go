@@ -539,7 +539,7 @@ func (t *sourceTable) add(w *wire.Source) {
 		}
 		return
 	}
-	s := newSource(w)
+	s, more := newSource(w)
 	// What makes two sources of one response the same is their Key. Without an address or a global id that is their
 	// content; but two documents that the caller gave different ids stay two, whatever they say.
 	key := ""
@@ -566,7 +566,7 @@ func (t *sourceTable) add(w *wire.Source) {
 		t.fold.limit("sources")
 		return
 	}
-	if !t.fold.keep(sourceSize + len(w.Key) + len(key) + len(w.ID) + len(w.Raw) + missing(&Source{}, w)) {
+	if !t.fold.keep(sourceSize + len(w.Key) + len(key) + len(w.ID) + len(w.Raw) + more) {
 		return
 	}
 	id := validText(w.ID) // unique in the answer
@@ -632,63 +632,36 @@ func (t *sourceTable) key(s *Source) string {
 	return s.Key()
 }
 
-// newSource makes a source of what the wire says, without its id.
-func newSource(w *wire.Source) Source {
-	s := Source{Kind: cmp.Or(SourceKind(w.Kind), DocumentKind)}
-	fill(&s, w)
+// newSource makes a source of what the wire says, without its id, and returns how many bytes [fill] has set.
+func newSource(w *wire.Source) (s Source, more int) {
+	s.Kind = cmp.Or(SourceKind(w.Kind), DocumentKind)
+	more = fill(&s, w)
 	if c, ok := chunk(w); ok {
 		s.Chunks = []Chunk{c}
 	}
 	if len(w.Raw) > 0 {
 		s.Raw = validJSON(w.Raw)
 	}
-	return s
+	return s, more
 }
 
 // merge adds to the source at a place what w says besides and reports whether there was anything.
 func (t *sourceTable) merge(i int, w *wire.Source) bool {
-	changed := false
-	if more := missing(&t.list[i], w); more > 0 && t.fold.keep(more) {
-		if changed = fill(&t.list[i], w); changed {
-			t.names[i] = ""
-		}
+	filled := t.list[i]
+	more := fill(&filled, w)
+	changed := more > 0 && t.fold.keep(more)
+	if changed {
+		t.list[i], t.names[i] = filled, ""
 	}
 	return t.addChunk(&t.list[i], w) || changed
 }
 
-// missing returns how many bytes [fill] may add, at most; 0: nothing.
-func missing(s *Source, w *wire.Source) (n int) {
-	for _, f := range [...]struct{ have, more string }{
-		{s.URL, w.URL},
-		{s.OriginalURL, w.OriginalURL},
-		{s.GlobalID, w.GlobalID},
-		{s.Title, w.Title},
-		{s.Filename, w.Filename},
-		{s.Site, w.Site},
-		{s.PublishedAt, w.PublishedAt},
-		{s.License, w.License},
-		{s.Content, w.Content},
-	} {
-		if f.have == "" {
-			n += len(f.more)
-		}
-	}
-	if len(s.Authors) == 0 {
-		n += len(w.Authors)*size[string]() + textSize(w.Authors...)
-	}
-	if w.Score != nil {
-		n += size[float64]()
-	}
-	return n
-}
-
-// fill sets what is still missing.
-func fill(s *Source, w *wire.Source) bool {
-	changed := false
+// fill sets what is still missing, and returns how many bytes it has set.
+func fill(s *Source, w *wire.Source) (more int) {
 	set := func(field *string, value string) {
 		if *field == "" && value != "" {
 			*field = validText(value)
-			changed = true
+			more += len(value)
 		}
 	}
 	if s.URL == "" && w.URL != "" {
@@ -709,13 +682,14 @@ func fill(s *Source, w *wire.Source) bool {
 	set(&s.License, w.License)
 	set(&s.Content, w.Content)
 	if len(s.Authors) == 0 && len(w.Authors) > 0 {
-		s.Authors, changed = slices.Clone(w.Authors), true
+		s.Authors = slices.Clone(w.Authors)
+		more += len(w.Authors)*size[string]() + textSize(w.Authors...)
 	}
 	if w.Score != nil && (s.Score == nil || *w.Score > *s.Score) {
-		score := *w.Score
-		s.Score, s.ScoreOrigin, changed = &score, ScoreProvider, true
+		s.Score, s.ScoreOrigin = new(*w.Score), ScoreProvider
+		more += size[float64]()
 	}
-	return changed
+	return more
 }
 
 // addChunk keeps the piece of the source that w brings, once.

@@ -34,6 +34,8 @@ type candidate struct {
 	marks    *marks
 	marked   int // where the text begins that marks are for
 
+	fileMarks bool // the text holds what may begin a mark of file search
+
 	corrected int           // how often the text of a part was replaced
 	relisted  int           // how often the list that marks count in was said
 	linked    int           // how many cites linkEnds has seen
@@ -123,6 +125,7 @@ func (c *candidate) append(s []byte) {
 		c.fold.budget.text += c.text.Cap() - before
 	}
 	c.text.Write(s)
+	c.fileMarks = c.fileMarks || bytes.Contains(s, []byte(markBegin))
 	c.parts[len(c.parts)-1].end = c.text.Len()
 	if c.fold.onEvent != nil {
 		c.fold.onEvent(Event{Kind: EventText, Candidate: c.index, Text: c.text.String()[from:], At: from})
@@ -407,6 +410,7 @@ func (c *candidate) replacePart(i int, want string, cuts []cut) {
 	c.text.WriteString(old[:part.from])
 	c.text.WriteString(want)
 	c.text.WriteString(old[part.end:])
+	c.fileMarks = strings.Contains(c.text.String(), markBegin)
 	former := c.cuts
 	c.cuts = nil
 	for _, k := range former {
