@@ -191,7 +191,7 @@ func (p *converse) event(name string, v, doc scan.Value) bool {
 		if use := start.Get("toolUse"); use.IsObject() {
 			p.toolUse(use)
 		}
-		if id := start.Pick("toolUse", "toolResult").Get("toolUseId").Str(); id != "" && p.keep(entrySize+len(id)) {
+		if id := start.Get("toolUse", "toolResult").Get("toolUseId").Str(); id != "" && p.keep(entrySize+len(id)) {
 			p.calls[i] = id
 		}
 	case "contentBlockStop":
@@ -470,10 +470,10 @@ func incomplete(text []byte) int {
 func (p *bedrockRAG) returnControl(v scan.Value) {
 	id, n := v.Get("invocationId").Str(), 0
 	for inputs := scan.Elements(v.Get("invocationInputs")); inputs.Next(); n++ {
-		input := inputs.Val.Pick("functionInvocationInput", "apiInvocationInput")
+		input := inputs.Val.Get("functionInvocationInput", "apiInvocationInput")
 		call := numbered(id+":", n)
 		p.tool(call, firstText(input, "function", "operationId", "apiPath", "actionGroup"))
-		p.toolInput(call, input.Pick("parameters", "requestBody"))
+		p.toolInput(call, input.Get("parameters", "requestBody"))
 	}
 	p.finish(0, finishTool)
 }

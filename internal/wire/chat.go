@@ -506,7 +506,7 @@ func (p *chat) toolCall(index, at int, id string, f scan.Value) {
 	} else if at >= 0 && at < len(c.calls) {
 		id = c.calls[at]
 	}
-	arguments := f.Pick("arguments", "input")
+	arguments := f.Get("arguments", "input")
 	op := Op{Part: Part{Candidate: index}, Name: id}
 	switch {
 	case arguments.IsString() && len(arguments.Content()) > 0:

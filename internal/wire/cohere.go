@@ -46,7 +46,7 @@ func looksCohere2(s *shape) bool {
 	case s.hasAny("finish_reason", "finishReason") && m.Get("content").IsArray():
 		return true
 	}
-	return m.Pick("tool_plan", "tool_calls", "citations") != nil ||
+	return m.Get("tool_plan", "tool_calls", "citations") != nil ||
 		typed(m.Get("content"), func(kind string) bool { return kind == "text" || kind == "thinking" })
 }
 

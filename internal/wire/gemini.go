@@ -234,7 +234,7 @@ func (g *generate) candidate(i int, v scan.Value) digest {
 	g.keepGrounding(c, grounding)
 	c.setField(fieldURLs, urls.Get("urlMetadata"))
 	// A chunk that repeats the recitations of former chunks adds nothing; within one list the same entry twice is two.
-	list := citations.Pick("citationSources", "citations")
+	list := citations.Get("citationSources", "citations")
 	before := len(c.recited)
 	for a := scan.Elements(list); a.Next() && !a.Cut(); {
 		if !c.recitedSeen[string(a.Val)] && g.keep(2*size[scan.Value]()+entrySize+2*len(a.Val)) {
@@ -868,7 +868,7 @@ func readChunk(v scan.Value) (*Source, bool) {
 			o.Val.Read(fields)
 		default:
 			known = false
-			s.URL, s.Title = o.Val.Pick("uri", "url").Str(), o.Val.Get("title").Str()
+			s.URL, s.Title = o.Val.Get("uri", "url").Str(), o.Val.Get("title").Str()
 		}
 	}
 	return s, known

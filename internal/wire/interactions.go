@@ -331,7 +331,7 @@ func (p *interactions) action(b *block) {
 		}
 	case "google_search_result":
 		for a := scan.Elements(b.result); a.Next(); {
-			p.suggestions(p.once, a.Val.Pick("search_suggestions", "rendered_content"))
+			p.suggestions(p.once, a.Val.Get("search_suggestions", "rendered_content"))
 		}
 	case "google_maps_result":
 		p.places(b.result)

@@ -14,7 +14,7 @@ import (
 // converse and search.
 func looksVertexSearch(s *shape) bool {
 	answer := s.val("answer")
-	if answer.Pick("answerText", "answerSkippedReasons", "queryUnderstandingInfo") != nil {
+	if answer.Get("answerText", "answerSkippedReasons", "queryUnderstandingInfo") != nil {
 		return true
 	}
 	switch answer.Get("state").Str() {
@@ -26,7 +26,7 @@ func looksVertexSearch(s *shape) bool {
 
 // isSummary reports whether v is a search summary.
 func isSummary(v scan.Value) bool {
-	return v.Pick("summaryText", "summaryWithMetadata", "summarySkippedReasons") != nil
+	return v.Get("summaryText", "summaryWithMetadata", "summarySkippedReasons") != nil
 }
 
 // vertexSearch reads the answers of Vertex AI Search. Each document of a stream is an answer by itself, whose text is
@@ -234,7 +234,7 @@ func (p *vertexSearch) reference(key string, v scan.Value) vertexRef {
 	ref := vertexRef{key: key}
 	fresh := p.once.first(key)
 	document := v.Get("unstructuredDocumentInfo")
-	if document == nil && v.Pick("document", "uri", "title") != nil {
+	if document == nil && v.Get("document", "uri", "title") != nil {
 		document = v // a summary's reference is the document itself
 	}
 	chunk := v.Get("chunkInfo")
@@ -375,7 +375,7 @@ func (p *vertexSearch) citation(i int, v scan.Value) {
 // refOf returns the reference that a citation's source names: an index, as a string or as a number, which is 0 where it
 // is missing.
 func (p *vertexSearch) refOf(i int, v scan.Value) (Ref, bool) {
-	id := v.Pick("referenceId", "referenceIndex")
+	id := v.Get("referenceId", "referenceIndex")
 	n, ok := p.index("referenceId", id)
 	if !ok && !id.IsNull() {
 		return Ref{}, false
@@ -432,7 +432,7 @@ func resultText(data scan.Value) string {
 		if !a.Next() {
 			continue
 		}
-		if s := a.Val.Pick("content", "snippet").Str(); s != "" {
+		if s := a.Val.Get("content", "snippet").Str(); s != "" {
 			return s
 		}
 	}
