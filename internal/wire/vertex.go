@@ -51,7 +51,7 @@ type vertexRef struct {
 }
 
 func newVertexSearch(c *Config) Parser {
-	return &vertexSearch{out: newOut(c), once: onceSet{}}
+	return &vertexSearch{out: out{Config: c}, once: onceSet{}}
 }
 
 func (p *vertexSearch) Parse(_ []byte, doc scan.Value) bool {
@@ -152,7 +152,7 @@ func (p *vertexSearch) answerState(state string, skipped scan.Value) {
 	}
 	if !p.ended {
 		p.ended = true
-		p.end()
+		p.emit(Op{Kind: End})
 	}
 }
 
@@ -199,14 +199,14 @@ func (p *vertexSearch) addMore(content []byte, final bool) {
 		text = text[same:]
 	case final && same > 0 && (same >= 16 || 2*same >= len(p.text)):
 		p.text = append(p.text[:0], text...)
-		p.emitOp(Op{Kind: Final, Text: p.text})
+		p.emit(Op{Kind: Final, Text: p.text})
 		return
 	}
 	if len(text) == 0 {
 		return
 	}
 	p.text = append(p.text, text...)
-	p.emitOp(Op{Kind: Text, Text: text})
+	p.emit(Op{Kind: Text, Text: text})
 }
 
 // references says the sources. A list that is not the former one grown gets other keys, since citations count places in
@@ -223,7 +223,7 @@ func (p *vertexSearch) references(list scan.Value) {
 		prefix = fmt.Sprintf("ref:%d:", p.round)
 	}
 	p.raw, p.refs = bytes.Clone(list), p.refs[:0]
-	for a := scan.Elements(list); a.Next() && !a.Cut() && p.keep(2*size[vertexRef]()); {
+	for a := scan.Elements(list); a.Next() && !a.Cut() && p.Keep(2*size[vertexRef]()); {
 		p.refs = append(p.refs, p.reference(numbered(prefix, len(p.refs)), a.Val))
 	}
 }
@@ -334,7 +334,7 @@ func (p *vertexSearch) citations(list, supports scan.Value, final bool) {
 		switch {
 		case p.latest[key]:
 		case final:
-			p.emitOp(Op{Kind: Withdraw, Name: key})
+			p.emit(Op{Kind: Withdraw, Name: key})
 		default:
 			p.latest[key] = true
 		}
@@ -363,7 +363,7 @@ func (p *vertexSearch) citation(i int, v scan.Value) {
 		}
 		found = true
 		ref.Confidence = confidence.Number()
-		if key := p.cites.add(&p.out, &cite, &ref); key != "" && p.keep(entrySize) {
+		if key := p.cites.add(&p.out, &cite, &ref); key != "" && p.Keep(entrySize) {
 			p.latest[key] = true
 		}
 	}
@@ -396,7 +396,7 @@ func (p *vertexSearch) summary(v, results scan.Value) {
 		{"summaryText", &text}, {"summaryWithMetadata", &metadata}, {"summarySkippedReasons", &skipped},
 	})
 	var found []Ref
-	for a := scan.Elements(results); a.Next() && p.keep(3*refSize); {
+	for a := scan.Elements(results); a.Next() && p.Keep(3*refSize); {
 		key := numbered("result:", len(found))
 		found = append(found, Ref{Source: key})
 		doc := a.Val.Get("document")
@@ -418,7 +418,7 @@ func (p *vertexSearch) summary(v, results scan.Value) {
 		p.citations(metadata.Get("citationMetadata").Get("citations"), nil, true)
 	} else {
 		if len(found) > 0 {
-			p.emitOp(Op{Kind: MarkersOp, Markers: &Markers{Style: bracketNumber, Refs: found}})
+			p.emit(Op{Kind: MarkersOp, Markers: &Markers{Style: bracketNumber, Refs: found}})
 		}
 		p.answerText(text, true)
 	}
