@@ -181,7 +181,22 @@ func newRendering(a *Answer, opts *RenderOptions) *rendering {
 		placed[in] = append(placed[in], c)
 	}
 	for i := range r.sections {
-		r.lay(&r.sections[i], placed[i])
+		s, cites := &r.sections[i], placed[i]
+		s.first = len(r.markers)
+		if len(cites) == 0 && (r.Style == StyleMarkdown || r.Style == StylePlain) && !r.List {
+			continue
+		}
+		s.places = places{markdown.Parse(a.Text[s.Start:s.End])}
+		s.layout = s.places.lay(cites, a.Sources)
+		for _, stop := range s.layout.stops {
+			m := Marker{At: s.Start + stop.at}
+			for _, c := range stop.cites {
+				for _, src := range cites[c].sources {
+					m.add(&a.Sources[src], cites[c].index)
+				}
+			}
+			r.markers = append(r.markers, m)
+		}
 	}
 	r.number()
 	if r.Style == StyleFootnotes {
@@ -192,26 +207,6 @@ func newRendering(a *Answer, opts *RenderOptions) *rendering {
 		r.labels = prefix
 	}
 	return r
-}
-
-// lay finds the places of a section's markers.
-func (r *rendering) lay(s *section, cites []citing) {
-	text := r.answer.Text[s.Start:s.End]
-	s.first = len(r.markers)
-	if len(cites) == 0 && (r.Style == StyleMarkdown || r.Style == StylePlain) && !r.List {
-		return
-	}
-	s.places = places{markdown.Parse(text)}
-	s.layout = s.places.lay(cites, r.answer.Sources)
-	for _, stop := range s.layout.stops {
-		m := Marker{At: s.Start + stop.at}
-		for _, c := range stop.cites {
-			for _, src := range cites[c].sources {
-				m.add(&r.answer.Sources[src], cites[c].index)
-			}
-		}
-		r.markers = append(r.markers, m)
-	}
 }
 
 // add adds a use of src.

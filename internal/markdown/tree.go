@@ -100,16 +100,10 @@ func (d *Document) Closer() string {
 
 func byStart(a, b Span) int { return cmp.Compare(a.Start, b.Start) }
 
-// lastBefore returns the index of the last of all, which are in order, that starts before at; -1: none.
-func lastBefore[T any](all []T, at int, start func(*T) int) int {
-	return sort.Search(len(all), func(i int) bool { return start(&all[i]) >= at }) - 1
-}
-
-func spanStart(s *Span) int   { return s.Start }
-func solidStart(s *Solid) int { return s.Start }
-
 // LinesBefore returns how many lines of content start before at.
-func (d *Document) LinesBefore(at int) int { return lastBefore(d.Lines, at, spanStart) + 1 }
+func (d *Document) LinesBefore(at int) int {
+	return sort.Search(len(d.Lines), func(i int) bool { return d.Lines[i].Start >= at })
+}
 
 // LineAt returns the line of content that at stands in or at the end of.
 func (d *Document) LineAt(at int) (Span, bool) {
@@ -127,13 +121,13 @@ func (d *Document) isContent(at int) bool {
 
 // BlocksBefore returns how many blocks start at or before at.
 func (d *Document) BlocksBefore(at int) int {
-	return lastBefore(d.Blocks, at+1, func(b *Block) int { return b.Start }) + 1
+	return sort.Search(len(d.Blocks), func(i int) bool { return d.Blocks[i].Start > at })
 }
 
 // SolidBefore returns the last solid that starts before at.
 func (d *Document) SolidBefore(at int) (Solid, bool) {
-	if i := lastBefore(d.Solids, at, solidStart); i >= 0 {
-		return d.Solids[i], true
+	if n := sort.Search(len(d.Solids), func(i int) bool { return d.Solids[i].Start >= at }); n > 0 {
+		return d.Solids[n-1], true
 	}
 	return Solid{}, false
 }
@@ -152,8 +146,9 @@ func (d *Document) SolidAt(at int) (Solid, bool) {
 
 // PhraseAround returns the phrase that at stands inside of, edges excluded.
 func (d *Document) PhraseAround(at int) (Span, bool) {
-	if i := lastBefore(d.Phrases, at, spanStart); i >= 0 && at < d.Phrases[i].End {
-		return d.Phrases[i], true
+	n := sort.Search(len(d.Phrases), func(i int) bool { return d.Phrases[i].Start >= at })
+	if n > 0 && at < d.Phrases[n-1].End {
+		return d.Phrases[n-1], true
 	}
 	return Span{}, false
 }

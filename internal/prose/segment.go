@@ -259,8 +259,8 @@ func AfterPunctuation(text string, at int) int {
 		}
 		p = next
 	}
-	if p == at {
-		return at
+	if p == at || p == len(text) || text[p] < utf8.RuneSelf { // nothing in ASCII joins a sign of punctuation
+		return p
 	}
 	return GraphemeEnd(text, p)
 }
