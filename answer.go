@@ -390,21 +390,6 @@ func (s *Source) Key() string {
 	return "sha256:" + hex.EncodeToString(sum[:16])
 }
 
-// numberKeys returns the key under which each source of a has its number. That is its Key, but where two sources share
-// one the later has a key of its own: sources about which nothing is known are still not the same source.
-func numberKeys(a *Answer) []string {
-	keys := make([]string, len(a.Sources))
-	taken := make(map[string]bool, len(a.Sources))
-	for i := range a.Sources {
-		keys[i] = a.Sources[i].Key()
-		if taken[keys[i]] {
-			keys[i] += "#" + a.Sources[i].ID
-		}
-		taken[keys[i]] = true
-	}
-	return keys
-}
-
 // globalKey begins the keys that are made of a global id.
 const globalKey = "#"
 

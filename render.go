@@ -147,8 +147,7 @@ func newRendering(a *Answer, opts *RenderOptions) *rendering {
 		}
 		return -1
 	}, r.IDPrefix)
-	r.cited = make([]bool, len(a.Sources))
-	r.numbers = make([]int, len(a.Sources))
+	r.numbers, r.cited = r.Numbering.number(a, r.List && r.Uncited)
 	start := 0 // a section begins where the message changes
 	for i := 1; i < len(a.Parts); i++ {
 		at := a.Parts[i].Start
@@ -168,7 +167,6 @@ func newRendering(a *Answer, opts *RenderOptions) *rendering {
 		for _, ref := range cite.Refs {
 			if s, ok := sources[ref.Source]; ok {
 				c.sources = append(c.sources, s)
-				r.cited[s] = true
 			}
 		}
 		if len(c.sources) == 0 || !cite.Placed() {
@@ -192,13 +190,13 @@ func newRendering(a *Answer, opts *RenderOptions) *rendering {
 			m := Marker{At: s.Start + stop.at}
 			for _, c := range stop.cites {
 				for _, src := range cites[c].sources {
-					m.add(&a.Sources[src], cites[c].index)
+					m.add(MarkerItem{Number: r.numbers[src], Source: &a.Sources[src]}, cites[c].index)
 				}
 			}
+			slices.SortStableFunc(m.Items, func(a, b MarkerItem) int { return cmp.Compare(a.Number, b.Number) })
 			r.markers = append(r.markers, m)
 		}
 	}
-	r.number()
 	if r.Style == StyleFootnotes {
 		prefix := r.prefix // so that none of our labels is a label of the text already
 		for strings.Contains(a.Text, "[^"+prefix) && (prefix != "" || r.usesLabel()) {
@@ -209,46 +207,18 @@ func newRendering(a *Answer, opts *RenderOptions) *rendering {
 	return r
 }
 
-// add adds a use of src.
-func (m *Marker) add(src *Source, citation int) {
+// add adds a use of an item's source by a citation.
+func (m *Marker) add(item MarkerItem, citation int) {
 	for i := range m.Items {
-		if it := &m.Items[i]; it.Source == src {
+		if it := &m.Items[i]; it.Source == item.Source {
 			if it.Citations[len(it.Citations)-1] != citation {
 				it.Citations = append(it.Citations, citation)
 			}
 			return
 		}
 	}
-	m.Items = append(m.Items, MarkerItem{Source: src, Citations: []int{citation}})
-}
-
-// number numbers the sources by first use, then the uncited ones if they are listed.
-func (r *rendering) number() {
-	keys := numberKeys(r.answer)
-	use := make([]string, 0, 2*len(keys))
-	for _, i := range r.answer.firstUse() {
-		use = append(use, keys[i])
-	}
-	if r.List && r.Uncited {
-		use = append(use, keys...)
-	}
-	numbering := r.Numbering
-	if numbering == nil {
-		numbering = &Numbering{}
-	}
-	numbers := numbering.numberAll(use)
-	index := make(map[*Source]int, len(keys))
-	for i, key := range keys {
-		r.numbers[i] = numbers[key]
-		index[&r.answer.Sources[i]] = i
-	}
-	for m := range r.markers {
-		items := r.markers[m].Items
-		for i := range items {
-			items[i].Number = r.numbers[index[items[i].Source]]
-		}
-		slices.SortStableFunc(items, func(a, b MarkerItem) int { return cmp.Compare(a.Number, b.Number) })
-	}
+	item.Citations = []int{citation}
+	m.Items = append(m.Items, item)
 }
 
 // label returns what stands inside a marker for one source, not escaped.
@@ -697,6 +667,41 @@ type Numbering map[string]int
 
 // Number returns the number of the source with that key. A key that is new gets the next number, the first one 1.
 func (n *Numbering) Number(key string) int { return n.numberAll([]string{key})[key] }
+
+// number numbers the sources of an answer by first use and, if all are to have one, those that nobody cites behind them.
+// It returns the numbers, 0 for none, and which are cited, in the order of a.Sources. Nil begins at 1.
+//
+// A source has its number under its Key, but where two sources share one the later has a key of its own: sources about
+// which nothing is known are still not the same source.
+func (n *Numbering) number(a *Answer, all bool) (numbers []int, cited []bool) {
+	if n == nil {
+		n = &Numbering{}
+	}
+	keys := make([]string, len(a.Sources))
+	taken := make(map[string]bool, len(a.Sources))
+	for i := range a.Sources {
+		keys[i] = a.Sources[i].Key()
+		if taken[keys[i]] {
+			keys[i] += "#" + a.Sources[i].ID
+		}
+		taken[keys[i]] = true
+	}
+	cited = make([]bool, len(keys))
+	use := make([]string, 0, 2*len(keys))
+	for _, i := range a.firstUse() {
+		cited[i] = true
+		use = append(use, keys[i])
+	}
+	if all {
+		use = append(use, keys...)
+	}
+	known := n.numberAll(use)
+	numbers = make([]int, len(keys))
+	for i, key := range keys {
+		numbers[i] = known[key]
+	}
+	return numbers, cited
+}
 
 // numberAll is Number for each of keys. It looks only once through what is numbered already.
 func (n *Numbering) numberAll(keys []string) Numbering {
