@@ -261,7 +261,7 @@ func (d *Decoder) start() {
 	d.fold.budget.input = len(d.Options.Request)
 	for i := range d.Options.Documents {
 		s := &d.Options.Documents[i]
-		d.fold.budget.input += size[Source]() + textSize(s.ID, s.Title, s.URL, s.Content) + len(s.Raw)
+		d.fold.budget.input += size[Source]() + len(s.ID) + len(s.Title) + len(s.URL) + len(s.Content) + len(s.Raw)
 	}
 	d.refused = d.Options.Status >= 300
 	d.frames.Emit = d.document

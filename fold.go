@@ -192,14 +192,6 @@ func grown[T any]() int { return size[T]() * 9 / 8 }
 
 func size[T any]() int { return int(reflect.TypeFor[T]().Size()) }
 
-// textSize returns what strings take that are kept.
-func textSize(texts ...string) (n int) {
-	for _, s := range texts {
-		n += len(s)
-	}
-	return n
-}
-
 // room reports whether one more of a small list's items is allowed.
 func (f *fold) room(have int, what string) bool {
 	if have >= f.limits.Items {
@@ -219,7 +211,7 @@ func (f *fold) addTool(t ToolCall) {
 			return
 		}
 	}
-	if f.room(len(f.tools), "tool calls") && f.keep(grown[ToolCall]()+textSize(t.ID, t.Name)) {
+	if f.room(len(f.tools), "tool calls") && f.keep(grown[ToolCall]()+len(t.ID)+len(t.Name)) {
 		f.tools = append(f.tools, t)
 	}
 }
@@ -683,7 +675,9 @@ func fill(s *Source, w *wire.Source) (more int) {
 	set(&s.Content, w.Content)
 	if len(s.Authors) == 0 && len(w.Authors) > 0 {
 		s.Authors = slices.Clone(w.Authors)
-		more += len(w.Authors)*size[string]() + textSize(w.Authors...)
+		for _, author := range w.Authors {
+			more += size[string]() + len(author)
+		}
 	}
 	if w.Score != nil && (s.Score == nil || *w.Score > *s.Score) {
 		s.Score, s.ScoreOrigin = new(*w.Score), ScoreProvider

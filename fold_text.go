@@ -590,7 +590,7 @@ func (c *candidate) addActivity(op *wire.Op) {
 // begin adds an activity, and returns its place; -1: there is no room for it.
 func (c *candidate) begin(a *foldActivity) int {
 	if !c.fold.room(len(c.activities), "activities") ||
-		!c.fold.keep(activitySize+textSize(a.Name, a.ID, a.sent)) {
+		!c.fold.keep(activitySize+len(a.Name)+len(a.ID)+len(a.sent)) {
 		return -1
 	}
 	a.At = c.text.Len()

@@ -605,7 +605,7 @@ func (p places) visible(c *citing, sources []Source) (visible, bool) {
 // mark is cut out, and c's marker stands behind the link.
 func (p places) markInLink(c *citing) (mark, link markdown.Span, ok bool) {
 	s := c.span
-	if s.Start < 0 || s.End > len(p.Text) || s.Start >= s.End || fileMarkAt(p.Text[s.Start:]) != s.Len() {
+	if s.Start < 0 || s.End > len(p.Text) || s.Start >= s.End || fileMarkAt(p.Text[s.Start:]) != s.End-s.Start {
 		return s, s, false
 	}
 	line, ok := p.LineAt(s.End)

@@ -302,7 +302,10 @@ func (r *rendering) writeMarker(b *strings.Builder, m *Marker, st *stop, next st
 		var links strings.Builder
 		wasLink := false
 		for i, it := range m.Items {
-			label, url := escapeLabel(r.label(it)), markdown.SafeURL(it.Source.URL)
+			label, url := r.label(it), markdown.SafeURL(it.Source.URL)
+			if r.ByID {
+				label = escapeLabel(label)
+			}
 			if i > 0 && (url != "" || wasLink) {
 				links.WriteByte(' ')
 			}
@@ -500,30 +503,24 @@ func (r *rendering) list() string {
 		r.latexList(&b, cited, uncited)
 	case StyleFootnotes:
 		r.footnoteList(&b, cited, uncited)
-	case StylePlain:
-		r.writeLists(&b, cited, uncited, r.plainEntries)
-	case StyleMarkdown:
-		fallthrough
 	default:
-		r.writeLists(&b, cited, uncited, markdownEntries)
+		write := markdownEntries
+		if r.Style == StylePlain {
+			write = r.plainEntries
+		}
+		if len(cited) > 0 {
+			b.WriteString(listHeading + ":\n\n")
+			write(&b, cited)
+		}
+		if len(uncited) > 0 {
+			b.WriteString(text.BlankLine(b.String(), "") + uncitedHeading + ":\n\n")
+			write(&b, uncited)
+		}
+		if b.Len() == 0 {
+			b.WriteString(r.noSources() + "\n")
+		}
 	}
 	return b.String()
-}
-
-// writeLists writes the lists with their headings.
-func (r *rendering) writeLists(b *strings.Builder, cited, uncited []entry, write func(*strings.Builder, []entry)) {
-	if len(cited)+len(uncited) == 0 {
-		b.WriteString(r.noSources() + "\n")
-		return
-	}
-	if len(cited) > 0 {
-		b.WriteString(listHeading + ":\n\n")
-		write(b, cited)
-	}
-	if len(uncited) > 0 {
-		b.WriteString(text.BlankLine(b.String(), "") + uncitedHeading + ":\n\n")
-		write(b, uncited)
-	}
 }
 
 // plainEntries writes one line for each source: [1] title — site, page — URL.
@@ -668,8 +665,8 @@ type Numbering map[string]int
 // Number returns the number of the source with that key. A key that is new gets the next number, the first one 1.
 func (n *Numbering) Number(key string) int { return n.numberAll([]string{key})[key] }
 
-// number numbers the sources of an answer by first use and, if all are to have one, those that nobody cites behind them.
-// It returns the numbers, 0 for none, and which are cited, in the order of a.Sources. Nil begins at 1.
+// number numbers the sources of an answer by first use and, if all are to have one, behind them those that nobody
+// cites. It returns the numbers, 0 for none, and which are cited, in the order of a.Sources. Nil begins at 1.
 //
 // A source has its number under its Key, but where two sources share one the later has a key of its own: sources about
 // which nothing is known are still not the same source.

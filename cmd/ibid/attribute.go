@@ -358,7 +358,7 @@ const (
 // readAnswer reads an answer: a document of ibid's, or whatever ibid cite reads.
 func readAnswer(name string, o ibid.DecodeOptions, w world) (*ibid.Answer, error) {
 	bad := func(err error) error { return usagef(explain(err).hint, "read %s: %w", name, err) }
-	in, err := openInput(name, w.in, nil)
+	in, err := openInput(&item{name: name}, w.in, nil)
 	if err != nil {
 		return nil, bad(err)
 	}

@@ -77,18 +77,6 @@ type item struct {
 	err  error  // why it cannot be read
 }
 
-// open opens what provider responses are read from.
-func (it *item) open(stdin io.Reader, through func(io.Reader) io.Reader) (*input, error) {
-	if it.data == nil {
-		return openInput(it.name, stdin, through)
-	}
-	in := &input{Reader: bytes.NewReader(it.data), Close: func() {}}
-	if err := in.unpack(it.name); err != nil {
-		return nil, err
-	}
-	return in, nil
-}
-
 // feed is where items come from, in their order: of each name the item, or those that are in an archive, or on the
 // lines of a file. Use it once.
 type feed struct {
@@ -319,13 +307,8 @@ func addResumeFlag(flags *pflag.FlagSet, name *string) {
 	withoutVariable(flags, "resume")
 }
 
-// checkResume refuses --resume in a call that does not write JSON.
-func checkResume(name string, writesJSON bool) error {
-	if name == "" || writesJSON {
-		return nil
-	}
-	return usagef("its lines say how far it came", "--resume goes with --json only")
-}
+// errResume refuses --resume in a call that does not write JSON.
+var errResume = usagef("its lines say how far it came", "--resume goes with --json only")
 
 // resumption is what an earlier call, which was broken off, has written: a line for each of its inputs, in their order.
 type resumption struct {

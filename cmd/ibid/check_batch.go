@@ -85,7 +85,7 @@ func checkBatch(ctx context.Context, name string, checker support.Checker, w wor
 	_, fast := checker.(*support.Lexical)
 	bar := newProgress([]string{name}, !fast, w)
 	defer bar.over(&w.err)()
-	in, err := openInput(name, w.in, bar.watch)
+	in, err := openInput(&item{name: name}, w.in, bar.watch)
 	if err != nil {
 		return usagef(explain(err).hint, "read %s: %w", name, err)
 	}

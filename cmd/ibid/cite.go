@@ -212,8 +212,8 @@ func newCiteJob(f *citeFlags, names []string, w world) (*citeJob, error) {
 	}
 	job := &citeJob{world: w, form: form, flags: f}
 	job.feed = feed{names: names, lines: f.lines, stdin: w.in}
-	if err := checkResume(f.resume, form == asJSON); err != nil {
-		return nil, err
+	if f.resume != "" && form != asJSON {
+		return nil, errResume
 	}
 	if f.request != "" && (len(names) > 1 || job.feed.many()) {
 		return nil, usagef(
@@ -251,7 +251,9 @@ func (job *citeJob) run(ctx context.Context) error {
 	job.target = job.newOutput()
 	bar := newProgress(job.feed.names, false, job.world)
 	end := bar.over(&job.err)
-	job.through, job.feed.through = bar.watch, bar.watch
+	if bar != nil {
+		job.through, job.feed.through = bar.watch, bar.watch
+	}
 	// Documents do not depend on each other, so that all cores work on them; what is shown is written while it is read.
 	atOnce := 1
 	if job.form == asJSON {
@@ -307,7 +309,7 @@ func (job *citeJob) one(_ context.Context, it *item) *reading {
 	r := &reading{name: it.name, answer: &ibid.Answer{}, bad: it.err}
 	if it.err == nil {
 		var in *input
-		if in, r.bad = it.open(job.feed.stdin, job.through); r.bad == nil {
+		if in, r.bad = openInput(it, job.feed.stdin, job.through); r.bad == nil {
 			r.stop = job.read(in, r)
 			in.Close()
 		}

@@ -39,46 +39,42 @@ func openFile(name string, stdin io.Reader) (r io.Reader, closeFile func(), err 
 	return f, func() { _ = f.Close() }, err // it is only read
 }
 
-// openInput opens a file, or standard input, unpacked. through, if not nil, sees the bytes before they are unpacked.
-func openInput(name string, stdin io.Reader, through func(io.Reader) io.Reader) (*input, error) {
-	r, closeFile, err := openFile(name, stdin)
-	if err != nil {
-		return nil, bare(err)
+// openInput opens an item for what it holds: without what is not the body of a response, and unpacked. The coding may be
+// that of the body, or of the file. through, if not nil, sees the bytes of a file before that.
+func openInput(it *item, stdin io.Reader, through func(io.Reader) io.Reader) (*input, error) {
+	in := &input{Reader: bytes.NewReader(it.data), Close: func() {}}
+	if it.data == nil {
+		r, closeFile, err := openFile(it.name, stdin)
+		if err != nil {
+			return nil, bare(err)
+		}
+		in = &input{Reader: r, live: true, Close: closeFile}
+		if f, ok := r.(*os.File); ok {
+			info, err := f.Stat()
+			in.live = err != nil || !info.Mode().IsRegular()
+		}
+		if through != nil {
+			in.Reader = through(r)
+		}
 	}
-	in := &input{Reader: r, live: true, Close: closeFile}
-	if f, ok := r.(*os.File); ok {
-		info, err := f.Stat()
-		in.live = err != nil || !info.Mode().IsRegular()
-	}
-	if through != nil {
-		in.Reader = through(r)
-	}
-	if err := in.unpack(name); err != nil {
-		closeFile()
-		return nil, err
-	}
-	return in, nil
-}
-
-// unpack takes what is not the body of a response, and its coding, off what is read. The coding may be that of the
-// body, or of the file.
-func (in *input) unpack(name string) error {
 	response, err := curl.Read(in.Reader)
 	if err == nil && response.Status == 0 {
 		var r io.Reader
-		if r, err = unpacked(response.Body, name); err == nil {
+		if r, err = unpacked(response.Body, it.name); err == nil {
 			response, err = curl.Read(r)
 		}
 	}
+	if err == nil {
+		in.status, in.Reader = response.Status, response.Body
+		if in.status != 0 {
+			in.Reader, err = unpacked(response.Body, it.name)
+		}
+	}
 	if err != nil {
-		return bare(err)
+		in.Close()
+		return nil, bare(err)
 	}
-	in.status = response.Status
-	in.Reader = response.Body
-	if in.status != 0 {
-		in.Reader, err = unpacked(response.Body, name)
-	}
-	return bare(err)
+	return in, nil
 }
 
 // onceStdin refuses names of which more than one is standard input.
@@ -100,7 +96,7 @@ func bare(err error) error {
 
 // readSidecar reads a file that goes with a response, whole.
 func readSidecar(name string, stdin io.Reader) ([]byte, error) {
-	in, err := openInput(name, stdin, nil)
+	in, err := openInput(&item{name: name}, stdin, nil)
 	if err != nil {
 		return nil, err
 	}

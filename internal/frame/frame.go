@@ -473,11 +473,8 @@ func (s *Splitter) readSSE(p []byte) {
 			e.line = s.base + int64(i)
 		}
 		switch {
-		case end == len(p):
-			s.holdLine(p[i:])
-		case e.open:
-			s.holdLine(p[i:end])
-			s.endHeldLine()
+		case e.open || end == len(p):
+			s.holdLine(p[i:end], end < len(p))
 		case end == i:
 			if e.bare {
 				s.endBare(ErrTruncated)
@@ -493,8 +490,9 @@ func (s *Splitter) readSSE(p []byte) {
 }
 
 // holdLine keeps a part of a line that does not lie whole in one Write, as far as it is worth keeping behind the event's
-// data: of a longer line it is certain that it makes the document too large, or the name too long.
-func (s *Splitter) holdLine(b []byte) {
+// data: of a longer line it is certain that it makes the document too large, or the name too long. The line is read once
+// it has ended; then what is kept of it moves down in the same buffer.
+func (s *Splitter) holdLine(b []byte, ended bool) {
 	e := &s.sse
 	if !e.open {
 		s.holdEvent()
@@ -502,15 +500,12 @@ func (s *Splitter) holdLine(b []byte) {
 	}
 	most := max(s.MaxDocument, e.from+maxName) + maxField + 1 // one byte more tells that it is longer
 	s.appendToBuffer(b[:min(len(b), max(0, most-len(s.buf)))])
-}
-
-// endHeldLine reads the line that was held. What is kept of it moves down in the same buffer.
-func (s *Splitter) endHeldLine() {
-	e := &s.sse
-	line := slices.Clip(s.buf[e.from:])
-	s.buf, e.open = s.buf[:e.from], false
-	s.readField(line)
-	s.holdEvent()
+	if ended {
+		line := slices.Clip(s.buf[e.from:])
+		s.buf, e.open = s.buf[:e.from], false
+		s.readField(line)
+		s.holdEvent()
+	}
 }
 
 // holdEvent copies what is known of the current event, because the bytes that it is in go away.
@@ -629,7 +624,7 @@ func (s *Splitter) endBare(why error) {
 func (s *Splitter) closeSSE() {
 	e := &s.sse
 	if e.open && fieldOf(s.buf[e.from:]) != fieldUndecided { // half a field name says nothing
-		s.endHeldLine()
+		s.holdLine(nil, true)
 	} else if e.open {
 		s.buf = s.buf[:e.from]
 	}

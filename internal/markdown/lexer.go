@@ -11,9 +11,6 @@ import (
 // Span is a half-open range of bytes of a text.
 type Span struct{ Start, End int }
 
-// Len returns the number of bytes.
-func (s Span) Len() int { return s.End - s.Start }
-
 // How far constructs are followed, in bytes. What is longer is none.
 const (
 	maxCode    = 4096

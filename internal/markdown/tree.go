@@ -544,7 +544,7 @@ func (b *treeReader) scan() {
 		case rest[0] == '@':
 			s, kind = b.mailbox(at), BareSolid
 		}
-		if s.Len() > 0 {
+		if s.Start < s.End {
 			b.found = append(b.found, Solid{s, kind})
 		}
 		at = max(at+1, s.End)

@@ -272,7 +272,20 @@ func punctuationEnd(text string, p int) int {
 	case 0:
 		return p
 	case '.', ',', ';', ':', '!', '?':
-		return stopsEnd(text, p)
+		end := p // not where they are inside a number, a name, an address or a sign of markdown
+		for end < len(text) && strings.IndexByte(".,;:!?", text[end]) >= 0 {
+			end++
+		}
+		next, w := runeAt(text, end)
+		switch {
+		case w == 0 || isSpace(next) || isCaseless(next):
+			return end
+		case isWord(next) || strings.ContainsRune(`/\@#$%&=+-`, next):
+			return p
+		case next == '[' && text[end-1] == '!' && linkEnd(text, end) > end: // an image
+			return p
+		}
+		return end
 	case '，', '；', '：', '、', '،', '؛', '…':
 		return p + w
 	case ')', ']', '}':
@@ -308,25 +321,6 @@ func punctuationEnd(text string, p int) int {
 		return p + w
 	}
 	return p
-}
-
-// stopsEnd returns the end of the ASCII stops at p, or p where they are inside a number, a name, an address or a sign
-// of markdown.
-func stopsEnd(text string, p int) int {
-	end := p
-	for end < len(text) && strings.IndexByte(".,;:!?", text[end]) >= 0 {
-		end++
-	}
-	next, w := runeAt(text, end)
-	switch {
-	case w == 0 || isSpace(next) || isCaseless(next):
-		return end
-	case isWord(next) || strings.ContainsRune(`/\@#$%&=+-`, next):
-		return p
-	case next == '[' && text[end-1] == '!' && linkEnd(text, end) > end: // an image
-		return p
-	}
-	return end
 }
 
 // isLinkPart reports whether the bracket at p is the one between the words and the destination of a link.
