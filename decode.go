@@ -188,7 +188,7 @@ func (d *Decoder) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	d.start()
-	d.fold.budget.input += len(p)
+	d.fold.left += budgetPer * len(p)
 	if d.plain {
 		d.text(p)
 		return len(p), nil
@@ -258,11 +258,12 @@ func (d *Decoder) start() {
 		limits: limits, onEvent: d.OnEvent, provider: d.Options.Provider, providerFixed: d.Options.Provider != "",
 	}
 	d.fold.sources.fold = d.fold
-	d.fold.budget.input = len(d.Options.Request)
+	known := len(d.Options.Request)
 	for i := range d.Options.Documents {
 		s := &d.Options.Documents[i]
-		d.fold.budget.input += size[Source]() + len(s.ID) + len(s.Title) + len(s.URL) + len(s.Content) + len(s.Raw)
+		known += size[Source]() + len(s.ID) + len(s.Title) + len(s.URL) + len(s.Content) + len(s.Raw)
 	}
+	d.fold.left = budgetBase + budgetPer*known
 	d.refused = d.Options.Status >= 300
 	d.frames.Emit = d.document
 	d.frames.MaxDocument = limits.Document

@@ -21,7 +21,7 @@ import (
 // against their words, merges sources and orders citations; see ARCHITECTURE.md.
 type fold struct {
 	limits  Limits
-	budget  budget
+	left    int // of the budget
 	onEvent func(Event)
 
 	id, model, format, provider string
@@ -61,8 +61,19 @@ func (f *fold) op(op *wire.Op) {
 			c.addText(op.Part, op.Text, op.ASCII)
 		}
 	case wire.Final, wire.PartBegin, wire.PartEnd, wire.MarkersOp, wire.Finish:
-		if c := f.candidate(op.Part.Candidate); c != nil {
-			c.op(op)
+		c := f.candidate(op.Part.Candidate)
+		switch {
+		case c == nil:
+		case op.Kind == wire.Final:
+			c.finalText(op.Part, op.Text, op.Cut)
+		case op.Kind == wire.PartBegin:
+			c.open(op.Part)
+		case op.Kind == wire.PartEnd:
+			c.endPart(op.Part)
+		case op.Kind == wire.MarkersOp:
+			c.setMarks(op.Markers)
+		case op.Kind == wire.Finish:
+			c.finish = Finish(op.Name)
 		}
 	case wire.CiteOp:
 		if c := f.candidate(op.Cite.Part.Candidate); c != nil {
@@ -145,33 +156,23 @@ func (f *fold) head(field, value string) {
 	}
 }
 
-// budget is how much of a response is kept, in bytes of memory: the text as it is, the rest by estimates of what it
-// takes with the room that lists and maps have free. [Limits] promises what comes of it, and a test measures that.
-type budget struct{ input, kept, text int }
-
-// The budget: so many bytes, of which some are for the decoder itself, and so many for each byte of input. That is what
-// the lists of a decoder take at their largest; at its end the answer has fewer, and no maps.
+// The budget of what is kept of a response, in bytes of memory: the text as it is, the rest by estimates of what it takes
+// with the room that lists and maps have free. So many bytes, of which some are for the decoder itself, and so many for
+// each byte of input: that is what the lists of a decoder take at their largest; at its end the answer has fewer, and no
+// maps. [Limits] promises what comes of it, and a test measures that.
 const (
 	budgetBase = 1<<20 - 64<<10
 	budgetPer  = 10
 )
 
-// keep counts so many more bytes as kept, if there is room for them.
-func (b *budget) keep(n int) bool {
-	if n > 0 && b.text+b.kept+n > budgetBase+budgetPer*b.input {
-		return false
-	}
-	b.kept += n
-	return true
-}
-
 // keep reports whether so many more bytes may be kept, and counts them. If not, an issue says so.
 func (f *fold) keep(n int) bool {
-	if f.budget.keep(n) {
-		return true
+	if n > 0 && n > f.left {
+		f.limit("memory")
+		return false
 	}
-	f.limit("memory")
-	return false
+	f.left -= n
+	return true
 }
 
 // What one more of something takes of memory, in bytes, while a response is read and in its answer, besides the strings
@@ -223,12 +224,11 @@ func (f *fold) issue(code, detail string) {
 	if f.seenIssues[is] || len(f.issues) > f.limits.Issues {
 		return
 	}
-	if n := issueSize + len(is.Detail); !f.budget.keep(n) {
-		if len(f.issues) >= few {
-			return
-		}
-		f.budget.kept += n
+	n := issueSize + len(is.Detail)
+	if n > f.left && len(f.issues) >= few {
+		return
 	}
+	f.left -= n
 	if len(f.issues) == f.limits.Issues {
 		is = Issue{Code: wire.IssueLimit, Detail: "issues"}
 	}
@@ -393,7 +393,13 @@ func (f *fold) buildCandidate(c *candidate, main bool) *Answer {
 	a.Citations = c.citations()
 	a.Sources = f.sourcesOf(c, main)
 	order(a)
-	assignIDs(a, f.sources.key)
+	assignIDs(a, func(s *Source) string {
+		t := &f.sources
+		if i, ok := t.ids[s.ID]; ok && t.names[i] != "" {
+			return t.names[i]
+		}
+		return s.Key()
+	})
 	return a
 }
 
@@ -614,14 +620,6 @@ func (t *sourceTable) resolve(key string) *Source {
 		t.bare[key] = true
 	}
 	return &t.list[i]
-}
-
-// key returns the Key of a source of the list.
-func (t *sourceTable) key(s *Source) string {
-	if i, ok := t.ids[s.ID]; ok && t.names[i] != "" {
-		return t.names[i]
-	}
-	return s.Key()
 }
 
 // newSource makes a source of what the wire says, without its id, and returns how many bytes [fill] has set.

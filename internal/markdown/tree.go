@@ -170,9 +170,17 @@ func parseTree(txt string, source []byte, notes bool, pc parser.Context) *tree {
 	t := &tree{text: txt, source: source, at: map[ast.Node]Span{}}
 	var inline []util.PrioritizedValue
 	add := func(p parser.InlineParser, priority int) {
-		inline = append(inline, util.Prioritized(&recordingParser{
+		recording := &recordingParser{
 			InlineParser: p, to: t, bare: priority == bareLinks, left: linkFloor + linkPer*len(source),
-		}, priority))
+		}
+		if c, ok := p.(parser.CloseBlocker); ok { // it keeps state over the end of a block
+			inline = append(inline, util.Prioritized(struct {
+				*recordingParser
+				parser.CloseBlocker
+			}{recording, c}, priority))
+			return
+		}
+		inline = append(inline, util.Prioritized(recording, priority))
 	}
 	add(extension.NewTaskCheckBoxParser(), 0)
 	add(parser.NewCodeSpanParser(), 100)
@@ -237,13 +245,6 @@ func (p *recordingParser) Parse(parent ast.Node, block text.Reader, pc parser.Co
 		p.to.record(n, Span{before.Start, after.Start}, p.bare)
 	}
 	return n
-}
-
-// CloseBlock hands the end of a block on to goldmark's parser, which keeps state over it.
-func (p *recordingParser) CloseBlock(parent ast.Node, block text.Reader, pc parser.Context) {
-	if c, ok := p.InlineParser.(parser.CloseBlocker); ok {
-		c.CloseBlock(parent, block, pc)
-	}
 }
 
 // record notes an inline node that stands in s.

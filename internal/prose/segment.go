@@ -246,11 +246,15 @@ const maxSigns = 16
 //
 // At the end of a text that is still to grow the result is what it is for the text so far: "3." may become "3.14".
 func AfterPunctuation(text string, at int) int {
-	at = runeEnd(text, clamp(text, at))
+	if at = clamp(text, at); at < len(text) && !utf8.RuneStart(text[at]) {
+		at = runeEnd(text, at)
+	}
 	if prev, w := runeBefore(text, at); w == 0 || isSpace(prev) {
 		return at
 	}
-	text = text[:runeStart(text, min(len(text), at+Window))]
+	if at+Window < len(text) {
+		text = text[:runeStart(text, at+Window)]
+	}
 	p := at
 	for range maxSigns {
 		next := punctuationEnd(text, p)
