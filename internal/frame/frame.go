@@ -525,10 +525,9 @@ func (s *Splitter) holdEvent() {
 func (s *Splitter) readField(b []byte) {
 	e := &s.sse
 	f := fieldOf(b)
-	switch string(b) {
-	case "data":
+	if f == fieldUndecided && string(b) == "data" {
 		f = fieldData
-	case "event":
+	} else if f == fieldUndecided && string(b) == "event" {
 		f = fieldEvent
 	}
 	if e.bare && (f == fieldData || f == fieldEvent) {
@@ -537,8 +536,14 @@ func (s *Splitter) readField(b []byte) {
 	if !e.begun {
 		e.begun, s.mark = true, e.line
 	}
-	_, value, _ := bytes.Cut(b, []byte(":"))
-	value = bytes.TrimPrefix(value, []byte(" "))
+	name := len(nameData)
+	if f == fieldEvent {
+		name = len(nameEvent)
+	}
+	value := b[min(name, len(b)):]
+	if len(value) > 0 && value[0] == ' ' {
+		value = value[1:]
+	}
 	switch {
 	case f == fieldData:
 		switch {
