@@ -156,10 +156,10 @@ func (f *fold) head(field, value string) {
 	}
 }
 
-// The budget of what is kept of a response, in bytes of memory: the text as it is, the rest by estimates of what it takes
-// with the room that lists and maps have free. So many bytes, of which some are for the decoder itself, and so many for
-// each byte of input: that is what the lists of a decoder take at their largest; at its end the answer has fewer, and no
-// maps. [Limits] promises what comes of it, and a test measures that.
+// The budget of what is kept of a response, in bytes of memory: the text as it is, the rest by estimates of what it
+// takes with the room that lists and maps have free. So many bytes, of which some are for the decoder itself, and so
+// many for each byte of input: that is what the lists of a decoder take at their largest; at its end the answer has
+// fewer, and no maps. [Limits] promises what comes of it, and a test measures that.
 const (
 	budgetBase = 1<<20 - 64<<10
 	budgetPer  = 10

@@ -601,8 +601,8 @@ func (p places) visible(c *citing, sources []Source) (visible, bool) {
 	return visible{Span: s, line: line, prose: prose}, true
 }
 
-// markInLink returns the span of c, a link, and the link around it, if the span is a file-search mark among the words of a link. The
-// mark is cut out, and c's marker stands behind the link.
+// markInLink returns the span of c, a link, and the link around it, if the span is a file-search mark among the words
+// of a link. The mark is cut out, and c's marker stands behind the link.
 func (p places) markInLink(c *citing) (mark, link markdown.Span, ok bool) {
 	s := c.span
 	if s.Start < 0 || s.End > len(p.Text) || s.Start >= s.End || fileMarkAt(p.Text[s.Start:]) != s.End-s.Start {

@@ -198,11 +198,7 @@ func newRendering(a *Answer, opts *RenderOptions) *rendering {
 		}
 	}
 	if r.Style == StyleFootnotes {
-		prefix := r.prefix // so that none of our labels is a label of the text already
-		for strings.Contains(a.Text, "[^"+prefix) && (prefix != "" || r.usesLabel()) {
-			prefix += "s"
-		}
-		r.labels = prefix
+		r.labels = r.freeLabels()
 	}
 	return r
 }
@@ -345,6 +341,15 @@ func (r *rendering) footnoteLabel(it MarkerItem) string {
 		}
 		return '-'
 	}, r.label(it))
+}
+
+// freeLabels returns what our labels begin with, so that none of them is a label of the text already.
+func (r *rendering) freeLabels() string {
+	prefix := r.prefix
+	for strings.Contains(r.answer.Text, "[^"+prefix) && (prefix != "" || r.usesLabel()) {
+		prefix += "s"
+	}
+	return prefix
 }
 
 // usesLabel reports whether the text has a footnote with one of our labels.

@@ -39,8 +39,8 @@ func openFile(name string, stdin io.Reader) (r io.Reader, closeFile func(), err 
 	return f, func() { _ = f.Close() }, err // it is only read
 }
 
-// openInput opens an item for what it holds: without what is not the body of a response, and unpacked. The coding may be
-// that of the body, or of the file. through, if not nil, sees the bytes of a file before that.
+// openInput opens an item for what it holds: without what is not the body of a response, and unpacked. The coding may
+// be that of the body, or of the file. through, if not nil, sees the bytes of a file before that.
 func openInput(it *item, stdin io.Reader, through func(io.Reader) io.Reader) (*input, error) {
 	in := &input{Reader: bytes.NewReader(it.data), Close: func() {}}
 	if it.data == nil {

@@ -28,7 +28,7 @@ func (s *Splitter) stepAWS(p []byte) int {
 	m := &s.aws
 	switch {
 	case m.corrupt:
-		s.appendToBuffer(p[:min(len(p), max(s.MaxDocument, preludeLen)-len(s.buf))]) // the prelude may be in buf already
+		s.appendToBuffer(p[:min(len(p), max(s.MaxDocument, preludeLen)-len(s.buf))]) // buf may have the prelude
 		return len(p)
 	case m.skip > 0:
 		n := min(int64(len(p)), m.skip)

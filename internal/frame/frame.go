@@ -489,9 +489,9 @@ func (s *Splitter) readSSE(p []byte) {
 	s.base += int64(len(p))
 }
 
-// holdLine keeps a part of a line that does not lie whole in one Write, as far as it is worth keeping behind the event's
-// data: of a longer line it is certain that it makes the document too large, or the name too long. The line is read once
-// it has ended; then what is kept of it moves down in the same buffer.
+// holdLine keeps a part of a line that does not lie whole in one Write, as far as it is worth keeping behind the
+// event's data: of a longer line it is certain that it makes the document too large, or the name too long. The line is
+// read once it has ended; then what is kept of it moves down in the same buffer.
 func (s *Splitter) holdLine(b []byte, ended bool) {
 	e := &s.sse
 	if !e.open {

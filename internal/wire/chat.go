@@ -230,7 +230,7 @@ func (p *chat) choice(v scan.Value, object string) bool {
 // isPiece reports whether what has a message and a delta, as Perplexity sends them, is the event of a stream, which its
 // object does not always say. One that ends before anything came is the whole answer in one event.
 func (p *chat) isPiece(c *choice, delta, finish scan.Value) bool {
-	if p.Config.Stream == nil || !p.Config.Stream() {
+	if p.Stream == nil || !p.Stream() {
 		return false
 	}
 	return c.begun || !finish.IsString() || len(delta.Get("content").Content()) > 0

@@ -57,7 +57,7 @@ func (p *cohere2) Parse(_ []byte, doc scan.Value) bool {
 	}
 	if !p.begun {
 		p.begun = true
-		p.head(HeadModel, p.Config.Request.Get("model")) // its answers do not say it
+		p.head(HeadModel, p.Request.Get("model")) // its answers do not say it
 		sayDocuments(&p.out, p.Config, "doc:")
 	}
 	var kind string
@@ -364,7 +364,7 @@ func (p *cohere1) Parse(_ []byte, doc scan.Value) bool {
 	}
 	if !p.begun {
 		p.begun = true
-		p.head(HeadModel, p.Config.Request.Get("model"))
+		p.head(HeadModel, p.Request.Get("model"))
 		sayDocuments(&p.out, p.Config, "doc_")
 	}
 	switch doc.Get("event_type").Str() {

@@ -212,7 +212,7 @@ func (p *chat) toolResult(id string) *Source {
 // keys are the ids, or an array whose places are.
 func (p *chat) toolResults() map[string]*Source {
 	all := map[string]*Source{}
-	docs := p.Config.Documents
+	docs := p.Documents
 	for i := range docs {
 		s := docs[i]
 		if s.Key == "" {
@@ -223,7 +223,7 @@ func (p *chat) toolResults() map[string]*Source {
 	if len(docs) > 0 {
 		return all
 	}
-	for a := scan.Elements(p.Config.Request.Get("messages")); a.Next(); {
+	for a := scan.Elements(p.Request.Get("messages")); a.Next(); {
 		if a.Val.Get("role").Str() != "tool" {
 			continue
 		}
