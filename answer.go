@@ -390,21 +390,6 @@ func (s *Source) Key() string {
 	return "sha256:" + hex.EncodeToString(sum[:16])
 }
 
-// numberKeys returns the key under which each source of a has its number. That is its Key, but where two sources share
-// one the later has a key of its own: sources about which nothing is known are still not the same source.
-func numberKeys(a *Answer) []string {
-	keys := make([]string, len(a.Sources))
-	taken := make(map[string]bool, len(a.Sources))
-	for i := range a.Sources {
-		keys[i] = a.Sources[i].Key()
-		if taken[keys[i]] {
-			keys[i] += "#" + a.Sources[i].ID
-		}
-		taken[keys[i]] = true
-	}
-	return keys
-}
-
 // globalKey begins the keys that are made of a global id.
 const globalKey = "#"
 
@@ -414,7 +399,12 @@ func appendNormalURL(b []byte, raw string) []byte {
 	rest := strings.TrimFunc(raw, func(r rune) bool { return r <= ' ' })
 	rest, _, _ = strings.Cut(rest, "#")
 	rest, query, _ := strings.Cut(rest, "?")
-	scheme, rest := cutScheme(rest)
+	scheme := "" // with its colon
+	if i := strings.IndexFunc(rest, func(r rune) bool {
+		return !isASCIIAlnum(r) && r != '+' && r != '-' && r != '.'
+	}); i > 0 && rest[i] == ':' && rest[0] >= 'A' {
+		scheme, rest = lowerASCII(rest[:i+1]), rest[i+1:]
+	}
 	b = append(b, scheme...)
 	if strings.HasPrefix(rest, "//") {
 		authority, path := rest[2:], ""
@@ -454,22 +444,6 @@ func appendNormalURL(b []byte, raw string) []byte {
 		separator = '&'
 	}
 	return b
-}
-
-// cutScheme splits off the scheme of url, in lower case and with its colon; it is empty if url has none.
-func cutScheme(url string) (scheme, rest string) {
-	for i := range len(url) {
-		c := url[i]
-		switch {
-		case c|0x20 >= 'a' && c|0x20 <= 'z':
-		case i > 0 && (c >= '0' && c <= '9' || c == '+' || c == '-' || c == '.'):
-		case i > 0 && c == ':':
-			return lowerASCII(url[:i+1]), url[i+1:]
-		default:
-			return "", url
-		}
-	}
-	return "", url
 }
 
 // lowerASCII lets letters beyond ASCII be: whether they are equal in an internationalised name is not for us to say.

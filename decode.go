@@ -188,7 +188,7 @@ func (d *Decoder) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	d.start()
-	d.fold.budget.input += len(p)
+	d.fold.left += budgetPer * len(p)
 	if d.plain {
 		d.text(p)
 		return len(p), nil
@@ -222,7 +222,9 @@ func (d *Decoder) Close() error {
 		d.closeGeneric()
 	} else {
 		d.parser.Close()
-		d.failed(d.onlyError)
+		if d.onlyError != nil {
+			d.failed(d.onlyError)
+		}
 	}
 	if d.refused {
 		d.refuse()
@@ -256,11 +258,12 @@ func (d *Decoder) start() {
 		limits: limits, onEvent: d.OnEvent, provider: d.Options.Provider, providerFixed: d.Options.Provider != "",
 	}
 	d.fold.sources.fold = d.fold
-	d.fold.budget.input = len(d.Options.Request)
+	known := len(d.Options.Request)
 	for i := range d.Options.Documents {
 		s := &d.Options.Documents[i]
-		d.fold.budget.input += size[Source]() + textSize(s.ID, s.Title, s.URL, s.Content) + len(s.Raw)
+		known += size[Source]() + len(s.ID) + len(s.Title) + len(s.URL) + len(s.Content) + len(s.Raw)
 	}
+	d.fold.left = budgetBase + budgetPer*known
 	d.refused = d.Options.Status >= 300
 	d.frames.Emit = d.document
 	d.frames.MaxDocument = limits.Document
@@ -395,7 +398,9 @@ func (d *Decoder) document(f frame.Frame) {
 	if d.ended && wire.Another(d.fold.format, d.fold.id, f.Event, f.Data) {
 		d.next(f)
 	}
-	d.parse(f.Event, f.Data)
+	if !d.parser.Parse(f.Event, f.Data) {
+		d.unread(f.Event, f.Data)
+	}
 	d.partial = false
 }
 
@@ -405,7 +410,9 @@ func (d *Decoder) recognise(f frame.Frame) bool {
 		d.use(format)
 		d.raw = nil
 		for _, q := range d.queue {
-			d.parse(q[0], q[1])
+			if !d.parser.Parse(q[0], q[1]) {
+				d.unread(q[0], q[1])
+			}
 		}
 		d.queue, d.mark = nil, endMark{} // whatever they said, it went on
 		return true
@@ -427,10 +434,8 @@ func (d *Decoder) recognise(f frame.Frame) bool {
 	return false
 }
 
-func (d *Decoder) parse(event, data []byte) {
-	if d.parser.Parse(event, data) {
-		return
-	}
+// unread takes a document that the parser does not know: an error, in whatever shape, or something odd.
+func (d *Decoder) unread(event, data []byte) {
 	if code, message, ok := wire.ReadError(event, data); ok {
 		d.op(&wire.Op{Kind: wire.Error, Name: code, More: message})
 		return
@@ -583,7 +588,7 @@ func ReadDocuments(raw []byte) ([]Source, error) {
 	}
 	docs := make([]Source, 0, len(found))
 	for i := range found {
-		s := newSource(&found[i])
+		s, _ := newSource(&found[i])
 		s.ID = validText(found[i].ID)
 		docs = append(docs, s)
 	}
@@ -626,11 +631,9 @@ func (d *Decoder) readOnlyError(data []byte) bool {
 	return ok
 }
 
-// failed passes an error that was held back on to the fold; nil: there was none.
+// failed passes an error that was held back on to the fold.
 func (d *Decoder) failed(e *ProviderError) {
-	if e != nil {
-		d.fold.op(&wire.Op{Kind: wire.Error, Name: e.Code, More: e.Message})
-	}
+	d.fold.op(&wire.Op{Kind: wire.Error, Name: e.Code, More: e.Message})
 }
 
 // htmlPage is the code of an error whose body is an HTML page.

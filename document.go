@@ -158,8 +158,8 @@ func (a *Answer) Document(opts *DocumentOptions) *Document {
 	if o.Numbering == nil {
 		o.Numbering = &Numbering{}
 	}
-	w := documentWriter{answer: a, unit: o.Unit, offsets: NewOffsets(a.Text)}
-	w.number(o.Numbering)
+	w := documentWriter{answer: a, unit: o.Unit, offsets: NewOffsets(a.Text), index: a.sourceIndexes()}
+	w.numbers, w.cited = o.Numbering.number(a, true)
 	answerID := o.AnswerID
 	d := &Document{
 		Version:      documentVersion,
@@ -262,26 +262,8 @@ type documentWriter struct {
 	unit    Unit
 	offsets *Offsets
 	index   map[string]int // of sources in answer.Sources, by id
-	keys    []string       // of sources in numbers, in their order
+	numbers []int          // of sources, in their order
 	cited   []bool         // sources, in their order
-	numbers Numbering
-}
-
-// number numbers the sources by first use; those nobody cites follow.
-func (w *documentWriter) number(n *Numbering) {
-	a := w.answer
-	if len(a.Sources) == 0 {
-		return
-	}
-	w.index = a.sourceIndexes()
-	w.keys = numberKeys(a)
-	w.cited = make([]bool, len(a.Sources))
-	use := make([]string, 0, 2*len(a.Sources))
-	for _, i := range a.firstUse() {
-		w.cited[i] = true
-		use = append(use, w.keys[i])
-	}
-	w.numbers = n.numberAll(append(use, w.keys...))
 }
 
 func (w *documentWriter) parts() []DocumentPart {
@@ -311,7 +293,7 @@ func (w *documentWriter) sources() []DocumentSource {
 	for i := range w.answer.Sources {
 		s := &w.answer.Sources[i]
 		d := DocumentSource{
-			Index:       w.numbers[w.keys[i]],
+			Index:       w.numbers[i],
 			ID:          s.ID,
 			Key:         s.Key(),
 			Kind:        s.Kind,
@@ -357,7 +339,7 @@ func (w *documentWriter) citations() []DocumentCitation {
 			row.Index = 0
 			var source *Source
 			if at, known := w.index[c.Refs[k].Source]; known {
-				source, row.Index = &w.answer.Sources[at], w.numbers[w.keys[at]]
+				source, row.Index = &w.answer.Sources[at], w.numbers[at]
 			}
 			row.refer(&c.Refs[k], source)
 			rows = append(rows, row)

@@ -21,7 +21,7 @@ import (
 // against their words, merges sources and orders citations; see ARCHITECTURE.md.
 type fold struct {
 	limits  Limits
-	budget  budget
+	left    int // of the budget
 	onEvent func(Event)
 
 	id, model, format, provider string
@@ -61,8 +61,19 @@ func (f *fold) op(op *wire.Op) {
 			c.addText(op.Part, op.Text, op.ASCII)
 		}
 	case wire.Final, wire.PartBegin, wire.PartEnd, wire.MarkersOp, wire.Finish:
-		if c := f.candidate(op.Part.Candidate); c != nil {
-			c.op(op)
+		c := f.candidate(op.Part.Candidate)
+		switch {
+		case c == nil:
+		case op.Kind == wire.Final:
+			c.finalText(op.Part, op.Text, op.Cut)
+		case op.Kind == wire.PartBegin:
+			c.open(op.Part)
+		case op.Kind == wire.PartEnd:
+			c.endPart(op.Part)
+		case op.Kind == wire.MarkersOp:
+			c.setMarks(op.Markers)
+		case op.Kind == wire.Finish:
+			c.finish = Finish(op.Name)
 		}
 	case wire.CiteOp:
 		if c := f.candidate(op.Cite.Part.Candidate); c != nil {
@@ -145,33 +156,23 @@ func (f *fold) head(field, value string) {
 	}
 }
 
-// budget is how much of a response is kept, in bytes of memory: the text as it is, the rest by estimates of what it
-// takes with the room that lists and maps have free. [Limits] promises what comes of it, and a test measures that.
-type budget struct{ input, kept, text int }
-
-// The budget: so many bytes, of which some are for the decoder itself, and so many for each byte of input. That is what
-// the lists of a decoder take at their largest; at its end the answer has fewer, and no maps.
+// The budget of what is kept of a response, in bytes of memory: the text as it is, the rest by estimates of what it
+// takes with the room that lists and maps have free. So many bytes, of which some are for the decoder itself, and so
+// many for each byte of input: that is what the lists of a decoder take at their largest; at its end the answer has
+// fewer, and no maps. [Limits] promises what comes of it, and a test measures that.
 const (
 	budgetBase = 1<<20 - 64<<10
 	budgetPer  = 10
 )
 
-// keep counts so many more bytes as kept, if there is room for them.
-func (b *budget) keep(n int) bool {
-	if n > 0 && b.text+b.kept+n > budgetBase+budgetPer*b.input {
-		return false
-	}
-	b.kept += n
-	return true
-}
-
 // keep reports whether so many more bytes may be kept, and counts them. If not, an issue says so.
 func (f *fold) keep(n int) bool {
-	if f.budget.keep(n) {
-		return true
+	if n > 0 && n > f.left {
+		f.limit("memory")
+		return false
 	}
-	f.limit("memory")
-	return false
+	f.left -= n
+	return true
 }
 
 // What one more of something takes of memory, in bytes, while a response is read and in its answer, besides the strings
@@ -192,14 +193,6 @@ func grown[T any]() int { return size[T]() * 9 / 8 }
 
 func size[T any]() int { return int(reflect.TypeFor[T]().Size()) }
 
-// textSize returns what strings take that are kept.
-func textSize(texts ...string) (n int) {
-	for _, s := range texts {
-		n += len(s)
-	}
-	return n
-}
-
 // room reports whether one more of a small list's items is allowed.
 func (f *fold) room(have int, what string) bool {
 	if have >= f.limits.Items {
@@ -219,7 +212,7 @@ func (f *fold) addTool(t ToolCall) {
 			return
 		}
 	}
-	if f.room(len(f.tools), "tool calls") && f.keep(grown[ToolCall]()+textSize(t.ID, t.Name)) {
+	if f.room(len(f.tools), "tool calls") && f.keep(grown[ToolCall]()+len(t.ID)+len(t.Name)) {
 		f.tools = append(f.tools, t)
 	}
 }
@@ -231,12 +224,11 @@ func (f *fold) issue(code, detail string) {
 	if f.seenIssues[is] || len(f.issues) > f.limits.Issues {
 		return
 	}
-	if n := issueSize + len(is.Detail); !f.budget.keep(n) {
-		if len(f.issues) >= few {
-			return
-		}
-		f.budget.kept += n
+	n := issueSize + len(is.Detail)
+	if n > f.left && len(f.issues) >= few {
+		return
 	}
+	f.left -= n
 	if len(f.issues) == f.limits.Issues {
 		is = Issue{Code: wire.IssueLimit, Detail: "issues"}
 	}
@@ -401,7 +393,13 @@ func (f *fold) buildCandidate(c *candidate, main bool) *Answer {
 	a.Citations = c.citations()
 	a.Sources = f.sourcesOf(c, main)
 	order(a)
-	assignIDs(a, f.sources.key)
+	assignIDs(a, func(s *Source) string {
+		t := &f.sources
+		if i, ok := t.ids[s.ID]; ok && t.names[i] != "" {
+			return t.names[i]
+		}
+		return s.Key()
+	})
 	return a
 }
 
@@ -539,7 +537,7 @@ func (t *sourceTable) add(w *wire.Source) {
 		}
 		return
 	}
-	s := newSource(w)
+	s, more := newSource(w)
 	// What makes two sources of one response the same is their Key. Without an address or a global id that is their
 	// content; but two documents that the caller gave different ids stay two, whatever they say.
 	key := ""
@@ -566,7 +564,7 @@ func (t *sourceTable) add(w *wire.Source) {
 		t.fold.limit("sources")
 		return
 	}
-	if !t.fold.keep(sourceSize + len(w.Key) + len(key) + len(w.ID) + len(w.Raw) + missing(&Source{}, w)) {
+	if !t.fold.keep(sourceSize + len(w.Key) + len(key) + len(w.ID) + len(w.Raw) + more) {
 		return
 	}
 	id := validText(w.ID) // unique in the answer
@@ -624,71 +622,36 @@ func (t *sourceTable) resolve(key string) *Source {
 	return &t.list[i]
 }
 
-// key returns the Key of a source of the list.
-func (t *sourceTable) key(s *Source) string {
-	if i, ok := t.ids[s.ID]; ok && t.names[i] != "" {
-		return t.names[i]
-	}
-	return s.Key()
-}
-
-// newSource makes a source of what the wire says, without its id.
-func newSource(w *wire.Source) Source {
-	s := Source{Kind: cmp.Or(SourceKind(w.Kind), DocumentKind)}
-	fill(&s, w)
+// newSource makes a source of what the wire says, without its id, and returns how many bytes [fill] has set.
+func newSource(w *wire.Source) (s Source, more int) {
+	s.Kind = cmp.Or(SourceKind(w.Kind), DocumentKind)
+	more = fill(&s, w)
 	if c, ok := chunk(w); ok {
 		s.Chunks = []Chunk{c}
 	}
 	if len(w.Raw) > 0 {
 		s.Raw = validJSON(w.Raw)
 	}
-	return s
+	return s, more
 }
 
 // merge adds to the source at a place what w says besides and reports whether there was anything.
 func (t *sourceTable) merge(i int, w *wire.Source) bool {
-	changed := false
-	if more := missing(&t.list[i], w); more > 0 && t.fold.keep(more) {
-		if changed = fill(&t.list[i], w); changed {
-			t.names[i] = ""
-		}
+	filled := t.list[i]
+	more := fill(&filled, w)
+	changed := more > 0 && t.fold.keep(more)
+	if changed {
+		t.list[i], t.names[i] = filled, ""
 	}
 	return t.addChunk(&t.list[i], w) || changed
 }
 
-// missing returns how many bytes [fill] may add, at most; 0: nothing.
-func missing(s *Source, w *wire.Source) (n int) {
-	for _, f := range [...]struct{ have, more string }{
-		{s.URL, w.URL},
-		{s.OriginalURL, w.OriginalURL},
-		{s.GlobalID, w.GlobalID},
-		{s.Title, w.Title},
-		{s.Filename, w.Filename},
-		{s.Site, w.Site},
-		{s.PublishedAt, w.PublishedAt},
-		{s.License, w.License},
-		{s.Content, w.Content},
-	} {
-		if f.have == "" {
-			n += len(f.more)
-		}
-	}
-	if len(s.Authors) == 0 {
-		n += len(w.Authors)*size[string]() + textSize(w.Authors...)
-	}
-	if w.Score != nil {
-		n += size[float64]()
-	}
-	return n
-}
-
-// fill sets what is still missing.
-func fill(s *Source, w *wire.Source) bool {
-	changed := false
+// fill sets what is still missing, and returns how many bytes it has set.
+func fill(s *Source, w *wire.Source) (more int) {
 	set := func(field *string, value string) {
 		if *field == "" && value != "" {
 			*field = validText(value)
-			changed = true
+			more += len(value)
 		}
 	}
 	if s.URL == "" && w.URL != "" {
@@ -709,13 +672,16 @@ func fill(s *Source, w *wire.Source) bool {
 	set(&s.License, w.License)
 	set(&s.Content, w.Content)
 	if len(s.Authors) == 0 && len(w.Authors) > 0 {
-		s.Authors, changed = slices.Clone(w.Authors), true
+		s.Authors = slices.Clone(w.Authors)
+		for _, author := range w.Authors {
+			more += size[string]() + len(author)
+		}
 	}
 	if w.Score != nil && (s.Score == nil || *w.Score > *s.Score) {
-		score := *w.Score
-		s.Score, s.ScoreOrigin, changed = &score, ScoreProvider, true
+		s.Score, s.ScoreOrigin = new(*w.Score), ScoreProvider
+		more += size[float64]()
 	}
-	return changed
+	return more
 }
 
 // addChunk keeps the piece of the source that w brings, once.

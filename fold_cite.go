@@ -131,7 +131,7 @@ func (c *candidate) withdraw(key string) {
 	}
 	c.cites[i].withdrawn, c.cites[i].settled = true, true
 	delete(c.before, i)
-	if c.cites[i].told && c.fold.onEvent != nil && len(c.refs(&c.cites[i])) > 0 {
+	if c.cites[i].told && c.fold.onEvent != nil && len(c.outRefs(nil, c.cites[i].Refs)) > 0 {
 		c.fold.emit(Event{Kind: EventCitation, Candidate: c.index, Key: c.key(i), Withdrawn: true})
 	}
 }
@@ -188,7 +188,9 @@ func (c *candidate) placeRest() {
 		}
 	}
 	c.waiting, c.blocks = nil, nil
-	c.takeMarks()
+	if c.fileMarks {
+		c.takeMarks()
+	}
 	c.linked, c.linkEnds = 0, nil
 	c.placed = c.closed
 	if c.fold.onEvent == nil {
@@ -240,16 +242,19 @@ func (c *candidate) try(i int, last bool) bool {
 		was = before
 		delete(c.before, i)
 	}
-	cite.place, cite.told = c.takeMark(i), true
-	if cite.covers == CoversPoint && len(c.cites) <= maxFarMarks {
-		c.takeFarMarks()
+	cite.place, cite.told = p, true
+	if c.fileMarks {
+		cite.place = c.takeMark(i)
+		if cite.covers == CoversPoint && len(c.cites) <= maxFarMarks {
+			c.takeFarMarks()
+		}
+		delete(c.moved, i)
+		c.tellMoved()
 	}
-	delete(c.moved, i)
-	c.tellMoved()
 	changed := !told || cite.place != was
 	cite.settled = last || p.anchor == AnchorExact || p.anchor == AnchorNone ||
-		p.anchor == AnchorUnverified && cite.needle() == ""
-	if cite.settled {
+		p.anchor == AnchorUnverified && cite.Quote == "" && cite.URL == ""
+	if cite.settled && cite.anchor != AnchorExact && cite.anchor != AnchorUnverified {
 		c.report(cite)
 	}
 	if changed && c.fold.onEvent != nil {
@@ -268,9 +273,6 @@ func (c *candidate) emitCite(i int, out Citation) {
 
 // report makes an issue of a place that is not where the provider said.
 func (c *candidate) report(cite *foldCite) {
-	if cite.anchor == AnchorExact || cite.anchor == AnchorUnverified {
-		return
-	}
 	where := strconv.Itoa(cite.Start) + "–" + strconv.Itoa(cite.End)
 	if cite.Unit == wire.Nowhere {
 		where = snippet(cite.Quote)
@@ -310,7 +312,10 @@ func (c *candidate) citation(cite *foldCite) Citation {
 	if cite.Origin == wire.OriginMarker {
 		out.Origin = OriginMarker
 	}
-	out.Refs = c.refs(cite)
+	if cite.refs == nil {
+		cite.refs = c.outRefs(nil, cite.Refs)
+	}
+	out.Refs = cite.refs
 	if out.Anchor != AnchorNone {
 		out.Claim, out.ClaimInferred = c.claim(cite)
 	}
@@ -344,14 +349,6 @@ func (c *candidate) claim(cite *foldCite) (claim Span, inferred bool) {
 		}
 	}
 	return Span{start, max(start, end)}, true
-}
-
-// refs returns a citation's references as the answer has them.
-func (c *candidate) refs(cite *foldCite) []Ref {
-	if cite.refs == nil {
-		cite.refs = c.outRefs(nil, cite.Refs)
-	}
-	return cite.refs
 }
 
 // outRefs returns references as the answer has them: each once, by the id of its source. It may use the room of out.

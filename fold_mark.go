@@ -179,9 +179,6 @@ func (c *candidate) tellMoved() {
 
 // takeMarks divides all marks anew, now that the whole text is known, and reports those that no citation got.
 func (c *candidate) takeMarks() {
-	if !strings.Contains(c.text.String(), markBegin) {
-		return
-	}
 	c.markCites = nil
 	for i := range c.cites {
 		if !c.cites[i].withdrawn {

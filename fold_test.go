@@ -10,7 +10,7 @@ import (
 
 // Of several parts with one key the first is found; the last part is found as itself.
 func TestFindPart(t *testing.T) {
-	c := candidate{fold: &fold{limits: Limits{}.withDefaults()}}
+	c := candidate{fold: &fold{limits: Limits{}.withDefaults(), left: budgetBase}}
 	part := func(i int) wire.Part { return wire.Part{Message: i} }
 	c.open(part(0))
 	c.open(part(1))

@@ -34,6 +34,8 @@ type candidate struct {
 	marks    *marks
 	marked   int // where the text begins that marks are for
 
+	fileMarks bool // the text holds what may begin a mark of file search
+
 	corrected int           // how often the text of a part was replaced
 	relisted  int           // how often the list that marks count in was said
 	linked    int           // how many cites linkEnds has seen
@@ -75,27 +77,15 @@ const maxHeld = 1024
 // minText is the least room that is made for text, in bytes.
 const minText = 1024
 
-// op takes an operation about the text of one candidate.
-func (c *candidate) op(op *wire.Op) {
-	switch op.Kind {
-	case wire.Final:
-		c.finalText(op.Part, op.Text, op.Cut)
-	case wire.PartBegin:
-		c.open(op.Part)
-	case wire.PartEnd:
-		if i := c.find(op.Part); i >= 0 {
-			c.flush()
-			c.parts[i].ended = true
-			for _, k := range c.blocks[op.Part] {
-				c.try(k, false)
-			}
-			delete(c.blocks, op.Part)
+// endPart closes a part, so that citations of the whole of it have their place.
+func (c *candidate) endPart(p wire.Part) {
+	if i := c.find(p); i >= 0 {
+		c.flush()
+		c.parts[i].ended = true
+		for _, k := range c.blocks[p] {
+			c.try(k, false)
 		}
-	case wire.MarkersOp:
-		c.setMarks(op.Markers)
-	case wire.Finish:
-		c.finish = Finish(op.Name)
-	default: // not about one candidate's text
+		delete(c.blocks, p)
 	}
 }
 
@@ -120,9 +110,10 @@ func (c *candidate) append(s []byte) {
 	if c.text.Cap()-from < len(s) {
 		before := c.text.Cap()
 		c.text.Grow(max(len(s), minText)) // doubles, which Write would not
-		c.fold.budget.text += c.text.Cap() - before
+		c.fold.left -= c.text.Cap() - before
 	}
 	c.text.Write(s)
+	c.fileMarks = c.fileMarks || bytes.Contains(s, []byte(markBegin))
 	c.parts[len(c.parts)-1].end = c.text.Len()
 	if c.fold.onEvent != nil {
 		c.fold.onEvent(Event{Kind: EventText, Candidate: c.index, Text: c.text.String()[from:], At: from})
@@ -386,7 +377,7 @@ func (c *candidate) finalText(p wire.Part, s []byte, broken bool) {
 
 // cleanText is addText for a whole text: what it would be in the answer, and what was cut out of it.
 func cleanText(f *fold, s []byte) (string, []cut) {
-	scratch := candidate{fold: &fold{limits: f.limits}, index: 0}
+	scratch := candidate{fold: &fold{limits: f.limits, left: budgetBase}, index: 0}
 	scratch.addText(wire.Part{}, s, false)
 	scratch.flush()
 	return scratch.text.String(), scratch.cuts
@@ -407,6 +398,7 @@ func (c *candidate) replacePart(i int, want string, cuts []cut) {
 	c.text.WriteString(old[:part.from])
 	c.text.WriteString(want)
 	c.text.WriteString(old[part.end:])
+	c.fileMarks = strings.Contains(c.text.String(), markBegin)
 	former := c.cuts
 	c.cuts = nil
 	for _, k := range former {
@@ -586,7 +578,7 @@ func (c *candidate) addActivity(op *wire.Op) {
 // begin adds an activity, and returns its place; -1: there is no room for it.
 func (c *candidate) begin(a *foldActivity) int {
 	if !c.fold.room(len(c.activities), "activities") ||
-		!c.fold.keep(activitySize+textSize(a.Name, a.ID, a.sent)) {
+		!c.fold.keep(activitySize+len(a.Name)+len(a.ID)+len(a.sent)) {
 		return -1
 	}
 	a.At = c.text.Len()

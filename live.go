@@ -290,10 +290,7 @@ func (l *Live) options() RenderOptions {
 func (l *Live) marker(sources []*Source, st *stop, p places, next string) {
 	var m Marker
 	for _, s := range sources {
-		m.add(s, 0)
-	}
-	for i := range m.Items {
-		m.Items[i].Number = l.number(m.Items[i].Source)
+		m.add(MarkerItem{Number: l.number(s), Source: s}, 0)
 	}
 	slices.SortStableFunc(m.Items, func(a, b MarkerItem) int { return a.Number - b.Number })
 	r := rendering{RenderOptions: l.options(), answer: &Answer{}, sections: []section{{places: p}}}

@@ -91,7 +91,9 @@ func (p places) after(at int) spot {
 	if !ok {
 		return p.gap(at)
 	}
-	at = p.backOverSpace(at, line)
+	if markdown.IsSpace(p.Text[at-1]) {
+		at = p.backOverSpace(at, line)
+	}
 	for range mostSteps {
 		next := p.step(at, line)
 		if next == at {
@@ -111,9 +113,6 @@ func (p places) after(at int) spot {
 // backOverSpace returns the end of the words before at, where at stands after a space. A full stop that follows belongs
 // to those words: providers that cut their marks out of the text leave a space before it.
 func (p places) backOverSpace(at int, line markdown.Span) int {
-	if !markdown.IsSpace(p.Text[at-1]) {
-		return at
-	}
 	if _, ok := p.SolidAround(at); ok {
 		return at
 	}
@@ -251,7 +250,7 @@ func (p places) wordEnd(at int, line markdown.Span) int {
 		to = min(line.End, at+near)
 	}
 	if at == line.End || at == from+2*near || p.Text[at] == ' ' ||
-		at > line.Start && isPlainBreak(p.Text[at-1], p.Text[at]) {
+		at > line.Start && isPlainBreak(p.Text[at-1], p.Text[at:line.End]) {
 		return at
 	}
 	for from < at && !utf8.RuneStart(p.Text[from]) {
@@ -263,12 +262,18 @@ func (p places) wordEnd(at int, line markdown.Span) int {
 	return from + prose.WordEnd(p.Text[from:to], at-from)
 }
 
-// isPlainBreak reports whether a word ends between two bytes, whatever is around them: between ASCII characters of
-// which one is neither a letter nor a digit, and that join nothing (UAX #29, WB3 and WB6 to WB13).
-func isPlainBreak(before, after byte) bool {
-	const joining = " '\".,:;_\r"
-	return before < utf8.RuneSelf && after < utf8.RuneSelf && strings.IndexByte(joining, before) < 0 &&
-		strings.IndexByte(joining[1:], after) < 0 && (!isASCIIAlnum(rune(before)) || !isASCIIAlnum(rune(after)))
+// isPlainBreak reports whether a word ends between a byte and the rest of its line, whatever is before them: between
+// ASCII characters of which one is neither a letter nor a digit, and that join nothing (UAX #29, WB3 and WB6 to WB13).
+func isPlainBreak(before byte, rest string) bool {
+	const joining = "'\".,:;" // what is next to it on either side
+	after := rest[0]
+	if before >= utf8.RuneSelf || after >= utf8.RuneSelf || strings.IndexByte(joining+" _\r", before) >= 0 {
+		return false
+	}
+	if strings.IndexByte(joining, after) >= 0 {
+		return len(rest) == 1 || rest[1] < utf8.RuneSelf && !isASCIIAlnum(rune(rest[1]))
+	}
+	return after != '_' && after != '\r' && (!isASCIIAlnum(rune(before)) || !isASCIIAlnum(rune(after)))
 }
 
 // isSpaced reports whether r is a letter or digit of a script that puts spaces between words.
@@ -475,8 +480,10 @@ func (p places) lay(cites []citing, sources []Source) layout {
 			continue
 		}
 		s := p.after(cites[i].span.End)
-		if mark, _, ok := p.markInLink(&cites[i]); ok {
-			out.cuts = append(out.cuts, mark)
+		if cites[i].link {
+			if mark, _, ok := p.markInLink(&cites[i]); ok {
+				out.cuts = append(out.cuts, mark)
+			}
 		}
 		if at, _ := slices.BinarySearchFunc(
 			links, s.at+1,
@@ -594,11 +601,11 @@ func (p places) visible(c *citing, sources []Source) (visible, bool) {
 	return visible{Span: s, line: line, prose: prose}, true
 }
 
-// markInLink returns c's span and the link around it, if c's span is a file-search mark among the words of a link. The
-// mark is cut out, and c's marker stands behind the link.
+// markInLink returns the span of c, a link, and the link around it, if the span is a file-search mark among the words
+// of a link. The mark is cut out, and c's marker stands behind the link.
 func (p places) markInLink(c *citing) (mark, link markdown.Span, ok bool) {
 	s := c.span
-	if !c.link || s.Start < 0 || s.End > len(p.Text) || s.Start >= s.End || fileMarkAt(p.Text[s.Start:]) != s.Len() {
+	if s.Start < 0 || s.End > len(p.Text) || s.Start >= s.End || fileMarkAt(p.Text[s.Start:]) != s.End-s.Start {
 		return s, s, false
 	}
 	line, ok := p.LineAt(s.End)

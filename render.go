@@ -147,8 +147,7 @@ func newRendering(a *Answer, opts *RenderOptions) *rendering {
 		}
 		return -1
 	}, r.IDPrefix)
-	r.cited = make([]bool, len(a.Sources))
-	r.numbers = make([]int, len(a.Sources))
+	r.numbers, r.cited = r.Numbering.number(a, r.List && r.Uncited)
 	start := 0 // a section begins where the message changes
 	for i := 1; i < len(a.Parts); i++ {
 		at := a.Parts[i].Start
@@ -168,7 +167,6 @@ func newRendering(a *Answer, opts *RenderOptions) *rendering {
 		for _, ref := range cite.Refs {
 			if s, ok := sources[ref.Source]; ok {
 				c.sources = append(c.sources, s)
-				r.cited[s] = true
 			}
 		}
 		if len(c.sources) == 0 || !cite.Placed() {
@@ -181,79 +179,42 @@ func newRendering(a *Answer, opts *RenderOptions) *rendering {
 		placed[in] = append(placed[in], c)
 	}
 	for i := range r.sections {
-		r.lay(&r.sections[i], placed[i])
-	}
-	r.number()
-	if r.Style == StyleFootnotes {
-		prefix := r.prefix // so that none of our labels is a label of the text already
-		for strings.Contains(a.Text, "[^"+prefix) && (prefix != "" || r.usesLabel()) {
-			prefix += "s"
+		s, cites := &r.sections[i], placed[i]
+		s.first = len(r.markers)
+		if len(cites) == 0 && (r.Style == StyleMarkdown || r.Style == StylePlain) && !r.List {
+			continue
 		}
-		r.labels = prefix
+		s.places = places{markdown.Parse(a.Text[s.Start:s.End])}
+		s.layout = s.places.lay(cites, a.Sources)
+		for _, stop := range s.layout.stops {
+			m := Marker{At: s.Start + stop.at}
+			for _, c := range stop.cites {
+				for _, src := range cites[c].sources {
+					m.add(MarkerItem{Number: r.numbers[src], Source: &a.Sources[src]}, cites[c].index)
+				}
+			}
+			slices.SortStableFunc(m.Items, func(a, b MarkerItem) int { return cmp.Compare(a.Number, b.Number) })
+			r.markers = append(r.markers, m)
+		}
+	}
+	if r.Style == StyleFootnotes {
+		r.labels = r.freeLabels()
 	}
 	return r
 }
 
-// lay finds the places of a section's markers.
-func (r *rendering) lay(s *section, cites []citing) {
-	text := r.answer.Text[s.Start:s.End]
-	s.first = len(r.markers)
-	if len(cites) == 0 && (r.Style == StyleMarkdown || r.Style == StylePlain) && !r.List {
-		return
-	}
-	s.places = places{markdown.Parse(text)}
-	s.layout = s.places.lay(cites, r.answer.Sources)
-	for _, stop := range s.layout.stops {
-		m := Marker{At: s.Start + stop.at}
-		for _, c := range stop.cites {
-			for _, src := range cites[c].sources {
-				m.add(&r.answer.Sources[src], cites[c].index)
-			}
-		}
-		r.markers = append(r.markers, m)
-	}
-}
-
-// add adds a use of src.
-func (m *Marker) add(src *Source, citation int) {
+// add adds a use of an item's source by a citation.
+func (m *Marker) add(item MarkerItem, citation int) {
 	for i := range m.Items {
-		if it := &m.Items[i]; it.Source == src {
+		if it := &m.Items[i]; it.Source == item.Source {
 			if it.Citations[len(it.Citations)-1] != citation {
 				it.Citations = append(it.Citations, citation)
 			}
 			return
 		}
 	}
-	m.Items = append(m.Items, MarkerItem{Source: src, Citations: []int{citation}})
-}
-
-// number numbers the sources by first use, then the uncited ones if they are listed.
-func (r *rendering) number() {
-	keys := numberKeys(r.answer)
-	use := make([]string, 0, 2*len(keys))
-	for _, i := range r.answer.firstUse() {
-		use = append(use, keys[i])
-	}
-	if r.List && r.Uncited {
-		use = append(use, keys...)
-	}
-	numbering := r.Numbering
-	if numbering == nil {
-		numbering = &Numbering{}
-	}
-	numbers := numbering.numberAll(use)
-	index := make(map[*Source]int, len(keys))
-	for i, key := range keys {
-		r.numbers[i] = numbers[key]
-		index[&r.answer.Sources[i]] = i
-	}
-	for m := range r.markers {
-		items := r.markers[m].Items
-		for i := range items {
-			items[i].Number = r.numbers[index[items[i].Source]]
-		}
-		slices.SortStableFunc(items, func(a, b MarkerItem) int { return cmp.Compare(a.Number, b.Number) })
-	}
+	item.Citations = []int{citation}
+	m.Items = append(m.Items, item)
 }
 
 // label returns what stands inside a marker for one source, not escaped.
@@ -337,7 +298,10 @@ func (r *rendering) writeMarker(b *strings.Builder, m *Marker, st *stop, next st
 		var links strings.Builder
 		wasLink := false
 		for i, it := range m.Items {
-			label, url := escapeLabel(r.label(it)), markdown.SafeURL(it.Source.URL)
+			label, url := r.label(it), markdown.SafeURL(it.Source.URL)
+			if r.ByID {
+				label = escapeLabel(label)
+			}
 			if i > 0 && (url != "" || wasLink) {
 				links.WriteByte(' ')
 			}
@@ -377,6 +341,15 @@ func (r *rendering) footnoteLabel(it MarkerItem) string {
 		}
 		return '-'
 	}, r.label(it))
+}
+
+// freeLabels returns what our labels begin with, so that none of them is a label of the text already.
+func (r *rendering) freeLabels() string {
+	prefix := r.prefix
+	for strings.Contains(r.answer.Text, "[^"+prefix) && (prefix != "" || r.usesLabel()) {
+		prefix += "s"
+	}
+	return prefix
 }
 
 // usesLabel reports whether the text has a footnote with one of our labels.
@@ -535,30 +508,24 @@ func (r *rendering) list() string {
 		r.latexList(&b, cited, uncited)
 	case StyleFootnotes:
 		r.footnoteList(&b, cited, uncited)
-	case StylePlain:
-		r.writeLists(&b, cited, uncited, r.plainEntries)
-	case StyleMarkdown:
-		fallthrough
 	default:
-		r.writeLists(&b, cited, uncited, markdownEntries)
+		write := markdownEntries
+		if r.Style == StylePlain {
+			write = r.plainEntries
+		}
+		if len(cited) > 0 {
+			b.WriteString(listHeading + ":\n\n")
+			write(&b, cited)
+		}
+		if len(uncited) > 0 {
+			b.WriteString(text.BlankLine(b.String(), "") + uncitedHeading + ":\n\n")
+			write(&b, uncited)
+		}
+		if b.Len() == 0 {
+			b.WriteString(r.noSources() + "\n")
+		}
 	}
 	return b.String()
-}
-
-// writeLists writes the lists with their headings.
-func (r *rendering) writeLists(b *strings.Builder, cited, uncited []entry, write func(*strings.Builder, []entry)) {
-	if len(cited)+len(uncited) == 0 {
-		b.WriteString(r.noSources() + "\n")
-		return
-	}
-	if len(cited) > 0 {
-		b.WriteString(listHeading + ":\n\n")
-		write(b, cited)
-	}
-	if len(uncited) > 0 {
-		b.WriteString(text.BlankLine(b.String(), "") + uncitedHeading + ":\n\n")
-		write(b, uncited)
-	}
 }
 
 // plainEntries writes one line for each source: [1] title — site, page — URL.
@@ -702,6 +669,41 @@ type Numbering map[string]int
 
 // Number returns the number of the source with that key. A key that is new gets the next number, the first one 1.
 func (n *Numbering) Number(key string) int { return n.numberAll([]string{key})[key] }
+
+// number numbers the sources of an answer by first use and, if all are to have one, behind them those that nobody
+// cites. It returns the numbers, 0 for none, and which are cited, in the order of a.Sources. Nil begins at 1.
+//
+// A source has its number under its Key, but where two sources share one the later has a key of its own: sources about
+// which nothing is known are still not the same source.
+func (n *Numbering) number(a *Answer, all bool) (numbers []int, cited []bool) {
+	if n == nil {
+		n = &Numbering{}
+	}
+	keys := make([]string, len(a.Sources))
+	taken := make(map[string]bool, len(a.Sources))
+	for i := range a.Sources {
+		keys[i] = a.Sources[i].Key()
+		if taken[keys[i]] {
+			keys[i] += "#" + a.Sources[i].ID
+		}
+		taken[keys[i]] = true
+	}
+	cited = make([]bool, len(keys))
+	use := make([]string, 0, 2*len(keys))
+	for _, i := range a.firstUse() {
+		cited[i] = true
+		use = append(use, keys[i])
+	}
+	if all {
+		use = append(use, keys...)
+	}
+	known := n.numberAll(use)
+	numbers = make([]int, len(keys))
+	for i, key := range keys {
+		numbers[i] = known[key]
+	}
+	return numbers, cited
+}
 
 // numberAll is Number for each of keys. It looks only once through what is numbered already.
 func (n *Numbering) numberAll(keys []string) Numbering {

@@ -22,7 +22,7 @@ func TestPlainBreak(t *testing.T) {
 		}
 		text := string(runes)
 		for at := 1; at < len(text); at++ {
-			if isPlainBreak(text[at-1], text[at]) && prose.WordEnd(text, at) != at {
+			if isPlainBreak(text[at-1], text[at:]) && prose.WordEnd(text, at) != at {
 				t.Fatalf("%q: a word goes on at %d", text, at)
 			}
 		}

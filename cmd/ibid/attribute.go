@@ -145,8 +145,9 @@ func (job *attributeJob) run(ctx context.Context, o *support.AttributeOptions) e
 		err = job.writeJSON(found, docs)
 	} else {
 		out := job.cite.newOutput()
-		if err = out.write(&reading{name: job.answer, answer: found.Answer}); err == nil {
-			err = out.close()
+		err = out.write(&reading{name: job.answer, answer: found.Answer})
+		if list, ok := out.(*listOutput); ok && err == nil {
+			err = list.close()
 		}
 	}
 	if err != nil {
@@ -357,7 +358,7 @@ const (
 // readAnswer reads an answer: a document of ibid's, or whatever ibid cite reads.
 func readAnswer(name string, o ibid.DecodeOptions, w world) (*ibid.Answer, error) {
 	bad := func(err error) error { return usagef(explain(err).hint, "read %s: %w", name, err) }
-	in, err := openInput(name, w.in, nil)
+	in, err := openInput(&item{name: name}, w.in, nil)
 	if err != nil {
 		return nil, bad(err)
 	}
@@ -417,9 +418,7 @@ func (job *attributeJob) readSources(ctx context.Context) ([]support.Document, e
 		names[i] = f.name
 	}
 	bar := newProgress(names, false, job.world)
-	words := job.err
-	job.err = bar.words(words)
-	defer func() { bar.end(); job.err = words }()
+	defer bar.over(&job.err)()
 	fetcher := newPageFetcher(job.flags.allow)
 	defer func() { _ = fetcher.Close() }() // nothing is lost
 	var docs []support.Document

@@ -18,8 +18,6 @@ import (
 
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/semaphore"
-
-	"github.com/ibidhq/ibid/internal/unpack"
 )
 
 // maxAhead is how many bytes of archives and lines are held at a time: of what is read ahead of what is written.
@@ -85,27 +83,6 @@ func isURL(name string) bool {
 	return ok && scheme != "" && strings.Trim(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz0123456789+-.") == ""
 }
 
-// onceStdin refuses names of which more than one is standard input.
-func onceStdin(names []string) error {
-	first := slices.Index(names, stdinName)
-	if first >= 0 && slices.Contains(names[first+1:], stdinName) {
-		return usagef("standard input can be read only once", "- is named more than once")
-	}
-	return nil
-}
-
-// open opens what provider responses are read from.
-func (it *item) open(stdin io.Reader, through func(io.Reader) io.Reader) (*input, error) {
-	if it.data == nil {
-		return openInput(it.name, stdin, through)
-	}
-	in := &input{Reader: bytes.NewReader(it.data), Close: func() {}}
-	if err := in.unpack(it.name); err != nil {
-		return nil, err
-	}
-	return in, nil
-}
-
 // feed is where items come from, in their order: of each name the item, or those that are in an archive, or on the
 // lines of a file. Use it once.
 type feed struct {
@@ -114,7 +91,8 @@ type feed struct {
 	lines   bool   // each line of a file with such a name, and of standard input, is an item
 	stdin   io.Reader
 	through func(io.Reader) io.Reader // sees what is read of archives, of lines and of the list
-	done    *resumption               // nil: all items are wanted
+	done    *resumption               // what an earlier call has written; nil: there was none
+	skip    int                       // the first items, which are in it
 
 	room  *semaphore.Weighted // of [maxAhead]
 	count int                 // items so far
@@ -129,41 +107,36 @@ var lineEndings = []string{
 	".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson", ".ndjson.gz", ".ndjson.zst",
 }
 
-// endsIn reports whether a name has one of these endings, in any case.
-func endsIn(name string, endings []string) bool {
-	name = strings.ToLower(name)
-	return slices.ContainsFunc(endings, func(ending string) bool { return strings.HasSuffix(name, ending) })
-}
-
-// hasLines reports whether the lines of a name are the items.
-func (f *feed) hasLines(name string) bool {
-	return f.lines && (name == stdinName || endsIn(name, lineEndings))
+// holds says what the items of a name are: the files of an archive, or the lines; neither: the name is one item.
+func (f *feed) holds(name string) (files, lines bool) {
+	lower := strings.ToLower(name)
+	isEnding := func(ending string) bool { return strings.HasSuffix(lower, ending) }
+	return slices.ContainsFunc(tarEndings, isEnding),
+		f.lines && (name == stdinName || slices.ContainsFunc(lineEndings, isEnding))
 }
 
 // many reports whether there may be more items than names.
 func (f *feed) many() bool {
-	for _, name := range f.names {
-		if endsIn(name, tarEndings) || f.hasLines(name) {
-			return true
-		}
-	}
-	return f.list != ""
+	return f.list != "" || slices.ContainsFunc(f.names, func(name string) bool {
+		files, lines := f.holds(name)
+		return files || lines
+	})
 }
 
-// items returns the items. Whoever is done with one gives back to the room what it held.
+// items returns the items. Whoever is done with one gives back to room what it held.
 func (f *feed) items(ctx context.Context) iter.Seq[*item] {
 	f.room = semaphore.NewWeighted(maxAhead)
 	return func(yield func(*item) bool) {
 		for _, name := range f.names {
 			var more bool
-			switch {
-			case endsIn(name, tarEndings):
+			switch files, lines := f.holds(name); {
+			case files:
 				more = f.readThrough(name, func(r io.Reader) bool { return f.readTar(ctx, name, r, yield) }, yield)
-			case f.hasLines(name):
+			case lines:
 				more = f.readThrough(name, func(r io.Reader) bool {
 					return f.readLines(name, r, func(line []byte, number int, err error) bool {
 						it := &item{name: name + ":" + strconv.Itoa(number), data: line, err: err}
-						return (!f.wanted() || f.hold(ctx, it, int64(len(line)))) && f.give(it, yield)
+						return (f.count < f.skip || f.hold(ctx, it, int64(len(line)))) && f.give(it, yield)
 					}, yield)
 				}, yield)
 			default:
@@ -184,8 +157,8 @@ func (f *feed) items(ctx context.Context) iter.Seq[*item] {
 		}, yield) {
 			return
 		}
-		if f.done != nil && f.count < f.done.count {
-			why := fmt.Sprintf("it has %d lines, and the call has %s", f.done.count, plural(f.count, "input"))
+		if f.count < f.skip {
+			why := fmt.Sprintf("it has %d lines, and the call has %s", f.skip, plural(f.count, "input"))
 			f.err = f.done.foreign(why)
 		}
 	}
@@ -201,17 +174,13 @@ func (f *feed) hold(ctx context.Context, it *item, n int64) bool {
 	return true
 }
 
-// wanted reports whether the next item is wanted: the output of an earlier call does not have it.
-func (f *feed) wanted() bool { return f.done == nil || f.count >= f.done.count }
-
 // give yields an item if it is wanted, and reports whether more are.
 func (f *feed) give(it *item, yield func(*item) bool) bool {
-	wanted := f.wanted()
 	f.count++
-	if wanted {
+	if f.count > f.skip {
 		return yield(it)
 	}
-	if name := strings.ToValidUTF8(it.name, "\ufffd"); f.count == f.done.count && name != f.done.last {
+	if name := strings.ToValidUTF8(it.name, "\ufffd"); f.count == f.skip && name != f.done.last {
 		f.err = f.done.foreign(fmt.Sprintf("its line %d is about %s, not about %s", f.count, f.done.last, name))
 		return false
 	}
@@ -230,10 +199,7 @@ func (f *feed) readThrough(name string, read func(io.Reader) bool, yield func(*i
 	}
 	buffered := bufio.NewReaderSize(from, maxHead)
 	head, _ := buffered.Peek(prelude) // an error comes again
-	coding := unpack.Plain
-	if isMarked(head) {
-		coding, _ = recognise(head, false) // its mark says all
-	}
+	coding := markedAs(head)
 	r, err := coding.Reader(buffered, maxWindow)
 	if err != nil {
 		return f.give(&item{name: name, err: fmt.Errorf("unpack %s: %w", coding, err)}, yield)
@@ -257,7 +223,7 @@ func (f *feed) readTar(ctx context.Context, name string, r io.Reader, yield func
 		}
 		it := &item{name: name + ":" + h.Name}
 		switch {
-		case !f.wanted():
+		case f.count < f.skip:
 		case h.Size > maxUnpacked:
 			it.err = errLarge
 		default:
@@ -347,13 +313,8 @@ func addResumeFlag(flags *pflag.FlagSet, name *string) {
 	withoutVariable(flags, "resume")
 }
 
-// checkResume refuses --resume in a call that does not write JSON.
-func checkResume(name string, writesJSON bool) error {
-	if name == "" || writesJSON {
-		return nil
-	}
-	return usagef("its lines say how far it came", "--resume goes with --json only")
-}
+// errResume refuses --resume in a call that does not write JSON.
+var errResume = usagef("its lines say how far it came", "--resume goes with --json only")
 
 // resumption is what an earlier call, which was broken off, has written: a line for each of its inputs, in their order.
 type resumption struct {

@@ -84,8 +84,8 @@ type batch struct {
 func checkBatch(ctx context.Context, name string, checker support.Checker, w world) error {
 	_, fast := checker.(*support.Lexical)
 	bar := newProgress([]string{name}, !fast, w)
-	defer bar.end()
-	in, err := openInput(name, w.in, bar.watch)
+	defer bar.over(&w.err)()
+	in, err := openInput(&item{name: name}, w.in, bar.watch)
 	if err != nil {
 		return usagef(explain(err).hint, "read %s: %w", name, err)
 	}
@@ -98,10 +98,7 @@ func checkBatch(ctx context.Context, name string, checker support.Checker, w wor
 		return usagef(`each line is {"id", "claim", "passages": [...]}`, "read %s: it has no line", name)
 	}
 	if b.failed > 0 {
-		say(
-			bar.words(w.err), "%s of %d could not be checked; the member error says why", plural(b.failed, "line"),
-			b.taken,
-		)
+		say(w.err, "%s of %d could not be checked; the member error says why", plural(b.failed, "line"), b.taken)
 		return errReported
 	}
 	return nil

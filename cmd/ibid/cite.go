@@ -1,17 +1,25 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/api"
 	"github.com/ibidhq/ibid/biblio"
 	"github.com/ibidhq/ibid/export"
+	"github.com/ibidhq/ibid/internal/frame"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/server"
 )
@@ -110,6 +118,19 @@ func (f *citeFlags) add(flags *pflag.FlagSet) {
 	alternatives(flags, "as", "json")
 }
 
+// columns lists words for a help text.
+func columns(words []string) string {
+	var b strings.Builder
+	for i, word := range words {
+		if i%3 == 2 || i == len(words)-1 {
+			b.WriteString("  " + word + "\n")
+		} else {
+			fmt.Fprintf(&b, "  %-22s", word)
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
 // formOf returns the form that --as or --json asks for; empty: neither was given.
 func formOf(as string, asJSONToo bool) (string, error) {
 	switch {
@@ -138,6 +159,36 @@ func (f *citeFlags) hintIdle(c *cobra.Command, w world) {
 	}
 }
 
+// citeJob is one call of ibid cite: from names to what is written.
+type citeJob struct {
+	world
+	flags   *citeFlags
+	form    string // a value of --as
+	feed    feed
+	options ibid.DecodeOptions
+	target  output
+	through func(io.Reader) io.Reader // sees what is read of files
+	failed  int                       // inputs that could not be read
+	said    int                       // of them, those of which people were told
+	count   int                       // inputs
+}
+
+// output writes answers in the form that --as names.
+type output interface {
+	// write writes one input's answer. An answer of which bad is not nil may hold nothing else.
+	write(r *reading) error
+}
+
+// reading is what came of one input.
+type reading struct {
+	name   string
+	answer *ibid.Answer
+	bad    error  // why it counts as failed; nil: it does not
+	shown  bool   // it was shown while it arrived
+	line   []byte // its answer document; nil: none is written
+	stop   error  // what was shown meanwhile, or its document, cannot be written
+}
+
 // newCiteJob reads what goes with the responses.
 func newCiteJob(f *citeFlags, names []string, w world) (*citeJob, error) {
 	form, err := formOf(f.as, f.json)
@@ -163,8 +214,8 @@ func newCiteJob(f *citeFlags, names []string, w world) (*citeJob, error) {
 	}
 	job := &citeJob{world: w, form: form, flags: f}
 	job.feed = feed{names: names, lines: f.lines, stdin: w.in}
-	if err := checkResume(f.resume, form == asJSON); err != nil {
-		return nil, err
+	if f.resume != "" && form != asJSON {
+		return nil, errResume
 	}
 	if f.request != "" && (len(names) > 1 || job.feed.many()) {
 		return nil, usagef(
@@ -189,15 +240,372 @@ func newCiteJob(f *citeFlags, names []string, w world) (*citeJob, error) {
 	return job, nil
 }
 
-// columns lists words for a help text.
-func columns(words []string) string {
-	var b strings.Builder
-	for i, word := range words {
-		if i%3 == 2 || i == len(words)-1 {
-			b.WriteString("  " + word + "\n")
-		} else {
-			fmt.Fprintf(&b, "  %-22s", word)
+// run reads all inputs. Only what cannot be written ends it early.
+func (job *citeJob) run(ctx context.Context) error {
+	if name := job.flags.resume; name != "" {
+		done, err := resume(name)
+		if err != nil {
+			return err
+		}
+		job.out, job.feed.done, job.feed.skip = done, done, done.count
+		defer func() { _ = done.Close() }() // every line was written
+	}
+	job.target = job.newOutput()
+	bar := newProgress(job.feed.names, false, job.world)
+	end := func() {}
+	if bar != nil {
+		end = bar.over(&job.err)
+		job.through, job.feed.through = bar.watch, bar.watch
+	}
+	// Documents do not depend on each other, so that all cores work on them; what is shown is written while it is read.
+	atOnce := 1
+	if job.form == asJSON {
+		atOnce = 4 * runtime.GOMAXPROCS(0)
+	}
+	err := inOrder(ctx, atOnce, job.feed.items, job.one, func(it *item, r *reading) error {
+		defer job.feed.room.Release(it.held)
+		if r.stop != nil {
+			return r.stop
+		}
+		job.count++
+		if err := job.target.write(r); err != nil {
+			return err
+		}
+		job.comment(it, r)
+		return nil
+	})
+	end()
+	if list, ok := job.target.(*listOutput); ok && err == nil {
+		err = list.close()
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", cmp.Or(job.flags.resume, "standard output"), bare(err))
+	}
+	if job.feed.err != nil {
+		return job.feed.err
+	}
+	if n := job.failed - job.said; n > 0 {
+		say(job.err, "%s of %d could not be read; the member error says why", plural(n, "input"), job.count)
+	}
+	if job.failed > 0 {
+		return errReported
+	}
+	return nil
+}
+
+func (job *citeJob) newOutput() output {
+	switch {
+	case job.form == asJSON:
+		return &jsonOutput{w: job.out}
+	case slices.Contains(biblio.Formats(), biblio.Format(job.form)):
+		return &listOutput{world: job.world, format: biblio.Format(job.form)}
+	case slices.Contains(export.Formats(), export.Format(job.form)):
+		return &exportOutput{w: job.out, format: export.Format(job.form), unit: ibid.Unit(job.flags.unit)}
+	default:
+		several := len(job.feed.names) > 1 || job.feed.many()
+		return &textOutput{w: job.out, flags: job.flags, style: ibid.Style(job.form), several: several}
+	}
+}
+
+// one reads one input.
+func (job *citeJob) one(_ context.Context, it *item) *reading {
+	r := &reading{name: it.name, answer: &ibid.Answer{}, bad: it.err}
+	if it.err == nil {
+		var in *input
+		if in, r.bad = openInput(it, job.feed.stdin, job.through); r.bad == nil {
+			r.stop = job.read(in, r)
+			in.Close()
 		}
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	if job.form == asJSON {
+		r.line, r.stop = job.flags.document(r)
+	}
+	return r
+}
+
+// read reads one input. The error is that of writing what was shown meanwhile.
+func (job *citeJob) read(in *input, r *reading) error {
+	decoder := ibid.Decoder{Options: job.options}
+	decoder.Options.Status = in.status
+	var sink io.Writer = &decoder
+	var view *liveView
+	if o, ok := job.target.(*textOutput); ok && in.live {
+		view = o.begin(r.name)
+	}
+	if view != nil {
+		decoder.OnEvent = view.event
+		sink = io.MultiWriter(view, &decoder)
+	}
+	_, readErr := io.Copy(sink, in)
+	_ = decoder.Close() // never fails
+	answer, decodeErr := decoder.Answer()
+	if answer.Format == ibid.Generic && errors.Is(readErr, io.ErrUnexpectedEOF) {
+		answer.Complete = false // text alone does not tell that it breaks off
+	}
+	r.answer = answer
+	if errors.Is(readErr, errUnpacked) {
+		r.answer = &ibid.Answer{} // what was unpacked up to the limit is as large as the limit
+	}
+	r.bad = judge(answer, readErr, decodeErr, job.options.Format)
+	if view == nil {
+		return nil
+	}
+	var err error
+	r.shown, err = view.end()
+	return err
+}
+
+// judge says why an answer counts as failed. What merely breaks off does not.
+func judge(a *ibid.Answer, readErr, decodeErr error, format string) error {
+	switch {
+	case readErr != nil && !errors.Is(readErr, io.ErrUnexpectedEOF):
+		return bare(readErr)
+	case a.Error != nil:
+		return a.Error
+	case errors.Is(decodeErr, ibid.ErrTruncated):
+		return nil
+	case decodeErr != nil:
+		return decodeErr
+	case format != "" && format != ibid.Generic && api.IsBlank(a):
+		return fmt.Errorf("decode as %s: %w", format, errNothing)
+	}
+	return nil
+}
+
+// comment tells people what the output does not. Of the many in archives and lines only the output tells.
+func (job *citeJob) comment(it *item, r *reading) {
+	if r.bad != nil {
+		job.failed++
+	}
+	if it.data != nil && job.form == asJSON {
+		return
+	}
+	if r.bad != nil {
+		job.said++
+		say(job.err, "read %s: %v", r.name, r.bad)
+		hint(job.err, explain(r.bad).hint)
+		return
+	}
+	a := r.answer
+	if !a.Complete {
+		say(job.err, "%s: the answer breaks off; what could be read of it is shown", r.name)
+	}
+	if job.form == asJSON {
+		return
+	}
+	var notes []string
+	if a.Text == "" {
+		notes = append(notes, "the answer has no text")
+	}
+	if n := len(a.ToolCalls); a.Text == "" && n > 0 {
+		notes = append(notes, "it calls "+a.ToolCalls[n-1].Name)
+	}
+	if n := len(a.Alternatives); n > 0 {
+		notes = append(notes, plural(n, "more candidate"))
+	}
+	if n := len(a.Issues); n > 0 && a.Complete {
+		notes = append(notes, plural(n, "issue"))
+	}
+	if len(notes) > 0 {
+		say(job.err, "%s: %s (--json tells more)", r.name, strings.Join(notes, ", "))
+	}
+}
+
+// textOutput writes the text of answers with markers, and their sources below.
+type textOutput struct {
+	w       io.Writer
+	flags   *citeFlags
+	style   ibid.Style
+	several bool // each answer has a line with the name of its input above it
+	count   int  // answers so far
+}
+
+func (o *textOutput) write(r *reading) error {
+	if r.shown || isNoAnswer(r) {
+		return nil
+	}
+	if err := o.header(r.name); err != nil {
+		return err
+	}
+	return writeLine(o.w, r.answer.Render(o.options()))
+}
+
+// isNoAnswer reports whether nothing of an input can be shown: it is empty, or the page of some server.
+func isNoAnswer(r *reading) bool {
+	page := r.bad != nil && r.answer.Format == ibid.Generic
+	return page || r.answer.Text == "" && len(r.answer.Sources) == 0
+}
+
+// options says how to render the answer whose header was written last.
+func (o *textOutput) options() *ibid.RenderOptions {
+	opts := &ibid.RenderOptions{Style: o.style, ByID: o.flags.marker == "id", List: !o.flags.noList}
+	if o.several {
+		opts.IDPrefix = strconv.Itoa(o.count) + "-"
+	}
+	return opts
+}
+
+// header writes the name of an input above its answer, if there are several. In HTML and LaTeX it is a comment.
+func (o *textOutput) header(name string) error {
+	o.count++
+	if !o.several {
+		return nil
+	}
+	line := "==> " + oneLine(name) + " <=="
+	if o.style == ibid.StyleHTML {
+		line = "<!-- " + strings.NewReplacer("<", "", ">", "", "--", "- -").Replace(line) + " -->"
+	}
+	if o.style == ibid.StyleLaTeX {
+		line = "% " + line
+	}
+	if o.count > 1 {
+		line = "\n" + line
+	}
+	return writeLine(o.w, line)
+}
+
+// writeLine writes text and ends the line.
+func writeLine(w io.Writer, text string) error {
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+// liveView shows a stream while it arrives. A body that comes in one piece is not shown by it: once all of it is there,
+// it can be rendered better.
+type liveView struct {
+	out     *textOutput
+	name    string
+	framing frame.Splitter
+	held    []ibid.Event // until it is known that this is a stream, and text has come
+	live    ibid.Live
+	streams bool // by its framing
+	texted  bool // text came
+	shown   bool // and was shown
+	err     error
+}
+
+// begin returns a view for the styles that can be written as the text comes: their beginning does not depend on the
+// end.
+func (o *textOutput) begin(name string) *liveView {
+	prefixed := o.several && o.style == ibid.StyleFootnotes // Live cannot keep the labels of several answers apart
+	if o.style == ibid.StyleHTML || o.style == ibid.StyleLaTeX || prefixed {
+		return nil
+	}
+	opts := o.options()
+	v := &liveView{out: o, name: name}
+	v.framing.MaxDocument = 1 // only its Kind is of interest: it need not hold documents
+	v.live = ibid.Live{W: o.w, Style: opts.Style, ByID: opts.ByID, List: opts.List}
+	return v
+}
+
+// Write looks at bytes of the input until it is known how they are framed. It must see them before the decoder does. It
+// fails when what is shown cannot be written.
+func (v *liveView) Write(p []byte) (int, error) {
+	if v.err != nil {
+		return 0, v.err
+	}
+	if !v.streams {
+		_, _ = v.framing.Write(p) // never fails
+		v.streams = slices.Contains([]frame.Kind{frame.SSE, frame.Lines, frame.Array, frame.AWS}, v.framing.Kind())
+	}
+	return len(p), nil
+}
+
+// event shows what the decoder found out.
+func (v *liveView) event(e ibid.Event) {
+	if v.err != nil {
+		return
+	}
+	v.held = append(v.held, e)
+	v.texted = v.texted || e.Kind == ibid.EventText && e.Candidate == 0
+	if !v.shown && (!v.streams || !v.texted) {
+		return
+	}
+	if !v.shown {
+		v.shown = true
+		v.err = v.out.header(v.name)
+	}
+	for i := 0; i < len(v.held) && v.err == nil; i++ {
+		v.live.Event(v.held[i])
+		v.err = v.live.Err()
+	}
+	v.held = v.held[:0]
+}
+
+// end writes what was held back, and the sources. It reports whether the answer was shown.
+func (v *liveView) end() (shown bool, err error) {
+	if v.err != nil || !v.shown {
+		return v.shown, v.err
+	}
+	return true, v.live.Close()
+}
+
+// jsonOutput writes answer documents, one a line.
+type jsonOutput struct {
+	w io.Writer
+}
+
+func (o *jsonOutput) write(r *reading) error {
+	_, err := o.w.Write(r.line)
+	return err
+}
+
+// document returns the line of an input's answer document.
+func (f *citeFlags) document(r *reading) ([]byte, error) {
+	document := r.answer.Document(f.documentOptions(r.name))
+	if r.bad != nil && document.Error == nil {
+		document.Error = &ibid.ProviderError{Code: explain(r.bad).code, Message: r.bad.Error()}
+	}
+	line, err := document.JSON()
+	return append(line, '\n'), err
+}
+
+// listOutput writes one bibliography of what all inputs cite, each source once.
+type listOutput struct {
+	world
+	format  biblio.Format
+	entries []biblio.Entry
+	known   map[string]bool // by Source.Key
+}
+
+func (o *listOutput) write(r *reading) error {
+	if o.known == nil {
+		o.known = map[string]bool{}
+	}
+	for _, entry := range biblio.Cited(r.answer) {
+		key := entry.Source.Key()
+		if o.known[key] {
+			continue
+		}
+		// All sources of which nothing is known but an id share a key, and none is another.
+		s := &entry.Source
+		o.known[key] = s.URL != "" || s.GlobalID != "" || s.Content != "" || s.Title != "" || s.Filename != ""
+		o.entries = append(o.entries, entry)
+	}
+	return nil
+}
+
+// close writes the bibliography.
+func (o *listOutput) close() error {
+	if len(o.entries) == 0 {
+		say(o.err, "nothing is cited, so the bibliography is empty")
+	}
+	return biblio.Write(o.out, o.format, o.entries, nil)
+}
+
+// exportOutput writes answers in the shape of another program, one a line.
+type exportOutput struct {
+	w      io.Writer
+	format export.Format
+	unit   ibid.Unit // empty: the one that program expects
+}
+
+func (o *exportOutput) write(r *reading) error {
+	if isNoAnswer(r) {
+		return nil
+	}
+	return export.Write(o.w, o.format, r.answer, &export.Options{Unit: o.unit})
 }

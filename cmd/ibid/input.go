@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -38,46 +39,51 @@ func openFile(name string, stdin io.Reader) (r io.Reader, closeFile func(), err 
 	return f, func() { _ = f.Close() }, err // it is only read
 }
 
-// openInput opens a file, or standard input, unpacked. through, if not nil, sees the bytes before they are unpacked.
-func openInput(name string, stdin io.Reader, through func(io.Reader) io.Reader) (*input, error) {
-	r, closeFile, err := openFile(name, stdin)
+// openInput opens an item for what it holds: without what is not the body of a response, and unpacked. The coding may
+// be that of the body, or of the file. through, if not nil, sees the bytes of a file before that.
+func openInput(it *item, stdin io.Reader, through func(io.Reader) io.Reader) (*input, error) {
+	in := &input{Reader: bytes.NewReader(it.data), Close: func() {}}
+	if it.data == nil {
+		r, closeFile, err := openFile(it.name, stdin)
+		if err != nil {
+			return nil, bare(err)
+		}
+		in = &input{Reader: r, live: true, Close: closeFile}
+		if f, ok := r.(*os.File); ok {
+			info, err := f.Stat()
+			in.live = err != nil || !info.Mode().IsRegular()
+		}
+		if through != nil {
+			in.Reader = through(r)
+		}
+	}
+	response, err := curl.Read(in.Reader)
+	if err == nil && response.Status == 0 {
+		var r io.Reader
+		if r, err = unpacked(response.Body, it.name); err == nil {
+			response, err = curl.Read(r)
+		}
+	}
+	if err == nil {
+		in.status, in.Reader = response.Status, response.Body
+		if in.status != 0 {
+			in.Reader, err = unpacked(response.Body, it.name)
+		}
+	}
 	if err != nil {
+		in.Close()
 		return nil, bare(err)
-	}
-	in := &input{Reader: r, live: true, Close: closeFile}
-	if f, ok := r.(*os.File); ok {
-		info, err := f.Stat()
-		in.live = err != nil || !info.Mode().IsRegular()
-	}
-	if through != nil {
-		in.Reader = through(r)
-	}
-	if err := in.unpack(name); err != nil {
-		closeFile()
-		return nil, err
 	}
 	return in, nil
 }
 
-// unpack takes what is not the body of a response, and its coding, off what is read. The coding may be that of the
-// body, or of the file.
-func (in *input) unpack(name string) error {
-	response, err := curl.Read(in.Reader)
-	if err == nil && response.Status == 0 {
-		var r io.Reader
-		if r, err = unpacked(response.Body, name); err == nil {
-			response, err = curl.Read(r)
-		}
+// onceStdin refuses names of which more than one is standard input.
+func onceStdin(names []string) error {
+	first := slices.Index(names, stdinName)
+	if first >= 0 && slices.Contains(names[first+1:], stdinName) {
+		return usagef("standard input can be read only once", "- is named more than once")
 	}
-	if err != nil {
-		return bare(err)
-	}
-	in.status = response.Status
-	in.Reader = response.Body
-	if in.status != 0 {
-		in.Reader, err = unpacked(response.Body, name)
-	}
-	return bare(err)
+	return nil
 }
 
 // bare takes the operation and the file out of an error: messages name the file themselves.
@@ -90,7 +96,7 @@ func bare(err error) error {
 
 // readSidecar reads a file that goes with a response, whole.
 func readSidecar(name string, stdin io.Reader) ([]byte, error) {
-	in, err := openInput(name, stdin, nil)
+	in, err := openInput(&item{name: name}, stdin, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -142,16 +148,21 @@ func unpacked(r io.Reader, name string) (io.Reader, error) {
 		return nil, err
 	}
 	head, _ := buffered.Peek(buffered.Buffered())
-	if !isMarked(head) && !isText(head) && !isMostlyText(head) && !isEventStream(head) {
-		// It is no stream that somebody waits to see.
-		head, _ = buffered.Peek(maxHead)
-	}
-	c, err := recognise(head, strings.HasSuffix(name, ".br"))
-	if err != nil {
-		return nil, err
-	}
-	if c == unpack.Plain {
+	if isText(head) { // no mark is
 		return buffered, nil
+	}
+	c := markedAs(head)
+	if c == unpack.Plain {
+		if !isMostlyText(head) && !isEventStream(head) { // it is no stream that somebody waits to see
+			head, _ = buffered.Peek(maxHead)
+		}
+		var err error
+		if c, err = recognise(head, strings.HasSuffix(name, ".br")); err != nil {
+			return nil, err
+		}
+		if c == unpack.Plain {
+			return buffered, nil
+		}
 	}
 	text, err := c.Reader(buffered, maxWindow)
 	if err != nil {
@@ -175,14 +186,21 @@ func (u *unpacker) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// recognise says how bytes that begin with head are compressed, which is everything there is if it is shorter than
-// maxHead.
+// markedAs says how bytes are compressed that begin with the mark of a compression; Plain: they begin with none.
+func markedAs(head []byte) unpack.Coding {
+	switch {
+	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
+		return unpack.Gzip
+	case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
+		return unpack.Zstd
+	}
+	return unpack.Plain
+}
+
+// recognise says how bytes without a mark are compressed that begin with head, which is everything there is if it is
+// shorter than maxHead.
 func recognise(head []byte, brotliName bool) (unpack.Coding, error) {
 	switch {
-	case bytes.HasPrefix(head, gzipMark):
-		return unpack.Gzip, nil
-	case bytes.HasPrefix(head, zstdMark):
-		return unpack.Zstd, nil
 	case isText(head) || isEventStream(head):
 		return unpack.Plain, nil
 	case brotliName:
@@ -199,13 +217,6 @@ func recognise(head []byte, brotliName bool) (unpack.Coding, error) {
 		return unpack.Plain, errBinary
 	}
 	return unpack.Plain, nil // in an old encoding, or damaged
-}
-
-// The marks that compressed bytes begin with.
-var gzipMark, zstdMark = []byte("\x1f\x8b"), []byte("\x28\xb5\x2f\xfd")
-
-func isMarked(head []byte) bool {
-	return bytes.HasPrefix(head, gzipMark) || bytes.HasPrefix(head, zstdMark)
 }
 
 // fits reports whether head makes sense when it is unpacked.

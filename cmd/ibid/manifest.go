@@ -39,7 +39,7 @@ func readManifest(name string, w world) (*manifestFile, error) {
 			"ibid verify "+name+" fetches and checks it", "%s is an address, and only files are read here", name,
 		)
 	}
-	in, err := openInput(name, w.in, nil)
+	in, err := openInput(&item{name: name}, w.in, nil)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}

@@ -38,8 +38,9 @@ func TestProgress(t *testing.T) {
 		if err != nil || string(data) != "otter" {
 			t.Errorf("%s: what is read through it: %q, %v", test.what, data, err)
 		}
-		say(p.words(test.w.err), "otter")
-		p.end()
+		end := p.over(&test.w.err)
+		say(test.w.err, "otter")
+		end()
 	}
 	if !strings.Contains(terminal.String(), "ibid: otter\n") {
 		t.Errorf("the message is not on the terminal: %q", terminal.String())

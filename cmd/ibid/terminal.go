@@ -146,12 +146,17 @@ func (p *progress) watch(r io.Reader) io.Reader {
 	return &counter{r, p.bar}
 }
 
-// words returns where messages go meanwhile: above the bar.
-func (p *progress) words(w io.Writer) io.Writer {
+// over makes messages stand above the bar, until end takes the bar away.
+func (p *progress) over(messages *io.Writer) (end func()) {
 	if p == nil {
-		return w
+		return func() {}
 	}
-	return p.pool
+	before := *messages
+	*messages = p.pool
+	return func() {
+		p.end()
+		*messages = before
+	}
 }
 
 // end takes the bar away.

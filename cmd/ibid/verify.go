@@ -155,8 +155,8 @@ func (f *verifyFlags) validate(names []string) error {
 	if f.junit == stdinName {
 		return usagef("--junit report.xml", "--junit wants a file: standard output has the report")
 	}
-	if err := checkResume(f.resume, f.json); err != nil {
-		return err
+	if f.resume != "" && !f.json {
+		return errResume
 	}
 	if f.resume != "" && f.junit != "" {
 		return usagef("", "--junit has the reports of one whole call, and goes without --resume")

@@ -59,7 +59,7 @@ func (v *verifying) run(ctx context.Context, inputs *feed) error {
 		if err != nil {
 			return err
 		}
-		v.out, inputs.done = done, done
+		v.out, inputs.done, inputs.skip = done, done, done.count
 		defer func() { _ = done.Close() }() // every line was written
 	}
 	var junit *os.File
@@ -357,8 +357,6 @@ func (v *verifying) showProgress(inputs *feed) (step, end func()) {
 	default:
 		bar = countProgress(n, "inputs", v.world)
 	}
-	words := v.err
-	v.err = bar.words(words) // messages stand above the bar
 	step = bar.step
 	if n < 2 {
 		step = func() {}
@@ -372,10 +370,7 @@ func (v *verifying) showProgress(inputs *feed) (step, end func()) {
 			bar.set(p.Done)
 		}
 	}
-	return step, sync.OnceFunc(func() {
-		bar.end()
-		v.err = words
-	})
+	return step, sync.OnceFunc(bar.over(&v.err))
 }
 
 // Inputs are verified several at a time, and each as if those before it had been verified already: whether a response

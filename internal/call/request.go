@@ -225,7 +225,7 @@ func anyText(v scan.Value) string {
 // joinText joins the visible text of a message's content: a string, one part or a list of parts, or an object that
 // holds one of these.
 func joinText(content scan.Value, between string) string {
-	if inner := content.Pick("parts", "content"); inner != nil {
+	if inner := content.Get("parts", "content"); inner != nil {
 		content = inner
 	}
 	if !content.IsArray() {
@@ -282,7 +282,7 @@ func toolResult(part scan.Value) (string, bool) {
 func givesDocument(part scan.Value) bool {
 	switch part.Get("type").Str() {
 	case "":
-		return isCitable(part.Pick("document", "searchResult")) || holdsCitable(part.Path("toolResult", "content"))
+		return isCitable(part.Get("document", "searchResult")) || holdsCitable(part.Path("toolResult", "content"))
 	case "document", "search_result":
 		return isCitable(part)
 	case "tool_result":

@@ -28,7 +28,7 @@ func (s *Splitter) stepAWS(p []byte) int {
 	m := &s.aws
 	switch {
 	case m.corrupt:
-		s.appendToBuffer(p[:min(len(p), max(s.limit(), preludeLen)-len(s.buf))]) // the prelude may be in buf already
+		s.appendToBuffer(p[:min(len(p), max(s.MaxDocument, preludeLen)-len(s.buf))]) // buf may have the prelude
 		return len(p)
 	case m.skip > 0:
 		n := min(int64(len(p)), m.skip)
@@ -69,7 +69,7 @@ func (s *Splitter) readPrelude(p []byte) int {
 	switch {
 	case !preludeOK(b[:preludeLen]) || preludeLen+headers+checksumLen > total:
 		s.aws.corrupt = true
-	case total > int64(s.limit()):
+	case total > int64(s.MaxDocument):
 		s.tooLarge()
 		s.drop()
 		s.aws.skip = total
@@ -96,7 +96,7 @@ func (s *Splitter) endMessage(b []byte) {
 		f.Err = s.damage(ErrCorrupt)
 	}
 	if string(f.Event) != opening {
-		s.emit(f)
+		s.Emit(f)
 	}
 	s.aws.size = 0
 	s.drop()
@@ -106,11 +106,11 @@ func (s *Splitter) closeAWS() {
 	m := &s.aws
 	switch {
 	case m.corrupt:
-		s.emit(Frame{Data: s.buf, Err: s.damage(ErrCorrupt)})
+		s.Emit(Frame{Data: s.buf, Err: s.damage(ErrCorrupt)})
 	case len(s.buf) > 0:
 		f, _ := message(s.buf[:min(len(s.buf), max(0, m.size-checksumLen))])
 		f.Err = s.damage(ErrTruncated)
-		s.emit(f)
+		s.Emit(f)
 	}
 }
 

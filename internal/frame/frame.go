@@ -158,7 +158,7 @@ func (s *Splitter) read(p []byte) {
 	case AWS:
 		step = (*Splitter).stepAWS
 	case Unknown, Other:
-		s.emit(Frame{Data: slices.Clip(p)})
+		s.Emit(Frame{Data: slices.Clip(p)})
 		return
 	}
 	for len(p) > 0 {
@@ -168,21 +168,8 @@ func (s *Splitter) read(p []byte) {
 	}
 }
 
-func (s *Splitter) emit(f Frame) {
-	if s.Emit != nil {
-		s.Emit(f)
-	}
-}
-
 func (s *Splitter) damage(why error) error {
 	return &Error{Kind: s.kind, Offset: s.start, Err: why}
-}
-
-func (s *Splitter) limit() int {
-	if s.MaxDocument > 0 {
-		return s.MaxDocument
-	}
-	return DefaultMaxDocument
 }
 
 // hold adds b to the current document, which goes on after it. The first byte too many reports the document and drops
@@ -190,7 +177,7 @@ func (s *Splitter) limit() int {
 func (s *Splitter) hold(b []byte) {
 	switch {
 	case s.skip:
-	case len(s.buf)+len(b) > s.limit():
+	case len(s.buf)+len(b) > s.MaxDocument:
 		s.tooLarge()
 	default:
 		s.appendToBuffer(b)
@@ -200,14 +187,14 @@ func (s *Splitter) hold(b []byte) {
 func (s *Splitter) tooLarge() {
 	s.skip = true
 	s.buf = s.buf[:0]
-	s.emit(Frame{Event: s.sse.name, Err: s.damage(ErrTooLarge)})
+	s.Emit(Frame{Event: s.sse.name, Err: s.damage(ErrTooLarge)})
 }
 
 // appendToBuffer appends b to buf. It is not append because that would double a buffer near the limit to far past it:
 // what is more than half the limit gets all of it.
 func (s *Splitter) appendToBuffer(b []byte) {
 	if need := len(s.buf) + len(b); need > cap(s.buf) {
-		size, most := max(2*cap(s.buf), 1024), s.limit()+maxName+maxField+1 // see lineRoom
+		size, most := max(2*cap(s.buf), 1024), s.MaxDocument+maxName+maxField+1 // see holdLine
 		if size > most/2 {
 			size = most
 		}
@@ -221,7 +208,7 @@ func (s *Splitter) appendToBuffer(b []byte) {
 // finish emits the current document, whose last bytes are b, and makes room for the next. A document that lies whole in
 // b is not copied.
 func (s *Splitter) finish(b []byte, why error) {
-	if s.skip || len(s.buf) > 0 || len(b) > s.limit() {
+	if s.skip || len(s.buf) > 0 || len(b) > s.MaxDocument {
 		s.hold(b)
 		b = s.buf
 	}
@@ -230,7 +217,7 @@ func (s *Splitter) finish(b []byte, why error) {
 		if why != nil {
 			f.Err = s.damage(why)
 		}
-		s.emit(f)
+		s.Emit(f)
 	}
 	s.drop()
 }
@@ -263,6 +250,12 @@ const (
 
 // recognise reads the beginning of the input until its framing is certain, then passes on what it held.
 func (s *Splitter) recognise(p []byte) {
+	if s.Emit == nil {
+		s.Emit = func(Frame) {}
+	}
+	if s.MaxDocument <= 0 {
+		s.MaxDocument = DefaultMaxDocument
+	}
 	if len(s.buf) == 0 {
 		if kind, lead := kindOf(p); kind != Unknown {
 			s.open(kind, p, lead)
@@ -480,13 +473,12 @@ func (s *Splitter) readSSE(p []byte) {
 			e.line = s.base + int64(i)
 		}
 		switch {
-		case end == len(p):
-			s.holdLine(p[i:])
-		case e.open:
-			s.holdLine(p[i:end])
-			s.endHeldLine()
+		case e.open || end == len(p):
+			s.holdLine(p[i:end], end < len(p))
 		case end == i:
-			s.cutBare()
+			if e.bare {
+				s.endBare(ErrTruncated)
+			}
 			s.endEvent(false)
 		default:
 			s.readField(p[i:end:end])
@@ -497,28 +489,23 @@ func (s *Splitter) readSSE(p []byte) {
 	s.base += int64(len(p))
 }
 
-// lineRoom is how many bytes of a line are worth keeping behind a document of the given size: of a longer line it is
-// certain that it makes the document too large, or the name too long.
-func (s *Splitter) lineRoom(size int) int { return max(s.limit()-size, maxName) + maxField }
-
-// holdLine keeps a part of a line that does not lie whole in one Write.
-func (s *Splitter) holdLine(b []byte) {
+// holdLine keeps a part of a line that does not lie whole in one Write, as far as it is worth keeping behind the
+// event's data: of a longer line it is certain that it makes the document too large, or the name too long. The line is
+// read once it has ended; then what is kept of it moves down in the same buffer.
+func (s *Splitter) holdLine(b []byte, ended bool) {
 	e := &s.sse
 	if !e.open {
 		s.holdEvent()
 		e.open, e.from = true, len(s.buf)
 	}
-	most := e.from + s.lineRoom(e.from) + 1 // one byte more tells that it is longer
+	most := max(s.MaxDocument, e.from+maxName) + maxField + 1 // one byte more tells that it is longer
 	s.appendToBuffer(b[:min(len(b), max(0, most-len(s.buf)))])
-}
-
-// endHeldLine reads the line that was held. What is kept of it moves down in the same buffer.
-func (s *Splitter) endHeldLine() {
-	e := &s.sse
-	line := s.buf[e.from:]
-	s.buf, e.open = s.buf[:e.from], false
-	s.readField(line)
-	s.holdEvent()
+	if ended {
+		line := slices.Clip(s.buf[e.from:])
+		s.buf, e.open = s.buf[:e.from], false
+		s.readField(line)
+		s.holdEvent()
+	}
 }
 
 // holdEvent copies what is known of the current event, because the bytes that it is in go away.
@@ -537,47 +524,46 @@ func (s *Splitter) holdEvent() {
 // readField reads a whole line, which is not blank. A field name without a colon has an empty value.
 func (s *Splitter) readField(b []byte) {
 	e := &s.sse
-	s.beginEvent()
-	switch f := fieldOf(b); {
-	case f == fieldData, f == fieldUndecided && string(b) == "data":
-		s.cutBare()
-		b = value(b, len(nameData))
+	f := fieldOf(b)
+	if f == fieldUndecided && string(b) == "data" {
+		f = fieldData
+	} else if f == fieldUndecided && string(b) == "event" {
+		f = fieldEvent
+	}
+	if e.bare && (f == fieldData || f == fieldEvent) {
+		s.endBare(ErrTruncated)
+	}
+	if !e.begun {
+		e.begun, s.mark = true, e.line
+	}
+	name := len(nameData)
+	if f == fieldEvent {
+		name = len(nameEvent)
+	}
+	value := b[min(name, len(b)):]
+	if len(value) > 0 && value[0] == ' ' {
+		value = value[1:]
+	}
+	switch {
+	case f == fieldData:
 		switch {
 		case e.pending: // it has data already
 			s.holdEvent()
 			s.hold([]byte{'\n'})
-			s.hold(b)
-		case len(b) > s.limit():
+			s.hold(value)
+		case len(value) > s.MaxDocument:
 			e.pending, s.start = true, e.line
 			s.tooLarge()
 		default:
 			e.pending, s.start = true, e.line
-			e.data = b
+			e.data = value
 		}
-	case f == fieldEvent, f == fieldUndecided && string(b) == "event":
-		s.cutBare()
-		if e.name = value(b, len(nameEvent)); len(e.name) == 0 || len(e.name) > maxName {
+	case f == fieldEvent:
+		if e.name = value; len(value) == 0 || len(value) > maxName {
 			e.name = nil
 		}
 	case f == fieldBare, f == fieldOther && e.bare:
 		s.addBare(b)
-	}
-}
-
-// value returns what stands behind the field name of the given length.
-func value(b []byte, name int) []byte {
-	b = b[min(name, len(b)):len(b):len(b)]
-	if len(b) > 0 && b[0] == ' ' {
-		b = b[1:]
-	}
-	return b
-}
-
-// beginEvent begins an event with the current line, if none has begun.
-func (s *Splitter) beginEvent() {
-	if !s.sse.begun {
-		s.sse.begun = true
-		s.mark = s.sse.line
 	}
 }
 
@@ -596,7 +582,7 @@ func (s *Splitter) endEvent(last bool) {
 		case last && unfinished(data):
 			f.Err = s.damage(ErrTruncated)
 		}
-		s.emit(f)
+		s.Emit(f)
 	}
 	e.name, e.data, e.pending, e.begun = nil, nil, false, false
 	s.drop()
@@ -607,11 +593,11 @@ func (s *Splitter) endEvent(last bool) {
 // that it is damaged, and ends it too.
 func (s *Splitter) addBare(b []byte) {
 	e := &s.sse
-	over := len(b) > s.lineRoom(len(s.buf)+len(e.data))
+	over := len(b) > max(s.MaxDocument-len(s.buf)-len(e.data), maxName)+maxField // see holdLine
 	if !e.bare {
 		if e.pending {
 			s.endEvent(true)
-			s.beginEvent()
+			e.begun, s.mark = true, e.line
 		}
 		e.bare, e.scan, s.start = true, scanner{}, e.line
 	}
@@ -627,21 +613,14 @@ func (s *Splitter) addBare(b []byte) {
 	}
 }
 
-// cutBare ends a bare object that breaks off before the current line.
-func (s *Splitter) cutBare() {
-	if s.sse.bare {
-		s.endBare(ErrTruncated)
-		s.beginEvent()
-	}
-}
-
+// endBare ends a bare object, which may break off before the current line.
 func (s *Splitter) endBare(why error) {
 	if !s.skip {
 		f := Frame{Event: s.sse.name, Data: trimRight(s.buf)}
 		if why != nil {
 			f.Err = s.damage(why)
 		}
-		s.emit(f)
+		s.Emit(f)
 	}
 	s.sse.bare, s.sse.name, s.sse.begun = false, nil, false
 	s.drop()
@@ -650,10 +629,12 @@ func (s *Splitter) endBare(why error) {
 func (s *Splitter) closeSSE() {
 	e := &s.sse
 	if e.open && fieldOf(s.buf[e.from:]) != fieldUndecided { // half a field name says nothing
-		s.endHeldLine()
+		s.holdLine(nil, true)
 	} else if e.open {
 		s.buf = s.buf[:e.from]
 	}
-	s.cutBare()
+	if e.bare {
+		s.endBare(ErrTruncated)
+	}
 	s.endEvent(true)
 }

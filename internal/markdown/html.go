@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"html"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
@@ -398,7 +399,7 @@ func (w *htmlWriter) lies(at int) []int {
 }
 
 func (w *htmlWriter) edgeBefore(at int) int {
-	return lastBefore(w.Edges, at, func(e *Edge) int { return e.At })
+	return sort.Search(len(w.Edges), func(i int) bool { return w.Edges[i].At >= at }) - 1
 }
 
 // write writes text[s.Start:s.Stop] by a function that gets it in pieces, none of which lies in something else at its

@@ -11,9 +11,6 @@ import (
 // Span is a half-open range of bytes of a text.
 type Span struct{ Start, End int }
 
-// Len returns the number of bytes.
-func (s Span) Len() int { return s.End - s.Start }
-
 // How far constructs are followed, in bytes. What is longer is none.
 const (
 	maxCode    = 4096
@@ -446,7 +443,14 @@ func SafeURL(raw string) string {
 	b.Grow(len(raw))
 	for i, r := range raw {
 		_, n := utf8.DecodeRuneInString(raw[i:])
-		if !isUnsafeInURL(r) {
+		// What could end the place an address stands in, or change how it is shown, is escaped. Readers of addresses
+		// stop after fullwidth punctuation.
+		odd := r <= ' ' || strings.ContainsRune("()<>\"'`\\{}|^*~$\x7f", r)
+		if r >= utf8.RuneSelf {
+			odd = r == utf8.RuneError || !unicode.IsGraphic(r) || unicode.IsSpace(r) ||
+				0x3000 <= r && r < 0x3040 || 0xFF00 <= r && r < 0xFFEF && unicode.IsPunct(r)
+		}
+		if !odd {
 			b.WriteRune(r)
 			continue
 		}
@@ -455,14 +459,4 @@ func SafeURL(raw string) string {
 		}
 	}
 	return b.String()
-}
-
-// isUnsafeInURL reports whether r could end the place an address stands in, or change how it is shown. Readers of
-// addresses stop after fullwidth punctuation.
-func isUnsafeInURL(r rune) bool {
-	if r < utf8.RuneSelf {
-		return r <= ' ' || r == 0x7F || strings.ContainsRune("()<>\"'`\\{}|^*~$", r)
-	}
-	return r == utf8.RuneError || !unicode.IsGraphic(r) || unicode.IsSpace(r) ||
-		0x3000 <= r && r < 0x3040 || 0xFF00 <= r && r < 0xFFEF && unicode.IsPunct(r)
 }

@@ -3,6 +3,7 @@ package markdown
 import (
 	"bytes"
 	"slices"
+	"sort"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -182,7 +183,7 @@ var htmlBlocks = [...]struct{ begin, end string }{
 func (d *Document) OpenBefore(at int) (solid, phrase bool) {
 	brackets := 0
 	from := d.contextStart(at)
-	k := lastBefore(d.Solids, from, solidStart) + 1
+	k := sort.Search(len(d.Solids), func(i int) bool { return d.Solids[i].Start >= from })
 	for i := from; i < at; {
 		stop := at // up to the next solid
 		if k < len(d.Solids) {

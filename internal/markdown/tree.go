@@ -100,16 +100,10 @@ func (d *Document) Closer() string {
 
 func byStart(a, b Span) int { return cmp.Compare(a.Start, b.Start) }
 
-// lastBefore returns the index of the last of all, which are in order, that starts before at; -1: none.
-func lastBefore[T any](all []T, at int, start func(*T) int) int {
-	return sort.Search(len(all), func(i int) bool { return start(&all[i]) >= at }) - 1
-}
-
-func spanStart(s *Span) int   { return s.Start }
-func solidStart(s *Solid) int { return s.Start }
-
 // LinesBefore returns how many lines of content start before at.
-func (d *Document) LinesBefore(at int) int { return lastBefore(d.Lines, at, spanStart) + 1 }
+func (d *Document) LinesBefore(at int) int {
+	return sort.Search(len(d.Lines), func(i int) bool { return d.Lines[i].Start >= at })
+}
 
 // LineAt returns the line of content that at stands in or at the end of.
 func (d *Document) LineAt(at int) (Span, bool) {
@@ -127,13 +121,13 @@ func (d *Document) isContent(at int) bool {
 
 // BlocksBefore returns how many blocks start at or before at.
 func (d *Document) BlocksBefore(at int) int {
-	return lastBefore(d.Blocks, at+1, func(b *Block) int { return b.Start }) + 1
+	return sort.Search(len(d.Blocks), func(i int) bool { return d.Blocks[i].Start > at })
 }
 
 // SolidBefore returns the last solid that starts before at.
 func (d *Document) SolidBefore(at int) (Solid, bool) {
-	if i := lastBefore(d.Solids, at, solidStart); i >= 0 {
-		return d.Solids[i], true
+	if n := sort.Search(len(d.Solids), func(i int) bool { return d.Solids[i].Start >= at }); n > 0 {
+		return d.Solids[n-1], true
 	}
 	return Solid{}, false
 }
@@ -152,8 +146,9 @@ func (d *Document) SolidAt(at int) (Solid, bool) {
 
 // PhraseAround returns the phrase that at stands inside of, edges excluded.
 func (d *Document) PhraseAround(at int) (Span, bool) {
-	if i := lastBefore(d.Phrases, at, spanStart); i >= 0 && at < d.Phrases[i].End {
-		return d.Phrases[i], true
+	n := sort.Search(len(d.Phrases), func(i int) bool { return d.Phrases[i].Start >= at })
+	if n > 0 && at < d.Phrases[n-1].End {
+		return d.Phrases[n-1], true
 	}
 	return Span{}, false
 }
@@ -175,9 +170,17 @@ func parseTree(txt string, source []byte, notes bool, pc parser.Context) *tree {
 	t := &tree{text: txt, source: source, at: map[ast.Node]Span{}}
 	var inline []util.PrioritizedValue
 	add := func(p parser.InlineParser, priority int) {
-		inline = append(inline, util.Prioritized(&recordingParser{
+		recording := &recordingParser{
 			InlineParser: p, to: t, bare: priority == bareLinks, left: linkFloor + linkPer*len(source),
-		}, priority))
+		}
+		if c, ok := p.(parser.CloseBlocker); ok { // it keeps state over the end of a block
+			inline = append(inline, util.Prioritized(struct {
+				*recordingParser
+				parser.CloseBlocker
+			}{recording, c}, priority))
+			return
+		}
+		inline = append(inline, util.Prioritized(recording, priority))
 	}
 	add(extension.NewTaskCheckBoxParser(), 0)
 	add(parser.NewCodeSpanParser(), 100)
@@ -242,13 +245,6 @@ func (p *recordingParser) Parse(parent ast.Node, block text.Reader, pc parser.Co
 		p.to.record(n, Span{before.Start, after.Start}, p.bare)
 	}
 	return n
-}
-
-// CloseBlock hands the end of a block on to goldmark's parser, which keeps state over it.
-func (p *recordingParser) CloseBlock(parent ast.Node, block text.Reader, pc parser.Context) {
-	if c, ok := p.InlineParser.(parser.CloseBlocker); ok {
-		c.CloseBlock(parent, block, pc)
-	}
 }
 
 // record notes an inline node that stands in s.
@@ -549,7 +545,7 @@ func (b *treeReader) scan() {
 		case rest[0] == '@':
 			s, kind = b.mailbox(at), BareSolid
 		}
-		if s.Len() > 0 {
+		if s.Start < s.End {
 			b.found = append(b.found, Solid{s, kind})
 		}
 		at = max(at+1, s.End)

@@ -246,11 +246,15 @@ const maxSigns = 16
 //
 // At the end of a text that is still to grow the result is what it is for the text so far: "3." may become "3.14".
 func AfterPunctuation(text string, at int) int {
-	at = runeEnd(text, clamp(text, at))
+	if at = clamp(text, at); at < len(text) && !utf8.RuneStart(text[at]) {
+		at = runeEnd(text, at)
+	}
 	if prev, w := runeBefore(text, at); w == 0 || isSpace(prev) {
 		return at
 	}
-	text = text[:runeStart(text, min(len(text), at+Window))]
+	if at+Window < len(text) {
+		text = text[:runeStart(text, at+Window)]
+	}
 	p := at
 	for range maxSigns {
 		next := punctuationEnd(text, p)
@@ -259,8 +263,8 @@ func AfterPunctuation(text string, at int) int {
 		}
 		p = next
 	}
-	if p == at {
-		return at
+	if p == at || p == len(text) || text[p] < utf8.RuneSelf { // nothing in ASCII joins a sign of punctuation
+		return p
 	}
 	return GraphemeEnd(text, p)
 }
@@ -272,7 +276,20 @@ func punctuationEnd(text string, p int) int {
 	case 0:
 		return p
 	case '.', ',', ';', ':', '!', '?':
-		return stopsEnd(text, p)
+		end := p // not where they are inside a number, a name, an address or a sign of markdown
+		for end < len(text) && strings.IndexByte(".,;:!?", text[end]) >= 0 {
+			end++
+		}
+		next, w := runeAt(text, end)
+		switch {
+		case w == 0 || isSpace(next) || isCaseless(next):
+			return end
+		case isWord(next) || strings.ContainsRune(`/\@#$%&=+-`, next):
+			return p
+		case next == '[' && text[end-1] == '!' && linkEnd(text, end) > end: // an image
+			return p
+		}
+		return end
 	case '，', '；', '：', '、', '،', '؛', '…':
 		return p + w
 	case ')', ']', '}':
@@ -308,25 +325,6 @@ func punctuationEnd(text string, p int) int {
 		return p + w
 	}
 	return p
-}
-
-// stopsEnd returns the end of the ASCII stops at p, or p where they are inside a number, a name, an address or a sign
-// of markdown.
-func stopsEnd(text string, p int) int {
-	end := p
-	for end < len(text) && strings.IndexByte(".,;:!?", text[end]) >= 0 {
-		end++
-	}
-	next, w := runeAt(text, end)
-	switch {
-	case w == 0 || isSpace(next) || isCaseless(next):
-		return end
-	case isWord(next) || strings.ContainsRune(`/\@#$%&=+-`, next):
-		return p
-	case next == '[' && text[end-1] == '!' && linkEnd(text, end) > end: // an image
-		return p
-	}
-	return end
 }
 
 // isLinkPart reports whether the bracket at p is the one between the words and the destination of a link.

@@ -15,86 +15,77 @@ import (
 // must not change while the value is in use.
 type Value []byte
 
-// Object walks the members of a JSON object. Get one from [Members].
-type Object struct {
-	Key []byte // unescaped; valid until the next call of Next
+// Walk goes over the members of a JSON object or the elements of an array. Get one from [Members] or [Elements].
+type Walk struct {
+	Key []byte // of a member: unescaped; valid until the next call of Next
 	Val Value
 	doc []byte
 	at  int
 }
 
 // Members returns a walk over the members of v. It is empty where v is not an object.
-func Members(v Value) Object { return Object{doc: v, at: open(v, '{')} }
-
-// Next moves to the next member and reports whether there is one. It stops at the object's end, at the end of a
-// truncated document, and at the first byte that cannot stand there. A number or literal that a truncated document may
-// have cut is no member: of 207 it would show 20.
-func (o *Object) Next() bool {
-	doc, i := o.doc, comma(o.doc, o.at)
-	if i >= len(doc) || doc[i] != '"' {
-		return false
+func Members(v Value) Walk {
+	if !v.IsObject() {
+		v = nil
 	}
-	start := i + 1
-	i = StringEnd(doc, start)
-	if i == start { // a quote, then nothing
-		return false
-	}
-	key := doc[start : i-1]
-	if bytes.IndexByte(key, '\\') >= 0 {
-		key = AppendString(nil, key)
-	}
-	if i = space(doc, i); i >= len(doc) || doc[i] != ':' {
-		return false
-	}
-	if i = space(doc, i+1); i >= len(doc) {
-		return false
-	}
-	end := valueEnd(doc, i)
-	o.at, o.Key, o.Val = end, key, Value(doc[i:end])
-	return end > i && !cutScalar(doc, i, end)
-}
-
-// Array walks the elements of a JSON array. Get one from [Elements].
-type Array struct {
-	Val Value
-	doc []byte
-	at  int
+	return Walk{doc: v, at: 1}
 }
 
 // Elements returns a walk over the elements of v. It is empty where v is not an array.
-func Elements(v Value) Array { return Array{doc: v, at: open(v, '[')} }
+func Elements(v Value) Walk {
+	if !v.IsArray() {
+		v = nil
+	}
+	return Walk{doc: v, at: 1}
+}
 
-// Next moves to the next element and reports whether there is one, as [Object.Next] does.
-func (a *Array) Next() bool {
-	i := comma(a.doc, a.at)
-	if i >= len(a.doc) || a.doc[i] == ']' {
+// Next moves to the next member or element and reports whether there is one. It stops at the end of the object or
+// array, at the end of a truncated document, and at the first byte that cannot stand there; missing and trailing commas
+// do no harm. A number or literal that a truncated document may have cut is none: of 207 it would show 20.
+func (w *Walk) Next() bool {
+	doc := w.doc
+	i := space(doc, w.at)
+	if i < len(doc) && doc[i] == ',' {
+		i = space(doc, i+1)
+	}
+	if i >= len(doc) {
 		return false
 	}
-	a.at = valueEnd(a.doc, i)
-	a.Val = Value(a.doc[i:a.at])
-	return a.at > i && !cutScalar(a.doc, i, a.at)
+	if doc[0] == '{' {
+		start := i + 1
+		if doc[i] != '"' {
+			return false
+		}
+		if i = StringEnd(doc, start); i == start { // a quote, then nothing
+			return false
+		}
+		key := doc[start : i-1]
+		if bytes.IndexByte(key, '\\') >= 0 {
+			key = AppendString(nil, key)
+		}
+		if i = space(doc, i); i >= len(doc) || doc[i] != ':' {
+			return false
+		}
+		if i = space(doc, i+1); i >= len(doc) {
+			return false
+		}
+		w.Key = key
+	}
+	end := valueEnd(doc, i) // a whole object or array ends with its bracket, never with a number or a literal
+	w.at, w.Val = end, Value(doc[i:end])
+	return end > i && (end < len(doc) || doc[i] == '"' || doc[i] == '{' || doc[i] == '[')
 }
 
 // Cut reports whether the document breaks off in the element. It is as [Value.Cut] of it, which only the last can be.
-func (a *Array) Cut() bool { return a.at == len(a.doc) && a.Val.Cut() }
+func (w *Walk) Cut() bool { return w.at == len(w.doc) && w.Val.Cut() }
 
-// Get returns the value of v's first member of that name, or nil. As everywhere in this package, a member has a name
-// whether it is spelled in camelCase or in snake_case: [IsName].
-func (v Value) Get(name string) Value {
-	for o := Members(v); o.Next(); {
-		if IsName(o.Key, name) {
-			return o.Val
-		}
-	}
-	return nil
-}
-
-// Pick returns the value of v's first member that has one of the names, or nil.
-func (v Value) Pick(names ...string) Value {
-	for o := Members(v); o.Next(); {
+// Get returns the value of v's first member that has one of the names, or nil. As everywhere in this package, a member
+// has a name whether it is spelled in camelCase or in snake_case: [IsName].
+func (v Value) Get(names ...string) Value {
+	for m := Members(v); m.Next(); {
 		for _, name := range names {
-			if IsName(o.Key, name) {
-				return o.Val
+			if IsName(m.Key, name) {
+				return m.Val
 			}
 		}
 	}
@@ -166,21 +157,6 @@ func (v Value) Path(names ...string) Value {
 
 // Type returns the string at v's member "type", without copying where that member stands first.
 func (v Value) Type() []byte { return v.Get("type").Bytes() }
-
-func open(v []byte, bracket byte) int {
-	if len(v) == 0 || v[0] != bracket {
-		return len(v)
-	}
-	return 1
-}
-
-// comma skips white space and one comma, so that missing and trailing commas do no harm.
-func comma(b []byte, i int) int {
-	if i = space(b, i); i < len(b) && b[i] == ',' {
-		return space(b, i+1)
-	}
-	return i
-}
 
 // space skips white space. Compact JSON has none, so the test is small enough to be inlined and the loop is not.
 func space(b []byte, i int) int {
@@ -255,12 +231,6 @@ func valueEnd(b []byte, i int) int {
 		i++
 	}
 	return i
-}
-
-// cutScalar reports whether b[i:end], a value in the object or array b, is a number or a literal that b breaks off in.
-// An object or array that is all there ends with its bracket, never with such a value.
-func cutScalar(b []byte, i, end int) bool {
-	return end == len(b) && b[i] != '"' && b[i] != '{' && b[i] != '['
 }
 
 // container returns the offset after the object or array that begins at i, and whether it is closed there.

@@ -43,7 +43,7 @@ const maxToolInput = 64 << 10
 
 func newAnthropic(c *Config) Parser {
 	return &anthropic{
-		out: newOut(c), givenSources: givenSources{cfg: c}, blocks: map[int]*anthropicBlock{},
+		out: out{Config: c}, givenSources: givenSources{cfg: c}, blocks: map[int]*anthropicBlock{},
 		given: len(c.Request) > 0 || len(c.Documents) > 0,
 	}
 }
@@ -120,7 +120,7 @@ func (p *anthropic) Parse(_ []byte, doc scan.Value) bool {
 	case "message_delta":
 		p.finishAs(anthropicFinish, delta.Get("stop_reason"))
 	case "message_stop":
-		p.end()
+		p.emit(Op{Kind: End})
 	case "message":
 		p.messageBody(doc)
 	case "error":
@@ -175,7 +175,7 @@ type describedSources map[string]bool
 
 func (d describedSources) emitSource(o *out, s *Source) {
 	s.ID = cmp.Or(s.ID, s.Key)
-	if o.keep(entrySize + len(s.Key)) {
+	if o.Keep(entrySize + len(s.Key)) {
 		d[s.Key] = true
 	}
 	o.source(s)
@@ -209,7 +209,7 @@ func (p *anthropic) messageBody(m scan.Value) {
 	}
 	p.finishAs(anthropicFinish, reason)
 	if reason.IsString() {
-		p.end()
+		p.emit(Op{Kind: End})
 	}
 }
 
@@ -231,7 +231,7 @@ func (p *anthropic) blockStart(i int, v scan.Value) {
 	p.between = p.between || b.kind != "text" && p.spoken
 	switch b.kind {
 	case "text":
-		p.emitOp(Op{Kind: PartBegin, Part: b.part})
+		p.emit(Op{Kind: PartBegin, Part: b.part})
 		var list, text scan.Value
 		v.Read(scan.Fields{{"citations", &list}, {"text", &text}})
 		p.wantList("citations", list)
@@ -283,13 +283,13 @@ func (p *anthropic) blockStop(i int) {
 		return
 	}
 	if b.kind == "text" {
-		p.emitOp(Op{Kind: PartEnd, Part: b.part})
+		p.emit(Op{Kind: PartEnd, Part: b.part})
 	}
 	if b.server != "" && len(b.input) > 0 {
 		p.searched(b.server, b.input)
 	}
 	if strings.HasSuffix(b.kind, "tool_use") {
-		p.toolReady(b.tool)
+		p.emit(Op{Kind: ToolReady, Name: b.tool})
 	}
 	delete(p.blocks, i)
 }
@@ -373,7 +373,7 @@ func (p *anthropic) fetched(result scan.Value) {
 		p.issue(IssueSourceFailed, "web fetch: "+shorten(result.Get("error_code").Text()), nil)
 		return
 	}
-	if p.keep(2*sourceSize + entrySize + len(s.Content) + 2*len(s.URL)) {
+	if p.Keep(2*sourceSize + entrySize + len(s.Content) + 2*len(s.URL)) {
 		p.documents = append(p.documents, s)
 		p.described[s.Key] = true
 	}

@@ -29,7 +29,7 @@ type converse struct {
 
 func newConverse(c *Config) Parser {
 	return &converse{
-		out: newOut(c), givenSources: givenSources{cfg: c}, inputs: map[int][]byte{}, calls: map[int]string{},
+		out: out{Config: c}, givenSources: givenSources{cfg: c}, inputs: map[int][]byte{}, calls: map[int]string{},
 	}
 }
 
@@ -119,7 +119,7 @@ func (p *converse) body(doc, message scan.Value) {
 	}
 	p.finishAs(converseFinish, doc.Get("stopReason"))
 	if doc.Get("stopReason").IsString() {
-		p.end()
+		p.emit(Op{Kind: End})
 	}
 }
 
@@ -128,19 +128,19 @@ func (p *converse) block(i int, name string, v, raw scan.Value) {
 	switch name {
 	case "text":
 		part := p.part(i)
-		p.emitOp(Op{Kind: PartBegin, Part: part})
+		p.emit(Op{Kind: PartBegin, Part: part})
 		p.said(part, v)
-		p.emitOp(Op{Kind: PartEnd, Part: part})
+		p.emit(Op{Kind: PartEnd, Part: part})
 	case "citationsContent":
 		part := p.part(i)
-		p.emitOp(Op{Kind: PartBegin, Part: part})
+		p.emit(Op{Kind: PartBegin, Part: part})
 		for citations := scan.Elements(v.Get("citations")); citations.Next(); {
 			p.citation(part, citations.Val)
 		}
 		for content := scan.Elements(v.Get("content")); content.Next(); {
 			p.said(part, content.Val.Get("text"))
 		}
-		p.emitOp(Op{Kind: PartEnd, Part: part})
+		p.emit(Op{Kind: PartEnd, Part: part})
 	case "toolUse":
 		p.interrupt()
 		p.toolUse(v)
@@ -191,20 +191,20 @@ func (p *converse) event(name string, v, doc scan.Value) bool {
 		if use := start.Get("toolUse"); use.IsObject() {
 			p.toolUse(use)
 		}
-		if id := start.Pick("toolUse", "toolResult").Get("toolUseId").Str(); id != "" && p.keep(entrySize+len(id)) {
+		if id := start.Get("toolUse", "toolResult").Get("toolUseId").Str(); id != "" && p.Keep(entrySize+len(id)) {
 			p.calls[i] = id
 		}
 	case "contentBlockStop":
 		p.query(scan.Value(p.inputs[i]).Get("query"))
 		delete(p.inputs, i)
 		if id, called := p.calls[i]; called {
-			p.toolReady(id)
+			p.emit(Op{Kind: ToolReady, Name: id})
 			delete(p.calls, i)
 		}
-		p.emitOp(Op{Kind: PartEnd, Part: Part{Message: p.message, Content: i}})
+		p.emit(Op{Kind: PartEnd, Part: Part{Message: p.message, Content: i}})
 	case "messageStop":
 		p.finishAs(converseFinish, v.Get("stopReason"))
-		p.end()
+		p.emit(Op{Kind: End})
 	case "messageStart", "metadata":
 	default:
 		if !strings.HasSuffix(name, "Exception") {
@@ -227,7 +227,7 @@ func (p *converse) blockDelta(i int, delta scan.Value) {
 			p.said(p.part(i), o.Val)
 		case "citation":
 			part := p.part(i)
-			p.emitOp(Op{Kind: PartBegin, Part: part})
+			p.emit(Op{Kind: PartBegin, Part: part})
 			p.citation(part, o.Val)
 		case "toolUse":
 			p.interrupt()
@@ -348,7 +348,7 @@ type bedrockRAG struct {
 	delta    template
 }
 
-func newBedrockRAG(c *Config) Parser { return &bedrockRAG{out: newOut(c)} }
+func newBedrockRAG(c *Config) Parser { return &bedrockRAG{out: out{Config: c}} }
 
 func looksBedrockRAG(s *shape) bool {
 	if s.val("output").Get("text").IsString() && s.hasAny("citations", "sessionId", "guardrailAction") {
@@ -424,7 +424,7 @@ func (p *bedrockRAG) Close() {
 	if len(p.rest) > 0 {
 		p.issue("truncated", "a character of the text", nil)
 	}
-	p.end()
+	p.emit(Op{Kind: End})
 }
 
 func (p *bedrockRAG) guardrail(doc scan.Value) {
@@ -446,7 +446,7 @@ func (p *bedrockRAG) chunk(v scan.Value) bool {
 	text = append(p.rest, text...)
 	whole := len(text) - incomplete(text)
 	p.rest = slices.Clone(text[whole:])
-	p.emitOp(Op{Kind: Text, Text: text[:whole]})
+	p.emit(Op{Kind: Text, Text: text[:whole]})
 	for citations := scan.Elements(v.Path("attribution", "citations")); citations.Next(); {
 		p.citation(citations.Val)
 	}
@@ -470,10 +470,10 @@ func incomplete(text []byte) int {
 func (p *bedrockRAG) returnControl(v scan.Value) {
 	id, n := v.Get("invocationId").Str(), 0
 	for inputs := scan.Elements(v.Get("invocationInputs")); inputs.Next(); n++ {
-		input := inputs.Val.Pick("functionInvocationInput", "apiInvocationInput")
+		input := inputs.Val.Get("functionInvocationInput", "apiInvocationInput")
 		call := numbered(id+":", n)
 		p.tool(call, firstText(input, "function", "operationId", "apiPath", "actionGroup"))
-		p.toolInput(call, input.Pick("parameters", "requestBody"))
+		p.toolInput(call, input.Get("parameters", "requestBody"))
 	}
 	p.finish(0, finishTool)
 }

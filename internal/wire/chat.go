@@ -15,7 +15,6 @@ func looksChat(s *shape) bool { return chatFlavour(s) != 0 }
 // nothing has to be told beforehand.
 type chat struct {
 	out
-	config   *Config
 	chunks   template
 	thoughts template // chunks of reasoning
 	flavour  flavour
@@ -50,7 +49,7 @@ type choice struct {
 }
 
 func newChat(c *Config) Parser {
-	return &chat{out: newOut(c), config: c}
+	return &chat{out: out{Config: c}}
 }
 
 // chatDoc holds the members of a chunk or a body that matter.
@@ -66,7 +65,7 @@ func (p *chat) Parse(_ []byte, doc scan.Value) bool {
 		return true
 	}
 	if content, _, ok := p.thoughts.match(doc); ok {
-		p.emitOp(Op{Kind: Reasoning, Part: p.thoughts.part, Text: p.unescape(content)})
+		p.emit(Op{Kind: Reasoning, Part: p.thoughts.part, Text: p.unescape(content)})
 		return true
 	}
 	var d chatDoc
@@ -90,7 +89,7 @@ func (p *chat) Parse(_ []byte, doc scan.Value) bool {
 		}
 	}
 	if whole || object == "chat.completion.done" {
-		p.end()
+		p.emit(Op{Kind: End})
 	}
 	switch {
 	case whole, p.noted, p.looking:
@@ -220,10 +219,10 @@ func (p *chat) choice(v scan.Value, object string) bool {
 	}
 	p.finished(index, finish, c.refuse)
 	if c.ended = c.ended || last; last && p.allEnded() {
-		p.end()
+		p.emit(Op{Kind: End})
 	}
 	if !whole && object == "chat.completion" && finish.IsString() { // there need not be a [DONE]
-		p.emitOp(Op{Kind: End, Open: true})
+		p.emit(Op{Kind: End, Open: true})
 	}
 	return whole && object != "chat.completion.chunk"
 }
@@ -231,7 +230,7 @@ func (p *chat) choice(v scan.Value, object string) bool {
 // isPiece reports whether what has a message and a delta, as Perplexity sends them, is the event of a stream, which its
 // object does not always say. One that ends before anything came is the whole answer in one event.
 func (p *chat) isPiece(c *choice, delta, finish scan.Value) bool {
-	if p.config.Stream == nil || !p.config.Stream() {
+	if p.Stream == nil || !p.Stream() {
 		return false
 	}
 	return c.begun || !finish.IsString() || len(delta.Get("content").Content()) > 0
@@ -278,7 +277,7 @@ func (p *chat) candidate(index int) *choice {
 	c.known = true
 	if !c.marked && p.numbers != nil {
 		c.marked = true
-		p.emitOp(Op{Kind: MarkersOp, Part: Part{Candidate: index}, Markers: &Markers{Style: p.style, Refs: p.numbers}})
+		p.emit(Op{Kind: MarkersOp, Part: Part{Candidate: index}, Markers: &Markers{Style: p.style, Refs: p.numbers}})
 	}
 	return c
 }
@@ -297,7 +296,7 @@ func (p *chat) finished(index int, v scan.Value, refused bool) {
 		reason = finishRefusal
 	}
 	for _, id := range p.choiceOf(index).calls {
-		p.emitOp(Op{Kind: ToolReady, Part: Part{Candidate: index}, Name: id})
+		p.emit(Op{Kind: ToolReady, Part: Part{Candidate: index}, Name: id})
 	}
 	p.finish(index, reason)
 	if reason == finishError && index == 0 && !p.failed { // Mistral says no more
@@ -496,8 +495,8 @@ func (p *chat) toolCall(index, at int, id string, f scan.Value) {
 	c := p.choiceOf(index)
 	name := f.Get("name").Str()
 	if id != "" || name != "" {
-		p.emitOp(Op{Kind: Tool, Part: Part{Candidate: index}, Name: id, More: name})
-		for at >= len(c.calls) && at < maxItems && p.keep(2*entrySize) {
+		p.emit(Op{Kind: Tool, Part: Part{Candidate: index}, Name: id, More: name})
+		for at >= len(c.calls) && at < maxItems && p.Keep(2*entrySize) {
 			c.calls = append(c.calls, "")
 		}
 		if at >= 0 && at < len(c.calls) {
@@ -506,7 +505,7 @@ func (p *chat) toolCall(index, at int, id string, f scan.Value) {
 	} else if at >= 0 && at < len(c.calls) {
 		id = c.calls[at]
 	}
-	arguments := f.Pick("arguments", "input")
+	arguments := f.Get("arguments", "input")
 	op := Op{Part: Part{Candidate: index}, Name: id}
 	switch {
 	case arguments.IsString() && len(arguments.Content()) > 0:
@@ -516,7 +515,7 @@ func (p *chat) toolCall(index, at int, id string, f scan.Value) {
 	default:
 		return
 	}
-	p.emitOp(op)
+	p.emit(op)
 }
 
 // flavour is one provider's kind of Chat Completions. Of two that a document shows, the greater counts: what a gateway
@@ -561,7 +560,8 @@ func chatFlavour(s *shape) flavour {
 	if s.chat != 0 || !isChat(s) {
 		return s.chat
 	}
-	p := &chat{out: out{emit: func(*Op) {}}, config: &Config{}, flavour: plainChat, looking: true}
+	c := &Config{Emit: func(*Op) {}, Keep: func(int) bool { return true }}
+	p := &chat{out: out{Config: c}, flavour: plainChat, looking: true}
 	p.Parse(nil, s.doc)
 	s.chat = p.flavour
 	return s.chat
@@ -590,7 +590,7 @@ func (p *chat) become(f flavour) {
 	}
 	p.flavour = f
 	if names := flavours[f]; names.provider != "" {
-		p.emitOp(Op{Kind: Head, Name: HeadFormat, More: names.format})
+		p.emit(Op{Kind: Head, Name: HeadFormat, More: names.format})
 		p.provider(names.provider)
 	}
 }

@@ -22,6 +22,7 @@ func TestChatDocuments(t *testing.T) {
 	p := newChat(&Config{
 		Documents: []Source{{Key: "a", Kind: kindDocument, Title: "A"}, {Kind: kindDocument, Title: "B"}},
 		Emit:      func(op *Op) { got = append(got, line(op)) },
+		Keep:      anything,
 	})
 	p.Parse(nil, scan.Value(chatBody(`{"content":[{"type":"reference","reference_ids":["a",1]}]}`)))
 	if want := `source 1 document title="B"`; !strings.Contains(strings.Join(got, "\n"), want) {

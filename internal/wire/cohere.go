@@ -13,7 +13,6 @@ import (
 // cohere2 reads cohere-v2.
 type cohere2 struct {
 	out
-	cfg      *Config
 	begun    bool
 	firstOf  int // the content index of the first text block
 	seenText bool
@@ -29,7 +28,7 @@ const maxRepeated = 1000
 
 func newCohere2(c *Config) Parser {
 	return &cohere2{
-		out: newOut(c), cfg: c, kinds: map[int]string{}, calls: map[int]string{}, repeated: map[string]string{},
+		out: out{Config: c}, kinds: map[int]string{}, calls: map[int]string{}, repeated: map[string]string{},
 	}
 }
 
@@ -46,7 +45,7 @@ func looksCohere2(s *shape) bool {
 	case s.hasAny("finish_reason", "finishReason") && m.Get("content").IsArray():
 		return true
 	}
-	return m.Pick("tool_plan", "tool_calls", "citations") != nil ||
+	return m.Get("tool_plan", "tool_calls", "citations") != nil ||
 		typed(m.Get("content"), func(kind string) bool { return kind == "text" || kind == "thinking" })
 }
 
@@ -58,8 +57,8 @@ func (p *cohere2) Parse(_ []byte, doc scan.Value) bool {
 	}
 	if !p.begun {
 		p.begun = true
-		p.head(HeadModel, p.cfg.Request.Get("model")) // its answers do not say it
-		sayDocuments(&p.out, p.cfg, "doc:")
+		p.head(HeadModel, p.Request.Get("model")) // its answers do not say it
+		sayDocuments(&p.out, p.Config, "doc:")
 	}
 	var kind string
 	var id, at, delta scan.Value
@@ -76,9 +75,9 @@ func (p *cohere2) Parse(_ []byte, doc scan.Value) bool {
 	case "tool-call-delta":
 		p.moreInput(p.calls[i], message.Path("tool_calls", "function", "arguments"))
 	case "tool-call-end":
-		p.toolReady(p.calls[i])
+		p.emit(Op{Kind: ToolReady, Name: p.calls[i]})
 	case "content-end":
-		p.emitOp(Op{Kind: PartEnd, Part: Part{Content: i}})
+		p.emit(Op{Kind: PartEnd, Part: Part{Content: i}})
 	case "citation-start":
 		if !ok {
 			i = p.cites
@@ -94,7 +93,7 @@ func (p *cohere2) Parse(_ []byte, doc scan.Value) bool {
 		if !blank(delta.Get("error")) {
 			p.failure(delta)
 		}
-		p.end()
+		p.emit(Op{Kind: End})
 	case "citation-end", "debug":
 	case "":
 		return p.body(doc)
@@ -123,7 +122,7 @@ func (p *cohere2) body(doc scan.Value) bool {
 	}
 	for blocks := scan.Elements(content); blocks.Next(); i++ {
 		p.contentStart(i, blocks.Val)
-		p.emitOp(Op{Kind: PartEnd, Part: Part{Content: i}})
+		p.emit(Op{Kind: PartEnd, Part: Part{Content: i}})
 	}
 	list := m.Get("citations")
 	p.wantList("citations", list)
@@ -134,7 +133,7 @@ func (p *cohere2) body(doc scan.Value) bool {
 	reason := doc.Get("finish_reason")
 	cohereFinish(&p.out, reason.Str())
 	if reason.IsString() {
-		p.end()
+		p.emit(Op{Kind: End})
 	}
 	return true
 }
@@ -142,7 +141,7 @@ func (p *cohere2) body(doc scan.Value) bool {
 // contentStart begins a content block; in a body, it is the whole of it.
 func (p *cohere2) contentStart(i int, v scan.Value) {
 	kind := v.Get("type").Str()
-	if p.keep(entrySize + len(kind)) {
+	if p.Keep(entrySize + len(kind)) {
 		p.kinds[i] = kind
 	}
 	switch kind {
@@ -284,7 +283,7 @@ func (p *cohere2) cited(v scan.Value) string {
 	default:
 		return ""
 	}
-	if len(p.repeated) < maxRepeated && p.keep(entrySize+len(v)+len(s.Key)) {
+	if len(p.repeated) < maxRepeated && p.Keep(entrySize+len(v)+len(s.Key)) {
 		p.repeated[string(v)] = s.Key
 	}
 	p.source(&s)
@@ -301,7 +300,7 @@ func (p *cohere2) toolCalls(i int, v scan.Value, whole bool) {
 			return
 		}
 		p.moreInput(id, function.Get("arguments"))
-		if p.keep(entrySize + len(id)) {
+		if p.Keep(entrySize + len(id)) {
 			p.calls[i] = id
 		}
 	}
@@ -341,13 +340,12 @@ func sayDocuments(o *out, c *Config, prefix string) {
 // everything again at its end.
 type cohere1 struct {
 	out
-	cfg    *Config
 	begun  bool
 	called bool // the calls of tools were said
 	delta  template
 }
 
-func newCohere1(c *Config) Parser { return &cohere1{out: newOut(c), cfg: c} }
+func newCohere1(c *Config) Parser { return &cohere1{out: out{Config: c}} }
 
 func looksCohere1(s *shape) bool {
 	if s.has("event_type", "is_finished") {
@@ -366,8 +364,8 @@ func (p *cohere1) Parse(_ []byte, doc scan.Value) bool {
 	}
 	if !p.begun {
 		p.begun = true
-		p.head(HeadModel, p.cfg.Request.Get("model"))
-		sayDocuments(&p.out, p.cfg, "doc_")
+		p.head(HeadModel, p.Request.Get("model"))
+		sayDocuments(&p.out, p.Config, "doc_")
 	}
 	switch doc.Get("event_type").Str() {
 	case "text-generation":
@@ -387,7 +385,7 @@ func (p *cohere1) Parse(_ []byte, doc scan.Value) bool {
 	case "stream-end":
 		p.response(doc.Get("response"))
 		cohereFinish(&p.out, doc.Get("finish_reason").Str())
-		p.end()
+		p.emit(Op{Kind: End})
 	case "tool-calls-chunk", "debug":
 	case "":
 		if !doc.Get("text").IsString() {
@@ -395,7 +393,7 @@ func (p *cohere1) Parse(_ []byte, doc scan.Value) bool {
 		}
 		p.response(doc)
 		cohereFinish(&p.out, doc.Get("finish_reason").Str())
-		p.end()
+		p.emit(Op{Kind: End})
 	default:
 		return false
 	}

@@ -17,22 +17,16 @@ import (
 
 // out emits the operations of a parser, without an allocation for those that come often. Every parser embeds one.
 type out struct {
-	emit   func(*Op)
-	keepIn func(bytes int) bool // Config.Keep
-	op     Op                   // reused for every operation
-	textOp Op                   // reused for text alone, so that nothing else needs to be cleared
-	buf    []byte               // for unescaping
+	*Config
+	op     Op     // reused for every operation
+	textOp Op     // reused for text alone, so that nothing else needs to be cleared
+	buf    []byte // for unescaping
 
 	// what operations point to
 	src Source
 	at  Cite
 	ref [1]Ref
 }
-
-func newOut(c *Config) out { return out{emit: c.Emit, keepIn: c.Keep} }
-
-// keep reports whether so many more bytes may be kept. Whatever grows with what a response says asks before.
-func (o *out) keep(bytes int) bool { return o.keepIn == nil || o.keepIn(bytes) }
 
 // What one more of something takes of memory, in bytes, besides the strings that it has of its own. An entry of a map
 // is counted with the room that the map has free.
@@ -79,7 +73,7 @@ func (o *out) raw(p Part, content []byte) {
 	if !isPlain(content) {
 		o.textOp.Text, o.textOp.ASCII = o.unescape(content), false
 	}
-	o.emit(&o.textOp)
+	o.Emit(&o.textOp)
 }
 
 // isPlain reports whether b is ASCII without escapes, as most text is.
@@ -103,7 +97,7 @@ func isPlain(b []byte) bool {
 // final says the whole text of a part.
 func (o *out) final(p Part, v scan.Value) {
 	if v.IsString() {
-		o.emitOp(Op{Kind: Final, Part: p, Text: o.unescape(v.Content()), Cut: v.Cut()})
+		o.emit(Op{Kind: Final, Part: p, Text: o.unescape(v.Content()), Cut: v.Cut()})
 	}
 }
 
@@ -115,18 +109,18 @@ func (o *out) unescape(content []byte) []byte {
 	return o.buf
 }
 
-func (o *out) emitOp(op Op) {
+func (o *out) emit(op Op) {
 	o.op = op
-	o.emit(&o.op)
+	o.Emit(&o.op)
 }
 
 func (o *out) head(field string, v scan.Value) {
 	if s := v.Text(); s != "" {
-		o.emitOp(Op{Kind: Head, Name: field, More: s})
+		o.emit(Op{Kind: Head, Name: field, More: s})
 	}
 }
 
-func (o *out) provider(name string) { o.emitOp(Op{Kind: Head, Name: HeadProvider, More: name}) }
+func (o *out) provider(name string) { o.emit(Op{Kind: Head, Name: HeadProvider, More: name}) }
 
 // source says a source. One whose JSON breaks off is what could be read of it; if that is nothing, it is none.
 func (o *out) source(s *Source) {
@@ -139,25 +133,24 @@ func (o *out) source(s *Source) {
 		s = &cut
 	}
 	o.src = *s
-	o.emitOp(Op{Kind: SourceOp, Source: &o.src})
+	o.emit(Op{Kind: SourceOp, Source: &o.src})
 }
 
 func (o *out) cite(c *Cite) {
 	o.at = *c
-	o.emitOp(Op{Kind: CiteOp, Cite: &o.at})
+	o.emit(Op{Kind: CiteOp, Cite: &o.at})
 }
 
 func (o *out) query(v scan.Value) {
 	if s := v.Str(); s != "" {
-		o.emitOp(Op{Kind: Query, Name: s})
+		o.emit(Op{Kind: Query, Name: s})
 	}
 }
-func (o *out) tool(id, name string) { o.emitOp(Op{Kind: Tool, Name: id, More: name}) }
+func (o *out) tool(id, name string) { o.emit(Op{Kind: Tool, Name: id, More: name}) }
 func (o *out) finish(candidate int, r string) {
-	o.emitOp(Op{Kind: Finish, Part: Part{Candidate: candidate}, Name: r})
+	o.emit(Op{Kind: Finish, Part: Part{Candidate: candidate}, Name: r})
 }
-func (o *out) end()                      { o.emitOp(Op{Kind: End}) }
-func (o *out) fail(code, message string) { o.emitOp(Op{Kind: Error, Name: code, More: message}) }
+func (o *out) fail(code, message string) { o.emit(Op{Kind: Error, Name: code, More: message}) }
 
 // failure says the error that a document holds, which is one even where it says nothing of itself.
 func (o *out) failure(doc scan.Value) {
@@ -167,13 +160,13 @@ func (o *out) failure(doc scan.Value) {
 
 func (o *out) meta(name string, v scan.Value) {
 	if !v.IsNull() {
-		o.emitOp(Op{Kind: Meta, Name: name, Raw: v})
+		o.emit(Op{Kind: Meta, Name: name, Raw: v})
 	}
 }
 
 // issue says that something was odd. The codes are listed in op.go.
 func (o *out) issue(code, detail string, raw scan.Value) {
-	o.emitOp(Op{Kind: Issue, Name: code, More: detail, Raw: raw})
+	o.emit(Op{Kind: Issue, Name: code, More: detail, Raw: raw})
 }
 
 // wantList says that v should be a list, if it is neither that nor missing.
@@ -278,7 +271,7 @@ func (s *citeSet) add(o *out, c *Cite, ref *Ref) string {
 	}
 	held := s.cites[k]
 	if held == nil {
-		if !o.keep(citeSize + refSize) {
+		if !o.Keep(citeSize + refSize) {
 			return ""
 		}
 		held = &heldCite{Cite: *c}
@@ -297,7 +290,7 @@ func (s *citeSet) add(o *out, c *Cite, ref *Ref) string {
 	}) {
 		return held.Key
 	}
-	if len(held.Refs) > 0 && !o.keep(2*refSize) {
+	if len(held.Refs) > 0 && !o.Keep(2*refSize) {
 		return held.Key
 	}
 	held.Refs = append(held.Refs, *ref)
@@ -365,7 +358,7 @@ const maxAnchor = 2048
 
 // learn remembers doc, in which text is a string, in place of what it knows.
 func (t *template) learn(doc, text scan.Value, p Part, v variation) {
-	t.forget()
+	t.holes = t.holes[:0]
 	start := cap(doc) - cap(text) + 1 // both end at the end of the same memory
 	end := start + len(text) - 2
 	if len(text) < 2 || start < 1 || end >= len(doc) || &doc[start-1] != &text[0] {
@@ -498,7 +491,7 @@ func (o *out) think(p Part, v scan.Value) bool {
 	if !v.IsString() || len(v.Content()) == 0 {
 		return false
 	}
-	o.emitOp(Op{Kind: Reasoning, Part: p, Text: o.unescape(v.Content())})
+	o.emit(Op{Kind: Reasoning, Part: p, Text: o.unescape(v.Content())})
 	return true
 }
 
@@ -512,7 +505,7 @@ func (o *out) thinkAll(p Part, list scan.Value) {
 // serverTool says a call of a tool that the provider runs. A hidden one is not among the answer's tool calls, which
 // need not name a search whose queries they have.
 func (o *out) serverTool(id, name string, hidden bool) {
-	o.emitOp(Op{Kind: Tool, Name: id, More: name, Server: true, Hidden: hidden})
+	o.emit(Op{Kind: Tool, Name: id, More: name, Server: true, Hidden: hidden})
 }
 
 // toolInput says what the input of a call is: JSON, or a string that holds some.
@@ -521,28 +514,25 @@ func (o *out) toolInput(id string, v scan.Value) {
 	case v.Cut():
 	case v.IsString():
 		o.moreInput(id, v)
-		o.toolReady(id)
+		o.emit(Op{Kind: ToolReady, Name: id})
 	case v.IsNull():
-		o.toolReady(id)
+		o.emit(Op{Kind: ToolReady, Name: id})
 	default:
-		o.emitOp(Op{Kind: ToolReady, Name: id, Raw: v})
+		o.emit(Op{Kind: ToolReady, Name: id, Raw: v})
 	}
 }
 
 // moreInput says that a JSON string was added to the input of a call.
 func (o *out) moreInput(id string, v scan.Value) {
 	if v.IsString() && len(v.Content()) > 0 {
-		o.emitOp(Op{Kind: ToolInput, Name: id, Text: o.unescape(v.Content())})
+		o.emit(Op{Kind: ToolInput, Name: id, Text: o.unescape(v.Content())})
 	}
 }
-
-// toolReady says that no more is added to the input of a call.
-func (o *out) toolReady(id string) { o.emitOp(Op{Kind: ToolReady, Name: id}) }
 
 // toolOutput says what came of a call; failed is why it failed, empty if it did not.
 func (o *out) toolOutput(id string, v scan.Value, failed string) {
 	if !v.Cut() && (failed != "" || !v.IsNull()) {
-		o.emitOp(Op{Kind: ToolOutput, Name: id, Raw: withoutMember(v, "encrypted_content"), More: failed})
+		o.emit(Op{Kind: ToolOutput, Name: id, Raw: withoutMember(v, "encrypted_content"), More: failed})
 	}
 }
 

@@ -206,7 +206,7 @@ func readError(doc scan.Value) (code, message string) {
 		if code == "" && !strings.Contains(e.Str(), " ") { // a sentence is no code
 			code = e.Str()
 		}
-		return code, cmp.Or(words(doc.Pick("message", "error_description"), maxDepth), e.Str(), shorten(string(e)))
+		return code, cmp.Or(words(doc.Get("message", "error_description"), maxDepth), e.Str(), shorten(string(e)))
 	}
 	code = firstText(doc, "code", "__type", "ErrorCode", "status", "statusCode", "status_code")
 	if first := scan.Elements(doc.Get("errors")); code == "" && first.Next() {

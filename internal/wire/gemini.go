@@ -47,7 +47,7 @@ type generate struct {
 func newGenerate(c *Config) Parser {
 	thinking := c.Request.Path("generationConfig", "thinkingConfig")
 	return &generate{
-		out: newOut(c), candidates: map[int]*candidate{}, once: onceSet{},
+		out: out{Config: c}, candidates: map[int]*candidate{}, once: onceSet{},
 		late: thinking.Get("includeThoughts").IsTrue(), seed: maphash.MakeSeed(),
 	}
 }
@@ -102,7 +102,7 @@ func (g *generate) next(c *candidate, i int, sort partSort) {
 		c.index++
 	}
 	c.last = sort
-	if sort == visiblePart && g.keep(2*size[partStart]()) {
+	if sort == visiblePart && g.Keep(2*size[partStart]()) {
 		c.parts = append(c.parts, partStart{c.index, c.length, c.hidden})
 	}
 }
@@ -234,10 +234,10 @@ func (g *generate) candidate(i int, v scan.Value) digest {
 	g.keepGrounding(c, grounding)
 	c.setField(fieldURLs, urls.Get("urlMetadata"))
 	// A chunk that repeats the recitations of former chunks adds nothing; within one list the same entry twice is two.
-	list := citations.Pick("citationSources", "citations")
+	list := citations.Get("citationSources", "citations")
 	before := len(c.recited)
 	for a := scan.Elements(list); a.Next() && !a.Cut(); {
-		if !c.recitedSeen[string(a.Val)] && g.keep(2*size[scan.Value]()+entrySize+2*len(a.Val)) {
+		if !c.recitedSeen[string(a.Val)] && g.Keep(2*size[scan.Value]()+entrySize+2*len(a.Val)) {
 			c.recited = append(c.recited, bytes.Clone(a.Val))
 		}
 	}
@@ -266,7 +266,7 @@ func (g *generate) at(index int) *candidate {
 		if index > 0 {
 			c.prefix = numbered("candidate:", index) + "/"
 		}
-		if len(g.order) > 0 && !g.keep(entrySize+2*size[candidate]()) {
+		if len(g.order) > 0 && !g.Keep(entrySize+2*size[candidate]()) {
 			return c // it is told, and forgotten
 		}
 		g.candidates[index] = c
@@ -400,7 +400,7 @@ func (g *generate) checkEnd() {
 	g.endHere()
 }
 
-func (g *generate) endHere() { g.emitOp(Op{Kind: End, Open: true}) }
+func (g *generate) endHere() { g.emit(Op{Kind: End, Open: true}) }
 
 func (g *generate) Close() {
 	for _, c := range g.order {
@@ -581,7 +581,7 @@ func (o *out) queries(once onceSet, list scan.Value) {
 // suggestions says, once, the search suggestions that Google's terms demand to be shown.
 func (o *out) suggestions(once onceSet, html scan.Value) {
 	if s := string(html.Bytes()); s != "" && once.first(s) {
-		o.emitOp(Op{Kind: Display, Name: searchSuggestions, More: s})
+		o.emit(Op{Kind: Display, Name: searchSuggestions, More: s})
 	}
 }
 
@@ -593,7 +593,7 @@ const searchSuggestions = "google-search-suggestions"
 func (g *generate) sources(c *candidate) {
 	former := c.chunks
 	c.chunks = nil
-	for a := scan.Elements(c.fields[fieldChunks]); a.Next() && g.keep(2*size[saidChunk]()); {
+	for a := scan.Elements(c.fields[fieldChunks]); a.Next() && g.Keep(2*size[saidChunk]()); {
 		i := len(c.chunks)
 		if i < len(former) && bytes.Equal(former[i].raw, a.Val) {
 			c.chunks = append(c.chunks, former[i])
@@ -609,7 +609,7 @@ func (g *generate) sources(c *candidate) {
 		}
 		g.source(s)
 		c.chunks = append(c.chunks, saidChunk{key, a.Val, s.Content, s.Locator})
-		if g.keep(entrySize + size[chunkOrigin]() + len(s.URL)) {
+		if g.Keep(entrySize + size[chunkOrigin]() + len(s.URL)) {
 			if c.origins == nil {
 				c.origins = map[string]chunkOrigin{}
 			}
@@ -658,7 +658,7 @@ func (g *generate) cites(c *candidate) {
 				cite.Key += numbered("~", c.round)
 			}
 			at = len(c.supports)
-			if g.keep(2*size[saidSupport]() + entrySize + len(words) + len(cite.Refs)*refSize) {
+			if g.Keep(2*size[saidSupport]() + entrySize + len(words) + len(cite.Refs)*refSize) {
 				if c.known == nil {
 					c.known = map[string]int{}
 				}
@@ -868,7 +868,7 @@ func readChunk(v scan.Value) (*Source, bool) {
 			o.Val.Read(fields)
 		default:
 			known = false
-			s.URL, s.Title = o.Val.Pick("uri", "url").Str(), o.Val.Get("title").Str()
+			s.URL, s.Title = o.Val.Get("uri", "url").Str(), o.Val.Get("title").Str()
 		}
 	}
 	return s, known

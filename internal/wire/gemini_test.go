@@ -64,7 +64,7 @@ func TestGenerateTemplate(t *testing.T) {
 		{strings.TrimSuffix(learned, "}"), false},
 		{learned[:60], false},
 	} {
-		g := newGenerate(&Config{Emit: func(*Op) {}}).(*generate)
+		g := newGenerate(quiet()).(*generate)
 		g.Parse(nil, scan.Value(learned))
 		if _, _, hot := g.chunks.match([]byte(tc.doc)); hot != tc.hot {
 			t.Errorf("match = %v, want %v: %s", hot, tc.hot, tc.doc)
@@ -199,7 +199,7 @@ func TestGoogleDeltaAllocs(t *testing.T) {
 			`{"index":1,"delta":{"text":"b\n\u00e9","type":"text"},"event_type":"step.delta"}`,
 		},
 	} {
-		p, err := New(format, &Config{Emit: func(*Op) {}})
+		p, err := New(format, quiet())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -218,7 +218,7 @@ func BenchmarkGoogleDelta(b *testing.B) {
 		"gemini-interactions": `{"index":1,"delta":{"text":"the mountain in spring","type":"text"},"event_type":"step.delta"}`,
 	} {
 		b.Run(format, func(b *testing.B) {
-			p, err := New(format, &Config{Emit: func(*Op) {}})
+			p, err := New(format, quiet())
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -45,7 +45,7 @@ type interactions struct {
 
 func newInteractions(c *Config) Parser {
 	return &interactions{
-		out: newOut(c), steps: map[int]string{}, calls: map[int]string{}, content: map[Part]int{},
+		out: out{Config: c}, steps: map[int]string{}, calls: map[int]string{}, content: map[Part]int{},
 		texts:   map[Part]bool{},
 		sources: map[seenSource]bool{}, once: onceSet{},
 	}
@@ -92,36 +92,37 @@ func (p *interactions) Parse(event []byte, doc scan.Value) bool {
 	if len(kind) == 0 && !e.isResource() {
 		kind = event
 	}
+	i, _ := p.index("index", e.index)
 	switch string(kind) {
 	case "step.delta":
 		b := readBlock(e.delta)
-		p.delta(Part{Message: p.stepIndex(e.index)}, &b, doc)
+		p.delta(Part{Message: i}, &b, doc)
 	case "content.delta":
 		b := readBlock(e.delta)
-		p.delta(Part{Content: p.stepIndex(e.index)}, &b, doc)
+		p.delta(Part{Content: i}, &b, doc)
 	case "step.start":
-		i := p.stepIndex(e.index)
 		b := readBlock(e.step)
-		if p.keep(entrySize + len(b.kind)) {
+		if p.Keep(entrySize + len(b.kind)) {
 			p.steps[i] = string(b.kind)
 		}
-		if id := b.id.Str(); id != "" && p.keep(entrySize+len(id)) {
+		if id := b.id.Str(); id != "" && p.Keep(entrySize+len(id)) {
 			p.calls[i] = id
 		}
 		p.step(i, &b)
-	case "step.stop":
-		part := Part{Message: p.stepIndex(e.index)}
-		if id := p.calls[part.Message]; id != "" {
-			p.toolReady(id)
-		}
-		part.Content = p.content[part]
-		p.stop(part)
 	case "content.start":
-		i := p.stepIndex(e.index)
 		b := readBlock(e.step)
 		p.output(Part{Content: i}, &b)
-	case "content.stop":
-		p.stop(Part{Content: p.stepIndex(e.index)})
+	case "step.stop", "content.stop":
+		part := Part{Content: i}
+		if string(kind) == "step.stop" {
+			part = Part{Message: i, Content: p.content[Part{Message: i}]}
+			if id := p.calls[i]; id != "" {
+				p.emit(Op{Kind: ToolReady, Name: id})
+			}
+		}
+		if p.texts[part] { // what is not text has none
+			p.emit(Op{Kind: PartEnd, Part: part})
+		}
 	case "interaction.created", "interaction.start", "interaction.completed", "interaction.complete":
 		inner := readInteraction(e.inner)
 		p.resource(&inner, e.inner)
@@ -148,18 +149,6 @@ func (p *interactions) Parse(event []byte, doc scan.Value) bool {
 func (p *interactions) failed(doc scan.Value) {
 	p.failure(doc)
 	p.finish(0, finishError)
-}
-
-// stop closes a part. What is not text has none.
-func (p *interactions) stop(part Part) {
-	if p.texts[part] {
-		p.emitOp(Op{Kind: PartEnd, Part: part})
-	}
-}
-
-func (p *interactions) stepIndex(v scan.Value) int {
-	i, _ := p.index("index", v)
-	return i
 }
 
 // resource reads an interaction: a body, or what the first and the last event of a stream hold of it.
@@ -192,7 +181,7 @@ func (p *interactions) resource(e *interaction, doc scan.Value) {
 	p.finish(0, reason)
 	if !p.ended {
 		p.ended = true
-		p.end()
+		p.emit(Op{Kind: End})
 	}
 }
 
@@ -234,14 +223,14 @@ func (p *interactions) step(i int, b *block) {
 		inner := readBlock(a.Val)
 		p.output(Part{Message: i, Content: j}, &inner)
 	}
-	if j > 0 && p.keep(entrySize+size[Part]()) {
+	if j > 0 && p.Keep(entrySize+size[Part]()) {
 		p.content[Part{Message: i}] = j - 1
 	}
 }
 
 // streamed remembers that the text of a part was said.
 func (p *interactions) streamed(part Part) {
-	if !p.texts[part] && p.keep(entrySize+size[Part]()) {
+	if !p.texts[part] && p.Keep(entrySize+size[Part]()) {
 		p.texts[part] = true
 	}
 }
@@ -331,7 +320,7 @@ func (p *interactions) action(b *block) {
 		}
 	case "google_search_result":
 		for a := scan.Elements(b.result); a.Next(); {
-			p.suggestions(p.once, a.Val.Pick("search_suggestions", "rendered_content"))
+			p.suggestions(p.once, a.Val.Get("search_suggestions", "rendered_content"))
 		}
 	case "google_maps_result":
 		p.places(b.result)
@@ -359,85 +348,78 @@ func (p *interactions) action(b *block) {
 	}
 }
 
-// annotations reads the citations of a text block. They may come again with the event that closes the stream.
-func (p *interactions) annotations(part Part, list scan.Value) {
-	p.wantList("annotations", list)
-	for a := scan.Elements(list); a.Next(); {
-		p.annotation(part, a.Val)
-	}
-	p.cites.emitTouched(&p.out)
-}
-
 // seenSource is what an annotation may add to a source that was said before.
 type seenSource struct {
 	key, title string
 	page       int
 }
 
-// annotation files a citation, if it is all there.
-func (p *interactions) annotation(part Part, v scan.Value) {
-	if v.Cut() {
-		return
-	}
-	var kind, url, title, name, place, file, document, media, origin string
-	var start, end, page, custom scan.Value
-	v.Read(scan.Fields{
-		{"type", &kind},
-		{"start_index", &start},
-		{"end_index", &end},
-		{"url", &url},
-		{"title", &title},
-		{"name", &name},
-		{"place_id", &place},
-		{"file_name", &file},
-		{"document_uri", &document},
-		{"page_number", &page},
-		{"media_id", &media},
-		{"custom_metadata", &custom},
-		{"source", &origin},
-	})
-	s := &Source{Raw: v}
-	switch kind {
-	case "url_citation":
-		s.URL, s.Title, s.Site = url, title, siteOf(title)
-		if setKey(s, kindWeb, title); url != "" {
-			s.Key = "url:" + url // as a page that the URL tool fetched
-		}
-	case "file_citation":
-		s.Filename, s.Title, s.GlobalID, s.Locator.Page = file, file, media, pageOf(page)
-		if strings.Contains(document, "://") {
-			s.URL = document
-		} else if s.URL = sourceURL(custom); media == "" {
-			s.GlobalID = document // a resource name such as fileSearchStores/…
-		}
-		if setKey(s, kindFile, document, s.GlobalID, file); s.Key == "" {
+// annotations reads the citations of a text block, as far as they are all there. They may come again with the event
+// that closes the stream.
+func (p *interactions) annotations(part Part, list scan.Value) {
+	p.wantList("annotations", list)
+	for a := scan.Elements(list); a.Next() && !a.Val.Cut(); {
+		var kind, url, title, name, place, file, document, media, origin string
+		var start, end, page, custom scan.Value
+		a.Val.Read(scan.Fields{
+			{"type", &kind},
+			{"start_index", &start},
+			{"end_index", &end},
+			{"url", &url},
+			{"title", &title},
+			{"name", &name},
+			{"place_id", &place},
+			{"file_name", &file},
+			{"document_uri", &document},
+			{"page_number", &page},
+			{"media_id", &media},
+			{"custom_metadata", &custom},
+			{"source", &origin},
+		})
+		s := &Source{Raw: a.Val}
+		switch kind {
+		case "url_citation":
+			s.URL, s.Title, s.Site = url, title, siteOf(title)
+			if setKey(s, kindWeb, title); url != "" {
+				s.Key = "url:" + url // as a page that the URL tool fetched
+			}
+		case "file_citation":
+			s.Filename, s.Title, s.GlobalID, s.Locator.Page = file, file, media, pageOf(page)
+			if strings.Contains(document, "://") {
+				s.URL = document
+			} else if s.URL = sourceURL(custom); media == "" {
+				s.GlobalID = document // a resource name such as fileSearchStores/…
+			}
+			if setKey(s, kindFile, document, s.GlobalID, file); s.Key == "" {
+				looseSource(s, origin)
+				s.Kind = kindFile
+			}
+		case "place_citation":
+			s.Title, s.URL, s.GlobalID = name, url, place
+			setKey(s, kindMap, place, url, name)
+		case "speech_metadata", "word_info": // who says it, and when
+			continue
+		case "": // the first version of the API had one kind, without a name
 			looseSource(s, origin)
-			s.Kind = kindFile
+		default:
+			p.unknown("annotation "+kind, a.Val)
+			continue
 		}
-	case "place_citation":
-		s.Title, s.URL, s.GlobalID = name, url, place
-		setKey(s, kindMap, place, url, name)
-	case "speech_metadata", "word_info": // who says it, and when
-		return
-	case "": // the first version of the API had one kind, without a name
-		looseSource(s, origin)
-	default:
-		p.unknown("annotation "+kind, v)
-		return
-	}
-	if s.Key == "" {
-		p.issue(IssueSourceless, "annotation "+kind, v)
-		return
-	}
-	if seen := (seenSource{s.Key, s.Title, s.Locator.Page}); !p.sources[seen] {
-		if p.keep(entrySize + size[seenSource]() + len(s.Key)) {
-			p.sources[seen] = true
+		if s.Key == "" {
+			p.issue(IssueSourceless, "annotation "+kind, a.Val)
+			continue
 		}
-		p.source(s)
+		if seen := (seenSource{s.Key, s.Title, s.Locator.Page}); !p.sources[seen] {
+			if p.Keep(entrySize + size[seenSource]() + len(s.Key)) {
+				p.sources[seen] = true
+			}
+			p.source(s)
+		}
+		cite := Cite{Part: part, Base: PartBase}
+		p.byteSpan(&cite, start, end)
+		p.cites.add(&p.out, &cite, &Ref{Source: s.Key, Locator: s.Locator})
 	}
-	cite := Cite{Part: part, Base: PartBase}
-	p.byteSpan(&cite, start, end)
-	p.cites.add(&p.out, &cite, &Ref{Source: s.Key, Locator: s.Locator})
+	p.cites.emitTouched(&p.out)
 }
 
 // places says the places that the map has, cited or not.

@@ -22,7 +22,7 @@ func TestInteractionsTemplate(t *testing.T) {
 		{strings.Replace(learned, `"e1"`, `"e1`, 1), false},
 		{learned[:40], false},
 	} {
-		p := newInteractions(&Config{Emit: func(*Op) {}}).(*interactions)
+		p := newInteractions(quiet()).(*interactions)
 		p.Parse(nil, scan.Value(learned))
 		if _, _, hot := p.deltas.match([]byte(tc.doc)); hot != tc.hot {
 			t.Errorf("match = %v, want %v: %s", hot, tc.hot, tc.doc)

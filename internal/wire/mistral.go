@@ -14,7 +14,7 @@ type conversations struct {
 	called bool // a function was called: its result is waited for
 }
 
-func newConversations(c *Config) Parser { return &conversations{out: newOut(c)} }
+func newConversations(c *Config) Parser { return &conversations{out: out{Config: c}} }
 
 func looksConversations(s *shape) bool {
 	switch s.kind {
@@ -44,7 +44,7 @@ func (p *conversations) Parse(_ []byte, doc scan.Value) bool {
 		p.moreInput(doc.Get("id").Str(), doc.Get("arguments"))
 	case "tool.execution.done":
 		id := doc.Get("id").Str()
-		p.toolReady(id)
+		p.emit(Op{Kind: ToolReady, Name: id})
 		p.toolOutput(id, doc.Get("info"), "")
 	case "function.call.delta":
 		p.moreInput(p.call(doc), doc.Get("arguments"))
@@ -102,7 +102,7 @@ func (p *conversations) done() {
 	} else {
 		p.finish(0, finishStop)
 	}
-	p.end()
+	p.emit(Op{Kind: End})
 }
 
 func (p *conversations) outputDelta(doc scan.Value) {
@@ -212,7 +212,7 @@ func (p *chat) toolResult(id string) *Source {
 // keys are the ids, or an array whose places are.
 func (p *chat) toolResults() map[string]*Source {
 	all := map[string]*Source{}
-	docs := p.config.Documents
+	docs := p.Documents
 	for i := range docs {
 		s := docs[i]
 		if s.Key == "" {
@@ -223,7 +223,7 @@ func (p *chat) toolResults() map[string]*Source {
 	if len(docs) > 0 {
 		return all
 	}
-	for a := scan.Elements(p.config.Request.Get("messages")); a.Next(); {
+	for a := scan.Elements(p.Request.Get("messages")); a.Next(); {
 		if a.Val.Get("role").Str() != "tool" {
 			continue
 		}

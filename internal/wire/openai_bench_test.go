@@ -84,7 +84,7 @@ func benchStreams(b *testing.B, s benchStream) {
 		b.SetBytes(int64(size))
 		b.ReportAllocs()
 		for b.Loop() {
-			p, err := New(s.format, &Config{Emit: func(*Op) {}})
+			p, err := New(s.format, quiet())
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -105,7 +105,7 @@ func benchStreams(b *testing.B, s benchStream) {
 }
 
 func BenchmarkResponsesDelta(b *testing.B) {
-	p := newResponses(&Config{Emit: func(*Op) {}}).(*responses)
+	p := newResponses(quiet()).(*responses)
 	docs := responsesStream(50).docs[2:41]
 	for _, doc := range docs {
 		p.Parse(nil, doc)
@@ -121,7 +121,7 @@ func BenchmarkResponsesDelta(b *testing.B) {
 }
 
 func BenchmarkChatDelta(b *testing.B) {
-	p := newChat(&Config{Emit: func(*Op) {}})
+	p := newChat(quiet())
 	docs := chatStream(40).docs
 	b.ReportAllocs()
 	b.SetBytes(int64(len(docs[0])))

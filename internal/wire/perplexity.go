@@ -22,7 +22,7 @@ func (p *chat) evidence(d *chatDoc) {
 		return
 	}
 	found, size := p.searchResults(d.results)
-	defer p.keep(-size)
+	defer p.Keep(-size)
 	if p.flavour == xaiChat {
 		p.unplaced(d.citations, found)
 		return
@@ -66,7 +66,7 @@ func (p *chat) numbered(n int) bool {
 		p.issue(IssueLimit, "numbered sources", nil)
 		return false
 	}
-	return p.keep(2*refSize + len("10000"))
+	return p.Keep(2*refSize + len("10000"))
 }
 
 func number(n int) string { return numbered("", n) }
@@ -89,7 +89,7 @@ type found struct {
 // searchResults reads a list, and says how much of the budget it takes for as long as it is used.
 func (p *chat) searchResults(list scan.Value) (all []found, kept int) {
 	size := sourceSize + 3*size[found]()
-	for a := scan.Elements(list); a.Next() && len(all) < maxNumber && p.keep(size); {
+	for a := scan.Elements(list); a.Next() && len(all) < maxNumber && p.Keep(size); {
 		kept += size
 		s, id := searchResult(a.Val)
 		s.Key = s.URL
@@ -123,7 +123,7 @@ func (p *chat) resultsOnly(all []found) {
 			n = f.id
 		}
 		f.source.Key = number(n)
-		if !p.keep(2 * refSize * max(0, n-len(p.numbers))) {
+		if !p.Keep(2 * refSize * max(0, n-len(p.numbers))) {
 			return
 		}
 		for len(p.numbers) < n {

@@ -82,7 +82,7 @@ type outPart struct {
 
 func newResponses(c *Config) Parser {
 	return &responses{
-		out: newOut(c), repeats: repeats{seed: maphash.MakeSeed()},
+		out: out{Config: c}, repeats: repeats{seed: maphash.MakeSeed()},
 		byIndex: map[int]*outMessage{}, items: map[string]uint64{}, unknowns: map[string]bool{},
 		thoughts: map[string]bool{}, calls: map[string]string{},
 	}
@@ -262,7 +262,7 @@ func (p *responses) message(index int) *outMessage {
 		m = p.messages[n-1]
 	} else {
 		m = &outMessage{ordinal: n, parts: map[int]*outPart{}}
-		p.keep(messageSize) // which is less than its event: it is kept anyway
+		p.Keep(messageSize) // which is less than its event: it is kept anyway
 		p.messages = append(p.messages, m)
 	}
 	if index >= 0 {
@@ -285,7 +285,7 @@ func (p *responses) part(m *outMessage, content int, refusal bool) *outPart {
 	} else {
 		p.answered = true
 	}
-	if len(m.parts) == 0 || p.keep(partSize) {
+	if len(m.parts) == 0 || p.Keep(partSize) {
 		m.parts[content] = part
 	}
 	return part
@@ -341,7 +341,7 @@ func (p *responses) endPart(part *outPart, hash uint64) {
 	part.whole = hash
 	if !part.ended && part.begun {
 		part.ended = true
-		p.emitOp(Op{Kind: PartEnd, Part: part.Part})
+		p.emit(Op{Kind: PartEnd, Part: part.Part})
 	}
 }
 
@@ -359,7 +359,7 @@ func (p *responses) annotations(part *outPart, list scan.Value, done bool) {
 	}
 	for _, index := range slices.Sorted(maps.Keys(part.notes)) {
 		if index >= n {
-			p.emitOp(Op{Kind: Withdraw, Name: noteKey(part.Part, index)})
+			p.emit(Op{Kind: Withdraw, Name: noteKey(part.Part, index)})
 			delete(part.notes, index)
 		}
 	}
@@ -367,7 +367,7 @@ func (p *responses) annotations(part *outPart, list scan.Value, done bool) {
 
 // fresh reports whether a delta is not the repetition of one that was read, and says so if it is.
 func (p *responses) fresh(sequence int, content []byte, cut bool) bool {
-	if sequence < maxSequence && !p.keep(8*max(0, sequence+1-cap(p.repeats.seen))) {
+	if sequence < maxSequence && !p.Keep(8*max(0, sequence+1-cap(p.repeats.seen))) {
 		return true
 	}
 	if p.repeats.fresh(sequence, content, cut) {
@@ -560,7 +560,7 @@ func (p *responses) annotation(part *outPart, index int, v scan.Value) {
 	if part.notes[index] == hash {
 		return
 	}
-	if !p.keep(entrySize) {
+	if !p.Keep(entrySize) {
 		return
 	}
 	part.notes[index] = hash
@@ -601,7 +601,7 @@ func (p *responses) response(v scan.Value, event string) {
 	switch {
 	case isGrok(name):
 		p.xai = true
-		p.emitOp(Op{Kind: Head, Name: HeadFormat, More: "xai-responses"})
+		p.emit(Op{Kind: Head, Name: HeadFormat, More: "xai-responses"})
 		p.provider("xai")
 	case isDeepSeek(name):
 		p.provider("deepseek")
@@ -658,7 +658,7 @@ func (p *responses) ended(state string, reason, failure scan.Value) {
 	default: // queued, in_progress
 		return
 	}
-	p.end()
+	p.emit(Op{Kind: End})
 }
 
 // itemEvent reads an output item that begins or is done.
@@ -685,7 +685,7 @@ func (p *responses) outputItem(item scan.Value, ordinal *int) {
 	m := &outMessage{ordinal: *ordinal, bound: true, parts: map[int]*outPart{}}
 	if *ordinal < len(p.messages) {
 		m = p.messages[*ordinal]
-	} else if p.keep(messageSize + partSize) { // else nothing comes back to it
+	} else if p.Keep(messageSize + partSize) { // else nothing comes back to it
 		p.messages = append(p.messages, m)
 	}
 	*ordinal++
@@ -697,7 +697,7 @@ func (p *responses) outputItem(item scan.Value, ordinal *int) {
 
 // done remembers an item.
 func (p *responses) done(id string, hash uint64) {
-	if _, known := p.items[id]; known || p.keep(entrySize+len(id)) {
+	if _, known := p.items[id]; known || p.Keep(entrySize+len(id)) {
 		p.items[id] = hash
 	}
 }
@@ -826,7 +826,7 @@ func (p *responses) sayThought(id, list string, index int, v scan.Value) {
 	if list == listContent {
 		part.Kind = CommentaryPart // so that it is another than that of the summary
 	}
-	if p.think(part, v) && !p.thoughts[key] && p.keep(entrySize+len(key)) {
+	if p.think(part, v) && !p.thoughts[key] && p.Keep(entrySize+len(key)) {
 		p.thoughts[key] = true
 	}
 }
@@ -865,7 +865,7 @@ func (p *responses) toolItem(kind, id string, item scan.Value, done bool) {
 		name = s
 	}
 	if call := item.Get("call_id").Str(); call != "" {
-		if id != "" && p.keep(entrySize+len(id)+len(call)) {
+		if id != "" && p.Keep(entrySize+len(id)+len(call)) {
 			p.calls[id] = call
 		}
 		id = call
@@ -935,7 +935,7 @@ func (p *responses) searched(v scan.Value) {
 				continue
 			}
 			if s.Key = s.URL; id > 0 && id <= maxNumber {
-				if !p.keep(2 * refSize * max(0, id-len(p.results))) {
+				if !p.Keep(2 * refSize * max(0, id-len(p.results))) {
 					return
 				}
 				for len(p.results) < id {
@@ -948,7 +948,7 @@ func (p *responses) searched(v scan.Value) {
 		}
 	}
 	if changed || len(p.results) > known {
-		p.emitOp(Op{Kind: MarkersOp, Markers: &Markers{Style: bracketNumber, Refs: p.results}})
+		p.emit(Op{Kind: MarkersOp, Markers: &Markers{Style: bracketNumber, Refs: p.results}})
 	}
 }
 

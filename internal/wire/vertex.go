@@ -14,7 +14,7 @@ import (
 // converse and search.
 func looksVertexSearch(s *shape) bool {
 	answer := s.val("answer")
-	if answer.Pick("answerText", "answerSkippedReasons", "queryUnderstandingInfo") != nil {
+	if answer.Get("answerText", "answerSkippedReasons", "queryUnderstandingInfo") != nil {
 		return true
 	}
 	switch answer.Get("state").Str() {
@@ -26,7 +26,7 @@ func looksVertexSearch(s *shape) bool {
 
 // isSummary reports whether v is a search summary.
 func isSummary(v scan.Value) bool {
-	return v.Pick("summaryText", "summaryWithMetadata", "summarySkippedReasons") != nil
+	return v.Get("summaryText", "summaryWithMetadata", "summarySkippedReasons") != nil
 }
 
 // vertexSearch reads the answers of Vertex AI Search. Each document of a stream is an answer by itself, whose text is
@@ -51,7 +51,7 @@ type vertexRef struct {
 }
 
 func newVertexSearch(c *Config) Parser {
-	return &vertexSearch{out: newOut(c), once: onceSet{}}
+	return &vertexSearch{out: out{Config: c}, once: onceSet{}}
 }
 
 func (p *vertexSearch) Parse(_ []byte, doc scan.Value) bool {
@@ -152,7 +152,7 @@ func (p *vertexSearch) answerState(state string, skipped scan.Value) {
 	}
 	if !p.ended {
 		p.ended = true
-		p.end()
+		p.emit(Op{Kind: End})
 	}
 }
 
@@ -199,14 +199,14 @@ func (p *vertexSearch) addMore(content []byte, final bool) {
 		text = text[same:]
 	case final && same > 0 && (same >= 16 || 2*same >= len(p.text)):
 		p.text = append(p.text[:0], text...)
-		p.emitOp(Op{Kind: Final, Text: p.text})
+		p.emit(Op{Kind: Final, Text: p.text})
 		return
 	}
 	if len(text) == 0 {
 		return
 	}
 	p.text = append(p.text, text...)
-	p.emitOp(Op{Kind: Text, Text: text})
+	p.emit(Op{Kind: Text, Text: text})
 }
 
 // references says the sources. A list that is not the former one grown gets other keys, since citations count places in
@@ -223,7 +223,7 @@ func (p *vertexSearch) references(list scan.Value) {
 		prefix = fmt.Sprintf("ref:%d:", p.round)
 	}
 	p.raw, p.refs = bytes.Clone(list), p.refs[:0]
-	for a := scan.Elements(list); a.Next() && !a.Cut() && p.keep(2*size[vertexRef]()); {
+	for a := scan.Elements(list); a.Next() && !a.Cut() && p.Keep(2*size[vertexRef]()); {
 		p.refs = append(p.refs, p.reference(numbered(prefix, len(p.refs)), a.Val))
 	}
 }
@@ -234,7 +234,7 @@ func (p *vertexSearch) reference(key string, v scan.Value) vertexRef {
 	ref := vertexRef{key: key}
 	fresh := p.once.first(key)
 	document := v.Get("unstructuredDocumentInfo")
-	if document == nil && v.Pick("document", "uri", "title") != nil {
+	if document == nil && v.Get("document", "uri", "title") != nil {
 		document = v // a summary's reference is the document itself
 	}
 	chunk := v.Get("chunkInfo")
@@ -334,7 +334,7 @@ func (p *vertexSearch) citations(list, supports scan.Value, final bool) {
 		switch {
 		case p.latest[key]:
 		case final:
-			p.emitOp(Op{Kind: Withdraw, Name: key})
+			p.emit(Op{Kind: Withdraw, Name: key})
 		default:
 			p.latest[key] = true
 		}
@@ -363,7 +363,7 @@ func (p *vertexSearch) citation(i int, v scan.Value) {
 		}
 		found = true
 		ref.Confidence = confidence.Number()
-		if key := p.cites.add(&p.out, &cite, &ref); key != "" && p.keep(entrySize) {
+		if key := p.cites.add(&p.out, &cite, &ref); key != "" && p.Keep(entrySize) {
 			p.latest[key] = true
 		}
 	}
@@ -375,7 +375,7 @@ func (p *vertexSearch) citation(i int, v scan.Value) {
 // refOf returns the reference that a citation's source names: an index, as a string or as a number, which is 0 where it
 // is missing.
 func (p *vertexSearch) refOf(i int, v scan.Value) (Ref, bool) {
-	id := v.Pick("referenceId", "referenceIndex")
+	id := v.Get("referenceId", "referenceIndex")
 	n, ok := p.index("referenceId", id)
 	if !ok && !id.IsNull() {
 		return Ref{}, false
@@ -396,7 +396,7 @@ func (p *vertexSearch) summary(v, results scan.Value) {
 		{"summaryText", &text}, {"summaryWithMetadata", &metadata}, {"summarySkippedReasons", &skipped},
 	})
 	var found []Ref
-	for a := scan.Elements(results); a.Next() && p.keep(3*refSize); {
+	for a := scan.Elements(results); a.Next() && p.Keep(3*refSize); {
 		key := numbered("result:", len(found))
 		found = append(found, Ref{Source: key})
 		doc := a.Val.Get("document")
@@ -418,7 +418,7 @@ func (p *vertexSearch) summary(v, results scan.Value) {
 		p.citations(metadata.Get("citationMetadata").Get("citations"), nil, true)
 	} else {
 		if len(found) > 0 {
-			p.emitOp(Op{Kind: MarkersOp, Markers: &Markers{Style: bracketNumber, Refs: found}})
+			p.emit(Op{Kind: MarkersOp, Markers: &Markers{Style: bracketNumber, Refs: found}})
 		}
 		p.answerText(text, true)
 	}
@@ -432,7 +432,7 @@ func resultText(data scan.Value) string {
 		if !a.Next() {
 			continue
 		}
-		if s := a.Val.Pick("content", "snippet").Str(); s != "" {
+		if s := a.Val.Get("content", "snippet").Str(); s != "" {
 			return s
 		}
 	}

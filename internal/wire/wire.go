@@ -30,7 +30,8 @@ type Config struct {
 	// document on. Nil: they are not.
 	Stream func() bool
 	// Keep reports whether so many more bytes may be kept of the response, and counts them if so; less than 0: they are
-	// let go. It says itself that the budget is used up. Nil: anything may.
+	// let go. It says itself that the budget is used up. Whatever grows with what a response says asks before. Nil, for
+	// [New]: anything may.
 	Keep func(bytes int) bool
 }
 
@@ -77,6 +78,9 @@ func Formats() []string {
 // New returns a parser for a format. The parser says the format's name and provider as its first Head operations; a
 // flavour that only later documents tell is said by further ones.
 func New(name string, c *Config) (Parser, error) {
+	if c.Keep == nil {
+		c.Keep = func(int) bool { return true }
+	}
 	for i := range formats {
 		f := &formats[i]
 		if f.name != name {
