@@ -157,8 +157,9 @@ var allowedModules = map[string][]string{
 		"golang.org/x/sync",
 		"golang.org/x/time",
 	},
-	"internal/httpx":   {"golang.org/x/sync"},
-	"internal/testenv": {"github.com/google/go-cmp"},
+	"internal/httpx":    {"golang.org/x/sync"},
+	"internal/testenv":  {"github.com/google/go-cmp"},
+	"server/servertest": {"github.com/rogpeppe/go-internal"},
 	"api": {
 		"github.com/google/uuid",
 		"github.com/prometheus/client_golang/prometheus",

@@ -3,7 +3,6 @@ package api_test
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -82,35 +81,6 @@ func TestAnswerForms(t *testing.T) {
 	}
 }
 
-// Who has an answer already gets no second one.
-func TestAnswerTags(t *testing.T) {
-	n := newNode(t, nil)
-	n.put(t, call("ans_1", herons("https://heron.example/")))
-	res := n.get(t, "/v1/answers/ans_1")
-	tag := res.Header.Get("ETag")
-	if tag == "" || res.Header.Get("Cache-Control") != "private, no-cache" {
-		t.Fatalf("ETag %q, Cache-Control %q", tag, res.Header.Get("Cache-Control"))
-	}
-	for _, given := range []string{tag, "W/" + tag, `"x", ` + tag, "*"} {
-		if res := n.get(t, "/v1/answers/ans_1", "If-None-Match", given); res.StatusCode != 304 || res.body != "" || res.Header.Get("ETag") != tag {
-			t.Errorf("If-None-Match %s: %d %q", given, res.StatusCode, res.body)
-		}
-	}
-	if res := n.get(t, "/v1/answers/ans_1?unit=utf-16", "If-None-Match", tag); res.StatusCode != 200 {
-		t.Errorf("in another unit: %d", res.StatusCode)
-	}
-}
-
-func TestDeleteAnswer(t *testing.T) {
-	n := newNode(t, nil)
-	n.put(t, call("ans_1", herons("https://heron.example/")))
-	if res := n.do(t, "DELETE", "/v1/answers/ans_1", ""); res.StatusCode != 204 || res.body != "" {
-		t.Errorf("%d %q", res.StatusCode, res.body)
-	}
-	wantProblem(t, n.get(t, "/v1/answers/ans_1"), 404)
-	wantProblem(t, n.do(t, "DELETE", "/v1/answers/ans_1", ""), 404)
-}
-
 // Pages hold everything, once each, newest first; filters hold through all of them.
 func TestPages(t *testing.T) {
 	n := newNode(t, nil)
@@ -160,134 +130,5 @@ func TestPages(t *testing.T) {
 		if len(page.Answers) != want {
 			t.Errorf("%s: %d answers, want %d", filter, len(page.Answers), want)
 		}
-	}
-}
-
-// The numbers of a conversation run on, and stay.
-func TestConversationNumbers(t *testing.T) {
-	n := newNode(t, nil)
-	talk(t, n)
-	type shown struct {
-		Messages []struct {
-			Role   string
-			Text   string
-			Answer struct {
-				Sources []struct {
-					Index int
-					URL   string
-				}
-			}
-		}
-	}
-	numbers := func() map[string]int {
-		var c shown
-		n.read(t, "/v1/conversations/c1", &c)
-		got := map[string]int{}
-		for _, m := range c.Messages {
-			for _, s := range m.Answer.Sources {
-				got[s.URL] = s.Index
-			}
-		}
-		return got
-	}
-	want := map[string]int{"https://heron.example/": 1, "https://otter.example/": 2, "https://owl.example/": 3}
-	testenv.Equal(t, "", want, numbers())
-	if res := n.do(t, "DELETE", "/v1/answers/ans_1", ""); res.StatusCode != 204 {
-		t.Fatal(res.body)
-	}
-	testenv.Equal(t, "after an answer was deleted", want, numbers())
-	testenv.Equal(t, "messages", []string{"system: Be <brief>.", "user: Do herons build?", "assistant", "user: And owls?", "assistant"}, n.messages(t, "c1"))
-}
-
-// messages returns what was said in a conversation.
-func (n *node) messages(t *testing.T, id string) (said []string) {
-	t.Helper()
-	var c struct {
-		Messages []struct {
-			Role string
-			Text *string
-		}
-	}
-	n.read(t, "/v1/conversations/"+id, &c)
-	for _, m := range c.Messages {
-		line := m.Role
-		if m.Text != nil {
-			line += ": " + *m.Text
-		}
-		said = append(said, line)
-	}
-	return said
-}
-
-// Clients say the same again and again; a conversation has it once.
-func TestConversationMessages(t *testing.T) {
-	system, question := store.Message{Role: "system", Text: "Be brief."}, store.Message{Role: "user", Text: "Herons?"}
-	answer, result := store.Message{Role: "assistant", Text: "…"}, store.Message{Role: "tool", Text: "found"}
-	for name, test := range map[string]struct {
-		prompts [][]store.Message
-		finish  ibid.Finish
-		want    []string
-	}{
-		"no prompts": {prompts: [][]store.Message{nil, nil}, want: []string{"assistant", "assistant"}},
-		"the same question twice": {
-			prompts: [][]store.Message{{question}, {question}}, finish: ibid.FinishStop,
-			want: []string{"user: Herons?", "assistant", "user: Herons?", "assistant"},
-		},
-		"with instructions, kept by the provider": {
-			prompts: [][]store.Message{{system, question}, {system, question}}, finish: ibid.FinishStop,
-			want: []string{"system: Be brief.", "user: Herons?", "assistant", "user: Herons?", "assistant"},
-		},
-		"all messages again": {
-			prompts: [][]store.Message{{system, question}, {system, question, answer, question}}, finish: ibid.FinishStop,
-			want: []string{"system: Be brief.", "user: Herons?", "assistant", "user: Herons?", "assistant"},
-		},
-		"a tool's result": {
-			prompts: [][]store.Message{{system, question}, {system, question, answer, result}}, finish: ibid.FinishTool,
-			want: []string{"system: Be brief.", "user: Herons?", "assistant", "tool: found", "assistant"},
-		},
-		"a tool's result, of which only the question is kept": {
-			prompts: [][]store.Message{{question}, {question}}, finish: ibid.FinishTool,
-			want: []string{"user: Herons?", "assistant", "assistant"},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			n := newNode(t, nil)
-			for i, prompt := range test.prompts {
-				c := call(fmt.Sprintf("ans_%d", i), herons("https://heron.example/"))
-				c.Conversation, c.Prompt, c.Answer.Finish = "c1", prompt, test.finish
-				n.put(t, c)
-			}
-			testenv.Equal(t, "", test.want, n.messages(t, "c1"))
-		})
-	}
-}
-
-// What belongs to another tenant is not there.
-func TestTenants(t *testing.T) {
-	n := newNode(t, nil)
-	c := call("ans_1", herons("https://heron.example/"))
-	c.Tenant, c.Conversation, c.Run = "acme", "c1", "r1"
-	n.put(t, c)
-	own, other := n.token(t, "acme", store.ScopeRead, store.ScopeWrite), n.token(t, "evil", store.ScopeRead, store.ScopeWrite)
-	for _, path := range []string{"/v1/answers/ans_1", "/v1/answers/ans_1?as=plain", "/v1/conversations/c1", "/v1/runs/r1", "/v1/runs/r1/summary"} {
-		if res := n.get(t, path, bearer(own)...); res.StatusCode != 200 {
-			t.Errorf("%s: %d %s", path, res.StatusCode, res.body)
-		}
-		wantProblem(t, n.get(t, path, bearer(other)...), 404)
-	}
-	wantProblem(t, n.do(t, http.MethodDelete, "/v1/answers/ans_1", "", bearer(other)...), 404)
-	for _, path := range []string{"/v1/answers", "/v1/conversations", "/v1/runs", query("/v1/sources", "url", "https://heron.example/"), "/v1/answers?q=herons"} {
-		lengths := map[string]int{}
-		for name, secret := range map[string]string{"own": own, "other": other} {
-			var page map[string]json.RawMessage
-			n.read(t, path, &page, bearer(secret)...)
-			delete(page, "next_cursor")
-			for _, items := range page {
-				var list []any
-				testenv.OK(t, json.Unmarshal(items, &list))
-				lengths[name] = len(list)
-			}
-		}
-		testenv.Equal(t, path, map[string]int{"own": 1, "other": 0}, lengths)
 	}
 }

@@ -45,14 +45,14 @@ type node struct {
 
 // openNode starts a node in a directory and ends it with the test, with options that configure changes. The server's
 // URL is known by then.
-func openNode(t *testing.T, dir string, configure func(n *node, o *api.Options)) *node {
-	t.Helper()
+func openNode(tb testing.TB, dir string, configure func(n *node, o *api.Options)) *node {
+	tb.Helper()
 	n := &node{Server: httptest.NewUnstartedServer(nil), log: &servertest.Log{}, dir: dir}
 	n.URL = "http://" + n.Listener.Addr().String()
-	t.Cleanup(func() { n.end(t) })
-	n.store = testenv.Must(store.Open(t.Context(), filepath.Join(dir, "ibid.db"), nil))(t)
+	tb.Cleanup(func() { n.end(tb) })
+	n.store = testenv.Must(store.Open(tb.Context(), filepath.Join(dir, "ibid.db"), nil))(tb)
 	n.ending = append(n.ending, n.store.Close)
-	n.bus = testenv.Must(bus.Open(t.Context(), bus.Embedded, nil))(t)
+	n.bus = testenv.Must(bus.Open(tb.Context(), bus.Embedded, nil))(tb)
 	n.ending = append(n.ending, n.bus.Close)
 	o := &api.Options{
 		Store: n.store, Bus: n.bus, Guard: gateway.NewGuard(&gateway.GuardOptions{Store: n.store}), Version: "v1.2.3",
@@ -60,7 +60,7 @@ func openNode(t *testing.T, dir string, configure func(n *node, o *api.Options))
 		Logger:  slog.New(slog.NewJSONHandler(n.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	configure(n, o)
-	n.api = testenv.Must(api.New(o))(t)
+	n.api = testenv.Must(api.New(o))(tb)
 	n.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/openai/") || strings.HasPrefix(r.URL.Path, "/gemini/") {
 			if o.Gateway != nil {
@@ -81,9 +81,9 @@ func openNode(t *testing.T, dir string, configure func(n *node, o *api.Options))
 }
 
 // newNode starts a node that is guarded so, nil: by nothing but its tokens.
-func newNode(t *testing.T, guard *gateway.GuardOptions) *node {
-	t.Helper()
-	return openNode(t, t.TempDir(), func(n *node, o *api.Options) {
+func newNode(tb testing.TB, guard *gateway.GuardOptions) *node {
+	tb.Helper()
+	return openNode(tb, tb.TempDir(), func(n *node, o *api.Options) {
 		if guard != nil {
 			guard.Store = n.store
 			o.Guard = gateway.NewGuard(guard)
@@ -104,11 +104,11 @@ func (n *node) start(run func(context.Context) error) {
 }
 
 // end ends a node, if it has not ended yet.
-func (n *node) end(t *testing.T) {
-	t.Helper()
+func (n *node) end(tb testing.TB) {
+	tb.Helper()
 	for _, end := range slices.Backward(n.ending) {
 		if err := end(); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	}
 	n.ending = nil
@@ -122,9 +122,9 @@ type response struct {
 }
 
 // do makes a request. fields are header fields, by turns name and value; "Host" is the host.
-func (n *node) do(t *testing.T, method, path, body string, fields ...string) *response {
-	t.Helper()
-	r := testenv.Must(http.NewRequestWithContext(t.Context(), method, n.URL, strings.NewReader(body)))(t)
+func (n *node) do(tb testing.TB, method, path, body string, fields ...string) *response {
+	tb.Helper()
+	r := testenv.Must(http.NewRequestWithContext(tb.Context(), method, n.URL, strings.NewReader(body)))(tb)
 	// Hostile paths must arrive as they are.
 	r.URL.Opaque = path
 	for i := 0; i+1 < len(fields); i += 2 {
@@ -135,26 +135,26 @@ func (n *node) do(t *testing.T, method, path, body string, fields ...string) *re
 		r.Header.Set(fields[i], fields[i+1])
 	}
 	res, err := http.DefaultTransport.RoundTrip(r)
-	testenv.OK(t, err)
+	testenv.OK(tb, err)
 	defer res.Body.Close()
-	got := testenv.Must(io.ReadAll(res.Body))(t)
+	got := testenv.Must(io.ReadAll(res.Body))(tb)
 	return &response{res, string(got)}
 }
 
-func (n *node) get(t *testing.T, path string, fields ...string) *response {
-	t.Helper()
-	return n.do(t, http.MethodGet, path, "", fields...)
+func (n *node) get(tb testing.TB, path string, fields ...string) *response {
+	tb.Helper()
+	return n.do(tb, http.MethodGet, path, "", fields...)
 }
 
 // read gets path, which must succeed, as JSON.
-func (n *node) read(t *testing.T, path string, v any, fields ...string) {
-	t.Helper()
-	res := n.get(t, path, fields...)
+func (n *node) read(tb testing.TB, path string, v any) {
+	tb.Helper()
+	res := n.get(tb, path)
 	if res.StatusCode != http.StatusOK {
-		t.Fatalf("GET %s: %d %s", path, res.StatusCode, res.body)
+		tb.Fatalf("GET %s: %d %s", path, res.StatusCode, res.body)
 	}
 	if err := json.Unmarshal([]byte(res.body), v); err != nil {
-		t.Fatalf("GET %s: %v in %s", path, err, res.body)
+		tb.Fatalf("GET %s: %v in %s", path, err, res.body)
 	}
 }
 
@@ -166,12 +166,6 @@ var codes = map[int]string{
 	400: gateway.CodeBadRequest, 401: gateway.CodeToken, 403: gateway.CodeScope, 404: gateway.CodeNotFound,
 	405: gateway.CodeMethod, 409: gateway.CodeConflict, 413: gateway.CodeTooLarge, 415: gateway.CodeMediaType,
 	422: gateway.CodeUnreadable, 429: gateway.CodeTooMany, 500: gateway.CodeInternal, 503: gateway.CodeUnavailable,
-}
-
-// wantForeign checks that res is the problem of a page or a host that is not ours.
-func wantForeign(t *testing.T, res *response) {
-	t.Helper()
-	wantCode(t, res, 403, gateway.CodeForeign)
 }
 
 // wantProblem checks that res is a problem with that status.
@@ -203,24 +197,24 @@ func wantCode(t *testing.T, res *response, status int, code string) {
 }
 
 // golden compares got with a file in testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
+func golden(tb testing.TB, name, got string) {
+	tb.Helper()
 	file := filepath.Join("testdata", name)
 	if *update {
-		testenv.OK(t, os.WriteFile(file, []byte(got), 0o644))
+		testenv.OK(tb, os.WriteFile(file, []byte(got), 0o644))
 	}
-	want := testenv.Must(os.ReadFile(file))(t)
-	testenv.Equal(t, file, string(want), got)
+	want := testenv.Must(os.ReadFile(file))(tb)
+	testenv.Equal(tb, file, string(want), got)
 }
 
 // goldenJSON is golden for JSON, which the file has with line breaks.
-func goldenJSON(t *testing.T, name, got string) {
-	t.Helper()
+func goldenJSON(tb testing.TB, name, got string) {
+	tb.Helper()
 	var b bytes.Buffer
 	if err := json.Indent(&b, []byte(got), "", "  "); err != nil {
-		t.Fatalf("%v in %q", err, got)
+		tb.Fatalf("%v in %q", err, got)
 	}
-	golden(t, name, strings.TrimSuffix(b.String(), "\n")+"\n")
+	golden(tb, name, strings.TrimSuffix(b.String(), "\n")+"\n")
 }
 
 // herons returns an answer that cites pages, one for each URL.
@@ -254,15 +248,15 @@ func call(id string, a *ibid.Answer) *store.Call {
 	}
 }
 
-func (n *node) put(t *testing.T, calls ...*store.Call) {
-	t.Helper()
-	testenv.OK(t, n.store.Put(t.Context(), calls))
+func (n *node) put(tb testing.TB, calls ...*store.Call) {
+	tb.Helper()
+	testenv.OK(tb, n.store.Put(tb.Context(), calls))
 }
 
 // token makes an access token.
-func (n *node) token(t *testing.T, tenant string, scopes ...string) (secret string) {
-	t.Helper()
-	return testenv.Must(n.store.NewToken(t.Context(), &store.Token{Tenant: tenant, Scopes: scopes}))(t)
+func (n *node) token(tb testing.TB, tenant string, scopes ...string) (secret string) {
+	tb.Helper()
+	return testenv.Must(n.store.NewToken(tb.Context(), &store.Token{Tenant: tenant, Scopes: scopes}))(tb)
 }
 
 func TestNewNeedsParts(t *testing.T) {
@@ -273,61 +267,14 @@ func TestNewNeedsParts(t *testing.T) {
 	}
 }
 
-// What has no token needed answers, names what there is, and keeps to its headers.
-func TestOpenPaths(t *testing.T) {
-	n := newNode(t, nil)
-	for _, path := range []string{"/healthz", "/readyz"} {
-		res := n.get(t, path+"?verbose&x=1")
-		if res.StatusCode != 200 {
-			t.Errorf("%s: %d %s", path, res.StatusCode, res.body)
-		}
-		goldenJSON(t, strings.TrimPrefix(path, "/")+".json", res.body)
-	}
-	res := n.get(t, "/")
-	golden(t, "index.txt", res.body)
-	if got := res.Header.Get("Content-Type"); got != "text/plain; charset=utf-8" {
-		t.Errorf("Content-Type %q", got)
-	}
-	for name, want := range map[string]string{
-		"X-Content-Type-Options":       "nosniff",
-		"Content-Security-Policy":      "default-src 'none'; frame-ancestors 'none'; sandbox",
-		"Cross-Origin-Resource-Policy": "same-origin",
-		"Referrer-Policy":              "no-referrer",
-		"Cache-Control":                "no-store",
-	} {
-		if got := res.Header.Get(name); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
-	}
-	if got := res.Header.Get("X-Request-Id"); !strings.HasPrefix(got, "req_") {
-		t.Errorf("X-Request-Id %q", got)
-	}
-	if got := n.get(t, "/metrics").body; !strings.Contains(got, `ibid_api_requests_total{method="GET",route="/healthz",status="200"} 1`) {
-		t.Errorf("the metrics lack a request:\n%s", got)
-	}
-	testenv.OK(t, n.store.Close())
-	res = n.get(t, "/readyz")
-	if res.StatusCode != 200 { // calls succeed: the gateway is not to be taken out of service
-		t.Errorf("without the store: %d", res.StatusCode)
-	}
-	goldenJSON(t, "readyz-degraded.json", res.body)
-	if got := n.get(t, "/healthz").StatusCode; got != 200 {
-		t.Errorf("without the store: healthz %d", got)
-	}
-}
-
 // Every path has its methods, and says so.
 func TestMethods(t *testing.T) {
 	n := newNode(t, nil)
-	for path, allow := range map[string]string{
-		"/v1/decode": "POST", "/v1/answers": "GET, HEAD", "/v1/answers/ans_1": "DELETE, GET, HEAD", "/v1/conversations": "GET, HEAD",
-		"/v1/conversations/c": "GET, HEAD", "/v1/sources": "GET, HEAD", "/v1/runs": "GET, POST, HEAD", "/v1/runs/r": "GET, HEAD",
-		"/v1/runs/r/steps": "POST", "/v1/runs/r/finish": "POST", "/v1/runs/r/summary": "GET, HEAD", "/v1/feedback": "GET, POST, HEAD",
-		"/v1/runs/r/events": "GET, HEAD", "/v1/stream-token": "POST", "/v1/tokens": "GET, POST, HEAD", "/v1/tokens/t": "DELETE",
-		"/v1/verify": "POST", "/v1/incidents": "GET, HEAD", "/v1/alerts": "GET, HEAD", "/v1/alerts/x": "POST", "/v1/sources/versions": "GET, HEAD", "/v1/copies/x": "GET, HEAD",
-		"/v1/answers/ans_1/manifest": "GET, HEAD", "/v1/runs/r/manifest": "GET, HEAD", "/runs/x/cite": "GET, HEAD", "/log/checkpoint": "GET, HEAD",
-		"/healthz": "GET, HEAD", "/readyz": "GET, HEAD", "/metrics": "GET, HEAD", "/": "GET, HEAD",
-	} {
+	for _, test := range testenv.Table[struct {
+		Path  string
+		Allow string
+	}](t, "testdata/methods.txt") {
+		path, allow := test.Path, test.Allow
 		for _, method := range []string{"PUT", "OPTIONS", "BREW"} {
 			res := n.do(t, method, path, "")
 			wantProblem(t, res, 405)
@@ -396,22 +343,6 @@ func TestRefused(t *testing.T) {
 	var run struct{ Steps []any }
 	if p.read(t, "/v1/runs/r", &run); len(run.Steps) != 2 {
 		t.Errorf("%d steps", len(run.Steps))
-	}
-}
-
-// A store that is away is a 503 everywhere, never a 500.
-func TestWithoutStore(t *testing.T) {
-	n := newNode(t, &gateway.GuardOptions{Bootstrap: "b"})
-	testenv.OK(t, n.store.Close())
-	for _, path := range []string{
-		"/v1/answers", "/v1/answers/ans_1", "/v1/conversations", "/v1/conversations/c", "/v1/sources?id=x", "/v1/runs", "/v1/runs/r", "/v1/runs/r/events",
-		"/v1/tokens",
-	} {
-		res := n.get(t, path, "Authorization", "Bearer b")
-		wantProblem(t, res, 503)
-		if res.Header.Get("Retry-After") == "" {
-			t.Errorf("%s: no Retry-After", path)
-		}
 	}
 }
 

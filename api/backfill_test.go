@@ -139,9 +139,7 @@ func TestBackfill(t *testing.T) {
 		}
 		return list
 	}
-	if err := after.gateway.CatchUp(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, after.gateway.CatchUp(t.Context()))
 	after.read(t, "/v1/answers/"+id, &got)
 	want := []backfilled{{1, "Herons nest in March.", "inferred"}, {2, "Owls hunt at night.", "inferred"}}
 	if diff := cmp.Diff(want, show()); diff != "" || got.AnswerID != id || got.ID != nil || got.Text != owls {

@@ -119,9 +119,7 @@ func form(t *testing.T, parts ...part) (body, mediaType string) {
 	w := multipart.NewWriter(&b)
 	for _, p := range parts {
 		f := testenv.Must(w.CreateFormFile(p.name, p.name+".json"))(t)
-		if _, err := io.WriteString(f, p.data); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(io.WriteString(f, p.data))(t)
 	}
 	testenv.OK(t, w.Close())
 	return b.String(), w.FormDataContentType()
@@ -185,9 +183,7 @@ func packed(t *testing.T, encoding, body string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.WriteString(w, body); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(io.WriteString(w, body))(t)
 	testenv.OK(t, w.Close())
 	return b.String()
 }

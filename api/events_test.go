@@ -156,39 +156,6 @@ func TestEventsOfTenants(t *testing.T) {
 	l.wantAnswer(1, "ans_9")
 }
 
-// An EventSource, which cannot send headers, reads one run with a stream token.
-func TestEventsWithStreamToken(t *testing.T) {
-	n := newNode(t, nil)
-	n.step(t, "acme", "r1", "ans_1")
-	secret := n.token(t, "acme", store.ScopeRead)
-	order := func(run string) string {
-		t.Helper()
-		res := n.do(t, "POST", "/v1/stream-token", `{"run": "`+run+`"}`, bearer(secret)...)
-		if res.StatusCode != 201 {
-			t.Fatalf("%d %s", res.StatusCode, res.body)
-		}
-		var token struct {
-			AccessToken string `json:"access_token"`
-			Run         string
-			ExpiresAt   time.Time `json:"expires_at"`
-		}
-		testenv.OK(t, json.Unmarshal([]byte(res.body), &token))
-		if token.Run != run || time.Until(token.ExpiresAt) <= 0 {
-			t.Errorf("%s", res.body)
-		}
-		return token.AccessToken
-	}
-	l := n.listen(t, "/v1/runs/r1/events?access_token="+order("r1"))
-	l.wantAnswer(1, "ans_1")
-	wantProblem(t, n.get(t, "/v1/runs/r1/events?access_token="+order("r2")), 401)
-	wantProblem(t, n.get(t, "/v1/runs/r1/events?access_token="+secret), 401)
-	wantProblem(t, n.get(t, "/v1/runs/r1/events"), 401)
-	wantProblem(t, n.get(t, "/v1/runs/r1?access_token="+order("r1")), 401)
-	for _, body := range []string{"", "{}", `{"run": ""}`, `{"run": "a\u0000"}`} {
-		wantProblem(t, n.do(t, "POST", "/v1/stream-token", body, bearer(secret)...), 400)
-	}
-}
-
 // A server that shuts down does not wait for readers.
 func TestEventsEnd(t *testing.T) {
 	n := newNode(t, nil)

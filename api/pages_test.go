@@ -74,8 +74,6 @@ func TestDamagedIndex(t *testing.T) {
 	n.put(t, call("ans_1", herons("https://heron.example/")))
 	db := testenv.Must(sql.Open("sqlite", filepath.Join(n.dir, "ibid.db")))(t)
 	defer db.Close()
-	if _, err := db.Exec("DELETE FROM words_data"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(db.Exec("DELETE FROM words_data"))(t)
 	wantProblem(t, n.get(t, "/v1/answers?q=herons"), 500)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/internal/httpx"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -17,12 +18,8 @@ func TestStreamHeartbeat(t *testing.T) {
 	w := httptest.NewRecorder()
 	valid := true
 	s := &stream{Stream: httpx.NewStream(w, time.Second), valid: func() bool { return valid }}
-	if err := s.tell(bus.Message{Wake: true}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.tell(bus.Message{Event: &store.Event{Seq: 7, Kind: "answer", Data: json.RawMessage("{\n}")}}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.tell(bus.Message{Wake: true}))
+	testenv.OK(t, s.tell(bus.Message{Event: &store.Event{Seq: 7, Kind: "answer", Data: json.RawMessage("{\n}")}}))
 	if err := s.tell(bus.Message{Live: &bus.Live{Kind: "text", Data: json.RawMessage("no JSON")}}); err != nil {
 		t.Errorf("one bad delta ends the stream: %v", err)
 	}

@@ -21,9 +21,7 @@ func TestSummaryInProcess(t *testing.T) {
 			{DocumentID: "book", Title: "The Heron Book", Content: "Herons nest high up in tall trees near water.", Used: true},
 		}}},
 	}
-	if _, err := n.store.Record(t.Context(), store.DefaultTenant, &store.Recording{Run: "r1", Trail: run, Finish: true}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(n.store.Record(t.Context(), store.DefaultTenant, &store.Recording{Run: "r1", Trail: run, Finish: true}))(t)
 	testenv.OK(t, n.store.AddFeedback(t.Context(), store.DefaultTenant, &store.Feedback{Run: "r1", Step: 1, Source: "book", Relevance: new(1.0)}))
 	s := testenv.Must(n.api.Summary(t.Context(), store.DefaultTenant, "r1"))(t)
 	var got, want any
@@ -52,9 +50,7 @@ func TestSummaryInProcess(t *testing.T) {
 // Many who ask at the same time get the same, also those that ask over HTTP meanwhile.
 func TestSummaryShared(t *testing.T) {
 	n := newNode(t, nil)
-	if _, err := n.store.Record(t.Context(), store.DefaultTenant, &store.Recording{Run: "r1", Trail: &trail.Trail{Answer: "Herons nest in trees."}, Finish: true}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(n.store.Record(t.Context(), store.DefaultTenant, &store.Recording{Run: "r1", Trail: &trail.Trail{Answer: "Herons nest in trees."}, Finish: true}))(t)
 	var group sync.WaitGroup
 	for i := range 16 {
 		group.Go(func() {

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibidhq/ibid"
-	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/store"
@@ -46,143 +44,6 @@ func codesOf(list []verify.Finding) []verify.Status {
 		all = append(all, list[i].Code)
 	}
 	return all
-}
-
-// incidentList is what the API lists of incidents.
-type incidentList struct {
-	Incidents  []verify.Incident
-	NextCursor *string `json:"next_cursor"`
-}
-
-// A published answer is trusted. Then one word of its source changes: the report, the incidents, the answer, the list of answers
-// that are wrong now and the run's events say so, once.
-func TestVerify(t *testing.T) {
-	p := newPress(t, 3, loopback)
-	p.relay()
-	source := p.pages.set("/herons", eggs)
-	p.publish(t, call("ans_1", cites(source, quote)))
-	said := map[string]any{"url": p.URL + "/v1/answers/ans_1", "trust": []string{strings.TrimPrefix(p.URL, "http://")}, "require_level": 3}
-	order := asJSON(t, said)
-	r := p.verify(t, "/v1/verify", order)
-	if r.State != verify.Trusted || r.Kind != verify.KindResponse || r.Level.Observed != 3 || r.Verifier != "the desk" {
-		t.Fatalf("%s, level %+v: %v, %+v", r.State, r.Level, r.Why(), r.Failure)
-	}
-	var shown struct {
-		Citations []struct {
-			Verification *struct{ Status string }
-		}
-	}
-	p.read(t, "/v1/answers/ans_1", &shown)
-	if v := shown.Citations[0].Verification; v == nil || v.Status != string(verify.Verified) {
-		t.Errorf("the citation's verification: %+v", v)
-	}
-	var list incidentList
-	if p.read(t, "/v1/incidents", &list); list.Incidents == nil || len(list.Incidents) != 0 {
-		t.Errorf("incidents: %+v", list.Incidents)
-	}
-
-	p.pages.set("/herons", strings.Replace(eggs, "four", "five", 1))
-	said["max_age"] = 60
-	if r = p.verify(t, "/v1/verify", asJSON(t, said)); r.State != verify.Trusted || !r.Claims[0].Sources[0].Cached {
-		t.Errorf("%s: with max_age the source is read again", r.State)
-	}
-	for range 2 { // the second time nothing is new
-		if r = p.verify(t, "/v1/verify", order); r.State != verify.Invalid || !slices.Contains(codesOf(r.Failure), verify.ExcerptAltered) {
-			t.Fatalf("%s: %+v", r.State, r.Failure)
-		}
-	}
-	p.read(t, "/v1/answers/ans_1", &shown)
-	if v := shown.Citations[0].Verification; v == nil || v.Status != string(verify.ExcerptAltered) {
-		t.Errorf("the citation's verification: %+v", v)
-	}
-	var answers struct {
-		Answers []struct {
-			ID string `json:"answer_id"`
-		}
-	}
-	if p.read(t, "/v1/answers?verification=failed", &answers); len(answers.Answers) != 1 || answers.Answers[0].ID != "ans_1" {
-		t.Errorf("%+v", answers)
-	}
-	p.read(t, "/v1/incidents", &list)
-	at := slices.IndexFunc(list.Incidents, func(i verify.Incident) bool { return i.Status == verify.ExcerptAltered })
-	if at < 0 {
-		t.Fatalf("incidents: %+v", list.Incidents)
-	}
-	in := &list.Incidents[at]
-	if in.SourceURL != source || in.ManifestSHA256 != r.Manifests[0].SHA256 || !strings.Contains(in.Observed.Nearest, "five") || in.Verifier != "the desk" {
-		t.Errorf("%+v", in)
-	}
-	if _, err := p.store.CheckIncidents(t.Context(), store.DefaultTenant); err != nil {
-		t.Error(err)
-	}
-	if chain := slices.Clone(list.Incidents); len(chain) > 0 { // as a client can check it
-		slices.Reverse(chain)
-		if err := verify.CheckChain(chain); err != nil {
-			t.Error(err)
-		}
-	}
-	var told []string
-	for l, incidents := p.listen(t, "/v1/runs/run_1/events"), 0; incidents < len(list.Incidents); {
-		event := l.next()
-		for _, kind := range []string{"manifest", "verification", "incident"} {
-			if strings.Contains(event, "\nevent: "+kind+"\n") {
-				told = append(told, kind)
-			}
-		}
-		if strings.Contains(event, "\nevent: incident\n") {
-			incidents++
-		}
-	}
-	want := []string{"manifest", "manifest", "verification", "verification", "incident"}
-	slices.Sort(want)
-	slices.Sort(told)
-	testenv.Equal(t, "events", slices.Compact(want), slices.Compact(told))
-}
-
-// Incidents can be listed by what they are about, a page at a time.
-func TestIncidents(t *testing.T) {
-	p := newPress(t, 3, loopback)
-	var sums []string
-	for i := range 3 {
-		id := fmt.Sprint("ans_", i+1)
-		p.publish(t, call(id, cites(p.pages.set("/"+id, eggs), quote)))
-		p.pages.set("/"+id, "<p>Nothing of the kind is here any more.</p>")
-		r := p.verify(t, "/v1/verify", asJSON(t, map[string]any{"url": p.URL + "/v1/answers/" + id}))
-		sums = append(sums, r.Manifests[0].SHA256)
-	}
-	for params, n := range map[string]int{
-		"": 3, "manifest=" + sums[0]: 1, "manifest=sha256:" + strings.ToUpper(sums[1]): 1, "source=" + url.QueryEscape(p.pages.URL+"/ans_2"): 1,
-		"answer=ans_3": 1, "answer=ans_3&manifest=" + sums[0]: 0, "status=excerpt-missing": 3, "status=gone": 0, "manifest=" + strings.Repeat("0", 64): 0,
-	} {
-		var list incidentList
-		p.read(t, "/v1/incidents?"+params, &list)
-		found := 0
-		for i := range list.Incidents {
-			if list.Incidents[i].Status == verify.ExcerptMissing {
-				found++
-			}
-		}
-		if found != n {
-			t.Errorf("%s: %d incidents, want %d: %+v", params, found, n, list.Incidents)
-		}
-	}
-	var all, page incidentList
-	p.read(t, "/v1/incidents", &all)
-	var paged []verify.Incident
-	for path := "/v1/incidents?limit=2"; path != ""; {
-		page = incidentList{}
-		p.read(t, path, &page)
-		paged = append(paged, page.Incidents...)
-		if path = ""; page.NextCursor != nil {
-			path = query("/v1/incidents", "limit", "2", "cursor", *page.NextCursor)
-		}
-	}
-	if diff := cmp.Diff(all.Incidents, paged); diff != "" {
-		t.Errorf("pages (-all +paged):\n%s", diff)
-	}
-	for _, params := range []string{"manifest=x", "manifest=" + sums[0] + "00", "cursor=x", "limit=0", "verifier=x"} {
-		wantProblem(t, p.get(t, "/v1/incidents?"+params), 400)
-	}
 }
 
 // Whatever can be verified can be sent: in an order, or by itself with parameters.
@@ -342,29 +203,6 @@ func TestVerifyBad(t *testing.T) {
 	}
 }
 
-// To have ibid fetch takes a scope of its own.
-func TestVerifyScope(t *testing.T) {
-	p := newPress(t, 0)
-	read := p.token(t, store.DefaultTenant, store.ScopeRead, store.ScopeWrite, store.ScopeAdmin)
-	verifies := p.token(t, store.DefaultTenant, store.ScopeVerify)
-	body := asJSON(t, map[string]any{"document": cites("https://a.invalid/", quote), "offline": true})
-	wantProblem(t, p.do(t, "POST", "/v1/verify", body), 401)
-	wantProblem(t, p.do(t, "POST", "/v1/verify", body, bearer(read)...), 403)
-	if r := p.verify(t, "/v1/verify", body, bearer(verifies)...); r.State != verify.Unverifiable {
-		t.Errorf("%s", r.State)
-	}
-	// What fails is recorded for whoever asked, and for nobody else.
-	if r := p.verify(t, "/v1/verify", `{"claims":[],"run_id":"r"}`, bearer(verifies)...); r.State != verify.Invalid {
-		t.Errorf("%s", r.State)
-	}
-	for token, n := range map[string]int{read: 1, p.token(t, "acme", store.ScopeRead): 0} {
-		var list incidentList
-		if p.read(t, "/v1/incidents", &list, bearer(token)...); len(list.Incidents) != n {
-			t.Errorf("%d incidents, want %d: %+v", len(list.Incidents), n, list.Incidents)
-		}
-	}
-}
-
 // Four verifications of a tenant are made at a time; whoever comes then is told to come again.
 func TestVerifyLimit(t *testing.T) {
 	p := newPress(t, 0, loopback)
@@ -426,57 +264,4 @@ func TestVerifyLimitOfTenant(t *testing.T) {
 	}
 	close(release)
 	all.Wait()
-}
-
-// Alerts are listed by kind and by whether somebody has seen them, and each tenant has its own.
-func TestAlerts(t *testing.T) {
-	n := newNode(t, &gateway.GuardOptions{})
-	own := bearer(n.token(t, store.DefaultTenant, store.ScopeRead, store.ScopeWrite))
-	other := bearer(n.token(t, "other", store.ScopeRead, store.ScopeWrite))
-	testenv.Must(n.store.AddAlerts(t.Context(), []store.Alert{
-		{Kind: store.AlertDoubtful, Tenant: store.DefaultTenant, Subject: store.AlertSubject{AnswerID: "ans_1"}, Summary: "A claim is doubtful."},
-		{Kind: store.AlertKeyRevoked, Tenant: store.DefaultTenant, Subject: store.AlertSubject{Key: "k"}, Summary: "A key was revoked."},
-	}))(t)
-	list := func(query string, who []string) (found []store.Alert, next *string) {
-		t.Helper()
-		var page struct {
-			Alerts []store.Alert
-			Next   *string `json:"next_cursor"`
-		}
-		n.read(t, "/v1/alerts"+query, &page, who...)
-		return page.Alerts, page.Next
-	}
-	all, _ := list("", own)
-	if len(all) != 2 || all[0].Kind != store.AlertKeyRevoked || all[1].Link != "/ui/answers/ans_1" || all[1].SeenAt != nil {
-		t.Fatalf("%+v", all)
-	}
-	first, next := list("?limit=1", own)
-	if len(first) != 1 || next == nil || first[0].ID != all[0].ID {
-		t.Errorf("the first page: %+v %v", first, next)
-	}
-	if rest, next := list("?limit=1&cursor="+*next, own); len(rest) != 1 || rest[0].ID != all[1].ID || next != nil {
-		t.Errorf("the second page: %+v %v", rest, next)
-	}
-	path := "/v1/alerts/" + all[1].ID
-	wantProblem(t, n.do(t, "POST", path, `{"seen": true}`, other...), 404)
-	wantProblem(t, n.do(t, "POST", path, `{}`, own...), 400)
-	wantProblem(t, n.get(t, "/v1/alerts?kind=x", own...), 400)
-	for query, want := range map[string]int{"?seen=no": 2, "?kind=doubtful": 1, "?kind=quota": 0} {
-		if found, _ := list(query, own); len(found) != want {
-			t.Errorf("%s: %d, want %d", query, len(found), want)
-		}
-		if found, _ := list(query, other); len(found) != 0 {
-			t.Errorf("%s of another tenant: %+v", query, found)
-		}
-	}
-	for _, seen := range []bool{true, false} {
-		res := n.do(t, "POST", path, fmt.Sprintf(`{"seen": %v}`, seen), own...)
-		var a store.Alert
-		if err := json.Unmarshal([]byte(res.body), &a); err != nil || res.StatusCode != 200 || (a.SeenAt != nil) != seen || a.ID != all[1].ID {
-			t.Errorf("seen %v: %d %s, %v", seen, res.StatusCode, res.body, err)
-		}
-		if found, _ := list("?seen=no", own); len(found) != map[bool]int{true: 1, false: 2}[seen] {
-			t.Errorf("seen %v: %d are not", seen, len(found))
-		}
-	}
 }

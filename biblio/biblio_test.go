@@ -2,6 +2,7 @@ package biblio
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -66,93 +67,17 @@ func TestCSLJSON(t *testing.T) {
 }
 
 func TestStyles(t *testing.T) {
-	for _, test := range []struct {
-		about             string
-		source            ibid.Source
-		apa, mla, chicago string
-	}{
-		{
-			"webpage", page,
-			"van der Berg, A., & Institute of Shores, Inc. (2024, March 5). *Tides of the North Sea*. Coast Watch. <https://coast.example/tides?p=1&q=2>",
-			"van der Berg, Ada, and Institute of Shores, Inc. “Tides of the North Sea.” *Coast Watch*, 5 Mar. 2024, <https://coast.example/tides?p=1&q=2>.",
-			"Berg, Ada van der, and Institute of Shores, Inc. “Tides of the North Sea.” Coast Watch, March 5, 2024. <https://coast.example/tides?p=1&q=2>.",
-		},
-		{
-			"address alone", bare,
-			`\[Untitled webpage\]. (n.d.). <https://www.coast.example/>`,
-			"Untitled webpage. <https://www.coast.example/>.",
-			"Untitled webpage, n.d. <https://www.coast.example/>.",
-		},
-		{
-			"no author, no date", undate,
-			"*Is Sand Rock?* (n.d.). Coast Watch. Retrieved January 2, 2025, from <https://coast.example/sand>",
-			"“Is Sand Rock?” *Coast Watch*, <https://coast.example/sand>. Accessed 2 Jan. 2025.",
-			"Coast Watch. “Is Sand Rock?” Accessed January 2, 2025. <https://coast.example/sand>.",
-		},
-		{
-			"PDF", pdf,
-			"*The Wadden Sea*. (2023). Shore Office. <https://coast.example/wadden.pdf>",
-			"*The Wadden Sea*. Shore Office, Nov. 2023, <https://coast.example/wadden.pdf>.",
-			"“The Wadden Sea.” Shore Office, November 2023. <https://coast.example/wadden.pdf>.",
-		},
-		{
-			"uploaded file, pages", upload,
-			"Poe, E. (2019). *harbour plan.pdf* (pp. 3–7).",
-			"Poe, Edgar. *harbour plan.pdf*. 2019, pp. 3–7.",
-			"Poe, Edgar. “harbour plan.pdf,” 2019, 3–7.",
-		},
-		{
-			"dataset", table,
-			`*Gauge levels* \[Data set\]. (2022). Gauge Board.`,
-			"*Gauge levels*. Gauge Board, 1 Feb. 2022.",
-			"“Gauge levels.” Gauge Board, February 1, 2022.",
-		},
-		{
-			"the caller's document", notes,
-			`*Meeting Notes* \[Unpublished document\]. (n.d.).`,
-			"*Meeting Notes*. Unpublished document.",
-			"“Meeting Notes.” Unpublished document, n.d.",
-		},
-		{
-			"a tool's result", tool,
-			`李明. (n.d.). *get\_tide* \[Tool output\].`,
-			`李明. *get\_tide*. Tool output.`,
-			`李明. “get\_tide.” Tool output, n.d.`,
-		},
-		{
-			"genre and site",
-			ibid.Source{Kind: ibid.DocumentKind, Title: "Log", Authors: []string{"Crew"}, Site: "Ship", PublishedAt: "1999"},
-			`Crew. (1999). *Log* \[Unpublished document\]. Ship.`,
-			"Crew. *Log*. Ship, 1999. Unpublished document.",
-			"Crew. “Log.” Unpublished document. Ship, 1999.",
-		},
-		{
-			"site is title",
-			ibid.Source{Kind: ibid.Web, Title: "coast.example", Site: "Coast.example", URL: "https://coast.example"},
-			"*coast.example*. (n.d.). <https://coast.example>",
-			"*coast.example*. <https://coast.example>.",
-			"“coast.example,” n.d. <https://coast.example>.",
-		},
-		{
-			"nothing",
-			ibid.Source{Kind: ibid.Tool},
-			`\[Untitled tool output\]. (n.d.).`, "Untitled tool output.", "Untitled tool output, n.d.",
-		},
-		{
-			"an image, a place",
-			ibid.Source{Kind: ibid.Image, Title: `The "Old" Pier (“Long”)`},
-			`*The "Old" Pier (“Long”)* \[Image\]. (n.d.).`,
-			`*The "Old" Pier (“Long”)*. Image.`,
-			"“The ‘Old’ Pier (‘Long’).” Image, n.d.",
-		},
-	} {
-		t.Run(test.about, func(t *testing.T) {
-			want := []string{test.apa, test.mla, test.chicago}
+	cases := strings.Split(strings.TrimSpace(string(testenv.Must(os.ReadFile("testdata/styles.txt"))(t))), "\n\n")
+	for _, test := range cases[1:] {
+		lines := strings.Split(test, "\n")
+		t.Run(lines[0], func(t *testing.T) {
+			var source ibid.Source
+			testenv.OK(t, json.Unmarshal([]byte(lines[1]), &source))
 			var got []string
 			for _, f := range []Format{APA, MLA, Chicago} {
-				got = append(got, strings.TrimSuffix(write(t, f, Markdown, Entry{Source: test.source}), "\n"))
+				got = append(got, strings.TrimSuffix(write(t, f, Markdown, Entry{Source: source}), "\n"))
 			}
-			testenv.Equal(t, "", want, got)
+			testenv.Equal(t, "", lines[2:], got)
 		})
 	}
 }

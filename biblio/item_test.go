@@ -40,32 +40,14 @@ func TestParseDate(t *testing.T) {
 }
 
 func TestClassify(t *testing.T) {
-	for _, test := range []struct {
-		source ibid.Source
-		class  class
-		genre  string
-	}{
-		{ibid.Source{Kind: ibid.Web, URL: "https://a.example/report.PDF?x=1"}, document, ""},
-		{ibid.Source{Kind: ibid.Web, URL: "https://a.example/d.csv#row"}, dataset, ""},
-		{ibid.Source{Kind: ibid.Web, URL: "https://a.example/", Title: "How to read data.csv"}, webpage, ""},
-		{ibid.Source{Kind: ibid.Web}, webpage, ""},
-		{ibid.Source{}, webpage, ""},
-		{ibid.Source{Kind: ibid.File}, document, ""},
-		{ibid.Source{Kind: ibid.File, Title: "Q3 sales.xlsx"}, dataset, ""},
-		{ibid.Source{Kind: ibid.File, Filename: "a.pdf", Title: "About data.csv"}, document, ""},
-		{ibid.Source{Kind: ibid.DocumentKind, Title: "rates.parquet"}, dataset, ""},
-		{ibid.Source{Kind: ibid.DocumentKind, Title: "Ways to read data.csv"}, document, "Unpublished document"},
-		{ibid.Source{Kind: ibid.DocumentKind, URL: "https://a.example/"}, webpage, ""},
-		{ibid.Source{Kind: ibid.Tool, Title: "result.json"}, document, "Tool output"},
-		{ibid.Source{Kind: ibid.Tool, URL: "https://a.example/"}, webpage, ""},
-		{ibid.Source{Kind: ibid.Map}, document, "Map"},
-		{ibid.Source{Kind: ibid.Map, URL: "https://maps.example/?cid=1"}, webpage, ""},
-		{ibid.Source{Kind: ibid.Image}, document, "Image"},
-		{ibid.Source{Kind: "other"}, document, "Unpublished document"},
-	} {
-		class, genre := classify(&test.source, cleanURL(test.source.URL))
-		if class != test.class || genre != test.genre {
-			t.Errorf("%+v: class %d, genre %q; want %d, %q", test.source, class, genre, test.class, test.genre)
+	classes := map[string]class{"webpage": webpage, "document": document, "dataset": dataset}
+	for _, test := range testenv.Table[struct {
+		Source       ibid.Source
+		Class, Genre string
+	}](t, "testdata/classes.txt") {
+		class, genre := classify(&test.Source, cleanURL(test.Source.URL))
+		if class != classes[test.Class] || genre != test.Genre {
+			t.Errorf("%+v: class %d, genre %q; want %s, %q", test.Source, class, genre, test.Class, test.Genre)
 		}
 	}
 }
@@ -92,25 +74,13 @@ func TestPageRange(t *testing.T) {
 }
 
 func TestKeys(t *testing.T) {
-	for _, test := range []struct {
-		source ibid.Source
-		want   string
-	}{
-		{ibid.Source{Authors: []string{"Jürgen Müller-Ørsted"}, Title: "Über die Straße", PublishedAt: "2020-01"}, "mullerorsted2020uber"},
-		{ibid.Source{Authors: []string{"Ada van der Berg"}, Title: "What is 5G?"}, "vanderbergndwhat"},
-		{ibid.Source{Authors: []string{"World Health Organization of the Nations"}, Title: "With What About Salt"}, "worldhealthorganizationndsalt"},
-		{ibid.Source{Authors: []string{"Nguyễn Văn Đức"}, Title: "Phở"}, "ducndpho"},
-		{ibid.Source{Site: "en.wikipedia.org", Title: "Cat"}, "wikipediandcat"},
-		{ibid.Source{URL: "https://www.news.example.co.uk/x", Title: "don't panic"}, "examplenddont"},
-		{ibid.Source{URL: "http://127.0.0.1/x"}, "127001nd"},
-		{ibid.Source{Authors: []string{"李明"}, Site: "人民网", URL: "https://people.example/1", Title: "你好"}, "peoplend"},
-		{ibid.Source{Authors: []string{"李明"}, Title: "你好"}, "source592647nd"},
-		{ibid.Source{Authors: []string{"Donaudampfschifffahrtsgesellschaft"}, Title: "Antidisestablishmentarianism"}, "donaudampfschifffahrtsgendantidisestablish"},
-		{ibid.Source{}, "source01ba47nd"},
-	} {
-		it := newItem(&Entry{Source: test.source})
-		if got := it.baseKey(); got != test.want {
-			t.Errorf("key of %+v: %s, want %s", test.source, got, test.want)
+	for _, test := range testenv.Table[struct {
+		Source ibid.Source
+		Want   string
+	}](t, "testdata/keys.txt") {
+		it := newItem(&Entry{Source: test.Source})
+		if got := it.baseKey(); got != test.Want {
+			t.Errorf("key of %+v: %s, want %s", test.Source, got, test.Want)
 		}
 	}
 

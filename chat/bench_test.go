@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid/internal/replay"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // BenchmarkFirstToken measures from a question to the first words of its answer, from the upstream itself and by each form of chat.
@@ -28,9 +29,7 @@ func BenchmarkFirstToken(b *testing.B) {
 			for b.Loop() {
 				begun := time.Now()
 				res, err := http.Post(by.url, "application/json", strings.NewReader(by.body))
-				if err != nil {
-					b.Fatal(err)
-				}
+				testenv.OK(b, err)
 				var got strings.Builder
 				buf := make([]byte, 4096)
 				for !strings.Contains(got.String(), by.words) {

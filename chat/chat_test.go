@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
@@ -33,14 +32,12 @@ func question(provider, words string, more ...string) string {
 const herons = "How many herons nest at Lake Tonbo?"
 
 // stored returns the answer that a response says it is kept as, once it is in the store.
-func (w *world) stored(t *testing.T, h http.Header) *store.Call {
-	t.Helper()
-	if err := w.Gateway.CatchUp(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	call, err := w.Store.Call(t.Context(), "default", h.Get(gateway.AnswerHeader))
+func (w *world) stored(tb testing.TB, h http.Header) *store.Call {
+	tb.Helper()
+	testenv.OK(tb, w.Gateway.CatchUp(tb.Context()))
+	call, err := w.Store.Call(tb.Context(), "default", h.Get(gateway.AnswerHeader))
 	if err != nil {
-		t.Fatalf("%q: %v", h.Get(gateway.AnswerHeader), err)
+		tb.Fatalf("%q: %v", h.Get(gateway.AnswerHeader), err)
 	}
 	return call
 }
@@ -221,66 +218,6 @@ func (r reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// What a client can do wrong has a problem that says so, and nothing is asked of anybody.
-func TestBadRequests(t *testing.T) {
-	w := newWorld(t, &setup{
-		upstream: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the upstream was asked") }),
-		change:   func(p []chat.Provider) { p[1].Model = "" },
-	})
-	for _, test := range []struct {
-		name, path, body string
-		status           int
-		want             string
-	}{
-		{"empty", "", "", 400, "not a JSON object"},
-		{"no JSON", "", "{", 400, "not a JSON object"},
-		{"misspelt", "", `{"mesages":[]}`, 400, `no member \"mesages\"`},
-		{"wrong type", "", `{"model":7}`, 400, "model may not be a number"},
-		{"no message", "", `{"messages":[]}`, 400, "no message of the user"},
-		{"no words", "", `{"messages":[{"role":"user"}]}`, 400, "message 0 has no content"},
-		{"another case", "", `{"Model":"m","messages":[{"role":"user","content":"?"}]}`, 400, `no member \"Model\"`},
-		{"another case in a message", "", `{"messages":[{"role":"user","Content":"?"}]}`, 400, `no member \"Content\"`},
-		{"a list", "", `{"model":[]}`, 400, "model may not be an array"},
-		{"a tool's words", "", `{"messages":[{"role":"tool","content":"x"},{"role":"user","content":"?"}]}`, 400, "message 0: its role is not"},
-		{"a tool's words of useChat", "", `{"id":"a","messages":[{"role":"tool","parts":[]},{"role":"user","parts":[{"type":"text","text":"?"}]}]}`, 400, "message 0: its role is not"},
-		{"a picture", "", `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:,"}}]}]}`, 400, `part 0 of a content is no text: \"image_url\"`},
-		{"a content that is none", "", `{"messages":[{"role":"user","content":7}]}`, 400, "content is neither a string nor a list"},
-		{"wrong role", "", `{"messages":[{"role":"boss","content":"?"}]}`, 400, "role"},
-		{"wrong citations", "", question("openai", "?", `,"citations":"many"`), 400, "fast, accurate, off"},
-		{"wrong documents", "", question("openai", "?", `,"documents":7`), 400, "documents"},
-		{"wrong conversation", "", question("openai", "?", `,"conversation":"a/b"`), 400, "conversation: an id has"},
-		{"wrong run", "", question("openai", "?", `,"run":"a b"`), 400, "run: an id has"},
-		{"wrong agent", "", question("openai", "?", `,"agent":"\u0007"`), 400, "Ibid-Agent"},
-		{"nobody", "", question("nobody", "?"), 400, "openai, gemini, cohere"},
-		{"no model", "", question("gemini", "?"), 400, "no model"},
-		{"no tool", "", question("openai", "?", `,"tools":["x",]`), 400, ""},
-		{"chat id", "", `{"id":"a b","messages":[{"role":"user","parts":[{"type":"text","text":"?"}]}]}`, 400, "conversation: an id has"},
-		{"a file", "", `{"id":"a","messages":[{"role":"user","parts":[{"type":"file","url":"data:,"}]}]}`, 400, "a file cannot be sent"},
-		{"form", "?stream=all", question("openai", "?"), 400, "events, ui, openai, no"},
-		{"unit", "?unit=bytes", question("openai", "?"), 400, "utf-8, code-point, utf-16"},
-		{"unit of ui", "?stream=ui&unit=utf-8", question("openai", "?"), 400, "always utf-16"},
-		{"twice", "?unit=utf-8&unit=utf-8", question("openai", "?"), 400, "more than once"},
-		{"parameter", "?as=json", question("openai", "?"), 400, "stream, unit"},
-		{"query", "?%zz", question("openai", "?"), 400, "encoded"},
-		{"too large", "", `{"messages":[{"role":"user","content":"` + strings.Repeat("x", chat.MaxRequest) + `"}]}`, 413, "bytes"},
-	} {
-		kind := "application/problem+json"
-		if strings.Contains(test.path+test.body, "stream=ui") || strings.Contains(test.body, `"parts"`) {
-			kind = "text/plain; charset=utf-8" // a front-end shows it as it is
-		}
-		res := w.do(t, "POST", "/v1/chat"+test.path, test.body)
-		if res.StatusCode != test.status || !strings.Contains(res.body, test.want) || res.Header.Get("Content-Type") != kind {
-			t.Errorf("%s: %d %.300s", test.name, res.StatusCode, res.body)
-		}
-	}
-	for path, status := range map[string]int{"DELETE /v1/chat/c/stream?all": 400, "GET /v1/chat": 405, "PUT /v1/chat/c/stream": 405, "GET /v1/chat/c": 404, "GET /v1/chat//stream": 404, "HEAD /v1/chat": 405} {
-		method, path, _ := strings.Cut(path, " ")
-		if res := w.do(t, method, path, ""); res.StatusCode != status {
-			t.Errorf("%s %s: %d", method, path, res.StatusCode)
-		}
-	}
-}
-
 // An upstream that refuses has its words in the problem; one that is not there says so too.
 func TestRefusals(t *testing.T) {
 	w := newWorld(t, nil)
@@ -300,31 +237,6 @@ func TestRefusals(t *testing.T) {
 			if res.StatusCode != test.status || !strings.Contains(res.body, "#"+test.code) || !strings.Contains(res.body, "upstream "+provider+" answered "+test.words[6:]+": ") {
 				t.Errorf("%s: %s: %d %s", provider, test.words, res.StatusCode, res.body)
 			}
-		}
-	}
-	dead := newWorld(t, &setup{upstream: http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
-		c, _, _ := http.NewResponseController(rw).Hijack()
-		_ = c.Close()
-	})})
-	res := dead.do(t, "POST", "/v1/chat", question("openai", "?"))
-	if res.StatusCode != 502 || !strings.Contains(res.body, "it closed the connection without a response") {
-		t.Errorf("%d %s", res.StatusCode, res.body)
-	}
-}
-
-// What ends badly after it began says so in every form, behind what came.
-func TestBroken(t *testing.T) {
-	w := newWorld(t, nil)
-	for words, want := range map[string]string{"error in the stream": "", "break off": "the answer broke off"} {
-		for form, mark := range map[string]string{"events": "event: error\ndata: {", "ui": `"type":"error"`, "openai": `data: {"error":{`} {
-			res := w.do(t, "POST", "/v1/chat?stream="+form, question("openai", herons+" With an "+words+"."))
-			if res.StatusCode != 200 || !strings.Contains(res.body, mark) || !strings.Contains(res.body, want) || !strings.Contains(res.body, "The colony") {
-				t.Errorf("%s: %s: %d %s", words, form, res.StatusCode, res.body)
-			}
-		}
-		res := w.do(t, "POST", "/v1/chat?stream=no", question("openai", herons+" With an "+words+"."))
-		if d := unmarshal[ibid.Document](t, res.body); d.Complete || d.Error == nil || d.Text == "" {
-			t.Errorf("%s: %s", words, res.body)
 		}
 	}
 }
@@ -348,46 +260,6 @@ func TestOpenAI(t *testing.T) {
 	}
 }
 
-// Tokens, scopes, tenants and foreign pages.
-func TestAccess(t *testing.T) {
-	w := newWorld(t, &setup{origins: []string{"https://app.example"}, upstream: replay.New(&replay.Options{Delay: 20 * time.Millisecond})})
-	token := func(tenant string, scopes ...string) string {
-		secret, err := w.Store.NewToken(t.Context(), &store.Token{Name: "t", Tenant: tenant, Scopes: scopes})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return "Bearer " + secret
-	}
-	both, reader, other := token("acme", "proxy", "read"), token("acme", "read"), token("rival", "proxy", "read")
-	body := question("openai", herons, `,"conversation":"c1"`)
-	if res := w.do(t, "POST", "/v1/chat", body); res.StatusCode != 401 {
-		t.Errorf("without a token: %d", res.StatusCode)
-	}
-	if res := w.do(t, "POST", "/v1/chat", body, "Authorization", reader); res.StatusCode != 403 {
-		t.Errorf("without the scope: %d", res.StatusCode)
-	}
-	res := w.open(t, "POST", "/v1/chat", body, "Authorization", both, "Origin", "https://app.example")
-	if res.StatusCode != 200 || res.Header.Get("Access-Control-Allow-Origin") != "https://app.example" {
-		t.Errorf("%d %v", res.StatusCode, res.Header)
-	}
-	if got := w.do(t, "GET", "/v1/chat/c1/stream", "", "Authorization", other); got.StatusCode != 204 {
-		t.Errorf("another tenant: %d", got.StatusCode)
-	}
-	if got := w.do(t, "DELETE", "/v1/chat/c1/stream", "", "Authorization", other); got.StatusCode != 204 {
-		t.Errorf("another tenant ends it: %d", got.StatusCode)
-	}
-	if got := w.do(t, "DELETE", "/v1/chat/c1/stream", "", "Authorization", reader); got.StatusCode != 403 {
-		t.Errorf("a reader ends it: %d", got.StatusCode)
-	}
-	if got := w.do(t, "GET", "/v1/chat/c1/stream", "", "Authorization", reader); got.StatusCode != 200 || !strings.Contains(got.body, "event: answer") {
-		t.Errorf("a reader: %d", got.StatusCode)
-	}
-	pre := w.do(t, "OPTIONS", "/v1/chat", "", "Origin", "https://app.example", "Access-Control-Request-Method", "POST")
-	if pre.StatusCode != 204 {
-		t.Errorf("preflight: %d", pre.StatusCode)
-	}
-}
-
 func TestNew(t *testing.T) {
 	w := newWorld(t, nil)
 	for _, bad := range [][]chat.Provider{
@@ -406,71 +278,6 @@ func TestNew(t *testing.T) {
 		if p.Key != "" || p.Upstream == "" {
 			t.Errorf("%+v", p)
 		}
-	}
-}
-
-// A front-end of the AI SDK shows the body of a refusal to its user: it is one sentence, not JSON.
-func TestPlainErrors(t *testing.T) {
-	w := newWorld(t, nil)
-	for body, want := range map[string]string{
-		`{"id":"a","messages":[{"role":"user","parts":[{"type":"text","text":"error 429"}]}],"provider":"openai"}`: "Upstream openai answered 429: ",
-		`{"id":"a","messages":[{"role":"user","parts":[{"type":"text","text":"?"}]}],"provider":"nobody"}`:         "provider: there is none of that name; there is openai, ",
-		`{"id":"a","messages":[{"role":"user","parts":[]}]}`:                                                       "messages: there is no message of the user that says something; ",
-	} {
-		res := w.do(t, "POST", "/v1/chat", body)
-		if !strings.HasPrefix(res.body, want) || !strings.HasSuffix(res.body, ".") || strings.ContainsAny(res.body, "\n#") {
-			t.Errorf("%s", res.body)
-		}
-		if got := res.Header.Get("Content-Type"); got != "text/plain; charset=utf-8" {
-			t.Errorf("Content-Type: %s", got)
-		}
-	}
-}
-
-// So is what the guard refuses, who has not read the question. Other clients get problems.
-func TestPlainRefusals(t *testing.T) {
-	w := newWorld(t, &setup{origins: []string{"https://app.example"}})
-	secret := testenv.Must(w.Store.NewToken(t.Context(), &store.Token{Name: "t", Tenant: "acme", Scopes: []string{"read"}}))(t)
-	ui := `{"id":"a","messages":[{"id":"m","role":"user","parts":[{"type":"text","text":"?"}]}]}`
-	large := ui[:len(ui)-1] + `,"x":"` + strings.Repeat("x", chat.MaxRequest) + `"}`
-	for _, test := range []struct {
-		method, path, body string
-		header             []string
-		status             int
-		plain              bool
-	}{
-		{"POST", "/v1/chat", ui, nil, 401, true},
-		{"POST", "/v1/chat", ui, []string{"Authorization", "Bearer " + secret}, 403, true},
-		{"POST", "/v1/chat", ui, []string{"Origin", "https://foreign.example"}, 403, true},
-		{"POST", "/v1/chat", large, nil, 401, true},
-		{"POST", "/v1/chat?stream=ui", question("openai", herons), nil, 401, true},
-		{"POST", "/v1/chat?stream=events", ui, nil, 401, false},
-		{"POST", "/v1/chat", question("openai", herons), nil, 401, false},
-		{"POST", "/v1/chat?stream=x", ui, []string{"Authorization", "Bearer " + secret}, 403, false},
-		{"GET", "/v1/chat/c1/stream", "", []string{"Sec-Fetch-Mode", "cors"}, 401, true},
-		{"GET", "/v1/chat/c1/stream", "", []string{"Origin", "https://app.example"}, 401, true},
-		{"GET", "/v1/chat/c1/stream", "", nil, 401, false},
-		{"PUT", "/v1/chat", "", nil, 405, false},
-	} {
-		res := w.do(t, test.method, test.path, test.body, test.header...)
-		plain := res.Header.Get("Content-Type") == "text/plain; charset=utf-8"
-		if res.StatusCode != test.status || plain != test.plain || plain == strings.ContainsAny(res.body, "\n{") {
-			t.Errorf("%s %s %v: %d %s", test.method, test.path, test.header, res.StatusCode, res.body)
-		}
-	}
-	open := newWorld(t, nil)
-	if res := open.do(t, "POST", "/v1/chat", large); res.StatusCode != 413 || res.body != "The request's body has more than 33554432 bytes." {
-		t.Errorf("%d %s", res.StatusCode, res.body)
-	}
-}
-
-// A message's content may be a list of parts, as the providers' own APIs have it.
-func TestContentParts(t *testing.T) {
-	w := newWorld(t, nil)
-	res := w.do(t, "POST", "/v1/chat", `{"provider":"openai","messages":[{"role":"user","content":[{"type":"text","text":"How many herons"},{"type":"input_text","text":"nest at Lake Tonbo?"}]}]}`)
-	call := w.stored(t, res.Header)
-	if n := len(call.Prompt); n == 0 || call.Prompt[n-1].Text != "How many herons\nnest at Lake Tonbo?" {
-		t.Errorf("asked %+v", call.Prompt)
 	}
 }
 
@@ -522,10 +329,7 @@ func TestFastCitationsKeepTheirPlace(t *testing.T) {
 // OpenAI's clients get a blank line between what a model says before it calls a tool and after, and annotations of the
 // text that they have. The vector's text comes in pieces, with and without space of its own between the two.
 func TestOpenAIParts(t *testing.T) {
-	archive, err := txtar.ParseFile("../testdata/anthropic-messages/text-around-a-tool.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	archive := testenv.Must(txtar.ParseFile("../testdata/anthropic-messages/text-around-a-tool.txtar"))(t)
 	stream := string(archive.Files[0].Data)
 	for space, want := range map[string]string{"": "for you.\n\nBased on", `\n`: "for you.\n\nBased on", `\n\n `: "for you.\n\n Based on"} {
 		body := strings.Replace(stream, `"Based on`, `"`+space+`Based on`, 1)
@@ -548,5 +352,24 @@ func TestOpenAIParts(t *testing.T) {
 		}
 		s := a.Citations[0].Span
 		testenv.Equal(t, "cited words", "the pool opens at nine", a.Text[s.Start:s.End])
+	}
+}
+
+// What is larger than may be is refused as everything else: in a sentence where a front-end shows it.
+func TestLargeRequests(t *testing.T) {
+	w := newWorld(t, nil)
+	large := `"x":"` + strings.Repeat("x", chat.MaxRequest) + `"}`
+	res := w.do(t, "POST", "/v1/chat", `{"messages":[{"role":"user","content":"?"}],`+large)
+	if res.StatusCode != 413 || !strings.Contains(res.body, "bytes") || res.Header.Get("Content-Type") != "application/problem+json" {
+		t.Errorf("%d %s", res.StatusCode, res.body)
+	}
+	large = `{"id":"a","messages":[{"id":"m","role":"user","parts":[{"type":"text","text":"?"}]}],` + large
+	if res := w.do(t, "POST", "/v1/chat", large); res.StatusCode != 413 || res.body != "The request's body has more than 33554432 bytes." {
+		t.Errorf("%d %s", res.StatusCode, res.body)
+	}
+	testenv.Must(w.Store.NewToken(t.Context(), &store.Token{Name: "t", Tenant: "acme", Scopes: []string{"read"}}))(t)
+	w.Guard.Forget()
+	if res := w.do(t, "POST", "/v1/chat", large); res.StatusCode != 401 || strings.ContainsAny(res.body, "\n{") {
+		t.Errorf("without a token: %d %s", res.StatusCode, res.body)
 	}
 }

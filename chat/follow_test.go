@@ -14,6 +14,7 @@ import (
 	"github.com/ibidhq/ibid/chat"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/replay"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/server"
 )
 
@@ -150,10 +151,7 @@ func TestMaxTurns(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	turns := make([]*chat.Turn, 0, chat.MaxTurns)
 	for range chat.MaxTurns {
-		turn, err := w.chat.Ask(ctx, who, q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		turn := testenv.Must(w.chat.Ask(ctx, who, q))(t)
 		turns = append(turns, turn)
 	}
 	cancel() // the turns go on

@@ -85,17 +85,12 @@ type response struct {
 // open makes a request and leaves the body to be read. fields are header fields, by turns name and value.
 func (w *world) open(tb testing.TB, method, path, body string, fields ...string) *opened {
 	tb.Helper()
-	r, err := http.NewRequestWithContext(tb.Context(), method, w.URL+path, strings.NewReader(body))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	r := testenv.Must(http.NewRequestWithContext(tb.Context(), method, w.URL+path, strings.NewReader(body)))(tb)
 	for i := 0; i+1 < len(fields); i += 2 {
 		r.Header.Set(fields[i], fields[i+1])
 	}
 	res, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testenv.OK(tb, err)
 	tb.Cleanup(func() { _ = res.Body.Close() })
 	return &opened{res}
 }

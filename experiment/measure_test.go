@@ -11,6 +11,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/experiment"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/trail"
 )
@@ -27,9 +28,7 @@ func harbour(t *testing.T) *trail.Trail {
 	}}
 	for i, words := range []string{"The Port of Valparaíso moved 9.8 million tonnes of cargo in 2019", "The breakwater was extended by 120 metres in 2008"} {
 		at := strings.Index(text, words)
-		if err := a.Cite(ibid.Span{Start: at, End: at + len(words)}, ibid.Ref{Source: a.Sources[i].ID, Quote: a.Sources[i].Content}); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, a.Cite(ibid.Span{Start: at, End: at + len(words)}, ibid.Ref{Source: a.Sources[i].ID, Quote: a.Sources[i].Content}))
 		a.Citations[i].Origin = ibid.OriginProvider
 	}
 	return &trail.Trail{
@@ -46,14 +45,8 @@ func TestMeasure(t *testing.T) {
 		"provider": {Run: "run_harbour", Strategy: "provider@1", Sentences: 4, Cited: 2, Checked: 2, Supported: 1},
 		"balanced": {Run: "run_harbour", Strategy: "balanced@1", Sentences: 4, Cited: 3, Checked: 2, Supported: 1},
 	} {
-		s, err := experiment.Find(list, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := experiment.Measure(t.Context(), harbour(t), &s, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := testenv.Must(experiment.Find(list, name))(t)
+		got := testenv.Must(experiment.Measure(t.Context(), harbour(t), &s, nil))(t)
 		if diff := cmp.Diff(&want, got); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
@@ -89,10 +82,7 @@ func TestObserveUnread(t *testing.T) {
 	for _, status := range []string{"robots-disallowed", "unreachable", "gone", "hash-mismatch", "nothing-recorded"} {
 		run := harbour(t)
 		run.Final.Citations[0].Verification = &ibid.Verification{Status: status}
-		got, err := experiment.Observe(t.Context(), run, experiment.Feedback{}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := testenv.Must(experiment.Observe(t.Context(), run, experiment.Feedback{}, nil))(t)
 		if got.Fetched != 0 || got.Verified != 0 {
 			t.Errorf("%s: %d fetched, %d verified", status, got.Fetched, got.Verified)
 		}
@@ -104,10 +94,7 @@ func TestObserve(t *testing.T) {
 	run := harbour(t)
 	run.Final.Citations[0].Verification = &ibid.Verification{Status: "source-drifted-excerpt-intact", CheckedAt: time.Unix(0, 0)}
 	run.Final.Citations[1].Verification = &ibid.Verification{Status: "excerpt-missing", CheckedAt: time.Unix(0, 0)}
-	got, err := experiment.Observe(t.Context(), run, experiment.Feedback{Judged: 3, Right: 2}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testenv.Must(experiment.Observe(t.Context(), run, experiment.Feedback{Judged: 3, Right: 2}, nil))(t)
 	want := &experiment.Outcome{
 		Run: "run_harbour", Strategy: "provider@1", Sentences: 4, Cited: 2, Checked: 2, Supported: 1, Fetched: 2, Verified: 1, Judged: 3, Right: 2,
 	}

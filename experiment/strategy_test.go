@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ibidhq/ibid/experiment"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 func TestFind(t *testing.T) {
@@ -51,9 +52,7 @@ func TestCheck(t *testing.T) {
 func TestSplit(t *testing.T) {
 	list := experiment.Builtin()
 	s := &experiment.Split{Name: "e", A: list[1], B: list[2], Share: 0.3}
-	if err := s.Check(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.Check())
 	other := *s
 	other.Name = "f"
 	b, moved := 0, 0

@@ -128,9 +128,7 @@ func BenchmarkInsideFirst(b *testing.B) {
 		b.Run("by="+by, func(b *testing.B) {
 			for b.Loop() {
 				res, err := ask.c.Post(ask.address, "application/json", strings.NewReader(chatRequest))
-				if err != nil {
-					b.Fatal(err)
-				}
+				testenv.OK(b, err)
 				var first [1]byte
 				_, err = io.ReadFull(res.Body, first[:])
 				b.StopTimer()

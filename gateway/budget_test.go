@@ -59,9 +59,7 @@ func TestSlowBody(t *testing.T) {
 	}})
 	conn := w.raw(t, "POST "+chat+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n"+strings.Repeat("x", 40_000))
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	_ = res.Body.Close()
 	testenv.Equal(t, "status", http.StatusRequestTimeout, res.StatusCode)
 }

@@ -289,9 +289,7 @@ func TestCiteJSONStream(t *testing.T) {
 			defer cancel()
 			req := w.request(t, http.MethodPost, test.path, strings.NewReader(`{"message":"Hi","stream":true,"contents":[{"parts":[{"text":"Hi"}]}]}`))
 			res, err := w.client.Do(req.WithContext(ctx))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, err)
 			defer res.Body.Close()
 			got := make([]byte, len(test.first))
 			if _, err := io.ReadFull(res.Body, got); err != nil {

@@ -454,9 +454,7 @@ func TestUpstreamBreaks(t *testing.T) {
 			t.Run(name+path, func(t *testing.T) {
 				w := newWorld(t, hijack(answer), nil)
 				res, err := w.client.Do(w.request(t, "POST", path, strings.NewReader("{}")))
-				if err != nil {
-					t.Fatal(err)
-				}
+				testenv.OK(t, err)
 				defer res.Body.Close()
 				body, err := io.ReadAll(res.Body)
 				if err == nil {

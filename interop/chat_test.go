@@ -193,10 +193,7 @@ var reactVersions = map[string]string{"ai-5": "react-ai-5", "ai-6": "react-ai-6"
 func TestChatReact(t *testing.T) {
 	node := webProgram(t)
 	chromium := testenv.Tool(t, "chromium")
-	docs, err := os.ReadFile(filepath.Join("..", "docs", "chat.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	docs := testenv.Must(os.ReadFile(filepath.Join("..", "docs", "chat.md")))(t)
 	example := func(language string) string {
 		_, code, _ := strings.Cut(string(docs), "```"+language+"\n")
 		code, _, _ = strings.Cut(code, "```")
@@ -272,10 +269,7 @@ func bundle(t *testing.T, component, ai, react string) []byte {
 	if words, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("bundling the page: %v\n%s", err, words)
 	}
-	script, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := testenv.Must(os.ReadFile(out))(t)
 	return script
 }
 

@@ -28,14 +28,9 @@ func BenchmarkDecodeStream(b *testing.B) {
 		{"openai", "openai/pydantic-ai__run.sse", readOpenAIStream},
 		{"anthropic", "anthropic/pydantic-ai__anthropic-web-search-tool-stream.sse", readAnthropicStream},
 	} {
-		body, err := os.ReadFile(filepath.Join(testenv.Shared(b), "corpus", bench.recording))
-		if err != nil {
-			b.Fatal(err)
-		}
+		body := testenv.Must(os.ReadFile(filepath.Join(testenv.Shared(b), "corpus", bench.recording)))(b)
 		answer, err := ibid.Decode(body, nil)
-		if err != nil {
-			b.Fatal(err)
-		}
+		testenv.OK(b, err)
 		got := bench.sdk(b, eventStream(body))
 		if len(got.Text) == 0 || len(got.Citations) == 0 || len(answer.Citations) < len(got.Citations) {
 			b.Fatalf("%s: the SDK read %d bytes and %d citations, ibid %d and %d",
@@ -71,9 +66,7 @@ func readOpenAIStream(b *testing.B, r *http.Response) *said {
 	stream := openaisse.NewStream[responses.ResponseStreamEventUnion](openaisse.NewDecoder(r), nil)
 	got := &said{}
 	got.readResponseStream(stream)
-	if err := stream.Err(); err != nil {
-		b.Fatal(err)
-	}
+	testenv.OK(b, stream.Err())
 	return got
 }
 
@@ -81,13 +74,9 @@ func readAnthropicStream(b *testing.B, r *http.Response) *said {
 	stream := anthropicsse.NewStream[anthropic.MessageStreamEventUnion](anthropicsse.NewDecoder(r), nil)
 	var message anthropic.Message
 	for stream.Next() {
-		if err := message.Accumulate(stream.Current()); err != nil {
-			b.Fatal(err)
-		}
+		testenv.OK(b, message.Accumulate(stream.Current()))
 	}
-	if err := stream.Err(); err != nil {
-		b.Fatal(err)
-	}
+	testenv.OK(b, stream.Err())
 	got := &said{}
 	got.readMessage(&message)
 	return got

@@ -15,6 +15,7 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 func newOpenAI(c *sdkCall) openai.Client {
@@ -161,18 +162,12 @@ func (s *said) failOpenAI(err error) error {
 // A response that is fetched again updates the answer that is kept, and makes no other.
 func (w *world) testResponsesAgain(t *testing.T) {
 	c := &sdkCall{base: w.gateway, client: http.DefaultClient, prompt: "How many herons nest at Lake Tonbo?"}
-	first, err := askResponses(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := testenv.Must(askResponses(t.Context(), c))(t)
 	before := w.document(t, first.Answer)
 	count := w.count(t)
 	client := newOpenAI(c)
 	var raw *http.Response
-	again, err := client.Responses.Get(t.Context(), first.ID, responses.ResponseGetParams{}, option.WithResponseInto(&raw))
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := testenv.Must(client.Responses.Get(t.Context(), first.ID, responses.ResponseGetParams{}, option.WithResponseInto(&raw)))(t)
 	second := &said{Answer: first.Answer}
 	if second.readResponse(again); !cmp.Equal(first, second) {
 		t.Errorf("the SDK sees another response (-first +again):\n%s", cmp.Diff(first, second))
@@ -192,12 +187,9 @@ func (w *world) testResponsesAgain(t *testing.T) {
 func (w *world) testConversation(t *testing.T) {
 	client := newOpenAI(&sdkCall{base: w.gateway, client: http.DefaultClient})
 	var raw *http.Response
-	_, err := client.Responses.New(t.Context(), responses.ResponseNewParams{
+	testenv.Must(client.Responses.New(t.Context(), responses.ResponseNewParams{
 		Model: "gpt-5", Input: responses.ResponseNewParamsInputUnion{OfString: openai.String("Thank you!")},
-	}, option.WithHeader("Ibid-Conversation", "support-4711"), option.WithResponseInto(&raw))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, option.WithHeader("Ibid-Conversation", "support-4711"), option.WithResponseInto(&raw)))(t)
 	var conversation any
 	w.get(t, "/v1/conversations/support-4711", &conversation)
 	if id := raw.Header.Get("Ibid-Answer"); id == "" || !strings.Contains(asJSON(conversation), id) {

@@ -41,10 +41,7 @@ func TestOpenAPI(t *testing.T) {
 // ask has schemathesis make requests, and returns how many.
 func ask(t *testing.T, program string, args ...string) int {
 	t.Helper()
-	config, err := filepath.Abs(filepath.Join("python", "schemathesis.toml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := testenv.Must(filepath.Abs(filepath.Join("python", "schemathesis.toml")))(t)
 	cmd := exec.CommandContext(t.Context(), program,
 		append([]string{
 			"--config-file", config, "run",
@@ -70,13 +67,9 @@ func ask(t *testing.T, program string, args ...string) int {
 func describe(t *testing.T, base string, ids map[string][]string) string {
 	t.Helper()
 	data, err := fetch(t.Context(), base+"/v1/openapi.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	var document map[string]any
-	if err := json.Unmarshal(data, &document); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, json.Unmarshal(data, &document))
 	for path, methods := range document["paths"].(map[string]any) {
 		kind, _, _ := strings.Cut(strings.TrimPrefix(path, "/v1/"), "/")
 		for _, operation := range methods.(map[string]any) {
@@ -97,9 +90,7 @@ func describe(t *testing.T, base string, ids map[string][]string) string {
 		t.Fatal(err)
 	}
 	name := filepath.Join(t.TempDir(), "openapi.json")
-	if err := os.WriteFile(name, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, os.WriteFile(name, data, 0o666))
 	return name
 }
 
@@ -112,15 +103,10 @@ func serveDescribed(t *testing.T) (base string, ids map[string][]string) {
 	})
 	post := func(path, body string) []byte {
 		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.URL+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := testenv.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, w.URL+path, strings.NewReader(body)))(t)
 		r.Header.Set("Content-Type", "application/json")
 		res, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, err)
 		defer res.Body.Close()
 		answer, err := io.ReadAll(res.Body)
 		if err != nil || res.StatusCode >= 300 {

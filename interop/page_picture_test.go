@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // maxPicture is how many bytes a picture of docs/images may have.
@@ -17,30 +19,20 @@ const maxPicture = 150 << 10
 // shrink writes the pictures of a directory anew, with no more than 256 colours each: those that are seen most.
 func shrink(t *testing.T, dir string) {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "*.png"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := testenv.Must(filepath.Glob(filepath.Join(dir, "*.png")))(t)
 	for _, name := range names {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := testenv.Must(os.ReadFile(name))(t)
 		picture, err := png.Decode(bytes.NewReader(data))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		var small bytes.Buffer
 		encoder := png.Encoder{CompressionLevel: png.BestCompression}
-		if err := encoder.Encode(&small, fewColours(picture)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, encoder.Encode(&small, fewColours(picture)))
 		if small.Len() > maxPicture {
 			t.Errorf("%s has %d bytes, more than %d", name, small.Len(), maxPicture)
 		}
-		if err := os.WriteFile(name, small.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, os.WriteFile(name, small.Bytes(), 0o644))
 	}
 }
 

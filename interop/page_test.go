@@ -83,10 +83,7 @@ quote="&lt;script&gt;document.title='harm'&lt;/script&gt;"><button>[3]</button><
 // elementExample returns the page of docs/element.md, as somebody else would have it.
 func elementExample(t *testing.T, base string) string {
 	t.Helper()
-	doc, err := os.ReadFile(filepath.Join("..", "docs", "element.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := testenv.Must(os.ReadFile(filepath.Join("..", "docs", "element.md")))(t)
 	_, rest, _ := strings.Cut(string(doc), "```html\n")
 	page, _, ok := strings.Cut(rest, "```")
 	if !ok || !strings.Contains(page, `src="/ibid.js"`) {
@@ -147,10 +144,7 @@ func (w *pageWorld) picture(t *testing.T) {
 // script runs web/page_NAME.mjs over the world, which prints what it finds.
 func (w *pageWorld) script(t *testing.T, name string) {
 	t.Helper()
-	told, err := json.Marshal(w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	told := testenv.Must(json.Marshal(w))(t)
 	cmd := exec.CommandContext(t.Context(), webProgram(t), "page_"+name+".mjs", testenv.Tool(t, "chromium"), string(told))
 	cmd.Dir = "web"
 	out, err := cmd.CombinedOutput()

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid/internal/replay"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/server"
 	"github.com/ibidhq/ibid/server/servertest"
 )
@@ -51,10 +52,7 @@ func servePages(t *testing.T, configure func(*server.Config)) *pageWorld {
 	mux.Handle("/slow/", replay.New(&replay.Options{Delay: 30 * time.Millisecond, ChunkSize: 6}))
 	mux.HandleFunc("/many/", answerMany)
 	for _, name := range []string{"hostile-gemini", "hostile-anthropic"} {
-		body, err := os.ReadFile(filepath.Join("web", "page_"+name+".json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := testenv.Must(os.ReadFile(filepath.Join("web", "page_"+name+".json")))(t)
 		mux.HandleFunc("/"+name+"/", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = w.Write(body)
@@ -237,23 +235,15 @@ func (w *pageWorld) call(t *testing.T, c *pageCall) string {
 // post returns the id of an answer; empty if there is none in the response.
 func (w *pageWorld) post(t *testing.T, path string, header http.Header, body any) string {
 	t.Helper()
-	data, err := json.Marshal(body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.Base+path, bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testenv.Must(json.Marshal(body))(t)
+	r := testenv.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, w.Base+path, bytes.NewReader(data)))(t)
 	r.Header = header.Clone()
 	r.Header.Set("Content-Type", "application/json")
 	if w.Token != "" {
 		r.Header.Set("Ibid-Token", w.Token)
 	}
 	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	defer res.Body.Close()
 	got, err := io.ReadAll(res.Body)
 	if err != nil || res.StatusCode >= http.StatusBadRequest {
@@ -270,9 +260,7 @@ func startDemo(t *testing.T, program string) string {
 	cmd.Stdout = in
 	var log bytes.Buffer
 	cmd.Stderr = &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, cmd.Start())
 	ended := make(chan error, 1)
 	go func() {
 		err := cmd.Wait()
@@ -318,9 +306,7 @@ func awaitIncident(t *testing.T, base string) {
 		var all struct {
 			Incidents []json.RawMessage `json:"incidents"`
 		}
-		if err := json.Unmarshal(data, &all); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, json.Unmarshal(data, &all))
 		if len(all.Incidents) > 0 {
 			return
 		}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/ibidhq/ibid"
@@ -47,9 +46,7 @@ func TestPythonReaders(t *testing.T) {
 		t.Fatalf("export.py: %v\n%s", err, &log)
 	}
 	want := []string{fmt.Sprint(n, " answers")}
-	if diff := cmp.Diff(want, strings.Split(strings.TrimSpace(string(out)), "\n")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "", want, strings.Split(strings.TrimSpace(string(out)), "\n"))
 }
 
 // vectorAnswers returns what is decoded of the vectors, by file and section.
@@ -61,10 +58,7 @@ func vectorAnswers(t *testing.T) map[string]*ibid.Answer {
 	}
 	answers := map[string]*ibid.Answer{}
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := testenv.Must(os.ReadFile(file))(t)
 		for _, f := range txtar.Parse(data).Files {
 			switch f.Name {
 			case "body.json", "stream.sse", "stream.ndjson", "stream.array.json":

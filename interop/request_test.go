@@ -21,6 +21,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/ibidhq/ibid/internal/call"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
@@ -77,14 +78,8 @@ func (c *requestCase) run(t *testing.T, stream bool) {
 	}
 	chat := c.chat
 	chat.Stream = stream
-	b, err := call.BuildRequest(c.provider, &chat)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := http.NewRequestWithContext(t.Context(), b.Method, sdkHost+b.Path, bytes.NewReader(b.Body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testenv.Must(call.BuildRequest(c.provider, &chat))(t)
+	r := testenv.Must(http.NewRequestWithContext(t.Context(), b.Method, sdkHost+b.Path, bytes.NewReader(b.Body)))(t)
 	for name, values := range b.Header {
 		r.Header[name] = values
 	}
@@ -125,9 +120,7 @@ func readAsked(t *testing.T, p *call.Provider, r *http.Request) *asked {
 	for name := range p.Header {
 		a.Header[name] = r.Header.Values(name)
 	}
-	if err := json.NewDecoder(r.Body).Decode(&a.Body); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, json.NewDecoder(r.Body).Decode(&a.Body))
 	return a
 }
 

@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // web/ibid.d.ts is what openapi-typescript makes of the description of the API, and a page's program checks by it.
@@ -27,10 +29,7 @@ func TestTypes(t *testing.T) {
 	run(filepath.Join(modules, "openapi-typescript", "bin", "cli.js"), filepath.Join("..", "..", "api", "openapi.json"),
 		"-o", made)
 	if os.Getenv("IBID_UPDATE") == "" {
-		want, err := os.ReadFile(made)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := testenv.Must(os.ReadFile(made))(t)
 		if is, err := os.ReadFile(filepath.Join("web", "ibid.d.ts")); err != nil || string(is) != string(want) {
 			t.Errorf("web/ibid.d.ts is out of date: IBID_UPDATE=1 go -C interop test -run TestTypes . (%v)", err)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/replay"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/server/servertest"
 )
 
@@ -57,10 +58,7 @@ func (w *world) document(t *testing.T, answerID string) *ibid.Document {
 
 func (w *world) get(t *testing.T, path string, into any) {
 	t.Helper()
-	data, err := fetch(t.Context(), w.gateway+path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testenv.Must(fetch(t.Context(), w.gateway+path))(t)
 	if err := json.Unmarshal(data, into); err != nil {
 		t.Fatalf("%s: %v\n%s", path, err, data)
 	}

@@ -274,9 +274,7 @@ func TestHandlerIdle(t *testing.T) {
 		if i%2 == 0 {
 			length = fmt.Sprintf("Content-Length: %d", mcp.MaxMessage)
 		}
-		if _, err := fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n%s\r\n\r\n", length); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n%s\r\n\r\n", length))(t)
 		if line, err := bufio.NewReader(c).ReadString('\n'); err != nil || !strings.Contains(line, " 100 ") { // the body is being read
 			t.Fatalf("request %d: %q, %v", i, line, err)
 		}
@@ -300,9 +298,7 @@ func TestHandlerProgress(t *testing.T) {
 	}))(t)
 	params := &sdk.CallToolParams{Name: "attribute", Arguments: object{"answer": "Herons eat fish. Herons eat frogs.", "sources": []any{object{"text": "Herons eat fish."}}}}
 	params.SetProgressToken(7)
-	if _, err := session.CallTool(t.Context(), params); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(session.CallTool(t.Context(), params))(t)
 	if got := <-told; !strings.HasSuffix(got, "of 2 sentences") {
 		t.Errorf("progress = %s", got)
 	}

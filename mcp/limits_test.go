@@ -73,24 +73,6 @@ func BenchmarkCall(b *testing.B) {
 	session := testenv.Must(dial(b, server, "", nil))(b)
 	params := &sdk.CallToolParams{Name: "check", Arguments: object{"claim": "Herons eat fish.", "passages": []string{"Herons eat fish and frogs."}}}
 	for b.Loop() {
-		if _, err := session.CallTool(b.Context(), params); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// The end of one passage and the beginning of the next make no value of both: "May" and "24 players" are no date. The
-// place of the evidence spans neither.
-func TestPassagesStayApart(t *testing.T) {
-	session := connect(t, mcp.New(nil), "a", nil)
-	var got struct {
-		Label     string `json:"label"`
-		Conflicts []any  `json:"conflicts"`
-	}
-	call(t, session, "check", object{
-		"claim": "The Cup roster was named on May 1.", "passages": []string{"The Cup roster was named in May", "24 players"},
-	}, &got)
-	if got.Label == "" || got.Label == "contradicted" || len(got.Conflicts) > 0 {
-		t.Errorf("%+v", got)
+		testenv.Must(session.CallTool(b.Context(), params))(b)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/mcp"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/support"
@@ -40,9 +41,7 @@ type reply struct {
 func serve(tb testing.TB, m *mcp.MCP, input io.Reader) []reply {
 	tb.Helper()
 	var out bytes.Buffer
-	if err := m.Serve(tb.Context(), input, &out, store.DefaultTenant); err != nil {
-		tb.Fatal(err)
-	}
+	testenv.OK(tb, m.Serve(tb.Context(), input, &out, store.DefaultTenant))
 	var all []reply
 	for line := range bytes.Lines(out.Bytes()) {
 		var r reply
@@ -179,9 +178,7 @@ func TestServeEnded(t *testing.T) {
 	defer client.Close()
 	ended := make(chan error, 1)
 	go func() { ended <- mcp.New(&mcp.Options{Checker: judge}).Serve(ctx, in, io.Discard, "a") }()
-	if _, err := io.WriteString(client, hello+checkCall(2)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(io.WriteString(client, hello+checkCall(2)))(t)
 	<-waiting
 	cancel()
 	<-given
@@ -203,9 +200,7 @@ func TestManyCalls(t *testing.T) {
 	for id := range 3 * mcp.MaxCalls {
 		input.WriteString(checkCall(id + 2))
 	}
-	if _, err := io.WriteString(client, input.String()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(io.WriteString(client, input.String()))(t)
 	for range mcp.MaxCalls {
 		<-waiting
 	}

@@ -119,15 +119,10 @@ func openStore(tb testing.TB, tenant string) *store.Store {
 		AnswerID: "ans_heron", Tenant: tenant, Upstream: "openai", Route: "POST /v1/chat/completions", Conversation: "birds", Run: "captured", Status: 200,
 		Started: began, Duration: time.Second, Answer: answer,
 	}}))
-	run, err := trail.Read([]byte(`{"original_question":"What do herons eat?","final_answer":"Herons eat fish and frogs. They live on the moon in large colonies.","reasoning_steps":[
+	run := testenv.Must(trail.Read([]byte(`{"original_question":"What do herons eat?","final_answer":"Herons eat fish and frogs. They live on the moon in large colonies.","reasoning_steps":[
 		{"step_number":1,"tool":"search","question":"heron diet","retrieved_documents":[{"document_id":"d1","title":"Heron diet","score":0.9,"content":"Herons eat fish and frogs in shallow water."},
 		{"document_id":"d2","title":"Moon","score":0.2,"content":"The moon has no water."}]},
-		{"step_number":2,"question":"What follows?","intermediate_answer":"They eat fish.","after":[1]}]}`))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if _, err := s.Record(context.Background(), tenant, &store.Recording{Run: "herons", Trail: run, Finish: true}); err != nil {
-		tb.Fatal(err)
-	}
+		{"step_number":2,"question":"What follows?","intermediate_answer":"They eat fish.","after":[1]}]}`)))(tb)
+	testenv.Must(s.Record(context.Background(), tenant, &store.Recording{Run: "herons", Trail: run, Finish: true}))(tb)
 	return s
 }

@@ -34,7 +34,7 @@ var audited = map[string]store.AuditAction{
 // What administrators do is in the audit log, by whichever route, with who did it.
 func TestAuditedRoutes(t *testing.T) {
 	w := newTenantsWorld(t)
-	all := probes(w)
+	all := probes(t, w)
 	all["POST /ui/login"] = []probe{{
 		path: "/ui/login", body: "token=ibid_of_nobody_at_all", media: "application/x-www-form-urlencoded", own: 422,
 	}}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/server/servertest"
 )
 
@@ -17,14 +18,9 @@ func TestMissingUpstream(t *testing.T) {
 		"/v1/messages":         "POST /anthropic/v1/messages",
 		"/v2/chat":             "POST /cohere/v2/chat",
 	} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.URL+path, strings.NewReader("{}"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := testenv.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, w.URL+path, strings.NewReader("{}")))(t)
 		res, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, err)
 		body, _ := io.ReadAll(res.Body)
 		_ = res.Body.Close()
 		if res.StatusCode != 404 || !strings.Contains(string(body), want) {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 func TestAge(t *testing.T) {
@@ -70,9 +72,7 @@ func TestCheckExposure(t *testing.T) {
 	} {
 		c := Defaults()
 		c.Listen, c.PublicURL, c.BootstrapToken, c.Data = test.listen, test.public, test.bootstrap, "/var/lib/ibid"
-		if err := c.Resolve(nil, func(string) (string, bool) { return "", false }); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, c.Resolve(nil, func(string) (string, bool) { return "", false }))
 		err := c.CheckExposure(false)
 		got := ""
 		if err != nil {

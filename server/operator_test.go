@@ -28,21 +28,11 @@ func configured(t *testing.T, yaml string, env map[string]string) (*server.Confi
 
 // What the file says wrongly of webhooks ends the start.
 func TestOperatorMistakes(t *testing.T) {
-	for yaml, want := range map[string]string{
-		"webhooks: {a: {}}":                       "webhook a has no url",
-		"webhooks: {a: {url: https://a.example}}": "webhook a needs one of secret_env and secret_file",
-		"webhooks: {a: {url: https://a.example, secret_env: A, secret_file: b}}":       "webhook a needs one of secret_env and secret_file",
-		"webhooks: {a: {url: ftp://a.example, secret_env: A}}":                         "ibid.yaml:1:21: url must be a URL",
-		"webhooks: {a: {url: 'https://me:pw@a.example', secret_env: A}}":               "url may not have a user",
-		"webhooks: {A: {url: https://a.example, secret_env: A}}":                       "cannot be a name",
-		"webhooks: {a: {url: https://a.example, secret_env: A, kinds: [doubtful, x]}}": "kinds[1] must be one of source-changed, doubtful",
-		"webhooks: {a: {url: https://a.example, secret: A}}":                           `unknown setting "secret"`,
-		"tenants: {a: {quota: 10}}":                                                    "quota must be a number of bytes such as 500MB or 10GiB",
-		"tenants: {a: {quota: -1GB}}":                                                  "quota must be a number of bytes",
-		"tenants: {a: {policies: {doubtful: deny}}}":                                   "doubtful must be one of note, header, block",
-		"upstreams: {openai: {policies: {altred: note}}}":                              `unknown setting "altred"`,
-		"webhooks: [a]": "there must be names with values here, not a list",
-	} {
+	for _, test := range testenv.Table[struct {
+		Yaml string
+		Want string
+	}](t, "testdata/operator-mistakes.txt") {
+		yaml, want := test.Yaml, test.Want
 		if _, err := configured(t, yaml, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", yaml, err, want)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/server/servertest"
 )
 
@@ -18,9 +19,7 @@ func TestCallIsKept(t *testing.T) {
 		w.URL+"/openai/v1/responses", "application/json",
 		strings.NewReader(`{"model":"gpt-5","input":"When does the ferry leave?"}`),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != http.StatusOK || !json.Valid(body) {
@@ -36,13 +35,9 @@ func TestCallIsKept(t *testing.T) {
 		"/nobody/v1/models": "nobody",
 	} {
 		got, err := http.Get(w.URL + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, err)
 		shown, err := io.ReadAll(got.Body)
-		if err := errors.Join(err, got.Body.Close()); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, errors.Join(err, got.Body.Close()))
 		if !strings.Contains(string(shown), want) {
 			t.Errorf("GET %s: %s does not have %q:\n%.300s", path, got.Status, want, shown)
 		}

@@ -9,8 +9,10 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -20,7 +22,6 @@ import (
 	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/replay"
 	"github.com/ibidhq/ibid/internal/testenv"
-	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/page"
 	"github.com/ibidhq/ibid/server"
 	"github.com/ibidhq/ibid/server/servertest"
@@ -42,117 +43,44 @@ const (
 // probe is a request for something of acme's.
 type probe struct {
 	path, body, media string // media: of the body; empty: JSON
-	own               int    // the status that acme gets; 0: 200
+	own               int    // the status that acme gets
 	tells             bool   // acme's response has the canary
 	until             string // it is a stream, which does not end by itself: acme's has this
 	ends              bool   // what it asks for is gone then: acme comes last
 }
 
-// probes has requests for each route of a server, by its method and pattern. A route without any fails the test: who
-// adds one says here where it could show what is another tenant's. A route that has nothing of anybody's has an empty list.
-func probes(w *tenantsWorld) map[string][]probe {
-	const form = "application/x-www-form-urlencoded"
-	a, src := w.ids, url.QueryEscape(heron)
-	get := func(path ...string) (all []probe) {
-		for _, p := range path {
-			all = append(all, probe{path: p, tells: true})
+// probes reads the requests of testdata/probes.txt, by their route. A route without any fails the test: who adds one says
+// there where it could show what is another tenant's.
+func probes(t *testing.T, w *tenantsWorld) map[string][]probe {
+	t.Helper()
+	names := map[string]string{
+		"CANARY": canary, "HERON": heron, "SRC": url.QueryEscape(heron), "ANSWER": w.ids.answer, "OPEN": w.ids.open,
+		"SLOW": w.ids.slow, "RUN": w.ids.run, "HASH": w.ids.hash, "ALERT": w.ids.alert, "INCIDENT": w.ids.incident,
+		"TOKEN": w.ids.token, "PUB": w.ids.pub,
+	}
+	expand := func(s string) string { return os.Expand(s, func(name string) string { return names[name] }) }
+	all := map[string][]probe{}
+	for line := range strings.Lines(string(testenv.Must(os.ReadFile("testdata/probes.txt"))(t))) {
+		columns := append(strings.Split(strings.TrimSpace(line), "\t"), "", "", "")
+		if strings.HasPrefix(line, "#") {
+			continue
 		}
-		return all
-	}
-	tool := func(name string, args any) probe {
-		params, _ := json.Marshal(map[string]any{"name": name, "arguments": args})
-		return probe{
-			path: "/mcp", tells: true, body: `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + string(params) + `}`,
+		route := columns[0]
+		all[route] = append([]probe{}, all[route]...)
+		if columns[1] == "" {
+			continue
 		}
+		status, how, _ := strings.Cut(columns[1], " ")
+		how, until, _ := strings.Cut(how, "until=")
+		p := probe{path: expand(columns[2]), body: expand(columns[3]), until: expand(until)}
+		p.own = testenv.Must(strconv.Atoi(status))(t)
+		p.tells, p.ends = strings.Contains(how, "tells"), strings.Contains(how, "ends")
+		if strings.Contains(how, "form") {
+			p.media = "application/x-www-form-urlencoded"
+		}
+		all[route] = append(all[route], p)
 	}
-	return map[string][]probe{
-		"POST /v1/decode":                                {},
-		"POST /v1/prompt":                                {{path: "/v1/prompt", body: `{"sources":["` + heron + `"]}`, tells: true}},
-		"GET /v1/answers":                                get("/v1/answers", "/v1/answers?q="+canary, "/v1/answers?run=r1", "/v1/answers?conversation=talk", "/v1/answers?source="+src),
-		"GET /v1/answers/{id}":                           get("/v1/answers/"+a.answer, "/v1/answers/"+a.answer+"?as=plain", "/v1/answers/"+a.answer+"?as=bibtex"),
-		"DELETE /v1/answers/{id}":                        {{path: "/v1/answers/" + a.answer, own: 204, ends: true}},
-		"GET /v1/answers/{id}/manifest":                  {{path: "/v1/answers/" + a.open + "/manifest"}},
-		"GET /v1/conversations":                          get("/v1/conversations"),
-		"GET /v1/conversations/{id}":                     get("/v1/conversations/talk", "/v1/conversations/talk?as=ui"),
-		"GET /v1/sources":                                get("/v1/sources?url=" + src),
-		"GET /v1/sources/versions":                       get("/v1/sources/versions?url=" + src),
-		"GET /v1/copies/{hash}":                          get("/v1/copies/" + a.hash),
-		"GET /v1/feedback":                               get("/v1/feedback", "/v1/feedback?answer="+a.answer, "/v1/feedback?as=csv", "/v1/feedback?as=jsonl"),
-		"POST /v1/feedback":                              {{path: "/v1/feedback", body: `{"answer_id":"` + a.answer + `","verdict":"right"}`, own: 201}},
-		"GET /v1/runs":                                   get("/v1/runs"),
-		"POST /v1/runs":                                  {{path: "/v1/runs", body: `{"run_id":"r1"}`}},
-		"GET /v1/runs/{id}":                              get("/v1/runs/r1"),
-		"POST /v1/runs/{id}/steps":                       {{path: "/v1/runs/r1/steps", body: `{"step_number":1,"intermediate_answer":"Ours."}`}},
-		"POST /v1/runs/{id}/finish":                      {{path: "/v1/runs/r1/finish", body: `{"answer_id":"` + a.answer + `"}`}},
-		"GET /v1/runs/{id}/summary":                      get("/v1/runs/r1/summary", "/v1/runs/r1/summary?as=prov", "/v1/runs/r1/summary?as=otlp"),
-		"GET /v1/runs/{id}/events":                       {{path: "/v1/runs/r1/events", until: canary}},
-		"GET /v1/runs/{id}/manifest":                     {{path: "/v1/runs/r2/manifest"}},
-		"POST /v1/stream-token":                          {{path: "/v1/stream-token", body: `{"run":"r1"}`, own: 201}},
-		"POST /v1/traces":                                {{path: "/v1/traces", body: `{"resourceSpans":[]}`}},
-		"POST /v1/verify":                                {},
-		"GET /v1/incidents":                              get("/v1/incidents", "/v1/incidents?source="+src),
-		"GET /v1/alerts":                                 get("/v1/alerts", "/v1/alerts?seen=no"),
-		"POST /v1/alerts/{id}":                           {{path: "/v1/alerts/" + a.alert, body: `{"seen":true}`, tells: true, ends: true}},
-		"GET /ui/alerts":                                 get("/ui/alerts"),
-		"POST /ui/alerts":                                {{path: "/ui/alerts", body: "id=" + a.alert, media: form, own: 303, ends: true}, {path: "/ui/alerts", media: form, own: 303, ends: true}},
-		"GET /v1/tokens":                                 get("/v1/tokens"),
-		"POST /v1/tokens":                                {{path: "/v1/tokens", body: `{"tenant":"acme","scopes":["read"]}`, own: 201}},
-		"GET /v1/audit":                                  {{path: "/v1/audit", tells: true}, {path: "/v1/audit?tenant=acme", tells: true}},
-		"DELETE /v1/tokens/{id}":                         {{path: "/v1/tokens/" + a.token, own: 204, ends: true}},
-		"POST /v1/chat":                                  {{path: "/v1/chat?stream=no", body: `{"messages":[{"role":"user","content":"And herons?"}],"conversation":"talk","run":"r1"}`}},
-		"GET /v1/chat/{id}/stream":                       {{path: "/v1/chat/slow/stream", until: canary}},
-		"DELETE /v1/chat/{id}/stream":                    {{path: "/v1/chat/slow/stream", own: 204, ends: true}},
-		"GET /ui/login":                                  {},
-		"POST /ui/login":                                 {},
-		"POST /ui/logout":                                {},
-		"GET /ui/assets/{name...}":                       {},
-		"GET /favicon.ico":                               {},
-		"GET /ibid.js":                                   {},
-		"GET /{$}":                                       get("/"),
-		"GET /ui/overview":                               get("/ui/overview"),
-		"GET /ui/search":                                 get("/ui/search?q="+canary, "/ui/search?source="+src),
-		"GET /ui/conversations":                          get("/ui/conversations"),
-		"GET /ui/conversations/{id}":                     get("/ui/conversations/talk"),
-		"GET /ui/ask":                                    {{path: "/ui/ask"}},
-		"POST /ui/ask":                                   {{path: "/ui/ask", body: "question=And+herons%3F&conversation=talk", media: form, own: 303}},
-		"GET /ui/answers/{id}":                           get("/ui/answers/" + a.answer),
-		"POST /ui/answers/{id}/stop":                     {{path: "/ui/answers/" + a.slow + "/stop", media: form, own: 303, ends: true}},
-		"GET /ui/answers/{id}/live":                      {{path: "/ui/answers/" + a.slow + "/live?run=" + a.run, until: canary}},
-		"GET /ui/answers/{id}/verification":              {{path: "/ui/answers/" + a.answer + "/verification"}},
-		"GET /ui/answers/{id}/export":                    get("/ui/answers/" + a.answer + "/export?as=json"),
-		"POST /ui/answers/{id}/check":                    {{path: "/ui/answers/" + a.answer + "/check", media: form, own: 303}},
-		"GET /ui/copies/{hash}":                          get("/ui/copies/" + a.hash),
-		"GET /ui/feedback":                               get("/ui/feedback?answer=" + a.answer),
-		"POST /ui/feedback":                              {{path: "/ui/feedback", body: "verdict=right&answer=" + a.answer, media: form, own: 303}},
-		"GET /ui/runs":                                   get("/ui/runs"),
-		"GET /ui/runs/{id}":                              get("/ui/runs/r1"),
-		"GET /ui/runs/{id}/export":                       get("/ui/runs/r1/export"),
-		"GET /ui/runs/{id}/live":                         {{path: "/ui/runs/r2/live", until: "event: changed"}},
-		"GET /ui/sources":                                get("/ui/sources?url="+src, "/ui/sources"),
-		"GET /ui/incidents":                              get("/ui/incidents", "/ui/incidents?check=chain"),
-		"GET /ui/incidents/{id}":                         get("/ui/incidents/" + a.incident),
-		"GET /ui/verify":                                 {},
-		"POST /ui/verify":                                {},
-		"GET /ui/experiments":                            {{path: "/ui/experiments"}},
-		"GET /healthz":                                   {{path: "/healthz"}},
-		"GET /readyz":                                    {{path: "/readyz"}},
-		"GET /metrics":                                   {{path: "/metrics"}},
-		"GET /v1":                                        {},
-		"GET /v1/openapi.json":                           {},
-		"POST /{upstream}/{path...}":                     {{path: "/openai/v1/responses", body: `{"model":"m","input":"And herons?"}`}},
-		"POST /mcp":                                      {tool("run_sources", map[string]any{"run": "r1"}), tool("find_answers", map[string]any{}), tool("find_answers", map[string]any{"answer_id": a.answer})},
-		"GET /runs/{pub}/{cite}":                         {},
-		"GET " + manifest.DiscoveryPath:                  {},
-		"GET " + manifest.DirectoryPath:                  {},
-		"GET " + manifest.KeysPath:                       {},
-		"GET " + manifest.SchemaPath:                     {},
-		"GET /ui/answers/{id}/display/{n}":               get("/ui/answers/" + a.answer + "/display/1"),
-		"GET /ui/answers/{id}/sources/{n}":               get("/ui/answers/" + a.answer + "/sources/1"),
-		"GET /ui/answers/{id}/sources/{n}/copies/{hash}": get("/ui/answers/" + a.answer + "/sources/1/copies/" + a.hash),
-		"GET /ui/conversations/{id}/export":              get("/ui/conversations/talk/export?as=json"),
-		"GET /runs/{pub}/cite/{answer_id}":               {{path: "/runs/" + a.pub + "/cite/" + a.answer, own: 404}},
-		"GET " + manifest.LogPath + "{path...}":          {},
-	}
+	return all
 }
 
 // tenantsWorld is a server with something of each kind of the tenant acme.
@@ -332,7 +260,7 @@ func (w *tenantsWorld) leaked(p *probe, text string) []string {
 // particular, on any route that the server has, by any method.
 func TestTenantIsolation(t *testing.T) {
 	w := newTenantsWorld(t)
-	all := probes(w)
+	all := probes(t, w)
 	routes := map[string]httpx.Route{}
 	for _, rt := range slices.Concat(server.Routes(), page.Routes()) {
 		key := rt.Method + " " + rt.Pattern
@@ -423,12 +351,8 @@ func (w *tenantsWorld) own(t *testing.T, key string, p *probe) {
 	t.Helper()
 	method, _, _ := strings.Cut(key, " ")
 	status, text, err := w.read(t.Context(), w.acme, method, p)
-	want := p.own
-	if want == 0 {
-		want = 200
-	}
-	if err != nil || status != want {
-		t.Errorf("acme: %s %s: %d, want %d, %v:\n%.2000s", method, p.path, status, want, err, text)
+	if err != nil || status != p.own {
+		t.Errorf("acme: %s %s: %d, want %d, %v:\n%.2000s", method, p.path, status, p.own, err, text)
 	}
 	if p.tells && !strings.Contains(text, canary) {
 		t.Errorf("acme: %s %s does not tell what it should, and the test shows nothing of it: %d\n%.2000s", method, p.path, status, text)

@@ -28,7 +28,7 @@ func told(tb testing.TB, s *store.Store, tenant string, q store.AlertQuery) []st
 }
 
 // What goes wrong with an answer is told once, however often it is found; who deletes the answer deletes its alerts.
-func exerciseAlerts(t *testing.T, dsn string) {
+func (suite) Alerts(t *testing.T, dsn string) {
 	t.Helper()
 	s, ctx := open(t, dsn), t.Context()
 	c := call(1, "Bees dance.", "bees.example", "wasps.example")
@@ -47,9 +47,7 @@ func exerciseAlerts(t *testing.T, dsn string) {
 	}
 	doubtful, revoked := incident(1, verify.ClaimDoubtful), incident(2, verify.KeyRevoked)
 	for _, in := range [][]verify.Incident{{doubtful}, {doubtful, revoked}, {incident(3, verify.ExcerptMissing)}} {
-		if _, err := s.AddIncidents(ctx, store.DefaultTenant, in); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(s.AddIncidents(ctx, store.DefaultTenant, in))(t)
 	}
 	own := []store.Alert{{Kind: store.AlertKeyRevoked, Tenant: store.DefaultTenant, Subject: store.AlertSubject{Key: "k1"}}}
 	for _, want := range []int{1, 0} {
@@ -95,7 +93,7 @@ func exerciseAlerts(t *testing.T, dsn string) {
 }
 
 // An alert goes to each webhook that it is routed to until that is ended, and never twice at the same time.
-func exerciseDeliveries(t *testing.T, dsn string) {
+func (suite) Deliveries(t *testing.T, dsn string) {
 	t.Helper()
 	s, ctx := open(t, dsn), t.Context()
 	add := func(n int) {
@@ -159,7 +157,7 @@ func fill(t *testing.T, dsn, webhook string, n int) {
 }
 
 // How much a tenant has follows its answers as they come, change and go.
-func exerciseUsage(t *testing.T, dsn string) {
+func (suite) Usage(t *testing.T, dsn string) {
 	t.Helper()
 	s, ctx := open(t, dsn), t.Context()
 	check := func(about string) {

@@ -29,7 +29,7 @@ func audited(tb testing.TB, s *store.Store, tenant string) []string {
 
 // Every administrative act is in its tenant's log with who did it, once, and none of it tells a secret; what did not
 // happen is not.
-func exerciseAudit(t *testing.T, dsn string) {
+func (suite) Audit(t *testing.T, dsn string) {
 	t.Helper()
 	s, ctx := open(t, dsn), store.WithActor(t.Context(), "cli:ann")
 	token := &store.Token{Tenant: "acme", Name: "ci", Scopes: []string{store.ScopeRead}}

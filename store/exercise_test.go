@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -13,96 +14,22 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
+// suite has what holds of a store on either engine. Each method is a test, with a database of its own.
+type suite struct{}
+
 func TestStore(t *testing.T) {
 	engines(t, func(t *testing.T, dsn func(*testing.T) string) {
 		t.Helper()
-		for _, test := range []struct {
-			name string
-			run  func(t *testing.T, dsn string)
-		}{
-			{"answers", exerciseAnswers},
-			{"tenants", exerciseTenants},
-			{"replay", exerciseReplay},
-			{"search", exerciseSearch},
-			{"paging", exercisePaging},
-			{"sources", exerciseSources},
-			{"conversations", exerciseConversations},
-			{"runs", exerciseRuns},
-			{"thread-paging", exerciseThreadPaging},
-			{"refetch", exerciseRefetch},
-			{"backfill", exerciseBackfill},
-			{"outbox", exerciseOutbox},
-			{"delete", exerciseDelete},
-			{"prune", exercisePrune},
-			{"prune-together", exercisePruneTogether},
-			{"refetch-of-deleted", exerciseRefetchOfDeleted},
-			{"many-sources", exerciseManySources},
-			{"damaged", exerciseDamaged},
-			{"record", exerciseRecord},
-			{"record-order", exerciseRecordOrder},
-			{"record-refused", exerciseRecordRefused},
-			{"record-hostile", exerciseRecordHostile},
-			{"record-events", exerciseRecordEvents},
-			{"record-together", exerciseRecordTogether},
-			{"record-counted", exerciseRecordCounted},
-			{"record-strategy", exerciseRecordStrategy},
-			{"record-started", exerciseRecordStarted},
-			{"record-partly", exerciseRecordPartly},
-			{"record-paging", exerciseRecordPaging},
-			{"trail", exerciseTrail},
-			{"trail-answer", exerciseTrailAnswer},
-			{"trail-spans", exerciseTrailSpans},
-			{"trail-limits", exerciseTrailLimits},
-			{"prune-records", exercisePruneRecords},
-			{"feedback", exerciseFeedback},
-			{"feedback-deleted", exerciseFeedbackDeleted},
-			{"tokens", exerciseTokens},
-			{"audit", exerciseAudit},
-			{"hostile", exerciseHostile},
-			{"concurrent", exerciseConcurrent},
-			{"reopen", exerciseReopen},
-			{"poison", exercisePoison},
-			{"pub", exercisePub},
-			{"publish", exercisePublish},
-			{"publish-again", exercisePublishAgain},
-			{"publish-idle", exercisePublishIdle},
-			{"publish-late", exercisePublishLate},
-			{"publish-together", exercisePublishTogether},
-			{"publish-deleted", exercisePublishDeleted},
-			{"publish-hostile", exercisePublishHostile},
-			{"publish-deleted-meanwhile", exercisePublishDeletedMeanwhile},
-			{"publish-deleted-together", exercisePublishDeletedTogether},
-			{"publish-paths", exercisePublishPaths},
-			{"publish-expired", exercisePublishExpired},
-			{"publish-last", exercisePublishLast},
-			{"publish-idle-together", exercisePublishIdleTogether},
-			{"publish-recorded", exercisePublishRecorded},
-			{"pins", exercisePins},
-			{"verification", exerciseVerification},
-			{"verification-told", exerciseVerificationTold},
-			{"rechecks", exerciseRechecks},
-			{"passages", exercisePassages},
-			{"copies", exerciseCopies},
-			{"copies-together", exerciseCopiesTogether},
-			{"incidents", exerciseIncidents},
-			{"incidents-unread", exerciseIncidentsUnread},
-			{"incident-columns", exerciseIncidentColumns},
-			{"copies-pruned", exerciseCopiesPruned},
-			{"versions-pruned", exerciseVersionsPruned},
-			{"alerts", exerciseAlerts},
-			{"deliveries", exerciseDeliveries},
-			{"usage", exerciseUsage},
-			{"memory", exerciseMemory},
-			{"memory-full", exerciseMemoryFull},
-			{"stats", exerciseStats},
-			{"stats-bounded", exerciseStatsBounded},
-		} {
-			t.Run(test.name, func(t *testing.T) { test.run(t, dsn(t)) })
+		tests := reflect.ValueOf(suite{})
+		for i := range tests.NumMethod() {
+			t.Run(tests.Type().Method(i).Name, func(t *testing.T) {
+				tests.Method(i).Interface().(func(*testing.T, string))(t, dsn(t))
+			})
 		}
 	})
 }
 
-func exerciseAnswers(t *testing.T, dsn string) {
+func (suite) Answers(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	testenv.OK(t, s.Ping(t.Context()))
@@ -128,7 +55,7 @@ func exerciseAnswers(t *testing.T, dsn string) {
 func second[T any](_ T, err error) error { return err }
 
 // The same ids with two tenants are two of everything, and neither sees the other's.
-func exerciseTenants(t *testing.T, dsn string) {
+func (suite) Tenants(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	for _, tenant := range []string{"one", "two"} {
@@ -180,7 +107,7 @@ func exerciseTenants(t *testing.T, dsn string) {
 }
 
 // What is put again, in the same batch or after a crash, changes nothing.
-func exerciseReplay(t *testing.T, dsn string) {
+func (suite) Replay(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	batch := func() []*store.Call {
@@ -218,7 +145,7 @@ func exerciseReplay(t *testing.T, dsn string) {
 	}
 }
 
-func exerciseSearch(t *testing.T, dsn string) {
+func (suite) Search(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	prompt := call(3, "Nothing of interest.")
@@ -257,7 +184,7 @@ func exerciseSearch(t *testing.T, dsn string) {
 }
 
 // A list stays the same while it is paged through and more arrives.
-func exercisePaging(t *testing.T, dsn string) {
+func (suite) Paging(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	for n := 1; n <= 9; n++ {
@@ -303,7 +230,7 @@ func exercisePaging(t *testing.T, dsn string) {
 	}
 }
 
-func exerciseSources(t *testing.T, dsn string) {
+func (suite) Sources(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	one := call(1, "Bees dance.", "bees.example", "wasps.example")
@@ -342,7 +269,7 @@ func exerciseSources(t *testing.T, dsn string) {
 }
 
 // Numbers run on over the answers in the order in which they arrive, and mean the same for ever.
-func exerciseConversations(t *testing.T, dsn string) {
+func (suite) Conversations(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	var calls []*store.Call
@@ -400,7 +327,7 @@ func exerciseConversations(t *testing.T, dsn string) {
 	}
 }
 
-func exerciseRuns(t *testing.T, dsn string) {
+func (suite) Runs(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	var calls []*store.Call
@@ -444,7 +371,7 @@ func exerciseRuns(t *testing.T, dsn string) {
 
 // A conversation and a run are read a page at a time, the latest calls first, and each page from its oldest to its latest. An
 // answer that is fetched again keeps its place.
-func exerciseThreadPaging(t *testing.T, dsn string) {
+func (suite) ThreadPaging(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	for n := 1; n <= 7; n++ {
@@ -491,7 +418,7 @@ func exerciseThreadPaging(t *testing.T, dsn string) {
 }
 
 // A later state of an answer takes the place of the earlier one, once, and never a worse one.
-func exerciseRefetch(t *testing.T, dsn string) {
+func (suite) Refetch(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	first := call(1, "Only so far", "a.example")
@@ -536,7 +463,7 @@ func exerciseRefetch(t *testing.T, dsn string) {
 
 // Citations that were found for an answer take the place of it once, however often they are put, wherever the batches of a
 // replayed journal begin; and the provider's own answer, fetched again, does not take them away.
-func exerciseBackfill(t *testing.T, dsn string) {
+func (suite) Backfill(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	batch := func() []*store.Call {
@@ -590,7 +517,7 @@ func exerciseBackfill(t *testing.T, dsn string) {
 	}
 }
 
-func exerciseOutbox(t *testing.T, dsn string) {
+func (suite) Outbox(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	for n := 1; n <= 3; n++ {
@@ -618,7 +545,7 @@ func exerciseOutbox(t *testing.T, dsn string) {
 	testenv.OK(t, s.Relayed(t.Context(), nil))
 }
 
-func exerciseDelete(t *testing.T, dsn string) {
+func (suite) Delete(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	for n := 1; n <= 2; n++ {
@@ -657,7 +584,7 @@ func exerciseDelete(t *testing.T, dsn string) {
 	}
 }
 
-func exercisePrune(t *testing.T, dsn string) {
+func (suite) Prune(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	var calls []*store.Call
@@ -713,7 +640,7 @@ func exercisePrune(t *testing.T, dsn string) {
 	}
 }
 
-func exerciseTokens(t *testing.T, dsn string) {
+func (suite) Tokens(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	token := &store.Token{Name: "laptop", Scopes: []string{store.ScopeProxy, store.ScopeRead}, Publish: true}

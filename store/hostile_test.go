@@ -21,7 +21,7 @@ import (
 )
 
 // Whatever strings come: they are stored as they are, found by them, and never taken for others.
-func exerciseHostile(t *testing.T, dsn string) {
+func (suite) Hostile(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	huge := strings.Repeat("very long ", 100_000)
@@ -82,7 +82,7 @@ func exerciseHostile(t *testing.T, dsn string) {
 }
 
 // Many write at once, to the same runs and conversations too: nothing is lost and no number has a gap.
-func exerciseConcurrent(t *testing.T, dsn string) {
+func (suite) Concurrent(t *testing.T, dsn string) {
 	t.Helper()
 	const writers, each = 4, 25
 	stores := []*store.Store{open(t, dsn), open(t, dsn)} // as two processes
@@ -134,7 +134,7 @@ func exerciseConcurrent(t *testing.T, dsn string) {
 	}
 }
 
-func exerciseReopen(t *testing.T, dsn string) {
+func (suite) Reopen(t *testing.T, dsn string) {
 	t.Helper()
 	first := open(t, dsn)
 	put(t, first, call(1, "Kept.", "a.example"))
@@ -168,7 +168,7 @@ func exerciseReopen(t *testing.T, dsn string) {
 }
 
 // Of a batch with a call that cannot be stored nothing is, and the error says that it is no use to wait.
-func exercisePoison(t *testing.T, dsn string) {
+func (suite) Poison(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	nobodys, empty := call(2, "Nobody's."), call(3, "")

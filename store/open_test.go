@@ -272,7 +272,7 @@ func TestOlder(t *testing.T) {
 }
 
 // Several prune at once, as the nodes of a gateway do each hour: what has answers that are kept keeps them.
-func exercisePruneTogether(t *testing.T, dsn string) {
+func (suite) PruneTogether(t *testing.T, dsn string) {
 	t.Helper()
 	stores := []*store.Store{open(t, dsn), open(t, dsn), open(t, dsn)}
 	var calls []*store.Call
@@ -315,7 +315,7 @@ func exercisePruneTogether(t *testing.T, dsn string) {
 }
 
 // An answer that is deleted while it is fetched again stays deleted, and its conversation with it.
-func exerciseRefetchOfDeleted(t *testing.T, dsn string) {
+func (suite) RefetchOfDeleted(t *testing.T, dsn string) {
 	t.Helper()
 	one, other := open(t, dsn), open(t, dsn)
 	for n := range 40 {
@@ -346,7 +346,7 @@ func exerciseRefetchOfDeleted(t *testing.T, dsn string) {
 }
 
 // An answer may have more sources than are found by their names.
-func exerciseManySources(t *testing.T, dsn string) {
+func (suite) ManySources(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	c := call(1, "Very many.")
@@ -363,7 +363,7 @@ func exerciseManySources(t *testing.T, dsn string) {
 }
 
 // A refetch that cannot find what it is of, because that is damaged, is dropped: it does not hold up others.
-func exerciseDamaged(t *testing.T, dsn string) {
+func (suite) Damaged(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	c := call(1, "First.")

@@ -47,7 +47,7 @@ func setStatus(t *testing.T, s *store.Store, status store.PinStatus) {
 }
 
 // What came of checks is read with the citations, found by, told of, and kept when an answer is published anew.
-func exercisePins(t *testing.T, dsn string) {
+func (suite) Pins(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	ctx := t.Context()
@@ -126,7 +126,7 @@ func refsOf(ids ...string) []ibid.Ref {
 }
 
 // Answers are found by what came of checking them; the worst counts.
-func exerciseVerification(t *testing.T, dsn string) {
+func (suite) Verification(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	at := noon()
@@ -212,7 +212,7 @@ func exerciseVerification(t *testing.T, dsn string) {
 }
 
 // What is cited is read again when its time comes, by one node at a time.
-func exerciseRechecks(t *testing.T, dsn string) {
+func (suite) Rechecks(t *testing.T, dsn string) {
 	t.Helper()
 	plain, ctx := open(t, dsn), t.Context()
 	put(t, plain, call(1, "Before.", "old.example"), call(2, "No page."))
@@ -285,7 +285,7 @@ func exerciseRechecks(t *testing.T, dsn string) {
 }
 
 // What is added up is the tenant's own, each citation once, on the day of its answer.
-func exerciseStats(t *testing.T, dsn string) {
+func (suite) Stats(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	ctx := t.Context()
@@ -340,10 +340,10 @@ func exerciseStats(t *testing.T, dsn string) {
 	if broken, err = s.BrokenSources(ctx, store.DefaultTenant, 1); err != nil || len(broken) != 1 || broken[0].AnswerID != "ans_0003" {
 		t.Errorf("the first of them: %+v, %v", broken, err)
 	}
-	exerciseOneIncident(t, s)
+	incidentIsOnce(t, s)
 }
 
-func exerciseOneIncident(t *testing.T, s *store.Store) {
+func incidentIsOnce(t *testing.T, s *store.Store) {
 	t.Helper()
 	added := testenv.Must(s.AddIncidents(t.Context(), store.DefaultTenant, []verify.Incident{incident(0, verify.ExcerptMissing), incident(1, verify.ExcerptMissing)}))(t)
 	for i := range added {
@@ -361,7 +361,7 @@ func exerciseOneIncident(t *testing.T, s *store.Store) {
 }
 
 // Of more than is counted there is one more.
-func exerciseStatsBounded(t *testing.T, dsn string) {
+func (suite) StatsBounded(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	batch := make([]*store.Call, 0, store.MaxLimit)
@@ -378,7 +378,7 @@ func exerciseStatsBounded(t *testing.T, dsn string) {
 }
 
 // What a run recorded of sources is compared with them, as what answers cite is.
-func exercisePassages(t *testing.T, dsn string) {
+func (suite) Passages(t *testing.T, dsn string) {
 	t.Helper()
 	const page, other = "https://bees.example/page", "https://wasps.example/page"
 	ctx := t.Context()

@@ -20,7 +20,7 @@ import (
 )
 
 // What was deleted while a manifest was built is not published by it: neither by the answer's own nor by its run's.
-func exercisePublishDeletedMeanwhile(t *testing.T, dsn string) {
+func (suite) PublishDeletedMeanwhile(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	ctx := t.Context()
@@ -68,7 +68,7 @@ func exercisePublishDeletedMeanwhile(t *testing.T, dsn string) {
 }
 
 // An answer is deleted in the moment in which its manifest is kept: either comes first, wholly, and nobody waits for a deadlock.
-func exercisePublishDeletedTogether(t *testing.T, dsn string) {
+func (suite) PublishDeletedTogether(t *testing.T, dsn string) {
 	t.Helper()
 	s, other := open(t, dsn), open(t, dsn)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -123,7 +123,7 @@ func exercisePublishDeletedTogether(t *testing.T, dsn string) {
 }
 
 // No name of an answer is the path of another's revision.
-func exercisePublishPaths(t *testing.T, dsn string) {
+func (suite) PublishPaths(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	put(t, s, published(1, "work"))
@@ -149,7 +149,7 @@ func TestIsTemporary(t *testing.T) {
 }
 
 // The last revision is the one that is served or still to be built, whatever became of those before and after it.
-func exercisePublishLast(t *testing.T, dsn string) {
+func (suite) PublishLast(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	ctx := t.Context()
@@ -200,7 +200,7 @@ func exercisePublishLast(t *testing.T, dsn string) {
 }
 
 // What has expired is not there, whoever keeps it again.
-func exercisePublishExpired(t *testing.T, dsn string) {
+func (suite) PublishExpired(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	ctx := t.Context()
@@ -224,7 +224,7 @@ func exercisePublishExpired(t *testing.T, dsn string) {
 }
 
 // Nobody waits for a run that another is busy with, and of many none is left out.
-func exercisePublishIdleTogether(t *testing.T, dsn string) {
+func (suite) PublishIdleTogether(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	const many = 600
@@ -248,7 +248,7 @@ func exercisePublishIdleTogether(t *testing.T, dsn string) {
 }
 
 // Octets that are read again are kept, also in the moment in which they expire.
-func exerciseCopiesPruned(t *testing.T, dsn string) {
+func (suite) CopiesPruned(t *testing.T, dsn string) {
 	t.Helper()
 	s, other := open(t, dsn), open(t, dsn)
 	ctx := t.Context()
@@ -274,7 +274,7 @@ func exerciseCopiesPruned(t *testing.T, dsn string) {
 }
 
 // Versions of what is cited stay, however many there are, and do not hide those that go.
-func exerciseVersionsPruned(t *testing.T, dsn string) {
+func (suite) VersionsPruned(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	ctx := t.Context()
@@ -302,7 +302,7 @@ func exerciseVersionsPruned(t *testing.T, dsn string) {
 }
 
 // A verifier remembers so much of a kind and not more: the oldest goes.
-func exerciseMemoryFull(t *testing.T, dsn string) {
+func (suite) MemoryFull(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	ctx := t.Context()
@@ -322,7 +322,7 @@ func exerciseMemoryFull(t *testing.T, dsn string) {
 }
 
 // What is wrong with a manifest that nobody could read is told of each address once.
-func exerciseIncidentsUnread(t *testing.T, dsn string) {
+func (suite) IncidentsUnread(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	var list []verify.Incident

@@ -65,7 +65,7 @@ func kinds(t *testing.T, s *store.Store) string {
 }
 
 // A run may be said to have ended before its last answer is here: its final manifest does not wait for anything then.
-func exercisePublishLate(t *testing.T, dsn string) {
+func (suite) PublishLate(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	record(t, s, &store.Recording{Run: "work", Trail: &trail.Trail{Question: "Why?"}, Finish: true})
@@ -75,7 +75,7 @@ func exercisePublishLate(t *testing.T, dsn string) {
 }
 
 // Public ids are the same on every node and after every start, and tell nobody what they are of.
-func exercisePub(t *testing.T, dsn string) {
+func (suite) Pub(t *testing.T, dsn string) {
 	t.Helper()
 	a, b := open(t, dsn), open(t, dsn)
 	got := make([]string, 8)
@@ -110,7 +110,7 @@ func exercisePub(t *testing.T, dsn string) {
 }
 
 // What is to be published becomes due once, and is served when it was built.
-func exercisePublish(t *testing.T, dsn string) {
+func (suite) Publish(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	ctx := t.Context()
@@ -173,7 +173,7 @@ func exercisePublish(t *testing.T, dsn string) {
 }
 
 // An answer that changes has another manifest, and its run too once that had ended.
-func exercisePublishAgain(t *testing.T, dsn string) {
+func (suite) PublishAgain(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	put(t, s, published(1, "run_0001")) // made for this call alone
@@ -220,7 +220,7 @@ func exercisePublishAgain(t *testing.T, dsn string) {
 }
 
 // Runs end when nothing more comes, and a lease ends too.
-func exercisePublishIdle(t *testing.T, dsn string) {
+func (suite) PublishIdle(t *testing.T, dsn string) {
 	t.Helper()
 	s, other := open(t, dsn), open(t, dsn)
 	alone := published(1, "")
@@ -260,7 +260,7 @@ func exercisePublishIdle(t *testing.T, dsn string) {
 }
 
 // Of many nodes each builds other manifests.
-func exercisePublishTogether(t *testing.T, dsn string) {
+func (suite) PublishTogether(t *testing.T, dsn string) {
 	t.Helper()
 	s, other := open(t, dsn), open(t, dsn)
 	var calls []*store.Call
@@ -297,7 +297,7 @@ func exercisePublishTogether(t *testing.T, dsn string) {
 }
 
 // What is deleted is not published any more; what was published stays until its time is over, and nothing else comes in its place.
-func exercisePublishDeleted(t *testing.T, dsn string) {
+func (suite) PublishDeleted(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	ctx := t.Context()
@@ -353,7 +353,7 @@ func exercisePublishDeleted(t *testing.T, dsn string) {
 }
 
 // Names of any length and bytes are published and checked like others.
-func exercisePublishHostile(t *testing.T, dsn string) {
+func (suite) PublishHostile(t *testing.T, dsn string) {
 	t.Helper()
 	s := testenv.Must(store.Open(t.Context(), dsn, &store.Options{Track: true}))(t)
 	t.Cleanup(func() { _ = s.Close() })
@@ -448,7 +448,7 @@ func statuses(a *ibid.Answer) []string {
 }
 
 // A run that was only recorded has a final manifest if it is to have one and there is an answer, and another one for another answer.
-func exercisePublishRecorded(t *testing.T, dsn string) {
+func (suite) PublishRecorded(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	kept := call(1, "Kept back.")
@@ -485,7 +485,7 @@ func exercisePublishRecorded(t *testing.T, dsn string) {
 }
 
 // A citation that several manifests pin is told of where what readers see of it changes, and only there.
-func exerciseVerificationTold(t *testing.T, dsn string) {
+func (suite) VerificationTold(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	c := published(1, "work")
@@ -522,7 +522,7 @@ func exerciseVerificationTold(t *testing.T, dsn string) {
 }
 
 // What stands beside an incident is what it says, or somebody has changed it.
-func exerciseIncidentColumns(t *testing.T, dsn string) {
+func (suite) IncidentColumns(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	for n := range 2 {

@@ -31,7 +31,7 @@ func page(octets string, minutes int) *snapshot.Snapshot {
 }
 
 // Sources are kept as they were read, once, and only for those who read them.
-func exerciseCopies(t *testing.T, dsn string) {
+func (suite) Copies(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	ctx := t.Context()
@@ -102,7 +102,7 @@ func exerciseCopies(t *testing.T, dsn string) {
 	pruneCopies(t, s, versions)
 }
 
-// pruneCopies goes on where exerciseCopies ends.
+// pruneCopies goes on where suite.Copies ends.
 func pruneCopies(t *testing.T, s *store.Store, versions func(string) []store.Version) {
 	t.Helper()
 	ctx := t.Context()
@@ -137,7 +137,7 @@ func pruneCopies(t *testing.T, s *store.Store, versions func(string) []store.Ver
 }
 
 // Many read one page at the same time.
-func exerciseCopiesTogether(t *testing.T, dsn string) {
+func (suite) CopiesTogether(t *testing.T, dsn string) {
 	t.Helper()
 	s, other := open(t, dsn), open(t, dsn)
 	var wait sync.WaitGroup
@@ -163,7 +163,7 @@ func incident(n int, status verify.Status) verify.Incident {
 }
 
 // Incidents are a chain of each tenant's, each told once, and none is ever changed.
-func exerciseIncidents(t *testing.T, dsn string) {
+func (suite) Incidents(t *testing.T, dsn string) {
 	t.Helper()
 	s, other := open(t, dsn), open(t, dsn)
 	ctx := t.Context()
@@ -238,7 +238,7 @@ func exerciseIncidents(t *testing.T, dsn string) {
 }
 
 // What verifiers remember is each tenant's, and what only saves work is forgotten in time.
-func exerciseMemory(t *testing.T, dsn string) {
+func (suite) Memory(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	ctx := t.Context()

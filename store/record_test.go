@@ -45,7 +45,7 @@ func numbered(t *trail.Trail) string {
 }
 
 // What was recorded is read again as it was, and recording it again changes nothing.
-func exerciseRecord(t *testing.T, dsn string) {
+func (suite) Record(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	whole := testenv.Must(trail.Read([]byte(`{
@@ -95,7 +95,7 @@ func exerciseRecord(t *testing.T, dsn string) {
 }
 
 // Steps come in any order, before their run and after its end.
-func exerciseRecordOrder(t *testing.T, dsn string) {
+func (suite) RecordOrder(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	began := noon()
@@ -147,7 +147,7 @@ func exerciseRecordOrder(t *testing.T, dsn string) {
 }
 
 // What cannot be recorded leaves everything as it was.
-func exerciseRecordRefused(t *testing.T, dsn string) {
+func (suite) RecordRefused(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	steps(t, s, trail.Step{ID: "a", Number: 1, Question: "a"}, trail.Step{Number: 2, Question: "b"})
@@ -219,7 +219,7 @@ func exerciseRecordRefused(t *testing.T, dsn string) {
 }
 
 // Names and texts may hold anything, and are told apart by it.
-func exerciseRecordHostile(t *testing.T, dsn string) {
+func (suite) RecordHostile(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	odd := []string{"a", "a\x00", "a\xff", "a\ufffd", "'; DROP TABLE records; --", strings.Repeat("x", 500), strings.Repeat("x", 499) + "y", "n:1", "id:a"}
@@ -253,7 +253,7 @@ func exerciseRecordHostile(t *testing.T, dsn string) {
 	}
 }
 
-func exerciseRecordEvents(t *testing.T, dsn string) {
+func (suite) RecordEvents(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	before := time.Now().Add(-time.Second)
@@ -292,7 +292,7 @@ func exerciseRecordEvents(t *testing.T, dsn string) {
 }
 
 // A number that somebody said is that step's: those that were only counted make room, whatever came first.
-func exerciseRecordCounted(t *testing.T, dsn string) {
+func (suite) RecordCounted(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	n := 0
@@ -335,7 +335,7 @@ func exerciseRecordCounted(t *testing.T, dsn string) {
 }
 
 // The strategy of captured calls is the run's, whatever an agent says.
-func exerciseRecordStrategy(t *testing.T, dsn string) {
+func (suite) RecordStrategy(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	c := call(1, "Words.")
@@ -355,7 +355,7 @@ func exerciseRecordStrategy(t *testing.T, dsn string) {
 }
 
 // When a run began is the earliest that is known of it, in the list and in the trail.
-func exerciseRecordStarted(t *testing.T, dsn string) {
+func (suite) RecordStarted(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	began := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -378,7 +378,7 @@ func exerciseRecordStarted(t *testing.T, dsn string) {
 }
 
 // Steps that are refused leave the others alone, where that is asked for.
-func exerciseRecordPartly(t *testing.T, dsn string) {
+func (suite) RecordPartly(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	many := make([]trail.Step, store.MaxSteps+50)
@@ -399,7 +399,7 @@ func exerciseRecordPartly(t *testing.T, dsn string) {
 }
 
 // Many agents record the same run at once, and calls of it are stored meanwhile: no step is lost, and no number given twice.
-func exerciseRecordTogether(t *testing.T, dsn string) {
+func (suite) RecordTogether(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	const writers, each = 4, 20
@@ -438,7 +438,7 @@ func exerciseRecordTogether(t *testing.T, dsn string) {
 }
 
 // A run is read a page at a time, calls and recorded steps together.
-func exerciseRecordPaging(t *testing.T, dsn string) {
+func (suite) RecordPaging(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	for n := 1; n <= 5; n++ {
@@ -489,7 +489,7 @@ func exerciseRecordPaging(t *testing.T, dsn string) {
 }
 
 // A recorded step and a captured call with its number are one.
-func exerciseTrail(t *testing.T, dsn string) {
+func (suite) Trail(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	var calls []*store.Call
@@ -535,7 +535,7 @@ func exerciseTrail(t *testing.T, dsn string) {
 }
 
 // The final answer is the one that was said, with its citations where they are known.
-func exerciseTrailAnswer(t *testing.T, dsn string) {
+func (suite) TrailAnswer(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	for n, text := range []string{"Bees dance.", "Wasps do not.", ""} {
@@ -579,7 +579,7 @@ func exerciseTrailAnswer(t *testing.T, dsn string) {
 }
 
 // Spans of a trace come one by one, in any order and more than once, beside what else is known of the run.
-func exerciseTrailSpans(t *testing.T, dsn string) {
+func (suite) TrailSpans(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	span := func(id, parent, kind, input, output string, at int) string {
@@ -615,7 +615,7 @@ func exerciseTrailSpans(t *testing.T, dsn string) {
 }
 
 // Of a run with too many captured calls the latest are there, and that is said.
-func exerciseTrailLimits(t *testing.T, dsn string) {
+func (suite) TrailLimits(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	odd := json.RawMessage(`"` + strings.Repeat("x", 1<<20) + `"`)
@@ -631,7 +631,7 @@ func exerciseTrailLimits(t *testing.T, dsn string) {
 	}
 }
 
-func exercisePruneRecords(t *testing.T, dsn string) {
+func (suite) PruneRecords(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	relay := func() {
@@ -698,7 +698,7 @@ func exercisePruneRecords(t *testing.T, dsn string) {
 	}
 }
 
-func exerciseFeedback(t *testing.T, dsn string) {
+func (suite) Feedback(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	c := call(1, "Bees dance.", "a.example")
@@ -809,7 +809,7 @@ func exerciseFeedback(t *testing.T, dsn string) {
 }
 
 // What people said of an answer or a run goes with it.
-func exerciseFeedbackDeleted(t *testing.T, dsn string) {
+func (suite) FeedbackDeleted(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	for n := 1; n <= 2; n++ {

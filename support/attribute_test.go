@@ -9,19 +9,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
 )
 
 // page makes a document of a page.
 func page(tb testing.TB, id, html string) Document {
 	tb.Helper()
-	text, err := snapshot.Extract([]byte(html), &snapshot.TextOptions{MediaType: "text/html; charset=utf-8"})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	text := testenv.Must(snapshot.Extract([]byte(html), &snapshot.TextOptions{MediaType: "text/html; charset=utf-8"}))(tb)
 	return Document{
 		Source: ibid.Source{ID: id, Kind: ibid.Web, Title: text.Title, URL: "https://x.example/" + id},
 		Text:   text.Content, Passages: text.Passages(nil),
@@ -39,13 +35,8 @@ func library(tb testing.TB) []Document {
 
 func attribute(tb testing.TB, text string, o *AttributeOptions) *Attribution {
 	tb.Helper()
-	got, err := Attribute(tb.Context(), &ibid.Answer{Text: text, Complete: true}, library(tb), o)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := got.Answer.Check(); err != nil {
-		tb.Fatal(err)
-	}
+	got := testenv.Must(Attribute(tb.Context(), &ibid.Answer{Text: text, Complete: true}, library(tb), o))(tb)
+	testenv.OK(tb, got.Answer.Check())
 	return got
 }
 
@@ -105,9 +96,7 @@ func TestAttributeHeadings(t *testing.T) {
 	if len(got.Answer.Citations) != 1 {
 		t.Fatalf("sentences: %+v", got.Sentences)
 	}
-	if diff := cmp.Diff("Workers paint it every seven years with sixty tonnes of brown paint.", got.Answer.Citations[0].Refs[0].Quote); diff != "" {
-		t.Errorf("quote (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "quote", "Workers paint it every seven years with sixty tonnes of brown paint.", got.Answer.Citations[0].Refs[0].Quote)
 }
 
 // What a changed value costs: the sentence is like its source in all but the number.
@@ -125,9 +114,7 @@ func TestAttributeSkips(t *testing.T) {
 	for _, s := range attribute(t, text, nil).Sentences {
 		got = append(got, string(s.Skipped))
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "", want, got)
 }
 
 // A short assertion is a claim, and what is left out of the share of sentences without a source is counted by why.
@@ -141,9 +128,7 @@ func TestAttributeShort(t *testing.T) {
 			t.Errorf("%q is skipped: %q", words, s.Skipped)
 		}
 	}
-	if diff := cmp.Diff(map[SkipReason]int{SkipShort: 3, SkipBoilerplate: 2}, got.LeftOut); diff != "" {
-		t.Errorf("left out (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "left out", map[SkipReason]int{SkipShort: 3, SkipBoilerplate: 2}, got.LeftOut)
 }
 
 // The head of a table and an image say nothing that could have a source. The rows of the table do, and so do words around an image.
@@ -156,9 +141,7 @@ func TestAttributeMarkdown(t *testing.T) {
 	for _, s := range attribute(t, text, nil).Sentences {
 		got = append(got, string(s.Skipped))
 	}
-	if diff := cmp.Diff([]string{"heading", "", "short", "short", ""}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "", []string{"heading", "", "short", "short", ""}, got)
 }
 
 // What differs is said with its place in the document.
@@ -184,27 +167,18 @@ func TestAttributeKeeps(t *testing.T) {
 		Sources: []ibid.Source{{ID: "tower", Kind: ibid.Web, URL: "https://other.example/"}, {ID: "o", Kind: ibid.Web, URL: "https://x.example/otters"}},
 		Parts:   []ibid.Part{{Span: ibid.Span{End: 95}, Kind: ibid.AnswerPart}, {Span: ibid.Span{Start: 95, End: len(text)}, Kind: ibid.RefusalPart}},
 	}
-	if err := a.Cite(ibid.Span{Start: 0, End: 38}, ibid.Ref{Source: "o"}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, a.Cite(ibid.Span{Start: 0, End: 38}, ibid.Ref{Source: "o"}))
 	a.Citations[0].Origin = ibid.OriginProvider
-	before, err := a.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := testenv.Must(a.MarshalJSON())(t)
 	got, err := Attribute(t.Context(), a, library(t), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	if after, _ := a.MarshalJSON(); string(after) != string(before) {
 		t.Error("the answer was changed")
 	}
 	if err := got.Answer.Check(); err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff(a.Citations[0], got.Answer.Citations[0]); diff != "" {
-		t.Errorf("the provider's citation (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "the provider's citation", a.Citations[0], got.Answer.Citations[0])
 	if s := got.Sentences; s[0].Skipped != SkipCited || s[1].Cited != 1 || s[2].Skipped != SkipPart {
 		t.Errorf("sentences: %+v", s)
 	}
@@ -232,22 +206,15 @@ func TestAttributePerSentence(t *testing.T) {
 		docs = append(docs, Document{Source: ibid.Source{Kind: ibid.File}, Text: fmt.Sprintf("Number %d of the notes.\n\n%s", i, same)})
 	}
 	for _, test := range []struct{ most, want int }{{0, 2}, {1, 1}, {4, 4}} {
-		got, err := Attribute(t.Context(), &ibid.Answer{Text: same}, docs, &AttributeOptions{PerSentence: test.most})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := got.Answer.Check(); err != nil {
-			t.Fatal(err)
-		}
+		got := testenv.Must(Attribute(t.Context(), &ibid.Answer{Text: same}, docs, &AttributeOptions{PerSentence: test.most}))(t)
+		testenv.OK(t, got.Answer.Check())
 		if n := len(got.Answer.Citations[0].Refs); n != test.want || len(got.Answer.Sources) != test.want {
 			t.Errorf("PerSentence %d: %d refs, %d sources, want %d", test.most, n, len(got.Answer.Sources), test.want)
 		}
 	}
 	beside := Document{Text: same + "\n\n" + same, Passages: []snapshot.Passage{{Span: ibid.Span{End: 39}}, {Span: ibid.Span{Start: 41, End: 80}, Index: 1}}}
 	got, err := Attribute(t.Context(), &ibid.Answer{Text: same}, []Document{beside}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	if refs := got.Answer.Citations[0].Refs; len(refs) != 1 || refs[0].Quote != same {
 		t.Errorf("two windows side by side: %+v", refs)
 	}
@@ -359,10 +326,7 @@ func TestAttributeBadInput(t *testing.T) {
 func BenchmarkAttributeLarge(b *testing.B) {
 	answer, docs := largeCase(1<<20, 10_000)
 	for b.Loop() {
-		got, err := Attribute(b.Context(), answer, docs, nil)
-		if err != nil {
-			b.Fatal(err)
-		}
+		got := testenv.Must(Attribute(b.Context(), answer, docs, nil))(b)
 		b.ReportMetric(float64(len(got.Sentences)), "sentences")
 	}
 }
@@ -370,10 +334,7 @@ func BenchmarkAttributeLarge(b *testing.B) {
 // Time grows with the answer, not with its square.
 func TestAttributeLarge(t *testing.T) {
 	answer, docs := largeCase(100<<10, 1000)
-	got, err := Attribute(t.Context(), answer, docs, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testenv.Must(Attribute(t.Context(), answer, docs, nil))(t)
 	if err := got.Answer.Check(); err != nil {
 		t.Error(err)
 	}
@@ -461,9 +422,7 @@ func BenchmarkAttribute(b *testing.B) {
 	}
 	answer := &ibid.Answer{Text: strings.Repeat(sentences[3].Text[:60]+". "+sentences[90].Text[:60]+". "+sentences[222].Text[:60]+". ", 5)}
 	for b.Loop() {
-		if _, err := Attribute(b.Context(), answer, docs, nil); err != nil {
-			b.Fatal(err)
-		}
+		testenv.Must(Attribute(b.Context(), answer, docs, nil))(b)
 	}
 }
 
@@ -477,10 +436,7 @@ func TestAttributeByScore(t *testing.T) {
 		{Source: ibid.Source{ID: "silent", Kind: ibid.DocumentKind}, Text: "The ferry to Ostend leaves at noon on Fridays, they say."},
 	}
 	for byScore, want := range map[bool]int{false: 0, true: 1} {
-		got, err := Attribute(t.Context(), answer, documents, &AttributeOptions{PerSentence: 1, Candidates: 1, ByScore: byScore})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := testenv.Must(Attribute(t.Context(), answer, documents, &AttributeOptions{PerSentence: 1, Candidates: 1, ByScore: byScore}))(t)
 		candidates := got.Sentences[0].Candidates
 		if len(candidates) != 1 || candidates[0].Document != want {
 			t.Errorf("by score %t, the candidates are %+v; want document %d alone", byScore, candidates, want)
@@ -492,17 +448,11 @@ func TestAttributeByScore(t *testing.T) {
 func TestAttributeLabel(t *testing.T) {
 	claim := "The old mill at Lake Tonbo was closed and sold to a brewery in Leeds, whose owner built flats."
 	text := "The old mill at Lake Tonbo closed in 1966."
-	own, err := (&Lexical{}).Check(t.Context(), []Pair{{Claim: strings.TrimSuffix(claim, "."), Passages: []Passage{{Text: text}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := testenv.Must((&Lexical{}).Check(t.Context(), []Pair{{Claim: strings.TrimSuffix(claim, "."), Passages: []Passage{{Text: text}}}}))(t)
 	if own[0].Label == Supported {
 		t.Fatalf("the example is no example: %+v", own[0])
 	}
-	found, err := Attribute(t.Context(), &ibid.Answer{Text: claim}, []Document{{Text: text}}, &AttributeOptions{Threshold: *own[0].Score})
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := testenv.Must(Attribute(t.Context(), &ibid.Answer{Text: claim}, []Document{{Text: text}}, &AttributeOptions{Threshold: *own[0].Score}))(t)
 	if c := found.Answer.Citations; len(c) != 1 || c[0].Support.Label != string(own[0].Label) {
 		t.Errorf("citations %+v, want one with the label %s", c, own[0].Label)
 	}
@@ -517,25 +467,16 @@ func TestAttributeTogether(t *testing.T) {
 		{Source: ibid.Source{ID: "census"}, Text: "Volunteers counted 41 nests in the alders on 12 April. Grey herons share the marsh with two pairs of cranes."},
 		{Source: ibid.Source{ID: "mill"}, Text: "The old mill at Lake Tonbo closed in 1966 and the first pair of herons nested there in 1968."},
 	}
-	for _, test := range []struct{ text, want string }{
-		{"It is 1,149 metres long, less than half the length of the Golden Gate Bridge (2,737 metres).", "gate sydney"},
-		{"The colony at Lake Tonbo has 41 nests this year, counted by volunteers in the alders.", "census mill"},
-		{"The Sydney Harbour Bridge opened in 1932, and the Golden Gate Bridge opened in 1937.", "sydney gate"},
-		{"The Sydney Harbour Bridge opened in 1937, and the Golden Gate Bridge opened in 1932.", ""},
-		{"Queen Elizabeth II opened the Opera House in 1937, and the Golden Gate Bridge in 1973.", ""},
-		{"The Sydney Opera House is 1,149 metres long and carries eight lanes of road traffic.", ""},
-		{"Volunteers counted 41 cranes at Lake Tonbo in 1966.", ""},
-		{"It carries eight lanes of road traffic.", "sydney"},
-	} {
+	for _, test := range testenv.Table[struct {
+		Text string
+		Want string
+	}](t, "testdata/attribute-together.txt") {
 		for most := range 2 {
-			got, err := Attribute(t.Context(), &ibid.Answer{Text: test.text}, docs, &AttributeOptions{PerSentence: 2 - most})
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := testenv.Must(Attribute(t.Context(), &ibid.Answer{Text: test.Text}, docs, &AttributeOptions{PerSentence: 2 - most}))(t)
 			if err := got.Answer.Check(); err != nil {
 				t.Error(err)
 			}
-			want := strings.Fields(test.want)
+			want := strings.Fields(test.Want)
 			if most == 1 && len(want) > 1 {
 				want = nil // one citation a sentence, and no passage says it alone
 			}
@@ -544,14 +485,14 @@ func TestAttributeTogether(t *testing.T) {
 				for _, ref := range c.Refs {
 					cited = append(cited, ref.Source)
 					if together := got.Sentences[0].Together; together != nil && (*ref.Confidence != *together.Verdict.Score || c.Support.Label != "supported") {
-						t.Errorf("%q: confidence %v, support %+v", test.text, *ref.Confidence, c.Support)
+						t.Errorf("%q: confidence %v, support %+v", test.Text, *ref.Confidence, c.Support)
 					}
 				}
 			}
 			slices.Sort(cited)
 			slices.Sort(want)
 			if !slices.Equal(cited, want) {
-				t.Errorf("%q rests on %v, want %v", test.text, cited, want)
+				t.Errorf("%q rests on %v, want %v", test.Text, cited, want)
 			}
 		}
 	}
@@ -566,10 +507,7 @@ func TestAttributeSources(t *testing.T) {
 		{Source: ibid.Source{ID: "book"}, Text: "Beavers fell birches in October."},
 		{Source: ibid.Source{ID: "book"}, Text: "Owls hunt voles at dusk."},
 	}
-	got, err := Attribute(t.Context(), &ibid.Answer{Text: "Herons eat fish in the river. The bridge opened in 1932 with a feast. Beavers fell birches in October. Owls hunt voles at dusk."}, docs, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testenv.Must(Attribute(t.Context(), &ibid.Answer{Text: "Herons eat fish in the river. The bridge opened in 1932 with a feast. Beavers fell birches in October. Owls hunt voles at dusk."}, docs, nil))(t)
 	if err := got.Answer.Check(); err != nil {
 		t.Error(err)
 	}
@@ -581,9 +519,7 @@ func TestAttributeSources(t *testing.T) {
 			chunks = append(chunks, s.ID+" "+s.Chunks[k].ID)
 		}
 	}
-	if diff := cmp.Diff([]string{"doc:1", "doc:2", "book"}, ids); diff != "" {
-		t.Errorf("sources (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "sources", []string{"doc:1", "doc:2", "book"}, ids)
 	if keys[0] == keys[1] || !strings.HasPrefix(keys[0], "#sha256:") {
 		t.Errorf("keys %q", keys)
 	}
@@ -599,17 +535,12 @@ func TestAttributeCounts(t *testing.T) {
 	for _, span := range []ibid.Span{{Start: 0, End: 42}, {Start: 8, End: 10}, {Start: 22, End: 22}, {Start: 0, End: 5}, {Start: 42, End: 42}, {Start: 20, End: 26}} {
 		a.Citations = append(a.Citations, ibid.Citation{Span: span, Claim: span, Anchor: ibid.AnchorExact, Covers: ibid.CoversClaim, Refs: []ibid.Ref{{Source: "s"}}})
 	}
-	got, err := Attribute(t.Context(), a, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testenv.Must(Attribute(t.Context(), a, nil, nil))(t)
 	var counts []int
 	for _, s := range got.Sentences {
 		counts = append(counts, s.Cited)
 	}
-	if diff := cmp.Diff([]int{5, 3, 0}, counts); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "", []int{5, 3, 0}, counts)
 }
 
 // Progress counts the sentences that something is looked for.

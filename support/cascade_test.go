@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // The pairs of the cascade's tests, from sure to unsure to sure.
@@ -26,10 +27,7 @@ func cascadePairs() []Pair {
 
 func cascadeScores(t *testing.T) []float64 {
 	t.Helper()
-	verdicts, err := (&Lexical{}).Check(t.Context(), cascadePairs())
-	if err != nil {
-		t.Fatal(err)
-	}
+	verdicts := testenv.Must((&Lexical{}).Check(t.Context(), cascadePairs()))(t)
 	scores := make([]float64, 3)
 	for i := range scores {
 		if verdicts[i].Score == nil {
@@ -49,10 +47,7 @@ func TestCascade(t *testing.T) {
 	low, high := (scores[1]+scores[2])/2, (scores[2]+scores[0])/2
 	m := newModel(t, func(j judged) string { return element(j.ID, "contradicted", "It is 503 metres long") })
 	c := Cascade(&Lexical{}, low, high, m.judge(), Budget{})
-	got, err := c.Check(t.Context(), cascadePairs())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testenv.Must(c.Check(t.Context(), cascadePairs()))(t)
 	if len(m.requests) != 1 || len(m.requests[0].claims) != 1 {
 		t.Fatalf("asked about %+v", m.requests)
 	}
@@ -96,10 +91,7 @@ func TestCascadeChanged(t *testing.T) {
 
 // What the slow checker cannot say leaves the fast verdict as it was, marked.
 func TestCascadeKeepsFast(t *testing.T) {
-	fast, err := (&Lexical{}).Check(t.Context(), cascadePairs())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fast := testenv.Must((&Lexical{}).Check(t.Context(), cascadePairs()))(t)
 	abstains := newModel(t, func(j judged) string { return element(j.ID, "supported", "words that stand nowhere") })
 	refuses := newModel(t, nil)
 	refuses.refuse = func(*chatRequest) bool { return true }
@@ -125,10 +117,7 @@ func TestCascadeKeepsFast(t *testing.T) {
 		{"has no time", abstains.judge(), Budget{Timeout: time.Nanosecond}, issueOverBudget, "", false},
 	} {
 		t.Run(test.about, func(t *testing.T) {
-			got, err := Cascade(&Lexical{}, 0, 2, test.slow, test.budget).Check(t.Context(), cascadePairs())
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := testenv.Must(Cascade(&Lexical{}, 0, 2, test.slow, test.budget).Check(t.Context(), cascadePairs()))(t)
 			for i := range 3 {
 				v := got[i]
 				if v.Label != fast[i].Label || !cmp.Equal(v.Score, fast[i].Score) || v.By != fast[i].By || !cmp.Equal(v.Evidence, fast[i].Evidence) {
@@ -150,10 +139,7 @@ func TestCascadeUnscored(t *testing.T) {
 	scores := cascadeScores(t)
 	m := newModel(t, func(j judged) string { return element(j.ID, "supported", "It is 503 metres long") })
 	c := Cascade(&Lexical{}, 0, 2, m.judge(), Budget{})
-	got, err := c.Check(t.Context(), cascadePairs()[1:2])
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testenv.Must(c.Check(t.Context(), cascadePairs()[1:2]))(t)
 	v := got[0]
 	if v.Label != Supported || v.Score != nil || v.Threshold != 0 || v.By != "judge@1/test-model" || v.Signals["fast"] != scores[1] || len(v.Evidence) != 1 {
 		t.Errorf("%+v", v)
@@ -176,20 +162,13 @@ func TestCascadeBudget(t *testing.T) {
 	scores := cascadeScores(t)
 	m := newModel(t, func(j judged) string { return element(j.ID, "unsupported", "") })
 	low, high := scores[2]-1, scores[2]+1 // the third is just in the middle
-	got, err := Cascade(&Lexical{}, low, high, m.judge(), Budget{Pairs: 1}).Check(t.Context(), cascadePairs())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testenv.Must(Cascade(&Lexical{}, low, high, m.judge(), Budget{Pairs: 1}).Check(t.Context(), cascadePairs()))(t)
 	var asked []bool
 	for _, v := range got {
 		asked = append(asked, v.Escalated)
 	}
-	if diff := cmp.Diff([]bool{false, false, true, false}, asked); diff != "" {
-		t.Errorf("escalated (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{issueOverBudget}, codes(got[0].Issues)); diff != "" {
-		t.Errorf("issues (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "escalated", []bool{false, false, true, false}, asked)
+	testenv.Equal(t, "issues", []string{issueOverBudget}, codes(got[0].Issues))
 }
 
 // Calls of the slow checker are as large and as many at a time as the budget says.
@@ -209,10 +188,7 @@ func TestCascadeConcurrency(t *testing.T) {
 		in = append(in, one(fmt.Sprintf("Claim %d of the bridge.", i), bridge)...)
 	}
 	c := Cascade(&Lexical{}, 0, 2, m.judge(), Budget{Batch: 4, Concurrency: 2})
-	got, err := c.Check(t.Context(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testenv.Must(c.Check(t.Context(), in))(t)
 	for i := range got {
 		if !got[i].Escalated || got[i].Label != Unsupported {
 			t.Errorf("verdict %d: %+v", i, got[i])
@@ -226,10 +202,7 @@ func TestCascadeConcurrency(t *testing.T) {
 func TestNearest(t *testing.T) {
 	m := newModel(t, func(j judged) string { return element(j.ID, "supported", "It is 503 metres long") })
 	passages := []string{"Trains run on rails.", "Herons eat fish.", bridge, "The moon is far.", "Long ago."}
-	got, err := Nearest(m.judge(), 2).Check(t.Context(), one("The bridge is 503 metres long.", passages...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testenv.Must(Nearest(m.judge(), 2).Check(t.Context(), one("The bridge is 503 metres long.", passages...)))(t)
 	if len(m.requests) != 2 || got[0].Label != Supported || got[0].Evidence[0].Passage != 2 {
 		t.Errorf("%d requests, %+v", len(m.requests), got[0])
 	}
@@ -256,10 +229,7 @@ func TestRightSource(t *testing.T) {
 		{"The bridge has nine lanes.", "The towers of the bridge are 89 metres high.", Unsupported, ""},
 	} {
 		p := Pair{Claim: test.claim, Passages: passages(test.passage), Others: others}
-		got, err := RightSource(&Lexical{}).Check(t.Context(), []Pair{p})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := testenv.Must(RightSource(&Lexical{}).Check(t.Context(), []Pair{p}))(t)
 		v, where := &got[0], ""
 		if v.WrongSource != nil {
 			where = textAt(others[v.WrongSource.Passage].Text, v.WrongSource.Span)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 func TestConflictNamesBothSides(t *testing.T) {
@@ -33,9 +33,7 @@ func TestConflictNamesBothSides(t *testing.T) {
 		}
 	}
 	want := []string{"possible conflict: number: 1,420 m, 1,510 m", "possible conflict: date: 1980, 1983"}
-	if diff := cmp.Diff(want, notes); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "", want, notes)
 }
 
 func TestNoConflicts(t *testing.T) {

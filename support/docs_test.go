@@ -13,14 +13,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // Every code of an issue that the package has stands in the table of docs/support.md, and none besides.
 func TestIssueCodesAreDocumented(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "docs", "support.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testenv.Must(os.ReadFile(filepath.Join("..", "docs", "support.md")))(t)
 	_, table, found := strings.Cut(string(page), "\n## Issues\n\n| code |")
 	if !found {
 		t.Fatal("docs/support.md has no table of issues")
@@ -41,28 +40,19 @@ func TestIssueCodesAreDocumented(t *testing.T) {
 // issueConstants returns the values of the package's constants issue…, sorted.
 func issueConstants(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := testenv.Must(filepath.Glob("*.go"))(t)
 	var codes []string
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := testenv.Must(parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution))(t)
 		ast.Inspect(file, func(n ast.Node) bool {
 			spec, ok := n.(*ast.ValueSpec)
 			if !ok || !strings.HasPrefix(strings.ToLower(spec.Names[0].Name), "issue") {
 				return true
 			}
-			code, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			code := testenv.Must(strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value))(t)
 			codes = append(codes, code)
 			return true
 		})

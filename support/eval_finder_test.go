@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
 )
 
@@ -32,10 +33,7 @@ func pageOf(tb testing.TB, sentences []string) finderPage {
 		}
 		b.WriteString(s + "\n")
 	}
-	text, err := snapshot.Extract([]byte(b.String()), &snapshot.TextOptions{MediaType: "text/html"})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	text := testenv.Must(snapshot.Extract([]byte(b.String()), &snapshot.TextOptions{MediaType: "text/html"}))(tb)
 	p := finderPage{text: text, spans: make([]ibid.Span, len(sentences))}
 	at := 0
 	for i, s := range sentences {
@@ -55,10 +53,7 @@ func inWhole(tb testing.TB, list []Sought) []Found {
 	for i := range list {
 		pairs[i] = Pair{Claim: list[i].Claim, Passages: passages(list[i].Text.Content)}
 	}
-	verdicts, err := new(Lexical).Check(tb.Context(), pairs)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	verdicts := testenv.Must(new(Lexical).Check(tb.Context(), pairs))(tb)
 	found := make([]Found, len(list))
 	for i := range verdicts {
 		found[i].Verdict = verdicts[i]
@@ -77,10 +72,7 @@ func TestEvalFinder(t *testing.T) {
 		pages[i] = pageOf(t, rows[i].Passages)
 		list[i] = Sought{rows[i].Claim, pages[i].text}
 	}
-	found, err := new(Finder).Find(t.Context(), list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := testenv.Must(new(Finder).Find(t.Context(), list))(t)
 	for _, way := range []struct {
 		name             string
 		found            []Found

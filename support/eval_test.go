@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // TestEval measures the default checker on human judgements, and holds what was reached: `make eval` prints the table.
@@ -81,11 +83,7 @@ func verdictsOf(tb testing.TB, data []example) []Verdict {
 	for i := range data {
 		pairs[i] = data[i].row.pair()
 	}
-	verdicts, err := new(Lexical).Check(tb.Context(), pairs)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return verdicts
+	return testenv.Must(new(Lexical).Check(tb.Context(), pairs))(tb)
 }
 
 // scoresOf returns those of the checker as it is; what it cannot compare has zero.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // What it is worth to check passages together: AttributionBench, the sentences of each claim among the passages of its own row and the
@@ -57,10 +58,7 @@ func (c *tally) f1() float64 { return 2 * c.right / max(1, c.cited+c.supported) 
 
 func (c *tally) add(t *testing.T, row *evalRow, docs []Document, most int) {
 	t.Helper()
-	got, err := Attribute(t.Context(), &ibid.Answer{Text: row.Claim}, docs, &AttributeOptions{PerSentence: most})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testenv.Must(Attribute(t.Context(), &ibid.Answer{Text: row.Claim}, docs, &AttributeOptions{PerSentence: most}))(t)
 	for i := range got.Sentences {
 		s := &got.Sentences[i]
 		if s.Skipped != "" {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // labelledPairs reads one file of the evaluation data, without the marks of citations in its claims.
@@ -274,10 +276,7 @@ func TestEvalChanged(t *testing.T) {
 // lexically asks the default checker.
 func lexically(tb testing.TB, claim string, p *evalRow) Verdict {
 	tb.Helper()
-	verdicts, err := new(Lexical).Check(tb.Context(), one(claim, p.Passages...))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	verdicts := testenv.Must(new(Lexical).Check(tb.Context(), one(claim, p.Passages...)))(tb)
 	v := verdicts[0]
 	if v.Score == nil {
 		v.Score = new(float64)

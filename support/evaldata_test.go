@@ -130,10 +130,7 @@ func calibrationError(scores []float64, positive []bool) float64 {
 // readCases reads a file of testdata: blocks of lines, with blank lines between them and comments after "#".
 func readCases(tb testing.TB, name string) [][]string {
 	tb.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	b := testenv.Must(os.ReadFile(filepath.Join("testdata", name)))(tb)
 	var cases [][]string
 	for block := range strings.SplitSeq(strings.TrimSpace(string(b)), "\n\n") {
 		lines := slices.DeleteFunc(strings.Split(block, "\n"), func(line string) bool { return strings.HasPrefix(line, "# ") })

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
 )
 
@@ -24,9 +25,7 @@ func heronPage(tb testing.TB, texts *snapshot.Texts) *snapshot.Text {
 	b.WriteString("<h2>Size</h2><p>A grey heron stands up to 98 cm tall. It weighs two kilograms at most.</p><p>Straße — naïve: “é”.</p>")
 	s := &snapshot.Snapshot{Octets: []byte(b.String()), MediaType: "text/html"}
 	text, _, err := texts.Of(s)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testenv.OK(tb, err)
 	return text
 }
 
@@ -43,10 +42,7 @@ func TestFinder(t *testing.T) {
 		"A grey heron stands up to 98 cm tall.", "In the year 1820 the heronry had 343 nests, which keepers counted twice.", "", "",
 	}
 	for _, f := range []Finder{{}, {Texts: texts}, {Texts: texts}, {Checker: &Lexical{Threshold: .5}, Texts: texts}} {
-		found, err := f.Find(t.Context(), list)
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := testenv.Must(f.Find(t.Context(), list))(t)
 		for i := range found {
 			if got := text.Content[found[i].Evidence.Start:found[i].Evidence.End]; got != want[i] {
 				t.Errorf("%q: evidence %q", list[i].Claim, got)
@@ -100,10 +96,7 @@ func TestFinderOfAnyChecker(t *testing.T) {
 		{"behind it", spans{at(0, 0, 99_999)}, "", ""},
 		{"the wrong way round", spans{at(0, 5, 3)}, "", ""},
 	} {
-		found, err := (&Finder{Checker: tc.says}).Find(t.Context(), list)
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := testenv.Must((&Finder{Checker: tc.says}).Find(t.Context(), list))(t)
 		got := text.Content[found[0].Evidence.Start:found[0].Evidence.End]
 		if !strings.HasPrefix(got, tc.want) || !strings.HasSuffix(got, tc.more) || (got == "") != (tc.want == "") {
 			t.Errorf("%s: %q", tc.name, got)
@@ -130,9 +123,7 @@ func BenchmarkFinder(b *testing.B) {
 	for name, f := range map[string]*Finder{"cold": {}, "warm": {Texts: texts}} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := f.Find(b.Context(), list); err != nil {
-					b.Fatal(err)
-				}
+				testenv.Must(f.Find(b.Context(), list))(b)
 			}
 		})
 	}

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // grounded asks a server that answers with body, and returns the verdict and the facts that the server was sent.
@@ -36,10 +38,7 @@ func grounded(t *testing.T, body string, in []Pair) (Verdict, []string) {
 	}))
 	defer server.Close()
 	g := &Grounding{URL: server.URL, Threshold: .7, Token: func(context.Context) (string, error) { return "ya29.token", nil }}
-	got, err := g.Check(t.Context(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testenv.Must(g.Check(t.Context(), in))(t)
 	var facts []string
 	for _, f := range sent.Facts {
 		facts = append(facts, f.FactText)
@@ -110,9 +109,7 @@ func TestGrounding(t *testing.T) {
 		t.Run(test.about, func(t *testing.T) {
 			in := one("It is a long bridge.", "Herons eat fish.", bridge)
 			v, facts := grounded(t, test.body, in)
-			if diff := cmp.Diff([]string{"Herons eat fish.", bridge}, facts); diff != "" {
-				t.Errorf("facts (-want +got):\n%s", diff)
-			}
+			testenv.Equal(t, "facts", []string{"Herons eat fish.", bridge}, facts)
 			var evidence []string
 			for _, e := range v.Evidence {
 				evidence = append(evidence, in[0].Passages[e.Passage].Text[e.Start:e.End])

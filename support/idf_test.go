@@ -22,18 +22,13 @@ const wordsSHA256 = "062a664fb437e45618f15a958d4750bf1f936e50cd96a1e485fd577dcce
 
 // idf.bin is what its generator, below, makes of the list.
 func TestIDF(t *testing.T) {
-	list, err := os.ReadFile(filepath.Join(testenv.Shared(t), "data", "words40k.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := testenv.Must(os.ReadFile(filepath.Join(testenv.Shared(t), "data", "words40k.txt")))(t)
 	if got := sha256.Sum256(list); hex.EncodeToString(got[:]) != wordsSHA256 {
 		t.Fatalf("the list is another one: %x", got)
 	}
 	bin := makeIDF(list)
 	if *writeIDF {
-		if err := os.WriteFile("idf.bin", bin, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, os.WriteFile("idf.bin", bin, 0o644))
 		return
 	}
 	if string(bin) != idfBin {

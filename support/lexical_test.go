@@ -14,14 +14,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 func check(t *testing.T, pairs ...Pair) []Verdict {
 	t.Helper()
-	verdicts, err := new(Lexical).Check(t.Context(), pairs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	verdicts := testenv.Must(new(Lexical).Check(t.Context(), pairs))(t)
 	if len(verdicts) != len(pairs) {
 		t.Fatalf("%d verdicts for %d pairs", len(verdicts), len(pairs))
 	}
@@ -407,10 +405,7 @@ func TestBatch(t *testing.T) {
 // However many pairs share a passage or a claim, it is read once.
 func TestReadOnce(t *testing.T) {
 	pairs := answerPairs()
-	q, err := newRequest(t.Context(), pairs, map[string]*indexedPassage{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := testenv.Must(newRequest(t.Context(), pairs, map[string]*indexedPassage{}))(t)
 	for i := range pairs {
 		q.read(&pairs[i])
 	}
@@ -474,45 +469,20 @@ func TestWord(t *testing.T) {
 
 // No value is read across two passages, and what differs stands in the passage that is named.
 func TestValuesStayInTheirPassage(t *testing.T) {
-	for _, test := range []struct {
-		name, claim string
-		passages    []string
-		conflicts   string // kind passage: claim / evidence
-	}{
-		{
-			"month and number", "The Cup roster was named on May 1.",
-			[]string{"The Cup roster was named in May", "24 players"},
-			"",
-		},
-		{
-			"month and day in one", "The Cup roster was named on May 1.",
-			[]string{"24 players", "The Cup roster was named on May 24."},
-			"date 1: May 1 / May 24",
-		},
-		{
-			"number and unit", "The tower by the old harbour is 12 metres tall.",
-			[]string{"The tower by the old harbour is tall: 30", "metres of rope were used at the harbour."},
-			"",
-		},
-		{
-			"number of the second passage", "The tower by the old harbour is 12 metres tall.",
-			[]string{"The harbour is old.", "The tower by the old harbour is 30 metres tall."},
-			"number 1: 12 metres / 30 metres",
-		},
-		{
-			"negation before another passage", "The old bridge by the harbour was opened in 1932.",
-			[]string{"The old bridge by the harbour was not", "opened in 1932 by the mayor."},
-			"",
-		},
-	} {
-		p := Pair{Claim: test.claim, Passages: passages(test.passages...)}
+	for _, test := range testenv.Table[struct {
+		Name      string
+		Claim     string
+		Passages  []string
+		Conflicts string
+	}](t, "testdata/values-stay-in-their-passage.txt") {
+		p := Pair{Claim: test.Claim, Passages: passages(test.Passages...)}
 		v := check(t, p)[0]
 		var got []string
 		for _, c := range v.Conflicts {
 			got = append(got, fmt.Sprintf("%s %d: %s / %s", c.Kind, c.B.Passage, c.A.ValueText(), c.B.ValueText()))
 		}
-		if got := strings.Join(got, "; "); got != test.conflicts {
-			t.Errorf("%s: %q, want %q", test.name, got, test.conflicts)
+		if got := strings.Join(got, "; "); got != test.Conflicts {
+			t.Errorf("%s: %q, want %q", test.Name, got, test.Conflicts)
 		}
 	}
 }

@@ -9,35 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 func TestHostClasses(t *testing.T) {
-	for url, want := range map[string]HostClass{
-		"https://www.cdc.gov/flu":              hostOfficial,
-		"https://www.gov.uk/tax":               hostOfficial,
-		"https://committees.parliament.uk/x":   hostOfficial,
-		"https://www.economie.gouv.fr/":        hostOfficial,
-		"https://www.stat.go.jp/":              hostOfficial,
-		"https://www.mit.edu/x":                hostAcademic,
-		"https://www.ox.ac.uk/":                hostAcademic,
-		"https://pubmed.ncbi.nlm.nih.gov/1":    hostAcademic,
-		"https://plato.stanford.edu/entries/":  hostEncyclopedia,
-		"https://en.wikipedia.org/wiki/Bridge": hostEncyclopedia,
-		"https://www.reuters.com/world":        hostNews,
-		"https://old.reddit.com/r/x":           hostForum,
-		"https://REDDIT.com./r/x":              hostForum,
-		"https://example.com/":                 hostUnknown,
-		"https://notreuters.com/":              hostUnknown,
-		"https://gov.example.com/":             hostUnknown,
-		"https://go.com/":                      hostUnknown,
-		"https://192.0.2.1/":                   hostUnknown,
-		"https://[2001:db8::1]/":               hostUnknown,
-		"https://localhost/":                   hostUnknown,
-		"urn:ibid:src:1":                       hostUnknown,
-		"":                                     hostUnknown,
-		"https://%zz":                          hostUnknown,
-	} {
+	for _, test := range testenv.Table[struct {
+		URL  string
+		Want HostClass
+	}](t, "testdata/host-classes.txt") {
+		url, want := test.URL, test.Want
 		if q := AssessSource(&QualityInput{URL: url}); q.Host != want {
 			t.Errorf("%s is %s, want %s", url, q.Host, want)
 		}
@@ -71,9 +51,7 @@ func TestQualityParts(t *testing.T) {
 		{Kind: partAgreement, Value: .6, Weight: 5, Note: "statements shared, possible conflicts: 3, 1"},
 		{Kind: partHistory, Value: 1, Weight: 20, Note: "citations verified, failed: 1000, 0"},
 	}
-	if diff := cmp.Diff(want, q.Parts); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "", want, q.Parts)
 }
 
 // A score rises with what speaks for a source and falls with what speaks against it, whatever else is known.
@@ -111,10 +89,7 @@ func TestQualityRisesAndFalls(t *testing.T) {
 // testdata/sources.txt has sources in the order that a librarian gave them: a line has the rank, of which several have
 // the same, a host of its kind, and what is known of it.
 func TestQualityOrder(t *testing.T) {
-	f, err := os.Open("testdata/sources.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testenv.Must(os.Open("testdata/sources.txt"))(t)
 	defer f.Close()
 	type source struct {
 		rank  int

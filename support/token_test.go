@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 func readWords(text string) []string {
@@ -103,9 +104,7 @@ func TestSplit(t *testing.T) {
 		for _, s := range splitClaim(test.claim) {
 			got = append(got, test.claim[s.Start:s.End])
 		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.claim, diff)
-		}
+		testenv.Equal(t, test.claim, test.want, got)
 	}
 	var long strings.Builder
 	for i := range 1000 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // shownValues renders the values of a kind as "text=value".
@@ -53,9 +53,7 @@ func TestValues(t *testing.T) {
 	for _, lines := range readCases(t, "values.txt") {
 		kind, text, _ := strings.Cut(lines[0], ": ")
 		got := append([]string{}, shownValues(text, ValueKind(kind))...)
-		if diff := cmp.Diff(lines[1:], got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", lines[0], diff)
-		}
+		testenv.Equal(t, lines[0], lines[1:], got)
 	}
 }
 

@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/trail"
 )
@@ -49,10 +48,7 @@ func TestAssess(t *testing.T) {
 				Now:   time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC),
 				Known: map[string]support.QualityInput{"guide": {Feedback: &support.Tally{Good: 50}}},
 			})
-			data, err := s.MarshalJSON()
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := testenv.Must(s.MarshalJSON())(t)
 			var got struct {
 				Summary struct {
 					Conflicts json.RawMessage `json:"conflicts"`
@@ -68,12 +64,8 @@ func TestAssess(t *testing.T) {
 					} `json:"all_sources"`
 				} `json:"source_summary"`
 			}
-			if err := json.Unmarshal(data, &got); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, string(got.Summary.Conflicts)); diff != "" {
-				t.Errorf("conflicts (-want +got):\n%s", diff)
-			}
+			testenv.OK(t, json.Unmarshal(data, &got))
+			testenv.Equal(t, "conflicts", c.want, string(got.Summary.Conflicts))
 			var parts []string
 			for _, d := range got.Summary.All {
 				if d.Quality.Score == nil || *d.Quality.Score <= 0 || *d.Quality.Score > 1 || d.Quality.Known <= 0 {
@@ -89,9 +81,7 @@ func TestAssess(t *testing.T) {
 				"book: prior: nothing is known", "book: age: published 2021-11-21", "book: author: names an author", "book: licence: names a licence",
 				"book: agreement: statements shared, possible conflicts: 1, 0",
 			}
-			if diff := cmp.Diff(want, parts); diff != "" {
-				t.Errorf("quality (-want +got):\n%s", diff)
-			}
+			testenv.Equal(t, "quality", want, parts)
 			again, err := trail.Read(data)
 			if err != nil || len(again.Extra) > 0 {
 				t.Errorf("read again: %v, unknown %v", err, again.Extra)

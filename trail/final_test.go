@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/trail"
 )
 
@@ -20,10 +21,7 @@ func TestFinalAnswer(t *testing.T) {
 			{Number: 2, Tool: "agent", Nested: &trail.Trail{Steps: []trail.Step{{Number: 1, Sources: []trail.Source{nests}}}}},
 		},
 	}
-	a, err := run.FinalAnswer(t.Context(), nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := testenv.Must(run.FinalAnswer(t.Context(), nil, nil))(t)
 	if err := a.Check(); err != nil {
 		t.Error(err)
 	}

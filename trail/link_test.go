@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/trail"
 )
@@ -40,10 +39,7 @@ type linked struct {
 
 func link(t *testing.T, run *trail.Trail, o *trail.LinkOptions) (*trail.Links, []linked) {
 	t.Helper()
-	links, err := run.Link(t.Context(), nil, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	links := testenv.Must(run.Link(t.Context(), nil, o))(t)
 	var all []linked
 	for _, s := range links.Sentences {
 		row := linked{Text: s.Text, Steps: s.Steps}
@@ -69,9 +65,7 @@ func TestLinkInfers(t *testing.T) {
 		{"I hope this helps!", nil, nil},
 		{"Penguins like sardines from the Antarctic supermarket.", nil, nil},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("links (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "links", want, got)
 	if links.Uncited == nil || *links.Uncited != 1./3 {
 		t.Errorf("uncited %v, want a third", links.Uncited)
 	}
@@ -95,9 +89,7 @@ func TestLinkWalks(t *testing.T) {
 		Text:    "Two thirds of the breeding pairs live in colonies of more than one hundred nests.",
 		Sources: []ibid.Source{{ID: "doc-7", Kind: ibid.DocumentKind, Title: "Zensus", Content: quote + "."}},
 	}
-	if err := captured.Cite(ibid.Span{End: len(captured.Text) - 1}, ibid.Ref{Source: "doc-7"}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, captured.Cite(ibid.Span{End: len(captured.Text) - 1}, ibid.Ref{Source: "doc-7"}))
 	captured.Citations[0].Origin = ibid.OriginProvider
 	run := &trail.Trail{
 		Answer: "Two thirds of the breeding pairs live in colonies of more than one hundred nests.\n\nNothing else is known about migration.",
@@ -113,9 +105,7 @@ func TestLinkWalks(t *testing.T) {
 	if len(got) != 2 || len(got[0].On) != 1 || !strings.HasPrefix(got[0].On[0], "inferred doc-7 via [") {
 		t.Fatalf("links %+v", got)
 	}
-	if diff := cmp.Diff(linked{Text: "Nothing else is known about migration."}, got[1]); diff != "" {
-		t.Errorf("links (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "links", linked{Text: "Nothing else is known about migration."}, got[1])
 }
 
 // Every step's answer rests on that of the one before, in a ring: the walk ends.
@@ -141,12 +131,8 @@ func TestLinkCites(t *testing.T) {
 		i := strings.Index(run.Answer, words)
 		return ibid.Span{Start: i, End: i + len(words)}
 	}
-	if err := run.Final.Cite(at("Grey herons nest in colonies"), ibid.Ref{Source: "web:0", Quote: "they nest together"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := run.Final.Cite(at("Penguins like sardines"), ibid.Ref{Source: "census"}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, run.Final.Cite(at("Grey herons nest in colonies"), ibid.Ref{Source: "web:0", Quote: "they nest together"}))
+	testenv.OK(t, run.Final.Cite(at("Penguins like sardines"), ibid.Ref{Source: "census"}))
 	run.Final.Citations[0].Origin, run.Final.Citations[1].Origin = ibid.OriginProvider, ibid.OriginMarker
 	links, got := link(t, run, &trail.LinkOptions{NoInference: true})
 	want := []linked{
@@ -156,9 +142,7 @@ func TestLinkCites(t *testing.T) {
 		{Text: "I hope this helps!"},
 		{"Penguins like sardines from the Antarctic supermarket.", []int{2}, []string{"marker census via []"}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("links (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "links", want, got)
 	if links.By != "" || links.Uncited == nil || *links.Uncited != 1./3 {
 		t.Errorf("by %q, uncited %v", links.By, links.Uncited)
 	}
@@ -172,9 +156,7 @@ func TestLinkPlaces(t *testing.T) {
 		span ibid.Span
 		ref  string
 	}{{ibid.Span{Start: 26, End: 26}, "a"}, {ibid.Span{Start: 30, End: 60}, "b"}} {
-		if err := a.Cite(c.span, ibid.Ref{Source: c.ref}); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, a.Cite(c.span, ibid.Ref{Source: c.ref}))
 	}
 	a.Citations = append(a.Citations, ibid.Citation{ID: "c-3", Anchor: ibid.AnchorNone, Covers: ibid.CoversBlock, Refs: []ibid.Ref{{Source: "c"}}})
 	r := trail.NewRecorder("r", nil)
@@ -188,9 +170,7 @@ func TestLinkPlaces(t *testing.T) {
 		{"They eat small fish.", []int{1}, []string{"inferred b via []"}},
 		{"They sleep standing up.", []int{1}, []string{"inferred b via []"}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("links (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "links", want, got)
 	if run.Final != a || r.FinishAnswer(nil).Final != nil {
 		t.Error("the last answer counts")
 	}
@@ -232,10 +212,7 @@ func TestLinkErrors(t *testing.T) {
 // A big run takes time in proportion: 10,001 steps with ten sources each, which is more than are compared.
 func TestLinkBig(t *testing.T) {
 	run := bigRun(10_001, 10)
-	links, err := run.Link(t.Context(), nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	links := testenv.Must(run.Link(t.Context(), nil, nil))(t)
 	if n := len(links.Sentences[0].Passages); n == 0 {
 		t.Error("nothing was found")
 	}
@@ -269,9 +246,7 @@ func BenchmarkLink(b *testing.B) {
 		b.Run(fmt.Sprintf("steps=%d", steps), func(b *testing.B) {
 			run := bigRun(steps, 10)
 			for b.Loop() {
-				if _, err := run.Link(b.Context(), nil, nil); err != nil {
-					b.Fatal(err)
-				}
+				testenv.Must(run.Link(b.Context(), nil, nil))(b)
 			}
 		})
 	}
@@ -294,9 +269,7 @@ func TestHostileSizes(t *testing.T) {
 		t.Errorf("%d sources, %d steps", len(s.Sources), len(s.Steps))
 	}
 	links, err := run.Link(t.Context(), nil, &trail.LinkOptions{NoInference: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	if got := links.Sentences[0]; len(links.Sentences) != n || len(got.Passages) != 3 || len(run.Steps[n/2-1].Fed) != n {
 		t.Errorf("%d sentences, the first on %d passages; the last step 1 fed %d", len(links.Sentences), len(got.Passages), len(run.Steps[n/2-1].Fed))
 	}

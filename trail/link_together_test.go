@@ -22,10 +22,7 @@ func TestLinkMarksEndSentences(t *testing.T) {
 	for _, row := range testenv.Cases(t, "testdata/mark_ends.txt", 2) {
 		answer, want := row[0], row[1:]
 		run.Answer = answer
-		links, err := run.Link(t.Context(), nil, &trail.LinkOptions{NoInference: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		links := testenv.Must(run.Link(t.Context(), nil, &trail.LinkOptions{NoInference: true}))(t)
 		var got []string
 		for _, s := range links.Sentences {
 			if s.Text != answer[s.Span.Start:s.Span.End] {
@@ -33,9 +30,7 @@ func TestLinkMarksEndSentences(t *testing.T) {
 			}
 			got = append(got, s.Text)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", answer, diff)
-		}
+		testenv.Equal(t, fmt.Sprintf("%q", answer), want, got)
 	}
 	run.Answer = "The mill closed in 1966. [mill] Owls sleep in the barn."
 	links, got := link(t, run, nil)
@@ -60,9 +55,7 @@ func TestLinkTogether(t *testing.T) {
 	if on := links.Sentences[1].Passages; on[0].Differs != "1932" || on[1].Differs != "27 May 1937" {
 		t.Errorf("years exchanged: %+v", on)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("two passages (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "two passages", want, got)
 	run.Steps[1].Answer, run.Steps[1].Sources[0].Content = "The Golden Gate Bridge is 2,737 metres long.", "golden gate bridge, length: 2,737 metres"
 	run.Steps[1].Sources[0].DocumentID = "table"
 	run.Steps[1].Sources[0].Cited = true
@@ -85,10 +78,7 @@ func (u *unscored) Check(ctx context.Context, in []support.Pair) ([]support.Verd
 
 func TestLinkWithoutScores(t *testing.T) {
 	for _, threshold := range []float64{0, .9} {
-		links, err := herons().Link(t.Context(), &unscored{}, &trail.LinkOptions{Threshold: threshold})
-		if err != nil {
-			t.Fatal(err)
-		}
+		links := testenv.Must(herons().Link(t.Context(), &unscored{}, &trail.LinkOptions{Threshold: threshold}))(t)
 		s := links.Sentences[1]
 		if len(s.Passages) != 1 || s.Passages[0].DocumentID != "book" || s.Passages[0].Score != nil || s.Passages[0].Threshold != 0 {
 			t.Errorf("%q rests on %+v", s.Text, s.Passages)
@@ -130,11 +120,8 @@ func TestLinkWorkedOut(t *testing.T) {
 		"slip": {lakes, "Lake Bel is 26 metres deep.", "", linked{Steps: []int{2}, On: []string{"inferred bel via []"}}, "20"},
 	} {
 		number := strings.Count(c.steps, `"answer"`) + 1
-		run, err := trail.Read(fmt.Appendf(nil, `{"final_answer": %q, "steps": [%s, {"step": %d, "answer": %[1]q}]}`,
-			c.sentence+c.rest, c.steps, number))
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := testenv.Must(trail.Read(fmt.Appendf(nil, `{"final_answer": %q, "steps": [%s, {"step": %d, "answer": %[1]q}]}`,
+			c.sentence+c.rest, c.steps, number)))(t)
 		run.Steps[number-1].After = []int{1, 2}
 		if number == 4 {
 			run.Steps[3].After = []int{3}

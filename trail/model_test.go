@@ -64,9 +64,7 @@ func TestSourcesFromContext(t *testing.T) {
 		{"context_3", "id: no id", 0.7, "rank", 4},
 		{"alone", "", 0.6, "rank", 5},
 	}
-	if diff := cmp.Diff(want, rows); diff != "" {
-		t.Errorf("sources (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "sources", want, rows)
 	if many := trail.SourcesFromContext(strings.Split(strings.Repeat("x ", 20), " ")); *many[19].Relevance != 0.3 {
 		t.Errorf("the twentieth scores %v, want 0.3", *many[19].Relevance)
 	}
@@ -109,9 +107,7 @@ func TestPassages(t *testing.T) {
 		return rows
 	}
 	want := []string{`d 0.7 retriever "Herons eat fish."`, `d 0.9 retriever "Owls hunt at night."`}
-	if diff := cmp.Diff(want, show(s.Sources)); diff != "" {
-		t.Errorf("of one step (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "of one step", want, show(s.Sources))
 
 	// Across steps, too. Chunk 3 is known by its number, then its words; other words are another passage.
 	run := &trail.Trail{Steps: []trail.Step{
@@ -125,9 +121,7 @@ func TestPassages(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s, steps %v", show([]trail.Source{p.Source})[0], p.Steps))
 	}
 	want = []string{`d 0.8 provider "Owls hunt at night.", steps [1 2 4]`, `d 0.1 retriever "Herons eat fish.", steps [3]`}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("of a run (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "of a run", want, got)
 }
 
 // What was measured comes before what was made of the place in a list.
@@ -143,12 +137,8 @@ func TestMeasuredFirst(t *testing.T) {
 		return ids
 	}
 	s := run.Summary(nil)
-	if diff := cmp.Diff([]string{"real", "low", "context_0", "context_1", "none"}, ids(s.Sources)); diff != "" {
-		t.Errorf("sources (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"real", "context_0", "context_1"}, ids(s.Primary)); diff != "" {
-		t.Errorf("primary sources (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "sources", []string{"real", "low", "context_0", "context_1", "none"}, ids(s.Sources))
+	testenv.Equal(t, "primary sources", []string{"real", "context_0", "context_1"}, ids(s.Primary))
 }
 
 // Each passage of an answer's source is a row; a quote that none of them has is one, too.
@@ -161,9 +151,7 @@ func TestSourcesFromAnswer(t *testing.T) {
 			{ID: "file:1", GlobalID: "file-abc", Filename: "a.pdf", RetrievedAt: time.Unix(0, 0)},
 		},
 	}
-	if err := a.Cite(ibid.Span{End: 6}, ibid.Ref{Source: "web:0", Quote: "Two"}, ibid.Ref{Source: "file:1", Quote: "Elsewhere"}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, a.Cite(ibid.Span{End: 6}, ibid.Ref{Source: "web:0", Quote: "Two"}, ibid.Ref{Source: "file:1", Quote: "Elsewhere"}))
 	type row struct {
 		ID, Title, Key, Content, Version string
 		Scored, Cited                    bool
@@ -179,9 +167,7 @@ func TestSourcesFromAnswer(t *testing.T) {
 		{"doc:0", "", "", "", "", false, false, false},
 		{"file-abc", "a.pdf", "#file-abc", "Elsewhere", "1970-01-01T00:00:00Z", false, true, true},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("sources (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "sources", want, got)
 	if trail.SourcesFromAnswer(nil) != nil {
 		t.Error("no answer has no sources")
 	}
@@ -203,20 +189,14 @@ func TestGraph(t *testing.T) {
 		{Number: 5, After: []int{5}},
 		{Number: 6, After: []int{4}, Duration: time.Second},
 	}}
-	if diff := cmp.Diff([]int{0, 1, 3, 4, 5, 2}, run.Order()); diff != "" {
-		t.Errorf("order (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]int{1, 5}, run.Before(2)); diff != "" {
-		t.Errorf("before (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "order", []int{0, 1, 3, 4, 5, 2}, run.Order())
+	testenv.Equal(t, "before", []int{1, 5}, run.Before(2))
 	path, took := run.CriticalPath()
 	if diff := cmp.Diff([]int{0, 3, 5, 2}, path); diff != "" || took != 7*time.Second {
 		t.Errorf("critical path of %v (-want +got):\n%s", took, diff)
 	}
 	run.Steps[0].After = []int{3}
-	if diff := cmp.Diff([]int{1, 4, 0, 2, 3, 5}, run.Order()); diff != "" {
-		t.Errorf("order with a cycle (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "order with a cycle", []int{1, 4, 0, 2, 3, 5}, run.Order())
 	if path, took := (&trail.Trail{}).CriticalPath(); path != nil || took != 0 {
 		t.Errorf("critical path of nothing: %v, %v", path, took)
 	}
@@ -260,18 +240,12 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		stable(t, run)
-		prov, err := run.PROV(&trail.PROVOptions{Content: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		prov := testenv.Must(run.PROV(&trail.PROVOptions{Content: true}))(t)
 		if problems := checkPROV(prov); len(problems) > 0 {
 			t.Fatalf("%v in %s", problems, prov)
 		}
 		s := run.Summary(&trail.SummaryOptions{Adjust: true, Excerpt: 10})
-		links, err := run.Link(t.Context(), nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		links := testenv.Must(run.Link(t.Context(), nil, nil))(t)
 		s.Links = links
 		for _, x := range links.Sentences {
 			if !utf8.ValidString(x.Text) {

@@ -3,9 +3,8 @@ package trail_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/trail"
 )
 
@@ -22,7 +21,5 @@ func TestSourcesFromPromptSources(t *testing.T) {
 		{DocumentID: "a", Title: "a's & b.pdf", Content: "Three.", Rank: 1, Retrieved: true},
 		{DocumentID: "b", Title: "Herons", URL: "https://heron.example/?a=1&b=2", Content: "They wade.", Rank: 2, Retrieved: true},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "", want, got)
 }

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/trail"
 )
@@ -121,22 +119,12 @@ func checkAttributes(kind, where string, attributes map[string]any, name func(wh
 // rich reads a trail with one of everything.
 func rich(t *testing.T) *trail.Trail {
 	t.Helper()
-	b, err := os.ReadFile("testdata/rich.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	run, err := trail.Read(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return run
+	b := testenv.Must(os.ReadFile("testdata/rich.json"))(t)
+	return testenv.Must(trail.Read(b))(t)
 }
 
 func TestPROV(t *testing.T) {
-	b, err := rich(t).PROV(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testenv.Must(rich(t).PROV(nil))(t)
 	if problems := checkPROV(b); len(problems) > 0 {
 		t.Errorf("%s\nin %s", strings.Join(problems, "\n"), b)
 	}
@@ -157,16 +145,12 @@ func TestPROV(t *testing.T) {
 func relations(t *testing.T, b []byte) []string {
 	t.Helper()
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal(b, &members); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, json.Unmarshal(b, &members))
 	delete(members, "prefix")
 	doc := map[string]map[string]map[string]any{}
 	for kind, raw := range members {
 		var records map[string]map[string]any
-		if err := json.Unmarshal(raw, &records); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, json.Unmarshal(raw, &records))
 		doc[kind] = records
 	}
 	var list []string
@@ -189,9 +173,7 @@ func TestPROVContent(t *testing.T) {
 	run := rich(t)
 	run.ID = "a b/c#é"
 	b, err := run.PROV(&trail.PROVOptions{Content: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	for _, want := range []string{"When was the mill built?", "no hands", "Built in 1820.", `{\"q\":\"mill\",\"n\":[1,2.5]}`, "urn:ibid:run:a%20b%2Fc%23%C3%A9:"} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("%q is missing in %s", want, b)
@@ -212,13 +194,8 @@ func TestPROVContent(t *testing.T) {
 	if problems := checkPROV(b); len(problems) > 0 {
 		t.Errorf("%v in %s", problems, b)
 	}
-	empty, err := new(trail.Trail).PROV(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"activity", "agent", "wasAssociatedWith run:run run:agent"}, sorted(relations(t, empty))); diff != "" {
-		t.Errorf("an empty trail (-want +got):\n%s", diff)
-	}
+	empty := testenv.Must(new(trail.Trail).PROV(nil))(t)
+	testenv.Equal(t, "an empty trail", []string{"activity", "agent", "wasAssociatedWith run:run run:agent"}, sorted(relations(t, empty)))
 }
 
 func sorted(list []string) []string {

@@ -29,31 +29,22 @@ func TestVectors(t *testing.T) {
 	}
 	for _, name := range names {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
-			ar, err := txtar.ParseFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ar := testenv.Must(txtar.ParseFile(name))(t)
 			if len(bytes.TrimSpace(ar.Comment)) == 0 {
 				t.Error("there is no prose")
 			}
 			in, options := file(t, ar, "run"), &trail.SummaryOptions{}
 			if raw := file(t, ar, "options"); raw != nil {
-				if err := json.Unmarshal(raw, options); err != nil {
-					t.Fatal(err)
-				}
+				testenv.OK(t, json.Unmarshal(raw, options))
 			}
 			got := outcome(t, in, options)
 			if *update {
 				setFile(ar, got)
-				if err := os.WriteFile(name, txtar.Format(ar), 0o666); err != nil {
-					t.Fatal(err)
-				}
+				testenv.OK(t, os.WriteFile(name, txtar.Format(ar), 0o666))
 				return
 			}
 			want := file(t, ar, got.Name)
-			if diff := cmp.Diff(string(want), string(got.Data)); diff != "" {
-				t.Errorf("%s differs (-want +got):\n%s", got.Name, diff)
-			}
+			testenv.Equal(t, fmt.Sprintf("%s differs", got.Name), string(want), string(got.Data))
 		})
 	}
 }
@@ -70,10 +61,7 @@ func outcome(t *testing.T, in []byte, o *trail.SummaryOptions) txtar.File {
 	if s.Links, err = run.Link(t.Context(), nil, &trail.LinkOptions{NoInference: true}); err != nil {
 		t.Fatal(err)
 	}
-	data, err := s.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testenv.Must(s.MarshalJSON())(t)
 	var b bytes.Buffer
 	layOut(t, &b, data, 0)
 	again, err := trail.Read(data)
@@ -85,13 +73,8 @@ func outcome(t *testing.T, in []byte, o *trail.SummaryOptions) txtar.File {
 		if s.Links, err = again.Link(t.Context(), nil, &trail.LinkOptions{NoInference: true}); err != nil {
 			t.Fatal(err)
 		}
-		twice, err := s.MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(data), string(twice)); diff != "" {
-			t.Errorf("the summary, read as a run, has another one (-want +got):\n%s", diff)
-		}
+		twice := testenv.Must(s.MarshalJSON())(t)
+		testenv.Equal(t, "the summary, read as a run, has another one", string(data), string(twice))
 	}
 	b.WriteByte('\n')
 	return txtar.File{Name: "summary", Data: b.Bytes()}
@@ -107,25 +90,18 @@ func layOut(t *testing.T, b *bytes.Buffer, raw json.RawMessage, depth int) {
 	}
 	b.WriteByte(raw[0])
 	d := json.NewDecoder(bytes.NewReader(raw))
-	if _, err := d.Token(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(d.Token())(t)
 	for n := 0; d.More(); n++ {
 		if n > 0 {
 			b.WriteByte(',')
 		}
 		b.WriteString(indent)
 		if raw[0] == '{' {
-			name, err := d.Token()
-			if err != nil {
-				t.Fatal(err)
-			}
+			name := testenv.Must(d.Token())(t)
 			fmt.Fprintf(b, "%q: ", name)
 		}
 		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, d.Decode(&value))
 		layOut(t, b, value, depth+1)
 	}
 	b.WriteString(indent[:len(indent)-1])
@@ -135,18 +111,12 @@ func layOut(t *testing.T, b *bytes.Buffer, raw json.RawMessage, depth int) {
 // stable checks that what is written reads the same.
 func stable(t *testing.T, run *trail.Trail) {
 	t.Helper()
-	first, err := run.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := testenv.Must(run.MarshalJSON())(t)
 	again, err := trail.Read(first)
 	if err != nil {
 		t.Fatalf("reading what was written: %v\n%s", err, first)
 	}
-	second, err := again.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := testenv.Must(again.MarshalJSON())(t)
 	if diff := cmp.Diff(string(first), string(second)); diff != "" {
 		t.Fatalf("written again it differs (-first +second):\n%s", diff)
 	}
@@ -177,20 +147,11 @@ func setFile(ar *txtar.Archive, f txtar.File) {
 
 // Every issue that there is has its line in the documentation.
 func TestDocsIssues(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(testenv.Root(t), "docs", "trail.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	sources, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testenv.Must(os.ReadFile(filepath.Join(testenv.Root(t), "docs", "trail.md")))(t)
+	sources := testenv.Must(filepath.Glob("*.go"))(t)
 	found := 0
 	for _, name := range sources {
-		code, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		code := testenv.Must(os.ReadFile(name))(t)
 		for _, m := range regexp.MustCompile(`(?m)^\s+issue\w+ += "([a-z-]+)"`).FindAllSubmatch(code, -1) {
 			row := regexp.MustCompile("(?m)^\\| [^|]*`" + string(m[1]) + "`") // in the first column
 			if found++; !row.Match(page) {
@@ -214,10 +175,7 @@ func TestLimits(t *testing.T) {
 			b.WriteString("{\"step_number\":1}\n")
 		}
 		if i == 9999 {
-			run, err := trail.Read(b.Bytes())
-			if err != nil {
-				t.Fatal(err)
-			}
+			run := testenv.Must(trail.Read(b.Bytes()))(t)
 			s := run.Summary(nil)
 			if len(s.Steps) != 10000 || len(s.Sources) != 7 {
 				t.Errorf("%d steps and %d sources, want 10000 and 7", len(s.Steps), len(s.Sources))
@@ -249,10 +207,7 @@ func TestSummaryOfHugeRelevance(t *testing.T) {
 
 // What could not be read is kept as it is, but as UTF-8: else nobody could read what is written.
 func TestInvalidUTF8Kept(t *testing.T) {
-	run, err := trail.Read([]byte("{\"run_id\":\"r\",\"answer\":{\"versio\x8f\":1},\"x\":\"\xff\xff\"}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := testenv.Must(trail.Read([]byte("{\"run_id\":\"r\",\"answer\":{\"versio\x8f\":1},\"x\":\"\xff\xff\"}")))(t)
 	written, err := run.MarshalJSON()
 	if err != nil || !utf8.Valid(written) {
 		t.Fatalf("%v: %q", err, written)

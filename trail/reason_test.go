@@ -10,9 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/trail"
 )
 
@@ -47,10 +46,7 @@ func TestReason(t *testing.T) {
 			advance(time.Second)
 			return answer(ctx, in)
 		}
-		run, err := r.Run(t.Context(), "Q?")
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := testenv.Must(r.Run(t.Context(), "Q?"))(t)
 		if took := run.Finished.Sub(run.Started); took != 3*time.Second {
 			t.Errorf("it took %v, want 3s: a and b at once", took)
 		}
@@ -65,9 +61,7 @@ func TestReason(t *testing.T) {
 		for _, u := range s.Steps {
 			used = append(used, fmt.Sprint(u.Number, u.Documents, u.Retrieved, len(u.Best)))
 		}
-		if diff := cmp.Diff([]string{"1 [doc a] 1 1", "2 [doc b] 1 1", "3 [doc c] 1 1", "4 [doc d] 1 1"}, used); diff != "" {
-			t.Errorf("usage (-want +got):\n%s", diff)
-		}
+		testenv.Equal(t, "usage", []string{"1 [doc a] 1 1", "2 [doc b] 1 1", "3 [doc c] 1 1", "4 [doc d] 1 1"}, used)
 		if c := run.Steps[0].Confidence; c == nil || *c != 0.5 || run.Steps[1].Tool != "t" {
 			t.Errorf("step %+v", run.Steps[0])
 		}
@@ -84,18 +78,13 @@ func TestReasonStepFails(t *testing.T) {
 		}
 		return retrieve(ctx, q)
 	}
-	run, err := r.Run(t.Context(), "Q?")
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := testenv.Must(r.Run(t.Context(), "Q?"))(t)
 	var got []string
 	for _, s := range run.Steps {
 		got = append(got, s.Answer+"/"+s.Error)
 	}
 	want := []string{"a/", "/retrieve: the judge is down", "/skipped: step 2 failed", "d<a/"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("steps (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "steps", want, got)
 }
 
 // What keeps the question from being answered at all is an error, with a trail as far as it goes.
@@ -177,9 +166,7 @@ func TestReasonPanics(t *testing.T) {
 // A question that is not taken apart is one step; its captured answer, with its citations, is the final one.
 func TestReasonCaptured(t *testing.T) {
 	a := &ibid.Answer{Text: "Herons nest in trees.", Sources: []ibid.Source{{ID: "doc Q?"}, {ID: "other"}}}
-	if err := a.Cite(ibid.Span{End: 20}, ibid.Ref{Source: "doc Q?"}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, a.Cite(ibid.Span{End: 20}, ibid.Ref{Source: "doc Q?"}))
 	r := reasoner()
 	r.Decompose, r.Synthesise = nil, nil
 	r.Answer = func(context.Context, *trail.Input) (*trail.Output, error) { return &trail.Output{Answer: a}, nil }
@@ -187,9 +174,7 @@ func TestReasonCaptured(t *testing.T) {
 	if err != nil || run.Final != a || len(run.Steps) != 1 {
 		t.Fatalf("run %+v, %v", run, err)
 	}
-	if diff := cmp.Diff([]string{"doc Q?"}, run.Summary(nil).Steps[0].Documents); diff != "" {
-		t.Errorf("used (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "used", []string{"doc Q?"}, run.Summary(nil).Steps[0].Documents)
 	if _, got := link(t, run, nil); got[0].On[0] != "inferred doc Q? via []" { // Cite is by hand: no provider said it
 		t.Errorf("links %+v", got)
 	}

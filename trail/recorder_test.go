@@ -13,9 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/trail"
 )
 
@@ -85,9 +84,7 @@ func TestRecorder(t *testing.T) {
 			{Number: 5, Took: 1, Error: "late", Last: "Three.one\ntwo"},
 			{Number: 6, Took: time.Second},
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("steps (-want +got):\n%s", diff)
-		}
+		testenv.Equal(t, "steps", want, got)
 		if late := r.Trail(); len(late.Check()) != 0 {
 			t.Errorf("issues %v", late.Check()) // it began in the instant of the end
 		}
@@ -117,9 +114,7 @@ func TestRecorderSettles(t *testing.T) {
 	for _, u := range r.Finish("").Summary(nil).Steps {
 		got = append(got, u.Documents)
 	}
-	if diff := cmp.Diff([][]string{{"b"}, {}, {}, {}, {"a", "b"}}, got); diff != "" {
-		t.Errorf("used (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "used", [][]string{{"b"}, {}, {}, {}, {"a", "b"}}, got)
 }
 
 // sink keeps what it is told.
@@ -152,9 +147,7 @@ func TestRecorderPanics(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	want := []string{"r 2  panic: boom", "r 1  panic: boom", "r 3  the judge is down"}
-	if diff := cmp.Diff(want, told.steps); diff != "" {
-		t.Errorf("steps (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "steps", want, told.steps)
 }
 
 // A run in a step of another has a trail of its own, which is that step's; what it is not told it has from its parent.
@@ -173,16 +166,9 @@ func TestRecorderNests(t *testing.T) {
 	if nested == nil || nested.ID != "inner" || nested.Parent != "outer" || nested.Agent != "tutor" || nested.Answer != "Sub!" || run.Steps[0].Answer != "Sub!" {
 		t.Fatalf("nested run %+v in step %+v", nested, run.Steps[0])
 	}
-	if diff := cmp.Diff([]string{"a"}, run.Summary(nil).Steps[0].Documents); diff != "" {
-		t.Errorf("used by the outer step (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"inner 1  ", "outer 1 Sub! "}, told.steps); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
-	}
-	data, err := json.Marshal(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Equal(t, "used by the outer step", []string{"a"}, run.Summary(nil).Steps[0].Documents)
+	testenv.Equal(t, "told", []string{"inner 1  ", "outer 1 Sub! "}, told.steps)
+	data := testenv.Must(json.Marshal(run))(t)
 	again, err := trail.Read(data)
 	if err != nil || again.Steps[0].Nested.Steps[0].Sources[0].DocumentID != "a" {
 		t.Errorf("read again: %v", err)
@@ -219,9 +205,7 @@ func TestRecorderNestedTwice(t *testing.T) {
 		`2 after [1]: research "two?" "two!", ended true, nested two with 1, kept false`,
 		`3 after [1]: research "three?" "", ended false, nested three with 2, kept false`,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "", want, got)
 	if issues := run.Check(); len(issues) > 0 {
 		t.Errorf("issues %v", issues)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/trail"
 )
 
@@ -89,10 +90,7 @@ func TestRuns(t *testing.T) {
 	if other := os.Getenv("IBID_RUNS"); other != "" {
 		name = other
 	}
-	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testenv.Must(os.ReadFile(name))(t)
 	var suite []runCase
 	if err := json.Unmarshal(data, &suite); err != nil || len(suite) == 0 {
 		t.Fatalf("%d runs, %v", len(suite), err)
@@ -104,10 +102,7 @@ func TestRuns(t *testing.T) {
 			byShape[c.Shape] = &tally{}
 		}
 		run := c.trail()
-		links, err := run.Link(t.Context(), nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		links := testenv.Must(run.Link(t.Context(), nil, nil))(t)
 		for k := range c.Expected {
 			want := &c.Expected[k]
 			at := slices.IndexFunc(links.Sentences, func(s trail.Sentence) bool {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/trail"
 )
 
@@ -23,9 +24,7 @@ func TestWeigh(t *testing.T) {
 		},
 		{Number: 2, Question: "What do herons eat?", Sources: []trail.Source{{DocumentID: "food", Excerpt: "Herons eat fish."}}},
 	}}
-	if err := run.Weigh(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, run.Weigh(t.Context(), nil))
 	nests, trams, bare, food := &run.Steps[0].Sources[0], &run.Steps[0].Sources[1], &run.Steps[0].Sources[2], &run.Steps[1].Sources[0]
 	if *nests.Relevance != 0.2 || nests.Origin != ibid.ScoreRetriever || trams.Relevance != nil {
 		t.Errorf("the relevance changed: %v, %v", nests.Relevance, trams.Relevance)

@@ -291,9 +291,7 @@ func TestPublishingWithoutKey(t *testing.T) {
 	s := newStore(t)
 	h := publishes(t, s, 3)
 	key, _, err := h.Keys.Signer(keyring.Manifest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	testenv.OK(t, h.Keys.Revoke(key.ID, time.Now(), "lost"))
 	put(t, s, published(cites(t, "ans_1", "work", web.URL+"/tides"), cites(t, "ans_2", "work", web.URL+"/tides"))...)
 	start(t, h.publishing(t, nil).Run)

@@ -129,9 +129,7 @@ func publishes(t *testing.T, s *store.Store, level int) *house {
 			testenv.Must(p.Keys.New(&keyring.NewOptions{Use: use}))(t)
 		}
 		_, signer, err := p.Keys.Signer(keyring.Log)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, err)
 		if p.Log, err = tlog.Open(t.Context(), &tlog.Options{Origin: "agent.example/ibid", Tiles: s.Tiles(), Key: signer}); err != nil {
 			t.Fatal(err)
 		}

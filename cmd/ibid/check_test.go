@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/ibidhq/ibid/internal/file"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // linesMain is a program of the stories: it says of each line of a file of verdicts its id, its label and its error's code.
@@ -78,9 +79,7 @@ func TestCheckOddClaims(t *testing.T) {
 	var in bytes.Buffer
 	e := json.NewEncoder(&in)
 	for _, claim := range []string{"x", "", " ", strings.Repeat("The bridge was opened in 1932. ", 33_000), "橋は1932年に開通した。", "\u202eabc", "\x00"} {
-		if err := e.Encode(map[string]any{"claim": claim, "passages": []string{"The bridge was opened in 1932.", "橋は1932年に開通した。Мост открыт."}}); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, e.Encode(map[string]any{"claim": claim, "passages": []string{"The bridge was opened in 1932.", "橋は1932年に開通した。Мост открыт."}}))
 	}
 	_, lines := checked(t, in.String())
 	if len(lines) != 7 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/biblio"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // Sources of which only the id is known share a key, and the second was left out of the bibliography.
@@ -20,9 +21,7 @@ func TestListKeepsSourcesWithoutAWord(t *testing.T) {
 	}
 	o := listOutput{world: world{out: &bytes.Buffer{}, err: &bytes.Buffer{}}, format: biblio.CSLJSON}
 	for _, a := range []*ibid.Answer{cite("doc:0", "doc:1"), cite("doc:0")} {
-		if err := o.write(&reading{answer: a}); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, o.write(&reading{answer: a}))
 	}
 	if got := len(o.entries); got != 3 {
 		t.Errorf("%d entries, want 3", got)

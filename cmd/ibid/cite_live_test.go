@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // Text that has arrived is shown before the rest has.
@@ -22,9 +24,7 @@ func TestCiteLive(t *testing.T) {
 		}()
 		hung := time.AfterFunc(time.Minute, func() { receive.CloseWithError(errors.New("nothing was shown while the stream went on")) })
 		first, rest, _ := strings.Cut(liveEvents, "|")
-		if _, err := io.WriteString(send, first); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(io.WriteString(send, first))(t)
 		const early = "Otters hold hands.\n"
 		got := make([]byte, len(early))
 		if _, err := io.ReadFull(receive, got); err != nil || string(got) != early {

@@ -53,10 +53,7 @@ func TestCiteRecordings(t *testing.T) {
 				t.Errorf("%s: --as %s: exit code %d: %s", name, form, exit, stderr)
 			}
 		}
-		body, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := testenv.Must(os.ReadFile(name))(t)
 		slow := iotest.HalfReader(bytes.NewReader(body))
 		if exit, _, stderr := runInside(t, slow, append(slices.Clone(args[:1]), args[2:]...)...); exit != 0 {
 			t.Errorf("%s, from a pipe: exit code %d: %s", name, exit, stderr)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/server"
 )
 
@@ -160,9 +161,7 @@ func TestHelpWraps(t *testing.T) {
 			root := newRoot(world{out: &out})
 			wrapHelp(root, width)
 			c, _, err := root.Find(strings.Fields(path)[1:])
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, err)
 			c.InitDefaultHelpFlag()
 			usage := c.LocalFlags().FlagUsagesWrapped(width)
 			if help := c.UsageString(); !strings.Contains(help, strings.TrimSpace(usage)) {

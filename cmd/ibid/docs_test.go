@@ -18,35 +18,10 @@ import (
 	"github.com/ibidhq/ibid/server"
 )
 
-const docsHead = `<!-- Written by go generate from the help of the program: change that, and run make generate. -->
-
-# The command line
-
-` + "`ibid help COMMAND`" + ` says more of a command, with examples. What is said here can be relied on; the wording of messages cannot.
-
-- Standard output carries data and nothing else. Words go to standard error, in lines that begin with ` + "`ibid: `" + ` or
-  ` + "`hint: `" + `. Long work shows how far it is there, if that is a terminal.
-- The exit code is 0 for yes or done, 1 for no, and 2 if ibid could not find out: a wrong call, input that cannot be read, a
-  provider's error.
-- Flags have an environment variable unless "no variable" is said: ` + "`IBID_DRY_RUN`" + ` is that of ` + "`--dry-run`" + `, for all commands
-  with that flag. The flag wins over it, and an empty variable is none.
-- What goes to a terminal is stripped of control characters and of those that reverse the direction of text. Files and
-  pipes get every byte.
-- ` + "`-`" + ` is standard input.
-- JSON only gains members. With ` + "`ibid cite --json`" + ` each input is one line, in the order of the arguments. One that failed has
-  the member ` + "`error`" + ` with a ` + "`message`" + ` and a ` + "`code`" + `: the provider's own, or one of these:
-  - ` + "`empty`" + `: the input has no bytes
-  - ` + "`unreadable`" + `: it cannot be opened, read or unpacked, or is no text
-  - ` + "`damaged`" + `: its framing is broken; what could be read is in the document
-  - ` + "`too-large`" + `: a document of it is larger than 256 MiB, or it unpacks to more than 64 MiB
-  - ` + "`wrong-format`" + `: nothing in it is of the format that ` + "`--format`" + ` names
-  - ` + "`html-page`" + `: it is a web page
-`
-
 // docs/cli.md is what the program says about itself.
 func TestDocs(t *testing.T) {
 	var b strings.Builder
-	b.WriteString(docsHead)
+	b.Write(testenv.Must(os.ReadFile("testdata/cli-head.md"))(t))
 	commands := newRoot(world{}).Commands()
 	shared := sharedFlags(commands)
 	documentCommands(&b, commands, shared)
@@ -56,15 +31,10 @@ func TestDocs(t *testing.T) {
 	}
 	name := filepath.Join(testenv.Root(t), "docs", "cli.md")
 	if *update {
-		if err := os.WriteFile(name, []byte(b.String()), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, os.WriteFile(name, []byte(b.String()), 0o666))
 		return
 	}
-	page, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testenv.Must(os.ReadFile(name))(t)
 	if diff := cmp.Diff(string(page), b.String()); diff != "" {
 		t.Errorf("docs/cli.md is out of date, make generate writes it (-is +should be):\n%s", diff)
 	}

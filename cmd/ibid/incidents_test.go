@@ -9,15 +9,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/internal/text"
 )
 
 // Shells complete the words that docs/verify.md says may count as a failure.
 func TestIncidentStatuses(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/verify.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := testenv.Must(os.ReadFile("../../docs/verify.md"))(t)
 	var want []string
 	for line := range strings.Lines(string(doc)) {
 		cells := strings.Split(line, " | ")

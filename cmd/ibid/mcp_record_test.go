@@ -7,16 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/verify"
 )
 
 // What the tool of ibid mcp finds to fail is recorded, also if who asked has left.
 func TestRecordFailures(t *testing.T) {
-	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Must(store.Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil))(t)
 	defer s.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -17,21 +17,6 @@ import (
 	"github.com/ibidhq/ibid/server"
 )
 
-const metricsHead = `<!-- Written by go generate from what the gateway registers: change that, and run make generate. -->
-
-# The metrics of ibid serve
-
-` + "`GET /metrics`" + ` shows these as Prometheus reads them, besides those of the Go runtime and of the process (` + "`go_…`" + `, ` + "`process_…`" + `).
-Names that end in ` + "`_total`" + ` are counters, ` + "`ibid_gateway_end_mark_wait_seconds`" + ` is a histogram, the others are gauges. Most counters with
-labels are there from their first event on. Labels hold names from the configuration, patterns of routes and words of ibid's
-own, never what a client or a provider sent: ` + "`class`" + ` is ` + "`2xx`" + ` and so on, or ` + "`none`" + ` where there was no response.
-
-Worth an alarm: ` + "`ibid_gateway_capture_failures_total`" + ` and ` + "`ibid_gateway_set_aside_total`" + ` rise (answers are lost or stuck),
-` + "`ibid_gateway_indexer_lag_seconds`" + ` stays above a minute (the store is away or too slow), ` + "`ibid_gateway_journal_bytes`" + `
-nears 8 GiB.
-
-`
-
 // docs/metrics.md is what a gateway registers.
 func TestMetricsDocs(t *testing.T) {
 	c := server.Defaults()
@@ -45,7 +30,7 @@ func TestMetricsDocs(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	got := metricsHead + metricsTable(t, d.Metrics)
+	got := string(testenv.Must(os.ReadFile("testdata/metrics-head.md"))(t)) + metricsTable(t, d.Metrics)
 	name := filepath.Join(testenv.Root(t), "docs", "metrics.md")
 	if *update {
 		testenv.OK(t, os.WriteFile(name, []byte(got), 0o666))

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 func TestProgress(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "otter.json")
-	if err := os.WriteFile(name, []byte("{}"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, os.WriteFile(name, []byte("{}"), 0o666))
 	many := slices.Repeat([]string{name}, manyInputs+1)
 	var terminal bytes.Buffer
 	seen, pipe := &cleaner{w: &terminal}, &bytes.Buffer{}

@@ -8,6 +8,8 @@ import (
 	"testing/iotest"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 func TestCleaner(t *testing.T) {
@@ -45,17 +47,13 @@ func FuzzCleaner(f *testing.F) {
 	f.Add("C1 \u009b\x9b", 4)
 	f.Fuzz(func(t *testing.T, text string, cut int) {
 		var whole, halves bytes.Buffer
-		if _, err := io.WriteString(&cleaner{w: &whole}, text); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(io.WriteString(&cleaner{w: &whole}, text))(t)
 		w := &cleaner{w: &halves}
 		if cut < 0 || cut > len(text) {
 			cut = len(text) / 2
 		}
 		for _, half := range []string{text[:cut], text[cut:]} {
-			if _, err := io.WriteString(w, half); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(io.WriteString(w, half))(t)
 		}
 		got := whole.String()
 		if got != halves.String() {

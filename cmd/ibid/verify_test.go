@@ -106,17 +106,13 @@ func keepIncident(inbox string, r *http.Request) error {
 // A run that is ended early leaves the JUnit report of the run before. The new one has the same permissions.
 func TestJUnitReplaces(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "report.xml")
-	if err := os.WriteFile(name, []byte("old"), 0o640); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, os.WriteFile(name, []byte("old"), 0o640))
 	v := &verifying{flags: &verifyFlags{junit: name}}
 	f := testenv.Must(v.createJUnit())(t)
 	if b := testenv.Must(os.ReadFile(name))(t); string(b) != "old" {
 		t.Errorf("while it is verified: %q", b)
 	}
-	if err := v.writeJUnit(f); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, v.writeJUnit(f))
 	b, info := testenv.Must(os.ReadFile(name))(t), testenv.Must(os.Stat(name))(t)
 	if !strings.Contains(string(b), "<testsuites") || info.Mode().Perm() != 0o640 {
 		t.Errorf("afterwards: %q, %v", b, info.Mode())

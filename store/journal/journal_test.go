@@ -65,9 +65,7 @@ func appendSync(tb testing.TB, j *Journal, records ...string) Position {
 func next(tb testing.TB, r *Reader) (Position, string) {
 	tb.Helper()
 	p, record, err := r.Next(tb.Context())
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testenv.OK(tb, err)
 	return p, string(record)
 }
 

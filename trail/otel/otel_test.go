@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/trail"
 	"github.com/ibidhq/ibid/trail/otel"
 )
@@ -22,15 +23,8 @@ import (
 // rich reads a trail with one of everything that goes through a trace.
 func rich(tb testing.TB) *trail.Trail {
 	tb.Helper()
-	b, err := os.ReadFile("../testdata/rich.json")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	run, err := trail.Read(b)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return run
+	b := testenv.Must(os.ReadFile("../testdata/rich.json"))(tb)
+	return testenv.Must(trail.Read(b))(tb)
 }
 
 // What is written is read back as it was.
@@ -39,14 +33,8 @@ func TestTracesRoundTrip(t *testing.T) {
 		for _, id := range []string{"run_1", "0af7651916cd43dd8448eb211c80319c"} {
 			want := rich(t)
 			want.ID = id
-			b, err := otel.Write(want, contentType, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := otel.Read(contentType, b, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := testenv.Must(otel.Write(want, contentType, nil))(t)
+			got := testenv.Must(otel.Read(contentType, b, nil))(t)
 			if diff := cmp.Diff([]*trail.Trail{want}, got); diff != "" {
 				t.Errorf("%s %s (-written +read):\n%s", contentType, id, diff)
 			}
@@ -61,14 +49,9 @@ func TestTracesRoundTrip(t *testing.T) {
 // OpenTelemetry's own types read what is written, both forms say the same, and nothing in it is unknown to them.
 func TestTracesConform(t *testing.T) {
 	written := rich(t)
-	b, err := otel.Write(written, otel.Protobuf, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testenv.Must(otel.Write(written, otel.Protobuf, nil))(t)
 	var fromProto, fromJSON tracepb.TracesData
-	if err := proto.Unmarshal(b, &fromProto); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, proto.Unmarshal(b, &fromProto))
 	if j, err := otel.Write(written, otel.JSON, nil); err != nil {
 		t.Fatal(err)
 	} else if err := protojson.Unmarshal(convertIDs(t, j, hexToBase64), &fromJSON); err != nil {
@@ -99,19 +82,13 @@ func TestTracesConform(t *testing.T) {
 func TestTracesNoContent(t *testing.T) {
 	want := rich(t)
 	for _, contentType := range []string{otel.JSON, otel.Protobuf} {
-		b, err := otel.Write(want, contentType, &otel.WriteOptions{NoContent: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testenv.Must(otel.Write(want, contentType, &otel.WriteOptions{NoContent: true}))(t)
 		for _, secret := range []string{"When was", "1820", "Rain", "looked", "Only this", "passage", "inner", `"q"`, "\\\"q", "id:x"} {
 			if strings.Contains(string(b), secret) {
 				t.Errorf("%s: %q got out", contentType, secret)
 			}
 		}
-		got, err := otel.Read(contentType, b, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := testenv.Must(otel.Read(contentType, b, nil))(t)
 		step := got[0].Steps[0]
 		if !strings.HasPrefix(step.InputsDigest, "sha256:") || len(step.Sources) != 3 || *step.Sources[0].Relevance != 0.92 || step.Sources[1].Rank != 3 {
 			t.Errorf("%s: %+v", contentType, step)
@@ -125,17 +102,9 @@ func TestTracesNoContent(t *testing.T) {
 // OTLP's JSON has ids in hex, numbers as strings or as numbers, enums by number or name, and members nobody knows yet.
 // Texts that were cut in the middle of a character have half a surrogate pair.
 func TestReadTracesJSON(t *testing.T) {
-	ar, err := txtar.ParseFile("testdata/otlp.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	trails, err := otel.Read("application/json", file(ar, "request.json"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(file(ar, "runs")), outline(trails)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	ar := testenv.Must(txtar.ParseFile("testdata/otlp.txtar"))(t)
+	trails := testenv.Must(otel.Read("application/json", file(ar, "request.json"), nil))(t)
+	testenv.Equal(t, "", string(file(ar, "runs")), outline(trails))
 }
 
 // Times that no clock shows are unknown, in either form, and so is an end before the start.
@@ -271,10 +240,7 @@ func TestArrangeLarge(t *testing.T) {
 		if issues := trails[0].Check(); len(issues) > 0 {
 			t.Errorf("%s: %v", name, issues[0])
 		}
-		b, err := json.Marshal(trails[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testenv.Must(json.Marshal(trails[0]))(t)
 		if _, err := trail.Read(b); err != nil {
 			t.Errorf("%s: it cannot be read again: %v", name, err)
 		}
@@ -286,10 +252,7 @@ func TestArrangeSameNumber(t *testing.T) {
 	llm := func(id, answer string, at int64) vectorSpan {
 		return vectorSpan{ID: id, At: [2]int64{at, at + 5}, Attributes: map[string]any{"openinference.span.kind": "LLM", "ibid.step": 1.0, "output.value": answer}}
 	}
-	set, err := otel.ReadSpans(otel.Protobuf, protobufOf(t, traces([]vectorSpan{llm("1", "one", 10), llm("2", "two", 20), llm("3", "two", 30)})), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := testenv.Must(otel.ReadSpans(otel.Protobuf, protobufOf(t, traces([]vectorSpan{llm("1", "one", 10), llm("2", "two", 20), llm("3", "two", 30)})), nil))(t)
 	run := &trail.Trail{Steps: append([]trail.Step{{Number: 1, Question: "recorded"}}, set.Runs[0].Steps...)}
 	otel.Arrange(run)
 	if len(run.Steps) != 2 || run.Steps[0].Question != "recorded" || run.Steps[0].Answer != "one" || run.Steps[1].Answer != "two" {
@@ -320,10 +283,7 @@ func TestArrangeWrittenAgain(t *testing.T) {
 		run := &trail.Trail{ID: "run", Question: "q", Answer: "a", Steps: slices.Clone(before)}
 		otel.Arrange(run)
 		want := outline([]*trail.Trail{run})
-		b, err := otel.Write(run, otel.JSON, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testenv.Must(otel.Write(run, otel.JSON, nil))(t)
 		written := read(otel.JSON, b)
 		isWritten := func(s trail.Step) bool { // a step is known by its id
 			return slices.ContainsFunc(written, func(w trail.Step) bool { return w.ID == s.ID })
@@ -339,13 +299,10 @@ func TestArrangeWrittenAgain(t *testing.T) {
 // A trace belongs to the run whose recorded steps are there already: its steps come after these, and one with the number of a
 // recorded step joins it.
 func TestArrangeBesideRecorded(t *testing.T) {
-	set, err := otel.ReadSpans(otel.Protobuf, protobufOf(t, traces([]vectorSpan{
+	set := testenv.Must(otel.ReadSpans(otel.Protobuf, protobufOf(t, traces([]vectorSpan{
 		{ID: "1", At: [2]int64{0, 10}, Attributes: map[string]any{"openinference.span.kind": "TOOL", "tool.name": "first"}},
 		{ID: "2", At: [2]int64{20, 30}, Attributes: map[string]any{"openinference.span.kind": "LLM", "ibid.step": 2.0, "input.value": "q", "output.value": "spoken"}},
-	})), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	})), nil))(t)
 	run := &trail.Trail{Question: "given", Steps: append([]trail.Step{{Number: 4, Answer: "four"}, {Number: 2, Tool: "call", Answer: "captured"}}, set.Runs[0].Steps...)}
 	otel.Arrange(run)
 	const want = `run  0s -
@@ -359,9 +316,7 @@ func TestArrangeBesideRecorded(t *testing.T) {
   step 5 after [] tool="first" 0s +10ms
 `
 	got := outline([]*trail.Trail{run})
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "", want, got)
 	if otel.Arrange(run); outline([]*trail.Trail{run}) != got {
 		t.Error("arranged again it is another one")
 	}
@@ -370,10 +325,7 @@ func TestArrangeBesideRecorded(t *testing.T) {
 // Nothing makes it panic, and what is read can be written and read.
 func FuzzReadTraces(f *testing.F) {
 	for _, contentType := range []string{otel.JSON, otel.Protobuf} {
-		b, err := otel.Write(rich(f), contentType, nil)
-		if err != nil {
-			f.Fatal(err)
-		}
+		b := testenv.Must(otel.Write(rich(f), contentType, nil))(f)
 		f.Add(contentType == otel.JSON, b)
 	}
 	f.Add(true, []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b175","attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":"chat"}},{"key":"gen_ai.input.messages","value":{"stringValue":"[[{\"role\":\"user\",\"content\":[{}]}]]"}},{"key":"gen_ai.output.messages","value":{"arrayValue":{}}},{"key":"ibid.after","value":{"stringValue":"[1,-1]"}}]}]}]}]}`))
@@ -388,9 +340,7 @@ func FuzzReadTraces(f *testing.F) {
 		}
 		for _, run := range trails {
 			out, err := json.Marshal(run)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, err)
 			if _, err := trail.Read(out); err != nil {
 				t.Fatalf("%v in %s", err, out)
 			}
@@ -400,19 +350,14 @@ func FuzzReadTraces(f *testing.F) {
 			if again, err := otel.Read(contentType, out, nil); err != nil || len(again) != 1 || len(again[0].Issues) > 1 {
 				t.Fatalf("%d runs: %v", len(again), err)
 			}
-			if _, err := run.PROV(&trail.PROVOptions{Content: true}); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(run.PROV(&trail.PROVOptions{Content: true}))(t)
 		}
 	})
 }
 
 // OpenTelemetry's own types and ours read the same out of any protobuf that the former take.
 func FuzzTracesProtobuf(f *testing.F) {
-	b, err := otel.Write(rich(f), otel.Protobuf, nil)
-	if err != nil {
-		f.Fatal(err)
-	}
+	b := testenv.Must(otel.Write(rich(f), otel.Protobuf, nil))(f)
 	f.Add(b)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var data tracepb.TracesData
@@ -423,14 +368,8 @@ func FuzzTracesProtobuf(f *testing.F) {
 		if err != nil {
 			return
 		}
-		want, err := otel.Read(otel.Protobuf, clean, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := otel.Read(otel.JSON, otlpJSON(t, &data), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := testenv.Must(otel.Read(otel.Protobuf, clean, nil))(t)
+		got := testenv.Must(otel.Read(otel.JSON, otlpJSON(t, &data), nil))(t)
 		if diff := cmp.Diff(outline(want), outline(got)); diff != "" {
 			t.Errorf("(-protobuf +json):\n%s", diff)
 		}
@@ -451,16 +390,11 @@ func BenchmarkReadTraces(b *testing.B) {
 		}
 		spans = append(spans, vectorSpan{ID: fmt.Sprintf("%x", i+1), Parent: "ffffff", At: [2]int64{int64(i * 10), int64(i*10 + 9)}, Attributes: attributes})
 	}
-	body, err := proto.Marshal(traces(spans))
-	if err != nil {
-		b.Fatal(err)
-	}
+	body := testenv.Must(proto.Marshal(traces(spans)))(b)
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := otel.Read(otel.Protobuf, body, nil); err != nil {
-			b.Fatal(err)
-		}
+		testenv.Must(otel.Read(otel.Protobuf, body, nil))(b)
 	}
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/float64(len(spans)), "µs/span")
 }

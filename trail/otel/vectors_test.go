@@ -24,6 +24,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/trail"
 	"github.com/ibidhq/ibid/trail/otel"
 )
@@ -66,44 +67,29 @@ func TestTraceVectors(t *testing.T) {
 	}
 	for _, name := range names {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
-			ar, err := txtar.ParseFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ar := testenv.Must(txtar.ParseFile(name))(t)
 			if len(bytes.TrimSpace(ar.Comment)) == 0 {
 				t.Error("there is no prose")
 			}
 			var spans []vectorSpan
-			if err := json.Unmarshal(file(ar, "spans.json"), &spans); err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, json.Unmarshal(file(ar, "spans.json"), &spans))
 			options := &otel.Options{}
 			if raw := file(ar, "options.json"); raw != nil {
-				if err := json.Unmarshal(raw, options); err != nil {
-					t.Fatal(err)
-				}
+				testenv.OK(t, json.Unmarshal(raw, options))
 			}
 			request := traces(spans)
 			trails, err := otel.Read(otel.Protobuf, protobufOf(t, request), options)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, err)
 			got := outline(trails)
 			if *update {
 				ar.Files = slices.DeleteFunc(ar.Files, func(f txtar.File) bool { return f.Name == "runs" })
 				ar.Files = append(ar.Files, txtar.File{Name: "runs", Data: []byte(got)})
-				if err := os.WriteFile(name, txtar.Format(ar), 0o666); err != nil {
-					t.Fatal(err)
-				}
+				testenv.OK(t, os.WriteFile(name, txtar.Format(ar), 0o666))
 				return
 			}
-			if diff := cmp.Diff(string(file(ar, "runs")), got); diff != "" {
-				t.Errorf("as protobuf (-want +got):\n%s", diff)
-			}
+			testenv.Equal(t, "as protobuf", string(file(ar, "runs")), got)
 			trails, err = otel.Read(otel.JSON+"; charset=utf-8", otlpJSON(t, request), options)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, err)
 			if diff := cmp.Diff(got, outline(trails)); diff != "" {
 				t.Errorf("as JSON (-protobuf +json):\n%s", diff)
 			}
@@ -124,15 +110,9 @@ func piecemeal(t *testing.T, spans []vectorSpan, o *otel.Options) []*trail.Trail
 	order = append(order, order[:len(order)/2]...)
 	runs := map[string]*trail.Trail{}
 	for _, i := range order {
-		set, err := otel.ReadSpans(otel.Protobuf, protobufOf(t, traces(spans[i:i+1])), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := testenv.Must(otel.ReadSpans(otel.Protobuf, protobufOf(t, traces(spans[i:i+1])), o))(t)
 		for _, run := range set.Runs {
-			b, err := json.Marshal(run)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := testenv.Must(json.Marshal(run))(t)
 			kept, err := trail.Read(b)
 			if err != nil {
 				t.Fatalf("%v in %s", err, b)
@@ -233,20 +213,13 @@ func anyValue(v any) *commonpb.AnyValue {
 
 func protobufOf(t *testing.T, m proto.Message) []byte {
 	t.Helper()
-	b, err := proto.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return testenv.Must(proto.Marshal(m))(t)
 }
 
 // otlpJSON writes OTLP's JSON: protojson's, with hex for its ids and with the numbers of enums.
 func otlpJSON(t *testing.T, m proto.Message) []byte {
 	t.Helper()
-	b, err := protojson.MarshalOptions{UseEnumNumbers: true}.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testenv.Must(protojson.MarshalOptions{UseEnumNumbers: true}.Marshal(m))(t)
 	return convertIDs(t, b, base64ToHex)
 }
 
@@ -264,9 +237,7 @@ func hexToBase64(id string) (string, error) {
 func convertIDs(t *testing.T, b []byte, convert func(string) (string, error)) []byte {
 	t.Helper()
 	var document any
-	if err := json.Unmarshal(b, &document); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, json.Unmarshal(b, &document))
 	var walk func(v any)
 	walk = func(v any) {
 		switch v := v.(type) {
@@ -288,11 +259,7 @@ func convertIDs(t *testing.T, b []byte, convert func(string) (string, error)) []
 		}
 	}
 	walk(document)
-	b, err := json.Marshal(document)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return testenv.Must(json.Marshal(document))(t)
 }
 
 // outline shows what matters of runs.
