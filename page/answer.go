@@ -411,18 +411,18 @@ func (l *layout) badge(b badge) template.HTML {
 // markClaim returns the tags around words that are cited.
 func (l *layout) markClaim(citations []int) (before, after string) {
 	var ids []string
-	var among among
+	var here among
 	for _, c := range citations[:min(len(citations), maxMarked)] {
 		if c < len(l.ids) { // else it is of a sentence without a source
 			ids = append(ids, l.ids[c])
-			among.add(&l.standings[c])
+			here.add(&l.standings[c])
 		}
 	}
 	if len(ids) == 0 {
 		return `<span class="bare` + l.shownClass(wordBare) + `" data-s="` + slug(wordBare) + `">`, "</span>"
 	}
-	return `<mark class="claim` + among.worst.wrongClass() + l.shownClass(among.words...) + `" data-s="` + among.slugs() +
-		`" data-cites="` + template.HTMLEscapeString(strings.Join(ids, " ")) + `">`, "</mark>"
+	return `<mark class="claim` + here.worst.wrongClass() + l.shownClass(here.words...) + `" data-s="` +
+		here.slugs() + `" data-cites="` + template.HTMLEscapeString(strings.Join(ids, " ")) + `">`, "</mark>"
 }
 
 // shownClass returns the class, behind a space, of what is shown alone; empty: all is, or other things are.
@@ -479,11 +479,11 @@ func (l *layout) writeChip(m ibid.Marker) string {
 	first := &m.Items[0]
 	var cites []string
 	var rows []int
-	var among among
+	var here among
 	for i := range m.Items {
 		rows = append(rows, m.Items[i].Number)
 		for _, c := range m.Items[i].Citations {
-			among.add(&l.standings[c])
+			here.add(&l.standings[c])
 			if l.places[c] == 0 {
 				l.places[c] = l.chips
 			} else if l.places[c] == l.chips {
@@ -492,7 +492,7 @@ func (l *layout) writeChip(m ibid.Marker) string {
 			cites = append(cites, l.ids[c])
 		}
 	}
-	source, worst := l.sources[l.index[first.Source.ID]], &among.worst
+	source, worst := l.sources[l.index[first.Source.ID]], &here.worst
 	words := ""
 	if worst.Word != wordUnchecked {
 		words = `<span class="unseen">` + worst.Word + ": </span>"
@@ -512,8 +512,8 @@ func (l *layout) writeChip(m ibid.Marker) string {
 	return fmt.Sprintf(
 		`<ibid-cite id="%sm-%d" data-s="%s" data-cites="%s" data-n="%s">`+
 			`<a class="chip %s" href="#%[1]ss-%[7]d">%[8]s</a></ibid-cite>`,
-		l.prefix, l.chips, among.slugs(), template.HTMLEscapeString(strings.Join(cites, " ")), joinNumbers(rows),
-		worst.Kind+l.shownClass(among.words...), first.Number, words,
+		l.prefix, l.chips, here.slugs(), template.HTMLEscapeString(strings.Join(cites, " ")), joinNumbers(rows),
+		worst.Kind+l.shownClass(here.words...), first.Number, words,
 	) + bare
 }
 

@@ -330,8 +330,8 @@ func (s *liveStream) sendArticle(whole *wholeAnswer) error {
 	return s.send("answer", data)
 }
 
-// mayGrow reports whether an answer that was sent whole may still get citations or a signature, or its sources are still
-// to be read.
+// mayGrow reports whether an answer that was sent whole may still get citations or a signature, or its sources are
+// still to be read.
 func (s *liveStream) mayGrow(whole *wholeAnswer) bool {
 	a := whole.call.Answer
 	isUnread := func(c ibid.Citation) bool { return c.Verification == nil }

@@ -69,7 +69,8 @@ func slug(word string) string { return strings.ReplaceAll(word, " ", "-") }
 func standingOf(c *ibid.Citation, claim *verify.ClaimReport, said *verdict) standing {
 	of := readStanding(c.Verification)
 	if of.Word == wordFound && claim == nil && quotesNothing(c) {
-		of.badge = badge{badgeNone, wordUnchecked, "The source was read. The answer quotes nothing of it to look for.", of.Code}
+		of.Kind, of.Word = badgeNone, wordUnchecked
+		of.Title = "The source was read. The answer quotes nothing of it to look for."
 	}
 	switch s := supportStanding(c, claim, of.Word == wordFound); {
 	case s.Word == wordSupported && (of.Word == wordFound || of.Word == wordUnchecked):
