@@ -251,7 +251,7 @@ func (l *layout) trustLine() *trustView {
 	if n, err := strconv.Atoi(t.differing); err == nil {
 		v.Read = "Its sources were read again: nothing else is known than before."
 		if n > 0 {
-			v.Read = "Its sources were read again: something else is known now of " + counted(n, "quote", "quotes") + "."
+			v.Read = "Its sources were read again: " + counted(n, "quote stands", "quotes stand") + " otherwise now."
 		}
 	}
 	if t.manifest != nil {
