@@ -110,7 +110,7 @@ func (l *layout) list() (cited, uncited []*sourceView, lost []*useView) {
 	for _, v := range l.sources {
 		for _, u := range v.Uses {
 			u.finish()
-			u.Same = u.word == v.Standing.Word
+			u.Same = u.word == v.Standing.Word || u.word == wordNoQuote // which its line says
 		}
 		quoted := slices.ContainsFunc(v.Uses, func(u *useView) bool { return u.quote != nil })
 		if !quoted && strings.TrimSpace(v.Content) != "" {

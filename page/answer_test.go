@@ -263,7 +263,7 @@ func TestStandings(t *testing.T) {
 	}{
 		"not checked":                 {word: wordUnchecked, kind: badgeNone},
 		"found":                       {status: "verified", quote: "The mill of Tonbo.", word: wordFound, kind: badgeFound},
-		"read, and nothing is quoted": {status: "verified", word: wordUnchecked, kind: badgeNone},
+		"read, and nothing is quoted": {status: "verified", word: wordNoQuote, kind: badgeNone},
 		"found and supported":         {status: "verified", quote: "The mill of Tonbo closed in 1967.", word: wordSupported, kind: badgeGood},
 		"supported and not read":      {quote: "The mill of Tonbo closed in 1967.", word: wordUnchecked, kind: badgeNone},
 		"doubtful by a value":         {status: "verified", quote: "The mill of Tonbo closed in 1962.", word: wordDoubtful, kind: badgeClose, note: "source: 1962"},
@@ -397,7 +397,7 @@ func TestFoundWords(t *testing.T) {
 	for _, test := range []struct{ found, want string }{
 		{"The colony began with a single pair in 1986, a year after the mill closed.", "1 doubtful"},
 		{"The colony began with a single pair in 1968, a year after the mill closed.", "1 quote supported"},
-		{"", "1 not checked"},
+		{"", "1 citation without a quote"},
 	} {
 		v := p.answerView(call, &answerOptions{trust: &trust{found: excerpts{"c": {"https://a.example/": test.found}}}})
 		if got := v.Trust.Parts[0].Text; len(v.Trust.Parts) != 1 || got != test.want {

@@ -138,7 +138,8 @@ var legend = []badge{
 	{Kind: badgeClose, Word: wordDoubtful, Title: "The words differ from the sentence, or say next to nothing of it."},
 	{Kind: badgeLost, Word: wordUnreachable, Title: "The source could not be read, or not compared."},
 	{Kind: badgeBare, Word: wordBare, Title: "The sentence names none."},
-	{Kind: badgeNone, Word: wordUnchecked, Title: "Nobody has read the source again. The chip has no sign."},
+	{Kind: badgeNone, Word: wordUnchecked, Title: "Nobody has read the source again."},
+	{Kind: badgeNone, Word: wordNoQuote, Title: "The source was read; the answer quotes nothing of it to look for."},
 }
 
 // badgeByCode finds badges by what they are about and their code.

@@ -91,9 +91,6 @@ func (v *reportView) Verdict() badge {
 	}
 	if len(v.bare) > 0 {
 		b.Word += "; " + counted(len(v.bare), "sentence has", "sentences have") + " no source"
-		if b.Kind == badgeGood {
-			b.Kind = badgeFound
-		}
 	}
 	return b
 }

@@ -141,7 +141,7 @@ func (a *answerText) mark(l *layout, how *ibid.RenderOptions) *ibid.Answer {
 		if m.Items = cited; len(cited) == 0 {
 			return ties.String()
 		}
-		return l.writeChip(m) + ties.String()
+		return l.execute("held", trustedHTML(l.writeChip(m)+ties.String()))
 	}
 	how.Cited = func(citations []int) (before, after string) {
 		var claims []int

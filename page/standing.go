@@ -33,6 +33,7 @@ const (
 	wordSupported   = "supported"
 	wordFound       = "quote found"
 	wordUnchecked   = "not checked"
+	wordNoQuote     = "no quote"  // of a source that was read
 	wordUnchanged   = "unchanged" // a source of which no words were recorded
 	wordBare        = "no source" // of a sentence
 )
@@ -69,13 +70,13 @@ func slug(word string) string { return strings.ReplaceAll(word, " ", "-") }
 func standingOf(c *ibid.Citation, claim *verify.ClaimReport, said *verdict) standing {
 	of := readStanding(c.Verification)
 	if of.Word == wordFound && claim == nil && quotesNothing(c) {
-		of.Kind, of.Word = badgeNone, wordUnchecked
+		of.Kind, of.Word = badgeNone, wordNoQuote
 		of.Title = "The source was read. The answer quotes nothing of it to look for."
 	}
 	switch s := supportStanding(c, claim, of.Word == wordFound); {
-	case s.Word == wordSupported && (of.Word == wordFound || of.Word == wordUnchecked):
+	case s.Word == wordSupported && (of.Word == wordFound || of.Word == wordUnchecked || of.Word == wordNoQuote):
 		of = s
-	case s.Word != wordSupported && s.Word != "":
+	case s.Word != wordSupported && s.Word != "": // what says nothing is the least grave
 		of.worsen(&s)
 	}
 	if said != nil {

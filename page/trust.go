@@ -249,9 +249,10 @@ func (l *layout) trustLine() *trustView {
 	}
 	v := &trustView{Verify: t.verify, Again: t.again, Late: t.late, All: t.page}
 	if n, err := strconv.Atoi(t.differing); err == nil {
-		v.Read = "Its sources were read again: nothing else is known than before."
+		v.Read = "Its sources were read again just now: nothing changed."
 		if n > 0 {
-			v.Read = "Its sources were read again: " + counted(n, "quote stands", "quotes stand") + " otherwise now."
+			v.Read = "Its sources were read again just now: " + counted(n, "quote stands", "quotes stand") +
+				" otherwise than before."
 		}
 	}
 	if t.manifest != nil {
@@ -279,7 +280,7 @@ func (l *layout) trustLine() *trustView {
 	}
 	// What was found, then what is wrong, the gravest first, then what nobody knows.
 	order := append([]string{wordFound, wordSupported}, gravity[:len(gravity)-3]...)
-	for _, word := range append(order, wordBare, wordUnchecked) {
+	for _, word := range append(order, wordBare, wordUnchecked, wordNoQuote) {
 		n := counts[word]
 		if n == 0 {
 			continue
@@ -288,6 +289,8 @@ func (l *layout) trustLine() *trustView {
 		switch word {
 		case wordSupported: // of several quotes behind a sentence each counts
 			part.Text = counted(n, "quote supported", "quotes supported")
+		case wordNoQuote:
+			part.Text = counted(n, "citation without a quote", "citations without a quote")
 		case wordBare:
 			part.Text = counted(n, "sentence without a source", "sentences without a source")
 		default:
@@ -461,7 +464,7 @@ func countDiffering(before, after []store.Pin) int {
 	}
 	n := 0
 	for i := range after {
-		if known[[2]string{after[i].Citation, after[i].URL}] != string(after[i].Status) {
+		if was, ok := known[[2]string{after[i].Citation, after[i].URL}]; ok && was != string(after[i].Status) {
 			n++
 		}
 	}

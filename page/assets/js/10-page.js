@@ -64,11 +64,18 @@ queueMicrotask(() => {
     unpin();
     document.body.style.paddingBlockEnd = "";
   });
+  // Words that are cited do what their chip does.
+  document.addEventListener("click", (e) => {
+    const claim = e.target.closest("mark.claim");
+    if (!claim || e.target.closest("a, button, .run") || String(getSelection()) !== "") return;
+    const cites = new Set(citesOf(claim)), all = [...claim.closest(".prose").querySelectorAll("ibid-cite")];
+    all.find((cite) => citesOf(cite).some((id) => cites.has(id)))?.querySelector(".chip").click();
+  });
   function unpin() {
     open = undefined;
     light(undefined);
   }
-  document.addEventListener("click", (e) => { if (open && !e.target.closest("ibid-cite, ibid-card, .source")) unpin(); });
+  document.addEventListener("click", (e) => { if (open && !e.target.closest("ibid-cite, ibid-card, .source, mark.claim")) unpin(); });
   document.addEventListener("keydown", (e) => {
     if (e.key !== "Escape" || !open || document.querySelector("ibid-card:popover-open")) return;
     if (e.target.closest(".source")) open.querySelector(".chip").focus();

@@ -99,6 +99,15 @@
     if (chosen?.kind !== "sentence" && next.length > 0 && !next.some(isSeen)) next[0].scrollIntoView({ block: "nearest" });
   };
 
+  // What is chosen is in the address, so that it is there again.
+  const chooseSentence = (n, from) => {
+    choose({ kind: "sentence", n }, from);
+    const url = new URL(location.href);
+    for (const name of ["step", "passage"]) url.searchParams.delete(name);
+    url.searchParams.set("sentence", n);
+    history.replaceState(history.state, "", url);
+  };
+
   const toggle = (tie) => {
     const off = tie.getAttribute("aria-pressed") === "true";
     choose(off ? null : { kind: tie.dataset.choose, n: tie.dataset.n }, tie);
@@ -158,11 +167,18 @@
       return;
     }
     const sentence = event.target.closest(".sentence");
-    if (sentence && !event.target.closest("a") && String(getSelection()) === "") {
-      const own = sentence.querySelector("a[data-choose]");
-      if (own) toggle(own);
-    }
+    if (sentence && !event.target.closest("a") && String(getSelection()) === "") chooseSentence(sentence.dataset.n, sentence);
   });
+  // A chip chooses the sentence before it. Where that is explained beside the text, no card says the same.
+  run.addEventListener("ibid-open", (event) => {
+    const cite = event.target;
+    if (!why || !cite.closest(".prose") || !matchMedia("(min-width: 66rem)").matches) return;
+    const sentence = all(".sentence").findLast((s) => s.compareDocumentPosition(cite) & Node.DOCUMENT_POSITION_FOLLOWING);
+    if (!sentence) return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (event.detail.pin) chooseSentence(sentence.dataset.n, cite);
+  }, true);
   run.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && !document.querySelector(":popover-open")) closer?.click();
     if (event.key !== " " || !event.target.matches("a[data-choose]")) return;
