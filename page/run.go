@@ -158,8 +158,10 @@ func (b *runBody) Title() string {
 	return b.Run.Question
 }
 
-// Took says how long the run took; empty: it is not known.
-func (b *runBody) Took() string { return took(runTime(b.Run)) }
+// Took says how long the run took, as its steps are drawn; empty: it is not known.
+func (b *runBody) Took() string {
+	return took(max(runTime(b.Run), time.Duration(b.axis)*time.Microsecond))
+}
 
 // Scale says which times the ends and the middle of the bars behind the steps stand for; none: no step says how long it
 // took.

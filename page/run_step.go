@@ -144,8 +144,9 @@ func (b *runBody) step(i int, used trail.StepUsage) *stepView {
 		for _, sentence := range b.Answer.Sentences {
 			if slices.Contains(sentence.Steps, s.Number) {
 				v.Sentences = append(v.Sentences, sentence.N)
-				v.Related = v.Related || sentence.Chosen || sentence.Opened
-				v.Preset = v.Preset || sentence.Opened && !sentence.Chosen
+				isPreset := sentence.Opened && b.chosen == chosen{}
+				v.Related = v.Related || sentence.Chosen || isPreset
+				v.Preset = v.Preset || isPreset
 			}
 		}
 	}

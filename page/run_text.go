@@ -82,6 +82,9 @@ func (a *answerText) stand(l *layout) {
 // the first of all. That one is marked with what it rests on.
 func (a *answerText) open() {
 	c := a.chosen
+	for _, s := range a.Sentences { // those that rest on the step or passage that was chosen
+		s.Opened = s.Related && c.Sentence == 0
+	}
 	for _, isWanted := range []func(*sentenceView) bool{
 		func(s *sentenceView) bool { return s.Chosen },
 		func(s *sentenceView) bool { return c == chosen{} && slices.ContainsFunc(s.Rests, (*restView).isWrong) },

@@ -42,14 +42,16 @@
 
   const say = (chosen, found) => {
     if (!why) return;
-    for (const because of why.querySelectorAll(".because")) because.hidden = !(chosen?.kind === "sentence" && because.id === "why-" + chosen.n);
+    const isReverse = Boolean(chosen) && chosen.kind !== "sentence", explained = isReverse ? found.sentence : new Set([chosen?.n]);
+    for (const because of why.querySelectorAll(".because")) because.hidden = !explained.has(because.id.slice("why-".length));
     why.querySelector(".why-none").hidden = Boolean(chosen);
-    const says = why.querySelector(".why-says");
-    says.hidden = !chosen || chosen.kind === "sentence";
-    if (says.hidden) return;
-    const list = [...found.sentence];
-    says.textContent = (list.length === 0 ? "No sentence rests on " : list.length === 1 ? `Sentence ${list[0]} rests on ` : `Sentences ${list.join(", ")} rest on `) +
-      (chosen.kind === "step" ? "step " + chosen.n : "this passage") + ".";
+    document.getElementById("why-head").textContent = isReverse ? "What rests on it" : "What it rests on";
+    const says = why.querySelector(".why-says"), back = document.createElement("a"), list = [...found.sentence];
+    says.hidden = !isReverse;
+    if (!isReverse) return;
+    back.href = `#${chosen.kind}-${chosen.n}`;
+    back.textContent = chosen.kind === "step" ? "step " + chosen.n : "this passage";
+    says.replaceChildren(list.length === 0 ? "No sentence rests on " : list.length === 1 ? `Sentence ${list[0]} rests on ` : `Sentences ${list.join(", ")} rest on `, back, ".");
   };
 
   // On phones what a sentence rests on is a sheet that closes.
@@ -72,7 +74,9 @@
   };
 
   // choose marks what belongs to a choice; null marks nothing.
+  let current = "";
   const choose = (chosen, from) => {
+    current = chosen ? chosen.kind + chosen.n : "";
     const none = { sentence: new Set(), step: new Set(), passage: new Set() };
     const found = chosen ? related(chosen.kind, chosen.n) : none;
     mark(all(".sentence"), "sentence", (e) => e.dataset.n, chosen, found);
@@ -115,6 +119,20 @@
     if (off) for (const name of ["sentence", "step", "passage"]) url.searchParams.delete(name);
     history.replaceState(history.state, "", url);
   };
+
+  // The address says what is chosen, also when its reader comes back to it, or from elsewhere.
+  const chooseAsAddressed = () => {
+    if (!run.isConnected) return;
+    const q = new URL(location.href).searchParams, kind = ["sentence", "step", "passage"].find((name) => q.get(name));
+    if (current !== (kind ? kind + q.get(kind) : "")) choose(kind ? { kind, n: q.get(kind) } : null);
+  };
+  addEventListener("popstate", chooseAsAddressed);
+  const addressed = run.querySelector(".sentence.chosen");
+  if (addressed) {
+    for (const details of all(".step.related > details")) details.open = false;
+    chooseAsAddressed();
+    if (!isSeen(addressed)) addressed.scrollIntoView({ block: "start", behavior: "instant" }); // with its margin
+  }
 
   // What is added while the run is read comes in where it belongs. What its reader opened, chose and looks at stays.
   const open = run.querySelector("[data-run-live]");
@@ -166,13 +184,20 @@
       toggle(tie);
       return;
     }
+    const to = event.target.closest('a[href^="#step-"], a[href^="#passage-"]');
+    if (to) { // who follows a link to a step sees it
+      const at = document.getElementById(to.getAttribute("href").slice(1)), details = at?.querySelector("details") || at?.closest("details");
+      if (details) details.open = true;
+      why?.classList.remove("sheet");
+      return;
+    }
     const sentence = event.target.closest(".sentence");
     if (sentence && !event.target.closest("a") && String(getSelection()) === "") chooseSentence(sentence.dataset.n, sentence);
   });
-  // A chip chooses the sentence before it. Where that is explained beside the text, no card says the same.
+  // A chip chooses the sentence before it. What it rests on is explained, and no card says the same.
   run.addEventListener("ibid-open", (event) => {
     const cite = event.target;
-    if (!why || !cite.closest(".prose") || !matchMedia("(min-width: 66rem)").matches) return;
+    if (!why || !cite.closest(".prose")) return;
     const sentence = all(".sentence").findLast((s) => s.compareDocumentPosition(cite) & Node.DOCUMENT_POSITION_FOLLOWING);
     if (!sentence) return;
     event.preventDefault();
