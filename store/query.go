@@ -206,7 +206,13 @@ func (s *Store) listByIndex(ctx context.Context, f *filter) ([]numberedCall, err
 		return nil, err
 	}
 	defer release()
-	tx, err := s.db.BeginTx(ctx, nil)
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close() //nolint:errcheck // it goes back
+	// Not with ctx: where that ends while the transaction begins, the connection would go back with it open.
+	tx, err := conn.BeginTx(context.WithoutCancel(ctx), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -108,10 +108,10 @@ func (s *Store) updateSQLite(ctx context.Context, do func(*transaction) error) e
 		s.saveDeleted(ctx)
 		return err
 	}
-	if err := s.begin(ctx); err != nil {
-		return s.file.wrote(ctx, err)
+	err := s.begin(ctx)
+	if err == nil {
+		err = do(&transaction{s.writer, s.engine, s.logger})
 	}
-	err := do(&transaction{s.writer, s.engine, s.logger})
 	if err == nil {
 		if _, err = s.writer.ExecContext(ctx, "COMMIT"); err == nil {
 			_ = s.file.wrote(ctx, nil)
@@ -120,6 +120,7 @@ func (s *Store) updateSQLite(ctx context.Context, do func(*transaction) error) e
 	}
 	err = s.file.wrote(ctx, err)
 	// An error that ended the transaction by itself, such as a full disk, makes this one fail: nothing is lost by that.
+	// Where ctx ended while it began, it may have begun all the same.
 	_, _ = s.writer.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 	return err
 }

@@ -19,7 +19,7 @@ queueMicrotask(() => {
     at = n;
     for (const other of lit) other.classList.remove("on");
     lit = [];
-    const cites = n ? citesOf(n) : [];
+    const cites = n && !n.closest(".run") ? citesOf(n) : []; // what is chosen of a run is marked
     if (!cites.length) return;
     const within = answerOf(n) || document;
     const wanted = new Set(cites);

@@ -86,7 +86,10 @@
     for (const tie of ties) tie.setAttribute("aria-pressed", String(chosen?.kind === tie.dataset.choose && chosen.n === tie.dataset.n));
     say(chosen, found);
     if (why) {
+      why.classList.remove("docked");
       why.classList.toggle("sheet", Boolean(chosen));
+      const place = why.getBoundingClientRect(), isLow = place.top > innerHeight - 200 || place.bottom < 200;
+      why.classList.toggle("docked", Boolean(chosen) && chosen.kind !== "sentence" && isLow);
       if (chosen) why.scrollTop = 0;
       // Where it is a sheet, what was chosen stays in sight above it.
       const isSheet = chosen && getComputedStyle(why).position === "fixed";
@@ -99,8 +102,6 @@
     const step = run.querySelector(".step.chosen > details");
     if (step) step.open = true;
     if (from) scrollBy({ top: from.getBoundingClientRect().top - was, behavior: "instant" });
-    const next = all(".sentence.related");
-    if (chosen?.kind !== "sentence" && next.length > 0 && !next.some(isSeen)) next[0].scrollIntoView({ block: "nearest" });
   };
 
   // What is chosen is in the address, so that it is there again.
@@ -188,7 +189,7 @@
     if (to) { // who follows a link to a step sees it
       const at = document.getElementById(to.getAttribute("href").slice(1)), details = at?.querySelector("details") || at?.closest("details");
       if (details) details.open = true;
-      why?.classList.remove("sheet");
+      why?.classList.remove("sheet", "docked");
       return;
     }
     const sentence = event.target.closest(".sentence");
@@ -197,7 +198,11 @@
   // A chip chooses the sentence before it. What it rests on is explained, and no card says the same.
   run.addEventListener("ibid-open", (event) => {
     const cite = event.target;
-    if (!why || !cite.closest(".prose")) return;
+    if (!why) return;
+    if (!cite.closest(".prose")) { // its card is one sheet, and this would be another
+      why.classList.remove("sheet", "docked");
+      return;
+    }
     const sentence = all(".sentence").findLast((s) => s.compareDocumentPosition(cite) & Node.DOCUMENT_POSITION_FOLLOWING);
     if (!sentence) return;
     event.preventDefault();

@@ -1,0 +1,31 @@
+package store_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/ibidhq/ibid/internal/testenv"
+	"github.com/ibidhq/ibid/store"
+)
+
+// A call whose context ends while its transaction begins leaves none open: SQLite may have begun it all the same, and every call behind
+// it would fail with "cannot start a transaction within a transaction".
+func TestCancelledBeginning(t *testing.T) {
+	t.Parallel()
+	s := testenv.Must(store.Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil))(t)
+	defer s.Close() //nolint:errcheck // nothing is kept
+	memory := s.Memory("default")
+	for range 2000 {
+		ctx, cancel := context.WithCancel(t.Context())
+		timer := time.AfterFunc(rand.N(150*time.Microsecond), cancel) //nolint:gosec // any will do
+		_ = memory.Replace(ctx, "manifest", "key", []byte("value"))
+		timer.Stop()
+		cancel()
+		if err := memory.Replace(t.Context(), "manifest", "key", []byte("value")); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
