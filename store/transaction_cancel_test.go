@@ -16,11 +16,11 @@ import (
 func TestCancelledBeginning(t *testing.T) {
 	t.Parallel()
 	s := testenv.Must(store.Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil))(t)
-	defer s.Close() //nolint:errcheck // nothing is kept
+	defer s.Close()
 	memory := s.Memory("default")
 	for range 2000 {
 		ctx, cancel := context.WithCancel(t.Context())
-		timer := time.AfterFunc(rand.N(150*time.Microsecond), cancel) //nolint:gosec // any will do
+		timer := time.AfterFunc(rand.N(150*time.Microsecond), cancel)
 		_ = memory.Replace(ctx, "manifest", "key", []byte("value"))
 		timer.Stop()
 		cancel()
