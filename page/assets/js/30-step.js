@@ -89,10 +89,11 @@
       why.classList.remove("docked");
       why.classList.toggle("sheet", Boolean(chosen));
       const place = why.getBoundingClientRect(), isLow = place.top > innerHeight - 200 || place.bottom < 200;
-      why.classList.toggle("docked", Boolean(chosen) && chosen.kind !== "sentence" && isLow);
+      const isWide = matchMedia("(min-width: 66rem)").matches;
+      why.classList.toggle("docked", isWide && Boolean(chosen) && chosen.kind !== "sentence" && isLow);
       if (chosen) why.scrollTop = 0;
       // Where it is a sheet, what was chosen stays in sight above it.
-      const isSheet = chosen && getComputedStyle(why).position === "fixed";
+      const isSheet = chosen && !why.classList.contains("docked") && getComputedStyle(why).position === "fixed";
       document.body.style.paddingBlockEnd = isSheet ? why.offsetHeight + "px" : "";
       const under = isSheet && from ? from.getBoundingClientRect().bottom + 12 - why.getBoundingClientRect().top : 0;
       if (under > 0) { scrollBy({ top: under, behavior: "instant" }); }
@@ -276,6 +277,7 @@
   const close = () => { if (history.state?.panel) history.back(); else hide(); };
 
   const show = (section) => {
+    document.getElementById("why")?.classList.remove("docked", "sheet"); // one of them at a time
     const low = document.querySelector("dialog.sheet");
     if (wide.matches) {
       if (low?.open) low.close();
