@@ -317,8 +317,8 @@ func (p *Page) recall(r *httpx.Request, q *chat.Question) error {
 	if err != nil {
 		return err
 	}
-	turns := store.Shown(c.Turns(), c.Before)
-	for _, turn := range turns[:followed(turns, q.Follows)] {
+	turns, _, _ := store.KeptBehind(store.Shown(c.Turns(), c.Before), c.Before, gateway.Follows(q.Follows))
+	for _, turn := range turns {
 		var asked []chat.Message
 		for _, m := range turn.Asked {
 			if m.Role == store.RoleUser && m.Text != "" {
@@ -333,18 +333,6 @@ func (p *Page) recall(r *httpx.Request, q *chat.Question) error {
 		)
 	}
 	return nil
-}
-
-// followed returns how many turns stay where a call comes behind what follows names, as [gateway.FollowsHeader] does.
-func followed(turns []store.Turn, follows string) int {
-	if follows == gateway.FollowsNone {
-		return 0
-	}
-	at := slices.IndexFunc(turns, func(t store.Turn) bool { return t.Call.AnswerID == follows })
-	if at < 0 {
-		return len(turns)
-	}
-	return at + 1
 }
 
 // problemWords says what is wrong in sentences.

@@ -254,7 +254,7 @@ func (p *Page) conversation(ctx context.Context, r *httpx.Request) (*view, error
 	body := &conversationBody{Conversation: c, Title: titleOf(c)}
 	turns := store.Shown(c.Turns(), c.Before)
 	for _, t := range arriving {
-		turns = turns[:followed(turns, t.follows)]
+		turns, _, _ = store.KeptBehind(turns, c.Before, gateway.Follows(t.follows))
 	}
 	if err := p.addTurns(ctx, r, body, turns); err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ type reportView struct {
 	Depth    int      // how many reports it is in
 	base     string   // the address of this server
 	unsigned string   // why nobody signed an answer of this server; empty: it is another's, or signed
-	bare     []string // sentences of an answer of this server that have no source
+	Bare     []string // sentences of an answer of this server that have no source
 }
 
 // Read returns when the source that was read longest ago was read.
@@ -89,8 +89,8 @@ func (v *reportView) Verdict() badge {
 			b.Kind = badgeClose
 		}
 	}
-	if len(v.bare) > 0 {
-		b.Word += "; " + counted(len(v.bare), "sentence has", "sentences have") + " no source"
+	if len(v.Bare) > 0 {
+		b.Word += "; " + counted(len(v.Bare), "sentence has", "sentences have") + " no source"
 	}
 	return b
 }
@@ -153,7 +153,7 @@ func (v *reportView) Lines() []reportLine {
 	for i := range v.Claims {
 		claims = countBadge(claims, claimBadge(&v.Claims[i]))
 	}
-	if n := len(v.bare); n > 0 {
+	if n := len(v.Bare); n > 0 {
 		claims = append(claims, countedBadge{badge{Kind: badgeBare, Word: "without a source"}, n})
 	}
 	return []reportLine{
@@ -210,9 +210,6 @@ func (v *reportView) signature() reportLine {
 // Wrong returns the claims that failed or are doubtful, or of which a source does not say what is quoted; Right the
 // others. Each is as many as are shown.
 func (v *reportView) Wrong() []verify.ClaimReport { return v.claims(true) }
-
-// Bare returns the sentences that have no source.
-func (v *reportView) Bare() []string { return v.bare }
 
 // Right is described with [reportView.Wrong].
 func (v *reportView) Right() []verify.ClaimReport { return v.claims(false) }

@@ -442,11 +442,15 @@ func (p *Page) check(w *httpx.Reply, r *httpx.Request) error {
 	if r.Referer() != "" {
 		next = *cameFrom(r)
 	}
+	after := before
+	if n > 0 {
+		if after, err = p.awaitCheck(r.Context(), r.Who.Tenant, call.AnswerID, begun); err != nil {
+			return err
+		}
+	}
 	q := url.Values{}
-	switch after, err := p.awaitCheck(r.Context(), r.Who.Tenant, call.AnswerID, begun, n > 0); {
-	case err != nil:
-		return err
-	case after == nil:
+	switch {
+	case n > 0 && after == nil:
 		q.Set("checking", strconv.FormatInt(begun.UnixMicro(), 10))
 	default:
 		q.Set("differing", strconv.Itoa(countDiffering(before, after)))
@@ -476,11 +480,9 @@ func isChecked(pins []store.Pin, since time.Time) bool {
 	return len(pins) > 0 && !slices.ContainsFunc(pins, func(pin store.Pin) bool { return pin.CheckedAt.Before(since) })
 }
 
-// awaitCheck waits until all that is known to be cited of sources was compared again, if that is due, and returns what
-// is known then; nil: it takes longer.
-func (p *Page) awaitCheck(
-	ctx context.Context, tenant, answerID string, since time.Time, isDue bool,
-) ([]store.Pin, error) {
+// awaitCheck waits until all that is known to be cited of sources was compared again, and returns what is known then;
+// nil: it takes longer.
+func (p *Page) awaitCheck(ctx context.Context, tenant, answerID string, since time.Time) ([]store.Pin, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkWait)
 	defer cancel()
 	tick := time.NewTicker(checkLook)
@@ -490,7 +492,7 @@ func (p *Page) awaitCheck(
 		switch {
 		case err != nil && ctx.Err() == nil:
 			return nil, err
-		case err == nil && (!isDue || isChecked(pins, since)):
+		case err == nil && isChecked(pins, since):
 			return pins, nil
 		}
 		select {

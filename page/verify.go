@@ -177,7 +177,7 @@ func (p *Page) verifyOwn(
 	}
 	v := &reportView{
 		base: p.baseURL(r), unsigned: "not published, so nobody signed it",
-		bare: bareSentences(call.Answer, p.weighedWith(r.Context(), call, pins)),
+		Bare: bareSentences(call.Answer, p.weighedWith(r.Context(), call, pins)),
 	}
 	if published != nil && published.Digest != "" {
 		order := &api.Verification{URL: servedURL(v.base, call.AnswerID), MaxAge: int64(age / time.Second)}

@@ -43,23 +43,31 @@ func (c *Conversation) Turns() []Turn {
 func Shown(turns []Turn, before *Call) []Turn {
 	var shown []Turn
 	for _, turn := range turns {
-		if follows := turn.Call.Follows; follows != nil {
-			at := slices.IndexFunc(shown, func(t Turn) bool { return t.Call.AnswerID == *follows })
-			switch {
-			case at >= 0:
-				shown = shown[:at+1]
-				turn.Asked = turn.Call.Asked(shown[at].Call)
-			case *follows == "":
-				shown = nil
-				turn.Asked = turn.Call.Asked(nil)
-			case before != nil && before.AnswerID == *follows:
-				shown = nil
-				turn.Asked = turn.Call.Asked(before)
-			}
+		if kept, last, ok := KeptBehind(shown, before, turn.Call.Follows); ok {
+			shown, turn.Asked = kept, turn.Call.Asked(last)
 		}
 		shown = append(shown, turn)
 	}
 	return shown
+}
+
+// KeptBehind returns which of the turns of a page stay where a call comes behind the answer that follows names, as
+// [Call.Follows] has it, and the call that is then the last one; nil: there is none. Not ok: follows is nil, or names a
+// call that is neither on the page nor before, and all stay.
+func KeptBehind(turns []Turn, before *Call, follows *string) (kept []Turn, last *Call, ok bool) {
+	if follows == nil {
+		return turns, nil, false
+	}
+	at := slices.IndexFunc(turns, func(t Turn) bool { return t.Call.AnswerID == *follows })
+	switch {
+	case at >= 0:
+		return turns[:at+1], turns[at].Call, true
+	case *follows == "":
+		return nil, nil, true
+	case before != nil && before.AnswerID == *follows:
+		return nil, before, true
+	}
+	return turns, nil, false
 }
 
 // Asked returns what a call says that the call before it in its conversation did not: a client sends all messages again

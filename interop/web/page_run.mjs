@@ -132,6 +132,11 @@ await withBrowser(executablePath, browser => scenarios({
     await page.locator('.why-close').tap()
     assert.equal(await page.locator('.sentence.chosen').count(), 0)
     assert.equal(await page.evaluate(() => getComputedStyle(document.getElementById('why')).position), 'static')
+    await page.locator('.sentence.bare').first().tap() // of a sentence without a source the sheet closes as well
+    assert.match(await page.locator('#why').innerText(), /no source/)
+    await page.locator('.why-close').tap()
+    assert.equal(await page.locator('.sentence.chosen').count(), 0)
+    assert.doesNotMatch(page.url(), /sentence=/)
   }),
   'a step, a passage and a source are rated': () => onPage(browser, world, desktop, async page => {
     await page.goto(run)

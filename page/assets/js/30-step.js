@@ -1,5 +1,5 @@
 // Runs: what belongs together is marked as soon as it is chosen. Without this script the same links load a page on which it is.
-(function show(run) {
+(function show(run, isFirst = true) {
   if (!run) return;
   const why = document.getElementById("why");
   const numbers = (text) => (text || "").split(" ").filter(Boolean);
@@ -62,8 +62,10 @@
     closer.setAttribute("aria-label", "Close");
     closer.innerHTML = '<svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><path d="M4 4l8 8M12 4l-8 8"/></svg>';
     closer.addEventListener("click", () => {
-      const on = ties.find((tie) => tie.getAttribute("aria-pressed") === "true");
-      if (on) { toggle(on); on.focus({ preventScroll: true }); }
+      const on = ties.find((tie) => tie.getAttribute("aria-pressed") === "true"); // a sentence without a source has none
+      choose(null, on);
+      remember(null);
+      on?.focus({ preventScroll: true });
     });
     why.prepend(closer);
   }
@@ -74,9 +76,14 @@
   };
 
   // choose marks what belongs to a choice; null marks nothing.
-  let current = "";
+  const kinds = ["sentence", "step", "passage"], keyOf = (chosen) => chosen ? chosen.kind + chosen.n : "";
+  const inAddress = () => {
+    const q = new URL(location.href).searchParams, kind = kinds.find((name) => q.get(name));
+    return kind ? { kind, n: q.get(kind) } : null;
+  };
+  let current = keyOf(inAddress());
   const choose = (chosen, from) => {
-    current = chosen ? chosen.kind + chosen.n : "";
+    current = keyOf(chosen);
     const none = { sentence: new Set(), step: new Set(), passage: new Set() };
     const found = chosen ? related(chosen.kind, chosen.n) : none;
     mark(all(".sentence"), "sentence", (e) => e.dataset.n, chosen, found);
@@ -96,7 +103,7 @@
       const isSheet = chosen && !why.classList.contains("docked") && getComputedStyle(why).position === "fixed";
       document.body.style.paddingBlockEnd = isSheet ? why.offsetHeight + "px" : "";
       const under = isSheet && from ? from.getBoundingClientRect().bottom + 12 - why.getBoundingClientRect().top : 0;
-      if (under > 0) { scrollBy({ top: under, behavior: "instant" }); }
+      if (under > 0) scrollBy({ top: under, behavior: "instant" });
     }
     // Steps stand above the answer: opening one leaves what was pressed where it is.
     const was = from?.getBoundingClientRect().top;
@@ -106,33 +113,31 @@
   };
 
   // What is chosen is in the address, so that it is there again.
-  const chooseSentence = (n, from) => {
-    choose({ kind: "sentence", n }, from);
-    const url = new URL(location.href);
-    for (const name of ["step", "passage"]) url.searchParams.delete(name);
-    url.searchParams.set("sentence", n);
+  const remember = (chosen, at = location.href) => {
+    const url = new URL(at);
+    for (const kind of kinds) url.searchParams.delete(kind);
+    if (chosen) url.searchParams.set(chosen.kind, chosen.n);
     history.replaceState(history.state, "", url);
   };
-
+  const chooseSentence = (n, from) => {
+    choose({ kind: "sentence", n }, from);
+    remember({ kind: "sentence", n });
+  };
   const toggle = (tie) => {
-    const off = tie.getAttribute("aria-pressed") === "true";
-    choose(off ? null : { kind: tie.dataset.choose, n: tie.dataset.n }, tie);
-    const url = new URL(off ? location.href : tie.href);
-    if (off) for (const name of ["sentence", "step", "passage"]) url.searchParams.delete(name);
-    history.replaceState(history.state, "", url);
+    const off = tie.getAttribute("aria-pressed") === "true", chosen = off ? null : { kind: tie.dataset.choose, n: tie.dataset.n };
+    choose(chosen, tie);
+    remember(chosen, off ? location.href : tie.href);
   };
 
   // The address says what is chosen, also when its reader comes back to it, or from elsewhere.
-  const chooseAsAddressed = () => {
-    if (!run.isConnected) return;
-    const q = new URL(location.href).searchParams, kind = ["sentence", "step", "passage"].find((name) => q.get(name));
-    if (current !== (kind ? kind + q.get(kind) : "")) choose(kind ? { kind, n: q.get(kind) } : null);
-  };
-  addEventListener("popstate", chooseAsAddressed);
+  addEventListener("popstate", () => {
+    const chosen = inAddress();
+    if (run.isConnected && current !== keyOf(chosen)) choose(chosen);
+  });
   const addressed = run.querySelector(".sentence.chosen");
-  if (addressed) {
+  if (addressed && isFirst) { // of a run that is shown anew its reader has opened what is open
     for (const details of all(".step.related > details")) details.open = false;
-    chooseAsAddressed();
+    choose(inAddress());
     if (!isSeen(addressed)) addressed.scrollIntoView({ block: "start", behavior: "instant" }); // with its margin
   }
 
@@ -171,7 +176,7 @@
     }
     const seen = all("[id]").find(isSeen), was = seen?.getBoundingClientRect().top, held = document.activeElement;
     run.replaceWith(next);
-    show(next);
+    show(next, false);
     const stays = seen && document.getElementById(seen.id);
     if (stays) scrollBy({ top: stays.getBoundingClientRect().top - was, behavior: "instant" });
     const same = run.contains(held) && (held.id ? "#" + CSS.escape(held.id) : held.dataset.choose && `[data-choose="${held.dataset.choose}"][data-n="${held.dataset.n}"]`);
@@ -211,7 +216,7 @@
     if (event.detail.pin) chooseSentence(sentence.dataset.n, cite);
   }, true);
   run.addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && !document.querySelector(":popover-open")) closer?.click();
+    if (event.key === "Escape" && current && !document.querySelector(":popover-open")) closer?.click();
     if (event.key !== " " || !event.target.matches("a[data-choose]")) return;
     event.preventDefault();
     toggle(event.target);
