@@ -3,7 +3,7 @@
   "use strict";
   if (customElements.get("ibid-cite") || !HTMLElement.prototype.showPopover) return;
 
-  const OPEN = 120, GRACE = 260; // ms until a card opens under the pointer, and until it closes behind it
+  const OPEN = 120, GRACE = 260; // ms until a card opens and closes
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(`:host{position:absolute;inset:auto;margin:0;box-sizing:border-box;inline-size:min(var(--ibid-width,26rem),100vw - 16px);max-block-size:min(70vh,34rem);overflow:auto;overscroll-behavior:contain;padding:.9rem 1rem;border:1px solid var(--ibid-line,light-dark(#ddd8ce,#3a3f46));border-radius:10px;background:var(--ibid-ground,Canvas);color:var(--ibid-ink,CanvasText);box-shadow:var(--ibid-shadow,0 8px 28px #0003);font:.9375rem/1.5 system-ui,sans-serif;text-align:start;outline-offset:-2px;opacity:1;transition:opacity .12s,translate .12s}
 @starting-style{:host(:popover-open){opacity:0;translate:0 3px}}
@@ -23,9 +23,9 @@ button{font:inherit;min-block-size:24px;min-inline-size:24px;padding:0 .2rem;bor
   chip.replaceSync(`:where(ibid-cite){position:relative;white-space:nowrap}:where(ibid-cite):where(:not(:has(a,button))),:where(ibid-cite)>:where(a,button){display:inline-block;margin-inline-start:.3em;padding:.05em .55em;border:0;border-radius:1em;font:500 .75em/1.5 system-ui,sans-serif;text-decoration:none;vertical-align:.1em;cursor:pointer;color:var(--ibid-accent,light-dark(#1f5a6e,#8cc4d8));background:var(--ibid-chip,light-dark(#e6eff2,#1d2f36))}`);
   document.adoptedStyleSheets = [chip, ...document.adoptedStyleSheets];
 
-  let card, parts, active, pinned, timer, was, held;
+  let card, parts, active, pinned, timer, was, held, rest;
   const hovers = matchMedia("(hover:hover)"), narrow = matchMedia("(max-width:640px)");
-  const citeOf = (e) => e.composedPath().find((n) => n.localName === "ibid-cite");
+  const citeOf = (e) => e.composedPath().find((n) => n.localName === "ibid-cite"), spot = (e) => e.x + " " + e.y;
   const words = (s) => encodeURIComponent(s).replace(/-/g, "%2D");
 
   const make = (tag, part, text) => {
@@ -35,7 +35,7 @@ button{font:inherit;min-block-size:24px;min-inline-size:24px;padding:0 .2rem;bor
     return n;
   };
 
-  // The one card of the page: what is put into it replaces the attributes.
+  // The page's one card: what is put into it replaces the attributes.
   function build() {
     card = document.createElement("ibid-card");
     card.popover = "auto";
@@ -80,7 +80,7 @@ button{font:inherit;min-block-size:24px;min-inline-size:24px;padding:0 .2rem;bor
     if (pin) { held = true; card.focus({ preventScroll: true }); }
   }
 
-  function hide() { if (card && card.matches(":popover-open")) card.hidePopover(); }
+  function hide() { if (card?.matches(":popover-open")) card.hidePopover(); }
 
   function closed() {
     const cite = active, back = held && (document.activeElement === card || card.contains(document.activeElement));
@@ -92,7 +92,7 @@ button{font:inherit;min-block-size:24px;min-inline-size:24px;padding:0 .2rem;bor
     cite.dispatchEvent(new CustomEvent("ibid-close", { bubbles: true, composed: true }));
   }
 
-  // Under the words or above them, inside the window and what is marked data-within; on narrow windows a sheet.
+  // Under the words or above them, inside the window and data-within; on narrow windows a sheet.
   function place() {
     if (!active || narrow.matches) return;
     const r = active.trigger.getBoundingClientRect(), w = card.offsetWidth, h = card.offsetHeight, view = document.documentElement;
@@ -105,7 +105,7 @@ button{font:inherit;min-block-size:24px;min-inline-size:24px;padding:0 .2rem;bor
 
   class Cite extends HTMLElement {
     connectedCallback() {
-      if (this.hasAttribute("title")) { this.name = this.getAttribute("title"); this.removeAttribute("title"); } // the browser would show it too
+      if (this.hasAttribute("title")) { this.name = this.getAttribute("title"); this.removeAttribute("title"); } // or the browser shows it
       const t = (this.trigger = this.querySelector("a[href],button") || this);
       if (t === this) { t.tabIndex = 0; t.setAttribute("role", "button"); }
       t.setAttribute("aria-haspopup", "dialog");
@@ -146,17 +146,17 @@ button{font:inherit;min-block-size:24px;min-inline-size:24px;padding:0 .2rem;bor
   }
   customElements.define("ibid-cite", Cite);
 
-  // One listener of each sort for all citations.
   const on = (type, f, o) => document.addEventListener(type, f, o);
   on("pointerover", (e) => {
     if (e.pointerType !== "mouse" || !hovers.matches) return;
     const cite = citeOf(e);
     if (cite === active || (card && e.composedPath().includes(card))) { clearTimeout(timer); return; }
-    if (pinned) return;
+    if (pinned || (cite && rest === spot(e))) return; // the page moved, not the pointer
     clearTimeout(timer);
     if (cite) timer = setTimeout(show, OPEN, cite);
     else if (active) timer = setTimeout(hide, GRACE);
   });
+  on("pointermove", (e) => (rest = spot(e)));
   on("pointerdown", () => (was = pinned && active), true);
   on("click", (e) => {
     const cite = citeOf(e), before = was;
