@@ -268,9 +268,7 @@ func (l *layout) addChange(u *useView, source *sourceView, c *ibid.Citation) {
 		if pin.URL != address {
 			continue
 		}
-		if saved := l.trust.saved[pin.URL]; saved.Hash != "" {
-			u.Saved = &savedLink{copyURL(l.call.AnswerID, source.N, saved.Hash), saved.Read}
-		}
+		_, u.Saved = l.kept(source.N - 1)
 		if change := changeOf(pin); change != nil {
 			u.Diff = change.html()
 			u.Now = passageURL(source.Source, &ibid.Ref{Quote: change.near})

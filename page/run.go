@@ -368,12 +368,36 @@ func stepID(number int) string { return "step-" + strconv.Itoa(number) }
 type answerText struct {
 	View      *answerView
 	Sentences []*sentenceView
-	Explains  bool   // something was chosen, or what a sentence rests on is explained at first
-	Says      string // which sentences rest on the step or passage that was chosen; empty: none of these was
-	Left      int    // sentences that are not marked
+	Left      int // sentences that are not marked
 
 	chosen chosen
 }
+
+// Head says what is told beside the text: what a sentence rests on, or what rests on the step or passage that was
+// chosen.
+func (a *answerText) Head() string {
+	switch {
+	case a.chosen.Step != 0:
+		return "What rests on step " + strconv.Itoa(a.chosen.Step)
+	case a.chosen.Passage != 0:
+		return "What rests on this passage"
+	}
+	return "What it rests on"
+}
+
+// None says why no sentence is told of there; empty: some are.
+func (a *answerText) None() string {
+	switch {
+	case slices.ContainsFunc(a.Sentences, func(s *sentenceView) bool { return s.Opened }):
+		return ""
+	case a.chosen.Step != 0, a.chosen.Passage != 0:
+		return "No sentence rests on it."
+	}
+	return "Choose a sentence or a step to see what belongs together."
+}
+
+// Brief reports whether the sentences alone are told there: the passage was chosen, and is read already.
+func (a *answerText) Brief() bool { return a.chosen.Passage != 0 }
 
 // sentenceView is a sentence of the final answer, and what it rests on.
 type sentenceView struct {
@@ -405,8 +429,10 @@ type restView struct {
 	Quote    []piece      // the words of the passage, with those marked that support the sentence
 	Refs     []stepRef    // of Steps
 	ViaRefs  []stepRef    // of Via
-	Because  string
+	Because  string        // in words; empty: Relation says it
 	Relation string        // cited, marked, inferred
+	Panel    string        // where its source is shown alone; empty: nowhere
+	Saved    *savedLink    // the copy that has the passage; nil: none is known
 	standing standing      // of the citation that names it; the zero value: none does
 	Earlier  bool          // Steps found it before the step did whose passage is shown
 	Diff     template.HTML // from the passage to what the source says now; empty: the same, or nobody knows
@@ -529,8 +555,6 @@ func (b *runBody) explain(v *restView) {
 		v.Diff = b.changed(doc.URL, r.Excerpt).Change
 	}
 	switch r.Reason {
-	case trail.ReasonCitation:
-		v.Because = "The provider cites it."
 	case trail.ReasonMarker:
 		v.Because = "A mark in the text names it."
 	case trail.ReasonInferred:
@@ -552,7 +576,7 @@ func (b *runBody) explain(v *restView) {
 		}
 	}
 	if r.Differs != "" {
-		v.Because += " It says " + r.Differs + "."
+		v.Because = strings.TrimSpace(v.Because + " It says " + r.Differs + ".")
 	}
 }
 

@@ -21,6 +21,7 @@ type stepView struct {
 	Rows      []stepSource    // of Sources
 	Used      int             // documents
 	Inner     *nestedView
+	IsAnswer  bool  // it concluded the answer of the run, word for word
 	Sentences []int // that rest on it
 	Choose    string
 	Chosen    bool
@@ -41,6 +42,16 @@ func (v *stepView) Concluded() string {
 	return short(v.Answer, maxHeading)
 }
 
+// HasPlaces reports whether it is known of a source where it stood in what the step found.
+func (v *stepView) HasPlaces() bool {
+	return slices.ContainsFunc(v.Rows, func(s stepSource) bool { return s.Rank != 0 })
+}
+
+// HasPassages reports whether it is known of a source where in it the passage is.
+func (v *stepView) HasPassages() bool {
+	return slices.ContainsFunc(v.Rows, func(s stepSource) bool { return placeWords(s.ChunkIndex, s.Locator) != "" })
+}
+
 // MoreRows returns how many sources are not shown.
 func (v *stepView) MoreRows() int { return len(v.Sources) - len(v.Rows) }
 
@@ -50,6 +61,7 @@ type stepSource struct {
 
 	Doc     *documentView
 	Name    string
+	Same    bool         // its document is that of the row before
 	Passage *passageView // nil: it is not shown
 	Here    bool         // the passage is shown here
 	At      *stepRef     // where else it is shown; nil: nowhere
@@ -137,6 +149,10 @@ func (b *runBody) step(i int, used trail.StepUsage) *stepView {
 	for k := range s.Sources[:min(len(s.Sources), maxShownSources)] {
 		v.Rows = append(v.Rows, b.stepSource(s, &s.Sources[k]))
 	}
+	v.Rows = grouped(v.Rows)
+	if final := b.Run.Final; final != nil {
+		v.IsAnswer = s.Answer != "" && s.Answer == final.Text
+	}
 	v.Used = len(used.Documents)
 	v.Choose = b.choose("step", s.Number, v.ID)
 	v.Chosen = b.chosen.Step == s.Number
@@ -160,6 +176,21 @@ func (b *runBody) step(i int, used trail.StepUsage) *stepView {
 		}
 	}
 	return v
+}
+
+// grouped returns rows with the passages of a document behind each other, where the first of them stood.
+func grouped(rows []stepSource) []stepSource {
+	var all []stepSource
+	for _, row := range rows {
+		at := len(all)
+		for i := range all {
+			if row.Doc != nil && all[i].Doc == row.Doc {
+				at, row.Same = i+1, true
+			}
+		}
+		all = slices.Insert(all, at, row)
+	}
+	return all
 }
 
 func (b *runBody) stepSource(s *trail.Step, f *trail.Source) stepSource {

@@ -28,7 +28,7 @@ func (p *Page) addAnswer(b *runBody, o *answerOptions) {
 			{Span: ibid.Span{End: len(b.Run.Answer)}, Kind: ibid.AnswerPart},
 		}}
 	}
-	a := &answerText{Explains: b.chosen != chosen{}, chosen: b.chosen}
+	a := &answerText{chosen: b.chosen}
 	b.Answer = a
 	for i := range b.Links.Sentences {
 		s := &b.Links.Sentences[i]
@@ -43,7 +43,6 @@ func (p *Page) addAnswer(b *runBody, o *answerOptions) {
 		v.Words = final.Text[s.Span.Start:s.Span.End]
 		a.Sentences = append(a.Sentences, v)
 	}
-	a.Says = a.leads(b.chosen)
 	o.sentences = a
 	a.View = p.answerView(&store.Call{AnswerID: b.Run.FinalID(), Run: b.ID, Answer: final}, o)
 	a.View.Strip = true
@@ -56,7 +55,11 @@ func (a *answerText) stand(l *layout) {
 		names := func(r *restView) bool {
 			isIt := func(ref ibid.Ref) bool {
 				source := l.answer.Source(ref.Source)
-				return source != nil && isSame(r.Doc.SummarySource, source)
+				if source == nil || !isSame(r.Doc.SummarySource, source) {
+					return false
+				}
+				r.Panel, r.Saved = l.kept(l.index[source.ID])
+				return true
 			}
 			return r.Reason == trail.ReasonCitation && r.Doc != nil && slices.ContainsFunc(c.Refs, isIt)
 		}
@@ -78,6 +81,20 @@ func (a *answerText) stand(l *layout) {
 	a.open()
 }
 
+// kept returns where the source at an index is shown alone, and its copy that has what was cited; none of an answer
+// that was not captured.
+func (l *layout) kept(at int) (panel string, saved *savedLink) {
+	if l.call.AnswerID == "" {
+		return "", nil
+	}
+	if l.trust != nil {
+		if one := l.trust.saved[cleanAddress(l.answer.Sources[at].URL)]; one.Hash != "" {
+			saved = &savedLink{copyURL(l.call.AnswerID, at+1, one.Hash), one.Read}
+		}
+	}
+	return panelURL(l.call.AnswerID, at+1), saved
+}
+
 // open shows what the sentence rests on that was chosen; where nothing was, the first of which something is wrong, else
 // the first of all. That one is marked with what it rests on.
 func (a *answerText) open() {
@@ -92,7 +109,7 @@ func (a *answerText) open() {
 	} {
 		if at := slices.IndexFunc(a.Sentences, isWanted); at >= 0 {
 			s := a.Sentences[at]
-			s.Opened, s.Related, a.Explains = true, !s.Chosen, true
+			s.Opened, s.Related = true, !s.Chosen
 			for _, r := range s.Rests {
 				for _, passage := range r.passages() {
 					passage.Related = !passage.Chosen
@@ -187,30 +204,6 @@ func (v *sentenceView) tag(first bool, shown string) string {
 		`<span class="%s"%s data-n="%d" data-steps="%s" data-passages="%s">`, class, id, v.N, joinNumbers(v.Steps),
 		joinNumbers(v.Named),
 	)
-}
-
-// leads says which sentences rest on the step or passage that was chosen.
-func (a *answerText) leads(c chosen) string {
-	if c.Step == 0 && c.Passage == 0 {
-		return ""
-	}
-	what := "step " + strconv.Itoa(c.Step)
-	if c.Step == 0 {
-		what = "this passage"
-	}
-	var on []string
-	for _, s := range a.Sentences {
-		if s.Related {
-			on = append(on, strconv.Itoa(s.N))
-		}
-	}
-	switch len(on) {
-	case 0:
-		return "No sentence rests on " + what + "."
-	case 1:
-		return "Sentence " + on[0] + " rests on " + what + "."
-	}
-	return "Sentences " + strings.Join(on, ", ") + " rest on " + what + "."
 }
 
 // trace is where a step stands on the time of its run, in thousandths of it.

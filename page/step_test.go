@@ -120,10 +120,10 @@ func TestRunChosen(t *testing.T) {
 			"?sentence=2", "Sentence 2 rests on step 2 and 1 passage.", []string{"sentence-2"}, []string{"passage-1", "step-2"},
 		},
 		{
-			"?step=4", "Sentence 5 rests on step 4.", []string{"step-4"}, []string{"passage-2", "sentence-5"},
+			"?step=4", "What rests on step 4 Young herons can fly", []string{"step-4"}, []string{"passage-2", "sentence-5"},
 		},
 		{
-			"?passage=1", "Sentences 2, 3, 4 rest on this passage.", []string{"passage-1"}, []string{"sentence-2", "sentence-3", "sentence-4", "step-2", "step-3"},
+			"?passage=1", "What rests on this passage Grey herons nest", []string{"passage-1"}, []string{"sentence-2", "sentence-3", "sentence-4", "step-2", "step-3"},
 		},
 		{"?sentence=99", "", nil, nil},
 		{"?step=x&passage=-1", "Sentence 2 rests on step 2", nil, []string{"passage-1", "sentence-2", "step-2"}},

@@ -20,6 +20,11 @@ await withBrowser(executablePath, browser => scenarios({
     assert.ok(await page.locator('.run-answer .prose .chip').count() >= 3, 'the answer has no chips')
     assert.deepEqual(await page.locator('.passage blockquote').allTextContents().then(all => all.length - new Set(all).size), 0, 'a passage stands there twice')
     assert.ok(await page.locator('.step .step-bar').count() >= 4)
+    for (const step of await page.locator('.step').all()) {
+      const named = await step.locator('.used-title').allTextContents()
+      assert.equal(new Set(named).size, named.length, `a step names a source twice: ${named}`)
+    }
+    assert.match(await page.locator('#step-4 .step-label').textContent(), /Its conclusion is the answer/)
     const steps = await names(page, '.step.related', 'step'), passages = await names(page, '.passage.related', 'passage')
     assert.ok(steps.length > 0 && passages.length > 0)
     assert.match(await page.textContent('#why'), /41 nests/)
@@ -33,6 +38,9 @@ await withBrowser(executablePath, browser => scenarios({
     await page.locator(`#passage-${passages[0]}`).evaluate(e => { for (let d = e.closest('details'); d; d = d.parentElement.closest('details')) d.open = true })
     await page.locator(`#passage-${passages[0]} a[data-choose]`).click()
     assert.ok((await names(page, '.sentence.related', 'n')).includes('1'))
+    const beside = await page.locator('#why').evaluate(e => { const r = e.getBoundingClientRect(); return r.top >= 0 && r.bottom <= innerHeight })
+    assert.ok(beside, 'what rests on a passage is not beside it')
+    assert.equal(await page.locator('#why .rests').first().isVisible(), false, 'the passage is told twice')
     await page.locator(`#step-${steps[0]} > details`).evaluate(e => { e.open = true })
     await page.locator(`#step-${steps[0]} a[data-choose="step"]`).first().click()
     assert.ok((await names(page, '.sentence.related', 'n')).includes('1'))
@@ -115,7 +123,7 @@ await withBrowser(executablePath, browser => scenarios({
   }),
   'without scripts the same links show the same': () => onPage(browser, world, { ...desktop, javaScriptEnabled: false }, async page => {
     await page.goto(run)
-    await page.locator('.run-answer a[data-choose]').first().click()
+    await Promise.all([page.waitForURL(/sentence=/), page.locator('.run-answer a[data-choose]').first().click()])
     assert.ok(await page.locator('.sentence.chosen').count() >= 1)
     assert.ok(await page.locator('.step.related > details[open]').count() > 0)
     assert.match(await page.locator('#why').innerText(), /41 nests/)

@@ -42,16 +42,13 @@
 
   const say = (chosen, found) => {
     if (!why) return;
-    const isReverse = Boolean(chosen) && chosen.kind !== "sentence", explained = isReverse ? found.sentence : new Set([chosen?.n]);
-    for (const because of why.querySelectorAll(".because")) because.hidden = !explained.has(because.id.slice("why-".length));
-    why.querySelector(".why-none").hidden = Boolean(chosen);
-    document.getElementById("why-head").textContent = isReverse ? "What rests on it" : "What it rests on";
-    const says = why.querySelector(".why-says"), back = document.createElement("a"), list = [...found.sentence];
-    says.hidden = !isReverse;
-    if (!isReverse) return;
-    back.href = `#${chosen.kind}-${chosen.n}`;
-    back.textContent = chosen.kind === "step" ? "step " + chosen.n : "this passage";
-    says.replaceChildren(list.length === 0 ? "No sentence rests on " : list.length === 1 ? `Sentence ${list[0]} rests on ` : `Sentences ${list.join(", ")} rest on `, back, ".");
+    const kind = chosen?.kind, told = kind === "sentence" ? new Set([chosen.n]) : found.sentence, none = why.querySelector(".why-none");
+    for (const because of why.querySelectorAll(".because")) because.hidden = !told.has(because.id.slice("why-".length));
+    document.getElementById("why-head").textContent =
+      kind === "step" ? "What rests on step " + chosen.n : kind === "passage" ? "What rests on this passage" : "What it rests on";
+    why.classList.toggle("brief", kind === "passage");
+    none.hidden = told.size > 0;
+    none.textContent = kind ? "No sentence rests on it." : "Choose a sentence or a step to see what belongs together.";
   };
 
   // On phones what a sentence rests on is a sheet that closes.
@@ -93,14 +90,10 @@
     for (const tie of ties) tie.setAttribute("aria-pressed", String(chosen?.kind === tie.dataset.choose && chosen.n === tie.dataset.n));
     say(chosen, found);
     if (why) {
-      why.classList.remove("docked");
       why.classList.toggle("sheet", Boolean(chosen));
-      const place = why.getBoundingClientRect(), isLow = place.top > innerHeight - 200 || place.bottom < 200;
-      const isWide = matchMedia("(min-width: 66rem)").matches;
-      why.classList.toggle("docked", isWide && Boolean(chosen) && chosen.kind !== "sentence" && isLow);
       if (chosen) why.scrollTop = 0;
       // Where it is a sheet, what was chosen stays in sight above it.
-      const isSheet = chosen && !why.classList.contains("docked") && getComputedStyle(why).position === "fixed";
+      const isSheet = chosen && getComputedStyle(why).position === "fixed";
       document.body.style.paddingBlockEnd = isSheet ? why.offsetHeight + "px" : "";
       const under = isSheet && from ? from.getBoundingClientRect().bottom + 12 - why.getBoundingClientRect().top : 0;
       if (under > 0) scrollBy({ top: under, behavior: "instant" });
@@ -195,7 +188,7 @@
     if (to) { // who follows a link to a step sees it
       const at = document.getElementById(to.getAttribute("href").slice(1)), details = at?.querySelector("details") || at?.closest("details");
       if (details) details.open = true;
-      why?.classList.remove("sheet", "docked");
+      why?.classList.remove("sheet");
       return;
     }
     const sentence = event.target.closest(".sentence");
@@ -206,7 +199,7 @@
     const cite = event.target;
     if (!why) return;
     if (!cite.closest(".prose")) { // its card is one sheet, and this would be another
-      why.classList.remove("sheet", "docked");
+      why.classList.remove("sheet");
       return;
     }
     const sentence = all(".sentence").findLast((s) => s.compareDocumentPosition(cite) & Node.DOCUMENT_POSITION_FOLLOWING);
@@ -282,7 +275,7 @@
   const close = () => { if (history.state?.panel) history.back(); else hide(); };
 
   const show = (section) => {
-    document.getElementById("why")?.classList.remove("docked", "sheet"); // one of them at a time
+    document.getElementById("why")?.classList.remove("sheet"); // one of them at a time
     const low = document.querySelector("dialog.sheet");
     if (wide.matches) {
       if (low?.open) low.close();
