@@ -425,10 +425,10 @@ type restView struct {
 
 	Doc      *documentView // nil: only the answer names it
 	Name     string
-	Passage  *passageView // nil: it is not shown
-	Quote    []piece      // the words of the passage, with those marked that support the sentence
-	Refs     []stepRef    // of Steps
-	ViaRefs  []stepRef    // of Via
+	Passage  *passageView  // nil: it is not shown
+	Quote    []piece       // the words of the passage, with those marked that support the sentence
+	Refs     []stepRef     // of Steps
+	ViaRefs  []stepRef     // of Via
 	Because  string        // in words; empty: Relation says it
 	Relation string        // cited, marked, inferred
 	Panel    string        // where its source is shown alone; empty: nowhere
