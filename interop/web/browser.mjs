@@ -79,6 +79,9 @@ async function open(browser, world, options, may) {
   return { context, page, wrong }
 }
 
+/** Clicks what leads to another page, or to another place of this one, and waits until that is there. */
+export const follow = (page, link) => Promise.all([page.waitForNavigation(), link.click()])
+
 /** Waits until nothing on a page moves or fades any more. */
 export const settled = page => page.evaluate(() => Promise.all(document.getAnimations({ subtree: true }).map(a => a.finished)))
 

@@ -2,7 +2,7 @@
 //
 //	node page_live.mjs CHROMIUM WORLD
 import assert from 'node:assert/strict'
-import { axe, desktop, onPage, overflow, phone, scenarios, told, withBrowser } from './browser.mjs'
+import { axe, desktop, follow, onPage, overflow, phone, scenarios, told, withBrowser } from './browser.mjs'
 
 const { executablePath, world } = told()
 
@@ -120,7 +120,7 @@ await withBrowser(executablePath, browser => scenarios({
     assert.equal(await page.innerText('.live-word'), 'The answer was stopped.')
     assert.equal(await page.locator('.composer .stop').count(), 0)
     assert.equal(await page.evaluate(() => document.activeElement.id), 'question')
-    await Promise.all([page.waitForNavigation(), page.locator('.retry button').click()])
+    await follow(page, page.locator('.retry button'))
     await page.waitForSelector('[data-live].ended:not(.broken)')
     assert.match(await page.innerText('.live-word'), /complete/)
     assert.equal(await page.locator('.said.user').count(), 1, 'what was stopped is still there')
@@ -159,7 +159,7 @@ await withBrowser(executablePath, browser => scenarios({
     }
     await page.locator('.strip summary').click()
     assert.ok(await page.locator('.sources .source').first().isVisible())
-    await page.locator('.prose .chip').first().click()
+    await follow(page, page.locator('.prose .chip').first())
     assert.match(page.url(), /#.*s-1$/)
   }),
 }))

@@ -2,13 +2,13 @@
 //
 //	node page_login.mjs CHROMIUM WORLD
 import assert from 'node:assert/strict'
-import { axe, desktop, onPage, overflow, phone, scenarios, told, withBrowser } from './browser.mjs'
+import { axe, desktop, follow, onPage, overflow, phone, scenarios, told, withBrowser } from './browser.mjs'
 
 const { executablePath, world } = told()
 const may = ['status of 422', 'status of 401', 'status of 403', 'frame-ancestors'] // the browser writes down what was refused
 const signIn = async (page, token = world.token) => {
   await page.fill('#token', token)
-  await Promise.all([page.waitForNavigation(), page.locator('form.login button').click()])
+  await follow(page, page.locator('form.login button'))
 }
 
 await withBrowser(executablePath, browser => scenarios({
@@ -30,7 +30,7 @@ await withBrowser(executablePath, browser => scenarios({
     assert.equal(await page.evaluate(() => document.cookie), '')
     await page.goto(`${world.base}/`)
     assert.doesNotMatch(await page.content(), new RegExp(world.token))
-    await Promise.all([page.waitForNavigation(), page.getByRole('button', { name: 'Sign out' }).click()])
+    await follow(page, page.getByRole('button', { name: 'Sign out' }))
     assert.match(page.url(), /\/ui\/login/)
     assert.equal((await context.cookies()).length, 0)
     await page.goto(`${world.base}/ui/answers/${world.answers.heron}`)

@@ -2,7 +2,7 @@
 //
 //	node page_run.mjs CHROMIUM WORLD
 import assert from 'node:assert/strict'
-import { axe, desktop, onPage, overflow, phone, scenarios, told, withBrowser } from './browser.mjs'
+import { axe, desktop, follow, onPage, overflow, phone, scenarios, told, withBrowser } from './browser.mjs'
 
 const { executablePath, world } = told()
 const run = `${world.demo}/ui/runs/demo`
@@ -123,7 +123,7 @@ await withBrowser(executablePath, browser => scenarios({
   }),
   'without scripts the same links show the same': () => onPage(browser, world, { ...desktop, javaScriptEnabled: false }, async page => {
     await page.goto(run)
-    await Promise.all([page.waitForURL(/sentence=/), page.locator('.run-answer a[data-choose]').first().click()])
+    await follow(page, page.locator('.run-answer a[data-choose]').first())
     assert.ok(await page.locator('.sentence.chosen').count() >= 1)
     assert.ok(await page.locator('.step.related > details[open]').count() > 0)
     assert.match(await page.locator('#why').innerText(), /41 nests/)
@@ -152,7 +152,7 @@ await withBrowser(executablePath, browser => scenarios({
     await page.locator('.step-numbers > summary').first().click()
     const rate = page.locator('.rate-source').first()
     await rate.locator('summary').click()
-    await Promise.all([page.waitForNavigation(), rate.locator('button', { hasText: 'partly' }).click()])
+    await follow(page, rate.locator('button', { hasText: 'partly' }))
     assert.match(await page.textContent('main'), /rated/)
   }),
   'exports': () => onPage(browser, world, desktop, async page => {
@@ -167,7 +167,7 @@ await withBrowser(executablePath, browser => scenarios({
     await page.goto(`${world.demo}/ui/incidents`)
     assert.match(await page.textContent('main'), /The source now says “1986” instead of “1968”/)
     assert.equal(await page.locator('main .list > li').count(), 1, 'one change is told more than once')
-    await page.locator('main .list a').first().click()
+    await follow(page, page.locator('main .list a').first())
     assert.deepEqual(await axe(page), [])
     await page.goto(`${world.demo}/ui/conversations/herons`)
     const standings = await page.locator('.sources .standing').allTextContents()
@@ -189,7 +189,7 @@ await withBrowser(executablePath, browser => scenarios({
     assert.deepEqual(await axe(page), [])
     await page.goto(`${world.demo}/ui/verify`)
     await page.fill('#v-url', `${world.demo}/v1/answers/${first}`)
-    await Promise.all([page.waitForNavigation(), page.locator('.verifying button.first').click()])
+    await follow(page, page.locator('.verifying button.first'))
     // Three findings come first; then what was quoted, and what the source says now.
     assert.match(await page.innerText('h1'), /How many herons nest/)
     assert.match(await page.innerText('.verdict'), /1 of 4 quotes has changed/)
@@ -205,7 +205,7 @@ await withBrowser(executablePath, browser => scenarios({
     if (world.images) await page.screenshot({ path: `${world.images}/verify.png` })
     // The examples of the demo are one click away.
     await page.goto(`${world.demo}/ui/verify`)
-    await Promise.all([page.waitForNavigation(), page.locator('.example').first().click()])
+    await follow(page, page.locator('.example').first())
     assert.match(await page.innerText('.verdict'), /All 4 quotes are still in their sources/)
     assert.deepEqual(await axe(page), [])
   }),

@@ -2,7 +2,7 @@
 //
 //	node page_trust.mjs CHROMIUM WORLD
 import assert from 'node:assert/strict'
-import { axe, desktop, onPage, overflow, phone, scenarios, settled, tablet, told, withBrowser } from './browser.mjs'
+import { axe, desktop, follow, onPage, overflow, phone, scenarios, settled, tablet, told, withBrowser } from './browser.mjs'
 
 const { executablePath, world } = told()
 const card = 'ibid-card:popover-open'
@@ -26,7 +26,7 @@ await withBrowser(executablePath, browser => scenarios({
       assert.match(await page.locator('.prose .no-source').ariaSnapshot(), /no source/)
       assert.deepEqual(await axe(page), [])
     }
-    await page.getByRole('link', { name: /Saved copy of/ }).click()
+    await follow(page, page.getByRole('link', { name: /Saved copy of/ }))
     assert.equal(await page.locator('.saved-copy mark').first().innerText(), 'The colony began with a single pair in 1968, a year after the mill closed.')
     assert.deepEqual(await axe(page), [])
     assert.deepEqual(await overflow(page), [])
@@ -43,10 +43,10 @@ await withBrowser(executablePath, browser => scenarios({
     for (const javaScriptEnabled of [true, false]) {
       await onPage(browser, world, { ...desktop, javaScriptEnabled }, async page => {
         await changed(page)
-        await page.locator('.trust-part.bad').click()
+        await follow(page, page.locator('.trust-part.bad'))
         await look(page)
         if (javaScriptEnabled) assert.deepEqual(await axe(page), [])
-        await page.getByRole('link', { name: 'Show all' }).click()
+        await follow(page, page.getByRole('link', { name: 'Show all' }))
         assert.equal(await page.locator('.prose .shown').count(), 0)
         assert.doesNotMatch(page.url(), /show=/)
       })
@@ -123,7 +123,7 @@ await withBrowser(executablePath, browser => scenarios({
   }),
   'sources are read again when somebody wants it': () => onPage(browser, world, { ...desktop, javaScriptEnabled: false }, async page => {
     await changed(page)
-    await page.getByRole('button', { name: 'Check again' }).click()
+    await follow(page, page.getByRole('button', { name: 'Check again' }))
     assert.match(page.url(), /\/ui\/answers\/ans_/)
     assert.match(await page.locator('.trust').innerText(), /checked just now/)
   }),

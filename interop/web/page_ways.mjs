@@ -2,7 +2,7 @@
 //
 //	node page_ways.mjs CHROMIUM WORLD
 import assert from 'node:assert/strict'
-import { axe, desktop, onPage, overflow, scenarios, settled, tablet, told, withBrowser } from './browser.mjs'
+import { axe, desktop, follow, onPage, overflow, scenarios, settled, tablet, told, withBrowser } from './browser.mjs'
 
 const { executablePath, world } = told()
 const at = name => `${world.base}/ui/answers/${world.answers[name]}`
@@ -11,11 +11,11 @@ const card = 'ibid-card:popover-open'
 await withBrowser(executablePath, browser => scenarios({
   'without scripts': () => onPage(browser, world, { ...desktop, javaScriptEnabled: false }, async page => {
     await page.goto(at('heron'))
-    await page.locator('.prose .chip').nth(1).click()
+    await follow(page, page.locator('.prose .chip').nth(1))
     assert.match(page.url(), /#s-2$/)
     assert.ok(await page.locator('#s-2').isVisible())
     await page.goto(at('heron'))
-    await page.locator('#s-1 a.to-panel').click() // the first is open
+    await follow(page, page.locator('#s-1 a.to-panel')) // the first is open
     assert.match(await page.textContent('main'), /Heron census/)
     await page.goto(at('heron'))
     const menu = page.locator('.answer .talk-export') // what exports it, what cites its sources
@@ -30,16 +30,15 @@ await withBrowser(executablePath, browser => scenarios({
     }
     console.log(`  exports: ${kinds.join(', ')}`)
     assert.ok(kinds.length >= 6)
-    await page.locator('#s-1 a.judge').first().click()
-    await page.locator('.judging button', { hasText: 'Right' }).click()
+    await follow(page, page.locator('#s-1 a.judge').first())
+    await follow(page, page.locator('.judging button', { hasText: 'Right' }))
     assert.match(await page.textContent('main'), /right/i)
     await page.goto(`${world.base}/ui/search`)
     await page.fill('#s-q', 'alders')
-    await Promise.all([page.waitForNavigation(), page.locator('.asking button.first').click()])
+    await follow(page, page.locator('.asking button.first'))
     assert.ok(await page.locator('.hits > li').count() > 0, await page.textContent('main'))
     await page.fill('#q', 'marsh')
-    await page.press('#q', 'Enter')
-    assert.match(page.url(), /q=marsh/)
+    await Promise.all([page.waitForURL(/q=marsh/), page.press('#q', 'Enter')])
   }),
   'printed': () => onPage(browser, world, desktop, async page => {
     await page.goto(at('report'))
