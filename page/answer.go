@@ -259,6 +259,7 @@ type layout struct {
 	ids       []string       // of citations, as they stand in attributes
 	places    []int          // by citation: which chip it is the first time in, from 1; 0: in none
 	chips     int            // so far
+	links     []string       // where the chips of each source lead, by its index; nil: to its row in the list
 	quoted    int            // bytes of quotes laid out so far
 	views     *template.Template
 	badges    map[badge]template.HTML
@@ -492,7 +493,11 @@ func (l *layout) writeChip(m ibid.Marker) string {
 			cites = append(cites, l.ids[c])
 		}
 	}
-	source, worst := l.sources[l.index[first.Source.ID]], &here.worst
+	at, worst := l.index[first.Source.ID], &here.worst
+	source, link := l.sources[at], "#"+l.prefix+"s-"+strconv.Itoa(first.Number)
+	if l.links != nil {
+		link = l.links[at]
+	}
 	words := ""
 	if worst.Word != wordUnchecked {
 		words = `<span class="unseen">` + worst.Word + ": </span>"
@@ -511,9 +516,9 @@ func (l *layout) writeChip(m ibid.Marker) string {
 	}
 	return fmt.Sprintf(
 		`<ibid-cite id="%sm-%d" data-s="%s" data-cites="%s" data-n="%s">`+
-			`<a class="chip %s" href="#%[1]ss-%[7]d">%[8]s</a></ibid-cite>`,
+			`<a class="chip %s" href="%s">%s</a></ibid-cite>`,
 		l.prefix, l.chips, here.slugs(), template.HTMLEscapeString(strings.Join(cites, " ")), joinNumbers(rows),
-		worst.Kind+l.shownClass(here.words...), first.Number, words,
+		worst.Kind+l.shownClass(here.words...), template.HTMLEscapeString(link), words,
 	) + bare
 }
 

@@ -191,7 +191,7 @@ func (o *panel) addSteps(ctx context.Context) error {
 		if f := &s.Sources[i]; isSame(f, o.body.Source) {
 			for _, n := range f.Steps {
 				to := runURL(id) + "?step=" + strconv.Itoa(n) + "#" + stepID(n)
-				o.body.Steps = append(o.body.Steps, stepRef{n, to})
+				o.body.Steps = append(o.body.Steps, stepRef{N: n, URL: to})
 			}
 		}
 	}

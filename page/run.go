@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"html/template"
 	"net/url"
@@ -180,8 +181,9 @@ func (b *runBody) Others() int {
 
 // stepRef names a step and leads to it.
 type stepRef struct {
-	N   int
-	URL string
+	N     int
+	URL   string
+	Words string // its question, or what it called; empty where its number is enough
 }
 
 // stepPages says which of many steps are shown.
@@ -357,7 +359,11 @@ func (b *runBody) choose(what string, n int, fragment string) string {
 func (b *runBody) refs(numbers []int) []stepRef {
 	refs := make([]stepRef, 0, len(numbers))
 	for _, n := range numbers {
-		refs = append(refs, stepRef{n, b.stepURL(n)})
+		words := ""
+		if i, ok := b.at[n]; ok {
+			words = short(cmp.Or(b.Run.Steps[i].Question, b.Run.Steps[i].Tool, "A call of the model"), maxHeading)
+		}
+		refs = append(refs, stepRef{n, b.stepURL(n), words})
 	}
 	return refs
 }
@@ -371,6 +377,7 @@ type answerText struct {
 	Left      int // sentences that are not marked
 
 	chosen chosen
+	docs   []*documentView // that the page shows
 }
 
 // Head says what is told beside the text: what a sentence rests on, or what rests on the step or passage that was
@@ -396,8 +403,18 @@ func (a *answerText) None() string {
 	return "Choose a sentence or a step to see what belongs together."
 }
 
-// Brief reports whether the sentences alone are told there: the passage was chosen, and is read already.
-func (a *answerText) Brief() bool { return a.chosen.Passage != 0 }
+// Of names the kind of what was chosen; empty: nothing was.
+func (a *answerText) Of() string {
+	switch {
+	case a.chosen.Sentence != 0:
+		return "sentence"
+	case a.chosen.Step != 0:
+		return "step"
+	case a.chosen.Passage != 0:
+		return "passage"
+	}
+	return ""
+}
 
 // sentenceView is a sentence of the final answer, and what it rests on.
 type sentenceView struct {
@@ -414,6 +431,7 @@ type sentenceView struct {
 	Unlooked string // why no source was looked for; empty: it was
 	Shown    bool   // those without a source are shown alone
 	Opened   bool   // what it rests on is shown at once
+	Preset   bool   // because nothing was chosen
 }
 
 // MoreRests returns how many passages are not shown.
@@ -583,9 +601,10 @@ func (b *runBody) explain(v *restView) {
 // changedWords are a passage whose document says something else by now: the words that were quoted, as they differ, and
 // those around them.
 type changedWords struct {
-	Before string
-	Change template.HTML // empty: it is not known how the document differs
-	Behind string
+	Before  string
+	Change  template.HTML // empty: it is not known how the document differs
+	Behind  string
+	Was, Is string // the first of them that differ, and what stands there now
 }
 
 // changed shows how a document differs now from a passage that the answer of the run quotes.
@@ -602,7 +621,7 @@ func (b *runBody) changed(address, passage string) changedWords {
 			}
 			before, behind, found := strings.Cut(passage, quoted.Exact)
 			if change := changeOf(&pins[i]); found && change != nil {
-				return changedWords{before, change.html(), behind}
+				return changedWords{before, change.html(), behind, change.Was, change.Is}
 			}
 		}
 	}

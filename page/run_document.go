@@ -24,6 +24,17 @@ type documentView struct {
 // Uses returns the address of the page with all that uses the document; empty: there is none.
 func (d *documentView) Uses() string { return usesURL(d.Key) }
 
+// Checked says what came of checking the passages, the gravest of it. The zero badge: nobody has looked.
+func (d *documentView) Checked() badge {
+	var worst standing
+	for _, v := range d.Passages {
+		if checked := v.Checked(); checked.Word != "" {
+			worst.worsen(&standing{badge: checked})
+		}
+	}
+	return worst.badge
+}
+
 // Unplaced returns the passages that no step of the page shows.
 func (d *documentView) Unplaced() []*passageView {
 	var list []*passageView

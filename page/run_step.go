@@ -34,12 +34,16 @@ type stepView struct {
 // Opened reports whether the step is shown in full at once.
 func (v *stepView) Opened() bool { return v.Chosen || v.Related && !v.Preset || v.Error != "" }
 
-// Concluded returns the beginning of what a step concluded of which something is wrong; empty: nothing is.
-func (v *stepView) Concluded() string {
-	if !v.Wrong {
-		return ""
+// WrongRow returns the first source of which something is wrong; nil: none is, or that matters to no sentence that the
+// step concluded.
+func (v *stepView) WrongRow() *stepSource {
+	at := slices.IndexFunc(v.Rows, func(s stepSource) bool {
+		return v.Wrong && s.Passage != nil && s.Passage.Checked().Kind == badgeBad
+	})
+	if at < 0 {
+		return nil
 	}
-	return short(v.Answer, maxHeading)
+	return &v.Rows[at]
 }
 
 // HasPlaces reports whether it is known of a source where it stood in what the step found.
@@ -143,7 +147,7 @@ func (b *runBody) step(i int, used trail.StepUsage) *stepView {
 	case len(before) > 1 || before[0] != i-1:
 		for _, k := range before {
 			n := b.Run.Steps[k].Number
-			v.Builds = append(v.Builds, stepRef{n, b.stepURL(n)})
+			v.Builds = append(v.Builds, stepRef{N: n, URL: b.stepURL(n)})
 		}
 	}
 	for k := range s.Sources[:min(len(s.Sources), maxShownSources)] {
@@ -206,7 +210,7 @@ func (b *runBody) stepSource(s *trail.Step, f *trail.Source) stepSource {
 	if v := row.Passage; v != nil {
 		switch at, placed := b.placed[v.N]; {
 		case placed:
-			row.At, row.Words = &stepRef{at, b.stepURL(at)}, ""
+			row.At, row.Words = &stepRef{N: at, URL: b.stepURL(at)}, ""
 		case trail.Excerpt(words, 0) == v.plain || words == "":
 			b.placed[v.N], row.Here, row.Words = s.Number, true, ""
 			v.Placed = true

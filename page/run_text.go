@@ -28,7 +28,7 @@ func (p *Page) addAnswer(b *runBody, o *answerOptions) {
 			{Span: ibid.Span{End: len(b.Run.Answer)}, Kind: ibid.AnswerPart},
 		}}
 	}
-	a := &answerText{chosen: b.chosen}
+	a := &answerText{chosen: b.chosen, docs: append(slices.Clone(b.Sources), b.Unused...)}
 	b.Answer = a
 	for i := range b.Links.Sentences {
 		s := &b.Links.Sentences[i]
@@ -45,10 +45,10 @@ func (p *Page) addAnswer(b *runBody, o *answerOptions) {
 	}
 	o.sentences = a
 	a.View = p.answerView(&store.Call{AnswerID: b.Run.FinalID(), Run: b.ID, Answer: final}, o)
-	a.View.Strip = true
 }
 
-// stand gives the passages that citations of a layout name the standing of these, so that they say what the chips say.
+// stand gives the passages that citations of a layout name the standing of these, so that they say what the chips say,
+// and has its chips lead to the documents of the run.
 func (a *answerText) stand(l *layout) {
 	for i := range l.answer.Citations {
 		c, s := &l.answer.Citations[i], l.standings[i]
@@ -79,6 +79,15 @@ func (a *answerText) stand(l *layout) {
 		}
 	}
 	a.open()
+	for i := range l.answer.Sources {
+		link := answerURL(l.call.AnswerID) + "#s-" + strconv.Itoa(l.sources[i].Number)
+		for _, d := range a.docs {
+			if isSame(d.SummarySource, &l.answer.Sources[i]) {
+				link = "#source-" + strconv.Itoa(d.N)
+			}
+		}
+		l.links = append(l.links, link)
+	}
 }
 
 // kept returns where the source at an index is shown alone, and its copy that has what was cited; none of an answer
@@ -109,7 +118,7 @@ func (a *answerText) open() {
 	} {
 		if at := slices.IndexFunc(a.Sentences, isWanted); at >= 0 {
 			s := a.Sentences[at]
-			s.Opened, s.Related = true, !s.Chosen
+			s.Opened, s.Related, s.Preset = true, !s.Chosen, c == chosen{}
 			for _, r := range s.Rests {
 				for _, passage := range r.passages() {
 					passage.Related = !passage.Chosen

@@ -117,7 +117,7 @@ func TestRunChosen(t *testing.T) {
 		chosen, related []string
 	}{
 		{
-			"?sentence=2", "Sentence 2 rests on step 2 and 1 passage.", []string{"sentence-2"}, []string{"passage-1", "step-2"},
+			"?sentence=2", "Sentence 2 rests on step 2: Where do grey herons nest?", []string{"sentence-2"}, []string{"passage-1", "step-2"},
 		},
 		{
 			"?step=4", "What rests on step 4 Young herons can fly", []string{"step-4"}, []string{"passage-2", "sentence-5"},

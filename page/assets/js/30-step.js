@@ -46,7 +46,7 @@
     for (const because of why.querySelectorAll(".because")) because.hidden = !told.has(because.id.slice("why-".length));
     document.getElementById("why-head").textContent =
       kind === "step" ? "What rests on step " + chosen.n : kind === "passage" ? "What rests on this passage" : "What it rests on";
-    why.classList.toggle("brief", kind === "passage");
+    why.dataset.of = kind || "";
     none.hidden = told.size > 0;
     none.textContent = kind ? "No sentence rests on it." : "Choose a sentence or a step to see what belongs together.";
   };
@@ -117,7 +117,7 @@
     remember({ kind: "sentence", n });
   };
   const toggle = (tie) => {
-    const off = tie.getAttribute("aria-pressed") === "true", chosen = off ? null : { kind: tie.dataset.choose, n: tie.dataset.n };
+    const tied = { kind: tie.dataset.choose, n: tie.dataset.n }, off = keyOf(tied) === current, chosen = off ? null : tied;
     choose(chosen, tie);
     remember(chosen, off ? location.href : tie.href);
   };
@@ -197,11 +197,7 @@
   // A chip chooses the sentence before it. What it rests on is explained, and no card says the same.
   run.addEventListener("ibid-open", (event) => {
     const cite = event.target;
-    if (!why) return;
-    if (!cite.closest(".prose")) { // its card is one sheet, and this would be another
-      why.classList.remove("sheet");
-      return;
-    }
+    if (!why || !cite.closest(".prose")) return;
     const sentence = all(".sentence").findLast((s) => s.compareDocumentPosition(cite) & Node.DOCUMENT_POSITION_FOLLOWING);
     if (!sentence) return;
     event.preventDefault();
