@@ -573,6 +573,7 @@ func (b *runBody) explain(v *restView) {
 		v.Diff = b.changed(doc.URL, r.Excerpt).Change
 	}
 	switch r.Reason {
+	case trail.ReasonCitation: // Relation says it
 	case trail.ReasonMarker:
 		v.Because = "A mark in the text names it."
 	case trail.ReasonInferred:
