@@ -259,7 +259,7 @@ type layout struct {
 	ids       []string       // of citations, as they stand in attributes
 	places    []int          // by citation: which chip it is the first time in, from 1; 0: in none
 	chips     int            // so far
-	links     []string       // where the chips of each source lead, by its index; nil: to its row in the list
+	links     []string       // where the chips of each source lead, by its index; empty: to its row in the list
 	quoted    int            // bytes of quotes laid out so far
 	views     *template.Template
 	badges    map[badge]template.HTML
@@ -496,7 +496,7 @@ func (l *layout) writeChip(m ibid.Marker) string {
 	at, worst := l.index[first.Source.ID], &here.worst
 	source, link := l.sources[at], "#"+l.prefix+"s-"+strconv.Itoa(first.Number)
 	if l.links != nil {
-		link = l.links[at]
+		link = cmp.Or(l.links[at], link)
 	}
 	words := ""
 	if worst.Word != wordUnchecked {

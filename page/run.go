@@ -174,6 +174,19 @@ func (b *runBody) Scale() []string {
 	return []string{"0", took(axis / 2), took(axis)}
 }
 
+// SourceCount returns how many sources the steps and the answer used.
+func (b *runBody) SourceCount() int {
+	n := len(b.Summary.Sources)
+	if b.Answer != nil {
+		for _, s := range b.Answer.Apart {
+			if s.Cited {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // Others returns how many documents are not shown.
 func (b *runBody) Others() int {
 	return len(b.Summary.Sources) + len(b.Summary.Unused) - len(b.Sources) - len(b.Unused)
@@ -376,8 +389,11 @@ type answerText struct {
 	Sentences []*sentenceView
 	Left      int // sentences that are not marked
 
+	Apart []*sourceView // sources of the answer that no document stands for
+
 	chosen chosen
 	docs   []*documentView // that the page shows
+	links  []string        // where the chips of each source lead, by its index
 }
 
 // Head says what is told beside the text: what a sentence rests on, or what rests on the step or passage that was
@@ -449,6 +465,7 @@ type restView struct {
 	ViaRefs  []stepRef     // of Via
 	Because  string        // in words; empty: Relation says it
 	Relation string        // cited, marked, inferred
+	Open     string        // its source; empty: that has no address
 	Panel    string        // where its source is shown alone; empty: nowhere
 	Saved    *savedLink    // the copy that has the passage; nil: none is known
 	standing standing      // of the citation that names it; the zero value: none does
@@ -480,8 +497,9 @@ func (v *restView) prefer(steps []int) {
 	readBy := func(p *passageView) bool {
 		return p != nil && slices.ContainsFunc(p.Steps, func(n int) bool { return slices.Contains(steps, n) })
 	}
+	isOther := func(p *passageView) bool { return readBy(p) && (v.Passage == nil || p.Words != v.Passage.Words) }
 	if all := v.passages(); !readBy(v.Passage) {
-		if at := slices.IndexFunc(all, readBy); at >= 0 {
+		if at := slices.IndexFunc(all, isOther); at >= 0 {
 			v.Passage, v.Earlier = all[at], true
 		}
 	}
@@ -564,6 +582,9 @@ func (b *runBody) explain(v *restView) {
 	r, doc := v.Link, v.Doc
 	v.Name, v.Relation = doc.nameOr(r.Title, r.DocumentID), relations[r.Reason]
 	v.Refs, v.ViaRefs = b.refs(r.Steps), b.refs(r.Via)
+	if doc != nil {
+		v.Open = doc.URL
+	}
 	words := shownText(r.Excerpt)
 	if !strings.Contains(words, r.Evidence) {
 		words = shownText(r.Evidence)

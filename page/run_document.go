@@ -3,6 +3,7 @@ package page
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/trail"
@@ -181,6 +182,8 @@ func (d *documentView) passage(chunk *int, words string, step int) *passageView 
 		}
 	}
 	switch {
+	case byChunk != nil && d.MorePassages() > 0 && excerpt != "" && !strings.Contains(byChunk.plain, excerpt):
+		return nil // it may be one of those that are not shown
 	case byChunk != nil:
 		return byChunk
 	case len(d.Passages) == 1 && d.MorePassages() == 0:

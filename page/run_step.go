@@ -66,6 +66,7 @@ type stepSource struct {
 	Doc     *documentView
 	Name    string
 	Same    bool         // its document is that of the row before
+	Twice   bool         // its passage is that of a row before
 	Passage *passageView // nil: it is not shown
 	Here    bool         // the passage is shown here
 	At      *stepRef     // where else it is shown; nil: nowhere
@@ -154,9 +155,11 @@ func (b *runBody) step(i int, used trail.StepUsage) *stepView {
 		v.Rows = append(v.Rows, b.stepSource(s, &s.Sources[k]))
 	}
 	v.Rows = grouped(v.Rows)
+	answer := b.Run.Answer
 	if final := b.Run.Final; final != nil {
-		v.IsAnswer = s.Answer != "" && s.Answer == final.Text
+		answer = final.Text
 	}
+	v.IsAnswer = s.Answer != "" && s.Answer == answer
 	v.Used = len(used.Documents)
 	v.Choose = b.choose("step", s.Number, v.ID)
 	v.Chosen = b.chosen.Step == s.Number
@@ -190,6 +193,7 @@ func grouped(rows []stepSource) []stepSource {
 		for i := range all {
 			if row.Doc != nil && all[i].Doc == row.Doc {
 				at, row.Same = i+1, true
+				row.Twice = row.Twice || row.Passage != nil && all[i].Passage == row.Passage
 			}
 		}
 		all = slices.Insert(all, at, row)

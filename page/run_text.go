@@ -45,6 +45,11 @@ func (p *Page) addAnswer(b *runBody, o *answerOptions) {
 	}
 	o.sentences = a
 	a.View = p.answerView(&store.Call{AnswerID: b.Run.FinalID(), Run: b.ID, Answer: final}, o)
+	for _, s := range slices.Concat(a.View.Cited, a.View.Uncited) {
+		if a.links[s.N-1] == "" {
+			a.Apart = append(a.Apart, s)
+		}
+	}
 }
 
 // stand gives the passages that citations of a layout name the standing of these, so that they say what the chips say,
@@ -55,13 +60,14 @@ func (a *answerText) stand(l *layout) {
 		names := func(r *restView) bool {
 			isIt := func(ref ibid.Ref) bool {
 				source := l.answer.Source(ref.Source)
-				if source == nil || !isSame(r.Doc.SummarySource, source) {
+				if source == nil || r.Doc != nil && !isSame(r.Doc.SummarySource, source) || r.Doc == nil && r.DocumentID != source.ID {
 					return false
 				}
+				r.Open = cmp.Or(r.Open, source.URL)
 				r.Panel, r.Saved = l.kept(l.index[source.ID])
 				return true
 			}
-			return r.Reason == trail.ReasonCitation && r.Doc != nil && slices.ContainsFunc(c.Refs, isIt)
+			return r.Reason == trail.ReasonCitation && slices.ContainsFunc(c.Refs, isIt)
 		}
 		for _, sentence := range a.Sentences {
 			if at := cmp.Or(c.Claim, c.Span); at.Start >= sentence.Span.End || at.End <= sentence.Span.Start {
@@ -80,7 +86,7 @@ func (a *answerText) stand(l *layout) {
 	}
 	a.open()
 	for i := range l.answer.Sources {
-		link := answerURL(l.call.AnswerID) + "#s-" + strconv.Itoa(l.sources[i].Number)
+		link := ""
 		for _, d := range a.docs {
 			if isSame(d.SummarySource, &l.answer.Sources[i]) {
 				link = "#source-" + strconv.Itoa(d.N)
@@ -88,6 +94,7 @@ func (a *answerText) stand(l *layout) {
 		}
 		l.links = append(l.links, link)
 	}
+	a.links = l.links
 }
 
 // kept returns where the source at an index is shown alone, and its copy that has what was cited; none of an answer

@@ -30,6 +30,9 @@ await withBrowser(executablePath, browser => scenarios({
     assert.match(await page.textContent('#why'), /41 nests/)
     assert.ok(await page.locator('#why blockquote mark').count() > 0)
     assert.match(page.url(), /sentence=1/)
+    await page.locator('.run-answer .prose .chip').nth(1).click() // which chooses, and opens nothing else
+    assert.equal(await page.locator('#sources').evaluate(e => e.open), false)
+    await page.locator('.run-answer a[data-choose]').first().click()
     assert.deepEqual(await axe(page), [])
     if (world.images) await page.screenshot({ path: `${world.images}/run.png` })
     const chosen = await page.locator('.sentence.chosen, .step.related, .passage.related').count()
@@ -108,6 +111,9 @@ await withBrowser(executablePath, browser => scenarios({
     assert.equal(await page.locator('.run-answer a[data-choose]').first().getAttribute('aria-pressed'), 'true')
     await page.keyboard.press('Space')
     assert.equal(await page.locator('.sentence.chosen').count(), 0)
+    await page.locator('.sentence').first().click()
+    await page.keyboard.press('Escape') // the focus is on nothing of the run
+    assert.equal(await page.locator('.sentence.chosen').count(), 0)
     await page.locator('.drawing > summary').press('Enter')
     const seen = []
     for (let i = 0; i < 40 && seen.length < 4; i++) {
@@ -140,6 +146,12 @@ await withBrowser(executablePath, browser => scenarios({
     await page.locator('.why-close').tap()
     assert.equal(await page.locator('.sentence.chosen').count(), 0)
     assert.equal(await page.evaluate(() => getComputedStyle(document.getElementById('why')).position), 'static')
+    await page.locator('.run-answer a[data-choose]').nth(1).tap()
+    await page.locator('#why .rest-name a:visible').first().tap() // a link out of the sheet closes it, and its place
+    assert.equal(await page.evaluate(() => getComputedStyle(document.body).paddingBlockEnd), '0px')
+    await page.locator('.run-answer a[data-choose]').nth(1).tap() // and one press has it back
+    assert.equal(await page.evaluate(() => getComputedStyle(document.getElementById('why')).position), 'fixed')
+    await page.locator('.why-close').tap()
     await page.locator('.sentence.bare').first().tap() // of a sentence without a source the sheet closes as well
     assert.match(await page.locator('#why').innerText(), /no source/)
     await page.locator('.why-close').tap()

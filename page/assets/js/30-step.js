@@ -94,7 +94,6 @@
       if (chosen) why.scrollTop = 0;
       // Where it is a sheet, what was chosen stays in sight above it.
       const isSheet = chosen && getComputedStyle(why).position === "fixed";
-      document.body.style.paddingBlockEnd = isSheet ? why.offsetHeight + "px" : "";
       const under = isSheet && from ? from.getBoundingClientRect().bottom + 12 - why.getBoundingClientRect().top : 0;
       if (under > 0) scrollBy({ top: under, behavior: "instant" });
     }
@@ -117,7 +116,7 @@
     remember({ kind: "sentence", n });
   };
   const toggle = (tie) => {
-    const tied = { kind: tie.dataset.choose, n: tie.dataset.n }, off = keyOf(tied) === current, chosen = off ? null : tied;
+    const tied = { kind: tie.dataset.choose, n: tie.dataset.n }, off = keyOf(tied) === current && (!why || why.classList.contains("sheet")), chosen = off ? null : tied;
     choose(chosen, tie);
     remember(chosen, off ? location.href : tie.href);
   };
@@ -168,8 +167,10 @@
       else if (shut.has(name(details))) details.open = false;
     }
     const seen = all("[id]").find(isSeen), was = seen?.getBoundingClientRect().top, held = document.activeElement;
+    const isSheet = why?.classList.contains("sheet");
     run.replaceWith(next);
     show(next, false);
+    if (isSheet) document.getElementById("why")?.classList.add("sheet");
     const stays = seen && document.getElementById(seen.id);
     if (stays) scrollBy({ top: stays.getBoundingClientRect().top - was, behavior: "instant" });
     const same = run.contains(held) && (held.id ? "#" + CSS.escape(held.id) : held.dataset.choose && `[data-choose="${held.dataset.choose}"][data-n="${held.dataset.n}"]`);
@@ -184,9 +185,9 @@
       toggle(tie);
       return;
     }
-    const to = event.target.closest('a[href^="#step-"], a[href^="#passage-"]');
+    const to = event.target.closest(':is(a[href^="#step-"], a[href^="#passage-"], a[href^="#source-"]):not(.chip)');
     if (to) { // who follows a link to a step sees it
-      const at = document.getElementById(to.getAttribute("href").slice(1)), details = at?.querySelector("details") || at?.closest("details");
+      const at = document.getElementById(to.getAttribute("href").slice(1)), details = at?.querySelector(":scope > details:not(.quality)") || at?.closest("details");
       if (details) details.open = true;
       why?.classList.remove("sheet");
       return;
@@ -204,8 +205,11 @@
     event.stopPropagation();
     if (event.detail.pin) chooseSentence(sentence.dataset.n, cite);
   }, true);
+  document.addEventListener("keydown", (event) => { // whose words were clicked, nothing of the run has the focus
+    const isElsewhere = !run.isConnected || event.target.closest?.("#panel, dialog") || document.querySelector(":popover-open");
+    if (event.key === "Escape" && current && !isElsewhere) closer?.click();
+  });
   run.addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && current && !document.querySelector(":popover-open")) closer?.click();
     if (event.key !== " " || !event.target.matches("a[data-choose]")) return;
     event.preventDefault();
     toggle(event.target);
