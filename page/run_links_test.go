@@ -43,7 +43,8 @@ func TestRunLinks(t *testing.T) {
 			`{"final_answer":"` + said + `","reasoning_steps":[
 				{"intermediate_answer":"Something else.","search_results":[{"document_id":"a","chunk_index":0,"content":"` + said + `"}]},
 				{"after":[],"intermediate_answer":"` + said + `","search_results":[{"document_id":"a","chunk_index":1,"content":"` + said + `"}]}]}`,
-			[]string{"Its conclusion is "}, nil,
+			[]string{"Its conclusion is "},
+			nil,
 		},
 		{
 			"one document under two ids",

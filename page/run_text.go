@@ -60,7 +60,7 @@ func (a *answerText) stand(l *layout) {
 		names := func(r *restView) bool {
 			isIt := func(ref ibid.Ref) bool {
 				source := l.answer.Source(ref.Source)
-				if source == nil || r.Doc != nil && !isSame(r.Doc.SummarySource, source) || r.Doc == nil && r.DocumentID != source.ID {
+				if source == nil || !r.isOf(source) {
 					return false
 				}
 				r.Open = cmp.Or(r.Open, source.URL)
@@ -95,6 +95,14 @@ func (a *answerText) stand(l *layout) {
 		l.links = append(l.links, link)
 	}
 	a.links = l.links
+}
+
+// isOf reports whether the passage is one of a source of the answer.
+func (v *restView) isOf(s *ibid.Source) bool {
+	if v.Doc == nil {
+		return v.DocumentID == s.ID
+	}
+	return isSame(v.Doc.SummarySource, s)
 }
 
 // kept returns where the source at an index is shown alone, and its copy that has what was cited; none of an answer
