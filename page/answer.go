@@ -300,6 +300,8 @@ func (p *Page) layOut(call *store.Call, o *answerOptions) *layout {
 	}
 	if o.sentences != nil {
 		o.sentences.stand(l)
+		o.sentences.open()
+		o.sentences.link(l)
 		shown = o.sentences.mark(l, how)
 	}
 	l.text = renderedHTML(shown, how)

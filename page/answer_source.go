@@ -268,12 +268,24 @@ func (l *layout) addChange(u *useView, source *sourceView, c *ibid.Citation) {
 		if pin.URL != address {
 			continue
 		}
-		_, u.Saved = l.kept(source.N - 1)
+		u.Saved = l.savedCopy(source.N - 1)
 		if change := changeOf(pin); change != nil {
 			u.Diff = change.html()
 			u.Now = passageURL(source.Source, &ibid.Ref{Quote: change.near})
 		}
 	}
+}
+
+// savedCopy returns the copy of the source at an index that has what was cited; nil: none is known.
+func (l *layout) savedCopy(at int) *savedLink {
+	if l.trust == nil || l.call.AnswerID == "" {
+		return nil
+	}
+	saved := l.trust.saved[cleanAddress(l.answer.Sources[at].URL)]
+	if saved.Hash == "" {
+		return nil
+	}
+	return &savedLink{copyURL(l.call.AnswerID, at+1, saved.Hash), saved.Read}
 }
 
 // finish lays out the quote, when all claims were compared with it.

@@ -143,6 +143,7 @@ type runBody struct {
 	from    int         // index of the first step that is shown
 	at      map[int]int // the index of the first step of each number
 	docs    map[string]*documentView
+	all     []*documentView // of docs, each once
 	ratings map[rated]float64
 	known   *trust      // of its answer
 	axis    int64       // microseconds that the steps are drawn on, see traces
@@ -374,12 +375,15 @@ func (b *runBody) refs(numbers []int) []stepRef {
 	for _, n := range numbers {
 		words := ""
 		if i, ok := b.at[n]; ok {
-			words = short(cmp.Or(b.Run.Steps[i].Question, b.Run.Steps[i].Tool, "A call of the model"), maxHeading)
+			words = short(stepWords(&b.Run.Steps[i]), maxHeading)
 		}
 		refs = append(refs, stepRef{n, b.stepURL(n), words})
 	}
 	return refs
 }
+
+// stepWords returns what a reader knows a step by.
+func stepWords(s *trail.Step) string { return cmp.Or(s.Question, s.Tool, "A call of the model") }
 
 func stepID(number int) string { return "step-" + strconv.Itoa(number) }
 
@@ -392,12 +396,12 @@ type answerText struct {
 	Apart []*sourceView // sources of the answer that no document stands for
 
 	chosen chosen
-	docs   []*documentView // that the page shows
-	links  []string        // where the chips of each source lead, by its index
+	text   string          // as it is shown
+	docs   []*documentView // of the run
+	apart  []bool          // the sources, by their index, that no document stands for
 }
 
-// Head says what is told beside the text: what a sentence rests on, or what rests on the step or passage that was
-// chosen.
+// Head is the heading of what is told beside steps and answer. The page's script has the same words.
 func (a *answerText) Head() string {
 	switch {
 	case a.chosen.Step != 0:
@@ -408,7 +412,7 @@ func (a *answerText) Head() string {
 	return "What it rests on"
 }
 
-// None says why no sentence is told of there; empty: some are.
+// None says why no sentence is shown under Head; empty: some are. The page's script has the same words.
 func (a *answerText) None() string {
 	switch {
 	case slices.ContainsFunc(a.Sentences, func(s *sentenceView) bool { return s.Opened }):
@@ -447,7 +451,7 @@ type sentenceView struct {
 	Unlooked string // why no source was looked for; empty: it was
 	Shown    bool   // those without a source are shown alone
 	Opened   bool   // what it rests on is shown at once
-	Preset   bool   // because nothing was chosen
+	Preset   bool   // Opened, although nothing was chosen
 }
 
 // MoreRests returns how many passages are not shown.
@@ -463,9 +467,9 @@ type restView struct {
 	Quote    []piece       // the words of the passage, with those marked that support the sentence
 	Refs     []stepRef     // of Steps
 	ViaRefs  []stepRef     // of Via
-	Because  string        // in words; empty: Relation says it
+	Because  string        // why, where Relation alone does not say it; else empty
 	Relation string        // cited, marked, inferred
-	Open     string        // its source; empty: that has no address
+	Open     string        // the address of its source; empty: it has none
 	Panel    string        // where its source is shown alone; empty: nowhere
 	Saved    *savedLink    // the copy that has the passage; nil: none is known
 	standing standing      // of the citation that names it; the zero value: none does
@@ -497,7 +501,9 @@ func (v *restView) prefer(steps []int) {
 	readBy := func(p *passageView) bool {
 		return p != nil && slices.ContainsFunc(p.Steps, func(n int) bool { return slices.Contains(steps, n) })
 	}
-	isOther := func(p *passageView) bool { return readBy(p) && (v.Passage == nil || p.Words != v.Passage.Words) }
+	isOther := func(p *passageView) bool { // one with the same words is shown under the number of the first
+		return readBy(p) && (v.Passage == nil || p.Words != v.Passage.Words)
+	}
 	if all := v.passages(); !readBy(v.Passage) {
 		if at := slices.IndexFunc(all, isOther); at >= 0 {
 			v.Passage, v.Earlier = all[at], true
@@ -626,7 +632,7 @@ type changedWords struct {
 	Before  string
 	Change  template.HTML // empty: it is not known how the document differs
 	Behind  string
-	Was, Is string // the first of them that differ, and what stands there now
+	Was, Is string // the first words that differ, and what the document has in their place
 }
 
 // changed shows how a document differs now from a passage that the answer of the run quotes.

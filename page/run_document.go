@@ -153,7 +153,7 @@ func (b *runBody) document(f *trail.SummarySource, shown map[string]bool) *docum
 		}
 		d.Passages = append(d.Passages, v)
 	}
-	b.docs[f.DocumentID] = d
+	b.docs[f.DocumentID], b.all = d, append(b.all, d)
 	for _, id := range f.OtherIDs {
 		if b.docs[id] == nil {
 			b.docs[id] = d

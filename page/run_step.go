@@ -26,32 +26,23 @@ type stepView struct {
 	Choose    string
 	Chosen    bool
 	Related   bool
-	Worst     badge // of what came of checking its passages, where one is bad; zero: none is
-	Preset    bool  // it is related to what is explained at first, and nothing was chosen
-	Wrong     bool  // a sentence that it concluded is wrong because of that, or no step is known to have concluded one
+	Preset    bool // it is related to what is explained at first, and nothing was chosen
+	// Wrong is the first of Rows of which something is wrong, where a sentence that the step concluded is wrong, or no step
+	// is known to have concluded one; nil: that is not so.
+	Wrong *stepSource
+
+	bad *stepSource // the first of Rows of which something is wrong; nil: of none is
 }
 
 // Opened reports whether the step is shown in full at once.
 func (v *stepView) Opened() bool { return v.Chosen || v.Related && !v.Preset || v.Error != "" }
 
-// WrongRow returns the first source of which something is wrong; nil: none is, or that matters to no sentence that the
-// step concluded.
-func (v *stepView) WrongRow() *stepSource {
-	at := slices.IndexFunc(v.Rows, func(s stepSource) bool {
-		return v.Wrong && s.Passage != nil && s.Passage.Checked().Kind == badgeBad
-	})
-	if at < 0 {
-		return nil
-	}
-	return &v.Rows[at]
-}
-
-// HasPlaces reports whether it is known of a source where it stood in what the step found.
+// HasPlaces reports whether any source has a place in what the step found.
 func (v *stepView) HasPlaces() bool {
 	return slices.ContainsFunc(v.Rows, func(s stepSource) bool { return s.Rank != 0 })
 }
 
-// HasPassages reports whether it is known of a source where in it the passage is.
+// HasPassages reports whether any source says where in it the passage is.
 func (v *stepView) HasPassages() bool {
 	return slices.ContainsFunc(v.Rows, func(s stepSource) bool { return placeWords(s.ChunkIndex, s.Locator) != "" })
 }
@@ -101,12 +92,14 @@ func (b *runBody) markWrong() {
 			}
 		}
 	}
-	isWrong := func(v *stepView) bool { return v.Worst.Word != "" && slices.Contains(wrong, v.Number) }
+	isWrong := func(v *stepView) bool { return v.bad != nil && slices.Contains(wrong, v.Number) }
 	if !slices.ContainsFunc(b.Steps, isWrong) {
-		isWrong = func(v *stepView) bool { return v.Worst.Word != "" }
+		isWrong = func(v *stepView) bool { return v.bad != nil }
 	}
 	for _, v := range b.Steps {
-		v.Wrong = isWrong(v)
+		if isWrong(v) {
+			v.Wrong = v.bad
+		}
 	}
 }
 
@@ -155,11 +148,7 @@ func (b *runBody) step(i int, used trail.StepUsage) *stepView {
 		v.Rows = append(v.Rows, b.stepSource(s, &s.Sources[k]))
 	}
 	v.Rows = grouped(v.Rows)
-	answer := b.Run.Answer
-	if final := b.Run.Final; final != nil {
-		answer = final.Text
-	}
-	v.IsAnswer = s.Answer != "" && s.Answer == answer
+	v.IsAnswer = b.Answer != nil && s.Answer == b.Answer.text
 	v.Used = len(used.Documents)
 	v.Choose = b.choose("step", s.Number, v.ID)
 	v.Chosen = b.chosen.Step == s.Number
@@ -167,19 +156,19 @@ func (b *runBody) step(i int, used trail.StepUsage) *stepView {
 		for _, sentence := range b.Answer.Sentences {
 			if slices.Contains(sentence.Steps, s.Number) {
 				v.Sentences = append(v.Sentences, sentence.N)
-				isPreset := sentence.Opened && b.chosen == chosen{}
-				v.Related = v.Related || sentence.Chosen || isPreset
-				v.Preset = v.Preset || isPreset
+				v.Related = v.Related || sentence.Chosen || sentence.Preset
+				v.Preset = v.Preset || sentence.Preset
 			}
 		}
 	}
-	for _, row := range v.Rows {
-		if row.Passage == nil {
+	for k := range v.Rows {
+		passage := v.Rows[k].Passage
+		if passage == nil {
 			continue
 		}
-		v.Related = v.Related || row.Passage.Chosen
-		if checked := row.Passage.Checked(); checked.Kind == badgeBad {
-			v.Worst = checked
+		v.Related = v.Related || passage.Chosen
+		if v.bad == nil && passage.Checked().Kind == badgeBad {
+			v.bad = &v.Rows[k]
 		}
 	}
 	return v
@@ -193,7 +182,9 @@ func grouped(rows []stepSource) []stepSource {
 		for i := range all {
 			if row.Doc != nil && all[i].Doc == row.Doc {
 				at, row.Same = i+1, true
-				row.Twice = row.Twice || row.Passage != nil && all[i].Passage == row.Passage
+				if row.Passage != nil && all[i].Passage == row.Passage {
+					row.Twice, row.At = true, nil // it is shown above, or where that one says
+				}
 			}
 		}
 		all = slices.Insert(all, at, row)

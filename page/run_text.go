@@ -28,7 +28,7 @@ func (p *Page) addAnswer(b *runBody, o *answerOptions) {
 			{Span: ibid.Span{End: len(b.Run.Answer)}, Kind: ibid.AnswerPart},
 		}}
 	}
-	a := &answerText{chosen: b.chosen, docs: append(slices.Clone(b.Sources), b.Unused...)}
+	a := &answerText{chosen: b.chosen, text: final.Text, docs: b.all}
 	b.Answer = a
 	for i := range b.Links.Sentences {
 		s := &b.Links.Sentences[i]
@@ -46,36 +46,29 @@ func (p *Page) addAnswer(b *runBody, o *answerOptions) {
 	o.sentences = a
 	a.View = p.answerView(&store.Call{AnswerID: b.Run.FinalID(), Run: b.ID, Answer: final}, o)
 	for _, s := range slices.Concat(a.View.Cited, a.View.Uncited) {
-		if a.links[s.N-1] == "" {
+		if a.apart[s.N-1] {
 			a.Apart = append(a.Apart, s)
 		}
 	}
 }
 
-// stand gives the passages that citations of a layout name the standing of these, so that they say what the chips say,
-// and has its chips lead to the documents of the run.
+// stand gives the passages that citations of a layout name the standing of these, so that they say what the chips say.
 func (a *answerText) stand(l *layout) {
 	for i := range l.answer.Citations {
 		c, s := &l.answer.Citations[i], l.standings[i]
-		names := func(r *restView) bool {
-			isIt := func(ref ibid.Ref) bool {
-				source := l.answer.Source(ref.Source)
-				if source == nil || !r.isOf(source) {
-					return false
-				}
-				r.Open = cmp.Or(r.Open, source.URL)
-				r.Panel, r.Saved = l.kept(l.index[source.ID])
-				return true
-			}
-			return r.Reason == trail.ReasonCitation && slices.ContainsFunc(c.Refs, isIt)
-		}
 		for _, sentence := range a.Sentences {
 			if at := cmp.Or(c.Claim, c.Span); at.Start >= sentence.Span.End || at.End <= sentence.Span.Start {
 				continue
 			}
 			for _, r := range sentence.Rests {
-				if !names(r) {
+				source := r.citedBy(c, l.answer)
+				if source == nil {
 					continue
+				}
+				at := l.index[source.ID]
+				r.Open, r.Saved = cmp.Or(r.Open, source.URL), l.savedCopy(at)
+				if l.call.AnswerID != "" {
+					r.Panel = panelURL(l.call.AnswerID, at+1)
 				}
 				r.standing.worsen(&s)
 				for _, passage := range r.passages() {
@@ -84,39 +77,38 @@ func (a *answerText) stand(l *layout) {
 			}
 		}
 	}
-	a.open()
+}
+
+// link has the chips of a layout lead to the documents of the run that the page shows, and notes which sources have none.
+func (a *answerText) link(l *layout) {
+	l.links, a.apart = make([]string, len(l.answer.Sources)), make([]bool, len(l.answer.Sources))
 	for i := range l.answer.Sources {
-		link := ""
-		for _, d := range a.docs {
-			if isSame(d.SummarySource, &l.answer.Sources[i]) {
-				link = "#source-" + strconv.Itoa(d.N)
-			}
-		}
-		l.links = append(l.links, link)
-	}
-	a.links = l.links
-}
-
-// isOf reports whether the passage is one of a source of the answer.
-func (v *restView) isOf(s *ibid.Source) bool {
-	if v.Doc == nil {
-		return v.DocumentID == s.ID
-	}
-	return isSame(v.Doc.SummarySource, s)
-}
-
-// kept returns where the source at an index is shown alone, and its copy that has what was cited; none of an answer
-// that was not captured.
-func (l *layout) kept(at int) (panel string, saved *savedLink) {
-	if l.call.AnswerID == "" {
-		return "", nil
-	}
-	if l.trust != nil {
-		if one := l.trust.saved[cleanAddress(l.answer.Sources[at].URL)]; one.Hash != "" {
-			saved = &savedLink{copyURL(l.call.AnswerID, at+1, one.Hash), one.Read}
+		isIt := func(d *documentView) bool { return isSame(d.SummarySource, &l.answer.Sources[i]) }
+		switch at := slices.IndexFunc(a.docs, isIt); {
+		case at < 0:
+			a.apart[i] = true // it has a row of its own
+		case a.docs[at].Shown:
+			l.links[i] = "#source-" + strconv.Itoa(a.docs[at].N)
+		default:
+			l.links[i] = "#sources"
 		}
 	}
-	return panelURL(l.call.AnswerID, at+1), saved
+}
+
+// citedBy returns the source by which a citation of an answer names the passage; nil: it does not.
+func (v *restView) citedBy(c *ibid.Citation, answer *ibid.Answer) *ibid.Source {
+	if v.Reason != trail.ReasonCitation {
+		return nil
+	}
+	for _, ref := range c.Refs {
+		source := answer.Source(ref.Source)
+		switch {
+		case source == nil:
+		case v.Doc == nil && v.DocumentID == source.ID, v.Doc != nil && isSame(v.Doc.SummarySource, source):
+			return source
+		}
+	}
+	return nil
 }
 
 // open shows what the sentence rests on that was chosen; where nothing was, the first of which something is wrong, else

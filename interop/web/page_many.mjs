@@ -26,7 +26,7 @@ const block = context => context.addInitScript(() => {
 
 await withBrowser(executablePath, browser => scenarios({
   'the first paint of an answer with 50 citations, and its weight': async () => {
-    const all = [], words = [] // of the answer, and of a page that is one word
+    const all = [], floor = [] // of the answer, and of a page that is one word: less is not possible
     let weight
     const show = (url, f) => onPage(browser, world, { ...desktop, fresh: true }, async page => { // a context of its own: nothing is in its cache
       await page.goto(url, { waitUntil: 'load' })
@@ -34,10 +34,13 @@ await withBrowser(executablePath, browser => scenarios({
       f(await times(page))
     })
     for (let i = 0; i < 5; i++) {
-      await show(at('fifty'), t => all.push((weight = t).painted))
-      await show('data:text/html,Hello', t => words.push(t.painted))
+      await show(at('fifty'), t => {
+        all.push(t.painted)
+        weight = t
+      })
+      await show('data:text/html,Hello', t => floor.push(t.painted))
     }
-    console.log(`  50 citations: first contentful paint, median of 5: ${median(all).toFixed(0)} ms (${Math.min(...all).toFixed(0)} to ${Math.max(...all).toFixed(0)}; the goal is 100); of a page that is one word: ${median(words).toFixed(0)} ms`)
+    console.log(`  50 citations: first contentful paint, median of 5: ${median(all).toFixed(0)} ms (${Math.min(...all).toFixed(0)} to ${Math.max(...all).toFixed(0)}; the goal is 100); of a page that is one word: ${median(floor).toFixed(0)} ms`)
     console.log(`  (${cpus().length} processors, with ${loadavg()[0].toFixed(1)} processes that want one)`)
     console.log(`  50 citations: ${weight.weight} bytes, compressed, with assets (the most is ${60 << 10}): ${weight.packed.join(', ')}`)
     assert.ok(weight.weight <= 60 << 10, `${weight.weight} bytes`)

@@ -5,6 +5,8 @@
   const numbers = (text) => (text || "").split(" ").filter(Boolean);
   const all = (selector) => [...run.querySelectorAll(selector)];
   const ties = all("a[data-choose]");
+  const narrow = matchMedia("(max-width: 65.99rem)"); // where what a sentence rests on is a sheet, as in 30-step.css
+  const gone = new AbortController(); // when the run is replaced
   for (const tie of ties) {
     tie.setAttribute("role", "button");
     tie.setAttribute("aria-pressed", String(tie.hasAttribute("aria-current")));
@@ -116,7 +118,9 @@
     remember({ kind: "sentence", n });
   };
   const toggle = (tie) => {
-    const tied = { kind: tie.dataset.choose, n: tie.dataset.n }, off = keyOf(tied) === current && (!why || why.classList.contains("sheet")), chosen = off ? null : tied;
+    const tied = { kind: tie.dataset.choose, n: tie.dataset.n };
+    const isLeft = why && narrow.matches && !why.classList.contains("sheet"); // a sheet that was left comes back
+    const off = keyOf(tied) === current && !isLeft, chosen = off ? null : tied;
     choose(chosen, tie);
     remember(chosen, off ? location.href : tie.href);
   };
@@ -124,8 +128,8 @@
   // The address says what is chosen, also when its reader comes back to it, or from elsewhere.
   addEventListener("popstate", () => {
     const chosen = inAddress();
-    if (run.isConnected && current !== keyOf(chosen)) choose(chosen);
-  });
+    if (current !== keyOf(chosen)) choose(chosen);
+  }, { signal: gone.signal });
   const addressed = run.querySelector(".sentence.chosen");
   if (addressed && isFirst) { // of a run that is shown anew its reader has opened what is open
     for (const details of all(".step.related > details")) details.open = false;
@@ -168,6 +172,7 @@
     }
     const seen = all("[id]").find(isSeen), was = seen?.getBoundingClientRect().top, held = document.activeElement;
     const isSheet = why?.classList.contains("sheet");
+    gone.abort();
     run.replaceWith(next);
     show(next, false);
     if (isSheet) document.getElementById("why")?.classList.add("sheet");
@@ -186,8 +191,9 @@
       return;
     }
     const to = event.target.closest(':is(a[href^="#step-"], a[href^="#passage-"], a[href^="#source-"]):not(.chip)');
-    if (to) { // who follows a link to a step sees it
-      const at = document.getElementById(to.getAttribute("href").slice(1)), details = at?.querySelector(":scope > details:not(.quality)") || at?.closest("details");
+    if (to) { // who follows a link to a step, a passage or a source sees it; a chip chooses its sentence instead
+      const at = document.getElementById(to.getAttribute("href").slice(1));
+      const details = at?.matches(".step") ? at.querySelector("details") : at?.closest("details");
       if (details) details.open = true;
       why?.classList.remove("sheet");
       return;
@@ -205,10 +211,11 @@
     event.stopPropagation();
     if (event.detail.pin) chooseSentence(sentence.dataset.n, cite);
   }, true);
-  document.addEventListener("keydown", (event) => { // whose words were clicked, nothing of the run has the focus
-    const isElsewhere = !run.isConnected || event.target.closest?.("#panel, dialog") || document.querySelector(":popover-open");
+  // After a click on words nothing in the run has the focus, so the document listens.
+  document.addEventListener("keydown", (event) => {
+    const isElsewhere = event.target.closest?.("#panel, dialog") || document.querySelector(":popover-open");
     if (event.key === "Escape" && current && !isElsewhere) closer?.click();
-  });
+  }, { signal: gone.signal });
   run.addEventListener("keydown", (event) => {
     if (event.key !== " " || !event.target.matches("a[data-choose]")) return;
     event.preventDefault();
