@@ -27,8 +27,8 @@ type stepView struct {
 	Chosen    bool
 	Related   bool
 	Preset    bool // it is related to what is explained at first, and nothing was chosen
-	// Wrong is the first of Rows of which something is wrong, where a sentence that the step concluded is wrong, or no step
-	// is known to have concluded one; nil: that is not so.
+	// Wrong is the first of Rows of which something is wrong, where a sentence that the step concluded is wrong, or no
+	// step is known to have concluded one; nil: that is not so.
 	Wrong *stepSource
 
 	bad *stepSource // the first of Rows of which something is wrong; nil: of none is

@@ -79,7 +79,8 @@ func (a *answerText) stand(l *layout) {
 	}
 }
 
-// link has the chips of a layout lead to the documents of the run that the page shows, and notes which sources have none.
+// link has the chips of a layout lead to the documents of the run that the page shows, and notes which sources have
+// none.
 func (a *answerText) link(l *layout) {
 	l.links, a.apart = make([]string, len(l.answer.Sources)), make([]bool, len(l.answer.Sources))
 	for i := range l.answer.Sources {
