@@ -244,6 +244,7 @@ func funcs(assets map[string]asset) template.FuncMap {
 		"long":       long,
 		"more":       func(all, shown any) int { return reflect.ValueOf(all).Len() - reflect.ValueOf(shown).Len() },
 		"text":       shownText,
+		"stepWords":  stepWords,
 		"where":      placeWords,
 		"place":      func(index int) int { return index + 1 },
 		"score":      score,

@@ -83,13 +83,20 @@ func (a *answerText) stand(l *layout) {
 // none.
 func (a *answerText) link(l *layout) {
 	l.links, a.apart = make([]string, len(l.answer.Sources)), make([]bool, len(l.answer.Sources))
+	// By tables, for there may be thousands of both. Of two documents that are one source the first counts.
+	byKey, byAddress := map[string]*documentView{}, map[string]*documentView{}
+	for _, d := range slices.Backward(a.docs) {
+		byKey[d.Key], byAddress[cleanAddress(d.URL)] = d, d
+	}
+	delete(byKey, "")
+	delete(byAddress, "")
 	for i := range l.answer.Sources {
-		isIt := func(d *documentView) bool { return isSame(d.SummarySource, &l.answer.Sources[i]) }
-		switch at := slices.IndexFunc(a.docs, isIt); {
-		case at < 0:
+		source := &l.answer.Sources[i]
+		switch d := cmp.Or(byKey[source.Key()], byAddress[cleanAddress(source.URL)]); {
+		case d == nil:
 			a.apart[i] = true // it has a row of its own
-		case a.docs[at].Shown:
-			l.links[i] = "#source-" + strconv.Itoa(a.docs[at].N)
+		case d.Shown:
+			l.links[i] = "#source-" + strconv.Itoa(d.N)
 		default:
 			l.links[i] = "#sources"
 		}

@@ -359,10 +359,8 @@ func (l *layout) changeNotices() []notice {
 				continue
 			}
 			n.Links = append(n.Links, exportLink{panelURL(l.call.AnswerID, at+1), "See the change"})
-			if saved := l.trust.saved[pin.URL]; saved.Hash != "" {
-				n.Links = append(n.Links, exportLink{
-					copyURL(l.call.AnswerID, at+1, saved.Hash), "Saved copy of " + saved.Read.UTC().Format("2 Jan"),
-				})
+			if saved := l.savedCopy(at); saved != nil {
+				n.Links = append(n.Links, exportLink{saved.URL, "Saved copy of " + saved.On.UTC().Format("2 Jan")})
 			}
 			all = append(all, n)
 		}
