@@ -12,86 +12,84 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// The thresholds of [AttributeOptions]: the least probability of support with which a passage is cited.
+// Thresholds for [AttributeOptions]: the least score with which a passage is cited.
 const (
 	Balanced = 0.5
 	Strict   = 0.7
 )
 
-// Bounds of an attribution, and the defaults of its options.
+// Limits of an attribution, and the defaults of its options.
 const (
 	DefaultPerSentence = 2
 	DefaultCandidates  = 8
-	// maxAttributedSentences is how many sentences of an answer are attributed. Those after them are skipped.
+	// maxAttributedSentences is the most sentences of an answer that are attributed; the rest is skipped.
 	maxAttributedSentences = 20_000
-	// maxAttributed is how many passages the documents may have together.
+	// maxAttributed is the most passages of all documents together.
 	maxAttributed = 1_000_000
-	// pairsAtOnce is how many pairs a checker is given in one call.
+	// pairsAtOnce is the most pairs in one call of the checker.
 	pairsAtOnce = 512
 )
 
-// AttributeOptions says how an answer is attributed. Nil and the zero value mean the defaults.
+// AttributeOptions are the options of [Attribute]. Nil and the zero value mean the defaults.
 type AttributeOptions struct {
-	// Threshold is the least score with which a passage is cited, whatever the checker's label but Contradicted; 0:
-	// Balanced. Where the checker gives no score, the label Supported is what counts.
+	// Threshold is the least score with which a passage is cited, whatever its label other than Contradicted; 0 means
+	// Balanced. If the checker gives no score, passages with the label Supported are cited.
 	Threshold float64
-	// PerSentence is how many passages one sentence cites at most; 0: DefaultPerSentence.
+	// PerSentence is the most passages that one sentence cites; 0 means DefaultPerSentence.
 	PerSentence int
-	// Candidates is how many passages of a sentence the checker is asked about; 0: DefaultCandidates.
+	// Candidates is the most passages that the checker is asked about per sentence; 0 means DefaultCandidates.
 	Candidates int
-	// Checker says whether a passage supports a sentence; nil: [Lexical].
+	// Checker decides whether a passage supports a sentence; nil means [Lexical].
 	Checker Checker
-	// ByScore chooses, of the passages that share words with a sentence, those that the retriever of their documents
-	// scored highest ([ibid.Source.Score]) as candidates, instead of those that BM25 does. Documents without a score
-	// come last.
+	// ByScore chooses the candidates, among the passages that share words with a sentence, by the score that a
+	// retriever gave their documents ([ibid.Source.Score]) instead of by BM25. Documents without a score come last.
 	ByScore bool
-	// Cited also attributes sentences that have a citation already. Their citations stay.
+	// Cited also attributes sentences that already have a citation. Their citations stay.
 	Cited bool
-	// Sentences are the sentences of the answer, in order; nil: it is cut into sentences.
+	// Sentences are the sentences of the answer, in order; nil splits it into sentences.
 	Sentences []ibid.Span
-	// Passages says how documents are cut that come without passages.
+	// Passages says how to split documents that come without passages.
 	Passages *snapshot.PassageOptions
-	// Progress, if not nil, is called after each batch with how many of the sentences that are not skipped are done. It
-	// must not block.
+	// Progress, if not nil, is called after each batch with the number of sentences done, and of those to do. It must
+	// not block.
 	Progress func(done, of int)
 }
 
 // Document is a text that sentences may be attributed to.
 type Document struct {
-	// Source is what a citation of the document cites. Documents with the same ID and URL are pieces of one source. The
-	// ID may be empty, or that of another source of the answer: it is then one like doc:1, which only counts. A source
-	// of the answer with the same [ibid.Source.Key] is cited in its stead; for that, one without URL, GlobalID and
-	// Content gets a GlobalID made of Text.
+	// Source is the source that citations of the document refer to. Documents with the same ID and URL are pieces of
+	// one source. An ID that is empty, or that another source of the answer has, is replaced by one like doc:1. If the
+	// answer has a source with the same [ibid.Source.Key], that one is cited instead; for this, a source without URL,
+	// GlobalID and Content gets a GlobalID made of Text.
 	Source ibid.Source
 	Text   string
-	// Passages are the pieces of Text that are ranked and checked; nil: snapshot.Passages cuts it.
+	// Passages are the pieces of Text to rank and check; nil splits it with snapshot.Passages.
 	Passages []snapshot.Passage
 }
 
-// Attribution is what came of attributing an answer.
+// Attribution is the result of [Attribute].
 type Attribution struct {
-	Answer    *ibid.Answer      // a copy with the citations that were found, of origin inferred
+	Answer    *ibid.Answer      // a copy with the citations added, of origin inferred
 	Sentences []SentenceSupport // all sentences of the text, in order
 	// Uncited is the share of sentences that say something and have no citation, neither the provider's nor an inferred
-	// one; nil: no sentence says anything.
-	Uncited *float64
-	LeftOut map[SkipReason]int // how many sentences that share leaves out, as they say nothing that could have a source
-	By      string             // the checker, as ID@Version
-	// Threshold is the one that was used.
-	Threshold float64
+	// one; nil if no sentence says anything.
+	Uncited   *float64
+	LeftOut   map[SkipReason]int // how many sentences that share leaves out because they say nothing that could have a source
+	By        string             // the checker, as ID@Version
+	Threshold float64            // the one that was used
 }
 
-// SentenceSupport says what was found for one sentence of an answer.
+// SentenceSupport is what was found for one sentence of an answer.
 type SentenceSupport struct {
 	Span  ibid.Span // of the sentence in Answer.Text
-	Claim ibid.Span // what a citation covers: the sentence without its final mark
-	// Skipped says why nothing was looked for; empty: it was.
+	Claim ibid.Span // the span that a citation covers: the sentence without its final mark
+	// Skipped says why the sentence was not attributed; empty if it was.
 	Skipped SkipReason
-	// Cited is how many citations it has: the answer's own and those that were added.
+	// Cited is how many citations it has, the answer's own and the added ones.
 	Cited int
 	// Candidates are the passages that were checked, best first.
 	Candidates []Candidate
-	// Together is what some of them support that none does alone; nil: nothing, or one does.
+	// Together is what some of them support only together; nil if there is none, or if one supports it alone.
 	Together *Together
 }
 
@@ -109,40 +107,41 @@ type SkipReason string
 // The reasons to skip a sentence.
 const (
 	SkipCited       SkipReason = "cited"       // it has a citation already
-	SkipHeading     SkipReason = "heading"     // of a section, or of a list
-	SkipQuestion    SkipReason = "question"    // it asks
+	SkipHeading     SkipReason = "heading"     // of a section, or the line that introduces a list
+	SkipQuestion    SkipReason = "question"    // a question
 	SkipCode        SkipReason = "code"        // a fenced block of code
 	SkipShort       SkipReason = "short"       // too few words to say something
 	SkipBoilerplate SkipReason = "boilerplate" // about the answer itself: "I hope this helps"
 	SkipLimit       SkipReason = "limit"       // after maxAttributedSentences
-	SkipPart        SkipReason = "part"        // commentary or a refusal, no answer
+	SkipPart        SkipReason = "part"        // commentary or a refusal, not answer text
 )
 
 // Candidate is a passage that was checked against a sentence.
 type Candidate struct {
-	Document  int       // its index in what Attribute was given
-	Passage   int       // its index in the document's passages
+	Document  int       // index in Attribute's docs
+	Passage   int       // index in the document's passages
 	Span      ibid.Span // the passage in the document's text
 	Relevance float64   // see [Hit]
-	Verdict   Verdict   // its Evidence, and side B of its Conflicts, count in the document's text
-	Evidence  ibid.Span // the best evidence window in the document's text; empty: none was named
-	Source    string    // the id of the source in Attribution.Answer, where it is cited; else empty
+	Verdict   Verdict   // offsets of its Evidence and of side B of its Conflicts are in the document's text
+	Evidence  ibid.Span // the best evidence window in the document's text; empty if the checker named none
+	Source    string    // the id of its source in Attribution.Answer if it is cited; else empty
 }
 
-// Attribute finds citations for the sentences of an answer that have none: for each it ranks the passages of all
-// documents by BM25, asks the checker about the best, and cites those that support it with at least the threshold. The
-// answer itself is not changed.
+// Attribute finds citations for the sentences of an answer that have none. For each, it ranks the passages of all
+// documents by BM25, asks the checker about the best, and cites those that reach the threshold. The answer itself is
+// not changed.
 //
-// A citation covers the sentence without its final mark. Its ref has the evidence window as quote, the page, the
-// passage's index as chunk (another number where a document of the same source has that) and the window's place in code
-// points of the document's text as locator, and the score as confidence; its support has the checker's label, score and
-// name. Sources get no score: a retriever's own, given in Source, is kept.
+// A citation covers the sentence without its final mark. Its ref has the evidence window as quote and the score as
+// confidence; the locator has the page, the passage's index as chunk (another number if a document of the same source
+// has that one), and the window's offsets in code points of the document's text. Its support has the checker's label,
+// score and name. Sources get no score: one that a retriever gave, in Source, is kept.
 //
-// Where no passage supports a sentence of several parts, those that do together are cited: see [Together].
+// Where no passage supports a sentence of several parts, those that do so together are cited: see [Together].
 //
-// A sentence is ranked against every passage that has one of its words: at worst the time grows with sentences times
-// passages. What the checker is asked grows with sentences times candidates, and for those that none supports with
-// their parts. The error says that ctx ended, that the checker could not say anything, that a sentence or a passage is
+// A sentence is ranked against every passage that shares a word with it: at worst the time grows with sentences times
+// passages. The number of pairs to check grows with sentences times candidates, and for sentences that no passage
+// supports with the number of their parts. It fails if ctx ends, if the checker fails, if a sentence or a passage is
+// not in its text, or if there are more than a million passages.
 // not in its text, or that there are more than a million passages.
 func Attribute(ctx context.Context, answer *ibid.Answer, docs []Document, o *AttributeOptions) (*Attribution, error) {
 	a, err := newAttributor(answer, docs, o)
@@ -155,7 +154,6 @@ func Attribute(ctx context.Context, answer *ibid.Answer, docs []Document, o *Att
 	return a.out, nil
 }
 
-// attributor attributes one answer.
 type attributor struct {
 	options  AttributeOptions
 	docs     []Document
@@ -164,10 +162,10 @@ type attributor struct {
 	search   searcher
 	out      *Attribution
 	citer    citer
-	units    map[int]*ibid.Offsets // of the documents that are cited
+	units    map[int]*ibid.Offsets // of the cited documents
 }
 
-// place says which passage of which document a passage of the corpus is.
+// place is a passage of a document: its indexes.
 type place struct{ document, passage int }
 
 func newAttributor(answer *ibid.Answer, docs []Document, o *AttributeOptions) (*attributor, error) {
@@ -213,7 +211,7 @@ func newAttributor(answer *ibid.Answer, docs []Document, o *AttributeOptions) (*
 	return a, nil
 }
 
-// run attributes the sentences in batches, so that one call of a checker stays small.
+// run attributes the sentences in batches, to keep each call of the checker small.
 func (a *attributor) run(ctx context.Context) error {
 	batch := max(1, pairsAtOnce/a.options.Candidates)
 	done := 0
@@ -242,7 +240,7 @@ func (a *attributor) run(ctx context.Context) error {
 	return nil
 }
 
-// todo returns the sentences that something is looked for.
+// todo returns the sentences to attribute.
 func (a *attributor) todo() []*SentenceSupport {
 	var todo []*SentenceSupport
 	for i := range a.out.Sentences {
@@ -253,7 +251,7 @@ func (a *attributor) todo() []*SentenceSupport {
 	return todo
 }
 
-// check finds the candidates of sentences and has them judged.
+// check finds the candidates of sentences and has the checker judge them.
 func (a *attributor) check(ctx context.Context, todo []*SentenceSupport) error {
 	text := a.out.Answer.Text
 	var pairs []Pair
@@ -282,7 +280,7 @@ func (a *attributor) check(ctx context.Context, todo []*SentenceSupport) error {
 	return nil
 }
 
-// candidates returns the passages that the checker is to judge for a claim.
+// candidates returns the passages to check for a claim.
 func (a *attributor) candidates(claim string) []Hit {
 	if !a.options.ByScore {
 		return a.search.search(claim, a.options.Candidates)
@@ -292,10 +290,10 @@ func (a *attributor) candidates(claim string) []Hit {
 	return hits[:min(len(hits), a.options.Candidates)]
 }
 
-// widely is among how many times as many passages a retriever's scores choose.
+// widely is how many times as many passages a retriever's scores choose among.
 const widely = 8
 
-// score returns what the retriever said of a passage's document; less than any score: nothing.
+// score returns the retriever's score of a passage's document, or -Inf if it has none.
 func (a *attributor) score(h Hit) float64 {
 	if s := a.docs[a.places[h.Passage].document].Source.Score; s != nil && !math.IsNaN(*s) {
 		return *s
@@ -303,7 +301,7 @@ func (a *attributor) score(h Hit) float64 {
 	return math.Inf(-1)
 }
 
-// setVerdict copies a verdict to its candidate, with its places counted in the document.
+// setVerdict sets a candidate's verdict, with its offsets converted to the document's text.
 func (a *attributor) setVerdict(c *Candidate, v *Verdict) {
 	d := &a.docs[c.Document]
 	p := &d.Passages[c.Passage]
@@ -322,13 +320,13 @@ func (a *attributor) setVerdict(c *Candidate, v *Verdict) {
 	}
 	c.Verdict.Conflicts = slices.Clone(v.Conflicts)
 	for i := range c.Verdict.Conflicts {
-		b := &c.Verdict.Conflicts[i].B // its value is empty where it stands in a title that was read with the passage
+		b := &c.Verdict.Conflicts[i].B // its value is empty if it is in a title that was read with the passage
 		b.Span, b.Value = inDocument(d, p, b.Span), inDocument(d, p, b.Value)
 		b.Text = textAt(d.Text, b.Span)
 	}
 }
 
-// offsets converts places in a document.
+// offsets returns the offset converter of a document.
 func (a *attributor) offsets(document int) *ibid.Offsets {
 	if a.units[document] == nil {
 		if a.units == nil {
@@ -339,7 +337,6 @@ func (a *attributor) offsets(document int) *ibid.Offsets {
 	return a.units[document]
 }
 
-// rank orders candidates: by the checker's score plus relevanceShare times their relevance.
 func (c *Candidate) rank() float64 {
 	score := 0.0
 	if c.Verdict.Score != nil {
@@ -348,38 +345,38 @@ func (c *Candidate) rank() float64 {
 	return score + relevanceShare*c.Relevance
 }
 
-// relevanceShare is how much relevance counts beside the score: see TestEvalAttribute.
+// relevanceShare is the weight of relevance beside the score: see TestEvalAttribute.
 const relevanceShare = 4
 
 const (
-	// maxTogetherPassages is how many passages are checked as one text at most, where none supports a sentence alone.
+	// maxTogetherPassages is the most passages that are checked as one text.
 	maxTogetherPassages = 3
-	// maxTogetherParts is how many parts of such a sentence are checked alone.
+	// maxTogetherParts is the most parts of a sentence that are checked one by one.
 	maxTogetherParts = 6
-	// togetherShare is what a passage adds at least, of the weight of a sentence's words, to be checked with others.
-	// TestEvalTogether measured it.
+	// togetherShare is the least share of a sentence's weight that a passage must add to be checked with others, as
+	// measured by TestEvalTogether.
 	togetherShare = 0.08
 )
 
-// Together is what a checker says of a sentence and several of its candidates, read as one text.
+// Together is a checker's verdict on a sentence and several of its candidates, read as one text.
 type Together struct {
-	Candidates []int   // those that support it, by their index in SentenceSupport.Candidates: two or more
-	Verdict    Verdict // without evidence: the candidates' own says where they do
+	Candidates []int   // the supporting ones, as indexes in SentenceSupport.Candidates: two or more
+	Verdict    Verdict // without evidence: that is in the candidates' own verdicts
 }
 
-// attempt is a sentence that no passage supports alone, and those that may together.
+// attempt is a sentence that no passage supports alone, with those that may support it together.
 type attempt struct {
 	sentence *SentenceSupport
 	claim    string
-	chosen   []int // in its candidates
+	chosen   []int // indexes in its candidates
 	passages []Passage
 	verdict  Verdict
 	parts    []string
 }
 
-// together looks for passages that support a sentence only together. Words that stand somewhere in several passages say
-// little: the sentence must have parts, of which a passage supports one, each passage must be the best for a part, and
-// no part may differ from its best.
+// together looks for passages that support a sentence only together. That its words are scattered over several passages
+// proves little: the sentence must have parts, a passage must support one of them, each passage must be the best for a
+// part, and no part may differ from its best passage.
 func (a *attributor) together(ctx context.Context, todo []*SentenceSupport) error {
 	tries := a.attempts(todo)
 	pairs := make([]Pair, len(tries))
@@ -414,13 +411,13 @@ func (a *attributor) together(ctx context.Context, todo []*SentenceSupport) erro
 	return nil
 }
 
-// pair is a claim of a sentence, or of a part of it, with what precedes the sentence as context.
+// pair returns a sentence's claim, or a part of it, with the text before the sentence as context.
 func (a *attributor) pair(s *SentenceSupport, claim string, passages []Passage) Pair {
 	return Pair{Claim: claim, Context: precedingWords(a.out.Answer.Text, s.Span.Start), Passages: passages}
 }
 
 // attempts returns the sentences of several parts that no passage supports alone, each with the passages that together
-// have most of its words.
+// contain most of its words.
 func (a *attributor) attempts(todo []*SentenceSupport) []attempt {
 	var tries []attempt
 	for _, s := range todo {
@@ -446,7 +443,7 @@ func (a *attributor) attempts(todo []*SentenceSupport) []attempt {
 	return tries
 }
 
-// at returns the place of a candidate's passage in the corpus.
+// at returns the index of a candidate's passage in the corpus.
 func (a *attributor) at(c *Candidate) int {
 	at, _ := slices.BinarySearchFunc(a.places, place{c.Document, c.Passage}, func(x, y place) int {
 		return cmp.Or(cmp.Compare(x.document, y.document), cmp.Compare(x.passage, y.passage))
@@ -454,8 +451,8 @@ func (a *attributor) at(c *Candidate) int {
 	return at
 }
 
-// complement returns the candidates that together have most of a claim's words: again and again the one that adds most,
-// as long as that is togetherShare.
+// complement returns the candidates that together contain most of a claim's words: it repeatedly picks the one that
+// adds most, as long as that is at least togetherShare.
 func (a *attributor) complement(claim string, candidates []Candidate) []int {
 	left := map[uint32]float64{}
 	total := 0.0
@@ -484,7 +481,7 @@ func (a *attributor) complement(claim string, candidates []Candidate) []int {
 	return chosen
 }
 
-// weighs returns the weight of the words that a candidate has.
+// weighs returns the weight of the words in left that a candidate contains.
 func (a *attributor) weighs(left map[uint32]float64, c *Candidate) float64 {
 	sum := 0.0
 	seen := make(map[uint32]bool, len(left))
@@ -497,8 +494,8 @@ func (a *attributor) weighs(left map[uint32]float64, c *Candidate) float64 {
 	return sum
 }
 
-// chooseSupporting sets Together of the sentence to the passages that support a part of it. Verdicts are those about
-// each part and each passage.
+// chooseSupporting sets the sentence's Together to the passages that support a part of it. Verdicts are those on each
+// part and each passage.
 func (t *attempt) chooseSupporting(verdicts []Verdict) {
 	supports := make([]bool, len(t.chosen))
 	alone := false
@@ -528,7 +525,7 @@ func (t *attempt) chooseSupporting(verdicts []Verdict) {
 	}
 }
 
-// strength orders verdicts about one claim: by score, or where there is none by label.
+// strength orders verdicts on one claim: by score, or by label if there is none.
 func (v *Verdict) strength() float64 {
 	switch score := v.known(); {
 	case score != nil:

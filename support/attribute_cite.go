@@ -16,12 +16,12 @@ import (
 
 const (
 	maxQuote   = 1000 // bytes of a quote
-	maxContext = 500  // bytes of an answer before a sentence
-	// nearWindows is how many bytes two windows may be apart and still be in one place.
+	maxContext = 500  // bytes of the answer before a sentence
+	// nearWindows is the most bytes between two windows that count as one place.
 	nearWindows = 300
 )
 
-// copyAnswer returns a copy of an answer that citations can be added to.
+// copyAnswer returns a copy of an answer to add citations to.
 func copyAnswer(a *ibid.Answer) *ibid.Answer {
 	c := *a
 	c.Sources = slices.Clone(a.Sources)
@@ -32,7 +32,7 @@ func copyAnswer(a *ibid.Answer) *ibid.Answer {
 	return &c
 }
 
-// titleOf returns what stands before a passage when it is judged: its document's title and its heading, unless it
+// titleOf returns the text to put before a passage when it is judged: its document's title and its heading, unless it
 // begins with them. A passage seldom repeats what it is about.
 func titleOf(d *Document, p *snapshot.Passage) string {
 	var b strings.Builder
@@ -45,10 +45,10 @@ func titleOf(d *Document, p *snapshot.Passage) string {
 	return b.String()
 }
 
-// readable returns a passage as it is judged: with what it is about before it, and with its blocks apart.
+// readable returns a passage as it is judged: preceded by its title, and with its blocks separated.
 func readable(d *Document, p *snapshot.Passage) string { return titleOf(d, p) + p.Apart(d.Text) }
 
-// inDocument returns where a span of a readable passage stands in its document; empty: in none of it.
+// inDocument returns the span in the document of a span in a readable passage; empty if it is in the title.
 func inDocument(d *Document, p *snapshot.Passage, s ibid.Span) ibid.Span {
 	if s.Start < 0 || s.End <= s.Start {
 		return ibid.Span{}
@@ -57,7 +57,7 @@ func inDocument(d *Document, p *snapshot.Passage, s ibid.Span) ibid.Span {
 	return p.Place(d.Text, ibid.Span{Start: s.Start - n, End: s.End - n})
 }
 
-// precedingWords returns the words of an answer before a place in it, at most maxContext bytes.
+// precedingWords returns the end of the answer before a place, at most maxContext bytes.
 func precedingWords(answer string, at int) string {
 	return strings.TrimSpace(text.Tail(answer[:at], maxContext))
 }
@@ -65,14 +65,14 @@ func precedingWords(answer string, at int) string {
 // citer adds citations to an answer.
 type citer struct {
 	answer  *ibid.Answer
-	byKey   map[string]string    // ids of its sources, by their keys
-	byName  map[[2]string]string // and of those that were added, by the documents' own ids and addresses
-	taken   map[string]bool      // ids
-	last    int                  // the last number that an id was made of
-	sources map[int]string       // ids of its sources, by document
-	chunks  map[place]string     // ids of passages that stand among the chunks of their source
+	byKey   map[string]string    // source ids, by key
+	byName  map[[2]string]string // ids of added sources, by the documents' own ids and URLs
+	taken   map[string]bool      // source ids
+	last    int                  // the last number used in an id
+	sources map[int]string       // source ids, by document
+	chunks  map[place]string     // ids of passages among the chunks of their source
 	pieces  map[[2]string]bool   // ids of sources and their chunks
-	next    map[string]int       // what to call the next chunk of a source whose name is taken
+	next    map[string]int       // for each source, the number of the next chunk whose own is taken
 }
 
 func newCiter(a *ibid.Answer) citer {
@@ -99,7 +99,7 @@ func newCiter(a *ibid.Answer) citer {
 	return c
 }
 
-// source returns the id of the answer's source for a document, which it adds if it is not there.
+// source returns the id of the answer's source for a document, adding the source if it is not there.
 func (c *citer) source(document int, d *Document) string {
 	id, known := c.sources[document]
 	if !known {
@@ -121,7 +121,7 @@ func (c *citer) find(d *Document) string {
 	if id, known := c.byName[name]; known && s.ID != "" {
 		return id
 	}
-	if s.Content == "" && s.URL == "" && s.GlobalID == "" { // all of its text tells it from others
+	if s.Content == "" && s.URL == "" && s.GlobalID == "" { // the whole text identifies it
 		whole := (&ibid.Source{Content: d.Text}).Key()
 		if id, known := c.byKey[whole]; known {
 			return id
@@ -141,8 +141,8 @@ func (c *citer) find(d *Document) string {
 	return s.ID
 }
 
-// freeID returns an id that no source has: the wanted one, else one that only counts places, as doc:1 does. It never
-// looks like a name that might be another document's.
+// freeID returns an id that no source has: the wanted one, else a mere counter like doc:1, which never looks like the
+// name of another document.
 func (c *citer) freeID(wanted string) string {
 	for wanted == "" || c.taken[wanted] {
 		c.last++
@@ -190,7 +190,7 @@ func (a *attributor) cite(s *SentenceSupport) error {
 	return nil
 }
 
-// pick returns the candidates that a sentence cites, one of a place.
+// pick returns the candidates that a sentence cites, one per place.
 func (a *attributor) pick(s *SentenceSupport) []*Candidate {
 	var picked []*Candidate
 	for i := range s.Candidates {
@@ -203,8 +203,8 @@ func (a *attributor) pick(s *SentenceSupport) []*Candidate {
 	return picked
 }
 
-// isCitable reports whether a verdict is good enough to cite for: its score is, or where the checker has none, its
-// label. A passage in which a value differs is not, however much else it has in common.
+// isCitable reports whether a verdict is good enough to cite its passage: by its score, or by its label if the checker
+// has none. A passage with a differing value is not, however much else matches.
 func (a *attributor) isCitable(v *Verdict) bool {
 	switch score := v.known(); {
 	case v.Changed || v.Label == Contradicted:
@@ -216,7 +216,7 @@ func (a *attributor) isCitable(v *Verdict) bool {
 	}
 }
 
-// known returns the score; nil: there is none that means something.
+// known returns the score, or nil if there is none or it is NaN.
 func (v *Verdict) known() *float64 {
 	if v.Score == nil || math.IsNaN(*v.Score) {
 		return nil
@@ -224,7 +224,7 @@ func (v *Verdict) known() *float64 {
 	return v.Score
 }
 
-// isBeside reports whether two candidates have their evidence in one place: near each other, under one heading, on one
+// isBeside reports whether two candidates have their evidence in one place: close together, under one heading, on one
 // page.
 func (a *attributor) isBeside(x, y *Candidate) bool {
 	if x.Document != y.Document {
@@ -235,7 +235,7 @@ func (a *attributor) isBeside(x, y *Candidate) bool {
 	return p.Heading == q.Heading && p.Page == q.Page && max(v.Start, w.Start)-min(v.End, w.End) <= nearWindows
 }
 
-// window returns where the evidence is: the passage where the checker names none.
+// window returns the span of the evidence, or of the passage if the checker named none.
 func (c *Candidate) window() ibid.Span {
 	if c.Evidence.Len() > 0 {
 		return c.Evidence
@@ -243,7 +243,7 @@ func (c *Candidate) window() ibid.Span {
 	return c.Span
 }
 
-// ref returns the reference to a candidate, whose passage it adds to the chunks of its source.
+// ref returns a reference to a candidate, and adds its passage to the chunks of its source.
 func (a *attributor) ref(c *Candidate, score *float64) ibid.Ref {
 	d := &a.docs[c.Document]
 	w := c.window()
@@ -262,7 +262,7 @@ func (a *attributor) ref(c *Candidate, score *float64) ibid.Ref {
 }
 
 // chunk adds a cited passage to the chunks of its source, and returns its id there: its index in its document, unless
-// another document of the same source has that.
+// another document of the same source has that id.
 func (a *attributor) chunk(c *Candidate) string {
 	at := place{c.Document, c.Passage}
 	if id, known := a.citer.chunks[at]; known {
@@ -286,7 +286,7 @@ func (a *attributor) chunk(c *Candidate) string {
 	return id
 }
 
-// count says how many sentences are left out of the share of those without a citation, and what that is.
+// count sets LeftOut and Uncited.
 func (a *Attribution) count() {
 	n, without := 0.0, 0.0
 	a.LeftOut = map[SkipReason]int{}
@@ -306,8 +306,8 @@ func (a *Attribution) count() {
 	}
 }
 
-// sentencesOf returns the sentences of an answer, and which of them nothing is looked for. Nil spans: they are not
-// known yet.
+// sentencesOf returns the sentences of an answer, with the reason to skip them if there is one. If spans is nil, it
+// splits the text.
 func sentencesOf(a *ibid.Answer, spans []ibid.Span, citedToo bool) []SentenceSupport {
 	if spans == nil {
 		for start, end := range prose.Sentences(a.Text) {
@@ -344,7 +344,7 @@ func claimOf(text string, s ibid.Span) ibid.Span {
 	return ibid.Span{Start: s.Start, End: s.Start + len(words)}
 }
 
-// skipReason says why a sentence is not attributed, whatever it cites; empty: it is.
+// skipReason returns why a sentence is not attributed, whatever it cites; empty if it is.
 func skipReason(a *ibid.Answer, s *SentenceSupport) SkipReason {
 	words := a.Text[s.Span.Start:s.Span.End]
 	switch {
@@ -364,7 +364,7 @@ func skipReason(a *ibid.Answer, s *SentenceSupport) SkipReason {
 	return ""
 }
 
-// inAnswer reports whether a place stands in a part of the answer that is one.
+// inAnswer reports whether a place is in a part of the answer of kind AnswerPart.
 func inAnswer(a *ibid.Answer, at int) bool {
 	i, _ := slices.BinarySearchFunc(a.Parts, at, func(p ibid.Part, at int) int {
 		if p.End <= at {
@@ -375,8 +375,8 @@ func inAnswer(a *ibid.Answer, at int) bool {
 	return i >= len(a.Parts) || a.Parts[i].Kind == ibid.AnswerPart
 }
 
-// isHeading reports whether a sentence is a heading: after # signs, a line by itself in bold, one that ends with a
-// colon and introduces what follows, or in the first row of a table.
+// isHeading reports whether a sentence is a heading: a line after # signs, in bold by itself, that introduces what
+// follows with a colon, underlined, or in the first row of a table.
 func isHeading(text string, s ibid.Span) bool {
 	const indent = 16 // bytes before a heading's words on its line
 	before := text[max(0, s.Start-indent):s.Start]
@@ -397,8 +397,7 @@ func isHeading(text string, s ibid.Span) bool {
 		headsTable(text[s.End:])
 }
 
-// headsTable reports whether what follows the words of a row is its end, and the line of dashes below the head of a
-// table.
+// headsTable reports whether a row ends here and the next line is the dashes below the head of a table.
 func headsTable(after string) bool {
 	const longest = 2000 // bytes of both
 	_, rest, _ := strings.Cut(after[:min(len(after), longest)], "\n")
@@ -407,7 +406,7 @@ func headsTable(after string) bool {
 	return strings.Contains(line, "|") && strings.Contains(line, "-") && strings.Trim(line, "|-: \t") == ""
 }
 
-// isUnderlined reports whether the next line makes the one before a heading.
+// isUnderlined reports whether the next line underlines the one before, making it a heading.
 func isUnderlined(after string) bool {
 	rest, ok := strings.CutPrefix(strings.TrimPrefix(after, "\r"), "\n")
 	if !ok {
@@ -418,7 +417,7 @@ func isUnderlined(after string) bool {
 	return len(line) >= 3 && (strings.Trim(line, "=") == "" || strings.Trim(line, "-") == "")
 }
 
-// shown returns a text without its Markdown images and the addresses of its links, which are no words of a sentence.
+// shown returns a text without its Markdown images and link addresses, which are not words of the sentence.
 func shown(words string) string {
 	var b strings.Builder
 	for {
@@ -439,8 +438,8 @@ func shown(words string) string {
 	}
 }
 
-// isFragment reports whether words are too few to say something: one word, or none that is no function word. "It
-// failed." says something, and so does "It is 1,075."
+// isFragment reports whether there are too few words to say something: one word, or no content word. "It failed." says
+// something, and so does "It is 1,075."
 func isFragment(words string) bool {
 	count, _ := countWords(words)
 	return count < 2 || contentWords(words) == 0
@@ -462,16 +461,16 @@ func countWords(words string) (all, content int) {
 	return all, content
 }
 
-// weightVerb is what the commonest verbs that say something weigh: works, won, came.
+// weightVerb is the weight of the commonest verbs with a meaning of their own: works, won, came.
 const weightVerb = 0.4
 
-// How sentences about the answer itself begin, in lower case.
+// Beginnings of sentences about the answer itself, in lower case.
 var (
 	openings         = lists["opening"]
 	openingsOfLittle = lists["opening-of-little"]
 )
 
-// isBoilerplate reports whether a sentence is about the answer itself, or talks to the reader.
+// isBoilerplate reports whether a sentence is about the answer itself, or addresses the reader.
 func isBoilerplate(words string) bool {
 	head := strings.Map(func(r rune) rune {
 		if r == '’' {
@@ -492,8 +491,8 @@ func isBoilerplate(words string) bool {
 	return false
 }
 
-// cover counts the citations of a sentence.
-type cover struct{ starts, ends []int } // of what they stand for, each sorted
+// cover counts the citations of a sentence. It has the starts and ends of all cited spans, each sorted.
+type cover struct{ starts, ends []int }
 
 func newCover(a *ibid.Answer) *cover {
 	c := &cover{}
@@ -513,8 +512,8 @@ func newCover(a *ibid.Answer) *cover {
 	return c
 }
 
-// count returns how many citations stand for words of a sentence, or right behind it: of those that begin before its
-// end, all but those that end before it.
+// count returns how many citations cover words of a sentence, or stand right after it: those that begin before its end,
+// except those that end before it.
 func (c *cover) count(s ibid.Span) int {
 	begun, _ := slices.BinarySearch(c.starts, s.End+1)
 	ended, _ := slices.BinarySearch(c.ends, s.Start+1)

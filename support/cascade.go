@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// Budget bounds what a [Cascade] asks its slow checker. The zero value is ready.
+// Budget limits what a [Cascade] asks its slow checker. The zero value is ready to use.
 type Budget struct {
-	Pairs       int           // that one Check may ask about; 0: CascadePairs. Negative: none
-	Batch       int           // pairs in one call of the slow checker; 0: cascadeBatch
-	Concurrency int           // calls of the slow checker at a time, over all Checks; 0: 1
-	Timeout     time.Duration // for all calls of one Check together; 0: only its context's
+	Pairs       int           // pairs that one Check may ask about; 0 means CascadePairs, negative none
+	Batch       int           // pairs in one call of the slow checker; 0 means 32
+	Concurrency int           // calls of the slow checker at a time, over all Checks; 0 means 1
+	Timeout     time.Duration // for all calls of one Check together; 0 means none besides its context's
 }
 
 // The defaults of [Budget].
@@ -27,27 +27,25 @@ const (
 	cascadeBatch = 32
 )
 
-// The codes of issues that only a [Cascade] has.
+// The codes of a [Cascade]'s own issues.
 const (
-	// issueOverBudget: the fast checker was not sure, and the budget was used up before the slow one could be asked.
+	// issueOverBudget: the fast checker was unsure, but the budget was spent before the slow one could be asked.
 	issueOverBudget = "over-budget"
-	// issueNotDecided: the slow checker was asked and abstained, so that the fast one's verdict stands.
+	// issueNotDecided: the slow checker abstained, so the fast one's verdict stays.
 	issueNotDecided = "not-decided"
-	// issueSlowFailed: the slow checker was asked and went wrong, as the detail says, so that the fast one's verdict
-	// stands.
+	// issueSlowFailed: the slow checker failed, as the detail says, so the fast one's verdict stays.
 	issueSlowFailed = "slow-failed"
 )
 
-// Cascade returns a checker that asks fast about everything, and slow about what fast is not sure of: pairs whose score
-// is at least low and less than high, or missing, and those that score high while a number, date, name or negation
-// differs ([Verdict.Changed]), or a word ([IssueReworded]). Where low is not below high, only the latter two are asked
-// about.
+// Cascade returns a checker that asks fast about every pair, and slow about those that fast is unsure of: pairs whose
+// score is at least low and less than high, or missing, and those with a high score but a differing number, date, name
+// or negation ([Verdict.Changed]) or word ([IssueReworded]). If low is not below high, it asks slow only about the
+// latter two.
 //
-// The pairs nearest to the middle between low and high go first. What the [Budget] leaves out keeps fast's verdict,
-// with the issue over-budget. Where slow decides, its verdict stands as it is, with the terms that fast found
-// missing, unless it has its own, and with fast's score among the signals. Where slow abstains fast's verdict stands,
-// with not-decided and slow's issues; where it goes wrong, too, with slow-failed. All pairs that slow was
-// asked about are [Verdict.Escalated].
+// Pairs nearest to the middle between low and high go first. Pairs over the [Budget] keep fast's verdict, with the
+// issue over-budget. If slow decides, its verdict is returned, with fast's missing terms if it has none of its own, and
+// with fast's score among the signals. If slow abstains, fast's verdict is returned with the issue not-decided and
+// slow's issues; if slow fails, with slow-failed. All pairs that slow was asked about are [Verdict.Escalated].
 //
 // The error of Check is fast's. The cascade is safe for concurrent use if both checkers are.
 func Cascade(fast Checker, low, high float64, slow Checker, b Budget) Checker {
@@ -68,7 +66,7 @@ type cascadeChecker struct {
 	fast, slow Checker
 	low, high  float64
 	budget     Budget
-	turns      chan struct{} // one for each call of slow that runs
+	turns      chan struct{} // holds one element per running call of slow
 }
 
 // Info implements [Checker].
@@ -108,7 +106,7 @@ func (c *cascadeChecker) Check(ctx context.Context, in []Pair) ([]Verdict, error
 	return verdicts, nil
 }
 
-// unsure reports whether slow is to be asked.
+// unsure reports whether to ask slow.
 func (c *cascadeChecker) unsure(v *Verdict) bool {
 	if v.Score == nil {
 		return true
@@ -117,7 +115,7 @@ func (c *cascadeChecker) unsure(v *Verdict) bool {
 	return !decided || (v.Changed || v.has(IssueReworded)) && *v.Score >= c.high
 }
 
-// distance is how far a verdict is from being a toss-up; what has no score comes first.
+// distance returns how far a score is from the middle; verdicts without a score come first.
 func distance(v *Verdict, middle float64) float64 {
 	if v.Score == nil {
 		return -1
@@ -125,7 +123,7 @@ func distance(v *Verdict, middle float64) float64 {
 	return math.Abs(*v.Score - middle)
 }
 
-// escalate asks slow about the pairs of those indexes, in batches, and puts what it says into verdicts.
+// escalate asks slow about the pairs with those indexes, in batches, and merges its verdicts.
 func (c *cascadeChecker) escalate(ctx context.Context, in []Pair, verdicts []Verdict, asked []int) {
 	if c.budget.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -150,10 +148,10 @@ func (c *cascadeChecker) escalate(ctx context.Context, in []Pair, verdicts []Ver
 	}
 }
 
-// turn waits for a turn and reports whether there is one before the time is up.
+// turn waits for a turn and reports whether it came before ctx ended.
 func (c *cascadeChecker) turn(ctx context.Context) bool {
 	if ctx.Err() != nil {
-		return false // select would not prefer it
+		return false // select would choose at random
 	}
 	select {
 	case c.turns <- struct{}{}:
@@ -163,7 +161,7 @@ func (c *cascadeChecker) turn(ctx context.Context) bool {
 	}
 }
 
-// ask is one call of slow.
+// ask calls slow once.
 func (c *cascadeChecker) ask(ctx context.Context, in []Pair, verdicts []Verdict, batch []int) {
 	pairs := make([]Pair, len(batch))
 	for k, i := range batch {
@@ -179,7 +177,7 @@ func (c *cascadeChecker) ask(ctx context.Context, in []Pair, verdicts []Verdict,
 	}
 }
 
-// merge replaces fast's verdict by slow's, if that says anything.
+// merge replaces fast's verdict with slow's, if slow decided.
 func merge(fast, slow *Verdict, by string) {
 	fast.Escalated = true
 	if slow.Err != nil {
@@ -211,18 +209,18 @@ func leaveOut(v *Verdict, why string) {
 	v.note(issueOverBudget, "%s", why)
 }
 
-// paramsHash is the value of [Info.Params] for such parameters.
+// paramsHash returns a hash of parameters for [Info.Params].
 func paramsHash(parts ...string) string {
 	key := cacheKey(parts...)
 	return hex.EncodeToString(key[:8])
 }
 
-// Nearest returns a checker that shows c at most n passages of each pair: those whose words are nearest to the claim's,
-// see [Corpus], in their order. It is for checkers that cost more per passage than looking for the right ones. What a
-// claim says in other words than its source may be among the rest, so n should be generous: an n below 1 shows all.
+// Nearest returns a checker that shows c at most n passages of each pair: those that [Corpus] ranks highest for the
+// claim, in their original order. It is for checkers that cost more per passage than the ranking does. A passage that
+// supports the claim in other words may be left out, so n should be generous; n below 1 shows all.
 //
-// Evidence and conflicts name the passages by their place in the pair, as c itself would. It is as safe for concurrent
-// use as c.
+// Evidence and conflicts give passages by their index in the pair, as from c itself. It is as safe for concurrent use
+// as c.
 func Nearest(c Checker, n int) Checker { return &nearest{c, n} }
 
 type nearest struct {
@@ -243,7 +241,7 @@ func (x *nearest) Info() Info {
 // Check implements [Checker].
 func (x *nearest) Check(ctx context.Context, in []Pair) ([]Verdict, error) {
 	shown := slices.Clone(in)
-	from := make([][]int, len(in)) // of each shown passage, its index in the pair
+	from := make([][]int, len(in)) // for each shown passage, its index in the pair
 	for i := range shown {
 		p := &shown[i]
 		if x.n < 1 || len(p.Passages) <= x.n {
@@ -252,7 +250,7 @@ func (x *nearest) Check(ctx context.Context, in []Pair) ([]Verdict, error) {
 		for _, hit := range NewCorpus(p.Passages).Search(p.Claim, x.n) {
 			from[i] = append(from[i], hit.Passage)
 		}
-		for k := 0; len(from[i]) < x.n; k++ { // nothing in common with the rest: the first of them
+		for k := 0; len(from[i]) < x.n; k++ { // the rest shares no word: take the first ones
 			if !slices.Contains(from[i], k) {
 				from[i] = append(from[i], k)
 			}
@@ -272,9 +270,9 @@ func (x *nearest) Check(ctx context.Context, in []Pair) ([]Verdict, error) {
 	return verdicts, err
 }
 
-// renumber replaces the indexes of passages.
+// renumber maps the indexes of passages.
 func (v *Verdict) renumber(to []int) {
-	v.Evidence = slices.Clone(v.Evidence) // the checker may keep its own
+	v.Evidence = slices.Clone(v.Evidence) // the checker may still use its own
 	for i := range v.Evidence {
 		if at := &v.Evidence[i].Passage; *at >= 0 && *at < len(to) {
 			*at = to[*at]
@@ -290,16 +288,16 @@ func (v *Verdict) renumber(to []int) {
 	}
 }
 
-// issueWrongSource is the code of the issue that the claim's passages do not support it, and another source does.
+// issueWrongSource is the code of the issue that another source supports the claim, and its own passages do not.
 const issueWrongSource = "wrong-source"
 
-// rightSources is how many of the other passages are checked for one claim: those that rank highest for it.
+// rightSources is how many of the other passages are checked for one claim: the highest ranked.
 const rightSources = 4
 
-// RightSource returns a checker that looks for a claim that c does not call [Supported] by its passages in
-// [Pair.Others], too. Where c calls it supported by one of those alone, the verdict has the issue wrong-source, and
-// [Verdict.WrongSource] says where; its label stays. Pairs may share one list of others, which is indexed once
-// then; what a pair has among its own passages is none. It is as safe for concurrent use as c.
+// RightSource returns a checker that looks in [Pair.Others] for claims that c does not call [Supported]. If c calls one
+// supported by one of those passages alone, the verdict has the issue wrong-source, and [Verdict.WrongSource] says
+// where; the label stays. Others that are among the pair's own passages are ignored. Pairs may share one list of
+// others, which is then indexed once. It is as safe for concurrent use as c.
 func RightSource(c Checker) Checker { return &rightSource{c} }
 
 type rightSource struct{ Checker }
@@ -313,7 +311,7 @@ func (r *rightSource) Check(ctx context.Context, in []Pair) ([]Verdict, error) {
 	type candidate struct{ pair, other int }
 	var candidates []candidate
 	var pairs []Pair
-	indexes := map[*Passage]*Corpus{} // by the first of the others
+	indexes := map[*Passage]*Corpus{} // by the address of the first of the others
 	for i := range verdicts {
 		v, p := &verdicts[i], &in[i]
 		if v.Label == Supported || v.Err != nil || len(p.Others) == 0 {
@@ -336,7 +334,7 @@ func (r *rightSource) Check(ctx context.Context, in []Pair) ([]Verdict, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking for claims in other sources: %w", err)
 	}
-	best := map[int]float64{} // the strength of what was found for a pair
+	best := map[int]float64{} // the strength of the verdict found for each pair
 	for k, at := range candidates {
 		f := &found[k]
 		if f.Label != Supported || len(f.Evidence) == 0 || f.strength() <= best[at.pair] {

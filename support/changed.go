@@ -12,28 +12,28 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// The limits of [Changed]. What is longer is read up to there.
+// The limits of [Changed]. Longer input is truncated.
 const (
 	maxChangedClaim    = 64 << 10  // bytes of the claim
 	maxChangedEvidence = 256 << 10 // bytes of the evidence
 	maxChangedValues   = 256       // values of the claim
-	maxChangedPairs    = 1 << 18   // of a value of each: of a long evidence, fewer values of the claim are compared
+	maxChangedPairs    = 1 << 18   // a value of each; with long evidence, fewer values of the claim are compared
 )
 
-// Changed returns what the claim says otherwise than its evidence: a number, date, name, negation, modality or word
-// that has an opposite of the claim for which the evidence, where it speaks of the same thing, has another, and what
-// stands in another role to what. A is the claim's side ([InClaim]), B the evidence's (Passage 0, offsets in evidence).
+// Changed returns the details in which a claim contradicts its evidence: a number, date, name, negation, modality or
+// word with an opposite for which the evidence, about the same thing, gives a different one, and roles that are
+// swapped. A is the claim's side ([InClaim]), B the evidence's (Passage 0, offsets in evidence).
 //
-// A number is the same if one of the evidence agrees within the rounding that the claim shows, in any unit; more than
-// and less than, at least and at most of one figure differ. A name differs if a word of it is nowhere in the evidence
-// and another name stands in its place, or what is said of it is said of another name. Roles are who does it to whom,
-// from and to, order and cause.
+// Numbers are the same if they agree, in any unit, within the rounding that the claim shows; more than and less than,
+// at least and at most of one figure differ. A name differs if one of its words is nowhere in the evidence and another
+// name is in its place, or if the evidence says the same of another name. Roles are who does it to whom, from and to,
+// order and cause.
 //
-// What the evidence lacks is not changed, nor is what is rounded, converted to another unit, or said less exactly. Only
-// the first maxChangedClaim and maxChangedEvidence bytes are read.
+// Values that the evidence lacks, rounds, converts to another unit or gives more or less exactly are not changed. Only
+// the first 64 KiB of the claim and 256 KiB of the evidence are read.
 func Changed(claim, evidence string) []Conflict { return changedIn(claim, piece{0, 0, evidence}) }
 
-// changedIn is Changed of evidence in several pieces, whose passages and places B has.
+// changedIn is Changed for evidence in several pieces. B has their passages and offsets.
 func changedIn(claim string, evidence ...piece) []Conflict {
 	return compareIn(claim, evidence...).found
 }
@@ -61,7 +61,7 @@ func compareIn(claim string, evidence ...piece) *comparison {
 			c.name(i)
 		case ValueDegree:
 			c.degree(i)
-		default: // what the claim denies follows together
+		default: // negations and modalities are compared below, together
 		}
 	}
 	if !foreign(language) {
@@ -71,22 +71,22 @@ func compareIn(claim string, evidence ...piece) *comparison {
 	return c
 }
 
-// comparison is of one claim with its evidence. Where claim and evidence agree in words, it compares what stands around
-// them: values, what operates on them, and their roles.
+// comparison compares one claim with its evidence. Where they share words, it compares what is around those: values,
+// operators on them, and roles.
 type comparison struct {
 	claim, evidence *valuedText
 	comma           bool
-	values          int              // how many of the claim's are compared
-	at              map[uint32][]int // the evidence's tokens with a key
+	values          int              // how many of the claim's values are compared
+	at              map[uint32][]int // the evidence's tokens by key
 	in              map[uint32]bool  // the claim's keys
-	words, large    map[string]bool  // of the evidence, and of the claim those with a capital, folded
-	figures         map[string][]int // of the evidence, their tokens
-	overlap         []float64        // for each sentence of the evidence, the share of the claim's weight
-	taken           []bool           // of the evidence's values, those that the claim has
+	words, large    map[string]bool  // folded: the evidence's, and the claim's that begin with a capital
+	figures         map[string][]int // the evidence's tokens by figure
+	overlap         []float64        // the share of the claim's weight in each sentence of the evidence
+	taken           []bool           // whether the claim has that value of the evidence too
 	found           []Conflict
 }
 
-// maxSamePlaces is how many places of one word or figure in the evidence are looked at.
+// maxSamePlaces is the most places of one word or figure in the evidence that are looked at.
 const maxSamePlaces = 64
 
 func newComparison(claim, evidence *valuedText, language string) *comparison {
@@ -147,7 +147,7 @@ func newComparison(claim, evidence *valuedText, language string) *comparison {
 	return c
 }
 
-// saidBy reports whether a number, date or word of the evidence is what v says.
+// saidBy reports whether v agrees with a number, date or word of the evidence.
 func (v *Value) saidBy(e *Value) bool {
 	if v.Kind != e.Kind {
 		return false
@@ -164,12 +164,13 @@ func (v *Value) saidBy(e *Value) bool {
 	}
 }
 
-// near is how much a word says of another that stands at a distance: all within nearby, ever less behind it.
+// near returns how much a word counts at a distance: fully up to nearby words, then ever less.
 func near(distance int) float64 { return nearby / max(nearby, math.Abs(float64(distance))) }
 
 const nearby = 4.
 
-// around returns the claim's words around a span that the evidence has, by how near they are; place is its first token.
+// around returns the claim's words around a span that the evidence has too, weighted by distance; place is its first
+// token. Total is their weight, all that of the words that the evidence lacks too.
 func (c *comparison) around(span ibid.Span, place int) (tokens []valueToken, total, all float64) {
 	s := &c.claim.sentences[c.claim.tokens[place].sentence]
 	for _, token := range c.claim.tokens[s.tokens[0]:s.tokens[1]] {
@@ -188,7 +189,7 @@ func (c *comparison) around(span ibid.Span, place int) (tokens []valueToken, tot
 
 const maxAround = 16
 
-// fit is how much of the words around a value of the claim stands around a place of the evidence.
+// fit returns the share of the words around a value of the claim that are around a place in the evidence too.
 func (c *comparison) fit(tokens []valueToken, total float64, place int, oneSentence bool) float64 {
 	sum, pos := 0., c.evidence.tokens[place].pos
 	for _, token := range tokens {
@@ -206,18 +207,18 @@ func (c *comparison) fit(tokens []valueToken, total float64, place int, oneSente
 	return sum / max(total, 1e-9)
 }
 
-// candidate is a value of the evidence with its fit; value -1: there is none.
+// candidate is a value of the evidence with its fit; value is -1 if there is none.
 type candidate struct {
 	value int
 	fit   float64
-	known float64 // the share of the words around the claim's value that the evidence has
-	off   float64 // how far a number is from the claim's
+	known float64 // the share of the words around the claim's value that the evidence contains
+	off   float64 // the distance of a number from the claim's
 }
 
-// takenPenalty is what a value of the evidence that the claim has as well loses against others.
+// takenPenalty is subtracted from the fit of a value of the evidence that the claim has as well.
 const takenPenalty = .5
 
-// best finds the best value of the evidence among those that may be meant.
+// best returns the value of the evidence that fits best among those that meant accepts.
 func (c *comparison) best(value int, meant func(*Value) bool) candidate {
 	v := &c.claim.values[value]
 	tokens, total, all := c.around(v.Span, c.claim.places[value])
@@ -241,8 +242,8 @@ func (c *comparison) best(value int, meant func(*Value) bool) candidate {
 	return best
 }
 
-// instead reports whether another value of the evidence stands where the claim has one: where nothing says the claim's,
-// from a least fit on; else only if it fits far better.
+// instead reports whether the evidence has another value in place of the claim's: with at least some fit if it has the
+// claim's nowhere, else only if the other fits far better.
 func instead(same, other candidate, least float64) bool {
 	if other.value < 0 || other.fit*other.known < least {
 		return false
@@ -256,7 +257,7 @@ const (
 	farBetter   = .3
 )
 
-// The least fits for values of a kind, found on the development halves of the evaluation data.
+// The least fits by kind of value, tuned on the development halves of the evaluation data.
 const (
 	leastNumber   = .1
 	leastDate     = .05
@@ -286,7 +287,7 @@ func (c *comparison) number(i int) {
 	}
 }
 
-// difference reports whether the claim says by how much something changed, and the evidence from what to what.
+// difference reports whether the claim gives the amount of a change, and the evidence its start and end.
 func (c *comparison) difference(value int) bool {
 	v := &c.claim.values[value]
 	for i := range c.evidence.values {
@@ -323,12 +324,12 @@ func (c *comparison) date(i int) {
 	}
 }
 
-// sameGrain reports whether two dates say the same part: a year or a month.
+// sameGrain reports whether two dates give the same part: a year or a month.
 func sameGrain(a, b *Date) bool {
 	return (a.Year != 0 && b.Year != 0 || a.Month != 0 && b.Month != 0) && (a.Day == 0 || b.Month != 0)
 }
 
-// add reports a value of the claim and the evidence's in its place.
+// add reports a value of the claim and the evidence's value in its place.
 func (c *comparison) add(kind ConflictKind, value, other int) {
 	c.addSpan(kind, c.claim.values[value].Span, c.claim.places[value], c.evidence.values[other].Span,
 		c.evidence.places[other])
@@ -348,15 +349,14 @@ func (c *comparison) addSpan(kind ConflictKind, span ibid.Span, place int, other
 	})
 }
 
-// The digits of figures that are compared digit by digit: where there are fewer than minNearDigits, they must have a
-// neighbour in common.
+// The lengths of figures that are compared digit by digit: those shorter than minNearDigits must share a neighbour.
 const (
 	minNearDigits = 3
 	maxNearDigits = 16
 )
 
 // changedDigit looks for a figure of the evidence that differs in one digit from a figure of the claim that the
-// evidence lacks, and reports whether it found one: best in a sentence that has more of the claim.
+// evidence lacks, and reports whether it found one. It prefers sentences with more of the claim.
 func (c *comparison) changedDigit(value int) bool {
 	v := &c.claim.values[value]
 	if v.Unit.Name == clockUnit || v.Unit.Name == versionUnit {
@@ -387,7 +387,7 @@ func (c *comparison) changedDigit(value int) bool {
 	return false
 }
 
-// figureWith is the number or date of a text that has a token in it, or else the token.
+// figureWith returns the span of the number or date that contains a token, or else of the token.
 func (t *valuedText) figureWith(i int) ibid.Span {
 	at := t.tokens[i].span()
 	for _, v := range t.values {
@@ -398,7 +398,7 @@ func (t *valuedText) figureWith(i int) ibid.Span {
 	return at
 }
 
-// nearFigures returns the tokens of the evidence whose figures differ in exactly one digit.
+// nearFigures returns the evidence's tokens whose figures differ in exactly one digit.
 func (c *comparison) nearFigures(figure string) (found []int) {
 	for i := range len(figure) {
 		for digit := byte('0'); digit <= '9' && figure[i] >= '0' && figure[i] <= '9'; digit++ {
@@ -411,7 +411,7 @@ func (c *comparison) nearFigures(figure string) (found []int) {
 	return found
 }
 
-// plainFigure is a figure without what groups its digits.
+// plainFigure returns a figure without digit grouping.
 func (c *comparison) plainFigure(low string) string {
 	if f, ok := readDigits(low, c.comma); ok {
 		return strconv.FormatFloat(f.value, 'f', -1, 64)
@@ -419,7 +419,7 @@ func (c *comparison) plainFigure(low string) string {
 	return low
 }
 
-// sameNeighbour reports whether a word beside one figure stands beside the other too.
+// sameNeighbour reports whether a word next to one figure is next to the other too.
 func (c *comparison) sameNeighbour(i, j int) bool {
 	for _, left := range [...]int{i - 1, i + 1, i + 2} {
 		for _, right := range [...]int{j - 1, j + 1, j + 2} {
@@ -432,8 +432,8 @@ func (c *comparison) sameNeighbour(i, j int) bool {
 	return false
 }
 
-// degree compares a word that has opposites. The evidence must have one among the same words, and none of the claim's
-// side there.
+// degree compares a word that has opposites. It differs if the evidence has its opposite there, and not the claim's
+// side.
 func (c *comparison) degree(i int) {
 	v := &c.claim.values[i]
 	same := c.best(i, func(e *Value) bool { return e.Words[0] == v.Words[0] })
@@ -448,16 +448,16 @@ func (c *comparison) degree(i int) {
 	}
 }
 
-// contrasted reports whether a word that the evidence has as well stands there among other words than the claim has it:
-// use among teenagers has grown, but use among their parents has shrunk.
+// contrasted reports whether a word that the evidence has too is there among other words than in the claim: use among
+// teenagers has grown, but use among their parents has shrunk.
 func contrasted(same, other candidate) bool {
 	return other.known >= contrastKnown && other.fit >= leastDegree && other.fit >= same.fit+farBetter
 }
 
 const contrastKnown = .75
 
-// sameTopic reports whether the evidence's sentence with token j has the first word of the claim's sentence with token
-// i, unless the evidence lacks the word: the revenue of a company is no share price of it.
+// sameTopic reports whether the evidence's sentence with token j contains the first word of the claim's sentence with
+// token i, unless the evidence lacks that word: a company's revenue is not its share price.
 func (c *comparison) sameTopic(i, j int) bool {
 	inSentence := func(at int) bool { return c.evidence.sameSentence(at, j) }
 	for k := c.claim.sentences[c.claim.tokens[i].sentence].tokens[0]; k < i; k++ {
@@ -520,7 +520,7 @@ func (c *comparison) name(i int) {
 	}
 }
 
-// shorter reports whether the evidence has a name by some of its words only.
+// shorter reports whether the evidence has a name made of some of the words only.
 func (c *comparison) shorter(words []string) bool {
 	return slices.ContainsFunc(c.evidence.values, func(e Value) bool {
 		return e.Kind == ValueName && len(e.Words) < len(words) &&
@@ -532,7 +532,7 @@ func sharesWord(a, b []string) bool {
 	return slices.ContainsFunc(a, func(word string) bool { return slices.Contains(b, word) })
 }
 
-// otherDigits reports whether two names differ in their digits only: COVID-19, COVID-13.
+// otherDigits reports whether two names differ only in their digits: COVID-19, COVID-13.
 func otherDigits(a, b []string) bool {
 	if len(a) != len(b) || slices.Equal(a, b) {
 		return false
@@ -554,8 +554,8 @@ func withoutDigits(word string) string {
 	}, word)
 }
 
-// hasWord reports whether the evidence has a word of a name, also with another ending, or another name of a country
-// that texts call by many.
+// hasWord reports whether the evidence has a word of a name, perhaps with another ending, or another name of the same
+// country.
 func (c *comparison) hasWord(word string) bool {
 	if c.words[word] {
 		return true
@@ -576,7 +576,7 @@ func (c *comparison) hasWord(word string) bool {
 
 var countries = lists["country"]
 
-// sharedLetters is how many bytes two words have in common at their beginnings.
+// sharedLetters returns the length of the common prefix of two words in bytes.
 func sharedLetters(a, b string) (n int) {
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++
@@ -584,17 +584,17 @@ func sharedLetters(a, b string) (n int) {
 	return n
 }
 
-// claimHas reports whether the claim has all the words of a name, written large.
+// claimHas reports whether the claim has all the words of a name, capitalised.
 func (c *comparison) claimHas(words []string) bool {
 	return !slices.ContainsFunc(words, func(word string) bool { return !c.claimName(word) })
 }
 
-// claimName reports whether the claim has a word, written large.
+// claimName reports whether the claim has a word, capitalised.
 func (c *comparison) claimName(word string) bool {
 	return c.large[word]
 }
 
-// leads reports whether token i begins a sentence or one of its parts, but for what it is called: the mayor, Ada Lund.
+// leads reports whether token i begins a sentence or clause, not counting titles: the mayor, Ada Lund.
 func (t *valuedText) leads(i int) bool {
 	sentence := t.tokens[i].sentence
 	for k, words := i-1, 0; k >= 0 && t.tokens[k].sentence == sentence && words <= leadingWords; k-- {
@@ -617,7 +617,7 @@ const leadingWords = 3
 
 var coordinating = lists["coordinating"]
 
-// modifies reports whether a name stands before the noun that it describes: an American singer.
+// modifies reports whether a name stands before a noun that it describes: an American singer.
 func (t *valuedText) modifies(value int) bool {
 	i := t.places[value]
 	for t.at(i).start < t.values[value].Span.End && i < len(t.tokens) {
@@ -627,7 +627,7 @@ func (t *valuedText) modifies(value int) bool {
 	return next.key != 0 && !t.verb(i)
 }
 
-// apart reports whether two values of the evidence stand in different clauses, each with words of its own.
+// apart reports whether two values of the evidence are in different clauses with words of their own.
 func (c *comparison) apart(a, b int) bool {
 	from, to := c.evidence.places[a], c.evidence.places[b]
 	if from > to {

@@ -12,7 +12,7 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// ConflictKind is what differs.
+// ConflictKind is what kind of detail differs.
 type ConflictKind string
 
 // The kinds of a conflict.
@@ -20,42 +20,42 @@ const (
 	ConflictNumber   ConflictKind = "number"   // another quantity of the same kind
 	ConflictDate     ConflictKind = "date"     // another day, month, year or period
 	ConflictUnit     ConflictKind = "unit"     // the same figure in another unit
-	ConflictName     ConflictKind = "name"     // another name; only [Changed] says it
+	ConflictName     ConflictKind = "name"     // another name
 	ConflictNegation ConflictKind = "negation" // one side denies what the other says
-	ConflictAntonym  ConflictKind = "antonym"  // one side has the opposite word: rose, fell
-	ConflictModality ConflictKind = "modality" // one side says what the other only plans, alleges or thinks possible
-	ConflictRole     ConflictKind = "role"     // who does it to whom, or what is first or the cause
+	ConflictAntonym  ConflictKind = "antonym"  // one side has the opposite of the other's word: rose, fell
+	ConflictModality ConflictKind = "modality" // one side states what the other only plans, alleges or thinks possible
+	ConflictRole     ConflictKind = "role"     // who does it to whom, or what comes first or is the cause
 )
 
-// InClaim is the Passage of an [Excerpt] that stands in the claim.
+// InClaim is the Passage of an [Excerpt] of the claim.
 const InClaim = -1
 
 // Excerpt is one side of a [Conflict].
 type Excerpt struct {
 	Passage int       // index of the passage, or InClaim
 	Span    ibid.Span // the sentence, in that text
-	Value   ibid.Span // what differs, in that text, inside Span
-	Text    string    // the bytes of Span
+	Value   ibid.Span // the differing value, in that text, inside Span
+	Text    string    // the text of Span
 }
 
-// ValueText returns the words that differ; empty if Text does not have them.
+// ValueText returns the text of the value, or "" if Text does not contain it.
 func (e *Excerpt) ValueText() string { return textAt(e.Text, shifted(e.Value, -e.Span.Start)) }
 
-// Conflict is a possible conflict: two texts that seem to speak of the same thing give different values. It is found by
-// rules, and rules see words, not meaning, so it is a reason to look and never a contradiction.
+// Conflict is a possible conflict: two texts that seem to be about the same thing give different values. It is found by
+// rules, which compare words, not meaning: it is a reason to look, never a contradiction.
 type Conflict struct {
 	Kind  ConflictKind
 	A, B  Excerpt
-	About []string // the words that both sides share, the weightiest first: what they speak of
-	Note  string   // one line for people: "possible conflict: number: 330 m, 324 m"
+	About []string // the words that both sides share, rarest first: what they are about
+	Note  string   // one line to display: "possible conflict: number: 330 m, 324 m"
 }
 
 // ConflictOptions are the options of [Conflicts]. The zero value means the defaults.
 type ConflictOptions struct {
-	// Overlap is the least share of the weight of the words of the sentence with less that both sentences must have in
-	// common; 0: defaultConflictOverlap.
+	// Overlap is the least share of the lighter sentence's word weight that both sentences must have in common; 0 means
+	// 0.5.
 	Overlap float64
-	// MaxPairs bounds the pairs of sentences with a word in common that are looked at; 0: defaultConflictPairs.
+	// MaxPairs is the most pairs of sentences with a common word that are looked at; 0 means 200,000.
 	MaxPairs int
 }
 
@@ -65,18 +65,19 @@ const (
 	defaultConflictPairs   = 200_000
 
 	maxConflictText = 4 << 20 // bytes of all passages together
-	maxConflicts    = 1000    // conflicts that are returned
+	maxConflicts    = 1000    // conflicts in the result
 )
 
-// IssueConflictsTruncated is the code of the issue that says which limit of [Conflicts] left something out.
+// IssueConflictsTruncated is the code of the issue that reports which limit of [Conflicts] left something out.
 const IssueConflictsTruncated = "conflicts-truncated"
 
-// Conflicts finds possible conflicts between passages: of sentences of two passages that share most of their words and
-// speak of the same names, a value of one kind that differs. A is always in the passage that comes first. Two sentences
-// of one passage are never in conflict.
+// Conflicts finds possible conflicts between passages: it compares sentences of two passages that share most of their
+// words and name the same names, and reports values of one kind that differ. A is always in the earlier passage. Two
+// sentences of one passage are never in conflict.
 //
-// Values that are rounded, converted or said more or less exactly are no conflict, nor are values for different years.
-// The issues say what a limit left out ([IssueConflictsTruncated]); what was found until then is returned all the same.
+// Values that are rounded, converted or given more or less exactly do not conflict, nor do values for different years.
+// The issues report what a limit left out ([IssueConflictsTruncated]); the conflicts found until then are returned all
+// the same.
 func Conflicts(passages []Passage, o *ConflictOptions) ([]Conflict, []ibid.Issue) {
 	if len(passages) < 2 {
 		return nil, nil
@@ -99,11 +100,11 @@ func Conflicts(passages []Passage, o *ConflictOptions) ([]Conflict, []ibid.Issue
 	return f.found, f.issues
 }
 
-// statement is one sentence of one passage, with what it speaks of.
+// statement is one sentence of one passage, with its terms and names.
 type statement struct {
 	passage, sentence int
 	text              *valuedText
-	terms             []*valueToken // one per key, those of the names it refers back to included
+	terms             []*valueToken // one per key, including those of the names it refers back to
 	weight            float64
 	names             map[uint32]bool
 }
@@ -115,7 +116,7 @@ type conflictFinder struct {
 	found      []Conflict
 	issues     []ibid.Issue
 
-	looked, words int // pairs of sentences so far, and the words that they share
+	looked, words int // pairs of sentences so far, and the total of words they share
 }
 
 func (f *conflictFinder) truncated(detail string) {
@@ -125,7 +126,7 @@ func (f *conflictFinder) truncated(detail string) {
 	}
 }
 
-// add appends the sentences of a passage. A sentence without a name speaks of the names of the sentence before it.
+// add appends the sentences of a passage. A sentence without a name inherits the names of the sentence before it.
 func (f *conflictFinder) add(text *valuedText) {
 	var last []*valueToken // names of the last sentence that had any
 	for i := range text.sentences {
@@ -149,7 +150,7 @@ func (f *conflictFinder) add(text *valuedText) {
 	}
 }
 
-// newStatement returns a sentence with its terms, one per key, and those of them that are in names.
+// newStatement returns a sentence with its terms, one per key, and those of them that are part of names.
 func newStatement(text *valuedText, sentence int) (st statement, names []*valueToken) {
 	s := &text.sentences[sentence]
 	st = statement{passage: text.pieces[0].passage, sentence: sentence, text: text, names: map[uint32]bool{}}
@@ -168,10 +169,10 @@ func newStatement(text *valuedText, sentence int) (st statement, names []*valueT
 	return st, names
 }
 
-// maxCarried is how many words of names one sentence has, and hands on to the next.
+// maxCarried is the most words of names that one sentence has, and passes on to the next.
 const maxCarried = 64
 
-// search compares the sentences that share words with those of the passages before.
+// search compares sentences with those of earlier passages that share words with them.
 func (f *conflictFinder) search() {
 	postings := make(map[uint32][]int)
 	shared := make(map[int]float64)
@@ -190,12 +191,10 @@ func (f *conflictFinder) search() {
 	}
 }
 
-// sharedWords is how many words the pairs of sentences may have in common on average: it bounds the work for long
-// sentences.
+// sharedWords is the most words that pairs of sentences may share on average: it bounds the work for long sentences.
 const sharedWords = 16
 
-// compareWithEarlier compares sentence b with those that share words with it. It reports false where a limit is
-// reached.
+// compareWithEarlier compares sentence b with those that share words with it. It returns false if a limit is reached.
 func (f *conflictFinder) compareWithEarlier(b int, postings map[uint32][]int, shared map[int]float64) bool {
 	clear(shared)
 	full := false
@@ -234,7 +233,7 @@ func (f *conflictFinder) sort() {
 	})
 }
 
-// compareAll compares sentence b with those that share enough with it, in order.
+// compareAll compares sentence b with those that share enough weight with it, in order.
 func (f *conflictFinder) compareAll(b int, shared map[int]float64) {
 	var near []int
 	for a, weight := range shared {
@@ -254,7 +253,7 @@ type statementPair struct {
 	a, b    *statement
 	shared  map[uint32]bool
 	weight  float64 // of the shared words
-	content int     // shared words that are in no name
+	content int     // shared words outside names
 	about   []string
 	found   []Conflict
 }
@@ -274,7 +273,7 @@ func (p *statementPair) conflicts() []Conflict {
 	return p.found
 }
 
-// share finds the words in common.
+// share finds the shared words.
 func (p *statementPair) share() {
 	p.shared = make(map[uint32]bool)
 	in := make(map[uint32]bool, len(p.b.terms))
@@ -304,7 +303,7 @@ var (
 	subgroups = lists["subgroup"]
 )
 
-// holders reports two names for what has only one: who holds an office, where somebody was born.
+// holders reports two names for a role that only one can have: who holds an office, where someone was born.
 func (p *statementPair) holders() {
 	office := false
 	for key := range p.shared {
@@ -320,7 +319,7 @@ func (p *statementPair) holders() {
 	}
 }
 
-// namesBut are the words of the names of a sentence without one of them.
+// namesBut returns the words of a sentence's names without those of v.
 func (s *statement) namesBut(v *Value) map[uint32]bool {
 	names := maps.Clone(s.names)
 	for _, word := range v.Words {
@@ -329,7 +328,7 @@ func (s *statement) namesBut(v *Value) map[uint32]bool {
 	return names
 }
 
-// office reports whether a word of a sentence names what one name alone holds.
+// office reports whether a word of a sentence names a role that only one name can have.
 func (s *statement) office(key uint32) bool {
 	sentence := s.text.sentences[s.sentence]
 	return slices.ContainsFunc(s.text.tokens[sentence.tokens[0]:sentence.tokens[1]], func(t valueToken) bool {
@@ -337,8 +336,8 @@ func (s *statement) office(key uint32) bool {
 	})
 }
 
-// holder is the name of a sentence that the other does not have: of where somebody was born the one behind born in,
-// else the only one of two words or more; nil: there is none.
+// holder returns the name of a sentence that the other sentence lacks: after "born" and a preposition if it says where
+// someone was born, else of two words or more. It returns nil if there is none, or more than one.
 func (s *statement) holder(shared map[uint32]bool) *Value {
 	var found *Value
 	birth, at := topicKey("born"), s.text.sentences[s.sentence].tokens
@@ -361,8 +360,7 @@ func (s *statement) holder(shared map[uint32]bool) *Value {
 	return found
 }
 
-// sameSubject reports whether both sentences speak of the same names: one side may name more, but not each what the
-// other does not.
+// sameSubject reports whether both sentences are about the same names: one may have more of them, but not both.
 func (p *statementPair) sameSubject() bool {
 	if len(p.a.names) == 0 && len(p.b.names) == 0 {
 		return p.content >= minSharedContent
@@ -370,7 +368,7 @@ func (p *statementPair) sameSubject() bool {
 	return len(p.a.names) > 0 && p.within(p.a.names) || len(p.b.names) > 0 && p.within(p.b.names)
 }
 
-// minSharedContent is how many words two sentences without a name must share.
+// minSharedContent is the least number of words that two sentences without names must share.
 const minSharedContent = 3
 
 func (p *statementPair) within(names map[uint32]bool) bool {
@@ -382,7 +380,7 @@ func (p *statementPair) within(names map[uint32]bool) bool {
 	return true
 }
 
-// speculative reports whether a sentence speaks of what is planned, expected or assumed.
+// speculative reports whether a sentence is about plans, expectations or assumptions.
 func (p *statementPair) speculative(s *statement) bool {
 	sentence := s.text.sentences[s.sentence]
 	tokens := s.text.tokens[sentence.tokens[0]:sentence.tokens[1]]
@@ -418,7 +416,7 @@ func (s *statement) values(kind ValueKind) []placedValue {
 	return values
 }
 
-// numbers reports the numbers that differ, if the sentences speak of the same time.
+// numbers reports the best fitting pair of numbers that differ, if the sentences are about the same time.
 func (p *statementPair) numbers() {
 	as, bs := p.a.values(ValueNumber), p.b.values(ValueNumber)
 	if len(as) == 0 || len(bs) == 0 || !p.sameTime() || p.opposed() || p.otherOrdinals(as, bs) {
@@ -443,7 +441,8 @@ func (p *statementPair) numbers() {
 	p.add(kind, bestA.Span, bestB.Span)
 }
 
-// otherOrdinals reports whether the sentences speak of different ones of a row: the first edition, the second edition.
+// otherOrdinals reports whether the sentences are about different items of a series: the first edition, the second
+// edition.
 func (p *statementPair) otherOrdinals(as, bs []placedValue) bool {
 	for _, a := range as {
 		for _, b := range bs {
@@ -471,7 +470,7 @@ func (p *statementPair) sameQuantity(a, b placedValue) bool {
 		sameFigure(a.Value, b.Value) && !otherUnit(a.Value, b.Value)
 }
 
-// fit says how well two numbers stand for the same thing: 0 not at all.
+// fit scores how likely two numbers measure the same thing; 0 means they do not.
 func (p *statementPair) fit(a, b placedValue) int {
 	if sameNumber(a.Value, b.Value, max(a.slack(), b.slack())) {
 		return 0
@@ -490,14 +489,15 @@ func (p *statementPair) fit(a, b placedValue) int {
 	return 1
 }
 
-// fitUnits reports whether the units of two numbers can stand for the same thing; same: both say what they are of.
+// fitUnits reports whether the units of two numbers can measure the same thing; same means that both name the same
+// attribute.
 func (p *statementPair) fitUnits(a, b placedValue, same bool) bool {
 	ka, kb := a.Unit.Kind, b.Unit.Kind
 	switch {
 	case ka == unitMoney && kb == unitMoney:
 		return a.Unit.Name == b.Unit.Name
 	case ka == unitPercent && kb == unitPercent, ka == unitTime && kb == unitTime, counts(ka) && counts(kb):
-		// Shares, times and bare numbers are of anything: a word beside both must say of what.
+		// Percentages, times and bare numbers can measure anything: a word near both must say what.
 		return same || p.sharedNear(a, b)
 	}
 	return ka == kb
@@ -505,11 +505,11 @@ func (p *statementPair) fitUnits(a, b placedValue, same bool) bool {
 
 func counts(kind UnitKind) bool { return kind == unitNone || kind == unitCount }
 
-// nearWords is how many words from a value say what it is of.
+// nearWords is how many words from a value may name its attribute.
 const nearWords = 8
 
-// attribute is the concept nearest to a value, before or behind it: height, birth; empty: none is near. A counted noun
-// stands back: it says what there are, not what happens to them.
+// attribute returns the concept nearest to a value, on either side, such as height or birth; empty if none is near. A
+// counted noun comes last: it says what is counted, not what happens to it.
 func (s *statement) attribute(v placedValue, concepts func(string, *Value) string) string {
 	place := s.text.places[v.index]
 	sentence := s.text.sentences[s.sentence]
@@ -532,7 +532,7 @@ func (s *statement) attribute(v placedValue, concepts func(string, *Value) strin
 	return best
 }
 
-// The stems of words that say the same of a value: what is tall has a height.
+// The stems of words for one attribute: what is tall has a height.
 var (
 	measureStems     = lists["measure"]
 	eventStems       = lists["event"]
@@ -543,15 +543,15 @@ var (
 	speculativeWords = lists["speculative"]
 )
 
-// conceptOf returns what a stem says of a value; empty: it stands for itself.
+// conceptOf returns the attribute that a stem names; empty if none.
 func conceptOf(stem string) string {
 	return cmp.Or(measureStems[stem].name, eventStems[stem].name, peopleStems[stem].name, moneyStems[stem].name)
 }
 
-// conceptKey is the key of a concept, which no stem has.
+// conceptKey returns the key of a concept. No stem has the same key.
 func conceptKey(concept string) uint32 { return hashString("="+concept) &^ 1 }
 
-// quantityConcept is the concept of a stem that may say what a number is of.
+// quantityConcept returns the attribute that a stem names, if the number can measure it.
 func quantityConcept(stem string, v *Value) string {
 	measure := measureStems[stem].name
 	switch kind := v.Unit.Kind; kind {
@@ -575,10 +575,10 @@ func quantityConcept(stem string, v *Value) string {
 	return concept
 }
 
-// dateConcept is the event of a stem, for dates.
+// dateConcept returns the event that a stem names, for dates.
 func dateConcept(stem string, _ *Value) string { return eventStems[stem].name }
 
-// sharedNear reports whether a word that is no name stands near both values.
+// sharedNear reports whether some word outside names is near both values.
 func (p *statementPair) sharedNear(a, b placedValue) bool {
 	near := p.a.near(a.index)
 	for key := range p.b.near(b.index) {
@@ -601,8 +601,8 @@ func (s *statement) near(value int) map[uint32]bool {
 	return keys
 }
 
-// sameTime reports whether the sentences may speak of the same time: a date of one agrees with one of the other, or
-// neither has any. Where only one has a date, what changes with the years is not compared.
+// sameTime reports whether the sentences may be about the same time: a date of one agrees with one of the other, or
+// neither has one. If only one has a date, quantities that change over the years are not compared.
 func (p *statementPair) sameTime() bool {
 	as, bs := p.a.values(ValueDate), p.b.values(ValueDate)
 	switch {
@@ -614,12 +614,12 @@ func (p *statementPair) sameTime() bool {
 	return len(p.unmatched(as, bs, datesAgree)) < len(as)
 }
 
-// datesAgree reports whether one date says what the other does, more or less exactly.
+// datesAgree reports whether two dates agree, one perhaps less exactly.
 func datesAgree(a, b placedValue) bool {
 	return relateDates(&a.Date, &b.Date) >= dateWider
 }
 
-// changing reports whether the sentences speak of what changes with the years.
+// changing reports whether the sentences are about quantities that change over the years.
 func (p *statementPair) changing() bool {
 	for concept := range changingConcepts {
 		if p.shared[conceptKey(concept)] || p.shared[topicKey(concept)] {
@@ -629,11 +629,11 @@ func (p *statementPair) changing() bool {
 	return false
 }
 
-// dates reports the dates that differ, if they are of the same event.
+// dates reports a pair of dates that differ, if they are of the same event.
 func (p *statementPair) dates() {
 	as, bs := p.a.values(ValueDate), p.b.values(ValueDate)
 	restA, restB := p.unmatched(as, bs, datesAgree), p.unmatched(bs, as, datesAgree)
-	// Where numbers differ as well, the dates say when they were so.
+	// If numbers differ as well, the dates say when each was true.
 	if len(p.a.values(ValueNumber)) > 0 && len(p.b.values(ValueNumber)) > 0 {
 		return
 	}
@@ -655,14 +655,14 @@ func (p *statementPair) dates() {
 	}
 }
 
-// Negations and opposites need more in common than values do: a sentence has them for many reasons.
+// Negations and opposites need more in common than values do: sentences use them for many reasons.
 const (
-	polarContent = 2  // shared words that are in no name
-	polarFocus   = .6 // least share, by weight, of the words denied that the other sentence has
-	polarOverlap = .4 // least share of the weight of the sentence with more that both have in common
+	polarContent = 2  // shared words outside names
+	polarFocus   = .6 // least share, by weight, of the denied words that the other sentence has
+	polarOverlap = .4 // least share of the heavier sentence's weight that both have in common
 )
 
-// denials reports what one sentence denies and the other says.
+// denials reports what one sentence denies and the other states.
 func (p *statementPair) denials() {
 	if p.content < polarContent || p.weight < polarOverlap*max(p.a.weight, p.b.weight) || !p.sameTime() {
 		return
@@ -735,7 +735,7 @@ func (p *statementPair) antonyms() {
 	}
 }
 
-// has reports whether one of some degree words is on a side of its pair. A sentence with both sides opposes nothing.
+// has reports whether one of the degree words is on a side of its pair. A sentence with both sides opposes nothing.
 func has(values []placedValue, side string) bool {
 	return slices.ContainsFunc(values, func(v placedValue) bool { return v.Words[0] == side })
 }
@@ -746,13 +746,13 @@ func (p *statementPair) namesSwapped(word string) bool {
 		return false
 	}
 	if len(p.nameOrder(p.a)) < 2 {
-		return true // who lends is no borrower
+		return true // a lender is no borrower
 	}
 	a, b := p.nameOrder(p.a), p.nameOrder(p.b)
 	return len(a) > 1 && len(b) > 1 && a[0] != b[0]
 }
 
-// nameOrder returns the keys of the shared names of a sentence, in their order.
+// nameOrder returns the keys of a sentence's names that are shared, in order.
 func (p *statementPair) nameOrder(s *statement) []uint32 {
 	var keys []uint32
 	for _, term := range s.terms {

@@ -12,51 +12,51 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// The parameters of the ranking; TestEvalAttribute and TestEvalEvidence measured them.
+// The parameters of the ranking, as measured by TestEvalAttribute and TestEvalEvidence.
 const (
-	k1          = 1.2 // how soon a word's repetitions stop to count
-	lengthShare = 0.9 // how much a passage's length does
-	// usualLength is the length in words of a passage that is neither long nor short. It is no mean of the corpus, so
-	// that the score of a passage does not depend on how long others are.
+	k1          = 1.2 // how soon repetitions of a word stop counting
+	lengthShare = 0.9 // how much a passage's length counts
+	// usualLength is the length in words of a passage that is neither long nor short. It is not the mean of the corpus,
+	// so that a passage's score does not depend on the length of others.
 	usualLength = 100
-	// pairShare is what two words that follow each other, as in the query, count beside the words themselves.
+	// pairShare is the weight of two words that are adjacent, as in the query, relative to the words themselves.
 	pairShare = 0.3
-	// pairsOf is how many of the best passages are searched for such pairs, at least.
+	// pairsOf is the least number of best passages that are searched for such pairs.
 	pairsOf = 64
 )
 
-// Corpus ranks passages by what they have in common with a text. That is BM25 (Robertson and Zaragoza, 2009) with three
-// differences: a word weighs the square of the mean of how rare it is in English and how rare in the corpus; a passage
-// is long or short by itself, not beside the others; and pairs of words that stand together in the query count where
-// they stand together in a passage.
+// Corpus ranks passages by what they have in common with a query. It uses BM25 (Robertson and Zaragoza, 2009) with
+// three differences: a word's weight is the square of the mean of its rarity in English and its rarity in the corpus; a
+// passage is long or short in absolute terms, not relative to the others; and pairs of words that are adjacent in the
+// query count if they are adjacent in a passage.
 //
-// It is immutable, and safe for concurrent use. Making one reads each passage once; it keeps four bytes and about as
-// much again of each word, and none of the texts.
+// It is immutable, and safe for concurrent use. Creating one reads each passage once; it keeps four bytes per word and
+// about as much again, and none of the texts.
 type Corpus struct {
-	starts []int32  // of each passage in keys, and the end
+	starts []int32  // the start of each passage in keys, and the end
 	keys   []uint32 // of the words of all passages
 	terms  map[uint32]posting
 	list   []occurrence
 }
 
-// posting is where the occurrences of a term stand in Corpus.list.
+// posting is the range of a term's occurrences in Corpus.list.
 type posting struct {
 	from, to int32
 	weight   float32
 }
 
-// occurrence says how often a term is in a passage.
+// occurrence is how often a passage contains a term.
 type occurrence struct{ passage, count int32 }
 
-// Hit is a passage that was found.
+// Hit is a passage found by a search.
 type Hit struct {
-	Passage int     // its index in what the corpus was made of
+	Passage int     // its index in the corpus
 	Score   float64 // comparable within one search only
-	// Relevance is Score over what the query itself would score as a passage, at most 1: comparable between searches.
+	// Relevance is Score divided by what the query would score as a passage, at most 1: comparable between searches.
 	Relevance float64
 }
 
-// NewCorpus reads passages.
+// NewCorpus indexes passages.
 func NewCorpus(passages []Passage) *Corpus {
 	c := &Corpus{starts: make([]int32, 1, len(passages)+1)}
 	for i := range passages {
@@ -76,10 +76,10 @@ func appendKeys(keys []uint32, text string) []uint32 {
 	return keys
 }
 
-// collect lists in which passages each term is.
+// collect lists the occurrences of each term.
 func (c *Corpus) collect() {
-	total := map[uint32]int32{} // how many passages have a term
-	seen := map[uint32]int32{}  // the last passage that was counted, from 1
+	total := map[uint32]int32{} // the number of passages with a term
+	seen := map[uint32]int32{}  // the last passage counted, from 1
 	for i := range c.Len() {
 		for _, key := range c.passage(i) {
 			if seen[key] != int32(i)+1 {
@@ -109,11 +109,11 @@ func (c *Corpus) collect() {
 	}
 }
 
-// passage returns the words of a passage.
+// passage returns the keys of a passage's words.
 func (c *Corpus) passage(i int) []uint32 { return c.keys[c.starts[i]:c.starts[i+1]] }
 
-// weigh returns what a term weighs that n passages have: the mean of its rarity in English and in the corpus, both
-// about 1 for what few have, squared, because of two words one that is very rare tells more than two that are a little.
+// weigh returns the weight of a term in n passages: the mean of its rarity in English and in the corpus, both about 1
+// for rare terms, squared, because one very rare word says more than two fairly rare ones.
 func (c *Corpus) weigh(key uint32, n int) float64 {
 	total := float64(c.Len())
 	own := math.Log(1+(total-float64(n)+.5)/(float64(n)+.5)) / math.Log(1+(total+.5)/.5)
@@ -121,24 +121,24 @@ func (c *Corpus) weigh(key uint32, n int) float64 {
 	return mean * mean
 }
 
-// saturation returns what a term counts that a passage has n times.
+// saturation returns how much a term counts that occurs n times in a passage.
 func saturation(n float64, words int) float64 {
-	k, b := float64(k1), float64(lengthShare) // no constants: their sums would be more exact
+	k, b := float64(k1), float64(lengthShare) // not constants, whose arithmetic would be more exact
 	return n * (k + 1) / (n + k*(1-b+b*float64(words)/usualLength))
 }
 
-// Len returns how many passages c has.
+// Len returns the number of passages.
 func (c *Corpus) Len() int { return len(c.starts) - 1 }
 
-// Search returns the k best passages for a query, best first; of equal ones, the first first. Passages that have no
-// word of the query are left out.
+// Search returns the k best passages for a query, best first; ties in their original order. Passages that share no word
+// with the query are left out.
 func (c *Corpus) Search(query string, k int) []Hit {
 	s := searcher{corpus: c}
 	return s.search(query, k)
 }
 
-// Relevance returns the relevance of every passage for a query, in their order: see [Hit]. What has nothing in common
-// with the query has 0.
+// Relevance returns the relevance of every passage to a query, in order: see [Hit]. Passages that share nothing with
+// the query have 0.
 func (c *Corpus) Relevance(query string) []float64 {
 	all := make([]float64, c.Len())
 	for _, hit := range c.Search(query, c.Len()) {
@@ -147,15 +147,15 @@ func (c *Corpus) Relevance(query string) []float64 {
 	return all
 }
 
-// searcher is what searches need only while they run; it serves one after the other.
+// searcher holds the state of a search, and is reused for the next.
 type searcher struct {
 	corpus *Corpus
 	scores []float64 // of each passage
 	found  []int32
 	query  []uint32
 	counts map[uint32]int
-	pairs  map[uint64]int // pairs of the query, and how often a passage has them
-	has    [32]uint64     // the query's words by eleven bits of their keys: most words of a passage are none of them
+	pairs  map[uint64]int // the query's pairs of words, and how often the current passage has them
+	has    [32]uint64     // a bit set of the query's words by eleven bits of their keys: it rules out most words
 }
 
 // may reports whether a word may be one of the query's.
@@ -182,7 +182,7 @@ func (s *searcher) search(query string, k int) []Hit {
 	for _, key := range s.query {
 		n := s.counts[key]
 		if n == 0 {
-			continue // it was there before
+			continue // a repeated word
 		}
 		s.counts[key] = 0
 		p := c.terms[key]
@@ -206,7 +206,7 @@ func (s *searcher) search(query string, k int) []Hit {
 	return hits[:min(k, len(hits))]
 }
 
-// weight returns what a term of the query weighs.
+// weight returns the weight of a term of the query.
 func (s *searcher) weight(key uint32) float64 {
 	if p, known := s.corpus.terms[key]; known {
 		return float64(p.weight)
@@ -214,11 +214,11 @@ func (s *searcher) weight(key uint32) float64 {
 	return s.corpus.weigh(key, 0)
 }
 
-// best returns the k best passages of those found, and forgets what was found. Nearly all have but common words, so
-// most are passed over by one comparison.
+// best returns the k best passages found, and resets the scores. Most passages share only common words with the query,
+// so a single comparison skips them.
 func (s *searcher) best(k int) []Hit {
 	hits := make([]Hit, 0, min(len(s.found), 4*k))
-	least := 0.0 // what the k-th best has at least
+	least := 0.0 // a lower bound for the k-th best
 	for _, i := range s.found {
 		score := s.scores[i]
 		s.scores[i] = 0
@@ -244,8 +244,8 @@ func sortHits(hits []Hit) {
 	})
 }
 
-// addPairs adds to the scores of passages what the pairs of the query count that they have, and returns what the
-// query's own do.
+// addPairs adds to the scores of passages what the query's pairs in them count, and returns what they count in the
+// query itself.
 func (s *searcher) addPairs(hits []Hit) float64 {
 	c := s.corpus
 	clear(s.pairs)
@@ -271,7 +271,7 @@ func (s *searcher) addPairs(hits []Hit) float64 {
 			}
 		}
 		sum := 0.0
-		for i := 1; i < len(s.query); i++ { // in the query's order, so that the sum is the same each time
+		for i := 1; i < len(s.query); i++ { // in the query's order, so that the sum is deterministic
 			pair := pairOf(s.query[i-1], s.query[i])
 			if s.pairs[pair] > 0 {
 				sum += value(pair, len(keys))
@@ -288,34 +288,34 @@ func (s *searcher) addPairs(hits []Hit) float64 {
 
 func pairOf(a, b uint32) uint64 { return uint64(a)<<32 | uint64(b) }
 
-// finderPassages is how many passages of a text a [Finder] shows its checker for one claim: TestEvalFinder measured it.
+// finderPassages is how many passages of a text a [Finder] shows its checker per claim, as measured by TestEvalFinder.
 const finderPassages = 2
 
-// Finder finds the evidence of claims in whole texts: it shows a checker the passages of a text whose words are nearest
-// to the claim's, see [Corpus], together. That is what checkers are made for, and costs a fraction of the whole. The
-// zero value is ready. It is safe for concurrent use if the checker is.
+// Finder finds the evidence of claims in whole texts. It shows a checker those passages of a text, together, that
+// [Corpus] ranks highest for the claim: checkers are made for passages, and this costs a fraction of reading the whole.
+// The zero value is ready to use. It is safe for concurrent use if the checker is.
 type Finder struct {
-	Checker Checker // nil: [Lexical]
-	// Texts remembers what was read of the texts that it remembers. Nil: each text is read anew in each call.
+	Checker Checker // nil means [Lexical]
+	// Texts caches what was read of the texts that it holds. If nil, each call reads each text anew.
 	Texts *snapshot.Texts
 }
 
-// Sought is a claim whose evidence is looked for in a text.
+// Sought is a claim to find evidence for in a text.
 type Sought struct {
 	Claim string
 	Text  *snapshot.Text
 }
 
-// Found is what was found for a claim. The zero value says that the text has no word of it.
+// Found is the evidence found for a claim. The zero value means that the text shares no word with it.
 type Found struct {
-	// Verdict is the checker's, on the passages it was shown. Its spans count in those; Evidence and Conflicts are
-	// empty therefore.
+	// Verdict is the checker's, on the passages it was shown. Its spans would refer to those, so Evidence and Conflicts
+	// are empty.
 	Verdict  Verdict
-	Evidence ibid.Span // the best evidence, in bytes of Text.Content; empty: none was named
+	Evidence ibid.Span // the best evidence, in bytes of Text.Content; empty if there is none
 }
 
-// Find looks for the evidence of claims: one Found for each, in their order. The error says that ctx ended, or that the
-// checker could not say anything.
+// Find looks for the evidence of claims, and returns one Found for each, in order. It fails if ctx ends or the checker
+// fails.
 func (f *Finder) Find(ctx context.Context, list []Sought) ([]Found, error) {
 	s := seeking{texts: map[*snapshot.Text]*opened{}, indexes: map[string]*indexedPassage{}}
 	for i := range list {
@@ -338,21 +338,21 @@ func (f *Finder) Find(ctx context.Context, list []Sought) ([]Found, error) {
 	return found, nil
 }
 
-// seeking is one call of Find.
+// seeking is the state of one call of Find.
 type seeking struct {
 	texts   map[*snapshot.Text]*opened
-	indexes map[string]*indexedPassage // of all passages of all texts, by their words as they are judged
+	indexes map[string]*indexedPassage // of all passages of all texts, by their text as judged
 	pairs   []soughtPair
 }
 
-// opened is a text that is being searched.
+// opened is a text being searched.
 type opened struct {
 	*reading
 
 	search searcher
 }
 
-// soughtPair is a claim and what is shown of a text for it.
+// soughtPair is a claim and the passages of a text shown for it.
 type soughtPair struct {
 	Pair
 
@@ -383,7 +383,7 @@ func (s *seeking) add(texts *snapshot.Texts, claim int, one *Sought) {
 	s.pairs = append(s.pairs, p)
 }
 
-// check asks the checker. Only the default one can use what was read before.
+// check asks the checker. Only the default one can use the indexes.
 func (s *seeking) check(ctx context.Context, c Checker) ([]Verdict, error) {
 	if len(s.pairs) == 0 {
 		return nil, ctx.Err()
@@ -401,8 +401,7 @@ func (s *seeking) check(ctx context.Context, c Checker) ([]Verdict, error) {
 	return CheckPairs(ctx, c, pairs)
 }
 
-// found says where in the text the best evidence of a verdict is. Pieces of it in passages that follow each other are
-// one.
+// found returns the place of the best evidence in the text. Pieces of it in consecutive passages are joined.
 func (p *soughtPair) found(text string, v *Verdict) Found {
 	f := Found{Verdict: *v}
 	f.Verdict.Evidence, f.Verdict.Conflicts = nil, nil
@@ -419,35 +418,35 @@ func (p *soughtPair) found(text string, v *Verdict) Found {
 	return f
 }
 
-// place returns where a piece of evidence is in the text; empty: nowhere.
+// place returns the span of a piece of evidence in the text, or an empty one if there is none.
 func (p *soughtPair) place(text string, e Span) ibid.Span {
 	if e.Passage < 0 || e.Passage >= len(p.cut) || e.Start < 0 || e.End > len(p.Passages[e.Passage].Text) {
-		return ibid.Span{} // a checker that says otherwise than it may
+		return ibid.Span{} // the checker broke its contract
 	}
 	return p.cut[e.Passage].Place(text, e.Span)
 }
 
-// follows reports whether a piece of evidence begins where another ends: a window of sentences that two passages share.
+// follows reports whether a piece of evidence begins where another ends: one window of sentences across two passages.
 func (p *soughtPair) follows(a, b Span) bool {
 	return b.Passage == a.Passage+1 && b.Start == 0 && a.End == len(p.Passages[a.Passage].Text) &&
 		p.cut[b.Passage].Index == p.cut[a.Passage].Index+1
 }
 
-// reading is what is made of a text to find evidence in it. It is immutable.
+// reading is a text prepared for finding evidence in it. It is immutable.
 type reading struct {
 	passages []snapshot.Passage
-	shown    []Passage // as they are judged
+	shown    []Passage // as judged
 	indexes  []*indexedPassage
 	corpus   *Corpus
 }
 
-// readingOf reads a text, unless it was read before.
+// readingOf returns the reading of a text, cached if possible.
 func readingOf(texts *snapshot.Texts, text *snapshot.Text) *reading {
 	r, ok := texts.Beside(text, func() (any, int64) {
 		r := newReading(text)
 		return r, r.size()
 	}).(*reading)
-	if !ok { // somebody else keeps something there
+	if !ok { // another package keeps something there
 		r = newReading(text)
 	}
 	return r
@@ -460,7 +459,7 @@ func newReading(text *snapshot.Text) *reading {
 		shown := Passage{Text: r.passages[i].Apart(text.Content)}
 		x := indexPassage(shown.Text)
 		if x.tongue.language == "" {
-			shown.Language = language // a heading, a list: too short to tell
+			shown.Language = language // a heading, a list: too short to detect
 		}
 		r.shown, r.indexes = append(r.shown, shown), append(r.indexes, x)
 	}
@@ -468,13 +467,13 @@ func newReading(text *snapshot.Text) *reading {
 	return r
 }
 
-// size is about how many bytes a reading has.
+// size returns the approximate size of a reading in bytes.
 func (r *reading) size() int64 {
 	const (
 		perPassage = 512
 		perToken   = 16 // in the lists of an index
 		perSlot    = 24 // and in its table
-		perKey     = 48 // in the corpus, where most are a term's first
+		perKey     = 48 // in the corpus, where most occurrences are the first in a passage
 	)
 	n := len(r.corpus.keys) * perKey
 	for i, x := range r.indexes {

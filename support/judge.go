@@ -32,70 +32,70 @@ type Preset string
 
 // The presets.
 const (
-	// presetVerdict asks any instructed model for a label and a quote of each claim. Without a cache up to judgeBatch
-	// claims about one passage go in one request.
+	// presetVerdict asks any instruction-tuned model for a label and a quote for each claim. Without a cache, one
+	// request holds up to judgeBatch claims about one passage.
 	presetVerdict Preset = ""
-	// PresetMiniCheck asks models of the MiniCheck family, as bespoke-minicheck, the way they were trained: "Document:
-	// … Claim: …", one claim at a time, answered with Yes or No. There is no quote, so the evidence is the whole
-	// passage. As the form has no place for it, [Pair.Context] is not sent.
+	// PresetMiniCheck asks models of the MiniCheck family, such as bespoke-minicheck, in the form they were trained on:
+	// "Document: … Claim: …", one claim at a time, answered with Yes or No. There is no quote, so the evidence is the
+	// whole passage. [Pair.Context] is not sent, as the form has no place for it.
 	PresetMiniCheck Preset = "minicheck"
 )
 
-// The limits of a [Judge]. A claim or a passage that is longer is [Unverified], with an error.
+// The limits of a [Judge]. A longer claim or passage is [Unverified], with an error.
 const (
-	judgeBatch        = 8 // claims of one passage in one request
+	judgeBatch        = 8 // claims about one passage in one request
 	judgeClaimBytes   = 10_000
 	judgePassageBytes = 100_000
-	// judgeQuoteBytes is how short a quote may be, unless it is the whole passage: a word that every text has proves
-	// nothing.
+	// judgeQuoteBytes is the least length of a quote that is not the whole passage: a word that occurs in every text
+	// proves nothing.
 	judgeQuoteBytes = 8
 )
 
-// The codes of issues that a [Judge] has.
+// The codes of a [Judge]'s issues.
 const (
-	// the model's quote does not stand in the passage: its label does not count
+	// the passage does not contain the model's quote: its label does not count
 	issueQuoteNotFound    = "quote-not-found"
-	issueNoVerdict        = "no-verdict"        // the model did not answer for this claim in the form it was asked for
+	issueNoVerdict        = "no-verdict"        // the model did not answer in the requested form
 	issueDisputed         = "disputed"          // one passage supports the claim and another contradicts it
 	issuePassageUnchecked = "passage-unchecked" // a passage could not be judged; the verdict is that of the others
 	issueContextNotSent   = "context-not-sent"  // the preset has no place for the pair's context
 )
 
-// SignalContradiction is the signal of a verdict with the probability that the checker gave to [Contradicted] itself.
-// It is not what is left of the score: the rest may be [Partial] or [Unsupported].
+// SignalContradiction is the signal with the probability that the checker itself gave to [Contradicted]. It is not one
+// minus the score: the rest may be [Partial] or [Unsupported].
 const SignalContradiction = "contradiction"
 
-// Judge is a [Checker] that asks a language model, at any address that answers OpenAI's chat completions. It is safe
-// for concurrent use; its fields must not change once it is used.
+// Judge is a [Checker] that asks a language model through any server with OpenAI's chat completions API. It is safe for
+// concurrent use; its fields must not change after first use.
 //
-// What is believed of a model's answer: one of four labels per claim, under an identifier that the passage cannot know,
-// and a quote. A label other than [Unsupported] counts only if the quote stands in the passage, word for word but for
-// white space; otherwise the verdict is [Unverified] with the issue quote-not-found. Whatever else a model says,
-// or a passage made it say, is [Unverified], too. A passage can still persuade a model of a wrong label; the quote
-// shows with what. So can a claim, of the labels of those that share its request: with a cache each claim goes alone,
-// so that what is kept depends on nothing but its key.
+// From a model's answer it accepts one of four labels per claim, under an identifier that the passage cannot know, and
+// a quote. A label other than [Unsupported] counts only if the passage contains the quote, word for word except for
+// white space; otherwise the verdict is [Unverified] with the issue quote-not-found. Anything else that a model
+// answers, or that a passage makes it answer, is [Unverified] too. A passage can still talk a model into a wrong label;
+// the quote shows how. So can a claim, for the labels of claims in the same request: with a cache each claim is sent
+// alone, so that cached answers depend on nothing but their key.
 //
-// The score is the probability that the model gave to "supported" among the four labels (or to Yes against No), where
-// the server tells probabilities, and that of "contradicted" is the signal [SignalContradiction] of a verdict that says
-// so. They are not calibrated. Where the server does not tell them, there is no score.
+// If the server returns token probabilities, the score is the probability that the model gave to "supported" among the
+// four labels (or to Yes against No), and a contradicted verdict has that of "contradicted" as the signal
+// [SignalContradiction]. Neither is calibrated. Otherwise there is no score.
 type Judge struct {
-	URL    string // the base that "/chat/completions" is appended to: https://api.openai.com/v1, http://localhost:11434/v1
+	URL    string // the base URL, without "/chat/completions": https://api.openai.com/v1, http://localhost:11434/v1
 	Model  string
-	Key    string // sent as Authorization: Bearer; empty: none is sent
-	Header string // another header for the key, which is sent there as it is
+	Key    string // sent as Authorization: Bearer; if empty, none is sent
+	Header string // a header to send the key in instead, as it is
 	Preset Preset
 
-	Name        string       // in verdicts; empty: "judge", or the preset's
-	Cache       Cache        // of what the model said; nil: none, and claims share requests
-	Client      *http.Client // nil: one with http.DefaultTransport. Redirects are never followed
+	Name        string       // the checker's ID; empty means the preset's name, or "judge"
+	Cache       Cache        // caches the model's answers; nil means none, and claims share requests
+	Client      *http.Client // nil means one with http.DefaultTransport; redirects are never followed
 	Timeout     time.Duration
-	Retries     int // 0: RemoteRetries. Negative: none
-	Concurrency int // 0: remoteConcurrency
+	Retries     int // 0 means RemoteRetries, negative none
+	Concurrency int // requests at a time; 0 means 4
 
-	form atomic.Int32 // the first form of request that the server is known to take; see forms
+	form atomic.Int32 // the fullest form of request that the server is known to accept; see forms
 }
 
-// judgeVersion changes with the prompts and with what is made of the answers.
+// judgeVersion changes with the prompts and with the way answers are read.
 const judgeVersion = "1"
 
 // Info implements [Checker].
@@ -107,7 +107,7 @@ func (j *Judge) Info() Info {
 	}
 }
 
-// question is one claim before one passage.
+// question is one claim to judge by one passage.
 type question struct {
 	claim, context, passage string
 	key                     [32]byte
@@ -115,18 +115,18 @@ type question struct {
 	err                     error
 }
 
-// ruling is what a model said, as it is cached.
+// ruling is a model's answer, as it is cached.
 type ruling struct {
-	Label  Label    `json:"label"` // Unverified: nothing that counts
+	Label  Label    `json:"label"` // Unverified if no answer counts
 	Quote  string   `json:"quote,omitempty"`
-	Score  *float64 `json:"score,omitempty"`
 	Refute *float64 `json:"refute,omitempty"` // the probability of Contradicted, if that is the label
-	Whole  bool     `json:"whole,omitempty"`  // the evidence is the passage, without a quote
+	Refute *float64 `json:"refute,omitempty"` // the probability of Contradicted, if that is the label
+	Whole  bool     `json:"whole,omitempty"`  // the whole passage is the evidence, without a quote
 	Detail string   `json:"-"`                // why the label is Unverified
 }
 
-// Check implements [Checker]. Equal questions are asked once. Where every question met with an error, the first is
-// returned; where ctx ends before all are answered, the others have an error.
+// Check implements [Checker]. Equal questions are asked once. If every question failed, it returns the first error; if
+// ctx ends before all are answered, the verdicts on the others have an error.
 func (j *Judge) Check(ctx context.Context, in []Pair) ([]Verdict, error) {
 	server, err := j.endpoint()
 	if err != nil {
@@ -155,7 +155,7 @@ func (j *Judge) endpoint() (*endpoint, error) {
 		return nil, err
 	}
 	if !strings.HasSuffix(e.url.Path, "/chat/completions") {
-		e.url = e.url.JoinPath("chat", "completions") // a query stays
+		e.url = e.url.JoinPath("chat", "completions") // keeps a query
 	}
 	if e.key, e.keyHeader = j.Key, j.Header; j.Header == "" && j.Key != "" {
 		e.key, e.keyHeader = "Bearer "+j.Key, "Authorization"
@@ -165,8 +165,8 @@ func (j *Judge) endpoint() (*endpoint, error) {
 
 // questions are the questions of one Check.
 type questions struct {
-	all []*question   // each once
-	of  [][]*question // by pair, one per passage; nil where there is nothing to ask
+	all []*question   // without duplicates
+	of  [][]*question // by pair, one per passage; nil if there is nothing to ask
 }
 
 func (j *Judge) questions(in []Pair) *questions {
@@ -206,7 +206,7 @@ func checkClaim(claim string) error {
 	return nil
 }
 
-// open answers what can be answered without the model, and returns the rest.
+// open answers the questions that need no model, and returns the rest.
 func (q *questions) open(cache Cache) []*question {
 	var open []*question
 	for _, one := range q.all {
@@ -222,14 +222,15 @@ func (q *questions) open(cache Cache) []*question {
 	return open
 }
 
-// askAll asks the model: questions about the same passage together, if they may be, several requests at a time.
+// askAll asks the model, with several requests at a time and, if allowed, several questions about one passage per
+// request.
 func (j *Judge) askAll(ctx context.Context, server *endpoint, open []*question) {
 	size := judgeBatch
-	if j.Preset == PresetMiniCheck || j.Cache != nil { // what is kept of a claim must not be its neighbours' work
+	if j.Preset == PresetMiniCheck || j.Cache != nil { // a cached answer must not depend on other claims
 		size = 1
 	}
 	var batches [][]*question
-	last := map[string]int{} // by passage, the batch that has room for another claim
+	last := map[string]int{} // by passage, the batch with room for another claim
 	for _, q := range open {
 		i, known := last[q.passage]
 		if !known || len(batches[i]) == size {
@@ -241,7 +242,7 @@ func (j *Judge) askAll(ctx context.Context, server *endpoint, open []*question) 
 	concurrently(len(batches), j.Concurrency, func(i int) { j.ask(ctx, server, batches[i]) })
 }
 
-// verdict puts together what was said about the passages of one pair.
+// verdict combines the answers about the passages of one pair.
 func (j *Judge) verdict(p *Pair, asked []*question) Verdict {
 	v := Verdict{Label: Unverified, By: j.Info().By()}
 	if v.Err = checkClaim(p.Claim); v.Err != nil || len(p.Passages) == 0 {
@@ -270,13 +271,13 @@ func (j *Judge) verdict(p *Pair, asked []*question) Verdict {
 	return v
 }
 
-// finding is what the passages say that were given the same label.
+// finding combines the answers about passages that got the same label.
 type finding struct {
 	label    Label
 	evidence []Span
 	score    *float64
 	refute   *float64
-	unscored bool // of one of them no score is known
+	unscored bool // one of them has no score
 }
 
 func (f *finding) add(other *finding) {
@@ -292,7 +293,7 @@ func greater(a, b *float64) *float64 {
 	return a
 }
 
-// finding says what passage number i says. What was odd goes to v.
+// finding returns the answer about passage i. It adds any issue or error to v.
 func (q *question) finding(i int, v *Verdict) *finding {
 	f := &finding{label: Unverified, unscored: true}
 	if q.err != nil {
@@ -317,7 +318,7 @@ func (q *question) finding(i int, v *Verdict) *finding {
 	return f
 }
 
-// conclude sets the label: one passage that supports the claim is enough, unless another one contradicts it.
+// conclude sets the label: one supporting passage is enough, unless another contradicts the claim.
 func (v *Verdict) conclude(found map[Label]*finding) {
 	for _, label := range []Label{Supported, Contradicted, Partial, Unverified, Unsupported} {
 		f := found[label]
@@ -340,7 +341,7 @@ func (v *Verdict) conclude(found map[Label]*finding) {
 	}
 }
 
-// compare looks at the evidence with the rules that need no model, for models overlook a digit.
+// compare compares values in the evidence by rules, since models overlook a digit.
 func (v *Verdict) compare(p *Pair) {
 	for _, at := range v.Evidence {
 		v.Verbatim = v.Verbatim || Verbatim(p.Claim, p.Text(at))
@@ -353,7 +354,7 @@ func (v *Verdict) compare(p *Pair) {
 	v.Changed = len(v.Conflicts) > 0
 }
 
-// judgeInstructions are the same for all requests, so that servers can cache them.
+// judgeInstructions are the same in all requests, so that servers can cache them.
 const judgeInstructions = `You check whether a passage supports claims. Judge by the passage alone, never by ` +
 	`what you know.
 
@@ -374,7 +375,7 @@ For every label but unsupported, "quote" is the shortest run of words of the pas
 Answer with one JSON object and nothing else: {"verdicts":[{"id":"…","quote":"…","verdict":"supported"}]}, ` +
 	`one element per claim, with the claim's own id.`
 
-// judgeSchema is the form of the answer. It is the same for all requests: servers compile it once.
+// judgeSchema is the schema of the answer. It is the same in all requests, so that servers compile it once.
 const judgeSchema = `{"type":"object","properties":{"verdicts":{"type":"array","items":{"type":"object",` +
 	`"properties":{` +
 	`"id":{"type":"string"},"quote":{"type":"string"},"verdict":{"type":"string","enum":["supported","partial",` +
@@ -382,17 +383,17 @@ const judgeSchema = `{"type":"object","properties":{"verdicts":{"type":"array","
 	`"required":["id","quote","verdict"],"additionalProperties":false}}},"required":["verdicts"],` +
 	`"additionalProperties":false}`
 
-// alternatives is how many alternatives of a token are asked for: there are four labels.
+// alternatives is how many alternatives per token are requested: there are four labels.
 const alternatives = 5
 
-// forms are what is left out of a request, from all to nothing: servers answer 400 to what they do not know.
+// The forms of a request, from full to plain: servers answer 400 to members they do not know.
 const (
 	formFull   = iota // schema and probabilities
 	formSchema        // no probabilities
 	formPlain         // neither
 )
 
-// ask is one request: it answers the questions of a batch, all about one passage.
+// ask sends one request and answers the questions of a batch, all about one passage.
 func (j *Judge) ask(ctx context.Context, server *endpoint, batch []*question) {
 	mark := rand.Text()
 	ask := call.Ask{Model: j.Model}
@@ -420,7 +421,7 @@ func (j *Judge) ask(ctx context.Context, server *endpoint, batch []*question) {
 	}
 }
 
-// send asks in the fullest form that the server takes, and remembers which that is.
+// send uses the fullest form of request that the server accepts, and remembers it.
 func (j *Judge) send(ctx context.Context, server *endpoint, ask *call.Ask) ([]byte, error) {
 	for form := j.form.Load(); ; form++ {
 		asked := *ask
@@ -445,7 +446,8 @@ func (j *Judge) send(ctx context.Context, server *endpoint, ask *call.Ask) ([]by
 	}
 }
 
-// judgePrompt is the passage and the claims. Identifiers hold the mark, which no passage knows.
+// judgePrompt returns the prompt with the passage and the claims. Identifiers contain the mark, which no passage can
+// know.
 func judgePrompt(mark string, batch []*question) string {
 	var b strings.Builder
 	fmt.Fprintf(
@@ -465,7 +467,7 @@ func judgePrompt(mark string, batch []*question) string {
 
 func claimID(mark string, i int) string { return fmt.Sprintf("%s-%d", mark[:8], i+1) }
 
-// answerText returns the text of a response; empty: it has none.
+// answerText returns the text of a response, or "" if it has none.
 func answerText(body []byte) string {
 	a, err := ibid.Decode(body, &ibid.DecodeOptions{Format: "openai-chat", One: true})
 	if err != nil || a.Error != nil {
@@ -474,8 +476,8 @@ func answerText(body []byte) string {
 	return a.Text
 }
 
-// readRulings reads what the model said. It believes only objects of the asked form, with identifiers of ours that
-// occur once, and labels of the four.
+// readRulings reads the model's answer. It accepts only objects of the requested form, with an identifier of ours that
+// occurs once, and one of the four labels.
 func readRulings(text string, tokens []call.Token, mark string, batch []*question) {
 	byID := map[string]*question{}
 	for i, q := range batch {
@@ -517,8 +519,8 @@ type said struct {
 	at                 int // where the label begins in the text
 }
 
-// parseVerdicts reads {"verdicts":[{"id","quote","verdict"}]}, with nothing before and nothing behind it. Members that
-// were not asked for are not read.
+// parseVerdicts parses {"verdicts":[{"id","quote","verdict"}]}, with nothing before or after it. It ignores other
+// members.
 func parseVerdicts(text string) ([]said, error) {
 	var all []said
 	err := eachChild([]byte(text), '{', func(name string, list []byte, from int) error {
@@ -536,7 +538,7 @@ func parseVerdicts(text string) ([]said, error) {
 	return all, err
 }
 
-// read reads one element.
+// read parses one element.
 func (s *said) read(object []byte) error {
 	return eachChild(object, '{', func(name string, value []byte, at int) error {
 		switch name {
@@ -555,8 +557,8 @@ func (s *said) read(object []byte) error {
 	})
 }
 
-// eachChild gives f the members of a JSON object, or the elements of an array, which begins with open: their names,
-// their bytes, and where in the value those begin. Nothing may stand behind the value.
+// eachChild calls f with the members of a JSON object, or the elements of an array, that begins with open: the name,
+// the bytes, and their offset in the value. Nothing may follow the value.
 func eachChild(value []byte, open json.Delim, f func(name string, child []byte, at int) error) error {
 	d := json.NewDecoder(bytes.NewReader(value))
 	if t, err := d.Token(); err != nil || t != open {
@@ -569,7 +571,7 @@ func eachChild(value []byte, open json.Delim, f func(name string, child []byte, 
 			if err != nil {
 				return err
 			}
-			name, _ = t.(string) // a name is nothing else
+			name, _ = t.(string) // a name is always a string
 		}
 		var child json.RawMessage
 		if err := d.Decode(&child); err != nil {
@@ -588,7 +590,7 @@ func eachChild(value []byte, open json.Delim, f func(name string, child []byte, 
 	return nil
 }
 
-// bareJSON takes off what models put around JSON, and returns where it began: their thoughts and a code fence.
+// bareJSON strips what models put around JSON, thoughts and a code fence, and returns how many bytes it cut before it.
 func bareJSON(text string) (bare string, cut int) {
 	rest := strings.TrimLeftFunc(text, unicode.IsSpace)
 	if strings.HasPrefix(rest, "<think>") {
@@ -608,7 +610,7 @@ func bareJSON(text string) (bare string, cut int) {
 	return rest, cut
 }
 
-// yesOrNo reads the answer of a model that says nothing but Yes or No.
+// yesOrNo reads the answer of a model that answers only Yes or No.
 func yesOrNo(text string, tokens []call.Token) ruling {
 	trimmed := strings.TrimLeftFunc(text, unicode.IsSpace)
 	r := ruling{Whole: true}
@@ -624,7 +626,7 @@ func yesOrNo(text string, tokens []call.Token) ruling {
 	return r
 }
 
-// weigh takes the probabilities of the labels: supported is the first, contradicted the last of four.
+// weigh sets the probabilities from those of the labels: supported is the first, contradicted the last of four.
 func (r *ruling) weigh(labels []float64) {
 	if len(labels) == 0 {
 		return
@@ -635,8 +637,8 @@ func (r *ruling) weigh(labels []float64) {
 	}
 }
 
-// masses returns the probability of each of the letters among all of them, as the one that the word at that place of
-// the text begins with; nil: the server did not tell. All labels begin with different letters.
+// masses returns the probability of each of the letters, relative to all of them, as the first letter of the word at
+// that place in the text; nil if the server sent none. All labels begin with different letters.
 func masses(tokens []call.Token, at int, letters string) []float64 {
 	for _, t := range tokens {
 		if at >= len(t.Text) {
@@ -644,7 +646,7 @@ func masses(tokens []call.Token, at int, letters string) []float64 {
 			continue
 		}
 		if !strings.Contains(letters, strings.ToLower(t.Text[at:at+1])) {
-			return nil // the tokens are not those of the text
+			return nil // the tokens do not match the text
 		}
 		mass := make([]float64, len(letters))
 		var sum float64
@@ -669,7 +671,7 @@ func masses(tokens []call.Token, at int, letters string) []float64 {
 	return nil
 }
 
-// evidence returns where the quote stands in the passage, and whether the label counts. The span may be empty.
+// evidence returns the span of the quote in the passage, and whether the label counts. The span may be empty.
 func (r *ruling) evidence(passage string) (ibid.Span, bool) {
 	switch {
 	case r.Label == Unsupported:
@@ -684,11 +686,11 @@ func (r *ruling) evidence(passage string) (ibid.Span, bool) {
 	return findQuote(passage, quote)
 }
 
-// findQuote finds a quote in a passage; runs of white space are all equal.
+// findQuote finds a quote in a passage; any run of white space equals any other.
 func findQuote(passage, quote string) (ibid.Span, bool) {
 	want := strings.Join(strings.Fields(quote), " ")
 	flat := make([]byte, 0, len(passage))
-	from := make([]int, 0, len(passage)) // where each byte of flat comes from
+	from := make([]int, 0, len(passage)) // the offset in passage of each byte of flat
 	for i := 0; i < len(passage); {
 		r, n := utf8.DecodeRuneInString(passage[i:])
 		switch {
@@ -708,7 +710,7 @@ func findQuote(passage, quote string) (ibid.Span, bool) {
 	return ibid.Span{Start: from[at], End: from[at+len(want)-1] + 1}, true
 }
 
-// cached takes the answer from the cache, if it is there.
+// cached takes the answer from the cache, and reports whether it was there.
 func (q *question) cached(c Cache) bool {
 	if c == nil {
 		return false
@@ -717,35 +719,35 @@ func (q *question) cached(c Cache) bool {
 	return ok && json.Unmarshal(value, &q.answer) == nil && q.answer.Label != ""
 }
 
-// remember puts the answer into the cache, if it is one.
+// remember caches the answer, if the model gave one.
 func (q *question) remember(c Cache) {
 	if c == nil || q.answer.Label == Unverified {
 		return
 	}
-	if value, err := json.Marshal(&q.answer); err == nil { // it always can be
+	if value, err := json.Marshal(&q.answer); err == nil { // it cannot fail
 		c.Put(q.key, value)
 	}
 }
 
-// Cache keeps what a checker was told, so that it need not ask again. Both methods may be called concurrently. A value
-// that Get returns is not changed, and one that Put was given is not changed afterwards.
+// Cache keeps a checker's answers, so that it need not ask again. Both methods may be called concurrently. Values
+// returned by Get or passed to Put must not be changed afterwards.
 //
-// Keys are hashes: a cache learns no claim and no passage from them. Values hold a label and a quote from the passage.
+// Keys are hashes, which reveal neither claim nor passage. Values contain a label and a quote from the passage.
 type Cache interface {
 	Get(key [sha256.Size]byte) (value []byte, ok bool)
 	Put(key [sha256.Size]byte, value []byte)
 }
 
-// memoryEntries is how many entries a [MemoryCache] holds unless it is told another number.
+// memoryEntries is the default of [MemoryCache.Entries].
 const memoryEntries = 10_000
 
-// MemoryCache is a [Cache] in memory that forgets what was not asked for longest. The zero value is ready.
+// MemoryCache is an in-memory [Cache] that evicts the least recently used entry. The zero value is ready to use.
 type MemoryCache struct {
-	Entries int // the most it holds; 0: memoryEntries
+	Entries int // the most entries it keeps; 0 means 10,000
 
 	mu    sync.Mutex
 	byKey map[[sha256.Size]byte]*list.Element
-	order list.List // of memoryEntry, latest first
+	order list.List // of memoryEntry, most recently used first
 }
 
 type memoryEntry struct {
@@ -788,13 +790,13 @@ func (m *MemoryCache) Put(key [sha256.Size]byte, value []byte) {
 	}
 }
 
-// cacheKey is the hash of parts. Each is preceded by its length, so that no two lists of parts have the same hash.
+// cacheKey hashes parts. Each is preceded by its length, so that different lists never hash the same bytes.
 func cacheKey(parts ...string) [sha256.Size]byte {
 	h := sha256.New()
 	for _, part := range parts {
 		var length [8]byte
 		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
-		_, _ = h.Write(length[:]) // a hash takes everything
+		_, _ = h.Write(length[:]) // a hash never fails
 		_, _ = h.Write([]byte(part))
 	}
 	return [sha256.Size]byte(h.Sum(nil))

@@ -20,40 +20,41 @@ const (
 )
 
 const (
-	// defaultThreshold is the least score of [Supported] that [Lexical] says when it is not told another.
+	// defaultThreshold is the default of [Lexical.Threshold].
 	defaultThreshold = 0.6
-	// defaultFloor is the score below which [Lexical] says [Unsupported]. Between the two it abstains.
+	// defaultFloor is the default of [Lexical.Floor].
 	defaultFloor = 0.4
 )
 
-// The codes of a verdict's issues. issueClaimTruncated and issuePassageTruncated say that only the first maxClaim or
+// The codes of a verdict's issues. issueClaimTruncated and issuePassageTruncated mean that only the first maxClaim or
 // maxPassage bytes were read.
 const (
-	issueClaimEmpty         = "claim-empty"     // it has no words, or only words that say nothing
+	issueClaimEmpty         = "claim-empty"     // it has no words, or only insignificant ones
 	issueNoPassages         = "no-passages"     // none was given, or none has words
-	issueClaimTruncated     = "claim-truncated" // what was not read cannot be supported
+	issueClaimTruncated     = "claim-truncated" // the unread rest cannot be supported
 	issuePassageTruncated   = "passage-truncated"
-	issueLanguageUnmeasured = "language-unmeasured" // the method is the same; how good it is there nobody measured
-	issueLanguagesDiffer    = "languages-differ"    // the claim's and the passages': words cannot be compared
+	issueLanguageUnmeasured = "language-unmeasured" // the method is the same; its quality there is unknown
+	issueLanguagesDiffer    = "languages-differ"    // those of claim and passages: their words cannot be compared
 )
 
-// IssueReworded is the code of the issue that says which word of a claim stands in the place of another, where the
-// claim is in close wording with its evidence. Such a claim is [Partial]: another word may say the same, or not.
+// IssueReworded is the code of the issue that names the word of a claim that replaces another, where the claim
+// otherwise follows the wording of its evidence closely. Such a claim is [Partial]: the other word may or may not mean
+// the same.
 const IssueReworded = "reworded"
 
-// Lexical is the default checker: which of the claim's words stand in the passages, how rare they are, and in what
-// order and how near each other, weighed by a model fitted to people's judgements. It has no language model in it,
+// Lexical is the default checker. It looks at which of the claim's words are in the passages, how rare they are, in
+// what order and how close together, and weighs that by a model fitted to human judgements. It uses no language model,
 // opens no connection and costs microseconds per pair. Equal input gets equal verdicts.
 //
-// A score is calibrated for claims and passages in English. In other languages a word weighs what its rarity in the
-// passages of the same call says, and the verdict has the issue language-unmeasured.
+// Scores are calibrated for claims and passages in English. In other languages words are weighted by their rarity in
+// the passages of the same call, and the verdict has the issue language-unmeasured.
 //
-// It never says [Contradicted]: that words differ does not tell whether meanings do.
+// It never returns [Contradicted]: words that differ may mean the same.
 //
-// The zero value is ready. It is safe for concurrent use.
+// The zero value is ready to use. It is safe for concurrent use.
 type Lexical struct {
-	Threshold float64 // the least score of [Supported]; 0: defaultThreshold
-	Floor     float64 // what scores less is [Unsupported]; 0: defaultFloor, or Threshold if that is less
+	Threshold float64 // the least score of [Supported]; 0 means 0.6
+	Floor     float64 // lower scores are [Unsupported], those between abstain; 0 means 0.4, or Threshold if less
 }
 
 // Info implements [Checker].
@@ -76,13 +77,13 @@ func (l *Lexical) thresholds() (threshold, floor float64) {
 	return threshold, min(floor, threshold)
 }
 
-// Check implements [Checker]. It reads every passage and claim once, however many pairs share it, and keeps the
-// passages of one call in memory together. It ends early, with the context's error, if ctx does.
+// Check implements [Checker]. It reads every passage and claim once, however many pairs share it, and keeps all
+// passages of a call in memory. It stops early with ctx's error if ctx ends.
 func (l *Lexical) Check(ctx context.Context, in []Pair) ([]Verdict, error) {
 	return l.check(ctx, in, map[string]*indexedPassage{})
 }
 
-// check is Check with passages that were read before, by their text. Others are added to them.
+// check is Check with passages that were indexed before, by their text. It adds those that are not there yet.
 func (l *Lexical) check(ctx context.Context, in []Pair, read map[string]*indexedPassage) ([]Verdict, error) {
 	q, err := newRequest(ctx, in, read)
 	if err != nil {
@@ -98,7 +99,7 @@ func (l *Lexical) check(ctx context.Context, in []Pair, read map[string]*indexed
 	return verdicts, nil
 }
 
-// judge fills in the verdict about one pair. It looks at ctx between its steps, of which each takes time linear in the
+// judge fills in the verdict on one pair. It looks at ctx between its steps, each of which takes time linear in the
 // texts.
 func (q *request) judge(ctx context.Context, pair *Pair, v *Verdict) error {
 	v.By, v.Threshold, v.Label = lexicalID+"@"+lexicalVersion, q.threshold, Unverified
@@ -119,7 +120,7 @@ func (q *request) judge(ctx context.Context, pair *Pair, v *Verdict) error {
 	}
 	score := s.score()
 	v.Signals = s.signals()
-	held := !slices.Contains(s.counts, 0) // all terms, those of the question too
+	held := !slices.Contains(s.counts, 0) // all terms, including the question's
 	v.Verbatim = (held || c.question > 0) && q.verbatim()
 	if v.Verbatim && held && len(c.tokens) >= minVerbatim {
 		score = max(score, verbatimScore)
@@ -142,7 +143,7 @@ func (q *request) judge(ctx context.Context, pair *Pair, v *Verdict) error {
 		}
 	}
 	if v.Label == Supported && language != measuredLanguage && slices.ContainsFunc(v.Missing, isFigure) {
-		v.Label = Partial // nobody measured what a score is worth there, but a figure that stands nowhere is one
+		v.Label = Partial // scores are not calibrated there, but a figure that is in no passage is a clear sign
 	}
 	return nil
 }
@@ -150,22 +151,22 @@ func (q *request) judge(ctx context.Context, pair *Pair, v *Verdict) error {
 func isFigure(t Term) bool { return t.Kind == TermNumber || t.Kind == TermDate }
 
 const (
-	// minWeight is what the words of a claim weigh together at least: less is said by every text.
+	// minWeight is the least total weight of a claim's words: lighter ones occur in every text.
 	minWeight = 0.3
-	// verbatimScore is the least score of a claim of minVerbatim words or more that stands in a passage as it is: of
-	// such pairs, people call nine in ten supported (TestEval).
+	// verbatimScore is the least score of a claim of at least minVerbatim words that a passage contains verbatim:
+	// people call nine in ten of such pairs supported (TestEval).
 	verbatimScore = 0.9
 	minVerbatim   = 5
-	// sameTopic is the share of the claim that stands in its evidence where the two speak of one thing, whatever the
-	// score: their values are compared.
+	// sameTopic is the share of the claim in its evidence from which on the two are about one thing, and their values
+	// are compared whatever the score.
 	sameTopic = 0.5
-	// A claim of several parts is partly supported where one of them stands in the evidence to the first share,
-	// whatever the score, and another to the second at most.
+	// A claim of several parts is partly supported, whatever the score, if the evidence contains at least the first
+	// share of one part and at most the second of another.
 	partSupported = 0.8
 	partMissing   = 0.5
 )
 
-// label decides what a score means.
+// label turns a score into a label.
 func (q *request) label(score float64, changed bool) Label {
 	p := q.scorer.parted
 	parts := p.strongest >= partSupported && p.weakest <= partMissing
@@ -180,7 +181,7 @@ func (q *request) label(score float64, changed bool) Label {
 	return Unverified
 }
 
-// note adds what is odd about a pair to its verdict.
+// note adds a pair's irregularities to its verdict.
 func (q *request) note(pair *Pair, c *parsedClaim, language string, v *Verdict) {
 	if c.total < minWeight {
 		v.note(issueClaimEmpty, "")
@@ -239,21 +240,21 @@ func (v *Verdict) has(code string) bool {
 // measuredLanguage is the language that the model was fitted to.
 const measuredLanguage = "en"
 
-// request is one call of Check: what its pairs share.
+// request is one call of Check: the state that its pairs share.
 type request struct {
 	threshold, floor float64
 	scorer           scorer
 	indexes          map[string]*indexedPassage // by text
 	claims           map[claimKey]*parsedClaim
-	figures          map[[2]string][]Value // of texts in a language
-	passages         []*indexedPassage     // of the pair at hand
-	counts           map[uint32]int32      // for each term, the sentences that have it; nil: not counted yet
+	figures          map[[2]string][]Value // by text and language
+	passages         []*indexedPassage     // of the current pair
+	counts           map[uint32]int32      // for each term, the number of sentences that contain it; nil until counted
 	sentences        int                   // in all passages of the call
 }
 
 type claimKey struct {
 	question, text string
-	local          bool // weighed by the passages at hand
+	local          bool // weighted by the passages of the call
 }
 
 func newRequest(ctx context.Context, in []Pair, read map[string]*indexedPassage) (*request, error) {
@@ -277,7 +278,7 @@ func newRequest(ctx context.Context, in []Pair, read map[string]*indexedPassage)
 	return q, nil
 }
 
-// read finds a pair's passages and its claim, and the language of the passages.
+// read returns a pair's parsed claim and the language of its passages, and sets q.passages.
 func (q *request) read(pair *Pair) (c *parsedClaim, language string) {
 	q.passages = q.passages[:0]
 	for i := range pair.Passages {
@@ -288,11 +289,11 @@ func (q *request) read(pair *Pair) (c *parsedClaim, language string) {
 		case language == "":
 			language = l
 		case l != language && l != "" && Language(pair.Claim) == l:
-			language = l // that of the passages which may support it
+			language = l // prefer that of the passages which may support it
 		}
 	}
 	if language == "" {
-		language = measuredLanguage // too little to tell: names, numbers
+		language = measuredLanguage // too short to detect: names, numbers
 	}
 	key := claimKey{asked(pair), pair.Claim, language != measuredLanguage}
 	if c = q.claims[key]; c == nil {
@@ -338,17 +339,17 @@ func (q *request) count() {
 }
 
 const (
-	// maxEvidence is how many pieces of evidence a verdict has at most: the best window, then single sentences.
+	// maxEvidence is the most pieces of evidence in a verdict: the best window, then single sentences.
 	maxEvidence = 4
-	// maxMissing is how many missing terms a verdict has at most.
+	// maxMissing is the most missing terms in a verdict.
 	maxMissing = 32
-	// maxTerm is how many bytes of a missing term are shown at most.
+	// maxTerm is the most bytes of a missing term that are shown.
 	maxTerm = 256
 	// moreEvidence is the least share of the claim, by weight, that a sentence outside the window must add.
 	moreEvidence = 0.08
 )
 
-// evidence returns the best window, and then the sentences that have most of what it lacks.
+// evidence returns the best window, followed by the sentences that contain most of what it lacks.
 func (s *scorer) evidence() []Span {
 	spans := s.spans(nil, s.window)
 	left := make([]bool, len(s.claim.terms)) // terms without evidence so far
@@ -373,7 +374,7 @@ func (s *scorer) evidence() []Span {
 	return spans
 }
 
-// leave takes the terms that stand in a window from those that are left.
+// leave unmarks the terms in left that occur in a window.
 func (s *scorer) leave(left []bool, w window) {
 	for t := range left {
 		if left[t] {
@@ -398,7 +399,7 @@ func (s *scorer) spans(list []Span, w window) []Span {
 	return list
 }
 
-// missing returns what the claim says and no passage does, rarest first.
+// missing returns the terms of the claim that no passage contains, rarest first.
 func (s *scorer) missing() []Term {
 	type lack struct {
 		Term
@@ -443,7 +444,7 @@ var englishMonths = strings.Fields(
 	"January February March April May June July August September October November December",
 )
 
-// termKind tells dates from other numbers and words: years, and the names of months.
+// termKind tells dates (years, names of months) from other numbers and names.
 func termKind(text string, kind TermKind) TermKind {
 	if kind == TermNumber && len(text) == 4 && (text[0] == '1' || text[0] == '2') &&
 		strings.Trim(text, "0123456789") == "" {
@@ -455,7 +456,7 @@ func termKind(text string, kind TermKind) TermKind {
 	return kind
 }
 
-// verbatim reports whether one of the passages has the claim as it is. Only those that have all its terms are read.
+// verbatim reports whether a passage contains the claim verbatim. It reads only passages with all of the claim's terms.
 func (q *request) verbatim() bool {
 	s := &q.scorer
 	for i, p := range q.passages {
@@ -468,9 +469,9 @@ func (q *request) verbatim() bool {
 	return false
 }
 
-// changed returns what the claim says otherwise than its passages. They are read as a whole, since what the evidence
-// says otherwise may stand elsewhere as it was said; but only if there is reason to: something differs from the
-// evidence, or a value is in no passage.
+// changed returns the values of the claim that differ from its passages. The passages are read whole, since what the
+// evidence gives differently may be elsewhere as the claim has it; but only with reason: the evidence differs, or a
+// value is in no passage.
 func (q *request) changed(evidence *comparison, missing []Term) []Conflict {
 	isValue := func(t Term) bool { return t.Kind != TermWord }
 	if evidence == nil || len(evidence.found) == 0 && !slices.ContainsFunc(missing, isValue) {
@@ -483,7 +484,7 @@ func (q *request) changed(evidence *comparison, missing []Term) []Conflict {
 	return q.compared(whole).found
 }
 
-// compared compares the claim with some pieces of its passages; nil: there are none.
+// compared compares the claim with some pieces of its passages. It returns nil if there are none.
 func (q *request) compared(evidence []Span) *comparison {
 	if len(evidence) == 0 {
 		return nil
@@ -495,19 +496,19 @@ func (q *request) compared(evidence []Span) *comparison {
 	return compareIn(q.scorer.claim.said(), pieces...)
 }
 
-// worthReading is the least share of the claim that the evidence must have, if it had the figures too, for them to be
+// worthReading is the least share of the claim that the evidence would contain with the figures included for them to be
 // read: reading them costs as much as all the rest, and below it they change no verdict.
 const worthReading = 0.6
 
-// agree finds the terms of the claim's figures that its evidence says in another form, a dozen for 12, and tells the
-// scorer in which sentence. It reports whether there are any. It looks only if a figure is missing, and would be all
-// that keeps claim and evidence apart.
+// agree finds the terms of figures that the evidence gives in another form, a dozen for 12, and tells the scorer in
+// which sentences. It reports whether there are any. It reads figures only if one is missing and they could change the
+// verdict.
 func (q *request) agree(evidence []Span, missing []Term, language string) bool {
 	if len(missing) == 0 {
 		return false
 	}
 	s := &q.scorer
-	share := s.features[featWindow] * s.claim.total // that the evidence would have with them
+	share := s.features[featWindow] * s.claim.total // that the evidence would contain with the figures
 	var lacking []Value
 	for _, v := range q.figuresOf(s.claim.said(), language) {
 		n := 0
@@ -541,7 +542,7 @@ func (q *request) agree(evidence []Span, missing []Term, language string) bool {
 	return len(s.agreed) > 0
 }
 
-// figuresOf returns the numbers and dates of a text, which it reads once.
+// figuresOf returns the numbers and dates of a text, read once per request.
 func (q *request) figuresOf(said, language string) []Value {
 	key := [2]string{said, language}
 	values, ok := q.figures[key]
@@ -552,7 +553,7 @@ func (q *request) figuresOf(said, language string) []Value {
 	return values
 }
 
-// noteAgreeing notes that a sentence says a figure of the claim in another form.
+// noteAgreeing records that a sentence gives a figure of the claim in another form.
 func (s *scorer) noteAgreeing(figure ibid.Span, sentence int) {
 	for k := range s.claim.tokens {
 		t := &s.claim.tokens[k]
@@ -563,7 +564,7 @@ func (s *scorer) noteAgreeing(figure ibid.Span, sentence int) {
 	}
 }
 
-// contains reports whether a span begins in another.
+// contains reports whether s begins inside in.
 func contains(in, s ibid.Span) bool { return s.Start >= in.Start && s.Start < in.End }
 
 func isEvidence(s Span, evidence []Span) bool {

@@ -12,8 +12,7 @@ import (
 	"github.com/ibidhq/ibid/internal/text"
 )
 
-// unitScale is what a unit's name means: so many of the base unit of its kind, and for temperatures where its zero
-// lies.
+// unitScale converts a unit to the base unit of its kind: its factor, and for temperatures the zero of its scale.
 type unitScale struct {
 	kind   UnitKind
 	factor float64
@@ -34,22 +33,22 @@ var (
 	countedNouns = lists["count"]
 )
 
-// unit reads a unit in one of the lists of units.
+// unit returns the scale of a unit in one of the lists of units.
 func (l wordList) unit(word string) (unitScale, bool) {
 	m, ok := l[word]
 	return unitScale{kind: UnitKind(m.name), factor: m.number}, ok
 }
 
-// raised is the square or the cube of a unit of length.
+// raised returns the square or the cube of a unit of length.
 func (s unitScale) raised(power int) unitScale {
 	kinds := [...]UnitKind{1: s.kind, 2: unitArea, 3: unitVolume}
 	return unitScale{kind: kinds[power], factor: math.Pow(s.factor, float64(power))}
 }
 
-// longestSignUnit is how many signs a unit of signUnits has at most.
+// longestSignUnit is the length of the longest unit in signUnits, in characters.
 const longestSignUnit = 7
 
-// signUnit reads a unit or counter of Chinese or Japanese right behind a figure, and returns the token behind it.
+// signUnit reads a Chinese or Japanese unit or counter directly after a figure, and returns the next token.
 func (r *valueReader) signUnit(v *Value, at int) (int, bool) {
 	if !r.glued(at) {
 		return at, false
@@ -80,11 +79,11 @@ func (r *valueReader) signUnit(v *Value, at int) (int, bool) {
 		}
 		return next, true
 	}
-	v.Unit = Unit{Kind: unitCount, Name: r.low(at)} // what is counted is said by its first sign
+	v.Unit = Unit{Kind: unitCount, Name: r.low(at)} // the first character stands for what is counted
 	return at + 1, true
 }
 
-// number adds a number that stands in the tokens from first to next.
+// number adds the number in the tokens from first up to next.
 func (r *valueReader) number(first, next int, n float64, unit Unit) *Value {
 	span := ibid.Span{Start: r.tokens[first].start, End: r.tokens[next-1].end}
 	r.out = append(r.out, Value{
@@ -93,8 +92,8 @@ func (r *valueReader) number(first, next int, n float64, unit Unit) *Value {
 	return &r.out[len(r.out)-1]
 }
 
-// quantity reads a number with its sign, currency, range and unit at token i, and returns the token behind it; i if
-// there is none.
+// quantity reads a number with its sign, currency, range and unit at token i, and returns the next token, or i if there
+// is none.
 func (r *valueReader) quantity(i int) int {
 	at, currency := r.currencyBefore(i)
 	r.money = currency != ""
@@ -136,7 +135,7 @@ func (r *valueReader) quantity(i int) int {
 	v.figure = v.Span
 	v.raw = r.low(at)
 	if v.Unit.Kind == unitCount {
-		next = high.next // the noun may be a name or a negation's word
+		next = high.next // the noun may be part of a name or a negation
 		v.figure.End = r.tokens[next-1].end
 	}
 	r.out = append(r.out, v)
@@ -154,7 +153,7 @@ func (r *valueReader) currencyBefore(i int) (int, string) {
 	return i, ""
 }
 
-// notANumber reports whether a figure is a part of something else: of a version, an address, a name.
+// notANumber reports whether a figure is part of something else: a version, an address, a name.
 func (r *valueReader) notANumber(i int, f figure) bool {
 	if r.kind(i) != numberToken { // "No one", "one another", "one of the".
 		return f.words && f.value == 1 && (r.is(i-1, "no") || r.is(i+1, "another", "of"))
@@ -166,7 +165,7 @@ func (r *valueReader) notANumber(i int, f figure) bool {
 		r.kind(i-1) == wordToken && !currencyNames.has(r.low(i-1)) && !r.is(i-1, "c")
 }
 
-// rangeEnd reads the second number of 5-10, 5 to 10, between 5 and 10; f itself: there is none.
+// rangeEnd reads the second number of 5-10, 5 to 10, between 5 and 10. It returns f if there is none.
 func (r *valueReader) rangeEnd(f figure) figure {
 	isSign := func(at int) bool { return r.kind(at) == signToken && currencyNames.has(r.low(at)) }
 	at := f.next
@@ -186,7 +185,7 @@ func (r *valueReader) rangeEnd(f figure) figure {
 	return second
 }
 
-// between reports whether "between" stands right before the number that ends before f.next.
+// between reports whether "between" precedes the number that ends before f.next.
 func (r *valueReader) between(f figure) bool {
 	for at := f.next - 1; at > f.next-6; at-- {
 		if r.low(at) == "between" {
@@ -196,7 +195,7 @@ func (r *valueReader) between(f figure) bool {
 	return false
 }
 
-// measure reads the unit behind a number, or the noun that it counts, and returns the token behind the unit.
+// measure reads the unit after a number, or the noun that it counts, and returns the token after the unit.
 func (r *valueReader) measure(v *Value, at int, currency string) int {
 	if currency != "" {
 		v.Unit = Unit{Kind: unitMoney, Name: currency}
@@ -235,7 +234,7 @@ func (r *valueReader) measure(v *Value, at int, currency string) int {
 	return r.counted(v, at)
 }
 
-// convert puts v into the base unit.
+// convert converts v to the base unit.
 func (v *Value) convert(scale unitScale, name string) {
 	v.Unit = Unit{Kind: scale.kind, Name: name}
 	v.Number = v.Number*scale.factor + scale.zero
@@ -256,14 +255,14 @@ func (r *valueReader) temperature(v *Value, at int) (int, bool) {
 		next = r.behindHyphen(next + 1)
 	}
 	scale, ok := temperatureScale(r.low(next))
-	if !ok || !degrees && len(r.low(next)) == 1 { // a single letter is a scale only behind a degree sign
+	if !ok || !degrees && len(r.low(next)) == 1 { // a single letter is a scale only after a degree sign
 		return at, false
 	}
 	v.convert(scale, r.low(next))
 	return next + 1, true
 }
 
-// temperatureScale reads the name of a scale of temperatures.
+// temperatureScale returns a temperature scale by its name.
 func temperatureScale(name string) (unitScale, bool) {
 	scale := unitScale{kind: unitTemperature, factor: 1}
 	switch name {
@@ -278,13 +277,13 @@ func temperatureScale(name string) (unitScale, bool) {
 	return scale, true
 }
 
-// zeroOf is where the scale of v's unit has its zero, in the base unit.
+// zeroOf returns the zero of v's temperature scale in the base unit.
 func zeroOf(v *Value) float64 {
 	scale, _ := temperatureScale(v.Unit.Name)
 	return scale.zero
 }
 
-// unitName reads the name of a unit, or its letters as they are written.
+// unitName reads the name of a unit, or its symbol, which is case-sensitive.
 func (r *valueReader) unitName(i int) (unitScale, bool) {
 	token := r.at(i)
 	if scale, ok := unitLetters.unit(r.text[token.start:token.end]); ok && (token.glued || !token.opens) {
@@ -293,10 +292,10 @@ func (r *valueReader) unitName(i int) (unitScale, bool) {
 	return unitNames.unit(foldWord(token.low)) // mètres
 }
 
-// powers are what makes squares and cubes of units, before them or behind.
+// powers are the words and signs for square and cubic units, before or after the unit.
 var powers = map[string]int{"square": 2, "sq": 2, "cubic": 3, "²": 2, "³": 3}
 
-// unitAt reads a unit's name at token i, with what squares, cubes or divides it.
+// unitAt reads a unit's name at token i, including square, cubic and per.
 func (r *valueReader) unitAt(i int) (unitScale, string, int) {
 	power, at := powers[r.low(i)], i
 	if power > 0 {
@@ -323,7 +322,7 @@ func (r *valueReader) unitAt(i int) (unitScale, string, int) {
 	return scale, name, next
 }
 
-// maxCountGap is how many words may stand between a number and the noun it counts: 13 professional football seasons.
+// maxCountGap is the most words between a number and the noun it counts: 13 professional football seasons.
 const maxCountGap = 3
 
 func isPlural(low string) bool {
@@ -334,7 +333,7 @@ func isPlural(low string) bool {
 	return ok && len(low) > 3 && !strings.HasSuffix(bare, "s") && !strings.HasSuffix(bare, "u")
 }
 
-// nounKey folds nouns that count the same: residents and inhabitants are people.
+// nounKey maps nouns that count the same to one key: residents and inhabitants are people.
 func nounKey(low string) string {
 	root := string(stem([]byte(low)))
 	return cmp.Or(countedNouns[root].name, root)
@@ -342,7 +341,7 @@ func nounKey(low string) string {
 
 func isDeterminer(low string) bool { return determiners.has(low) || strings.HasSuffix(low, "'s") }
 
-// counted finds the noun that a bare number counts: the first plural behind it, or else the next word.
+// counted reads the noun that a bare number counts: the first plural after it, or else the next word.
 func (r *valueReader) counted(v *Value, at int) int {
 	first := r.behindHyphen(at)
 	isNoun := func(i int) bool {
@@ -362,7 +361,7 @@ func (r *valueReader) counted(v *Value, at int) int {
 	return noun + 1
 }
 
-// qualify reads what stands before a number: about, more than, at least, up to.
+// qualify reads the words before a number: about, more than, at least, up to.
 func (r *valueReader) qualify(v *Value, i int) {
 	for at := i - 1; at >= i-3 && r.sameSentence(at, i); at-- {
 		bound, before := boundWords[r.low(at)].number, at-1
@@ -384,7 +383,7 @@ func (r *valueReader) qualify(v *Value, i int) {
 	}
 }
 
-// ordinal reads first, second, third where they are places in an order.
+// ordinal reads first, second, third if they are ranks.
 func (r *valueReader) ordinal(i int) int {
 	n := ordinalWords[r.low(i)].number
 	if n == 0 || r.opens(i) || n <= 2 && !isDeterminer(r.low(i-1)) || r.is(i+1, ",") {
@@ -395,13 +394,13 @@ func (r *valueReader) ordinal(i int) int {
 	return i + 1
 }
 
-// The names of units that are none: what is written so is compared in its own way.
+// Pseudo-units, whose values are compared by rules of their own.
 const (
 	clockUnit   = "clock"   // a time of day, in hours
-	versionUnit = "version" // a label, compared as it is written
+	versionUnit = "version" // a label, compared as written
 )
 
-// version reads 1.10 behind "version", "release" or "v", and returns the token behind it; i if there is none.
+// version reads 1.10 after "version", "release" or "v", and returns the next token, or i if there is none.
 func (r *valueReader) version(i int) int {
 	low := r.low(i)
 	if r.kind(i) != numberToken || strings.ContainsAny(low, ", ") || !r.is(i-1, "version", "versions") &&
@@ -409,12 +408,12 @@ func (r *valueReader) version(i int) int {
 		return i
 	}
 	parts := strings.Split(low, ".")
-	number, _ := strconv.ParseFloat(strings.Join(parts[:min(len(parts), 2)], "."), 64) // digits and a point
+	number, _ := strconv.ParseFloat(strings.Join(parts[:min(len(parts), 2)], "."), 64) // only digits and a point: it cannot fail
 	r.number(i, i+1, number, Unit{Name: versionUnit}).raw = low
 	return i + 1
 }
 
-// clock reads a time of day: 21:30, 9:30 p.m., 9 a.m. It returns the token behind it; i if there is none.
+// clock reads a time of day: 21:30, 9:30 p.m., 9 a.m. It returns the next token, or i if there is none.
 func (r *valueReader) clock(i int) int {
 	hours, minutes, next := r.wholeNumber(i, 1, 2), 0, i+1
 	if r.is(next, ":") && r.gluedAll(next, next+1) {
@@ -434,7 +433,7 @@ func (r *valueReader) clock(i int) int {
 	return end
 }
 
-// halfOfDay reads a.m. and p.m. as the hours to add, and returns the token behind it; -1, at: it is neither.
+// halfOfDay reads a.m. and p.m. as the hours to add, and returns the next token; -1 and at if it is neither.
 func (r *valueReader) halfOfDay(at int) (hours, next int) {
 	low, next := r.low(at), at+1
 	if r.is(at, "a", "p") && r.is(at+1, ".") && r.is(at+2, "m") {
@@ -452,7 +451,7 @@ func (r *valueReader) halfOfDay(at int) (hours, next int) {
 	return -1, at
 }
 
-// sameLabel reports whether two versions may be the same, one said more exactly: 3 and 3.2.
+// sameLabel reports whether two versions may be the same, one given more exactly: 3 and 3.2.
 func sameLabel(a, b string) bool {
 	return a == b || strings.HasPrefix(a, b+".") || strings.HasPrefix(b, a+".")
 }
@@ -475,17 +474,17 @@ var (
 	moneyScales   = lists["money-scale"]
 )
 
-// figure is a number as it is written, before any unit.
+// figure is a number as written, before any unit.
 type figure struct {
 	value float64
 	exact float64 // half of the last digit written
 	round float64 // half of the last digit that is not a trailing zero
-	next  int     // the token behind it
+	next  int     // the token after it
 	words bool
 	part  bool // a half, two thirds
 }
 
-// wholeFigure is a number in words, and partFigure one that has a part: a half.
+// wholeFigure is a number in words, partFigure one that includes a fraction, such as a half.
 func wholeFigure(value float64, next int) figure {
 	return figure{value: value, exact: .5, round: .5, next: next, words: true}
 }
@@ -518,8 +517,8 @@ var (
 	groupedByPoints = regexp.MustCompile(`^\d{1,3}(\.\d{3})+(,\d+)?$`)
 )
 
-// readDigits reads digits with points and commas: grouped (1,234,567), decimal (1.5; also 1,5), European (1.234,5).
-// Where commas stand before decimals, one point before three digits groups them.
+// readDigits parses digits with points and commas: grouped (1,234,567), decimal (1.5; also 1,5), European (1.234,5). If
+// the language has decimal commas, one point before three digits is a grouping sign.
 func readDigits(s string, comma bool) (figure, bool) {
 	s = strings.ReplaceAll(s, " ", "")
 	points, commas := strings.Count(s, "."), strings.Count(s, ",")
@@ -569,7 +568,7 @@ func (r *valueReader) fraction(f figure, i int) figure {
 // numberWords reads "twenty-one", "two hundred and five thousand", "a hundred", "half", "two thirds".
 func (r *valueReader) numberWords(i int) (figure, bool) {
 	if r.is(i, "a", "an") {
-		// "A third of" is a part, a third cousin is none.
+		// "A third of" is a fraction, a third cousin is not.
 		if r.is(i+1, "half", "quarter") || partWords.has(r.low(i+1)) && r.is(i+2, "of") {
 			return r.part(1, i+1), true
 		}
@@ -593,7 +592,7 @@ func (r *valueReader) numberWords(i int) (figure, bool) {
 	return wholeFigure(value, next), true
 }
 
-// part reads a part of something, and of what it is one: half a million, a quarter of a mile.
+// part reads a fraction and what it is a fraction of: half a million, a quarter of a mile.
 func (r *valueReader) part(times float64, at int) figure {
 	f := partFigure(times*partWords[r.low(at)].number, at+1)
 	whole := f.next
@@ -608,7 +607,7 @@ func (r *valueReader) part(times float64, at int) figure {
 	return f
 }
 
-// behindHyphen skips a hyphen that stands between two words.
+// behindHyphen skips a hyphen between two words.
 func (r *valueReader) behindHyphen(i int) int {
 	if r.is(i, "-", "‐") && r.gluedAll(i, i+1) {
 		return i + 1
@@ -616,7 +615,7 @@ func (r *valueReader) behindHyphen(i int) int {
 	return i
 }
 
-// smallWords reads a number below one hundred, and the hundreds before it.
+// smallWords reads a number below one thousand.
 func (r *valueReader) smallWords(i int) (float64, int) {
 	value, next := r.belowHundred(i)
 	if next == i || !r.is(next, "hundred") {
@@ -647,10 +646,10 @@ func (r *valueReader) belowHundred(i int) (float64, int) {
 	return value, i + 1
 }
 
-// maxScales bounds how many scale words one number takes: "two million five hundred thousand".
+// maxScales is the most scale words in one number: "two million five hundred thousand".
 const maxScales = 4
 
-// scaleAt reads the scale behind a number; 0: there is none.
+// scaleAt returns the scale after a number, or 0.
 func (r *valueReader) scaleAt(at int, f figure) float64 {
 	scale := scaleWords[r.low(at)].number
 	if scale == 0 && r.glued(at) && at == f.next && !f.words {
@@ -662,7 +661,7 @@ func (r *valueReader) scaleAt(at int, f figure) float64 {
 	return scale
 }
 
-// scaled reads the scale behind a number, and after number words the lower scales behind that.
+// scaled reads the scale after a number, and after number words any lower scales that follow.
 func (r *valueReader) scaled(f figure) figure {
 	for range maxScales {
 		at := r.behindHyphen(f.next)
@@ -670,7 +669,7 @@ func (r *valueReader) scaled(f figure) figure {
 		if scale == 0 {
 			return f
 		}
-		// The digits that were written are those before the scale: 5 million is not 5,000,000.
+		// Only the digits before the scale were written: 5 million is not 5,000,000.
 		f.value *= scale
 		f.exact *= scale
 		f.round = f.exact
@@ -702,7 +701,7 @@ func (r *valueReader) scaled(f figure) figure {
 	return f
 }
 
-// unspacedBefore reports whether such a rune stands right before token i.
+// unspacedBefore reports whether token i directly follows a character of a script without spaces.
 func (r *valueReader) unspacedBefore(i int) bool {
 	if !r.glued(i) {
 		return false
@@ -711,7 +710,7 @@ func (r *valueReader) unspacedBefore(i int) bool {
 	return unspaced(before)
 }
 
-// ideographicScales multiplies a figure by the signs behind it, and adds the lower part: 1億2000万.
+// ideographicScales multiplies a figure by the characters after it, and adds the lower part: 1億2000万.
 func (r *valueReader) ideographicScales(f figure) figure {
 	for range maxScales {
 		scale := signScales[r.low(f.next)].number

@@ -25,33 +25,32 @@ import (
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
-// What [Judge] and [Grounding] take of a server, unless they are told another number.
+// Defaults and limits for the servers of [Judge] and [Grounding].
 const (
 	RemoteTimeout     = time.Minute // for one request
-	RemoteRetries     = 2           // after a request that a server was too busy for
+	RemoteRetries     = 2           // if the server is overloaded or fails
 	remoteConcurrency = 4           // requests at a time
 	maxRemoteResponse = 4 << 20     // bytes of a response
-	// that a server may ask for before the next try; if it asks for more, there is none
+	// the longest wait that a server may ask for; if it asks for more, there is no retry
 	maxRetryWait = 30 * time.Second
 )
 
-// endpoint is one address that the operator named. It is asked whatever network it is in; it cannot send ibid
-// elsewhere.
+// endpoint is an address that the operator configured. It may be in any network, but it cannot redirect ibid elsewhere.
 type endpoint struct {
 	url            *url.URL
 	keyHeader, key string
 	client         *http.Client
 	timeout        time.Duration
 	retries        int
-	firstWait      time.Duration // before the first retry, if the server does not say; doubled for each further one
+	firstWait      time.Duration // before the first retry, unless the server says; doubled for each further one
 }
 
-// statusError is a response that is none.
+// statusError is a response with an error status.
 type statusError struct {
 	status int
-	code   string // the server's own word for it, if it has one
+	code   string // the server's own error code, if it has one
 	wait   time.Duration
-	asks   bool // it asks to wait
+	asks   bool // the server asks for that wait
 }
 
 func (e *statusError) Error() string {
@@ -65,16 +64,16 @@ func (e *statusError) Error() string {
 	return text
 }
 
-// refused reports whether a server may do with another form of the request.
+// refused reports whether the server may accept another form of the request.
 func refused(err error) bool {
 	status, ok := errors.AsType[*statusError](err)
 	return ok && (status.status == http.StatusBadRequest || status.status == http.StatusUnprocessableEntity)
 }
 
-// post sends a body and returns the response's. Errors name neither the key nor the path nor anything that was sent.
+// post sends a body and returns that of the response. Errors contain neither the key nor the path nor anything sent.
 func (e *endpoint) post(ctx context.Context, body []byte) ([]byte, error) {
 	waits := &backoff.ExponentialBackOff{InitialInterval: e.firstWait, Multiplier: 2, MaxInterval: maxRetryWait}
-	var last error // what the server said, which is told instead of how waiting for it ended
+	var last error // the last try's error, returned rather than backoff's own
 	answer, err := backoff.Retry(ctx, func() ([]byte, error) {
 		var answer []byte
 		if answer, last = e.once(ctx, body); last == nil {
@@ -98,12 +97,12 @@ func (e *endpoint) post(ctx context.Context, body []byte) ([]byte, error) {
 	return answer, nil
 }
 
-// passes reports whether another try makes sense.
+// passes reports whether a retry makes sense.
 func (e *statusError) passes() bool {
 	switch e.status {
 	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
 		http.StatusServiceUnavailable, http.StatusGatewayTimeout,
-		529: // overloaded, as some providers say
+		529: // overloaded, with some providers
 		return true
 	}
 	return false
@@ -111,13 +110,13 @@ func (e *statusError) passes() bool {
 
 var errTooLong = fmt.Errorf("the response is longer than %d bytes", maxRemoteResponse)
 
-// once is one try.
+// once makes one try.
 func (e *endpoint) once(ctx context.Context, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.timeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url.String(), bytes.NewReader(body))
 	if err != nil {
-		return nil, errors.New("the address is no URL") // err has it whole, and it may hold a key
+		return nil, errors.New("the address is no URL") // err contains the whole address, which may contain a key
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json")
@@ -146,7 +145,7 @@ func (e *endpoint) once(ctx context.Context, body []byte) ([]byte, error) {
 	return answer, nil
 }
 
-// failure reads a response that is no answer. Of its words only the code is kept: messages repeat keys and prompts.
+// failure reads an error response. It keeps only the code: messages repeat keys and prompts.
 func (e *endpoint) failure(response *http.Response, body []byte) error {
 	s := &statusError{status: response.StatusCode}
 	code, _, ok := wire.ReadError(nil, scan.Value(bytes.TrimSpace(body)))
@@ -163,13 +162,13 @@ func (e *endpoint) failure(response *http.Response, body []byte) error {
 	return s
 }
 
-// isCode reports whether s is a word that a program would use for an error.
+// isCode reports whether s looks like an error code.
 func isCode(s string) bool {
 	other := strings.TrimLeft(strings.ToLower(s), "abcdefghijklmnopqrstuvwxyz0123456789_-.")
 	return len(s) <= 48 && other == ""
 }
 
-// bareURL takes the address out of an error.
+// bareURL removes the address from an error.
 func bareURL(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		return wrapped.Err
@@ -177,7 +176,7 @@ func bareURL(err error) error {
 	return err
 }
 
-// remote makes an endpoint of settings whose zero means the default.
+// remote returns an endpoint. A zero timeout or number of retries means the default.
 func remote(address string, client *http.Client, timeout time.Duration, retries int) (*endpoint, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -195,8 +194,8 @@ func remote(address string, client *http.Client, timeout time.Duration, retries 
 	}, nil
 }
 
-// concurrently calls f with 0 to n-1, up to limit calls at a time (0: remoteConcurrency), and returns when all have
-// ended. Each must end when its context does.
+// concurrently calls f with 0 to n-1, up to limit calls at a time (0 means remoteConcurrency), and returns when all
+// have returned. Each must return when its context ends.
 func concurrently(n, limit int, f func(i int)) {
 	turns := make(chan struct{}, max(1, cmp.Or(limit, remoteConcurrency)))
 	var calls sync.WaitGroup
@@ -210,49 +209,50 @@ func concurrently(n, limit int, f func(i int)) {
 	calls.Wait()
 }
 
-// The limits of [Grounding]; those of the facts are the API's own.
+// The limits of [Grounding]; those on facts are the API's own.
 const (
-	groundingClaimBytes = 10_000 // of a claim; the API takes 4,096 tokens
-	// of one claim, and pieces of evidence; a passage is one fact, or several if it is longer than groundingFactBytes
+	groundingClaimBytes = 10_000 // bytes of a claim; the API takes 4,096 tokens
+	// facts per claim, and pieces of evidence; a passage longer than groundingFactBytes is several facts
 	groundingFacts     = 200
-	groundingFactBytes = 10_000 // of one fact
-	groundingThreshold = 0.6    // the API's own, unless Grounding.Threshold says another
+	groundingFactBytes = 10_000 // bytes of a fact
+	groundingThreshold = 0.6    // the API's own default
 )
 
-// The codes of issues that only [Grounding] has.
+// The codes of [Grounding]'s own issues.
 const (
-	issueFactsLeftOut  = "facts-left-out" // there were more facts than groundingFacts; the first were sent
+	issueFactsLeftOut  = "facts-left-out" // there were too many facts; only the first were sent
 	issueNoCheckNeeded = "no-check-needed"
 )
 
 // Grounding is a [Checker] that asks Google's check grounding API (Vertex AI Search, Discovery Engine). It is safe for
-// concurrent use; its fields must not change once it is used.
+// concurrent use; its fields must not change after first use.
 //
-// The API takes a claim as one or several sentences and cites the facts that support each. All cited: [Supported].
-// Some: [Partial]. None: [Unsupported]. Facts that it names against a sentence make it [Contradicted]; only projects
-// that Google let into that experiment have them. Whether a number agrees is looked at again with rules, see
-// [Verdict.Changed]. [Pair.Context] is not sent. Nothing is cached.
+// The API splits a claim into sentences and cites the facts that support each. If all are cited, the claim is
+// [Supported]; if some are, [Partial]; if none is, [Unsupported]. Facts that it returns against a sentence make the
+// claim [Contradicted]; only projects that Google admitted to that experiment get them. Numbers are compared again by
+// rules, see [Verdict.Changed]. [Pair.Context] is not sent. Nothing is cached.
 type Grounding struct {
-	// Project is the Google Cloud project, by number or id: the URL is made of it. URL is another one, whole.
+	// Project is the Google Cloud project, by number or id, from which the URL is built. URL is a full one to use
+	// instead.
 	Project, URL string
-	// Token returns an OAuth access token with the scope cloud-platform. It is called for every Check.
+	// Token returns an OAuth access token with the scope cloud-platform. Each Check calls it.
 	Token     func(context.Context) (string, error)
-	Threshold float64 // of a citation, in (0, 1]; 0: groundingThreshold
+	Threshold float64 // the least score of a citation, in (0, 1]; 0 means 0.6
 
-	Client      *http.Client // nil: one with http.DefaultTransport. Redirects are never followed
+	Client      *http.Client // nil means one with http.DefaultTransport; redirects are never followed
 	Timeout     time.Duration
-	Retries     int // 0: RemoteRetries. Negative: none
-	Concurrency int // 0: remoteConcurrency
+	Retries     int // 0 means RemoteRetries, negative none
+	Concurrency int // requests at a time; 0 means 4
 }
 
-// Info implements [Checker]. The score is the API's, and is not calibrated by ibid.
+// Info implements [Checker]. The score is the API's own; ibid has not calibrated it.
 func (g *Grounding) Info() Info {
 	return Info{ID: "grounding", Version: "1", Params: paramsHash(fmt.Sprint(g.threshold()))}
 }
 
 func (g *Grounding) threshold() float64 { return cmp.Or(g.Threshold, groundingThreshold) }
 
-// Check implements [Checker], with one request per pair. Where every request failed, the first error is returned.
+// Check implements [Checker], with one request per pair. If every request failed, it returns the first error.
 func (g *Grounding) Check(ctx context.Context, in []Pair) ([]Verdict, error) {
 	server, err := g.endpoint(ctx)
 	if err != nil {
@@ -290,7 +290,7 @@ func (g *Grounding) endpoint(ctx context.Context) (*endpoint, error) {
 	return e, nil
 }
 
-// check asks about one pair.
+// check judges one pair.
 func (g *Grounding) check(ctx context.Context, server *endpoint, p *Pair) Verdict {
 	v := Verdict{Label: Unverified, By: g.Info().By(), Threshold: g.threshold()}
 	switch {
@@ -330,7 +330,7 @@ func (g *Grounding) check(ctx context.Context, server *endpoint, p *Pair) Verdic
 	return v
 }
 
-// factsOf cuts passages into pieces that the API takes, at white space where there is some.
+// factsOf splits passages into facts of a size that the API accepts, at white space if possible.
 func factsOf(passages []Passage) []Span {
 	var facts []Span
 	for i := range passages {
@@ -350,7 +350,7 @@ func factsOf(passages []Passage) []Span {
 	return facts
 }
 
-// ground makes a verdict of what the API found.
+// ground turns the API's findings into a verdict.
 func (v *Verdict) ground(p *Pair, found *call.Grounding, facts []Span) {
 	var checked, cited int
 	var against []Span
@@ -367,7 +367,7 @@ func (v *Verdict) ground(p *Pair, found *call.Grounding, facts []Span) {
 		v.Evidence = appendChunks(v.Evidence, p, found, facts, c.For)
 		against = appendChunks(against, p, found, facts, c.Against)
 		if scored = scored && c.Score != nil; scored && (v.Score == nil || *c.Score < *v.Score) {
-			v.Score = c.Score // as weak as its weakest sentence
+			v.Score = c.Score // the score of the weakest sentence
 		}
 	}
 	if checked > 0 && !scored {
@@ -397,7 +397,7 @@ func (v *Verdict) ground(p *Pair, found *call.Grounding, facts []Span) {
 	}
 }
 
-// appendChunks appends where chunks stand in the passages: those of facts that were sent, up to groundingFacts.
+// appendChunks appends the spans of chunks in the passages, up to groundingFacts.
 func appendChunks(all []Span, p *Pair, found *call.Grounding, facts []Span, chunks []int) []Span {
 	for _, i := range chunks {
 		chunk := &found.Chunks[i]

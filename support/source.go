@@ -12,80 +12,78 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// HostClass is what kind of place a source comes from, as far as its host name tells.
+// HostClass is the kind of place that a source comes from, judging by its host name.
 type HostClass string
 
-// The classes of a host. They are read from public suffixes and from the short lists in words.txt; every other host
-// is unknown, which is no bad mark.
+// The classes of a host, from public suffixes and the short lists in words.txt. All other hosts are unknown, which does
+// not count against them.
 const (
 	hostUnknown      HostClass = "unknown"
-	hostOfficial     HostClass = "official"     // governments, their agencies, bodies between states
+	hostOfficial     HostClass = "official"     // governments, their agencies, intergovernmental bodies
 	hostAcademic     HostClass = "academic"     // universities, journals, archives of papers
 	hostEncyclopedia HostClass = "encyclopedia" // encyclopedias and dictionaries
-	hostNews         HostClass = "news"         // news agencies, papers, broadcasters
-	hostForum        HostClass = "forum"        // what anybody writes: forums, social networks, blog hosts
+	hostNews         HostClass = "news"         // news agencies, newspapers, broadcasters
+	hostForum        HostClass = "forum"        // open to everyone: forums, social networks, blog hosts
 )
 
 // PartKind names a part of a [Quality].
 type PartKind string
 
-// The parts of a quality, in their order.
+// The parts of a quality, in order.
 const (
-	partPrior     PartKind = "prior"     // what is assumed of a source of which nothing is known
+	partPrior     PartKind = "prior"     // the assumption before anything is known
 	partHost      PartKind = "host"      // the class of the host
-	partHTTPS     PartKind = "https"     // the address is not encrypted
+	partHTTPS     PartKind = "https"     // the address is plain http
 	partAge       PartKind = "age"       // when it was last changed, or published
-	partAuthor    PartKind = "author"    // it says who wrote it
-	partLicence   PartKind = "licence"   // it says how it may be used
-	partAgreement PartKind = "agreement" // what the other sources say of the same things
-	partHistory   PartKind = "history"   // how often earlier citations of it could be verified
-	partFeedback  PartKind = "feedback"  // what people said of it
+	partAuthor    PartKind = "author"    // whether it names its author
+	partLicence   PartKind = "licence"   // whether it names its licence
+	partAgreement PartKind = "agreement" // what the other sources say about the same things
+	partHistory   PartKind = "history"   // how often earlier citations of it were verified
+	partFeedback  PartKind = "feedback"  // people's feedback on it
 )
 
-// Tally counts outcomes of one kind: verified and not, up and down.
+// Tally counts good and bad outcomes of one kind: verified and failed, up and down.
 type Tally struct{ Good, Bad int }
 
-// QualityInput is what is known of a source. Everything is plain data and may be missing: nil, empty and zero mean
-// unknown.
+// QualityInput is what is known about a source. Every field may be missing: nil, empty and zero mean unknown.
 type QualityInput struct {
 	URL       string
 	Published time.Time
-	Modified  time.Time // counts instead of Published where it is later
-	Now       time.Time // what ages are counted from; zero: the age stays unknown
-	// Read says that the document's own words about itself were looked for, so that no author means that it names none.
+	Modified  time.Time // used instead of Published if it is later
+	Now       time.Time // the time that ages are measured from; if zero, the age is unknown
+	// Read says that the document was searched for its metadata, so that no authors means that it names none.
 	Read      bool
 	Authors   []string
 	License   string
-	Agreement *Tally // statements that other sources share, and possible conflicts with them
-	History   *Tally // citations that were verified, and that failed
-	Feedback  *Tally // people's ups and downs
+	Agreement *Tally // statements that other sources share; possible conflicts with them
+	History   *Tally // citations that were verified; that failed
+	Feedback  *Tally // up and down votes
 }
 
 // Part is one signal of a [Quality].
 type Part struct {
 	Kind   PartKind
 	Value  float64 // in [0, 1]: 1 speaks for the source, 0 against it
-	Weight float64 // how much it counts, in observations
-	Note   string  // what was seen: "host class academic (suffix edu)"
+	Weight float64 // its weight, in observations
+	Note   string  // what was observed: "host class academic (suffix edu)"
 }
 
-// Quality is what the signals say of a source. It says nothing about what the source says: a good source may be wrong.
+// Quality is an assessment of a source. It does not judge what the source says: a good source may be wrong.
 type Quality struct {
-	// Score is the mean of the parts by their weights, in (0, 1): the mean of a beta distribution, which begins at 0.5
-	// and rises with each signal that speaks for the source and falls with each that speaks against it. Nil: nothing is
-	// known, not even an address.
+	// Score is the weighted mean of the parts, in (0, 1): the mean of a beta distribution that starts at 0.5, rises
+	// with each signal for the source and falls with each against it. Nil if nothing is known, not even an address.
 	Score *float64
-	Parts []Part // the prior and the known ones
-	// Known is how sure the score is: the share of the weight that is not the prior's, from 0 to nearly 1.
+	Parts []Part // the prior and the known parts
+	// Known is how well founded the score is: the share of the weight that is not the prior's, from 0 to nearly 1.
 	Known float64
-	Host  HostClass // hostUnknown is no part
+	Host  HostClass // hostUnknown adds no part
 }
 
-// What the signals count, in observations. testdata/sources.txt has the order that they must give.
+// The weights of signals, in observations. testdata/sources.txt has the order of sources that they must produce.
 const (
 	weightPrior   = 3
 	weightHost    = 4
-	weightHTTP    = .5 // against it; https speaks for nobody
+	weightHTTP    = .5 // against it; https does not count
 	weightDated   = .3
 	weightOld     = .5 // against it
 	weightAuthor  = 1
@@ -93,24 +91,24 @@ const (
 	weightLicence = .3
 )
 
-// weightTally is what one of a [Tally] counts for and against a source: that others contradict it weighs more than that
-// they agree, and that a quotation was not found in it more than that it was.
+// weightTally is the weight of one good and one bad outcome of a [Tally]: a contradiction weighs more than an
+// agreement, and a quotation that was not found more than one that was.
 var weightTally = map[PartKind][2]float64{
 	partAgreement: {1, 2}, partHistory: {.1, .5}, partFeedback: {.1, .2},
 }
 
-// maxTally is how many observations a [Tally] counts for at most.
+// maxTally is the most observations that a [Tally] counts as.
 const maxTally = 20
 
-// oldAge is the age from which on a date speaks against a source.
+// oldAge is the age from which a date counts against a source.
 const oldAge = 10 * 365 * 24 * time.Hour
 
-// AssessSource computes the quality of a source from what is known of it: the mean of its parts by their weights.
-// Unknown parts are left out, not counted as zero. The parts are a prior of .5 (weight 3); the class of the host (4):
-// official .95, academic .9, encyclopedia .7, news .7, forum .2; plain http (.5), which counts as 0; a date (.3), or
-// one of more than ten years ago (.5), which counts as 0; an author (1), or that none is named (.5), which counts as 0;
-// a licence (.3); and, for at most 20 of each, statements shared with other sources (1) and possible conflicts with
-// them (2), citations verified (.1) and failed (.5), feedback up (.1) and down (.2).
+// AssessSource computes the quality of a source from what is known about it: the weighted mean of its parts. Unknown
+// parts are left out, not counted as zero. The parts are a prior of .5 (weight 3); the class of the host (4): official
+// .95, academic .9, encyclopedia .7, news .7, forum .2; plain http (.5), which counts as 0; a date (.3), or one more
+// than ten years ago (.5), which counts as 0; an author (1), or that none is named (.5), which counts as 0; a licence
+// (.3); and, for at most 20 of each, statements shared with other sources (1) and possible conflicts with them (2),
+// citations verified (.1) and failed (.5), feedback up (.1) and down (.2).
 func AssessSource(in *QualityInput) Quality {
 	q := Quality{Host: hostUnknown}
 	if in == nil {
@@ -134,7 +132,7 @@ func AssessSource(in *QualityInput) Quality {
 	return q
 }
 
-// add adds a part, and before the first one the prior.
+// add adds a part, preceded by the prior if it is the first.
 func (q *Quality) add(kind PartKind, weight, value float64, note string) {
 	if len(q.Parts) == 0 {
 		q.Parts = []Part{{Kind: partPrior, Value: .5, Weight: weightPrior, Note: "nothing is known"}}
@@ -161,7 +159,7 @@ func (q *Quality) address(address string) {
 	}
 }
 
-// classValues are what the classes count; hostUnknown nothing.
+// classValues are the values of the classes; hostUnknown has none.
 var classValues = map[HostClass]float64{
 	hostOfficial: .95, hostAcademic: .9, hostEncyclopedia: .7, hostNews: .7, hostForum: .2,
 }
@@ -209,13 +207,12 @@ var (
 	countrySuffixes = lists["suffix-of-country"]
 )
 
-// hostClass reads the class of a host from its suffix and the lists below, and says why. An address in digits is
-// unknown.
+// hostClass returns the class of a host by the lists of hosts and suffixes, and what matched. An IP address is unknown.
 func hostClass(host string) (HostClass, string) {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return hostUnknown, ""
 	}
-	// Names in the lists go before suffixes, the longer before the shorter.
+	// Listed names take precedence over suffixes, longer names over shorter.
 	for name := host; name != ""; {
 		if listed, ok := listedHosts[name]; ok {
 			return HostClass(listed.name), name
@@ -237,10 +234,10 @@ func hostClass(host string) (HostClass, string) {
 	return hostUnknown, ""
 }
 
-// Usage returns how much of a text rests on each source: the share of the text's information that stands in the spans
-// attributed to it. A word's information is how rare it is, so that function words count for little. A word counts
-// where one span has all of it, and once, however many do. What of a span lies outside the text has no words. Shares of
-// several sources may add up to more than 1, because a sentence can rest on two.
+// Usage returns how much of a text rests on each source: the share of the text's information within the spans
+// attributed to it. A word's information is its rarity, so that function words count for little. A word counts once if
+// a single span contains all of it. Parts of spans outside the text are ignored. Shares of several sources may add up
+// to more than 1, because a sentence can rest on two.
 //
 // The keys are the caller's. A text without words gives 0 for all.
 func Usage(text string, covered map[string][]ibid.Span) map[string]float64 {
@@ -259,7 +256,7 @@ func Usage(text string, covered map[string][]ibid.Span) map[string]float64 {
 	return shares
 }
 
-// Covered returns the claims of an answer's citations by the ids of the sources that they rest on: what [Usage] takes.
+// Covered returns the claims of an answer's citations by the id of the source that they cite, as input for [Usage].
 // Every source has an entry; citations without a place add nothing.
 func Covered(a *ibid.Answer) map[string][]ibid.Span {
 	covered := make(map[string][]ibid.Span, len(a.Sources))
@@ -297,7 +294,7 @@ func weighWords(text string) []weighted {
 	return words
 }
 
-// weightWithin returns the weight of the words that stand in one of the spans.
+// weightWithin returns the weight of the words that lie within one of the spans.
 func weightWithin(words []weighted, spans []ibid.Span) float64 {
 	spans = slices.SortedFunc(slices.Values(spans), func(x, y ibid.Span) int { return cmp.Compare(x.Start, y.Start) })
 	sum, at, end := 0.0, 0, -1

@@ -11,29 +11,29 @@ import (
 	"github.com/ibidhq/ibid/internal/prose"
 )
 
-// ValueKind is what a [Value] is.
+// ValueKind is the kind of a [Value].
 type ValueKind string
 
 // The kinds of a value.
 const (
-	ValueNumber   ValueKind = "number"   // Number to High of Unit
+	ValueNumber   ValueKind = "number"   // Number to High, in Unit
 	ValueDate     ValueKind = "date"     // Date
 	ValueName     ValueKind = "name"     // Words
-	ValueNegation ValueKind = "negation" // denies what stands in Scope
+	ValueNegation ValueKind = "negation" // denies the text in Scope
 	ValueDegree   ValueKind = "degree"   // a word that has an opposite: rise, first, allowed
-	ValueModality ValueKind = "modality" // says that what stands in Scope is possible, planned or alleged; Words: which
+	ValueModality ValueKind = "modality" // marks the text in Scope as possible, planned or alleged; Words says which
 )
 
 // UnitKind is what a unit measures: empty for a bare number, else count, ordinal, percent, points, length, mass, time,
 // temperature, area, volume, speed, energy, power, data or money. Only quantities of one kind can be compared.
 type UnitKind string
 
-// The kinds of a unit, each with the unit that values of it are converted to.
+// The kinds of units, each with the base unit that its values are converted to.
 const (
 	unitNone        UnitKind = ""            // a bare number
-	unitCount       UnitKind = "count"       // of the thing that Unit.Name names
+	unitCount       UnitKind = "count"       // of the things that Unit.Name names
 	unitOrdinal     UnitKind = "ordinal"     // a place in an order: 3rd
-	unitPercent     UnitKind = "percent"     // a share of one: 48 % is .48
+	unitPercent     UnitKind = "percent"     // a fraction of one: 48 % is .48
 	unitPoints      UnitKind = "points"      // percentage points
 	unitLength      UnitKind = "length"      // metres
 	unitMass        UnitKind = "mass"        // kilograms
@@ -45,66 +45,66 @@ const (
 	unitEnergy      UnitKind = "energy"      // joules
 	unitPower       UnitKind = "power"       // watts
 	unitData        UnitKind = "data"        // bytes
-	// unitMoney is of the currency that Unit.Name names by its ISO 4217 code; nothing is exchanged.
+	// unitMoney is in the currency whose ISO 4217 code is Unit.Name; currencies are not converted.
 	unitMoney UnitKind = "money"
 )
 
 // Unit is what a number counts or measures.
 type Unit struct {
 	Kind UnitKind
-	Name string // as read, folded: "km"; of money the currency: "USD"; of counts the noun: "people"
+	Name string // folded, as read: "km"; the currency's code for money: "USD"; the noun for counts: "people"
 }
 
 // Value is one typed value of a text.
 type Value struct {
 	Kind ValueKind
 	Span ibid.Span // in the text
-	// Written is a number as its figures say it, scale words included. Number is the same in the base unit of
-	// Unit.Kind, High the end of a range ("5 to 10 km") or Number again.
+	// Written is the number as its figures give it, including scale words (million). Number is the same in the base
+	// unit of Unit.Kind, High the end of a range ("5 to 10 km"), or else Number again.
 	Written, Number, High float64
-	// Digits is half of the last digit written, Round half of the last digit that is not a trailing zero: .5 and 50 of
+	// Digits is half of the last digit written, Round half of the last digit that is not a trailing zero: .5 and 50 for
 	// 1,200. Both are in the base unit.
 	Digits, Round float64
 	Approximate   bool // about, nearly
-	Bound         int  // +1: the number or more; -1: or less
+	Bound         int  // +1: at least or more than the number; -1: at most or less
 	Unit          Unit
 	Date          Date
-	// Words are the words of a name, folded: lower case, without diacritics, titles and stops. Of a degree word they
+	// Words are the words of a name, folded: lower case, without diacritics, titles and full stops. For a degree they
 	// are the two sides of its pair, its own first.
 	Words  []string
-	Unsure bool      // a name that may be no more than the first word of its sentence
-	Scope  ibid.Span // of a negation: the rest of its clause
+	Unsure bool      // a name that may just be the first word of its sentence
+	Scope  ibid.Span // the rest of the clause, for a negation or modality
 
-	figure     ibid.Span // of a number or date: Span without the noun that it counts
-	raw        string    // the digits of a number as they are written, without spaces
+	figure     ibid.Span // Span without the counted noun, for a number or date
+	raw        string    // the digits of a number as written, without spaces
 	halfOfADay bool      // 9:30, which may be 21:30
 }
 
 // Date is a day, month, year or span of years. Zero members are unknown.
 type Date struct {
-	Year, LastYear int // equal but for decades and centuries; negative: BC
+	Year, LastYear int // differ only for decades and centuries; negative: BC
 	Month, Day     int
-	Swappable      bool // 3/4/1999: Month and Day may be meant the other way round
+	Swappable      bool // 3/4/1999: Month and Day may be swapped
 }
 
-// Values returns the typed values of a text in order of their beginnings. Those of numbers, dates, negations and
-// degrees do not overlap each other; a name may hold any. It takes time linear in the text. It reads
+// Values returns the typed values of a text, ordered by where they start. Numbers, dates, negations and degrees do not
+// overlap each other; a name may contain any of them. It takes time linear in the text. It reads
 //
-//   - numbers: digits with groups and decimals (1,234.5, 1 234, 1.234,5; also fullwidth, Arabic and Devanagari
+//   - numbers: digits with grouping and decimals (1,234.5, 1 234, 1.234,5; also fullwidth, Arabic and Devanagari
 //     digits), number words from zero to trillions, fractions (½, 3/4, two thirds, half a million), ranges, ordinals,
 //     percent and percentage points, times of day (9 p.m., 21:00), and versions, which are compared as written; with
-//     about, more than, at most. They are in the base unit of their kind (metre, kilogram, second, kelvin, m², m³,
-//     m/s, joule, watt, byte, share of one), money in its currency, counts in their noun;
-//   - dates: ISO dates, "June 26, 1980", "26 June 1980", "19. März 1932", 1932年3月19日, month and year, years from
-//     1400 to 2100, decades, centuries, BC; 3/4/1999 is both days. Year, month and day are known as far as said;
+//     about, more than, at most. They are converted to the base unit of their kind (metre, kilogram, second, kelvin,
+//     m², m³, m/s, joule, watt, byte, fraction of one); money keeps its currency, a count its noun;
+//   - dates: ISO dates, "June 26, 1980", "26 June 1980", "19. März 1932", 1932年3月19日, month and year, years from 1400
+//     to 2100, decades, centuries, BC; 3/4/1999 is both days. Year, month and day are set if given;
 //   - names: capitalised runs, acronyms, initials, with titles, possessives and diacritics folded;
 //   - negations: not, n't, no, never, without, cannot, neither, fails to, refuses to, lacks;
-//   - degrees: words that have opposites, as rise and fall, first and last, allowed and banned, daily and weekly;
-//   - modalities: what is said to be possible, planned, alleged or certain, with its scope.
+//   - degrees: words that have opposites, such as rise and fall, first and last, allowed and banned, daily and weekly;
+//   - modalities: words that mark their scope as possible, planned, alleged or certain.
 //
-// The words are English. Digits, signs, ISO dates and the names of months are read in the languages that [Language]
-// knows, and so are Chinese and Japanese dates and units; a text of another language than English has no names,
-// negations or degrees.
+// The words are English. Digits, signs, ISO dates and month names are read in the languages that [Language] detects,
+// and so are Chinese and Japanese dates and units; a text in a language other than English has no names, negations or
+// degrees.
 func Values(text string) []Value {
 	return readValues(text, valueTokens(text), Language(text))
 }
@@ -115,20 +115,20 @@ type valueReader struct {
 
 	text  string
 	out   []Value
-	money bool // a currency stands before the figure that is read
+	money bool // a currency precedes the figure being read
 
-	foreign bool // the text is known to be of another language than English
-	comma   bool // of one that writes 1.234,5
+	foreign bool // the text is known not to be English
+	comma   bool // its language writes 1.234,5
 }
 
 func newValueReader(text string, tokens []valueToken, language string) *valueReader {
 	return &valueReader{tokens: tokens, text: text, foreign: foreign(language), comma: decimalComma(language)}
 }
 
-// foreign reports whether a language is known and not English, so that the rules for English words say nothing of it.
+// foreign reports whether a language is known and not English, so that the rules for English words do not apply.
 func foreign(language string) bool { return language != "" && language != "en" }
 
-// decimalComma reports whether a language, as [Language] returns it, has commas where English has points.
+// decimalComma reports whether a language, as [Language] returns it, uses commas where English uses decimal points.
 func decimalComma(language string) bool {
 	switch language {
 	case "de", "fr", "es", "it", "pt", "nl", "el", "und-Cyrl":
@@ -137,7 +137,7 @@ func decimalComma(language string) bool {
 	return false
 }
 
-// sharedLanguage is the language of a claim, or of its evidence where the claim is too short to tell.
+// sharedLanguage returns the language of a claim, or of its evidence if the claim is too short to detect it.
 func sharedLanguage(claim, evidence string) string {
 	return cmp.Or(Language(claim), Language(evidence))
 }
@@ -152,9 +152,10 @@ func readValues(text string, tokens []valueToken, language string) []Value {
 	return r.out
 }
 
-// figures reads numbers and dates, and in English also negations and degrees if they are asked for.
+// figures reads numbers and dates, and if words is set and the text may be English also negations, modalities and
+// degrees.
 func (r *valueReader) figures(words bool) {
-	readers := []func(i int) (next int){r.date, r.version, r.quantity, r.ordinal} // i: there is none
+	readers := []func(i int) (next int){r.date, r.version, r.quantity, r.ordinal} // each returns i if it finds nothing
 	if words && !r.foreign {
 		readers = append(readers, r.negation, r.modality, r.degree)
 	}
@@ -179,23 +180,23 @@ const (
 type valueToken struct {
 	kind       valueTokenKind
 	start, end int
-	low        string  // lower case, apostrophes straight, stops of initials left out; of signs and figures as written
-	upper      bool    // begins with a capital
-	caps       bool    // at least two letters, and no small one
-	initial    bool    // a capital with its stop: J. or U.S.
-	glued      bool    // no white space before it
+	low        string  // lower case, with straight apostrophes and no full stops of initials; signs and figures as written
+	upper      bool    // begins with a capital letter
+	caps       bool    // has at least two letters, all capital
+	initial    bool    // a capital letter with a full stop: J. or U.S.
+	glued      bool    // no white space precedes it
 	opens      bool    // the first word of its sentence
-	sentence   int     // counted in its text
-	pos        int     // how far from the text's beginning, in words; what parts clauses and sentences is farther
-	key        uint32  // of a figure, or of a word that says what a sentence is about; 0: it is neither
+	sentence   int     // its index in the text
+	pos        int     // its distance from the start of the text in words; ends of clauses and sentences add to it
+	key        uint32  // of a figure, or of a word that says what a sentence is about; else 0
 	weight     float64 // how rare the word is
-	named      bool    // it is of a name
+	named      bool    // it is part of a name
 }
 
-// topic reports whether a token says what its sentence is about: no grammar, and of no value but a name.
+// topic reports whether a token says what its sentence is about: it is no function word, and in no value but a name.
 func (t *valueToken) topic() bool { return t.kind == wordToken && t.key != 0 }
 
-// tokens are those of a text. What is asked about others is answered with nothing: a sign without text.
+// tokens are the tokens of a text. Out of range, they are signs without text.
 type tokens []valueToken
 
 var noToken = valueToken{kind: signToken, sentence: -1}
@@ -212,10 +213,10 @@ func (t tokens) low(i int) string          { return t.at(i).low }
 func (t tokens) glued(i int) bool          { return t.at(i).glued }
 func (t tokens) opens(i int) bool          { return t.at(i).opens }
 
-// is reports whether token i is one of some words or signs.
+// is reports whether token i is one of the given words or signs.
 func (t tokens) is(i int, words ...string) bool { return slices.Contains(words, t.low(i)) }
 
-// gluedAll reports whether no white space stands before any of the tokens from first to last.
+// gluedAll reports whether no white space precedes any of the tokens from first to last.
 func (t tokens) gluedAll(first, last int) bool {
 	for i := first; i <= last; i++ {
 		if !t.glued(i) {
@@ -229,7 +230,7 @@ func (t tokens) sameSentence(i, j int) bool { return i >= 0 && t.at(i).sentence 
 
 func (t *valueToken) span() ibid.Span { return ibid.Span{Start: t.start, End: t.end} }
 
-// valueTokens cuts a text into words, figures and signs, in time linear in it.
+// valueTokens splits a text into words, figures and signs, in time linear in it.
 func valueTokens(text string) []valueToken {
 	tokens := make([]valueToken, 0, len(text)/5+1)
 	sentence := 0
@@ -281,7 +282,7 @@ func sentenceTokens(tokens []valueToken, text string, at, end int) []valueToken 
 	return tokens
 }
 
-// digitAt reads a digit of the scripts that modern texts write numbers in; size 0: there is none.
+// digitAt reads a digit of the scripts that modern texts write numbers in. Size is 0 if there is none.
 func digitAt(text string, at int) (digit byte, size int) {
 	if at >= len(text) {
 		return 0, 0
@@ -301,7 +302,7 @@ func digitAt(text string, at int) (digit byte, size int) {
 	return 0, 0
 }
 
-// separatorAt reads what stands between digits: a decimal sign, or what groups thousands. Spaces of any width are one.
+// separatorAt reads what separates digits: a decimal sign, or a grouping sign. It returns spaces of any width as one.
 func separatorAt(text string, at int) (plain byte, size int) {
 	r, size := utf8.DecodeRuneInString(text[at:])
 	switch r {
@@ -315,7 +316,7 @@ func separatorAt(text string, at int) (plain byte, size int) {
 	return 0, 0
 }
 
-// numberAt reads the figure at a place, or the digit of another script as a sign.
+// numberAt reads the figure at a place, or a digit of another script as a sign.
 func numberAt(text string, at int) valueToken {
 	end, plain := lexFigure(text, at)
 	if end == at {
@@ -325,11 +326,11 @@ func numberAt(text string, at int) valueToken {
 	return valueToken{kind: numberToken, start: at, end: end, low: plain}
 }
 
-// lexFigure reads digits with what stands between them, and returns their end and their plain form: 1,234.5 and 1 234
-// but neither the comma of "1, 2" nor the space of "12 34" or "1999 300".
+// lexFigure reads digits with their separators, and returns their end and plain form: 1,234.5 and 1 234 but neither the
+// comma of "1, 2" nor the space of "12 34" or "1999 300".
 func lexFigure(text string, at int) (end int, plain string) {
 	start, digits, groups := at, 0, 0
-	spaces := true // spaces may group what follows
+	spaces := true // spaces may be grouping what follows
 	folded := make([]byte, 0, maxFoldedFigure)
 	for {
 		for digit, size := digitAt(text, at); size > 0; digit, size = digitAt(text, at) {
@@ -359,10 +360,10 @@ func lexFigure(text string, at int) (end int, plain string) {
 	return at, string(folded)
 }
 
-// maxFoldedFigure is how many bytes of a figure are kept without asking for memory.
+// maxFoldedFigure is the most bytes of a figure that are folded without allocating.
 const maxFoldedFigure = 32
 
-// threeDigits reports whether exactly three digits stand at a place.
+// threeDigits reports whether there are exactly three digits at a place.
 func threeDigits(text string, at int) bool {
 	for range 3 {
 		_, size := digitAt(text, at)
@@ -423,8 +424,8 @@ func wordAt(text string, at, end int) valueToken {
 	return token
 }
 
-// withoutStop takes the stop from a unit that ends a sentence behind its figure and looks like an initial: 5 W., 482
-// °F.
+// withoutStop removes the full stop from a unit that ends a sentence after its figure and looks like an initial: 5 W.,
+// 482 °F.
 func (t valueToken) withoutStop(before []valueToken, end int) valueToken {
 	if !t.initial || t.end-t.start != len("F.") || len(before) == 0 {
 		return t
@@ -436,15 +437,15 @@ func (t valueToken) withoutStop(before []valueToken, end int) valueToken {
 	return t
 }
 
-// initialsEnd finds the end of capitals with stops, as J. or U.S.A., at the beginning of text[at:end]; at if there are
-// none.
+// initialsEnd returns the end of capitals with full stops, such as J. or U.S.A., at the start of text[at:end]; at if
+// there are none.
 func initialsEnd(text string, at, end int) int {
 	i := at
 	for i+1 < end && text[i] >= 'A' && text[i] <= 'Z' && text[i+1] == '.' {
 		i += 2
 	}
 	if i == at+2 && i < end && text[i] >= 'a' && text[i] <= 'z' {
-		return at // "A.b" is no initial
+		return at // "A.b" is not an initial
 	}
 	return i
 }
@@ -453,12 +454,12 @@ func isApostrophe(r rune) bool { return r == '\'' || r == '’' || r == 'ʼ' }
 
 var straightApostrophes = strings.NewReplacer("’", "'", "ʼ", "'")
 
-// withoutPossessive takes 's and a closing apostrophe from a folded word.
+// withoutPossessive removes 's and a closing apostrophe from a folded word.
 func withoutPossessive(low string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(low, "'s"), "'")
 }
 
-// foldWord takes the diacritics from Latin letters.
+// foldWord removes the diacritics from Latin letters.
 func foldWord(low string) string {
 	return strings.Map(func(c rune) rune {
 		switch {
@@ -471,13 +472,13 @@ func foldWord(low string) string {
 	}, low)
 }
 
-// piece is a claim or a passage, or what stands in it from a place on.
+// piece is a claim or a passage, or a part of it.
 type piece struct {
-	passage, from int // passage: an index, or InClaim
+	passage, from int // index of the passage, or InClaim; offset in it
 	text          string
 }
 
-// betweenPieces parts pieces that are read together.
+// betweenPieces separates pieces that are read together.
 const betweenPieces = "\n\n"
 
 func joined(pieces []piece) string {
@@ -488,8 +489,8 @@ func joined(pieces []piece) string {
 	return strings.Join(texts, betweenPieces)
 }
 
-// valuedText is one or more pieces with their values, their words and their sentences. Places count in the joined text.
-// No value and no sentence stands in two pieces.
+// valuedText is one or more pieces with their values, words and sentences. Places are offsets in the joined text.
+// Values and sentences never span two pieces.
 type valuedText struct {
 	tokens
 
@@ -497,7 +498,7 @@ type valuedText struct {
 	pieces    []piece
 	starts    []int // of each piece in text
 	values    []Value
-	places    []int // for each value its first token
+	places    []int // the first token of each value
 	sentences []valuedSentence
 }
 
@@ -507,10 +508,10 @@ type valuedSentence struct {
 	tokens, values [2]int
 }
 
-// conceptWeight is what a word that stands for a concept weighs at most: the concept has commoner words.
+// conceptWeight is the most that a word for a concept weighs: the concept has commoner words.
 const conceptWeight = .5
 
-// topicOf returns the key of a word, the same for words that say the same of a value (tall, height), and its weight.
+// topicOf returns the key of a word, which words for one attribute share (tall, height), and its weight.
 func topicOf(low string) (key uint32, weight float64) {
 	low = foldWord(withoutPossessive(low))
 	word := stem([]byte(cmp.Or(lists["same"][low].name, low)))
@@ -526,7 +527,7 @@ func topicKey(low string) uint32 {
 	return key
 }
 
-// readPieces reads the tokens and values of each piece by itself.
+// readPieces reads the tokens and values of each piece separately.
 func (t *valuedText) readPieces(language string) {
 	at, sentences := 0, 0
 	for i := range t.pieces {
@@ -549,14 +550,14 @@ func (t *valuedText) readPieces(language string) {
 	}
 }
 
-// readValuedText reads pieces in a language, empty if that is unknown: their values, and then tokens and values of each
+// readValuedText reads pieces in a language, or "" if it is unknown: their values, then the tokens and values of each
 // sentence side by side.
 func readValuedText(language string, pieces ...piece) *valuedText {
 	t := &valuedText{text: joined(pieces), pieces: pieces}
 	t.readPieces(language)
 	t.places = make([]int, len(t.values))
 	value, name, pos := 0, ibid.Span{}, 0
-	covered, last := 0, -1 // bytes before it belong to a number or a date; the sentence before
+	covered, last := 0, -1 // bytes before covered belong to a number or a date; the previous sentence
 	for i := range t.tokens {
 		token := &t.tokens[i]
 		if token.sentence != last {
@@ -600,16 +601,16 @@ func readValuedText(language string, pieces ...piece) *valuedText {
 	return t
 }
 
-// weightFigure is what a figure weighs among the words around a value.
+// weightFigure is the weight of a figure among the words around a value.
 const weightFigure = .8
 
-// How much farther apart words are that a clause's or a sentence's end stands between.
+// The distance that the end of a clause or a sentence adds between words.
 const (
 	clauseDistance   = 4
 	sentenceDistance = 10
 )
 
-// excerpt is a sentence with a value in it, in the passage that it stands in.
+// excerpt returns a sentence with a value in it, as an excerpt of its passage.
 func (t *valuedText) excerpt(sentence int, value ibid.Span) Excerpt {
 	span := t.sentences[sentence].span
 	span.Start, span.End = min(span.Start, value.Start), max(span.End, value.End)
