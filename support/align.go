@@ -5,39 +5,39 @@ import (
 	"slices"
 )
 
-// The limits of an alignment, and what it takes for a sentence of the claim to be in close wording with one of the
-// evidence. They were found on the open halves of the suites of testdata.
+// The limits of an alignment, and the thresholds for close wording between a sentence of the claim and one of the
+// evidence, as tuned on the open halves of the suites in testdata.
 const (
 	maxUnits       = 120 // units of a sentence
 	maxAligned     = 16  // sentences of each side
 	maxInGap       = 4   // words of a gap
-	closeWording   = .5  // share of the claim's sentence that the evidence's has
+	closeWording   = .5  // share of the claim's sentence that the evidence's contains
 	orderlyWording = .4  // the same, in its order
-	tightWording   = .8  // the same, without what the gap at hand has
-	asCloseAsBest  = .05 // how much less of the claim another sentence may have to be read as well as the best one
-	matchedContent = .5  // what a match of content is worth besides the word's weight
+	tightWording   = .8  // the same, not counting the current gap
+	asCloseAsBest  = .05 // how much less of the claim a sentence may contain to be compared as well as the best one
+	matchedContent = .5  // added to the word's weight for a match of content
 	matchedFigure  = 1.2 // the weight of a figure
-	matchedGrammar = .12 // what a match of grammar is worth
-	matchedRun     = .2  // what a match is worth besides behind another: runs go before what stands alone
-	derivedLetters = 4   // letters that forms of one word have in common at their beginnings
+	matchedGrammar = .12 // the weight of a match of grammar
+	matchedRun     = .2  // added for a match that directly follows another: runs take precedence over single matches
+	derivedLetters = 4   // shared initial letters of forms of one word
 )
 
 // alignment is a sentence of the claim beside one of the evidence. Units that say the same, in the same order, are
-// matched; what stands between two matched ones, on both sides, is a gap.
+// matched; what is between two matched ones, on both sides, is a gap.
 type alignment struct {
 	c       *comparison
 	a, b    []unit
-	of      []int   // for each unit of a, the one of b that it is matched with; -1: none
-	all     float64 // what the claim's sentence weighs
-	has     float64 // what of it the evidence's sentence has, in any order
-	inOrder float64 // what of it is matched
-	turned  bool    // who does it stands on the other side: one is a passive
+	of      []int   // for each unit of a, the unit of b that it matches, or -1
+	all     float64 // the weight of the claim's sentence
+	has     float64 // the weight of what the evidence's sentence contains of it, in any order
+	inOrder float64 // the weight of what is matched
+	turned  bool    // only one of them is a passive, so subject and agent are swapped
 }
 
-// reworded returns what a claim says otherwise than its evidence where the two are in close wording: a word in place of
-// another, names exchanged, the beginning of one clause with the end of another, or another operator. It is empty if
-// there is nothing, or a sentence of the evidence says it all. That a word is another one does not tell whether it says
-// something else, so this is a doubt and no difference.
+// reworded returns how a claim differs from its evidence where the two are in close wording: a word in place of
+// another, names swapped, the beginning of one clause with the end of another, or another operator. It is empty if
+// there is none, or if one sentence of the evidence says it all. Another word may mean the same, so this is a doubt,
+// not a difference.
 func (c *comparison) reworded() string {
 	for i := range c.claim.sentences[:min(len(c.claim.sentences), maxAligned)] {
 		if note := c.rewordedSentence(c.claim.units(i)); note != "" {
@@ -67,7 +67,7 @@ func (c *comparison) rewordedSentence(a []unit) (note string) {
 	return note
 }
 
-// weightOf is what a unit of the claim weighs.
+// weightOf returns the weight of a unit of the claim.
 func (c *comparison) weightOf(u *unit) float64 {
 	if u.kind == figureUnit {
 		return matchedFigure
@@ -75,11 +75,11 @@ func (c *comparison) weightOf(u *unit) float64 {
 	return c.claim.tokens[u.token].weight
 }
 
-// align matches the units of two sentences so that what is matched weighs most.
+// align matches the units of two sentences so that the total weight of the matches is greatest.
 func (c *comparison) align(a, b []unit) *alignment {
 	x := &alignment{c: c, a: a, b: b, of: make([]int, len(a)), all: 1e-9}
-	best := make([][]float64, len(a)+1) // of the first units of both
-	run := make([][]float64, len(a)+1)  // the same where the last ones are matched; 0: they are not
+	best := make([][]float64, len(a)+1) // the best total for the first units of both
+	run := make([][]float64, len(a)+1)  // the same if the last ones are matched; 0 if they cannot be
 	for i := range best {
 		best[i], run[i] = make([]float64, len(b)+1), make([]float64, len(b)+1)
 	}
@@ -118,7 +118,7 @@ func (c *comparison) align(a, b []unit) *alignment {
 	return x
 }
 
-// trace follows the best matches back from the end.
+// trace reconstructs the best matches from the end.
 func (x *alignment) trace(best, run [][]float64) {
 	for i := range x.of {
 		x.of[i] = -1
@@ -138,7 +138,7 @@ func (x *alignment) trace(best, run [][]float64) {
 	}
 }
 
-// dropLooseGrammar takes back the matches of grammar that stands before nothing else that is matched.
+// dropLooseGrammar removes matches of grammar that are not followed by another match.
 func (x *alignment) dropLooseGrammar() {
 	for i, j := range x.of {
 		if j >= 0 && !x.a[i].says() && (i+1 == len(x.a) || x.of[i+1] < 0 || x.of[i+1]-j > 2) {
@@ -147,11 +147,11 @@ func (x *alignment) dropLooseGrammar() {
 	}
 }
 
-// gap is what stands between two matched units: half-open ranges of both sides.
+// gap is what is between two matched units: half-open ranges of both sides.
 type gap struct{ a, b [2]int }
 
-// gaps returns the gaps in their order. Before the first match and behind the last one, the evidence's side is the
-// clause that these stand in.
+// gaps returns the gaps in order. Before the first match and after the last one, the evidence's side is the rest of the
+// clause with that match.
 func (x *alignment) gaps() (gaps []gap) {
 	from, fromB := 0, 0
 	for i, j := range x.of {
@@ -179,7 +179,7 @@ func (x *alignment) gaps() (gaps []gap) {
 	return append(gaps, last)
 }
 
-// differs returns what the claim's sentence says otherwise; empty: nothing.
+// differs returns how the claim's sentence differs; empty if it does not.
 func (x *alignment) differs() string {
 	for _, g := range x.gaps() {
 		for _, compare := range [...]func(gap) string{x.substituted, x.crossed, x.operated} {
@@ -191,7 +191,7 @@ func (x *alignment) differs() string {
 	return ""
 }
 
-// note says which words differ; nil: that side has none.
+// note describes which words differ. A nil side has none.
 func (x *alignment) note(a, b *unit) string {
 	switch {
 	case a == nil:
@@ -210,16 +210,16 @@ func (t *valuedText) word(u *unit) string {
 	return textAt(t.text, t.tokens[u.token].span())
 }
 
-// elsewhere reports whether the evidence has a unit of the claim in any place.
+// elsewhere reports whether the evidence contains a unit of the claim anywhere.
 func (c *comparison) elsewhere(u *unit) bool { return c.hasWord(foldWord(u.low)) }
 
-// claimed returns the first unit of the claim that says what one of the evidence does; -1: none does.
+// claimed returns the first unit of the claim that says the same as one of the evidence, or -1.
 func (x *alignment) claimed(u *unit) int {
 	return slices.IndexFunc(x.a, func(a unit) bool { return x.c.says(&a, u) })
 }
 
 // substituted compares the words of a gap. A word of the claim differs from one of the evidence that the claim lacks,
-// or has in a place of its own, if the rest is in close wording. A name is no noun here: that may be what it names.
+// or has elsewhere, if the rest is in close wording. A name never differs from a noun, which may be what it names.
 func (x *alignment) substituted(g gap) string {
 	as, bs := saying(x.a[g.a[0]:g.a[1]]), saying(x.b[g.b[0]:g.b[1]])
 	if len(as) == 0 || len(bs) == 0 || len(as) > maxInGap || len(bs) > maxInGap {
@@ -229,7 +229,7 @@ func (x *alignment) substituted(g gap) string {
 	for _, a := range as {
 		rest -= x.c.weightOf(a)
 	}
-	for i := range x.a { // names that the evidence's sentence may call it or her
+	for i := range x.a { // names for which the evidence's sentence may have a pronoun
 		if u := &x.a[i]; u.kind == nameUnit && x.of[i] < 0 && (i < g.a[0] || i >= g.a[1]) && x.c.elsewhere(u) {
 			rest -= x.c.weightOf(u)
 		}
@@ -251,8 +251,8 @@ func (x *alignment) substituted(g gap) string {
 	return ""
 }
 
-// crossed finds a claim that joins the beginning of one part of a sentence with the end of another, and leaves out what
-// the other begins with: "41 per cent of owners" of "41 per cent of tenants and 17 per cent of owners".
+// crossed finds a claim that joins the beginning of one part of a sentence with the end of another, leaving out the
+// other's beginning: "41 per cent of owners" from "41 per cent of tenants and 17 per cent of owners".
 func (x *alignment) crossed(g gap) string {
 	if g.b[0] == 0 || g.b[1] == len(x.b) || len(saying(x.a[g.a[0]:g.a[1]])) > 0 {
 		return ""
@@ -269,7 +269,7 @@ func (x *alignment) crossed(g gap) string {
 	}
 	for i := last; i < g.b[1]; i++ {
 		b, next := &x.b[i], &x.b[g.b[1]]
-		// A part of the name that follows is no thing of its own.
+		// A part of the name that follows is not a thing of its own.
 		isPart := b.kind == nameUnit && next.kind == nameUnit && next.token-b.token == g.b[1]-i
 		if !isPart && b.says() && (b.kind != contentUnit || x.c.evidence.verb(b.token)) && x.claimed(b) < 0 {
 			return x.note(nil, b)
@@ -278,8 +278,8 @@ func (x *alignment) crossed(g gap) string {
 	return ""
 }
 
-// operated compares the operators of a gap. What the claim only weakens, or the evidence says of all or of one alone,
-// makes no other claim.
+// operated compares the operators of a gap. A claim may add those in the list "weakening", unless it lacks the
+// evidence's there, and leave out those in "unsaid".
 func (x *alignment) operated(g gap) string {
 	lacks := func(units []unit, u *unit) bool {
 		return u.kind == operatorUnit && !slices.ContainsFunc(units, func(other unit) bool {

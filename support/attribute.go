@@ -74,7 +74,7 @@ type Attribution struct {
 	// Uncited is the share of sentences that say something and have no citation, neither the provider's nor an inferred
 	// one; nil if no sentence says anything.
 	Uncited   *float64
-	LeftOut   map[SkipReason]int // how many sentences that share leaves out because they say nothing that could have a source
+	LeftOut   map[SkipReason]int // sentences that this leaves out: they say nothing that could have a source
 	By        string             // the checker, as ID@Version
 	Threshold float64            // the one that was used
 }
@@ -185,7 +185,7 @@ func newAttributor(answer *ibid.Answer, docs []Document, o *AttributeOptions) (*
 	for i, s := range a.options.Sentences {
 		if s.Start < 0 || s.End < s.Start || s.End > len(answer.Text) ||
 			i > 0 && s.Start < a.options.Sentences[i-1].End {
-			return nil, fmt.Errorf("sentence %d is not in the answer, or not behind the one before", i)
+			return nil, fmt.Errorf("sentence %d is not in the answer, or not after the previous one", i)
 		}
 	}
 	for i := range a.docs {

@@ -14,7 +14,7 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// page makes a document of a page.
+// page returns a page as a document.
 func page(tb testing.TB, id, html string) Document {
 	tb.Helper()
 	text := testenv.Must(snapshot.Extract([]byte(html), &snapshot.TextOptions{MediaType: "text/html; charset=utf-8"}))(tb)
@@ -76,7 +76,7 @@ func TestAttribute(t *testing.T) {
 	if ref.Confidence == nil || *ref.Confidence != *c.Support.Score || *ref.Confidence < Balanced {
 		t.Errorf("confidence %v, score %v", ref.Confidence, c.Support.Score)
 	}
-	// The quote stands where the locator says, counted in code points.
+	// The quote is where the locator says, in code points.
 	doc := library(t)[1]
 	if got := string([]rune(doc.Text)[*ref.Locator.CharStart:*ref.Locator.CharEnd]); got != ref.Quote || !strings.Contains(got, "hold hands while they sleep 🦦") {
 		t.Errorf("quote %q, at its place %q", ref.Quote, got)
@@ -90,7 +90,7 @@ func TestAttribute(t *testing.T) {
 	}
 }
 
-// A heading is no part of the evidence below it, but tells what it is about.
+// A heading is not part of the evidence below it, but says what it is about.
 func TestAttributeHeadings(t *testing.T) {
 	got := attribute(t, "Workers paint the iron tower every seven years with sixty tonnes of paint.", nil)
 	if len(got.Answer.Citations) != 1 {
@@ -99,7 +99,7 @@ func TestAttributeHeadings(t *testing.T) {
 	testenv.Equal(t, "quote", "Workers paint it every seven years with sixty tonnes of brown paint.", got.Answer.Citations[0].Refs[0].Quote)
 }
 
-// What a changed value costs: the sentence is like its source in all but the number.
+// A passage that differs from the sentence only in a number is not cited.
 func TestAttributeChangedValue(t *testing.T) {
 	if got := attribute(t, "The iron tower was built in 1887 for the world's fair.", nil); len(got.Answer.Citations) != 0 {
 		t.Errorf("another year is cited: %+v", got.Answer.Citations)
@@ -117,7 +117,7 @@ func TestAttributeSkips(t *testing.T) {
 	testenv.Equal(t, "", want, got)
 }
 
-// A short assertion is a claim, and what is left out of the share of sentences without a source is counted by why.
+// A short assertion is a claim. LeftOut counts the sentences that the share leaves out, by reason.
 func TestAttributeShort(t *testing.T) {
 	claims := "The drug works. Everyone died. It is 1,075. It failed. They won. Prices rose. He lied. No one came. It rained. She is 41."
 	rest := "Yes. Of course! Thank you. Herons. 2019"
@@ -131,7 +131,8 @@ func TestAttributeShort(t *testing.T) {
 	testenv.Equal(t, "left out", map[SkipReason]int{SkipShort: 3, SkipBoilerplate: 2}, got.LeftOut)
 }
 
-// The head of a table and an image say nothing that could have a source. The rows of the table do, and so do words around an image.
+// The head of a table and an image say nothing that could have a source; the rows of the table do, and so do words
+// around an image.
 func TestAttributeMarkdown(t *testing.T) {
 	text := "| Tower of iron | Built for the fair |\n|:--- | ---: |\n| The iron tower | built in 1889 |\n\n" +
 		"![The iron tower at night](https://x.example/iron-tower.png \"The iron tower, built in 1889\")\n\n" +
@@ -144,7 +145,7 @@ func TestAttributeMarkdown(t *testing.T) {
 	testenv.Equal(t, "", []string{"heading", "", "short", "short", ""}, got)
 }
 
-// What differs is said with its place in the document.
+// Conflicts have offsets in the document.
 func TestAttributeConflicts(t *testing.T) {
 	answer := "The iron tower was built in 1887 for the world's fair."
 	got := attribute(t, answer, nil)
@@ -159,7 +160,7 @@ func TestAttributeConflicts(t *testing.T) {
 	}
 }
 
-// The answer's own citations stay as they are, and so does the answer that was given.
+// The answer's own citations are kept, and the given answer is not changed.
 func TestAttributeKeeps(t *testing.T) {
 	text := "Sea otters hold hands while they sleep. The iron tower was built in 1889 for the world's fair. Refused."
 	a := &ibid.Answer{
@@ -185,11 +186,11 @@ func TestAttributeKeeps(t *testing.T) {
 	if *got.Uncited != 0 {
 		t.Errorf("uncited %v", *got.Uncited)
 	}
-	// Its id is taken by another page, so the document has one that only counts.
+	// Its id is taken by another page, so the document gets a counter.
 	if ref := got.Answer.Citations[1].Refs[0]; ref.Source != "doc:1" {
 		t.Errorf("source %s", ref.Source)
 	}
-	// With Cited the page that the answer has already is cited under the answer's id.
+	// With Cited, a page that the answer already has is cited by the answer's id.
 	if got, err = Attribute(t.Context(), a, library(t), &AttributeOptions{Cited: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +199,7 @@ func TestAttributeKeeps(t *testing.T) {
 	}
 }
 
-// Two passages of one sentence, at most; windows side by side are one.
+// A sentence cites at most two passages by default; adjacent windows count as one.
 func TestAttributePerSentence(t *testing.T) {
 	same := "Sea otters hold hands while they sleep."
 	var docs []Document
@@ -218,7 +219,7 @@ func TestAttributePerSentence(t *testing.T) {
 	if refs := got.Answer.Citations[0].Refs; len(refs) != 1 || refs[0].Quote != same {
 		t.Errorf("two windows side by side: %+v", refs)
 	}
-	// Under another heading they are another place.
+	// Windows under different headings are in different places.
 	beside = Document{Text: "# Otters\n\n" + same + "\n\n# Prices of postcards\n\nPostcards cost two euros. " + same}
 	if got, err = Attribute(t.Context(), &ibid.Answer{Text: same}, []Document{beside}, nil); err != nil {
 		t.Fatal(err)
@@ -228,7 +229,7 @@ func TestAttributePerSentence(t *testing.T) {
 	}
 }
 
-// scripted is a checker that says what it is told.
+// scripted is a checker with given verdicts.
 type scripted struct {
 	verdict func(p *Pair) Verdict
 	err     error
@@ -244,7 +245,7 @@ func (s *scripted) Check(_ context.Context, in []Pair) ([]Verdict, error) {
 	return out, s.err
 }
 
-// A checker decides; what it says is bounded and passed on.
+// The checker decides; its evidence is validated and converted.
 func TestAttributeChecker(t *testing.T) {
 	score := .9
 	for _, test := range []struct {
@@ -262,7 +263,7 @@ func TestAttributeChecker(t *testing.T) {
 			"Sea otters hold hands while they sleep 🦦, so that they do not drift apart. They eat urchins and clams.",
 		},
 		{"no score", Verdict{Label: Supported}, "Sea otters hold hands while they sleep 🦦, so that they do not drift apart. They eat urchins and clams."},
-		{"a score that is none", Verdict{Label: Unverified, Score: new(math.NaN())}, ""},
+		{"a NaN score", Verdict{Label: Unverified, Score: new(math.NaN())}, ""},
 		{"contradicted", Verdict{Label: Contradicted, Score: &score}, ""},
 		{"changed", Verdict{Label: Partial, Score: &score, Changed: true}, ""},
 		{"failed", Verdict{Label: Unverified, Err: errors.New("down")}, ""},
@@ -303,7 +304,7 @@ func TestAttributeBadInput(t *testing.T) {
 	}
 	for _, threshold := range []float64{-1, 2, math.NaN()} {
 		if _, err := Attribute(t.Context(), a, nil, &AttributeOptions{Threshold: threshold}); err == nil {
-			t.Errorf("threshold %v is taken", threshold)
+			t.Errorf("threshold %v is accepted", threshold)
 		}
 	}
 	outside := []Document{{Text: "x", Passages: []snapshot.Passage{{Span: ibid.Span{End: 2}}}}}
@@ -322,7 +323,7 @@ func TestAttributeBadInput(t *testing.T) {
 	}
 }
 
-// A megabyte of answer against ten thousand passages.
+// An answer of one megabyte against ten thousand passages.
 func BenchmarkAttributeLarge(b *testing.B) {
 	answer, docs := largeCase(1<<20, 10_000)
 	for b.Loop() {
@@ -343,7 +344,7 @@ func TestAttributeLarge(t *testing.T) {
 	}
 }
 
-// largeCase makes an answer and documents of sentences that are alike.
+// largeCase returns an answer and documents made of similar sentences.
 func largeCase(bytes, passages int) (*ibid.Answer, []Document) {
 	words := strings.Fields("river castle engine copper winter harbour market silver bridge garden letter window forest signal bottle doctor island museum planet rocket")
 	sentence := func(n int) string {
@@ -381,13 +382,13 @@ func TestCorpus(t *testing.T) {
 		t.Errorf("an empty query: %v", got)
 	}
 	if got := corpus.Search("copper", 0); len(got) != 0 {
-		t.Errorf("none asked for: %v", got)
+		t.Errorf("k = 0: %v", got)
 	}
 	if got := NewCorpus(nil).Search("copper", 3); len(got) != 0 {
 		t.Errorf("an empty corpus: %v", got)
 	}
 	if got := corpus.Search("copper roofs", 1); len(got) != 1 {
-		t.Errorf("one asked for: %v", got)
+		t.Errorf("k = 1: %v", got)
 	}
 }
 
@@ -409,7 +410,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// Fifteen sentences against twenty passages of 1.4 KB, reading them included.
+// Fifteen sentences against twenty passages of 1.4 KB, including reading those.
 func BenchmarkAttribute(b *testing.B) {
 	_, sentences := largeCase(0, 400)
 	var docs []Document
@@ -426,7 +427,7 @@ func BenchmarkAttribute(b *testing.B) {
 	}
 }
 
-// Where more passages share words with a sentence than are checked, a retriever's scores can say which.
+// If more passages share words with a sentence than are checked, a retriever's scores can choose among them.
 func TestAttributeByScore(t *testing.T) {
 	answer := &ibid.Answer{Text: "The ferry to Ostend leaves at noon on Fridays."}
 	low, high := 0.1, 0.9
@@ -444,13 +445,13 @@ func TestAttributeByScore(t *testing.T) {
 	}
 }
 
-// The threshold says what is cited; what the checker calls it stays its own.
+// The threshold decides what is cited; the label stays the checker's.
 func TestAttributeLabel(t *testing.T) {
 	claim := "The old mill at Lake Tonbo was closed and sold to a brewery in Leeds, whose owner built flats."
 	text := "The old mill at Lake Tonbo closed in 1966."
 	own := testenv.Must((&Lexical{}).Check(t.Context(), []Pair{{Claim: strings.TrimSuffix(claim, "."), Passages: []Passage{{Text: text}}}}))(t)
 	if own[0].Label == Supported {
-		t.Fatalf("the example is no example: %+v", own[0])
+		t.Fatalf("the passage supports the claim: %+v", own[0])
 	}
 	found := testenv.Must(Attribute(t.Context(), &ibid.Answer{Text: claim}, []Document{{Text: text}}, &AttributeOptions{Threshold: *own[0].Score}))(t)
 	if c := found.Answer.Citations; len(c) != 1 || c[0].Support.Label != string(own[0].Label) {
@@ -458,7 +459,7 @@ func TestAttributeLabel(t *testing.T) {
 	}
 }
 
-// Facts of one sentence that stand in two passages; and those that stand there otherwise, or that nobody connects.
+// Facts of one sentence that are in two passages; facts that differ there; and facts that no passage connects.
 func TestAttributeTogether(t *testing.T) {
 	docs := []Document{
 		{Source: ibid.Source{ID: "sydney"}, Text: "The Sydney Harbour Bridge is 1,149 metres long and its arch span is 503 metres. It carries eight lanes of road traffic. It opened in 1932."},
@@ -478,7 +479,7 @@ func TestAttributeTogether(t *testing.T) {
 			}
 			want := strings.Fields(test.Want)
 			if most == 1 && len(want) > 1 {
-				want = nil // one citation a sentence, and no passage says it alone
+				want = nil // one citation per sentence, and no passage supports it alone
 			}
 			var cited []string
 			for _, c := range got.Answer.Citations {
@@ -498,7 +499,7 @@ func TestAttributeTogether(t *testing.T) {
 	}
 }
 
-// Documents are told apart by all of their text, and pieces of one by its id.
+// Documents are told apart by their whole text, and pieces of one document share its id.
 func TestAttributeSources(t *testing.T) {
 	head := strings.Repeat("Licence words that all files begin with. ", 40)
 	docs := []Document{
@@ -529,7 +530,7 @@ func TestAttributeSources(t *testing.T) {
 	}
 }
 
-// How many citations a sentence has: those for words of it, for more than it, and those right behind it.
+// A sentence has the citations that cover any of its words, cover more than it, or stand right after it.
 func TestAttributeCounts(t *testing.T) {
 	a := &ibid.Answer{Text: "Otters swim in rivers. Owls hunt at night. Beavers fell trees.", Sources: []ibid.Source{{ID: "s"}}}
 	for _, span := range []ibid.Span{{Start: 0, End: 42}, {Start: 8, End: 10}, {Start: 22, End: 22}, {Start: 0, End: 5}, {Start: 42, End: 42}, {Start: 20, End: 26}} {
@@ -543,7 +544,7 @@ func TestAttributeCounts(t *testing.T) {
 	testenv.Equal(t, "", []int{5, 3, 0}, counts)
 }
 
-// Progress counts the sentences that something is looked for.
+// Progress counts only sentences that are not skipped.
 func TestAttributeProgress(t *testing.T) {
 	var done, of int
 	attribute(t, "# Towers\n\nWho built it? The iron tower was built in 1889. Sea otters hold hands while they sleep.", &AttributeOptions{

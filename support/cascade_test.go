@@ -15,7 +15,7 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// The pairs of the cascade's tests, from sure to unsure to sure.
+// cascadePairs returns pairs with a high, a low and a middle score, and one without passages.
 func cascadePairs() []Pair {
 	return slices.Concat(
 		one("The bridge was opened in 1932.", bridge),
@@ -36,12 +36,12 @@ func cascadeScores(t *testing.T) []float64 {
 		scores[i] = *verdicts[i].Score
 	}
 	if !(scores[1] < scores[2] && scores[2] < scores[0]) {
-		t.Fatalf("the scores %v are not those of a cascade's test", scores)
+		t.Fatalf("the scores %v are not in the expected order", scores)
 	}
 	return scores
 }
 
-// The slow checker is asked about the middle, and only about that.
+// The slow checker is asked about the middle only.
 func TestCascade(t *testing.T) {
 	scores := cascadeScores(t)
 	low, high := (scores[1]+scores[2])/2, (scores[2]+scores[0])/2
@@ -75,7 +75,7 @@ func TestCascade(t *testing.T) {
 	}
 }
 
-// A score above high is not believed where a value differs.
+// A score above high does not count if a value differs.
 func TestCascadeChanged(t *testing.T) {
 	in := one("The bridge was opened in 1933.", bridge)
 	fast, err := (&Lexical{}).Check(t.Context(), in)
@@ -89,10 +89,10 @@ func TestCascadeChanged(t *testing.T) {
 	}
 }
 
-// What the slow checker cannot say leaves the fast verdict as it was, marked.
+// If the slow checker cannot decide, the fast verdict is kept, with an issue.
 func TestCascadeKeepsFast(t *testing.T) {
 	fast := testenv.Must((&Lexical{}).Check(t.Context(), cascadePairs()))(t)
-	abstains := newModel(t, func(j judged) string { return element(j.ID, "supported", "words that stand nowhere") })
+	abstains := newModel(t, func(j judged) string { return element(j.ID, "supported", "words that are nowhere") })
 	refuses := newModel(t, nil)
 	refuses.refuse = func(*chatRequest) bool { return true }
 	stuck := newModel(t, nil)
@@ -106,12 +106,12 @@ func TestCascadeKeepsFast(t *testing.T) {
 		slow   Checker
 		budget Budget
 		issue  string
-		detail string // a part of the issue's
+		detail string // part of the issue's detail
 		asked  bool
 	}{
 		{"abstains", abstains.judge(), Budget{}, issueNotDecided, "", true},
-		{"refuses", refuses.judge(), Budget{}, issueSlowFailed, "asking judge@1/test-model: asking a judge: the server answers 400 Bad Request (invalid_request_error)", true},
-		{"is gone", gone, Budget{}, issueSlowFailed, "asking judge@1/m: asking a judge: the server answers 404 Not Found", true},
+		{"refuses", refuses.judge(), Budget{}, issueSlowFailed, "asking judge@1/test-model: asking a judge: the server answered 400 Bad Request (invalid_request_error)", true},
+		{"is gone", gone, Budget{}, issueSlowFailed, "asking judge@1/m: asking a judge: the server answered 404 Not Found", true},
 		{"takes too long", stuck.judge(), Budget{Timeout: 20 * time.Millisecond}, issueSlowFailed, "deadline exceeded", true},
 		{"may not be asked", abstains.judge(), Budget{Pairs: -1}, issueOverBudget, "", false},
 		{"has no time", abstains.judge(), Budget{Timeout: time.Nanosecond}, issueOverBudget, "", false},
@@ -121,7 +121,7 @@ func TestCascadeKeepsFast(t *testing.T) {
 			for i := range 3 {
 				v := got[i]
 				if v.Label != fast[i].Label || !cmp.Equal(v.Score, fast[i].Score) || v.By != fast[i].By || !cmp.Equal(v.Evidence, fast[i].Evidence) {
-					t.Errorf("verdict %d lost what the fast checker said: %+v", i, v)
+					t.Errorf("verdict %d lost the fast checker's: %+v", i, v)
 				}
 				if v.Escalated != test.asked || v.Err != nil {
 					t.Errorf("verdict %d: escalated %t, error %v", i, v.Escalated, v.Err)
@@ -134,7 +134,8 @@ func TestCascadeKeepsFast(t *testing.T) {
 	}
 }
 
-// A judge whose server tells no probabilities decides all the same: its label stands, and fast's score is not taken for its.
+// A judge whose server returns no probabilities decides all the same: its label counts, and has no score of the fast
+// checker's.
 func TestCascadeUnscored(t *testing.T) {
 	scores := cascadeScores(t)
 	m := newModel(t, func(j judged) string { return element(j.ID, "supported", "It is 503 metres long") })
@@ -146,7 +147,7 @@ func TestCascadeUnscored(t *testing.T) {
 	}
 }
 
-// Where the slow checker is down, what the fast one supports is supported.
+// If the slow checker is down, claims that the fast one supports are supported.
 func TestCascadeSlowIsDown(t *testing.T) {
 	m := newModel(t, nil)
 	m.refuse = func(*chatRequest) bool { return true }
@@ -157,11 +158,11 @@ func TestCascadeSlowIsDown(t *testing.T) {
 	}
 }
 
-// The budget goes to the pairs that are nearest to a toss-up.
+// The budget goes to the pairs closest to the middle.
 func TestCascadeBudget(t *testing.T) {
 	scores := cascadeScores(t)
 	m := newModel(t, func(j judged) string { return element(j.ID, "unsupported", "") })
-	low, high := scores[2]-1, scores[2]+1 // the third is just in the middle
+	low, high := scores[2]-1, scores[2]+1 // the third is exactly in the middle
 	got := testenv.Must(Cascade(&Lexical{}, low, high, m.judge(), Budget{Pairs: 1}).Check(t.Context(), cascadePairs()))(t)
 	var asked []bool
 	for _, v := range got {
@@ -171,7 +172,7 @@ func TestCascadeBudget(t *testing.T) {
 	testenv.Equal(t, "issues", []string{issueOverBudget}, codes(got[0].Issues))
 }
 
-// Calls of the slow checker are as large and as many at a time as the budget says.
+// The budget limits the size of the slow checker's calls, and how many run at a time.
 func TestCascadeConcurrency(t *testing.T) {
 	var now, most atomic.Int32
 	m := newModel(t, func(j judged) string { return element(j.ID, "unsupported", "") })
@@ -206,7 +207,7 @@ func TestNearest(t *testing.T) {
 	if len(m.requests) != 2 || got[0].Label != Supported || got[0].Evidence[0].Passage != 2 {
 		t.Errorf("%d requests, %+v", len(m.requests), got[0])
 	}
-	// With nothing in common there are still two to show.
+	// If no passage shares a word with the claim, two are shown all the same.
 	if _, err := Nearest(m.judge(), 2).Check(t.Context(), one("Xyzzy.", passages...)); err != nil || len(m.requests) != 4 {
 		t.Errorf("%d requests, %v", len(m.requests), err)
 	}
@@ -215,7 +216,7 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// A claim that its passages do not say and another source does is named with that, and stays what it is.
+// A claim that its passages do not say and another source does gets an issue, and keeps its label.
 func TestRightSource(t *testing.T) {
 	others := []Passage{{ID: "tea", Text: "Tea is a drink."}, {ID: "traffic", Text: "It is old. The bridge has eight lanes of road traffic."}}
 	for _, test := range []struct {

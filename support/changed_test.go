@@ -26,7 +26,7 @@ func TestChanged(t *testing.T) {
 			for _, f := range Changed(claim, evidence) {
 				got = append(got, fmt.Sprintf("%s: %s, %s", f.Kind, claim[f.A.Value.Start:f.A.Value.End], evidence[f.B.Value.Start:f.B.Value.End]))
 				if f.A.Passage != -1 || f.A.Text != claim[f.A.Span.Start:f.A.Span.End] || f.B.Text != evidence[f.B.Span.Start:f.B.Span.End] {
-					t.Errorf("excerpts do not stand in the texts: %+v", f)
+					t.Errorf("excerpts are not in the texts: %+v", f)
 				}
 			}
 			if diff := gocmp.Diff(want, got); diff != "" {
@@ -39,20 +39,20 @@ func TestChanged(t *testing.T) {
 func TestChangedReadsUpToItsLimits(t *testing.T) {
 	padding := strings.Repeat("é ", maxChangedEvidence)
 	if got := Changed("The bridge is 1,460 m long.", padding+"The bridge is 1,420 m long."); got != nil {
-		t.Errorf("evidence behind the limit: %v", got)
+		t.Errorf("evidence beyond the limit: %v", got)
 	}
 	if got := Changed(strings.Repeat("é ", maxChangedClaim)+"The bridge is 1,460 m long.", "The bridge is 1,420 m long."); got != nil {
-		t.Errorf("claim behind the limit: %v", got)
+		t.Errorf("claim beyond the limit: %v", got)
 	}
 	claim := strings.Repeat("It is 7 cats. ", maxChangedValues) + "The bridge is 1,460 m long."
 	for _, f := range Changed(claim, "The bridge is 1,420 m long.") {
 		if f.Kind == ConflictNumber && strings.Contains(f.Note, "1,460") {
-			t.Errorf("value behind the limit: %s", f.Note)
+			t.Errorf("value beyond the limit: %s", f.Note)
 		}
 	}
 }
 
-// Whatever stands there how often, comparing takes no more than a moment.
+// However often the texts repeat something, comparing them takes no more than a moment.
 func TestChangedIsBounded(t *testing.T) {
 	for _, c := range [][2]string{
 		{"John Smith met Bob Jones. ", "Dr. "},

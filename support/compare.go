@@ -4,7 +4,7 @@ import (
 	"math"
 )
 
-// comparableNumbers reports whether two numbers measure the same, so that one can differ from the other.
+// comparableNumbers reports whether two numbers measure the same kind of thing, so that they can differ.
 func comparableNumbers(a, b *Value) bool {
 	if a.Unit.Kind == unitNone {
 		a, b = b, a
@@ -17,16 +17,16 @@ func comparableNumbers(a, b *Value) bool {
 	case kind == unitPercent:
 		return b.Number <= 1
 	}
-	return a.Unit.Kind == unitCount && (a.Number < 1) == (b.Number < 1) // a part of something is no count
+	return a.Unit.Kind == unitCount && (a.Number < 1) == (b.Number < 1) // a fraction is not a count
 }
 
-// roundShare bounds what trailing zeros may stand for: 5,000 may be 5,200 but 2,000 is not 2,400.
+// roundShare limits the rounding that trailing zeros may stand for: 5,000 may be 5,200 but 2,000 is not 2,400.
 const roundShare = .05
 
-// aboutShare is how far a number that is said to be about right may be off.
+// aboutShare is how far an approximate number may be off.
 const aboutShare = .1
 
-// slack is how far another number may be from v and still be the same, said more or less exactly.
+// slack returns how far another number may be from v and still be the same, given more or less exactly.
 func (v *Value) slack() float64 {
 	size := max(math.Abs(v.Number-zeroOf(v)), math.Abs(v.High-zeroOf(v)))
 	slack := max(v.Digits, min(v.Round, roundShare*size))
@@ -36,15 +36,15 @@ func (v *Value) slack() float64 {
 	return slack
 }
 
-// boundReach is how far above "more than 5" another number may lie and still be meant by it, and how far below "less
-// than".
+// boundReach is the factor by which a number may exceed "more than 5", or fall below "less than 5", and still be meant
+// by it.
 const boundReach = 2
 
-// interval is what a number may stand for, without its slack.
+// interval returns the range that a number may stand for, without its slack.
 func (v *Value) interval(other *Value) (low, high float64) {
 	low, high = v.Number, v.High
 	if v.Bound == other.Bound {
-		return low, high // two bounds are compared as what they say
+		return low, high // equal bounds are compared by their numbers
 	}
 	switch v.Bound {
 	case 1:
@@ -72,7 +72,7 @@ func sameNumber(a, b *Value, slack float64) bool {
 	return lowA <= highB+slack && lowB <= highA+slack
 }
 
-// sameFigure reports whether two numbers are written with the same figures, both ends of a range.
+// sameFigure reports whether two numbers are written with the same figures, including the ends of a range.
 func sameFigure(a, b *Value) bool {
 	if (a.Unit.Name == versionUnit || b.Unit.Name == versionUnit) && a.raw != "" && b.raw != "" {
 		return a.raw == b.raw
@@ -84,17 +84,17 @@ func sameFigure(a, b *Value) bool {
 	return near(a.Written, b.Written)
 }
 
-// dateRelation is how one date stands to another.
+// dateRelation is how one date relates to another.
 type dateRelation int
 
 const (
-	dateOther  dateRelation = iota // nothing that both say agrees
+	dateOther  dateRelation = iota // nothing that both give agrees
 	datePart                       // something agrees, something differs
-	dateWider                      // nothing differs, but the second says less than the first
-	dateWithin                     // the second says all that the first says
+	dateWider                      // nothing differs, but the second gives less than the first
+	dateWithin                     // the second gives all that the first gives
 )
 
-// relateDates compares what claim and other both say.
+// relateDates compares what claim and other both give.
 func relateDates(claim, other *Date) (relation dateRelation) {
 	for _, c := range claim.readings() {
 		for _, o := range other.readings() {
@@ -104,7 +104,7 @@ func relateDates(claim, other *Date) (relation dateRelation) {
 	return relation
 }
 
-// readings are what a date may mean.
+// readings returns the dates that d may mean.
 func (d *Date) readings() []Date {
 	if !d.Swappable {
 		return []Date{*d}
@@ -159,9 +159,8 @@ func figuresOf(text, language string) []Value {
 	return r.out
 }
 
-// agrees reports whether a value of the evidence says what v, a number or date of the claim, says: 0.504 km for 504 m,
-// a dozen for 12, the 12th century for 1156. What the evidence only bounds, or has as a range, does not agree with one
-// number.
+// agrees reports whether a value of the evidence gives v, a number or date of the claim: 0.504 km for 504 m, a dozen
+// for 12, the 12th century for 1156. A bound or a range in the evidence does not agree with a single number.
 func (v *Value) agrees(e *Value) bool {
 	switch {
 	case v.Kind != e.Kind:
@@ -173,19 +172,19 @@ func (v *Value) agrees(e *Value) bool {
 	}
 	said := *e
 	if v.Bound == 0 {
-		said.Bound = 0 // more than 300 are not 412
+		said.Bound = 0 // more than 300 is not 412
 	}
 	return sameNumber(v, &said, roundingSlack(v, &said))
 }
 
-// sameQuantity reports whether a number of the evidence is the claim's.
+// sameQuantity reports whether a number of the evidence agrees with the claim's.
 func sameQuantity(v, e *Value) bool {
 	return e.Kind == ValueNumber && v.Bound*e.Bound >= 0 &&
 		(comparableNumbers(v, e) && sameNumber(v, e, roundingSlack(v, e)) || sameFigure(v, e) && !otherUnit(v, e))
 }
 
-// roundingSlack is how far the number of a claim may be from the evidence's and still be the same: the rounding that
-// the claim shows. A claim that gives more figures than its evidence does is no rounding.
+// roundingSlack returns how far a claim's number may be from the evidence's and still be the same: the rounding that
+// the claim shows. A claim with more digits than its evidence is not rounded.
 func roundingSlack(claim, evidence *Value) float64 {
 	switch {
 	case claim.Unit.Name != evidence.Unit.Name && claim.Unit.Kind == evidence.Unit.Kind && claim.Unit.Kind != unitCount:

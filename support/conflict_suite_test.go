@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// valueTopic is a thing that texts give a number or a date for, and ways to say so that differ in syntax. {N} is the
+// valueTopic is an attribute with a number or a date, and sentences that give it with different syntax. {N} is the
 // name, {V} the value with its unit.
 type valueTopic struct {
 	value string // a key of quantities, "year" or "date"
 	forms []string
 }
 
-// polarTopic is a thing that can be said or its contrary. The forms of each side mean the same.
+// polarTopic is a statement and its contrary. The forms of each side mean the same.
 type polarTopic struct {
 	kind      string // "negation" or "antonym"
 	says, not []string
@@ -35,13 +35,13 @@ func conflictTopics(tb testing.TB) (values []valueTopic, polar []polarTopic) {
 	return values, polar
 }
 
-// topicNames are made up.
+// topicNames returns made-up names.
 func topicNames() []string {
 	return strings.Fields("Verrin Aldous Karsey Thornvale Miravel Osgood Pellham Quintara " +
 		"Rosheim Selwick Tarnow Ulvestad Varga Wendle Yarrow Zellin")
 }
 
-// conflictCase is two passages, and the kinds of conflict between them; empty: none.
+// conflictCase is two passages and the kind of conflict between them, empty if none.
 type conflictCase struct {
 	topic string
 	why   string
@@ -49,11 +49,11 @@ type conflictCase struct {
 	a, b  string
 }
 
-// measured renders a quantity of a kind in its unit, converted, rounded and more exactly.
+// measured renders values of a quantity in its unit and in another.
 type measured struct {
 	low, high float64 // typical values
 	unit      func(v float64) string
-	other     func(v float64) string // in another unit; nil: there is none
+	other     func(v float64) string // in another unit; nil if there is none
 }
 
 func inThousands(v float64) string {
@@ -116,10 +116,10 @@ func dateText(day, month, year, form int) string {
 	return fmt.Sprintf("%d-%02d-%02d", year, month, day)
 }
 
-// suite makes the cases of all topics whose index has a parity.
+// suite generates the cases of topics.
 type suite struct {
 	random      *rand.Rand
-	distractors []string // sentences that stand around those that matter
+	distractors []string // sentences to put around the relevant ones
 	cases       []conflictCase
 }
 
@@ -242,7 +242,7 @@ func (s *suite) polar(t polarTopic) {
 	}
 }
 
-// conflictCases makes the suite of the topics with even indices, or with odd ones: those are held out.
+// conflictCases generates the cases of the topics with even indexes, or those with odd ones, which are held out.
 func conflictCases(tb testing.TB, heldOut bool) []conflictCase {
 	tb.Helper()
 	s := &suite{random: rand.New(rand.NewPCG(11, 12)), distractors: readCases(tb, "distractors.txt")[0]}
@@ -255,7 +255,7 @@ func conflictCases(tb testing.TB, heldOut bool) []conflictCase {
 		if i%2 != parity {
 			continue
 		}
-		// Another topic of the same unit: the width instead of the length.
+		// Another topic with the same unit: width for length.
 		var siblings []valueTopic
 		for j, other := range topics {
 			if j != i && other.value == t.value && len(siblings) < 1 {
@@ -323,7 +323,7 @@ func measureConflicts(t *testing.T, cases []conflictCase) conflictCount {
 	return all
 }
 
-// The goals, on topics that were tuned on and on those that were not.
+// The goals, on topics used for tuning and on held-out ones.
 const (
 	leastConflictPrecision = .95
 	leastConflictRecall    = .85
@@ -340,13 +340,13 @@ func TestConflictSuite(t *testing.T) {
 	}
 }
 
-// The floors of TestConflictsOfSources: what was measured, less one pair.
+// The floors of TestConflictsOfSources: the measured values less one pair.
 const (
 	leastConflictsFound = .74
 	mostFalselyFound    = .04
 )
 
-// TestConflictsOfSources asks about pairs of sentences as sources write them.
+// TestConflictsOfSources measures Conflicts on pairs of sentences as sources write them.
 func TestConflictsOfSources(t *testing.T) {
 	table := shares{}
 	for _, lines := range readCases(t, "conflicts.txt") {

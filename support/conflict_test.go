@@ -25,7 +25,7 @@ func TestConflictNamesBothSides(t *testing.T) {
 		for _, side := range []Excerpt{f.A, f.B} {
 			text := texts[side.Passage].Text
 			if text[side.Span.Start:side.Span.End] != side.Text || side.Value.Start < side.Span.Start || side.Value.End > side.Span.End {
-				t.Errorf("%s: %+v does not stand in its passage", f.Note, side)
+				t.Errorf("%s: %+v is not in its passage", f.Note, side)
 			}
 		}
 		if f.A.Passage != 0 || f.B.Passage != 2 || len(f.About) == 0 {

@@ -13,19 +13,19 @@ var (
 	yearWords     = lists["year"]
 )
 
-// The years that a bare number of four digits is taken for.
+// The four-digit numbers that are read as years by themselves.
 const (
 	firstBareYear = 1400
 	lastBareYear  = 2100
 )
 
-// dateReaders read the ways to write a date. They return the token behind it; their own: there is none.
+// dateReaders read the ways to write a date. They return the next token, or i if there is none.
 var dateReaders = [...]func(r *valueReader, i int) (Date, int){
 	(*valueReader).numericDate, (*valueReader).ideographicDate, (*valueReader).monthDayYear,
 	(*valueReader).dayMonthYear, (*valueReader).century, (*valueReader).decade, (*valueReader).year,
 }
 
-// date reads a date at token i and returns the token behind it; i if there is none.
+// date reads a date at token i and returns the next token, or i if there is none.
 func (r *valueReader) date(i int) int {
 	for _, read := range dateReaders {
 		d, next := read(r, i)
@@ -45,7 +45,7 @@ func (r *valueReader) date(i int) int {
 	return i
 }
 
-// wholeNumber reads token i as plain digits, at least low of them and at most high; -1: it is something else.
+// wholeNumber reads token i as plain digits, from low to high of them; -1 if it is something else.
 func (r *valueReader) wholeNumber(i, low, high int) int {
 	if r.kind(i) != numberToken || len(r.low(i)) < low || len(r.low(i)) > high {
 		return -1
@@ -87,7 +87,7 @@ func (r *valueReader) numericDate(i int) (d Date, next int) {
 	}
 	var parts [3]int
 	for k := range parts {
-		parts[k], _ = strconv.Atoi(m[2+k]) // digits
+		parts[k], _ = strconv.Atoi(m[2+k]) // only digits: it cannot fail
 	}
 	first, second, third := parts[0], parts[1], parts[2]
 	switch {
@@ -108,7 +108,7 @@ func (r *valueReader) numericDate(i int) (d Date, next int) {
 	return d, next
 }
 
-// month reads a month's name. May and march are also words, and no month is written small.
+// month reads a month's name. May and march are also words, and English months are always capitalised.
 func (r *valueReader) month(i int) (month, next int) {
 	low := r.low(i)
 	if r.foreign {
@@ -128,7 +128,7 @@ func (r *valueReader) month(i int) (month, next int) {
 	return month, i + 1
 }
 
-// dayNumber reads 12 and 12th; 0: it is no day.
+// dayNumber reads 12 and 12th. Day is 0 if it is not a day.
 func (r *valueReader) dayNumber(i int) (day, next int) {
 	day = r.wholeNumber(i, 1, 2)
 	switch {
@@ -141,7 +141,7 @@ func (r *valueReader) dayNumber(i int) (day, next int) {
 	return day, i + 1
 }
 
-// yearAfter reads the year behind a month or a day, with or without a comma or "of".
+// yearAfter reads the year after a month or a day, with or without a comma or "of".
 func (r *valueReader) yearAfter(i int) (year, next int) {
 	at := i
 	if r.is(at, ",", "of", "de") {
@@ -165,7 +165,7 @@ func (r *valueReader) monthDayYear(i int) (Date, int) {
 	}
 	year, next := r.yearAfter(at)
 	if year == 0 && (r.foreign || len(r.low(i)) < 4 && r.low(i) != "may") {
-		return Date{}, i // "Mar" or "Jan" alone is a name as well, and so is Marco
+		return Date{}, i // "Mar" or "Jan" alone may be a name
 	}
 	return yearDate(year, month, 0), next
 }
@@ -225,7 +225,7 @@ func (r *valueReader) decade(i int) (Date, int) {
 	return Date{Year: year, LastYear: year + last}, next + 1
 }
 
-// year reads a bare year: four digits, by what stands around them.
+// year reads a bare year: four digits, depending on their context.
 func (r *valueReader) year(i int) (Date, int) {
 	if n := r.wholeNumber(i, 1, 4); n > 0 && r.eraAt(i+1) != 0 {
 		return yearDate(n, 0, 0), i + 1
@@ -242,7 +242,7 @@ func (r *valueReader) year(i int) (Date, int) {
 	} else if year < firstBareYear || year > lastBareYear || r.measureFollows(i+1) || r.countFollows(i+1) {
 		return Date{}, i
 	}
-	// Of 1995–98 and 1995/96 all is one span; the years of 1995–1998 stand for themselves.
+	// 1995–98 and 1995/96 are one span; the years of 1995–1998 are read separately.
 	second := r.wholeNumber(i+2, 2, 2)
 	if r.is(i+1, "/", "-", "–") && r.gluedAll(i+1, i+2) && year%100 < second {
 		return Date{Year: year, LastYear: year - year%100 + second}, i + 3
@@ -250,20 +250,20 @@ func (r *valueReader) year(i int) (Date, int) {
 	return yearDate(year, 0, 0), i + 1
 }
 
-// measureFollows reports whether what follows a number is a unit or a scale.
+// measureFollows reports whether a number is followed by a unit or scale.
 func (r *valueReader) measureFollows(i int) bool {
 	_, _, next := r.unitAt(i)
 	return next > i || scaleWords.has(r.low(i)) || r.is(i, "degrees") ||
 		r.kind(i) == wordToken && currencyNames.has(r.low(i)) && len(r.low(i)) > 3
 }
 
-// countFollows reports whether what follows a number is what it counts.
+// countFollows reports whether a number is followed by what it counts.
 func (r *valueReader) countFollows(i int) bool {
 	return r.kind(i) == wordToken && !r.opens(i) && !r.foreign && isPlural(r.low(i)) && !smallWords.has(r.low(i)) &&
 		!r.at(i).upper && !r.is(i, "series", "elections", "olympics", "games")
 }
 
-// eraAt reads BC, BCE, AD or CE at token i: -1, 1; 0: neither.
+// eraAt reads BC or BCE (-1), AD or CE (1) at token i, or returns 0.
 func (r *valueReader) eraAt(i int) int {
 	switch {
 	case !r.at(i).upper:
@@ -281,7 +281,7 @@ func (r *valueReader) ideographicDate(i int) (Date, int) {
 	next := i
 	if year := r.wholeNumber(i, 4, 4); year > 0 && r.low(i+1) == "年" {
 		if low := r.low(i + 2); low == "間" || low == "间" || low == "前" {
-			return d, i // 2000年前: so long ago
+			return d, i // 2000年前: that long ago
 		}
 		d, next = yearDate(year, 0, 0), i+2
 	}

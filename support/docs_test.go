@@ -17,7 +17,7 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// Every code of an issue that the package has stands in the table of docs/support.md, and none besides.
+// The table in docs/support.md has every code of the package's issues, and no others.
 func TestIssueCodesAreDocumented(t *testing.T) {
 	page := testenv.Must(os.ReadFile(filepath.Join("..", "docs", "support.md")))(t)
 	_, table, found := strings.Cut(string(page), "\n## Issues\n\n| code |")
@@ -37,7 +37,7 @@ func TestIssueCodesAreDocumented(t *testing.T) {
 	}
 }
 
-// issueConstants returns the values of the package's constants issue…, sorted.
+// issueConstants returns the values of the package's issue… constants, sorted.
 func issueConstants(t *testing.T) []string {
 	t.Helper()
 	files := testenv.Must(filepath.Glob("*.go"))(t)

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// distracting is how many passages besides the right one a claim is tried on.
+// distracting is how many passages besides its own each claim is tried on.
 const distracting = 19
 
-// attributionCase is a claim with its own passage, the first, and those of others that look most like it.
+// attributionCase is a claim with its own passage, which is first, and the most similar passages of other claims.
 type attributionCase struct {
 	claim     string
 	supported bool // by its own passage
@@ -19,8 +19,8 @@ type attributionCase struct {
 	scores    []float64 // of support
 }
 
-// attributionCases makes the cases of AttributionBench, of rows with one passage: besides it, the passages of the whole file that plain
-// BM25 finds nearest. The ranking that is tried does not choose what it is tried on.
+// attributionCases returns the cases of AttributionBench's rows with one passage. The other passages are those of the
+// whole file that plain BM25 ranks highest, so that the ranking under test does not choose its own test data.
 func attributionCases(tb testing.TB) []attributionCase {
 	tb.Helper()
 	rows := evalRows(tb, "attribench")
@@ -60,7 +60,7 @@ func attributionCases(tb testing.TB) []attributionCase {
 			}
 		}
 		relevance := make([]float64, len(pool))
-		for _, hit := range corpus.Search(row.Claim, 200) { // what is not among them is not the best of twenty
+		for _, hit := range corpus.Search(row.Claim, 200) { // lower ones are not the best of twenty
 			relevance[hit.Passage] = hit.Relevance
 		}
 		claim := englishClaim(row.Claim)
@@ -74,7 +74,7 @@ func attributionCases(tb testing.TB) []attributionCase {
 	return cases
 }
 
-// best returns the passage that is ranked first. Ties go against the right one.
+// best returns the passage that is ranked first. Ties count against the right one.
 func (c *attributionCase) best(share float64) int {
 	best, at := math.Inf(-1), 0
 	for i := range c.passages {
@@ -85,7 +85,7 @@ func (c *attributionCase) best(share float64) int {
 	return at
 }
 
-// Which passage is cited, and whether one is: AttributionBench, 20 passages a claim.
+// Which passage is cited, if any: AttributionBench, 20 passages per claim.
 func TestEvalAttribute(t *testing.T) {
 	cases := attributionCases(t)
 	accuracy, f1 := pickAccuracy(cases, relevanceShare), citeF1(cases, relevanceShare, Balanced)
@@ -101,14 +101,14 @@ func TestEvalAttribute(t *testing.T) {
 	}
 }
 
-// What must not get worse.
+// Floors, so that quality cannot get worse unnoticed.
 const (
 	floorPick     = 0.89
 	floorCite     = 0.65
 	floorEvidence = 0.84
 )
 
-// pickAccuracy returns how often the claim's own passage is ranked first, of claims that it supports.
+// pickAccuracy returns how often the claim's own passage is ranked first, among the claims that it supports.
 func pickAccuracy(cases []attributionCase, share float64) float64 {
 	right, all := 0.0, 0.0
 	for i := range cases {
@@ -123,7 +123,7 @@ func pickAccuracy(cases []attributionCase, share float64) float64 {
 	return right / all
 }
 
-// nearAccuracy is pickAccuracy where near-duplicates count: the pool has the same plot and the same search hit more than once.
+// nearAccuracy is pickAccuracy with near-duplicates counted as right: the pool repeats some plots and search results.
 func nearAccuracy(cases []attributionCase, share float64) float64 {
 	const near = 0.8
 	right, all := 0.0, 0.0
@@ -148,8 +148,8 @@ func nearAccuracy(cases []attributionCase, share float64) float64 {
 	return right / all
 }
 
-// citeF1 returns the F1 of citing the passage that is ranked first if its support is at least a threshold. Claims that their own passage
-// does not support should cite nothing.
+// citeF1 returns the F1 of citing the passage that is ranked first if its score reaches a threshold. Claims that their
+// own passage does not support should cite nothing.
 func citeF1(cases []attributionCase, share, threshold float64) float64 {
 	var cited, right, supported float64
 	for i := range cases {

@@ -12,10 +12,10 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// finderPage is a page of sentences, four to a paragraph, and where its text has them.
+// finderPage is a page of sentences, four to a paragraph, and their places in its text.
 type finderPage struct {
 	text  *snapshot.Text
-	spans []ibid.Span // empty: nowhere
+	spans []ibid.Span // empty if not found
 }
 
 func pageOf(tb testing.TB, sentences []string) finderPage {
@@ -46,7 +46,7 @@ func pageOf(tb testing.TB, sentences []string) finderPage {
 	return p
 }
 
-// inWhole asks for the evidence in whole texts, each as one passage.
+// inWhole looks for the evidence in whole texts, each as one passage.
 func inWhole(tb testing.TB, list []Sought) []Found {
 	tb.Helper()
 	pairs := make([]Pair, len(list))
@@ -64,7 +64,7 @@ func inWhole(tb testing.TB, list []Sought) []Found {
 	return found
 }
 
-// Which stretch of a whole page is shown for a claim: WiCE, whose pages people marked the sentences in that support it.
+// Which part of a whole page is shown for a claim: WiCE, where people marked the supporting sentences.
 func TestEvalFinder(t *testing.T) {
 	rows := evalRows(t, "wice")
 	pages, list := make([]finderPage, len(rows)), make([]Sought, len(rows))

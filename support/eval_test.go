@@ -10,11 +10,12 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// TestEval measures the default checker on human judgements, and holds what was reached: `make eval` prints the table.
+// TestEval measures the default checker on human judgements, and fails if a measure fell below its floor: `make eval`
+// prints the table.
 //
-// Of each set it prints what a model reaches that was fitted to the other sets only; what one does that was fitted to
-// other documents, of this set too; and what the checker as it is does on the fifth of the documents that nothing was
-// chosen by. On another part of the data it prints only what the checker does.
+// For each set it prints the result of a model fitted to the other sets only; of one fitted to other documents,
+// including this set's; and of the checker itself on the fifth of the documents that no choice was based on. On another
+// part of the data it prints only the checker's result.
 func TestEval(t *testing.T) {
 	all := examples(t)
 	if *evalPart != "dev" {
@@ -62,7 +63,7 @@ func TestEval(t *testing.T) {
 	e.evidence()
 }
 
-// rankOf returns the AUROC of the examples that are asked for, and how many they are; NaN: there are none.
+// rankOf returns the AUROC of the examples that in accepts, and their number; NaN if there are none.
 func rankOf(data []example, scores []float64, in func(*example) bool) (float64, int) {
 	var s []float64
 	var positive []bool
@@ -86,7 +87,7 @@ func verdictsOf(tb testing.TB, data []example) []Verdict {
 	return testenv.Must(new(Lexical).Check(tb.Context(), pairs))(tb)
 }
 
-// scoresOf returns those of the checker as it is; what it cannot compare has zero.
+// scoresOf returns the checker's scores, with zero for pairs that it cannot compare.
 func scoresOf(tb testing.TB, data []example) []float64 {
 	tb.Helper()
 	scores := make([]float64, len(data))
@@ -100,7 +101,7 @@ func scoresOf(tb testing.TB, data []example) []float64 {
 
 type evaluation struct{ t *testing.T }
 
-// row prints a number and holds what it was.
+// row prints a number and checks it against its floor.
 func (e *evaluation) row(name string, got, least float64) {
 	e.t.Helper()
 	e.t.Logf("%-58s %8.4f", name, got)
@@ -109,7 +110,7 @@ func (e *evaluation) row(name string, got, least float64) {
 	}
 }
 
-// decisions says what the checker's scores and words are worth on the claims it is for.
+// decisions measures what the checker's scores and words are worth on the claims it is made for.
 func (e *evaluation) decisions(data []example, scores []float64) {
 	for _, name := range []string{"attribench", "wice_oracle"} {
 		var some []example
@@ -144,7 +145,7 @@ func (e *evaluation) decisions(data []example, scores []float64) {
 	}
 }
 
-// evidence asks for one sentence of the whole page.
+// evidence measures how often the best sentence of a whole page is right.
 func (e *evaluation) evidence() {
 	var s scorer
 	hits, all := 0, 0

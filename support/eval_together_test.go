@@ -7,8 +7,9 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// What it is worth to check passages together: AttributionBench, the sentences of each claim among the passages of its own row and the
-// nearest of others, first of rows with one passage, then of those with several. With one citation a sentence, none are put together.
+// The gain from checking passages together: AttributionBench, the sentences of each claim among the passages of its own
+// row and the nearest of others, first for rows with one passage, then for those with several. With one citation per
+// sentence, none are combined.
 func TestEvalTogether(t *testing.T) {
 	rows := evalRows(t, "attribench")
 	var pool []Passage
@@ -50,8 +51,7 @@ func TestEvalTogether(t *testing.T) {
 	}
 }
 
-// tally counts sentences: those of claims that their passages support, those that were cited, and those for which one of them was, and
-// rightly.
+// tally counts sentences: those of claims that their passages support, those that were cited, and those cited rightly.
 type tally struct{ supported, cited, right float64 }
 
 func (c *tally) f1() float64 { return 2 * c.right / max(1, c.cited+c.supported) }

@@ -11,7 +11,7 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// labelledPairs reads one file of the evaluation data, without the marks of citations in its claims.
+// labelledPairs reads one file of the evaluation data, and removes citation marks from its claims.
 func labelledPairs(tb testing.TB, name string) []evalRow {
 	tb.Helper()
 	if *evalPart != "dev" {
@@ -46,11 +46,12 @@ func wordIn(text, word string) bool {
 	return regexp.MustCompile(`(?:^|[^\w.,])` + regexp.QuoteMeta(word) + `(?:$|\W(?:\D|$))`).MatchString(text)
 }
 
-// alterations changes each of the supported pairs in each way that can be: one digit, date, name or negation. The claim's value
-// stands in the evidence, and the new one does not. The changes are made on the bare text, with none of the package's readers.
+// alterations changes one digit, date, name or negation of each supported pair, in each way that applies. The evidence
+// contains the claim's value and not the new one. The changes are made on the bare text, without any of the package's
+// readers.
 func alterations(rows []evalRow, seed uint64) []alteration {
 	random := rand.New(rand.NewPCG(seed, 1))
-	// A name is a word that is written large inside a sentence, and nowhere in the file small.
+	// A name is a word that is capitalised inside a sentence, and never lower-case in the file.
 	small := map[string]bool{}
 	for i := range rows {
 		for _, word := range smalls.FindAllString(rows[i].Claim+" "+rows[i].text(), -1) {
@@ -161,7 +162,7 @@ func alterNegation(pair *evalRow) string {
 	if at == nil || strings.Contains(pair.Claim, "n't") {
 		return ""
 	}
-	// What is denied stands in the evidence: the word behind "not".
+	// The evidence must contain what is denied: the word after "not".
 	for word := range strings.FieldsSeq(pair.Claim[at[1]:]) {
 		word = strings.Trim(word, ".,;:!?()\"'")
 		if small := strings.ToLower(word); small == "no" || small == "only" || small == "simply" || small == "just" || small == "merely" || small == "more" || small == "less" {
@@ -178,14 +179,14 @@ func alterNegation(pair *evalRow) string {
 	return pair.Claim[:at[1]] + " not" + pair.Claim[at[1]:]
 }
 
-// The floors of TestEvalChanged, which are the goals; what was measured is .954, .037 and .150.
+// The floors of TestEvalChanged, which are the goals; .954, .037 and .150 were measured.
 const (
 	leastChanged       = .95
 	mostFalselyFlagged = .04
 	mostFalselyOfAll   = .15
 )
 
-// shares counts how often something was so, by row.
+// shares counts hits by row.
 type shares map[string]*[2]int
 
 func (s shares) count(row string, hit bool) {
@@ -216,9 +217,9 @@ func changedFiles() []string {
 	return []string{"attribench", "fever_symmetric", "healthver", "climate_fever", "wice_oracle"}
 }
 
-// TestEvalChanged changes one digit, date, name or negation in claims that people and the default checker call supported, and
-// counts what is flagged: by [Changed] against the whole evidence, and in the verdict of the default checker, whose evidence is
-// a few sentences. It counts the same for the claims as they were.
+// TestEvalChanged changes one digit, date, name or negation in claims that both people and the default checker call
+// supported, and counts what is flagged: by [Changed] against the whole evidence, and in the verdict of the default
+// checker, whose evidence is a few sentences. It counts the same for the unchanged claims.
 func TestEvalChanged(t *testing.T) {
 	table := shares{}
 	for _, name := range changedFiles() {
@@ -273,7 +274,7 @@ func TestEvalChanged(t *testing.T) {
 	}
 }
 
-// lexically asks the default checker.
+// lexically returns the default checker's verdict, with score 0 if it has none.
 func lexically(tb testing.TB, claim string, p *evalRow) Verdict {
 	tb.Helper()
 	verdicts := testenv.Must(new(Lexical).Check(tb.Context(), one(claim, p.Passages...)))(tb)
@@ -284,11 +285,11 @@ func lexically(tb testing.TB, claim string, p *evalRow) Verdict {
 	return v
 }
 
-// The most pairs called supported or neutral in which TestEvalConflicts may find a conflict.
+// The largest share of supported or neutral pairs in which TestEvalConflicts may find a conflict.
 const mostFalseConflicts = .008
 
-// TestEvalConflicts counts what [Conflicts] says of pairs that people called supported or neutral, where it should say nothing,
-// and of the others. The claim is one passage and its evidence the other.
+// TestEvalConflicts counts the pairs in which [Conflicts] finds something: those that people called supported or
+// neutral, where it should find nothing, and the others. One passage is the claim, the other its evidence.
 func TestEvalConflicts(t *testing.T) {
 	table := shares{}
 	for _, name := range changedFiles() {

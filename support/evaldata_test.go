@@ -15,7 +15,7 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// A labelled pair of the evaluation data, which are no part of the module: $IBID_SHARED/eval.
+// evalRow is a labelled pair of the evaluation data, which are not part of the module: $IBID_SHARED/eval.
 type evalRow struct {
 	ID       string   `json:"id"`
 	Subset   string   `json:"src"`
@@ -42,10 +42,10 @@ func (r *evalRow) pair() Pair {
 	return Pair{Claim: r.Claim, Context: r.Question, Passages: passages(r.Passages...)}
 }
 
-// evalPart is which half of the data is read: everything was tuned on dev. There are no floors for another.
+// evalPart is the half of the data that is read: everything was tuned on dev. There are no floors for another.
 var evalPart = flag.String("part", "dev", "the part of the evaluation data: NAME.`PART`.jsonl")
 
-// evalRows reads one file of the evaluation data, or skips the test where they are not.
+// evalRows reads one file of the evaluation data, or skips the test if the data are not there.
 func evalRows(tb testing.TB, name string) []evalRow {
 	tb.Helper()
 	var rows []evalRow
@@ -68,7 +68,7 @@ func evalFile(tb testing.TB, name string) []byte {
 	return b
 }
 
-// auroc returns the chance that a positive case scores above a negative one.
+// auroc returns the probability that a positive case scores above a negative one.
 func auroc(scores []float64, positive []bool) float64 {
 	order := make([]int, len(scores))
 	for i := range order {
@@ -127,7 +127,7 @@ func calibrationError(scores []float64, positive []bool) float64 {
 	return e
 }
 
-// readCases reads a file of testdata: blocks of lines, with blank lines between them and comments after "#".
+// readCases reads a file of testdata: blocks of lines, separated by blank lines, with comments after "# ".
 func readCases(tb testing.TB, name string) [][]string {
 	tb.Helper()
 	b := testenv.Must(os.ReadFile(filepath.Join("testdata", name)))(tb)

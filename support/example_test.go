@@ -7,7 +7,7 @@ import (
 	"github.com/ibidhq/ibid/support"
 )
 
-// The default checker needs no model, and says what is missing and where the evidence stands.
+// The default checker needs no model, and reports the evidence and the values that differ.
 func ExampleLexical() {
 	guide := support.Passage{Text: "The bridge was opened in 1932. It is 503 metres long and carries eight lanes of traffic."}
 	pairs := []support.Pair{
@@ -36,7 +36,7 @@ func ExampleLexical() {
 	// The bridge was opened in 1932. It is 503 metres long and carries eight lanes of traffic.
 }
 
-// synonyms is a checker that knows one thing which [support.Lexical] does not. It has no scores.
+// synonyms is a checker that knows one synonym that [support.Lexical] does not. It has no scores.
 type synonyms struct{}
 
 func (synonyms) Info() support.Info { return support.Info{ID: "synonyms", Version: "1"} }
@@ -52,7 +52,8 @@ func (synonyms) Check(_ context.Context, in []support.Pair) ([]support.Verdict, 
 	return verdicts, nil
 }
 
-// A cascade asks the slow checker only about what the fast one is not sure of: here, what it scores below 0.8.
+// A cascade asks the slow checker only about pairs that the fast one is unsure of: here, those that it scores below
+// 0.8.
 func ExampleCascade() {
 	leaflet := []support.Passage{{Text: "Physicians recommend that nobody does it. It was first sold in 1998."}}
 	checker := support.Cascade(&support.Lexical{}, 0, 0.8, synonyms{}, support.Budget{Pairs: 10})
@@ -72,7 +73,7 @@ func ExampleCascade() {
 	// supported synonyms@1 true
 }
 
-// What two sources say otherwise is a reason to look, not a contradiction.
+// A difference between two sources is a reason to look, not a contradiction.
 func ExampleConflicts() {
 	conflicts, issues := support.Conflicts([]support.Passage{
 		{Text: "The Verrin Bridge is 503 metres long. It was opened in March 1932."},

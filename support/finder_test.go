@@ -14,7 +14,7 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// heronPage is a page of several passages: years, a heading, two paragraphs.
+// heronPage returns a page of several passages: years, a heading, two paragraphs.
 func heronPage(tb testing.TB, texts *snapshot.Texts) *snapshot.Text {
 	tb.Helper()
 	var b strings.Builder
@@ -54,7 +54,7 @@ func TestFinder(t *testing.T) {
 	}
 }
 
-// spans is a checker that names places.
+// spans is a checker that returns given evidence.
 type spans []Span
 
 func (s spans) Check(_ context.Context, in []Pair) ([]Verdict, error) {
@@ -93,7 +93,7 @@ func TestFinderOfAnyChecker(t *testing.T) {
 		{"nothing", spans{}, "", ""},
 		{"no passage", spans{at(7, 0, 3)}, "", ""},
 		{"before the passage", spans{at(0, -1, 3)}, "", ""},
-		{"behind it", spans{at(0, 0, 99_999)}, "", ""},
+		{"after it", spans{at(0, 0, 99_999)}, "", ""},
 		{"the wrong way round", spans{at(0, 5, 3)}, "", ""},
 	} {
 		found := testenv.Must((&Finder{Checker: tc.says}).Find(t.Context(), list))(t)
@@ -102,11 +102,11 @@ func TestFinderOfAnyChecker(t *testing.T) {
 			t.Errorf("%s: %q", tc.name, got)
 		}
 		if d := cmp.Diff([]Span(nil), found[0].Verdict.Evidence); d != "" {
-			t.Errorf("%s: evidence of passages that nobody sees: %s", tc.name, d)
+			t.Errorf("%s: evidence in the passages of the pair: %s", tc.name, d)
 		}
 	}
 	if _, err := (&Finder{Checker: spans(nil)}).Find(t.Context(), list); err == nil {
-		t.Error("a checker without verdicts is believed")
+		t.Error("no error for a checker without verdicts")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -115,7 +115,7 @@ func TestFinderOfAnyChecker(t *testing.T) {
 	}
 }
 
-// What a text was read into is not made twice.
+// With Texts, the reading of a text is cached.
 func BenchmarkFinder(b *testing.B) {
 	texts := &snapshot.Texts{}
 	text := heronPage(b, texts)

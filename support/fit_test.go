@@ -12,11 +12,11 @@ import (
 // evalSet is a file of human judgements. Files of one fold share claims.
 type evalSet struct {
 	name, fold string
-	share      float64 // of what each class counts in fitting
+	share      float64 // the weight of each class in fitting
 }
 
-// evalSets are what the model is fitted to. In the last two the label hangs on what follows from a passage, which words
-// hardly tell.
+// evalSets are the sets that the model is fitted to. In the last two the label depends on inference, which words hardly
+// show.
 var evalSets = []evalSet{
 	{"attribench", "attribench", 1},
 	{"wice", "wice*", 1},
@@ -26,7 +26,7 @@ var evalSets = []evalSet{
 	{"climate_fever", "climate_fever", .3},
 }
 
-// example is a labelled pair as features.
+// example is a labelled pair with its features.
 type example struct {
 	features  [featureCount]float64
 	positive  bool
@@ -34,10 +34,10 @@ type example struct {
 	set       *evalSet
 	row       *evalRow
 	document  string
-	untouched bool // in the fifth that nothing was chosen by
+	untouched bool // in the fifth that no choice was based on
 }
 
-// examples reads the judgements of all sets into features.
+// examples computes the features of all sets' pairs.
 func examples(tb testing.TB) []example {
 	tb.Helper()
 	var all []example
@@ -59,8 +59,8 @@ func examples(tb testing.TB) []example {
 	return all
 }
 
-// documentsOf names the document that each row is from: rows that share a passage, a question, a group or (WiCE, whose
-// passages are sentences) a claim are from one.
+// documentsOf returns the document that each row is from: rows that share a passage, a question, a group or (WiCE,
+// whose passages are sentences) a claim are from the same one.
 func documentsOf(set *evalSet, rows []evalRow) []string {
 	parents := map[string]string{}
 	find := func(x string) string {
@@ -102,7 +102,7 @@ func documentsOf(set *evalSet, rows []evalRow) []string {
 			h := fnv.New64a()
 			_, _ = h.Write([]byte(keys[i]))
 			n := h.Sum64()
-			keys[i] = string([]rune(keys[i][:kept])) // what was cut is told by four letters
+			keys[i] = string([]rune(keys[i][:kept])) // four letters identify the rest
 			for range 4 {
 				keys[i] += string(rune('a' + n%26))
 				n /= 26
@@ -112,7 +112,7 @@ func documentsOf(set *evalSet, rows []evalRow) []string {
 	return keys
 }
 
-// mixed is a hash whose lowest digits are as good as the highest.
+// mixed is a hash with well mixed low digits.
 func mixed(s string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(s))
@@ -121,7 +121,7 @@ func mixed(s string) uint64 {
 	return x ^ x>>33
 }
 
-// linear is a model before it is calibrated, and then as it is used.
+// linear is a model, calibrated or not.
 type linear struct {
 	bias    float64
 	weights [featureCount]float64
@@ -135,7 +135,7 @@ func (m *linear) margin(f *[featureCount]float64) float64 {
 	return z
 }
 
-// more is 1 for a feature of which more can only raise the score, -1 where it can only lower it.
+// more is 1 for a feature that can only raise the score, -1 for one that can only lower it.
 func more(feature int) float64 {
 	if feature == featWindow || feature == featPairs {
 		return 1
@@ -143,12 +143,12 @@ func more(feature int) float64 {
 	return -1
 }
 
-// ridge pulls the weights of the standardised features to zero. It is strong, so that features which say nearly the same
-// share what they say: that carries over to other sets best.
+// ridge pulls the weights of the standardised features towards zero. It is strong, so that similar features share their
+// weight: that carries over best to other sets.
 const ridge = 300
 
-// logistic fits a model by Newton's method. Each class of each set counts as 500 examples times its share. No weight goes
-// against its feature's direction: of those that would, the worst is held at zero and the others are fitted anew.
+// logistic fits a model by Newton's method. Each class of each set counts as 500 examples times its share. No weight
+// has the wrong sign: the worst that would is fixed at zero, and the others are fitted again.
 func logistic(data []example) *linear {
 	data = slices.Clone(data)
 	weigh(data)
@@ -198,7 +198,7 @@ func weigh(data []example) {
 	}
 }
 
-// newton improves weights by one step. Features that are zero everywhere keep theirs.
+// newton improves the weights by one step. Features that are zero everywhere keep theirs.
 func newton(data []example, w *[featureCount + 1]float64, ridge float64, feature func(*example, int) float64) {
 	const n = featureCount + 1
 	var x, gradient [n]float64
@@ -249,7 +249,7 @@ func standards(data []example) (mean, scale [featureCount]float64) {
 	return mean, scale
 }
 
-// solve solves a·x = b for a symmetric, positive definite a, by Gauss's method.
+// solve solves a·x = b for a symmetric, positive definite a, by Gaussian elimination.
 func solve(a [featureCount + 1][featureCount + 1]float64, x [featureCount + 1]float64) [featureCount + 1]float64 {
 	for i := range a {
 		for k := i + 1; k < len(a); k++ {
@@ -269,12 +269,12 @@ func solve(a [featureCount + 1][featureCount + 1]float64, x [featureCount + 1]fl
 	return x
 }
 
-// chosen returns the examples that a model may be chosen by.
+// chosen returns the examples that choices may be based on.
 func chosen(all []example) []example {
 	return slices.DeleteFunc(slices.Clone(all), func(e example) bool { return e.untouched })
 }
 
-// crossed returns the margin of each example by a model that has not seen its part.
+// crossed returns the margin of each example by a model that was fitted without its part.
 func crossed(data []example, part func(*example) string) []float64 {
 	models := map[string]*linear{}
 	margins := make([]float64, len(data))
@@ -288,15 +288,15 @@ func crossed(data []example, part func(*example) string) []float64 {
 	return margins
 }
 
-// byFold cuts into five by document, and bySet into the sets that share no claims.
+// byFold splits into five by document, bySet into the sets that share no claims.
 func byFold(e *example) string { return fmt.Sprint(mixed("cv "+e.set.fold+e.document) % 5) }
 func bySet(e *example) string  { return e.set.fold }
 
-// calibratedBy is the set that says what a score means: claims of answers with the passages that were cited for them.
+// calibratedBy is the set that scores are calibrated on: claims of answers with the passages cited for them.
 const calibratedBy = "attribench"
 
-// fitted is the whole procedure: a model of all but the untouched fifth, calibrated by margins of models that have not
-// seen the pair's document, as if half of all claims were supported.
+// fitted is the whole procedure: a model of all but the untouched fifth, calibrated on margins of models that were
+// fitted without the pair's document, as if half of all claims were supported.
 func fitted(all []example) *linear {
 	data := chosen(all)
 	m := logistic(data)
@@ -320,9 +320,9 @@ func fitted(all []example) *linear {
 	return m
 }
 
-var fit = flag.Bool("fit", false, "print the numbers for model.go anew (needs $IBID_SHARED/eval)")
+var fit = flag.Bool("fit", false, "print the numbers of the model (needs $IBID_SHARED/eval)")
 
-// The numbers of model.go are what fitting makes of the data; -fit prints them.
+// The numbers of the model are what fitting the data gives; -fit prints them.
 func TestFit(t *testing.T) {
 	if *evalPart != "dev" {
 		t.Skip("the model was fitted to another part of the data")
@@ -333,7 +333,7 @@ func TestFit(t *testing.T) {
 		t.Logf("bias %.4f, weights %.4f", m.bias, m.weights)
 	}
 	var s scorer
-	for i := range all { // the last digits are the processor's
+	for i := range all { // the last digits depend on the processor
 		s.features = all[i].features
 		if got, want := s.score(), 1/(1+math.Exp(-m.margin(&s.features))); math.Abs(got-want) > .002 {
 			t.Fatalf("pair %d scores %g; newly fitted it would be %g: go test ./support -run TestFit -fit -v", i, got, want)

@@ -16,7 +16,7 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// grounded asks a server that answers with body, and returns the verdict and the facts that the server was sent.
+// grounded asks a server that answers with body, and returns the verdict and the facts that the server received.
 func grounded(t *testing.T, body string, in []Pair) (Verdict, []string) {
 	t.Helper()
 	var sent struct {
@@ -125,7 +125,7 @@ func TestGrounding(t *testing.T) {
 	}
 }
 
-// A long passage is several facts, none is too long, and evidence in any of them is found in the passage.
+// A long passage is split into facts, none is too long, and evidence in any of them is found in the passage.
 func TestGroundingLongPassage(t *testing.T) {
 	long := strings.Repeat("Kühe muhen auf der Weide. ", 1000) + "Am Ende steht das Ziel."
 	in := one("Das Ziel steht am Ende.", "", long, strings.Repeat("ü", 6000))
@@ -139,10 +139,10 @@ func TestGroundingLongPassage(t *testing.T) {
 		}
 	}
 	if strings.Join(facts[:3], "") != long || len(facts) != 5 {
-		t.Errorf("%d facts, or they do not give the passage", len(facts))
+		t.Errorf("%d facts, or they do not add up to the passage", len(facts))
 	}
 
-	// What is no text is cut all the same.
+	// Invalid UTF-8 is split all the same.
 	for _, bad := range []string{strings.Repeat("\x80", 2*groundingFactBytes+1), strings.Repeat("x", groundingFactBytes-1) + "ü\xff"} {
 		if _, facts := grounded(t, `{"supportScore":0,"claims":[{}]}`, one("A.", bad)); len(facts) != len(bad)/groundingFactBytes+1 {
 			t.Errorf("%d bytes: %d facts", len(bad), len(facts))

@@ -15,16 +15,17 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-var writeIDF = flag.Bool("idf", false, "write idf.bin anew (needs $IBID_SHARED/data/words40k.txt)")
+var writeIDF = flag.Bool("idf", false, "write idf.bin (needs $IBID_SHARED/data/words40k.txt)")
 
-// wordsSHA256 is of the list of 40,000 English words (public domain), the commonest first, that idf.bin was made from.
+// wordsSHA256 is the hash of the list of 40,000 English words (public domain), commonest first, that idf.bin was made
+// from.
 const wordsSHA256 = "062a664fb437e45618f15a958d4750bf1f936e50cd96a1e485fd577dcceab062"
 
-// idf.bin is what its generator, below, makes of the list.
+// idf.bin is what makeIDF makes from the list.
 func TestIDF(t *testing.T) {
 	list := testenv.Must(os.ReadFile(filepath.Join(testenv.Shared(t), "data", "words40k.txt")))(t)
 	if got := sha256.Sum256(list); hex.EncodeToString(got[:]) != wordsSHA256 {
-		t.Fatalf("the list is another one: %x", got)
+		t.Fatalf("the list has another hash: %x", got)
 	}
 	bin := makeIDF(list)
 	if *writeIDF {
@@ -32,11 +33,11 @@ func TestIDF(t *testing.T) {
 		return
 	}
 	if string(bin) != idfBin {
-		t.Error("idf.bin is not what its generator makes: go test ./support -run TestIDF -idf")
+		t.Error("idf.bin is out of date: go test ./support -run TestIDF -idf")
 	}
 }
 
-// makeIDF makes idf.bin of a list of words, the commonest first.
+// makeIDF makes idf.bin from a list of words, commonest first.
 func makeIDF(list []byte) []byte {
 	words := strings.Split(strings.TrimSpace(string(list)), "\n")
 	mass := map[uint32]float64{}
@@ -66,7 +67,7 @@ func makeIDF(list []byte) []byte {
 	return bin
 }
 
-// What everything rests on: the file is small, whole and says what it should.
+// The file is small and complete, and its weights are plausible.
 func TestRarity(t *testing.T) {
 	if len(idfBin) > 256<<10 {
 		t.Errorf("idf.bin has %d bytes, more than 256 KiB", len(idfBin))
@@ -83,6 +84,6 @@ func TestRarity(t *testing.T) {
 		last = w
 	}
 	if last != weightUnknown {
-		t.Errorf("a word that is in no list weighs %g", last)
+		t.Errorf("a word that is not in the list weighs %g", last)
 	}
 }

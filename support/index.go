@@ -13,30 +13,30 @@ import (
 )
 
 const (
-	// maxPassage is how many bytes of a passage are read; its verdicts say passage-truncated where there were more.
+	// maxPassage is how many bytes of a passage are read. Verdicts on longer ones have the issue passage-truncated.
 	maxPassage = 8 << 20
-	// maxSentence is how many tokens are one sentence at most: what is longer is cut, so that evidence stays readable.
+	// maxSentence is the most tokens in one sentence: longer ones are split, so that evidence stays readable.
 	maxSentence = 64
-	// maxProbes bounds the search in a passage's table of terms. Only a text made to defeat the table reaches it; terms
-	// that find no place are left out.
+	// maxProbes limits the search in a passage's table of terms. Only a text made to defeat the table reaches it; terms
+	// without a slot are left out.
 	maxProbes = 64
 )
 
-// indexedPassage is one passage, read once. It is immutable, and any number of pairs may share it.
+// indexedPassage is an indexed passage. It is immutable, and any number of pairs may share it.
 type indexedPassage struct {
 	text      string
 	truncated bool
 	tokens    int
 	sentences []sentence
-	table     []slot   // of the terms, with open addressing; the length is a power of two
-	places    []uint32 // the tokens of each term, ascending; slot.from and slot.to cut it
+	table     []slot   // of terms, with open addressing; its length is a power of two
+	places    []uint32 // the tokens of each term, ascending; slot.from and slot.to delimit them
 	sentence  []uint32 // of each token
-	follow    []uint32 // of each token, the slot of the next one that is no stop word; noSlot: none
-	prefixes  []uint32 // for each hash of a prefix, the first slot with it, plus one; slot.next has the others
+	follow    []uint32 // for each token, the slot of the next one that is not a stop word, or noSlot
+	prefixes  []uint32 // for each hash of a prefix, the first slot with it, plus one; slot.next links the others
 	tongue    tongue
 }
 
-// sentence is one sentence of a passage, or a piece of a long one.
+// sentence is a sentence of a passage, or a piece of a long one.
 type sentence struct {
 	start, end int32  // bytes
 	first      uint32 // token
@@ -45,13 +45,13 @@ type sentence struct {
 func (s *sentence) span() ibid.Span { return ibid.Span{Start: int(s.start), End: int(s.end)} }
 
 type slot struct {
-	key      uint32 // 0: free
-	prefix   uint32 // 0: none
+	key      uint32 // 0 if the slot is free
+	prefix   uint32 // 0 if none
 	from, to uint32 // in places
-	next     uint32 // slot whose prefix has the same hash, plus one
+	next     uint32 // the next slot whose prefix has the same hash, plus one
 }
 
-// indexPassage reads a passage, of which it keeps the text.
+// indexPassage indexes a passage. It keeps the text.
 func indexPassage(passage string) *indexedPassage {
 	x := &indexedPassage{text: text.Head(passage, maxPassage), truncated: len(passage) > maxPassage}
 	b := builder{indexedPassage: x}
@@ -60,14 +60,14 @@ func indexPassage(passage string) *indexedPassage {
 	return x
 }
 
-// builder is what an index needs only while it is made.
+// builder holds what is only needed while an index is built.
 type builder struct {
 	*indexedPassage
 
-	last   int         // the end of the token before
+	last   int         // the end of the previous token
 	bounds []ibid.Span // of the sentences, as prose finds them
 	keys   []uint32    // of each token; then its slot
-	marks  []uint32    // of each token: its prefix; 1: a stop word
+	marks  []uint32    // of each token: its prefix, or markStop
 }
 
 // read finds the sentences and tokens.
@@ -85,7 +85,7 @@ func (b *builder) read() {
 	b.marks = make([]uint32, 0, len(b.text)/5+8)
 	r := reader{text: b.text}
 	var v votes
-	at, opened := 0, -1 // the bound that the token stands in, and the last one that a sentence was opened for
+	at, opened := 0, -1 // the bound with the token, and the last one that a sentence was opened for
 	for t := (token{}); r.next(&t); {
 		for at+1 < len(b.bounds) && t.start >= b.bounds[at].End {
 			at++
@@ -106,7 +106,7 @@ func (b *builder) read() {
 	b.tokens, b.tongue = len(b.keys), v.tongue()
 }
 
-// open begins a sentence with the next token.
+// open begins a sentence at the next token.
 func (b *builder) open(start, end int) {
 	b.sentences = append(b.sentences, sentence{start: int32(start), end: int32(end), first: uint32(len(b.keys))})
 }
@@ -126,7 +126,7 @@ func (b *builder) add(t *token) {
 
 const markStop = 1
 
-// collect makes the table of terms.
+// collect builds the table of terms.
 func (b *builder) collect() {
 	size := 16
 	for 3*size < 4*len(b.keys) {
@@ -155,7 +155,7 @@ func (b *builder) collect() {
 		s.from, s.to, total = total, total, total+s.to
 	}
 	b.places = make([]uint32, total)
-	b.follow = b.marks // not needed any more where follow is written
+	b.follow = b.marks // marks are no longer needed where follow is written
 	for i, n := range b.keys {
 		if n != noSlot {
 			s := &b.table[n]
@@ -188,7 +188,7 @@ func (x *indexedPassage) place(key uint32) uint32 {
 	return noSlot
 }
 
-// hash returns where the search for a key begins, in the table and in prefixes.
+// hash returns where the search for a key starts, in the table and in prefixes.
 func (x *indexedPassage) hash(key uint32) uint32 {
 	return key * 0x85EBCA6B >> 7 & uint32(len(x.table)-1)
 }
@@ -202,7 +202,7 @@ func (x *indexedPassage) at(slot uint32) []uint32 {
 	return x.places[s.from:s.to]
 }
 
-// eachLike calls f for each term of x that begins as e does but has another stem.
+// eachLike calls f for each term of x with e's prefix but another stem.
 func (x *indexedPassage) eachLike(e *term, f func(*slot)) {
 	left := maxNear
 	for n := x.prefixes[x.hash(e.prefix)]; n != 0 && left > 0; left-- {
@@ -214,21 +214,21 @@ func (x *indexedPassage) eachLike(e *term, f func(*slot)) {
 	}
 }
 
-// maxClaim is how many bytes of a claim are read. What is longer gets the issue claim-truncated and is never
-// [Supported]: nobody looked at its end.
+// maxClaim is how many bytes of a claim are read. Longer ones get the issue claim-truncated and are never [Supported],
+// since their end was not read.
 const maxClaim = 64 << 10
 
-// parsedClaim is a claim, read once. It is immutable, and any number of scorers may share it.
+// parsedClaim is a parsed claim. It is immutable, and any number of scorers may share it.
 type parsedClaim struct {
-	text      string // as far as it is read, behind the question it answers
-	question  int    // bytes of text that are the question
+	text      string // the question it answers, if any, and the claim, as far as it is read
+	question  int    // the length of the question in text
 	truncated bool
 	tokens    []claimToken
 	terms     []term
-	pairs     []neighbours // by the first term and the key of the second; stop words left out
+	pairs     []neighbours // sorted by the first term and the key of the second; without stop words
 	parts     []part
 	total     float64 // weight of all terms
-	persons   int     // tokens that speak of the speaker or to the listener
+	persons   int     // tokens that refer to the speaker or listener
 	tongue    tongue  // of the claim without the question
 }
 
@@ -239,14 +239,14 @@ type claimToken struct {
 	flags      tokenFlags
 }
 
-// neighbours are two terms of which one stands before the other in a claim, and how often.
+// neighbours are two adjacent terms of a claim, in order, and how often they occur so.
 type neighbours struct{ first, second, times int32 }
 
-// term is what tokens with one key have in common.
+// term is what all tokens with one key share.
 type term struct {
 	key    uint32
-	prefix uint32  // 0: none
-	weight float64 // 0: a stop word
+	prefix uint32  // 0 if none
+	weight float64 // 0 for a stop word
 	kind   TermKind
 	token  int32 // the first
 }
@@ -258,7 +258,7 @@ type part struct {
 	weight float64
 }
 
-// parseClaim reads a claim, with the question it answers before it, whose terms weigh what the function says.
+// parseClaim parses a claim, preceded by the question it answers, with terms weighted by the given function.
 func parseClaim(question, said string, weight func(key uint32) float64) *parsedClaim {
 	c := &parsedClaim{text: said}
 	if len(said) > maxClaim {
@@ -274,7 +274,7 @@ func parseClaim(question, said string, weight func(key uint32) float64) *parsedC
 	return c
 }
 
-// wholeWords returns at most n bytes of a claim, up to white space: only a word of more than maxWord bytes is cut.
+// wholeWords returns at most n bytes of a claim, ending at white space: only a word of more than maxWord bytes is cut.
 func wholeWords(claim string, n int) string {
 	head := text.Head(claim, n)
 	if i := strings.LastIndexAny(head, " \t\r\n"); i >= max(0, len(head)-maxWord) {
@@ -286,7 +286,7 @@ func wholeWords(claim string, n int) string {
 func (c *parsedClaim) read(weight func(key uint32) float64) {
 	estimate := len(c.text)/6 + 4
 	c.tokens, c.terms = make([]claimToken, 0, estimate), make([]term, 0, estimate)
-	known := map[uint32]int32{} // index in terms; only of long claims
+	known := map[uint32]int32{} // index in terms; used only for long claims
 	var v votes
 	r := reader{text: c.text}
 	for t := (token{}); r.next(&t); {
@@ -309,7 +309,7 @@ func (c *parsedClaim) read(weight func(key uint32) float64) {
 	c.findNames()
 }
 
-// maxScanned is up to how many terms a claim's terms are searched one after the other, which is faster than a map.
+// maxScanned is up to how many terms of a claim are searched linearly, which is faster than a map.
 const maxScanned = 48
 
 func (c *parsedClaim) lookUp(known map[uint32]int32, key uint32) int32 {
@@ -337,12 +337,12 @@ func (c *parsedClaim) addTerm(t *token, weight func(key uint32) float64) int32 {
 	return int32(len(c.terms) - 1)
 }
 
-// rareName is what a word at the beginning of a sentence weighs at least to be a name for its capital alone: about
-// 8,000 words are commoner.
+// rareName is the least weight of a capitalised word at the beginning of a sentence that counts as a name by itself:
+// about 8,000 words are commoner.
 const rareName = 9 / maxIDF
 
-// findNames marks the terms that are names: capitals inside a sentence, and at its beginning rare words and those
-// before another capital.
+// findNames marks the terms that are names: capitalised words inside a sentence, and at its beginning those that are
+// rare or precede another capitalised word.
 func (c *parsedClaim) findNames() {
 	for i := range c.tokens {
 		t := &c.tokens[i]
@@ -372,7 +372,7 @@ func (c *parsedClaim) opens(i int) bool {
 	return strings.ContainsRune(".!?\n:؟？！。", ch)
 }
 
-// pair finds the neighbours in the claim.
+// pair collects the neighbours in the claim.
 func (c *parsedClaim) pair() {
 	c.pairs = make([]neighbours, 0, len(c.tokens))
 	last := int32(-1)
@@ -401,25 +401,26 @@ func (c *parsedClaim) pair() {
 	c.pairs = distinct
 }
 
-// said is the claim itself, as far as it is read.
+// said returns the claim without the question, as far as it is read.
 func (c *parsedClaim) said() string { return c.text[c.question:] }
 
 const (
-	// maxShort is how many words a claim has at most to be read as an answer: "Anna Petersen", to a question.
+	// maxShort is the most words in a claim that is read as an answer to a question, such as "Anna Petersen".
 	maxShort    = 4
 	maxQuestion = 1 << 10 // bytes
-	// questionWords begin a question.
-	questionWords = " who whom whose what when where which why how is are was were do does did can could in on name at "
 )
 
-// asked returns the question that a pair's claim is a short answer to, "" where it is not one.
+// questionWords are the words that begin a question.
+var questionWords = lists["question"]
+
+// asked returns the question that a pair's claim is a short answer to, or "" if it is not one.
 func asked(p *Pair) string {
 	if p.Context == "" || len(p.Context) > maxQuestion || len(p.Claim) > maxQuestion {
 		return ""
 	}
 	r := reader{text: p.Context}
 	var t token
-	if !r.next(&t) || !strings.Contains(questionWords, string(t.word)) {
+	if !r.next(&t) || !questionWords.has(strings.TrimSpace(string(t.word))) {
 		return ""
 	}
 	r = reader{text: p.Claim}
@@ -433,17 +434,17 @@ func asked(p *Pair) string {
 }
 
 const (
-	// partWeight is what a part of a claim weighs at least before the next one begins, and lastPart what the last one
-	// weighs at least: about two words and one.
+	// partWeight is the least weight of a part of a claim before the next one begins, lastPart that of the last one:
+	// about two words and one.
 	partWeight = 14 / maxIDF
 	lastPart   = 10 / maxIDF
-	// maxParts is how many parts a claim is split into at most; the last one has the rest.
+	// maxParts is the most parts of a claim; the last one has the rest.
 	maxParts = 64
 )
 
-// splitClaim cuts an English claim into the parts that can be true or false on their own: sentences, clauses and
+// splitClaim splits an English claim into parts that can be true or false on their own: sentences, clauses and
 // enumerated phrases ("was born in Leeds, | moved to York | and died there in 1990"). It goes by punctuation and
-// conjunctions, so a part need not be a whole clause; each has about two words with content or more. The parts are in
+// conjunctions, so a part need not be a whole clause; each has about two or more words with content. The parts are in
 // order and do not overlap. A claim without words has none.
 func splitClaim(claim string) []ibid.Span {
 	c := parseClaim("", claim, english().weight)
@@ -454,7 +455,7 @@ func splitClaim(claim string) []ibid.Span {
 	return spans
 }
 
-// split finds the parts of the claim.
+// split sets the parts of the claim.
 func (c *parsedClaim) split() {
 	seen := make([]bool, len(c.terms))
 	list := make([]int32, 0, len(c.terms))

@@ -119,7 +119,7 @@ type question struct {
 type ruling struct {
 	Label  Label    `json:"label"` // Unverified if no answer counts
 	Quote  string   `json:"quote,omitempty"`
-	Refute *float64 `json:"refute,omitempty"` // the probability of Contradicted, if that is the label
+	Score  *float64 `json:"score,omitempty"`
 	Refute *float64 `json:"refute,omitempty"` // the probability of Contradicted, if that is the label
 	Whole  bool     `json:"whole,omitempty"`  // the whole passage is the evidence, without a quote
 	Detail string   `json:"-"`                // why the label is Unverified
@@ -148,7 +148,7 @@ func (j *Judge) Check(ctx context.Context, in []Pair) ([]Verdict, error) {
 
 func (j *Judge) endpoint() (*endpoint, error) {
 	if j.Model == "" {
-		return nil, errors.New("no model is named")
+		return nil, errors.New("no model is set")
 	}
 	e, err := remote(j.URL, j.Client, j.Timeout, j.Retries)
 	if err != nil {
@@ -307,7 +307,7 @@ func (q *question) finding(i int, v *Verdict) *finding {
 	at, ok := q.answer.evidence(q.passage)
 	if !ok {
 		v.note(
-			issueQuoteNotFound, "passage %d: the model said %s, and its quote does not stand there", i, q.answer.Label,
+			issueQuoteNotFound, "passage %d: the model answered %s, but the passage does not contain its quote", i, q.answer.Label,
 		)
 		return f
 	}
@@ -481,14 +481,14 @@ func answerText(body []byte) string {
 func readRulings(text string, tokens []call.Token, mark string, batch []*question) {
 	byID := map[string]*question{}
 	for i, q := range batch {
-		q.answer = ruling{Label: Unverified, Detail: "the model gave none for this claim"}
+		q.answer = ruling{Label: Unverified, Detail: "the model gave no verdict for this claim"}
 		byID[claimID(mark, i)] = q
 	}
 	text, cut := bareJSON(text)
 	said, err := parseVerdicts(text)
 	if err != nil {
 		for _, q := range batch {
-			q.answer.Detail = "the model's answer is not of the asked form"
+			q.answer.Detail = "the model's answer does not have the requested form"
 		}
 		return
 	}
@@ -499,7 +499,7 @@ func readRulings(text string, tokens []call.Token, mark string, batch []*questio
 			continue
 		}
 		if seen[s.id] {
-			q.answer = ruling{Label: Unverified, Detail: "the model gave two for this claim"}
+			q.answer = ruling{Label: Unverified, Detail: "the model gave two verdicts for this claim"}
 			continue
 		}
 		seen[s.id] = true
@@ -508,7 +508,7 @@ func readRulings(text string, tokens []call.Token, mark string, batch []*questio
 			q.answer = ruling{Label: label, Quote: s.quote}
 			q.answer.weigh(masses(tokens, cut+s.at, "spuc"))
 		default:
-			q.answer = ruling{Label: Unverified, Detail: "the model's label is none of the four"}
+			q.answer = ruling{Label: Unverified, Detail: "the model's label is not one of the four"}
 		}
 	}
 }
@@ -562,7 +562,7 @@ func (s *said) read(object []byte) error {
 func eachChild(value []byte, open json.Delim, f func(name string, child []byte, at int) error) error {
 	d := json.NewDecoder(bytes.NewReader(value))
 	if t, err := d.Token(); err != nil || t != open {
-		return fmt.Errorf("it begins with no %s", open)
+		return fmt.Errorf("it does not begin with %s", open)
 	}
 	for d.More() {
 		name := ""
@@ -620,7 +620,7 @@ func yesOrNo(text string, tokens []call.Token) ruling {
 	case "no":
 		r.Label = Unsupported
 	default:
-		return ruling{Label: Unverified, Detail: "the model said neither Yes nor No"}
+		return ruling{Label: Unverified, Detail: "the model answered neither Yes nor No"}
 	}
 	r.weigh(masses(tokens, len(text)-len(trimmed), "yn"))
 	return r

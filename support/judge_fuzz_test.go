@@ -10,7 +10,7 @@ import (
 	"github.com/ibidhq/ibid/internal/call"
 )
 
-// Whatever a server answers, what is made of it is a verdict of ours, whose evidence stands in the passage.
+// Whatever a server answers, the result is a valid verdict with evidence inside the passage.
 func FuzzJudgeAnswer(f *testing.F) {
 	const mark = "MARKMARKMARK"
 	const passage = "The bridge  was opened\nin 1932. It is 503 metres long."
@@ -23,7 +23,7 @@ func FuzzJudgeAnswer(f *testing.F) {
 		content, _ := json.Marshal(text)
 		body := `{"object":"chat.completion","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":` + string(content) + `},"logprobs":`
 		f.Add([]byte(body+`null}]}`), passage)
-		if at := strings.Index(text, `"verdict":"`); at >= 0 { // as its server would have cut it into tokens
+		if at := strings.Index(text, `"verdict":"`); at >= 0 { // as its server would have split it into tokens
 			before, _ := json.Marshal(text[:at+11])
 			f.Add([]byte(body+`{"content":[{"token":`+string(before)+`},{"token":"su","top_logprobs":[{"token":"su","logprob":-0.1},{"token":"c","logprob":-3}]}]}}]}`), passage)
 		}
@@ -47,7 +47,7 @@ func FuzzJudgeAnswer(f *testing.F) {
 	})
 }
 
-// A label stands where the reader says, whatever else there is.
+// The label is where the reader says, whatever else there is.
 func FuzzParseVerdicts(f *testing.F) {
 	f.Add([]byte(`{"verdicts":[{"id":"a","quote":"b","verdict":"supported"}]}`))
 	f.Add([]byte(` {"x":{"verdicts":[]}, "verdicts" :[ {"n":[-1e3,null],"verdict" : "unsupported"} , {}], "y":0 } `))
@@ -55,20 +55,20 @@ func FuzzParseVerdicts(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		all, err := parseVerdicts(string(text))
 		if err == nil && !json.Valid(text) {
-			t.Error("what is no JSON was read")
+			t.Error("invalid JSON was read")
 		}
 		for _, s := range all {
 			if s.at < 0 || s.at > len(text) {
 				t.Fatalf("a label at %d of %d bytes", s.at, len(text))
 			}
 			if label := Label(s.verdict); err == nil && label == Supported && !bytes.Contains(text, []byte{'\\'}) && !bytes.HasPrefix(text[s.at:], []byte(label)) {
-				t.Errorf("%s does not stand at %d", label, s.at)
+				t.Errorf("%s is not at %d", label, s.at)
 			}
 		}
 	})
 }
 
-// Whatever the API answers, what is made of it is a verdict of ours, whose evidence stands in the passages.
+// Whatever the API answers, the result is a valid verdict with evidence inside the passages.
 func FuzzGroundingAnswer(f *testing.F) {
 	for _, body := range []string{
 		`{"supportScore":0.95,"citedChunks":[{"chunkText":"It is 503 metres long","source":"1"},{"chunkText":"x","source":"9"}],"claims":[{"startPos":0,"endPos":20,"citationIndices":[0,1],"groundingCheckRequired":true,"score":0.9}]}`,
@@ -88,7 +88,7 @@ func FuzzGroundingAnswer(f *testing.F) {
 				t.Errorf("fact %d has %d bytes", i, at.Len())
 			}
 			if i > 0 && at.Passage == facts[i-1].Passage && at.Start != facts[i-1].End {
-				t.Errorf("fact %d does not begin where the one before ends", i)
+				t.Errorf("fact %d does not begin where the previous one ends", i)
 			}
 		}
 		found, err := call.ReadGrounding(body)
@@ -101,7 +101,7 @@ func FuzzGroundingAnswer(f *testing.F) {
 	})
 }
 
-// checkAnswer says what no answer may bring about.
+// checkAnswer checks the invariants of a verdict, whatever the answer.
 func checkAnswer(t *testing.T, p *Pair, v Verdict) {
 	t.Helper()
 	if !slices.Contains([]Label{Supported, Partial, Unsupported, Contradicted, Unverified}, v.Label) {
@@ -116,11 +116,11 @@ func checkAnswer(t *testing.T, p *Pair, v Verdict) {
 		checkSpan(t, p.Passages[e.Passage].Text, e.Span)
 	}
 	if v.Err != nil && v.Label != Unverified {
-		t.Errorf("%s, and yet %v", v.Label, v.Err)
+		t.Errorf("%s with the error %v", v.Label, v.Err)
 	}
 }
 
-// signal returns a signal of a verdict; nil: it has none.
+// signal returns a signal of a verdict, or nil if it has none.
 func signal(v *Verdict, name string) *float64 {
 	if s, ok := v.Signals[name]; ok {
 		return &s

@@ -11,19 +11,19 @@ import (
 // languageSample is how many bytes of a text [Language] reads.
 const languageSample = 512
 
-// Language returns the language of a text as BCP 47: a language ("en") where its script or its function words tell,
-// "und-" and the script ("und-Cyrl") where only the script is certain, and "" where too little is. It knows English,
-// German, French, Spanish, Italian, Portuguese and Dutch by their words, and those that have a script of their own. It
-// reads the first half kilobyte.
+// Language returns the language of a text as BCP 47: a language ("en") if its script or its function words identify it,
+// "und-" and the script ("und-Cyrl") if only the script is certain, else "". It detects English, German, French,
+// Spanish, Italian, Portuguese and Dutch by their words, and languages with a script of their own. It reads the first
+// 512 bytes.
 func Language(text string) string { return tongueOf(text).language }
 
-// latin is the script of a text that more than half of the words of are in Latin letters. Other scripts are named by
-// what otherScripts has for them.
+// latin is the script of a text with more than half of its words in Latin letters. Other scripts have the names in
+// otherScripts.
 const latin = "Latn"
 
-// tongue is what is known of the language of a text.
+// tongue is the detected language of a text.
 type tongue struct {
-	language, script string // see [Language]; "" where too little tells
+	language, script string // see [Language]; "" if unknown
 }
 
 func tongueOf(text string) tongue {
@@ -35,12 +35,12 @@ func tongueOf(text string) tongue {
 	return v.tongue()
 }
 
-// votes are what the words of a text say of its language.
+// votes counts the evidence of a text's words for its language.
 type votes struct {
 	words, latin         int
 	scripts              [len(otherScripts)]int
-	languages, different [len(latinLanguages)]int // function words, and those that came for the first time
-	seen                 [4]uint64                // function words, by their numbers
+	languages, different [len(latinLanguages)]int // function words, in all and distinct
+	seen                 [4]uint64                // the numbers of the function words so far
 }
 
 // add counts a word of a text.
@@ -71,7 +71,7 @@ func (v *votes) add(text string, t *token) {
 	}
 }
 
-// tongue is what the votes say.
+// tongue returns the language that the votes are for.
 func (v *votes) tongue() (t tongue) {
 	if l := scriptLanguage(&v.scripts, v.words); l != "" {
 		return tongue{l, l}
@@ -83,8 +83,8 @@ func (v *votes) tongue() (t tongue) {
 	return t
 }
 
-// apart reports whether a claim in t cannot be compared, word by word, with a passage in p, which its caller says is in
-// a language. What is too short to tell can. So can a claim without kana with Japanese.
+// apart reports whether a claim in t cannot be compared, word by word, with a passage in p, or in the named language if
+// p has none. Texts too short to detect can be compared, and so can a claim in Chinese characters only with Japanese.
 func (t tongue) apart(p tongue, named string) bool {
 	if t.language == "zh" && p.language == "ja" {
 		return false
@@ -96,8 +96,8 @@ func (t tongue) apart(p tongue, named string) bool {
 	return t.language != "" && said != "" && t.language != said && !strings.HasPrefix(t.language, "und-")
 }
 
-// latinLanguage needs two different function words ("com" in three addresses is none), a twelfth of all words, and half
-// as many again as for any other language.
+// latinLanguage requires two distinct function words ("com" in three addresses is not enough), a twelfth of all words,
+// and half as many again as for any other language.
 func latinLanguage(votes, different []int, words int) string {
 	best, second := 0, 0
 	for i, v := range votes {
@@ -126,8 +126,8 @@ func scriptTable(i int) *unicode.RangeTable {
 	}[i]
 }
 
-// scriptLanguage returns the language or script that more than half of the words are written in. A fifth in kana makes
-// ideographs Japanese.
+// scriptLanguage returns the language or script of more than half of the words. If a fifth are in kana, ideographs are
+// Japanese.
 func scriptLanguage(scripts *[len(otherScripts)]int, words int) string {
 	if kana := scripts[0]; 5*kana >= words && 2*(kana+scripts[1]) > words {
 		return otherScripts[0]
@@ -140,10 +140,10 @@ func scriptLanguage(scripts *[len(otherScripts)]int, words int) string {
 	return ""
 }
 
-// functionWord is a word with the languages that have it, as bits, and its number: from 1 to 255.
+// functionWord is the languages that have a word, as bits, and its number: from 1 to 255.
 type functionWord struct{ languages, number uint8 }
 
-// functionWords has, for each of latinLanguages, words that nearly every sentence has one of, without accents.
+// functionWords are words, without accents, of which nearly every sentence in one of latinLanguages has one.
 var functionWords = sync.OnceValue(func() map[string]functionWord {
 	words := map[string]functionWord{}
 	for i, language := range latinLanguages {
@@ -159,7 +159,7 @@ var functionWords = sync.OnceValue(func() map[string]functionWord {
 	return words
 })
 
-// baseLanguage returns the language of a BCP 47 tag without what follows it.
+// baseLanguage returns the language of a BCP 47 tag without its subtags.
 func baseLanguage(tag string) string {
 	l, _, _ := strings.Cut(strings.ToLower(tag), "-")
 	if l == "und" {

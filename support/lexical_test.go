@@ -29,7 +29,7 @@ func check(t *testing.T, pairs ...Pair) []Verdict {
 	return verdicts
 }
 
-// checkVerdict checks what holds of every verdict of the default checker.
+// checkVerdict checks the invariants of the default checker's verdicts.
 func checkVerdict(t *testing.T, p *Pair, v *Verdict) {
 	t.Helper()
 	if v.Score != nil && !(*v.Score >= 0 && *v.Score <= 1) {
@@ -102,7 +102,7 @@ func TestLexical(t *testing.T) {
 		missing     []string
 	}{
 		{
-			"said", "The tower was finished in 1874 and is 41 metres high.",
+			"verbatim sentences", "The tower was finished in 1874 and is 41 metres high.",
 			[]string{benchPassage},
 			Supported,
 			[]string{"The tower was finished in 1874. It is 41 metres high, and its walls are almost three metres thick at the base."},
@@ -111,7 +111,7 @@ func TestLexical(t *testing.T) {
 		{"other words", "Anna Petersen, an engineer, was hired by the board to build the light.", []string{benchPassage}, Supported, nil, nil},
 		{"another topic", "Penguins breed in colonies on the ice of Antarctica.", []string{benchPassage}, Unsupported, nil, nil},
 		{
-			"a name that is not there", "The lighthouse was designed by Miguel Santos of Lisbon.",
+			"an absent name", "The lighthouse was designed by Miguel Santos of Lisbon.",
 			[]string{benchPassage},
 			Unsupported, nil,
 			[]string{"Lisbon", "Miguel Santos", "designed"},
@@ -142,7 +142,7 @@ func TestLexical(t *testing.T) {
 	}
 }
 
-// A quotation is supported, wherever in the passage it stands and however it is written.
+// A quotation is supported, wherever in the passage it is and however it is written.
 func TestQuotation(t *testing.T) {
 	x := indexPassage(benchPassage)
 	for i := range x.sentences {
@@ -160,7 +160,7 @@ func TestQuotation(t *testing.T) {
 	}
 }
 
-// A changed number is not supported, however much of the rest is.
+// A claim with a changed number is not supported, however well the rest matches.
 func TestChangedNumber(t *testing.T) {
 	for _, test := range [][2]string{{"1874", "1878"}, {"41 metres", "47 metres"}, {"November 1983", "November 1988"}, {"2.4 million", "3.4 million"}} {
 		x := indexPassage(benchPassage)
@@ -178,7 +178,7 @@ func TestChangedNumber(t *testing.T) {
 	}
 }
 
-// A figure in another form is held; one that is not so is missing, or a conflict.
+// A figure in another form counts as present; a different one is missing, or a conflict.
 func TestFigures(t *testing.T) {
 	for _, lines := range readCases(t, "figures.txt") {
 		passage := strings.ReplaceAll(lines[0], `\n`, "\n")
@@ -221,7 +221,7 @@ func TestUncheckable(t *testing.T) {
 		}, issueLanguagesDiffer},
 		{"a claim in Japanese", Pair{Claim: "灯台は1874年に完成した。", Passages: passages(benchPassage)}, issueLanguagesDiffer},
 		{"a claim in Russian", Pair{Claim: "Маяк построен в 1874 году.", Passages: passages(benchPassage)}, issueLanguagesDiffer},
-		{"too short to tell, but for the script", Pair{
+		{"too short to detect, except for the script", Pair{
 			Claim: "Moscow has 12 million people.", Passages: passages("В Москве живёт 12 миллионов человек."),
 		}, issueLanguagesDiffer},
 	} {
@@ -234,7 +234,7 @@ func TestUncheckable(t *testing.T) {
 	}
 }
 
-// Limits: what is longer is cut, said so, and never supported.
+// Input over the limits is cut, reported, and never supported.
 func TestLimits(t *testing.T) {
 	long := strings.Repeat(benchPassage+" ", 1<<20/len(benchPassage)+1)
 	v := check(t, Pair{Claim: long, Passages: passages(benchPassage)})[0]
@@ -243,7 +243,7 @@ func TestLimits(t *testing.T) {
 	}
 	for _, m := range v.Missing {
 		if strings.Contains(benchPassage, m.Text) {
-			t.Errorf("a half word is missing: %q", m.Text)
+			t.Errorf("missing a cut word: %q", m.Text)
 		}
 	}
 	word := strings.Repeat("x", 1<<20)
@@ -294,8 +294,8 @@ func TestLanguages(t *testing.T) {
 	}
 }
 
-// A passage in the claim's language is compared, whatever stands beside it; and a tag more exact than what is recognised is no
-// other language.
+// A passage in the claim's language is compared, whatever the others are; and a tag more specific than the detected
+// language is the same language.
 func TestSameLanguage(t *testing.T) {
 	german := "Der Leuchtturm auf dem Felsen wurde 1874 von der Ingenieurin Anna Petersen gebaut. Er ist 41 Meter hoch."
 	russian := "Маяк построен в 1874 году. Его высота 41 метр."
@@ -312,7 +312,7 @@ func TestSameLanguage(t *testing.T) {
 	}
 }
 
-// Where nobody measured what a score is worth, a figure that no passage has is not supported.
+// In languages without calibration, a claim with a figure that no passage contains is not supported.
 func TestFigureInOtherLanguage(t *testing.T) {
 	german := "Der Leuchtturm auf dem Felsen wurde 1874 von der Ingenieurin Anna Petersen gebaut. Er ist 41 Meter hoch."
 	for claim, want := range map[string]Label{
@@ -335,7 +335,7 @@ func fillers(n int) []Passage {
 	return list
 }
 
-// Text about other things takes no support away and gives none, be it in other passages or around the right sentences.
+// Text about other things neither removes support nor adds any, in other passages or around the right sentences.
 func TestUnrelatedText(t *testing.T) {
 	others := fillers(1000)
 	var around strings.Builder
@@ -359,34 +359,34 @@ func TestUnrelatedText(t *testing.T) {
 			"one document":    passages(long[:len(long)/2] + "\n\n" + benchPassage + "\n\n" + long[len(long)/2:]),
 		} {
 			v := check(t, Pair{Claim: claim, Passages: p})[0]
-			if v.Label != alone.Label || *v.Score < *alone.Score-.02 { // the more is said, the more words meet by chance
+			if v.Label != alone.Label || *v.Score < *alone.Score-.02 { // with more text, more words match by chance
 				t.Errorf("%s: %s %.2f, alone %s %.2f: %s", name, v.Label, *v.Score, alone.Label, *alone.Score, claim)
 			}
 		}
 	}
 }
 
-// The scores of Check and of Score are one.
+// Check and Score return the same scores.
 func TestParity(t *testing.T) {
 	var s scorer
 	for _, claim := range []string{benchClaim, "The lamp burned oil.", "Paraffin was cheap."} {
 		m := s.Score(englishClaim(claim), indexPassage(benchPassage))
 		v := check(t, Pair{Claim: claim, Passages: passages(benchPassage)})[0]
 		if m.Score != *v.Score {
-			t.Errorf("%g, but Check says %g: %s", m.Score, *v.Score, claim)
+			t.Errorf("%g, but Check returns %g: %s", m.Score, *v.Score, claim)
 		}
 		if m.Window != v.Evidence[0].Span {
-			t.Errorf("window %v, but Check says %v: %s", m.Window, v.Evidence[0].Span, claim)
+			t.Errorf("window %v, but Check returns %v: %s", m.Window, v.Evidence[0].Span, claim)
 		}
 		long := strings.Repeat("Penguins breed in colonies. ", 200) + benchPassage
 		m, v = s.Score(englishClaim(claim), indexPassage(long)), check(t, Pair{Claim: claim, Passages: passages(long)})[0]
 		if m.Score != *v.Score || m.Window != v.Evidence[0].Span {
-			t.Errorf("in a long text %g at %v, but Check says %g at %v: %s", m.Score, m.Window, *v.Score, v.Evidence[0].Span, claim)
+			t.Errorf("in a long text %g at %v, but Check returns %g at %v: %s", m.Score, m.Window, *v.Score, v.Evidence[0].Span, claim)
 		}
 	}
 }
 
-// Order, and what stands beside it in the call, change no verdict in English.
+// Neither the order nor the other pairs of a call change a verdict in English.
 func TestBatch(t *testing.T) {
 	var pairs []Pair
 	for _, claim := range []string{benchClaim, "The lamp burned oil.", benchClaim} {
@@ -402,7 +402,7 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// However many pairs share a passage or a claim, it is read once.
+// A passage or claim that several pairs share is read once.
 func TestReadOnce(t *testing.T) {
 	pairs := answerPairs()
 	q := testenv.Must(newRequest(t.Context(), pairs, map[string]*indexedPassage{}))(t)
@@ -467,7 +467,7 @@ func TestWord(t *testing.T) {
 	}
 }
 
-// No value is read across two passages, and what differs stands in the passage that is named.
+// No value is read across two passages, and conflicts name the right passage.
 func TestValuesStayInTheirPassage(t *testing.T) {
 	for _, test := range testenv.Table[struct {
 		Name      string
@@ -524,7 +524,7 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// More support never lowers a score: no weight of the model goes against its feature's direction.
+// More support never lowers a score: no weight of the model has the wrong sign.
 func TestDirections(t *testing.T) {
 	for i, f := range lexicalModel {
 		if f.weight*more(i) < 0 {
@@ -533,7 +533,7 @@ func TestDirections(t *testing.T) {
 	}
 }
 
-// An answer to a question is verbatim where its own words stand, whatever the question's do.
+// An answer to a question is verbatim if the passage contains its own words, whether or not it contains the question's.
 func TestVerbatimAnswer(t *testing.T) {
 	v := check(t, Pair{Claim: "Anna Petersen", Context: "Who built the bridge?", Passages: passages("Anna Petersen made the bridge in 1932.")})[0]
 	if !v.Verbatim || *v.Score >= verbatimScore {
@@ -541,7 +541,7 @@ func TestVerbatimAnswer(t *testing.T) {
 	}
 }
 
-// A claim and a passage of one word each, over and over, take time linear in both.
+// A claim and a passage that repeat one word take time linear in both.
 func TestNeighboursAreBounded(t *testing.T) {
 	start := time.Now()
 	check(t, Pair{Claim: strings.Repeat("heron fish ", maxClaim/11), Passages: passages("fish and bridge. " + strings.Repeat("heron ", 4<<20/6))})

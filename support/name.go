@@ -12,7 +12,7 @@ var (
 	titles    = lists["title"]
 	particles = lists["particle"]
 	breaks    = lists["break"]
-	cues      = lists["never"] // and what stands with another word:
+	cues      = lists["never"] // and those that need another word:
 	cuesThat  = lists["cue-that"]
 	cuesTo    = lists["cue-to"]
 	lackWords = lists["cue-lack"]
@@ -24,8 +24,8 @@ var (
 	notConditional = lists["not-conditional"]
 )
 
-// names appends the names of the text: runs of capitalised words, with the small words that stand inside names. What is
-// wholly inside a number or a date (the C of 5 °C, BC) is no name.
+// names appends the names of the text: runs of capitalised words, with the small words inside names. Words wholly
+// inside a number or date (the C of 5 °C, BC) are not names.
 func (r *valueReader) names(values []Value) {
 	at := 0
 	for i := 0; i < len(r.tokens); {
@@ -44,10 +44,10 @@ func (r *valueReader) names(values []Value) {
 	}
 }
 
-// maxNameWords bounds one name; longer runs are headings.
+// maxNameWords limits one name; longer runs are headings.
 const maxNameWords = 12
 
-// name reads a name that begins at token i and returns the token behind it; i if there is none.
+// name reads a name at token i and returns the next token, or i if there is none.
 func (r *valueReader) name(i int) int {
 	if !r.nameWord(i) {
 		return i
@@ -61,7 +61,7 @@ func (r *valueReader) name(i int) int {
 		next = at + 1
 	}
 	first := i
-	// A sentence's first word is written large whatever it is.
+	// The first word of a sentence is always capitalised.
 	for first < next && r.opens(first) && smallWords.has(r.low(first)) {
 		first++
 	}
@@ -83,7 +83,7 @@ func (r *valueReader) name(i int) int {
 	return next
 }
 
-// nameWord reports whether token i may stand in a name.
+// nameWord reports whether token i may be part of a name.
 func (r *valueReader) nameWord(i int) bool {
 	token := r.at(i)
 	if token.kind != wordToken || !token.upper {
@@ -93,7 +93,7 @@ func (r *valueReader) nameWord(i int) bool {
 	return month == 0 && !weekdays.has(token.low) && (token.opens || token.caps || !smallWords.has(token.low))
 }
 
-// nameGap skips what may stand between two words of a name: "of the", "de", a hyphen.
+// nameGap skips what may separate two words of a name: "of the", "de", a hyphen.
 func (r *valueReader) nameGap(i int) int {
 	low := r.low(i)
 	if low == "-" || low == "‐" || low == "&" {
@@ -111,7 +111,7 @@ func (r *valueReader) nameGap(i int) int {
 	return i
 }
 
-// nameWords folds the words of a name: no titles, no small words, no possessive, no diacritics.
+// nameWords folds the words of a name: it drops titles, small words, possessives and diacritics.
 func (r *valueReader) nameWords(first, next int) []string {
 	var words []string
 	for i := first; i < next; i++ {
@@ -124,17 +124,17 @@ func (r *valueReader) nameWords(first, next int) []string {
 		}
 		words = append(words, foldWord(withoutPossessive(token.low)))
 	}
-	// Initials come and go; the family name stays.
+	// Initials may be left out; the family name stays.
 	if full := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return len(w) == 1 }); len(full) > 0 {
 		return full
 	}
 	return words
 }
 
-// maxScope is how many words a negation reaches at most.
+// maxScope is the most words in the scope of a negation.
 const maxScope = 12
 
-// negation reads a negation at token i, with its scope, and returns the token behind it; i if there is none.
+// negation reads a negation at token i, with its scope, and returns the next token, or i if there is none.
 func (r *valueReader) negation(i int) int {
 	next := r.negationCue(i)
 	if next == i {
@@ -144,7 +144,7 @@ func (r *valueReader) negation(i int) int {
 	return next
 }
 
-// operator adds a value of the tokens from i to next that says something of the rest of its clause.
+// operator adds a value for the tokens from i up to next whose scope is the rest of its clause.
 func (r *valueReader) operator(v Value, i, next int) {
 	end := next
 	for end < len(r.tokens) && end-next < maxScope && r.sameSentence(i, end) && !breaks.has(r.low(end)) {
@@ -158,7 +158,7 @@ func (r *valueReader) operator(v Value, i, next int) {
 	r.out = append(r.out, v)
 }
 
-// negationCue returns the token behind the words that negate, beginning at token i; i if they do not.
+// negationCue returns the token after the negating words at token i, or i if there are none.
 func (r *valueReader) negationCue(i int) int {
 	if r.kind(i) != wordToken {
 		return i
@@ -183,7 +183,8 @@ func (r *valueReader) negationCue(i int) int {
 	return i
 }
 
-// behindThat returns the token behind the "that" of what token i denies: "denied in court that". i: there is none.
+// behindThat returns the token after the "that" of a denial at token i, such as "denied in court that", or i if there
+// is none.
 func (r *valueReader) behindThat(i int) int {
 	for j := i + 1; j <= i+thatWords && r.sameSentence(i, j) && !breaks.has(r.low(j)); j++ {
 		if r.low(j) == "that" {
@@ -193,10 +194,10 @@ func (r *valueReader) behindThat(i int) int {
 	return i
 }
 
-// thatWords is how many words from a verb its "that" stands at most.
+// thatWords is the most words between a verb and its "that".
 const thatWords = 5
 
-// modality reads a word that says that what follows is possible, planned or alleged, or certain.
+// modality reads a word that marks what follows as possible, planned, alleged or certain.
 func (r *valueReader) modality(i int) int {
 	class, next := modalWords[r.low(i)+" "+r.low(i+1)].name, i+2
 	if class == "" {
@@ -213,7 +214,7 @@ func (r *valueReader) modality(i int) int {
 }
 
 // condition reads an "if" or "unless" that sets a condition. Its scope is the clause that depends on it: the one
-// before, or what follows the comma that ends the condition.
+// before, or the one after the comma that ends the condition.
 func (r *valueReader) condition(i int) int {
 	if notConditional.has(r.low(i-1)) || notConditional.has(r.low(i+1)) {
 		return i
@@ -241,7 +242,7 @@ func (r *valueReader) condition(i int) int {
 	return i + 1
 }
 
-// degree reads a word, or two, that has an opposite.
+// degree reads one or two words that have an opposite.
 func (r *valueReader) degree(i int) int {
 	token := r.at(i)
 	if token.kind != wordToken || token.upper && !token.opens {
@@ -261,8 +262,8 @@ func (r *valueReader) degree(i int) int {
 	return next
 }
 
-// boundsNumber reports whether token i belongs to a number's bound, "more than 5", "at least 5", or to the word beside
-// it.
+// boundsNumber reports whether token i belongs to a number's bound ("more than 5", "at least 5"), or only modifies the
+// word next to it.
 func (r *valueReader) boundsNumber(i int) bool {
 	switch r.low(i) {
 	case "most":

@@ -8,30 +8,30 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// What is denied, planned or alleged is what stands behind a word that says so: its focus.
+// The focus of a negation or modality is the words after it: what it denies, or calls planned or alleged.
 const (
-	focusWords = 4 // the focus's words
-	// denialFocus is the least share of what a denial of the claim denies in the evidence's best sentence, where that
-	// has a word of refusal or lack.
+	focusWords = 4 // the most words in a focus
+	// denialFocus is the least share of what the claim denies that the evidence's best sentence must contain if that
+	// sentence has a word of refusal or lack.
 	denialFocus = .15
-	// Unless it has saysDenied of the claim, the sentence has leastDenied of what the claim denies.
+	// Unless it contains saysDenied of the claim, the sentence must contain leastDenied of what the claim denies.
 	saysDenied  = .5
 	leastDenied = .4
-	// deniedOverlap and deniedFocus are the same for a denial of the evidence.
+	// deniedOverlap and deniedFocus are the least shares of the claim and of the focus for a denial in the evidence.
 	deniedOverlap = .5
 	deniedFocus   = .6
-	// alike is how near another sentence must come to the best one for its denials to count too.
+	// alike is how close another sentence must come to the best one for its denials to count too.
 	alike = .7
-	// besideSentences is how many sentences before and behind the best one are looked at for a denial: of besideWords
-	// of the claim's words, unless the sentence comes near to the best one.
+	// besideSentences is how many sentences before and after the best one are searched for a denial. It must be of
+	// besideWords of the claim's words, unless the sentence comes close to the best one.
 	besideSentences = 2
 	besideWords     = 2
-	// modalOverlap and modalFocus are the least shares for what is only possible, planned or alleged.
+	// modalOverlap and modalFocus are the least shares for modalities.
 	modalOverlap = .45
 	modalFocus   = .6
 )
 
-// operators compares what claim and evidence deny, and what they say is possible, planned or alleged.
+// operators compares the negations and modalities of claim and evidence.
 func (c *comparison) operators() {
 	for i := range c.values {
 		switch v := &c.claim.values[i]; {
@@ -55,7 +55,7 @@ func (c *comparison) operators() {
 	}
 }
 
-// focus returns the weights of the words behind a negation or modality of t.
+// focus returns the weights of the words in the focus of a negation or modality of t.
 func (t *valuedText) focus(value int) (weights map[uint32]float64, total float64) {
 	weights = make(map[uint32]float64, focusWords)
 	v := &t.values[value]
@@ -71,8 +71,8 @@ func (t *valuedText) focus(value int) (weights map[uint32]float64, total float64
 	return weights, total
 }
 
-// denies reports whether one of some negations of the text, by their indexes among its values, denies one of some
-// words, and with others at least so many.
+// denies reports whether one of the negations in a range of the text's values denies one of keys and, counting words of
+// others too, at least so many words.
 func (t *valuedText) denies(values [2]int, keys map[uint32]float64, others map[uint32]bool, least int) bool {
 	for i := values[0]; i < values[1]; i++ {
 		if t.values[i].Kind != ValueNegation {
@@ -95,7 +95,7 @@ func (t *valuedText) denies(values [2]int, keys map[uint32]float64, others map[u
 	return false
 }
 
-// denied reports whether a negation of its sentence denies token i.
+// denied reports whether a negation in its sentence denies token i.
 func (t *valuedText) denied(i int) bool {
 	s := &t.sentences[t.tokens[i].sentence]
 	return slices.ContainsFunc(t.values[s.values[0]:s.values[1]], func(v Value) bool {
@@ -103,7 +103,7 @@ func (t *valuedText) denied(i int) bool {
 	})
 }
 
-// share is how much of some words a sentence of the evidence has.
+// share returns how much of some words a sentence of the evidence contains.
 func (c *comparison) share(weights map[uint32]float64, total float64, sentence int) float64 {
 	sum := 0.
 	s := &c.evidence.sentences[sentence]
@@ -116,7 +116,7 @@ func (c *comparison) share(weights map[uint32]float64, total float64, sentence i
 	return sum / max(total, 1e-9)
 }
 
-// claimShare is how much of some words the claim has.
+// claimShare returns how much of some words the claim contains.
 func (c *comparison) claimShare(weights map[uint32]float64, total float64) float64 {
 	sum := 0.
 	for key, weight := range weights {
@@ -127,7 +127,7 @@ func (c *comparison) claimShare(weights map[uint32]float64, total float64) float
 	return sum / max(total, 1e-9)
 }
 
-// bestSentence is the sentence of the evidence that has most of some words of the claim, and of the claim.
+// bestSentence returns the sentence of the evidence that contains most of some words of the claim, and of the claim.
 func (c *comparison) bestSentence(weights map[uint32]float64, total float64) (sentence int, share float64) {
 	sentence, most := -1, 0.
 	for i := range c.evidence.sentences {
@@ -139,7 +139,7 @@ func (c *comparison) bestSentence(weights map[uint32]float64, total float64) (se
 	return sentence, share
 }
 
-// denial looks for what the claim denies in the evidence.
+// denial looks in the evidence for what the claim denies.
 func (c *comparison) denial(value int) {
 	keys, total := c.claim.focus(value)
 	best, share := c.bestSentence(keys, total)
@@ -168,7 +168,7 @@ func (c *comparison) note(format string, args ...any) {
 	c.found[len(c.found)-1].Note = fmt.Sprintf(format, args...)
 }
 
-// deniedBy looks for what the evidence denies in the claim.
+// deniedBy looks in the claim for what the evidence denies.
 func (c *comparison) deniedBy(value int) {
 	v, place := &c.evidence.values[value], c.evidence.places[value]
 	keys, total := c.evidence.focus(value)
@@ -180,7 +180,7 @@ func (c *comparison) deniedBy(value int) {
 	}
 }
 
-// modal compares what the claim says is possible, planned or alleged with what the evidence says of it.
+// modal compares a modality of the claim with the evidence's on the same thing.
 func (c *comparison) modal(value int) {
 	v := &c.claim.values[value]
 	keys, total := c.claim.focus(value)
@@ -205,7 +205,7 @@ func (c *comparison) modal(value int) {
 	}
 }
 
-// modalBy looks for what the evidence says is possible, planned or alleged and the claim says is so.
+// modalBy looks for what the evidence calls possible, planned or alleged and the claim states as a fact.
 func (c *comparison) modalBy(value int) {
 	v, place := &c.evidence.values[value], c.evidence.places[value]
 	keys, total := c.evidence.focus(value)
@@ -232,24 +232,24 @@ func (c *comparison) modalBy(value int) {
 	c.note("modality: the source says %s, the claim does not", c.evidence.text[v.Span.Start:v.Span.End])
 }
 
-// differentModality reports whether one of two modalities is not a way to say the other: what is planned will be.
+// differentModality reports whether two modalities contradict each other: what is planned will be, so these do not.
 func differentModality(a, b string) bool {
 	return a != b && a != "unreal" && b != "unreal" && (a == "certain" && b != "planned" || b == "certain" &&
 		a != "planned")
 }
 
-// whole is a negation with what it denies.
+// whole returns the span of a negation with what it denies.
 func (v *Value) whole() ibid.Span {
 	return ibid.Span{Start: v.Span.Start, End: max(v.Span.End, v.Scope.End)}
 }
 
-// quoted is what a negation denies, in quotation marks.
+// quoted returns what a negation denies, in quotation marks.
 func (t *valuedText) quoted(v *Value) string {
 	return `"` + strings.Join(strings.Fields(t.text[v.Scope.Start:v.Scope.End]), " ") + `"`
 }
 
-// extent is the part of a sentence from the first to the last of some words, and its first token; the sentence without
-// its last stop, if it has none.
+// extent returns the part of a sentence from the first to the last of some words, and its first token; or the sentence
+// without its final punctuation, if it has none of them.
 func (t *valuedText) extent(sentence int, keys map[uint32]float64) (span ibid.Span, place int) {
 	s := &t.sentences[sentence]
 	for i := s.tokens[0]; i < s.tokens[1]; i++ {
@@ -272,7 +272,7 @@ func (t *valuedText) extent(sentence int, keys map[uint32]float64) (span ibid.Sp
 	return span, s.tokens[0]
 }
 
-// sentenceWith returns the sentence that has most of some words.
+// sentenceWith returns the sentence that contains most of some words.
 func (t *valuedText) sentenceWith(weights map[uint32]float64) int {
 	best, most := 0, 0.
 	for i, s := range t.sentences {
@@ -287,7 +287,7 @@ func (t *valuedText) sentenceWith(weights map[uint32]float64) int {
 	return best
 }
 
-// negative reports whether a sentence has one of some words.
+// negative reports whether a sentence has a word that the function accepts.
 func (t *valuedText) negative(s *valuedSentence, word func(string) bool) bool {
 	return slices.ContainsFunc(t.tokens[s.tokens[0]:s.tokens[1]], func(t valueToken) bool { return word(t.low) })
 }
@@ -297,14 +297,15 @@ var (
 	sourceWords   = lists["of-source"]
 )
 
-// speaksOfSource reports whether a negation says what a source does not say, as no source does of itself.
+// speaksOfSource reports whether a negation is about what a source does not say, which the source itself cannot
+// confirm.
 func (c *comparison) speaksOfSource(v *Value) bool {
 	return slices.ContainsFunc(c.claim.tokens, func(t valueToken) bool {
 		return t.start >= v.Span.Start && t.end <= v.Scope.End && sourceWords.has(t.low)
 	})
 }
 
-// negativeWord reports whether a word denies or limits what its sentence says.
+// negativeWord reports whether a word denies or limits its sentence.
 func negativeWord(low string) bool { return limitingWords.has(low) || denyingWord(low) }
 
 // denyingWord reports whether a word denies by itself.

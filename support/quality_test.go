@@ -31,7 +31,7 @@ func TestQualityOfNothingIsUnknown(t *testing.T) {
 		}
 	}
 	if q := AssessSource(&QualityInput{URL: "https://example.com/"}); q.Score == nil || *q.Score != .5 || q.Known != 0 {
-		t.Errorf("a page of which only https is known: %+v", q)
+		t.Errorf("a page about which only https is known: %+v", q)
 	}
 }
 
@@ -54,7 +54,7 @@ func TestQualityParts(t *testing.T) {
 	testenv.Equal(t, "", want, q.Parts)
 }
 
-// A score rises with what speaks for a source and falls with what speaks against it, whatever else is known.
+// A score rises with signals for a source and falls with signals against it, whatever else is known.
 func TestQualityRisesAndFalls(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, url := range []string{"https://example.com/", "https://www.cdc.gov/", "https://www.reddit.com/r/x"} {
@@ -86,8 +86,8 @@ func TestQualityRisesAndFalls(t *testing.T) {
 	}
 }
 
-// testdata/sources.txt has sources in the order that a librarian gave them: a line has the rank, of which several have
-// the same, a host of its kind, and what is known of it.
+// testdata/sources.txt has sources in the order that a librarian gave them. Each line has a rank, which several may
+// share, the address of a host of its kind, a name, and what is known about it.
 func TestQualityOrder(t *testing.T) {
 	f := testenv.Must(os.Open("testdata/sources.txt"))(t)
 	defer f.Close()
@@ -125,7 +125,7 @@ func TestQualityOrder(t *testing.T) {
 			case "feedback":
 				in.Feedback = pair
 			default:
-				t.Fatalf("%q: %s is nothing that can be known", line, name)
+				t.Fatalf("%q: unknown signal %s", line, name)
 			}
 		}
 		rank, _ := strconv.Atoi(fields[0])

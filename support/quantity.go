@@ -408,7 +408,7 @@ func (r *valueReader) version(i int) int {
 		return i
 	}
 	parts := strings.Split(low, ".")
-	number, _ := strconv.ParseFloat(strings.Join(parts[:min(len(parts), 2)], "."), 64) // only digits and a point: it cannot fail
+	number, _ := strconv.ParseFloat(strings.Join(parts[:min(len(parts), 2)], "."), 64) // digits and a point
 	r.number(i, i+1, number, Unit{Name: versionUnit}).raw = low
 	return i + 1
 }

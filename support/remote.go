@@ -54,7 +54,7 @@ type statusError struct {
 }
 
 func (e *statusError) Error() string {
-	text := fmt.Sprintf("the server answers %d %s", e.status, http.StatusText(e.status))
+	text := fmt.Sprintf("the server answered %d %s", e.status, http.StatusText(e.status))
 	if e.status >= 300 && e.status < 400 {
 		return text + ": redirects are not followed"
 	}
@@ -116,7 +116,7 @@ func (e *endpoint) once(ctx context.Context, body []byte) ([]byte, error) {
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url.String(), bytes.NewReader(body))
 	if err != nil {
-		return nil, errors.New("the address is no URL") // err contains the whole address, which may contain a key
+		return nil, errors.New("the address is not a URL") // err contains the whole address, which may contain a key
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json")
@@ -180,7 +180,7 @@ func bareURL(err error) error {
 func remote(address string, client *http.Client, timeout time.Duration, retries int) (*endpoint, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, errors.New("the address is no http or https URL")
+		return nil, errors.New("the address is not an http or https URL")
 	}
 	if retries == 0 {
 		retries = RemoteRetries
@@ -271,7 +271,7 @@ func (g *Grounding) endpoint(ctx context.Context) (*endpoint, error) {
 	address := g.URL
 	if address == "" {
 		if g.Project == "" || strings.ContainsAny(g.Project, "/?#%") {
-			return nil, errors.New("no project is named")
+			return nil, errors.New("no project is set")
 		}
 		address = "https://discoveryengine.googleapis.com/v1/projects/" + g.Project +
 			"/locations/global/groundingConfigs/default_grounding_config:check"

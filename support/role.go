@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// maxClause is how many words to either side of a word are looked at, and maxConnections how many connectives of a
-// text.
+// maxClause is the most words to look at on either side of a connective, maxConnections the most connectives of a text.
 const (
 	maxClause      = 24
 	maxConnections = 64
@@ -21,7 +20,7 @@ var (
 	connectives    = lists["connective"]
 )
 
-// relations compares who does what to whom, what stands where, what comes first, and what is the cause of what.
+// relations compares who does what to whom, what is where, what comes first, and what causes what.
 func (c *comparison) relations() {
 	for i := range c.claim.sentences[:min(len(c.claim.sentences), maxAligned)] {
 		x := &alignment{c: c, a: c.claim.units(i)}
@@ -40,9 +39,9 @@ func (c *comparison) relations() {
 	c.connected()
 }
 
-// inverted finds a word of the claim that stands on the other side of a verb or preposition than it does in the
-// evidence, where a word from there has taken its place: from Warna for Paris. It returns both as the two texts have
-// them on the one side; nil: there is none.
+// inverted finds a word of the claim that is on the other side of a verb or preposition than in the evidence, and that
+// traded places with another: from Warna for Paris. It returns the two words that claim and evidence have on the same
+// side, or nil.
 func (x *alignment) inverted() (a, b *unit) {
 	for i := range x.a {
 		for j := range x.b {
@@ -64,8 +63,7 @@ func (x *alignment) inverted() (a, b *unit) {
 	return nil, nil
 }
 
-// relates reports whether two equal words are verbs, or prepositions that say from where to where, for what, or than
-// what.
+// relates reports whether two equal words are verbs, or prepositions of direction, purpose or comparison.
 func (x *alignment) relates(m, n *unit) bool {
 	if m.kind != contentUnit {
 		return m.kind == grammarUnit && dividingWords.has(m.low)
@@ -74,11 +72,10 @@ func (x *alignment) relates(m, n *unit) bool {
 	return !symmetricWords.has(m.low) && (plurals || x.c.evidence.verb(n.token))
 }
 
-// maxSide is how many units that say something are looked at before and behind a word, within its clause.
+// maxSide is the most units that say something to look at on either side of a word, within its clause.
 const maxSide = 4
 
-// sides returns the units of the clause of unit i before it and behind it; of a passive that says by whom, the other
-// way round.
+// sides returns the units before and after unit i in its clause, swapped for a passive with an agent.
 func sides(units []unit, i int) (left, right []unit) {
 	from, to := i, i+1
 	for n := 0; from > 0 && !units[from].begins && n < maxSide; from-- {
@@ -98,13 +95,13 @@ func sides(units []unit, i int) (left, right []unit) {
 	return left, right
 }
 
-// suffers reports whether unit i may be of a passive: an auxiliary stands before it, or "by" behind.
+// suffers reports whether unit i may be part of a passive: after an auxiliary, or before "by".
 func suffers(units []unit, i int) bool {
 	return i+1 < len(units) && units[i+1].low == "by" ||
 		slices.ContainsFunc(units[max(0, i-3):i], func(u unit) bool { return auxiliaryWords.has(u.low) })
 }
 
-// across returns a unit of one side of the claim that the evidence has on the other side only; nil: there is none.
+// across returns a unit of one side of the claim that the evidence has on the other side only, or nil.
 func (x *alignment) across(side, other, there, otherThere []unit) *unit {
 	has := func(units []unit, a *unit) bool {
 		return slices.ContainsFunc(units, func(u unit) bool { return x.c.says(a, &u) })
@@ -119,8 +116,8 @@ func (x *alignment) across(side, other, there, otherThere []unit) *unit {
 	return nil
 }
 
-// turned reports whether two opposite relations say the same, because they turn round what they relate: A beat B, B
-// lost to A.
+// turned reports whether two opposite relations say the same, because the things they relate are swapped too: A beat B,
+// B lost to A.
 func (c *comparison) turned(i, j int) bool {
 	there := c.evidence.units(c.evidence.tokens[j].sentence)
 	x := &alignment{c: c, a: c.claim.units(c.claim.tokens[i].sentence), b: there}
@@ -132,7 +129,7 @@ func (c *comparison) turned(i, j int) bool {
 	return x.across(left, nil, nil, right) != nil
 }
 
-// verb reports whether token i is written as a verb is.
+// verb reports whether token i looks like a verb.
 func (t *valuedText) verb(i int) bool {
 	token, before := t.at(i), t.low(i-1)
 	if token.key == 0 || token.upper || determiners.has(before) || prepositions.has(before) && before != "to" {
@@ -142,20 +139,20 @@ func (t *valuedText) verb(i int) bool {
 		strings.HasSuffix(token.low, "s") && !strings.HasSuffix(token.low, "ss")
 }
 
-// sideOf is the name of a word's side of its opposites.
+// sideOf returns the name of a word's side of its opposites.
 func sideOf(low string) string {
 	side, _, _ := strings.Cut(oppositeWords[low].name, "|")
 	return side
 }
 
-// connection is two parts of a sentence of which the first comes before the other, or is its cause.
+// connection is two parts of a sentence of which the first precedes or causes the second.
 type connection struct {
 	kind          string
 	place         int
 	first, second map[uint32]int
 }
 
-// connections returns what the connectives of a text connect.
+// connections returns the parts that the connectives of a text connect.
 func (t *valuedText) connections() (found []connection) {
 	for _, s := range t.sentences {
 		for i := s.tokens[0]; i < s.tokens[1] && len(found) < maxConnections; i++ {
@@ -188,7 +185,7 @@ func (t *valuedText) connections() (found []connection) {
 	return found
 }
 
-// keys returns the keys of a range of tokens.
+// keys returns the keys of a range of tokens, each with its last token.
 func (t *valuedText) keys(from, to int) map[uint32]int {
 	keys := map[uint32]int{}
 	for i := from; i < to; i++ {
@@ -199,7 +196,7 @@ func (t *valuedText) keys(from, to int) map[uint32]int {
 	return keys
 }
 
-// connected compares the order of time and of cause.
+// connected compares the order of events, and of cause and effect.
 func (c *comparison) connected() {
 	there := c.evidence.connections()
 	for _, a := range c.claim.connections() {
@@ -221,11 +218,11 @@ func (c *comparison) connected() {
 
 const (
 	connectedShare = .5
-	// topicOverlap is the least share of the claim in a sentence of the evidence that its roles are compared with.
+	// topicOverlap is the least share of the claim in a sentence of the evidence for their roles to be compared.
 	topicOverlap = .5
 )
 
-// weight is what the words of a part of a text weigh.
+// weight returns the weight of the words of a part of a text.
 func (t *valuedText) weight(keys map[uint32]int) (sum float64) {
 	for _, i := range keys {
 		sum += t.tokens[i].weight
@@ -233,7 +230,7 @@ func (t *valuedText) weight(keys map[uint32]int) (sum float64) {
 	return sum
 }
 
-// common is the weight of the words that two parts have in common, and their other parts do not.
+// common returns the weight of the words that two parts share and their other parts lack.
 func (c *comparison) common(a, b, notA, notB map[uint32]int) float64 {
 	sum := 0.
 	for key, i := range a {

@@ -7,18 +7,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// suites are files of claims with the least shares of changed claims that are not called supported, and of true ones that are:
-// what was measured, less two points.
+// suites are files of claims, each with the least share of changed claims that are not called supported, and of true
+// ones that are: the measured values less two points.
 type suites map[string][2]float64
 
-// TestEvalSaid asks the default checker about claims of which half have exactly one thing changed: what is changed should
-// not be called supported, and what is true should. The rules were tuned on them.
+// TestEvalSaid checks claims half of which have exactly one thing changed: the changed ones should not be called
+// supported, and the true ones should. The rules were tuned on them.
 func TestEvalSaid(t *testing.T) {
 	suites{"said.txt": {.83, .31}, "said-close.txt": {.89, .91}}.eval(t)
 }
 
-// TestEvalSaidHeld asks about claims that were not looked at while the rules were made: free paraphrases, and claims
-// close to the wording of their source.
+// TestEvalSaidHeld checks claims that were not looked at while the rules were made: free paraphrases, and claims close
+// to the wording of their source.
 func TestEvalSaidHeld(t *testing.T) {
 	suites{"said-held.txt": {.80, .19}, "said-held-close.txt": {.73, .80}, "said-held-last.txt": {.75, .20}}.eval(t)
 }
@@ -35,7 +35,7 @@ func (s suites) eval(t *testing.T) {
 	}
 }
 
-// evalSaid counts what is found of the claims of a file.
+// evalSaid counts the verdicts on the claims of a file.
 func evalSaid(t *testing.T, name string) shares {
 	t.Helper()
 	table := shares{}
@@ -67,8 +67,7 @@ func evalSaid(t *testing.T, name string) shares {
 	return table
 }
 
-// What stands in the place of another word makes a claim partial; what only weakens it, or says it in another order, does
-// not.
+// A word in place of another makes a claim partial; one that only weakens it, or another order, does not.
 func TestReworded(t *testing.T) {
 	for _, lines := range readCases(t, "reworded.txt") {
 		t.Run(lines[0], func(t *testing.T) {

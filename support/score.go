@@ -8,29 +8,29 @@ import (
 )
 
 const (
-	// windowLength is how many sentences that follow each other are the evidence of a claim at most.
+	// windowLength is the most consecutive sentences in the evidence of a claim.
 	windowLength = 3
-	// likely is what a word that only begins as one of the claim's does (five letters) counts, against one with its
-	// stem.
+	// likely is how much a word that shares only its first five letters with one of the claim's counts, relative to one
+	// with the same stem.
 	likely = 0.7
-	// maxNear bounds the words of a passage with one prefix that a claim's term is compared with.
+	// maxNear is the most words of a passage with one prefix that a claim's term is compared with.
 	maxNear = 64
-	// maxLength is how many tokens of the passages count in the feature that asks how long they are.
+	// maxLength is the most tokens of the passages that count in the feature for their length.
 	maxLength = 400
 )
 
-// scorer compares claims with passages. The zero value is ready. It is not safe for concurrent use: it keeps the memory
-// that makes comparing free of allocations.
+// scorer compares claims with passages. The zero value is ready to use. It is not safe for concurrent use: it reuses
+// its memory, so that comparing does not allocate.
 type scorer struct {
 	claim    *parsedClaim
 	passages []*indexedPassage
 
-	slots   []uint32              // for each passage and term, where it stands in the passage's table
-	counts  []int32               // for each term, its tokens in all passages
-	near    []bool                // for each term, whether a passage has a word that begins as it does
+	slots   []uint32              // for each passage and term, its slot in the passage's table
+	counts  []int32               // for each term, the number of its tokens in all passages
+	near    []bool                // for each term, whether a passage has a word with the same prefix
 	lengths [windowLength]windows // of one, two and three sentences
 	parts   windows               // of single sentences, for one part of the claim
-	paired  []bool                // for each two neighbours of the claim, whether a passage has them so
+	paired  []bool                // for each pair of neighbours in the claim, whether they are neighbours in a passage
 
 	agreed   []agreed
 	window   window
@@ -39,27 +39,27 @@ type scorer struct {
 	parted   parted
 }
 
-// windows are all runs of sentences of one length, by their first sentence.
+// windows are all runs of sentences of one length, by first sentence.
 type windows struct {
 	length int
 	sums   []float64 // the weight of the claim's terms in each
-	last   []int32   // the last term that was added to each, plus one
+	last   []int32   // the last term added to each, plus one
 }
 
-// window is a run of sentences, counted through all passages.
+// window is a run of sentences, numbered across all passages.
 type window struct{ from, to int }
 
-// parted says how much of the claim's best and worst part one sentence has.
+// parted is the share of the claim's best and worst part that a single sentence contains.
 type parted struct{ strongest, weakest float64 }
 
-// agreed is a term of a claim that a sentence says in another form: the 12 of a dozen.
+// agreed is a term of a claim that a sentence gives in another form: the 12 of a dozen.
 type agreed struct {
 	term     int32
 	sentence int
 }
 
-// compare finds the features of a claim and passages, which are read as if they were one text. It reports false where
-// the one or the other has no words with content.
+// compare computes the features of a claim and its passages, which are read as one text. It returns false if either has
+// no words with content.
 func (s *scorer) compare(c *parsedClaim, passages []*indexedPassage) bool {
 	s.claim, s.passages = c, passages
 	sentences, tokens := 0, 0
@@ -105,7 +105,7 @@ func (w *windows) reset(length, sentences int) {
 	w.length, w.sums, w.last = length, zeroed(w.sums, sentences), zeroed(w.last, sentences)
 }
 
-// add adds a term to the windows that have a sentence, unless it was added already.
+// add adds a term to the windows that contain a sentence, unless they have it already.
 func (w *windows) add(sentence int, t int32, weight float64) {
 	for i := max(0, sentence-w.length+1); i <= sentence; i++ {
 		if w.last[i] != t+1 {
@@ -115,7 +115,7 @@ func (w *windows) add(sentence int, t int32, weight float64) {
 	}
 }
 
-// heaviest is a window by its first sentence, and what it weighs.
+// heaviest is a window, by its first sentence, and its weight.
 type heaviest struct {
 	at  int
 	sum float64
@@ -131,7 +131,7 @@ func (w *windows) best() (b heaviest) {
 	return b
 }
 
-// lookUp finds all terms in all passages.
+// lookUp looks up all terms in all passages.
 func (s *scorer) lookUp() {
 	n := len(s.claim.terms)
 	s.slots = slices.Grow(s.slots[:0], n*len(s.passages))[:n*len(s.passages)]
@@ -148,8 +148,8 @@ func (s *scorer) lookUp() {
 	}
 }
 
-// eachPlace calls f for the sentences that a term stands in, with what it weighs there. Words that only begin alike
-// come last: they count less, and only where the stem does not stand. A sentence may come more than once.
+// eachPlace calls f for the sentences that contain a term, with its weight there. Words that share only the prefix come
+// last: they count less, and only where the stem does not occur. f may be called more than once for a sentence.
 func (s *scorer) eachPlace(t int32, f func(sentence int, weight float64)) {
 	e := &s.claim.terms[t]
 	if e.weight == 0 {
@@ -178,7 +178,7 @@ func (s *scorer) eachPlace(t int32, f func(sentence int, weight float64)) {
 	}
 }
 
-// eachSentence calls f once for each sentence that has one of some tokens, which ascend.
+// eachSentence calls f once for each sentence that contains one of the tokens, which are in ascending order.
 func (x *indexedPassage) eachSentence(places []uint32, f func(sentence int)) {
 	last := noSlot
 	for _, at := range places {
@@ -189,8 +189,8 @@ func (x *indexedPassage) eachSentence(places []uint32, f func(sentence int)) {
 	}
 }
 
-// shorterLoss is what a window may have less than one that is longer by a sentence, as a share of the claim, and still
-// be the better evidence.
+// shorterLoss is how much less of the claim, as a share, a window may contain than one that is a sentence longer, and
+// still be the better evidence.
 const shorterLoss = 0.04
 
 // chooseWindow finds the best sentence and the best window.
@@ -207,7 +207,7 @@ func (s *scorer) chooseWindow() {
 	}
 }
 
-// compareParts finds how much of each part of the claim stands in one sentence.
+// compareParts finds the largest share of each part of the claim in one sentence.
 func (s *scorer) compareParts(sentences int) {
 	s.parted = parted{0, 1}
 	for i := range s.claim.parts {
@@ -224,7 +224,7 @@ func (s *scorer) compareParts(sentences int) {
 	}
 }
 
-// countMissing counts the numbers of the claim that no passage has, and the words of names.
+// countMissing counts the claim's numbers, and its words of names, that no passage contains.
 func (s *scorer) countMissing() (numbers, names float64) {
 	for i := range s.claim.terms {
 		switch t := &s.claim.terms[i]; {
@@ -238,8 +238,8 @@ func (s *scorer) countMissing() (numbers, names float64) {
 	return numbers, names
 }
 
-// comparePairs returns the share of the claim's neighbours that are neighbours in a passage too, by weight. It looks at
-// each place of a term once, however many neighbours the term has.
+// comparePairs returns the share, by weight, of the claim's neighbours that are neighbours in a passage too. It looks
+// at each place of a term once, however many neighbours the term has.
 func (s *scorer) comparePairs() float64 {
 	c := s.claim
 	s.paired = zeroed(s.paired, len(c.pairs))
@@ -275,7 +275,7 @@ func (s *scorer) comparePairs() float64 {
 	if all > 0 {
 		return got / all
 	}
-	for t, n := range s.counts { // one word has no neighbours
+	for t, n := range s.counts { // a single word has no neighbours
 		if n > 0 {
 			got += c.terms[t].weight
 		}
@@ -283,30 +283,30 @@ func (s *scorer) comparePairs() float64 {
 	return got / c.total
 }
 
-// agrees reports whether a passage says a term in another form: where its neighbours stand then says little.
+// agrees reports whether a passage gives a term in another form: the position of its neighbours then says little.
 func (s *scorer) agrees(t int32) bool {
 	return slices.ContainsFunc(s.agreed, func(a agreed) bool { return a.term == t })
 }
 
-// The features of a claim and passages. W is the weight of all terms of the claim; stop words are no terms.
+// The features of a claim and its passages. W is the weight of all terms of the claim; stop words are not terms.
 const (
-	featWindow  = iota // of the best three sentences that follow each other, the share of W
-	featPairs          // of the claim's neighbours, stop words left out, those that are neighbours in a passage
-	featNumbers        // how many of the claim's numbers no passage has, ln(1+n)
-	featNames          // how many words of the claim's names no passage has, ln(1+n)
-	featPersons        // how many words for the speaker and the listener the claim has, ln(1+n)
-	featLength         // the words of the passages, at most maxLength, ln(1+n)
+	featWindow  = iota // the share of W in the best three consecutive sentences
+	featPairs          // the share of the claim's neighbours, without stop words, that are neighbours in a passage
+	featNumbers        // ln(1 + the number of the claim's numbers that no passage has)
+	featNames          // ln(1 + the number of words of the claim's names that no passage has)
+	featPersons        // ln(1 + the number of words for speaker and listener in the claim)
+	featLength         // ln(1 + the number of words in the passages, at most maxLength)
 	featureCount
 )
 
-// feature is what the model makes of a feature.
+// feature is a feature's part in the model.
 type feature struct {
 	name   string  // in [Verdict.Signals]
-	weight float64 // of log odds
+	weight float64 // in log odds
 }
 
-// lexicalBias and lexicalModel are the model: a logistic regression. TestFit makes their numbers, and holds that more
-// support never lowers the score: the first two weights are not negative, and the others not positive.
+// lexicalBias and lexicalModel are the model: a logistic regression, fitted by TestFit. It checks that more support
+// never lowers the score: the first two weights are not negative, the others not positive.
 const lexicalBias = -1.3847
 
 var lexicalModel = [featureCount]feature{
@@ -318,7 +318,7 @@ var lexicalModel = [featureCount]feature{
 	featLength:  {"length", -0.1238},
 }
 
-// score returns P(supported) where half of all claims are supported.
+// score returns P(supported), assuming that half of all claims are supported.
 func (s *scorer) score() float64 {
 	z := float64(lexicalBias)
 	for i, x := range s.features {
@@ -336,5 +336,5 @@ func (s *scorer) signals() map[string]float64 {
 	return m
 }
 
-// modelHash tells models apart: it covers each of their numbers.
+// modelHash identifies the model by all its numbers.
 func modelHash() uint32 { return hash(fmt.Append(nil, lexicalBias, lexicalModel)) }

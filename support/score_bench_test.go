@@ -9,7 +9,7 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// benchPassage is prose of 1.4 KB, and benchClaim what somebody says it says.
+// benchPassage is prose of 1.4 KB, and benchClaim a claim about it.
 const benchClaim = "The lighthouse on Gull Rock was built in 1874 by the engineer Anna Petersen, and its lamp could be seen from 32 kilometres away."
 
 var benchPassage = strings.Join([]string{
@@ -87,16 +87,16 @@ func answerPairs() []Pair {
 type match struct {
 	// Score is P(supported), in [0, 1]. A claim or passage without words has 0.
 	Score float64
-	// Window is where in the passage most of the claim stands: one to three sentences.
+	// Window is the part of the passage that contains most of the claim: one to three sentences.
 	Window ibid.Span
-	// Sentence is the one sentence of the passage that has most of the claim.
+	// Sentence is the one sentence of the passage that contains most of the claim.
 	Sentence ibid.Span
 }
 
-// Score compares a claim with a passage. Once s has seen a pair of their size it does not allocate, unless the passage
+// Score compares a claim with a passage. It does not allocate once s has seen a pair of their size, unless the passage
 // is long (150 sentences).
 //
-// It goes by the words alone, where [Lexical] looks a second time for figures in another form (a dozen for 12).
+// It compares words only, where [Lexical] also looks for figures in another form (a dozen for 12).
 func (s *scorer) Score(c *parsedClaim, p *indexedPassage) match {
 	one := [1]*indexedPassage{p}
 	s.agreed = s.agreed[:0]
@@ -111,5 +111,5 @@ func (s *scorer) Score(c *parsedClaim, p *indexedPassage) match {
 	return m
 }
 
-// englishClaim reads a claim by itself.
+// englishClaim parses a claim without a question.
 func englishClaim(text string) *parsedClaim { return parseClaim("", text, english().weight) }

@@ -162,7 +162,7 @@ func CheckPairs(ctx context.Context, c Checker, pairs []Pair) ([]Verdict, error)
 	}
 	verdicts, err := c.Check(ctx, pairs)
 	if err == nil && len(verdicts) != len(pairs) {
-		err = fmt.Errorf("checker %s gave %d verdicts for %d pairs", c.Info().By(), len(verdicts), len(pairs))
+		err = fmt.Errorf("checker %s returned %d verdicts for %d pairs", c.Info().By(), len(verdicts), len(pairs))
 	}
 	return verdicts, err
 }

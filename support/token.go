@@ -7,19 +7,19 @@ import (
 	"unicode/utf8"
 )
 
-// maxWord is how many bytes of one word are read. Words that agree in them are one.
+// maxWord is how many bytes of a word are read. Words with the same first maxWord bytes are one.
 const maxWord = 64
 
-// tokenFlags say what a token looks like.
+// tokenFlags describe a token.
 type tokenFlags uint16
 
 const (
 	flagNumber   tokenFlags = 1 << iota // digits, or a word for them
 	flagCapital                         // begins with a capital
-	flagUpper                           // two letters or more, all of them capitals
+	flagUpper                           // at least two letters, all capitals
 	flagNegation                        // not, n't, no, never …
-	flagGlued                           // stands right behind the token before it: the 19 of COVID-19
-	flagWhole                           // one rune of a script that writes no spaces
+	flagGlued                           // directly follows the previous token: the 19 of COVID-19
+	flagWhole                           // one rune of a script without spaces
 	flagStop                            // carries no information: the, however
 	flagPerson                          // I, you: small talk
 	flagClause                          // begins a clause: and, which
@@ -28,18 +28,18 @@ const (
 // token is a word or a number.
 type token struct {
 	start, end int
-	key        uint32 // of its stem; odd: a number
-	prefix     uint32 // of its first five letters; 0: it has fewer, or is a number
+	key        uint32 // of its stem; odd for a number
+	prefix     uint32 // of its first five letters; 0 for a number or a shorter word
 	flags      tokenFlags
-	word       []byte // in lower case, between two spaces; valid until the next
+	word       []byte // in lower case, between two spaces; valid until the next token
 }
 
-// reader cuts a text into tokens. It never fails: what is neither letter nor digit stands between tokens, and so do
-// bytes that are no UTF-8. It allocates nothing.
+// reader splits a text into tokens. It never fails: anything but letters and digits separates tokens, as do bytes that
+// are not valid UTF-8. It does not allocate.
 type reader struct {
 	text string
 	pos  int
-	last int // the end of the token before
+	last int // the end of the previous token
 	n    int // bytes of the word in buf, from buf[1]
 	buf  [maxWord + 8]byte
 	more string // the second word of an abbreviation that is read as two; it begins at from
@@ -52,7 +52,7 @@ const (
 	classLower
 	classUpper
 	classDigit
-	classRune // of more than one byte
+	classRune // part of a multi-byte rune
 )
 
 var classes = func() (t [256]uint8) {
@@ -107,7 +107,7 @@ func (r *reader) next(t *token) bool {
 	return false
 }
 
-// markEnd returns the end of the citation mark at p ("[1]", "[2, 3]", "[4-6]"), or p where none begins there.
+// markEnd returns the end of the citation mark at p ("[1]", "[2, 3]", "[4-6]"), or p if there is none.
 func markEnd(text string, p int) int {
 	const longest = 24
 	digits := 0
@@ -134,7 +134,7 @@ func (r *reader) begin(t *token) {
 	r.buf[0], r.n = ' ', 0
 }
 
-// finish ends a token at end, with the reader behind it.
+// finish ends a token at end, and moves the reader to behind.
 func (r *reader) finish(t *token, end, behind int) {
 	r.pos, r.last, t.end = behind, end, end
 	r.buf[r.n+1] = ' '
@@ -148,7 +148,7 @@ func (r *reader) put(c byte) {
 	}
 }
 
-// word reads a word. It reports false where a rune without letters in it stood there.
+// word reads a word. It returns false if it only skipped a rune that is not part of a word.
 func (r *reader) word(t *token) bool {
 	r.begin(t)
 	p, letters, uppers := r.pos, 0, 0
@@ -178,7 +178,7 @@ func (r *reader) word(t *token) bool {
 	return r.close(t, p, uppers > 1 && uppers == letters)
 }
 
-// other reads what is no ASCII letter or digit at p. It returns 0 where the word ends before it.
+// other reads anything but an ASCII letter or digit at p. It returns 0 if the word ends before it.
 func (r *reader) other(t *token, p, letters int) (width, uppers int) {
 	if r.text[p] < utf8.RuneSelf {
 		if letters > 0 && isAcronymDot(r.text, p) {
@@ -218,7 +218,7 @@ func (r *reader) close(t *token, p int, upper bool) bool {
 	return true
 }
 
-// rune adds a rune of more than one byte to the word. It reports false where the word ends before it.
+// rune adds a multi-byte rune to the word. It returns false if the word ends before it.
 func (r *reader) rune(t *token, ch rune, letters int) bool {
 	switch {
 	case 0xC0 <= ch && ch < 0x180 && ch != '×' && ch != '÷':
@@ -228,7 +228,7 @@ func (r *reader) rune(t *token, ch rune, letters int) bool {
 		r.put(folded[ch-0xC0])
 		return true
 	case 0x300 <= ch && ch < 0x370:
-		return letters > 0 // a combining mark: e and ´ are é, which is read as e
+		return letters > 0 // a combining mark: e with ´ is é, which is read as e
 	case 0xFF01 <= ch && ch <= 0xFF5E && (unicode.IsLetter(ch) || unicode.IsDigit(ch)):
 		r.put(byte(unicode.ToLower(ch - 0xFEE0)))
 		return true
@@ -252,25 +252,26 @@ func (r *reader) rune(t *token, ch rune, letters int) bool {
 	return true
 }
 
-// folded has the letters U+00C0 to U+017F in lower case and without their signs.
+// folded has the letters U+00C0 to U+017F in lower case and without diacritics.
 const folded = "aaaaaaaceeeeiiiidnooooo ouuuuytsaaaaaaaceeeeiiiidnooooo ouuuuyty" +
 	"aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiiiiijjkkkllllllllll" +
 	"nnnnnnnnnoooooooorrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzzs"
 
-// ideograph reports whether a rune is of Han or Kana.
+// ideograph reports whether a rune is Han or Kana.
 func ideograph(r rune) bool {
 	return r >= 0x3005 && (r == 'ー' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana))
 }
 
-// isUnspaced reports whether r belongs to a script that is written without spaces: each of its runes is a token.
+// isUnspaced reports whether r belongs to a script written without spaces: each of its runes is a token.
 func isUnspaced(r rune) bool {
 	return r >= 0x0E00 && (ideograph(r) || unicode.In(r, unicode.Thai, unicode.Lao, unicode.Myanmar, unicode.Khmer))
 }
 
-// unspaced reports whether digits behind a rune are a figure and no part of a word, as they are where spaces are few.
+// unspaced reports whether digits after a rune are a figure of their own, not part of a word, as in scripts with few
+// spaces.
 func unspaced(r rune) bool { return isUnspaced(r) || unicode.Is(unicode.Hangul, r) }
 
-// isAcronymDot reports whether the full stop at p stands between the letters of "U.S." or at their end.
+// isAcronymDot reports whether the full stop at p is between the letters of "U.S." or after the last.
 func isAcronymDot(text string, p int) bool {
 	single := p >= 1 && isLetter(text[p-1]) && (p == 1 || text[p-2] == '.' || classes[text[p-2]] == classSpace)
 	return single && p+2 < len(text) && isLetter(text[p+1]) && (text[p+2] == '.' || classes[text[p+2]] == classSpace)
@@ -278,8 +279,8 @@ func isAcronymDot(text string, p int) bool {
 
 func isLetter(c byte) bool { k := classes[c]; return k == classLower || k == classUpper }
 
-// contraction looks at what an apostrophe at p joins to the word before it. The word ends at end, and reading goes on
-// behind; negated: it was the 't of n't, if the word ends with n.
+// contraction reads what an apostrophe at p joins to the word before it. The word ends at end, and reading continues at
+// behind; negated means that it was the 't of n't, if the word ends in n.
 func contraction(text string, p int) (end, behind int, negated bool) {
 	q := p
 	switch {
@@ -303,10 +304,10 @@ func contraction(text string, p int) (end, behind int, negated bool) {
 	return p, p, false
 }
 
-// letters is how many letters of a word are its prefix.
+// letters is the length of a word's prefix in letters.
 const letters = 5
 
-// resolve finds the keys of a word.
+// resolve sets the keys of a word.
 func (t *token) resolve(r *reader) {
 	t.prefix = 0
 	raw := t.raw()
@@ -334,7 +335,7 @@ func (t *token) resolve(r *reader) {
 	}
 }
 
-// expand reads the commonest abbreviations of countries as what they stand for.
+// expand replaces the commonest abbreviations of countries by their names.
 func (r *reader) expand(t *token) {
 	switch string(t.word) {
 	case " us ", " usa ":
@@ -350,7 +351,7 @@ func (r *reader) expand(t *token) {
 	t.flags &^= flagUpper
 }
 
-// prefixLen returns how many bytes the first five letters of a word have, 0 if it has fewer.
+// prefixLen returns the length of the first five letters of a word in bytes, 0 if it has fewer.
 func prefixLen(word []byte) int {
 	n := 0
 	for i, c := range word {
@@ -367,14 +368,13 @@ func prefixLen(word []byte) int {
 	return len(word)
 }
 
-// raw returns the key of the word as it stands, in lower case.
+// raw returns the key of the word as it is, in lower case.
 func (t *token) raw() uint32 { return hash(t.word[1:len(t.word)-1]) &^ 1 }
 
-// maxStem is how many bytes of an ASCII stem count: that makes one of electric and electricity, which [stem] leaves
-// apart.
+// maxStem is how many bytes of an ASCII stem count: that unites electric and electricity, which [stem] keeps apart.
 const maxStem = 6
 
-// stemKey returns the key of a word in lower case.
+// stemKey returns the key of a lower-case word.
 func stemKey(word []byte) uint32 {
 	var b [maxWord]byte
 	n := copy(b[:], word)
@@ -394,12 +394,12 @@ func isASCII(b []byte) bool {
 	return true
 }
 
-// number reads a number: digits with the signs that group them or part the fraction. 1,234.50 and 1234.5 are one.
+// number reads a number: digits with grouping and decimal signs. 1,234.50 and 1234.5 are the same.
 func (r *reader) number(t *token) {
 	r.begin(t)
 	t.flags |= flagNumber
 	t.prefix = 0
-	p, point := r.pos, 0 // where in buf the fraction begins
+	p, point := r.pos, 0 // where the decimals begin in buf
 	for p < len(r.text) {
 		c := r.text[p]
 		if classes[c] != classDigit {
@@ -427,7 +427,7 @@ func (r *reader) number(t *token) {
 	r.pos = ordinalEnd(r.text, p)
 }
 
-// isGroup reports whether exactly three digits begin at p.
+// isGroup reports whether there are exactly three digits at p.
 func isGroup(text string, p int) bool {
 	for i := range 3 {
 		if p+i >= len(text) || classes[text[p+i]] != classDigit {
@@ -437,7 +437,7 @@ func isGroup(text string, p int) bool {
 	return p+3 >= len(text) || classes[text[p+3]] != classDigit
 }
 
-// ordinalEnd returns the end of the letters that make the number before p an ordinal.
+// ordinalEnd returns the end of the suffix that makes the number before p an ordinal.
 func ordinalEnd(text string, p int) int {
 	if p+2 > len(text) || p+2 < len(text) && classes[text[p+2]] != classSpace {
 		return p
@@ -449,7 +449,7 @@ func ordinalEnd(text string, p int) int {
 	return p
 }
 
-// hash mixes bytes into 32 bits. It is part of the format of idf.bin.
+// hash hashes bytes to 32 bits. It is part of the format of idf.bin.
 func hash(b []byte) uint32 {
 	const k = 0x9E3779B97F4A7C15
 	h := uint64(len(b)) * k
@@ -458,14 +458,14 @@ func hash(b []byte) uint32 {
 		b = b[8:]
 	}
 	var tail uint64
-	if cap(b) >= 8 { // as a rule: b lies in the reader's buffer
+	if cap(b) >= 8 { // usually: b is in the reader's buffer
 		tail = binary.LittleEndian.Uint64(b[:8]) & (1<<(8*len(b)) - 1)
 	} else {
 		for i, c := range b {
 			tail |= uint64(c) << (8 * i)
 		}
 	}
-	return max(uint32(mix(h^tail)>>32), 2) // 0 and 1 mean that there is none
+	return max(uint32(mix(h^tail)>>32), 2) // 0 and 1 mean none
 }
 
 func hashString(s string) uint32 {
@@ -481,9 +481,8 @@ func mix(h uint64) uint64 {
 	return h ^ h>>32
 }
 
-// stem cuts the endings of English inflection and the commonest ones of derivation off a word in lower case, and
-// returns what is left of w, which it may change. It only has to treat alike what belongs together; its results are no
-// words.
+// stem removes the endings of English inflection and the commonest of derivation from a lower-case word, and returns
+// the rest of w, which it may change. It only has to map related words to the same result, which need not be a word.
 func stem(w []byte) []byte {
 	n := len(w)
 	if n < 4 || w[0] >= 0x80 {
@@ -550,7 +549,7 @@ func stemSuffix(w []byte) []byte {
 	return w
 }
 
-// undouble undoes the doubled consonant of stopped and running.
+// undouble removes the doubled consonant of stopped and running.
 func undouble(w []byte) []byte {
 	n := len(w)
 	if n > 3 && w[n-1] == w[n-2] && !isVowel(w[n-1]) && w[n-1] != 'l' && w[n-1] != 's' && w[n-1] != 'z' {
@@ -578,7 +577,7 @@ func isVowel(c byte) bool {
 	return false
 }
 
-// american writes the endings of British English as American English has them. Words of five letters or fewer stay.
+// american replaces British endings by American ones. Words of up to five letters stay.
 func american(w []byte) []byte {
 	n := len(w)
 	if n <= 5 {

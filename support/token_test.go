@@ -47,7 +47,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// What means the same has one key.
+// Words with the same meaning have one key.
 func TestKeys(t *testing.T) {
 	key := func(word string) uint32 {
 		r := reader{text: word}
@@ -139,9 +139,9 @@ func TestVerbatim(t *testing.T) {
 			t.Errorf("%q in %q: %t", lines[0], lines[1], got)
 		}
 	}
-	// Linear in both, however alike the words are.
+	// Linear in both, however similar the words are.
 	if Verbatim(strings.Repeat("a ", 50_000)+"b", strings.Repeat("a ", 100_000)) {
-		t.Error("found what is not there")
+		t.Error("found a claim that is not there")
 	}
 }
 
@@ -158,7 +158,7 @@ func TestLanguage(t *testing.T) {
 	}
 }
 
-// A short answer is read with its question, and only then; evidence and missing terms are the answer's.
+// A short answer is read with its question, and only then; evidence and missing terms refer to the answer.
 func TestQuestion(t *testing.T) {
 	p := Pair{Claim: "Anna Petersen", Context: "Who built the lighthouse on Gull Rock?", Passages: passages(benchPassage)}
 	with := check(t, p)[0]
@@ -174,7 +174,7 @@ func TestQuestion(t *testing.T) {
 	context := check(t, p)[0]
 	p.Context = ""
 	if diff := cmp.Diff(check(t, p)[0], context); diff != "" {
-		t.Errorf("a context that is no question changes the verdict:\n%s", diff)
+		t.Errorf("a context that is not a question changes the verdict:\n%s", diff)
 	}
 	p.Claim, p.Context = benchClaim, "Who built the lighthouse on Gull Rock?"
 	long := check(t, p)[0]
@@ -184,7 +184,7 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
-// Sentences of the index cover all its tokens, and long ones are cut.
+// The sentences of the index cover all its tokens, and long ones are split.
 func TestIndex(t *testing.T) {
 	for _, text := range []string{benchPassage, strings.Repeat("word ", 1000), "1. One\n2. Two\n\n| a | b |\n|---|---|\n| c | d |\n", "…\n\n```\ncode here\n```\nx"} {
 		x := indexPassage(text)
@@ -213,7 +213,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// The work is bounded where a text was made to defeat the tables: words that collide, or all begin alike.
+// The work is bounded for texts made to defeat the tables: words that collide, or all have one prefix.
 func TestHostile(t *testing.T) {
 	var collide, alike strings.Builder
 	home := (&indexedPassage{table: make([]slot, 1<<20)}).hash

@@ -5,30 +5,30 @@ import (
 	"slices"
 )
 
-// unit is a word, number or date of a sentence that is aligned with another.
+// unit is a word, number or date of a sentence in an alignment.
 type unit struct {
 	kind   unitKind
 	token  int    // its first token
-	value  int    // the index of a figure's value; -1: it is none
-	low    string // of an operator what it does, of others the word
+	value  int    // the index of a figure's value, or -1
+	low    string // the effect of an operator; else the word
 	begins bool   // a clause begins with it
-	joins  bool   // "and" or the like stands before it
+	joins  bool   // a coordinating word such as "and" precedes it
 }
 
 type unitKind uint8
 
 const (
 	contentUnit  unitKind = iota // a word that says what the sentence is about
-	nameUnit                     // one of a name
+	nameUnit                     // a word of a name
 	figureUnit                   // a number or date
 	operatorUnit                 // a word that changes what others say: not, may, all
 	grammarUnit                  // any other word
 )
 
-// says reports whether a unit says something by itself.
+// says reports whether a unit has content of its own.
 func (u *unit) says() bool { return u.kind <= figureUnit }
 
-// saying returns the units that say something by themselves.
+// saying returns the units with content of their own.
 func saying(units []unit) (said []*unit) {
 	for i := range units {
 		if units[i].says() {
@@ -40,7 +40,7 @@ func saying(units []unit) (said []*unit) {
 
 var operatorWords = lists["operator"]
 
-// units returns the words, numbers and dates of a sentence.
+// units returns the units of a sentence.
 func (t *valuedText) units(sentence int) (units []unit) {
 	s := &t.sentences[sentence]
 	value, begins, joins := s.values[0], false, false
@@ -74,7 +74,7 @@ func (t *valuedText) units(sentence int) (units []unit) {
 	return units
 }
 
-// operatorAt returns what a token does to what the words around it say; empty: nothing.
+// operatorAt returns the effect of a token on the meaning of the words around it; empty if it has none.
 func (t *valuedText) operatorAt(i int, s *valuedSentence) string {
 	token := &t.tokens[i]
 	for k := s.values[0]; k < s.values[1]; k++ {
@@ -91,7 +91,7 @@ func (t *valuedText) operatorAt(i int, s *valuedSentence) string {
 	return operatorWords[token.low].name
 }
 
-// named reports whether token i is of a name.
+// named reports whether token i is part of a name.
 func (t *valuedText) named(i int) bool {
 	token := &t.tokens[i]
 	n, _ := slices.BinarySearchFunc(t.values, token.end, func(v Value, end int) int {
@@ -105,8 +105,8 @@ func (t *valuedText) named(i int) bool {
 	return false
 }
 
-// figureFrom returns the number or date that begins at a place; -1: none does. from is the first value that may, and is
-// moved on.
+// figureFrom returns the number or date that begins at a place, or -1. The search starts at value from, which it
+// advances.
 func (t *valuedText) figureFrom(at int, from *int, end int) int {
 	for ; *from < end && t.values[*from].Span.Start <= at; *from++ {
 		if v := &t.values[*from]; v.Span.Start == at && (v.Kind == ValueNumber || v.Kind == ValueDate) {
@@ -116,7 +116,7 @@ func (t *valuedText) figureFrom(at int, from *int, end int) int {
 	return -1
 }
 
-// says reports whether a unit of the evidence says what one of the claim says.
+// says reports whether a unit of the evidence says the same as one of the claim.
 func (c *comparison) says(a, b *unit) bool {
 	switch {
 	case a.kind == figureUnit && b.kind == figureUnit:
@@ -136,7 +136,7 @@ func derived(a, b string) bool {
 	return n >= derivedLetters && 3*n >= 2*min(len(a), len(b))
 }
 
-// passive reports whether units say by whom something was done.
+// passive reports whether units name the agent of a passive.
 func passive(units []unit) bool {
 	for i := 1; i+1 < len(units); i++ {
 		if units[i].low == "by" && units[i+1].kind != figureUnit {

@@ -180,7 +180,7 @@ const (
 type valueToken struct {
 	kind       valueTokenKind
 	start, end int
-	low        string  // lower case, with straight apostrophes and no full stops of initials; signs and figures as written
+	low        string  // lower case, apostrophes straight, initials without full stops; signs and figures as is
 	upper      bool    // begins with a capital letter
 	caps       bool    // has at least two letters, all capital
 	initial    bool    // a capital letter with a full stop: J. or U.S.

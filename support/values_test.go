@@ -70,21 +70,21 @@ func TestAgrees(t *testing.T) {
 	}
 }
 
-// checkValues holds what is promised of any text.
+// checkValues checks the invariants of values in any text.
 func checkValues(tb testing.TB, text string) {
 	tb.Helper()
 	values := Values(text)
 	for i, v := range values {
 		for _, s := range []int{v.Span.Start, v.Span.End, v.Scope.Start, v.Scope.End} {
 			if s < 0 || s > len(text) || s < len(text) && !utf8.RuneStart(text[s]) && utf8.ValidString(text) {
-				tb.Fatalf("%q: %+v does not stand in the text", text, v)
+				tb.Fatalf("%q: %+v is not in the text", text, v)
 			}
 		}
 		if v.Span.Start >= v.Span.End || v.Scope.Start > v.Scope.End {
-			tb.Fatalf("%q: %+v is empty or turned round", text, v)
+			tb.Fatalf("%q: %+v is empty or reversed", text, v)
 		}
 		if v.Kind == ValueNumber && (v.Number != v.Number || v.High < v.Number) {
-			tb.Fatalf("%q: %+v is no number", text, v)
+			tb.Fatalf("%q: %+v is not a number", text, v)
 		}
 		if i > 0 && values[i-1].Span.Start > v.Span.Start {
 			tb.Fatalf("%q: values are out of order", text)

@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// Verbatim reports whether the claim's words stand in the text one after the other. Case, accents, punctuation, white
-// space, citation marks and the grouping of digits do not matter; everything else does: what an apostrophe joins to a
-// word (can't, he'll), and the sign, currency or percent of a number. A claim without words stands nowhere. It takes
-// time linear in both.
+// Verbatim reports whether the text contains the claim's words in sequence. Case, accents, punctuation, white space,
+// citation marks and the grouping of digits do not matter; everything else does, including what an apostrophe joins to
+// a word (can't, he'll), and the sign, currency or percent of a number. No text contains a claim without words. It
+// takes time linear in both.
 func Verbatim(claim, text string) bool {
 	words, all := rawWords(claim), rawWords(text)
 	for at := 0; len(words) > 0; at++ {
@@ -26,10 +26,10 @@ func Verbatim(claim, text string) bool {
 	return false
 }
 
-// rawWord is how many bytes the key of a word has.
+// rawWord is the length of a word's key in bytes.
 const rawWord = 4
 
-// rawWords returns the keys of the words of a text, one behind the other.
+// rawWords returns the concatenated keys of the words of a text.
 func rawWords(text string) (keys []byte) {
 	r := rawReader{reader: reader{text: text}}
 	for word, ok := r.next(); ok; word, ok = r.next() {
@@ -38,12 +38,12 @@ func rawWords(text string) (keys []byte) {
 	return keys
 }
 
-// rawReader reads the words of a text as they are written.
+// rawReader reads the words of a text as written.
 type rawReader struct {
 	reader
 
 	token token
-	more  []byte // what belongs to the word beside its letters and digits
+	more  []byte // what belongs to the word besides its letters and digits
 }
 
 // next returns the key of the next word.
@@ -72,8 +72,8 @@ func (r *rawReader) add(text string) {
 	r.more = append(r.more, strings.ReplaceAll(strings.ToLower(text), "’", "'")...)
 }
 
-// signs adds what stands beside a number and makes another one of it. White space may part them, but not a minus from
-// its number; nor may a letter or digit stand before that: the dash of 5-10 is none.
+// signs adds the signs next to a number that change it. White space may separate them, except for a minus, which also
+// must not follow a letter or digit: the dash of 5-10 is not one.
 func (r *rawReader) signs() {
 	for before := r.text[:r.token.start]; ; {
 		trimmed := strings.TrimRightFunc(before, unicode.IsSpace)
@@ -92,7 +92,7 @@ func (r *rawReader) signs() {
 	}
 }
 
-// behind adds the sign behind a number.
+// behind adds the sign after a number.
 func (r *rawReader) behind() {
 	sign, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(r.text[r.pos:], unicode.IsSpace))
 	if sign == '％' {

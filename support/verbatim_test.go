@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What stands in a text is what a comparison word by word finds there.
+// Verbatim finds what a word-by-word comparison finds.
 func FuzzVerbatim(f *testing.F) {
 	long := strings.Repeat("the US army and the UK's navy didn't pay $5 million [1] in 2,019 ", 12)
 	for _, text := range []string{

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// wordsText is what is known of words, signs and units; it says its own form.
+// wordsText is what the package knows about words, signs and units; it describes its own format.
 //
 //go:embed words.txt
 var wordsText string
@@ -17,7 +17,7 @@ var wordsText string
 // wordList is a list of words.txt.
 type wordList map[string]meaning
 
-// meaning is what a list says of a word.
+// meaning is what a list says about a word.
 type meaning struct {
 	name   string
 	number float64
@@ -25,7 +25,7 @@ type meaning struct {
 
 func (l wordList) has(word string) bool { _, ok := l[word]; return ok }
 
-// The lists of words.txt, which says what is in them. Other files have those that only they use.
+// The lists of words.txt, which describes them. Lists used in one file only are declared there.
 var (
 	lists = readLists(wordsText)
 
@@ -40,7 +40,7 @@ var (
 	currencyNames = lists["currency"]
 )
 
-// readLists reads words.txt. A test holds that it is well formed.
+// readLists parses words.txt. A test ensures that it is well formed.
 func readLists(text string) map[string]wordList {
 	lists := map[string]wordList{}
 	for line := range strings.Lines(strings.ReplaceAll(text, "\n ", " ")) {
@@ -87,7 +87,7 @@ func (l wordList) add(word string, m meaning) {
 	}
 }
 
-// addSides adds the words of each side of opposites. What they mean is the names of all sides, their own first.
+// addSides adds the words of each side of opposites. Their meaning is the names of all sides, their own first.
 func (l wordList) addSides(sides []string) {
 	names := make([]string, len(sides))
 	for i, side := range sides {
@@ -103,7 +103,7 @@ func (l wordList) addSides(sides []string) {
 	}
 }
 
-// parseNumber reads .0254, 1e3 and 1/3.
+// parseNumber parses .0254, 1e3 and 1/3.
 func parseNumber(s string) (float64, bool) {
 	above, below, isFraction := strings.Cut(s, "/")
 	number, err := strconv.ParseFloat(above, 64)
@@ -117,11 +117,11 @@ func parseNumber(s string) (float64, bool) {
 
 // word is what the reader knows about a word.
 type word struct {
-	key   uint32 // what it is read as; 0: its stem
+	key   uint32 // of what it is read as; 0 for its stem
 	flags tokenFlags
 }
 
-// knownWords has the words that the reader treats apart, by their keys as they stand.
+// knownWords are the words with a special meaning for the reader, by the keys of their unstemmed form.
 var knownWords = sync.OnceValue(func() map[uint32]*word {
 	known := map[uint32]*word{}
 	at := func(text string) *word {
@@ -141,7 +141,7 @@ var knownWords = sync.OnceValue(func() map[uint32]*word {
 	for word, m := range lists["same"] {
 		at(word).key = stemKey([]byte(m.name))
 	}
-	months := map[float64]string{} // by their numbers: the whole name is the longest
+	months := map[float64]string{} // by number: the full name is the longest
 	for word, m := range monthNames {
 		if len(word) > len(months[m.number]) {
 			months[m.number] = word
@@ -152,7 +152,7 @@ var knownWords = sync.OnceValue(func() map[uint32]*word {
 	}
 	for list, last := range map[string]float64{"number": 90, "ordinal": 10, "number-word": 3} {
 		for word, m := range lists[list] {
-			if m.number >= 2 && m.number <= last { // one is a pronoun, and first seldom counts
+			if m.number >= 2 && m.number <= last { // one is a pronoun, and first is seldom a number
 				w := at(word)
 				w.key = hashString(strconv.Itoa(int(m.number))) | 1
 				w.flags |= flagNumber
@@ -162,15 +162,15 @@ var knownWords = sync.OnceValue(func() map[uint32]*word {
 	return known
 })
 
-// idf.bin says how rare English words are. It begins with idfMagic, the SHA-256 of the word list it was made from (32
-// bytes) and the number of entries (4 bytes, little-endian, as all that follows). Then come the keys of the entries,
-// four bytes each, ascending, and their weights, one byte each.
+// idf.bin gives the rarity of English words. It begins with idfMagic, the SHA-256 of the word list it was made from (32
+// bytes) and the number of entries (4 bytes, little-endian, like everything after it). Then come the keys of the
+// entries, four bytes each, ascending, and their weights, one byte each.
 //
-// The list has one word a line, the commonest first. An entry is the stem of one or more of its words. Its mass is the
-// sum of 1/(rank+3) over them, the rank counted from 1: nearly how often they occur. Its weight is the share of maxIDF
-// that -ln(mass) is, as a byte.
+// The list has one word per line, commonest first. An entry is the stem of one or more of its words. Its mass is the
+// sum of 1/(rank+3) over them, with ranks from 1: roughly how often they occur. Its weight is -ln(mass) as a share of
+// maxIDF, in one byte.
 //
-// TestIDF makes it: `go test ./support -run TestIDF -idf`, with the list in $IBID_SHARED/data/words40k.txt.
+// TestIDF writes it: `go test ./support -run TestIDF -idf`, from the list in $IBID_SHARED/data/words40k.txt.
 //
 //go:embed idf.bin
 var idfBin string
@@ -180,10 +180,10 @@ const (
 	idfHeader = len(idfMagic) + 32 + 4
 )
 
-// idfTable tells how rare a stem is in English, in 255ths.
+// idfTable maps the key of a stem to its rarity in English, in 255ths.
 type idfTable map[uint32]uint8
 
-// english reads idf.bin, which is part of the program; a test holds that it is whole.
+// english reads the embedded idf.bin; a test ensures that it is complete.
 var english = sync.OnceValue(func() idfTable {
 	entries := []byte(idfBin[idfHeader:])
 	n := len(entries) / 5
@@ -195,14 +195,14 @@ var english = sync.OnceValue(func() idfTable {
 })
 
 const (
-	maxIDF = 11.0 // no word weighs more: what is rarer is a name or a slip
-	// weightContent is what words with content weigh at least, nearly all of them.
+	maxIDF = 11.0 // the greatest weight: rarer words are names or misspellings
+	// weightContent is the least weight of nearly all words with content.
 	weightContent = 0.45
-	weightUnknown = 1 // of a word that is not in the table: a name, mostly
+	weightUnknown = 1 // of a word that is not in the table: usually a name
 	weightNumber  = 1
 )
 
-// weight returns how rare a term is: little for what all texts have, 1 for what few have.
+// weight returns the rarity of a term: near 0 if it occurs in every text, 1 if in few.
 func (t idfTable) weight(key uint32) float64 {
 	if key&1 != 0 {
 		return weightNumber
