@@ -25,13 +25,13 @@ const (
 // alignment is a sentence of the claim beside one of the evidence. Units that say the same, in the same order, are
 // matched; what is between two matched ones, on both sides, is a gap.
 type alignment struct {
-	c       *comparison
-	a, b    []unit
-	of      []int   // for each unit of a, the unit of b that it matches, or -1
-	all     float64 // the weight of the claim's sentence
-	has     float64 // the weight of what the evidence's sentence contains of it, in any order
-	inOrder float64 // the weight of what is matched
-	turned  bool    // only one of them is a passive, so subject and agent are swapped
+	c            *comparison
+	a, b         []unit
+	of           []int   // for each unit of a, the unit of b that it matches, or -1
+	all          float64 // the weight of the claim's sentence
+	has          float64 // the weight of what the evidence's sentence contains of it, in any order
+	inOrder      float64 // the weight of what is matched
+	voiceDiffers bool    // only one of them is a passive, so subject and agent are swapped
 }
 
 // reworded returns how a claim differs from its evidence where the two are in close wording: a word in place of
@@ -85,12 +85,12 @@ func (c *comparison) align(a, b []unit) *alignment {
 	}
 	for i := range a {
 		weight := matchedGrammar
-		if a[i].says() {
+		if a[i].hasContent() {
 			weight = matchedContent + c.weightOf(&a[i])
 		}
 		for j := range b {
 			best[i+1][j+1] = max(best[i][j+1], best[i+1][j])
-			if c.says(&a[i], &b[j]) {
+			if c.sameUnit(&a[i], &b[j]) {
 				run[i+1][j+1] = weight + best[i][j]
 				if run[i][j] > 0 {
 					run[i+1][j+1] = weight + max(best[i][j], run[i][j]+matchedRun)
@@ -102,7 +102,7 @@ func (c *comparison) align(a, b []unit) *alignment {
 	x.trace(best, run)
 	x.dropLooseGrammar()
 	for i := range a {
-		if !a[i].says() {
+		if !a[i].hasContent() {
 			continue
 		}
 		weight := c.weightOf(&a[i])
@@ -110,11 +110,11 @@ func (c *comparison) align(a, b []unit) *alignment {
 		if x.of[i] >= 0 {
 			x.inOrder += weight
 		}
-		if x.of[i] >= 0 || slices.ContainsFunc(b, func(u unit) bool { return c.says(&a[i], &u) }) {
+		if x.of[i] >= 0 || slices.ContainsFunc(b, func(u unit) bool { return c.sameUnit(&a[i], &u) }) {
 			x.has += weight
 		}
 	}
-	x.turned = passive(a) != passive(b)
+	x.voiceDiffers = passive(a) != passive(b)
 	return x
 }
 
@@ -141,7 +141,7 @@ func (x *alignment) trace(best, run [][]float64) {
 // dropLooseGrammar removes matches of grammar that are not followed by another match.
 func (x *alignment) dropLooseGrammar() {
 	for i, j := range x.of {
-		if j >= 0 && !x.a[i].says() && (i+1 == len(x.a) || x.of[i+1] < 0 || x.of[i+1]-j > 2) {
+		if j >= 0 && !x.a[i].hasContent() && (i+1 == len(x.a) || x.of[i+1] < 0 || x.of[i+1]-j > 2) {
 			x.of[i] = -1
 		}
 	}
@@ -182,7 +182,7 @@ func (x *alignment) gaps() (gaps []gap) {
 // differs returns how the claim's sentence differs; empty if it does not.
 func (x *alignment) differs() string {
 	for _, g := range x.gaps() {
-		for _, compare := range [...]func(gap) string{x.substituted, x.crossed, x.operated} {
+		for _, compare := range [...]func(gap) string{x.substituted, x.crossed, x.operatorsDiffer} {
 			if note := compare(g); note != "" {
 				return note
 			}
@@ -210,18 +210,18 @@ func (t *valuedText) word(u *unit) string {
 	return textAt(t.text, t.tokens[u.token].span())
 }
 
-// elsewhere reports whether the evidence contains a unit of the claim anywhere.
-func (c *comparison) elsewhere(u *unit) bool { return c.hasWord(foldWord(u.low)) }
+// evidenceHas reports whether the evidence contains a unit of the claim anywhere.
+func (c *comparison) evidenceHas(u *unit) bool { return c.hasWord(foldWord(u.low)) }
 
-// claimed returns the first unit of the claim that says the same as one of the evidence, or -1.
-func (x *alignment) claimed(u *unit) int {
-	return slices.IndexFunc(x.a, func(a unit) bool { return x.c.says(&a, u) })
+// claimIndex returns the first unit of the claim that says the same as one of the evidence, or -1.
+func (x *alignment) claimIndex(u *unit) int {
+	return slices.IndexFunc(x.a, func(a unit) bool { return x.c.sameUnit(&a, u) })
 }
 
 // substituted compares the words of a gap. A word of the claim differs from one of the evidence that the claim lacks,
 // or has elsewhere, if the rest is in close wording. A name never differs from a noun, which may be what it names.
 func (x *alignment) substituted(g gap) string {
-	as, bs := saying(x.a[g.a[0]:g.a[1]]), saying(x.b[g.b[0]:g.b[1]])
+	as, bs := contentUnits(x.a[g.a[0]:g.a[1]]), contentUnits(x.b[g.b[0]:g.b[1]])
 	if len(as) == 0 || len(bs) == 0 || len(as) > maxInGap || len(bs) > maxInGap {
 		return ""
 	}
@@ -230,20 +230,20 @@ func (x *alignment) substituted(g gap) string {
 		rest -= x.c.weightOf(a)
 	}
 	for i := range x.a { // names for which the evidence's sentence may have a pronoun
-		if u := &x.a[i]; u.kind == nameUnit && x.of[i] < 0 && (i < g.a[0] || i >= g.a[1]) && x.c.elsewhere(u) {
+		if u := &x.a[i]; u.kind == nameUnit && x.of[i] < 0 && (i < g.a[0] || i >= g.a[1]) && x.c.evidenceHas(u) {
 			rest -= x.c.weightOf(u)
 		}
 	}
 	tight := x.inOrder >= tightWording*rest
 	alone := len(as) == 1 && len(bs) == 1 && g.a[1]-g.a[0] <= 2 && g.b[1]-g.b[0] <= 2
 	for _, a := range as {
-		moved := x.c.elsewhere(a)
+		moved := x.c.evidenceHas(a)
 		for _, b := range bs {
-			other := x.claimed(b)
+			other := x.claimIndex(b)
 			switch {
 			case a.kind != b.kind && other < 0:
 			case other < 0 && tight && (moved || alone),
-				other >= 0 && moved && x.of[other] < 0 && !x.turned:
+				other >= 0 && moved && x.of[other] < 0 && !x.voiceDiffers:
 				return x.note(a, b)
 			}
 		}
@@ -254,7 +254,7 @@ func (x *alignment) substituted(g gap) string {
 // crossed finds a claim that joins the beginning of one part of a sentence with the end of another, leaving out the
 // other's beginning: "41 per cent of owners" from "41 per cent of tenants and 17 per cent of owners".
 func (x *alignment) crossed(g gap) string {
-	if g.b[0] == 0 || g.b[1] == len(x.b) || len(saying(x.a[g.a[0]:g.a[1]])) > 0 {
+	if g.b[0] == 0 || g.b[1] == len(x.b) || len(contentUnits(x.a[g.a[0]:g.a[1]])) > 0 {
 		return ""
 	}
 	last := g.b[1] + 1
@@ -264,23 +264,23 @@ func (x *alignment) crossed(g gap) string {
 			last = i
 		}
 	}
-	if last > g.b[1] || len(saying(x.b[g.b[0]:last])) == 0 {
+	if last > g.b[1] || len(contentUnits(x.b[g.b[0]:last])) == 0 {
 		return ""
 	}
 	for i := last; i < g.b[1]; i++ {
 		b, next := &x.b[i], &x.b[g.b[1]]
 		// A part of the name that follows is not a thing of its own.
 		isPart := b.kind == nameUnit && next.kind == nameUnit && next.token-b.token == g.b[1]-i
-		if !isPart && b.says() && (b.kind != contentUnit || x.c.evidence.verb(b.token)) && x.claimed(b) < 0 {
+		if !isPart && b.hasContent() && (b.kind != contentUnit || x.c.evidence.verb(b.token)) && x.claimIndex(b) < 0 {
 			return x.note(nil, b)
 		}
 	}
 	return ""
 }
 
-// operated compares the operators of a gap. A claim may add those in the list "weakening", unless it lacks the
+// operatorsDiffer compares the operators of a gap. A claim may add those in the list "weakening", unless it lacks the
 // evidence's there, and leave out those in "unsaid".
-func (x *alignment) operated(g gap) string {
+func (x *alignment) operatorsDiffer(g gap) string {
 	lacks := func(units []unit, u *unit) bool {
 		return u.kind == operatorUnit && !slices.ContainsFunc(units, func(other unit) bool {
 			return other.kind == operatorUnit && other.low == u.low
@@ -290,7 +290,7 @@ func (x *alignment) operated(g gap) string {
 	other := func(u unit) bool { return lacks(x.a, &u) }
 	for i := range as {
 		if u := &as[i]; lacks(x.b, u) && (!weakening.has(u.low) || slices.ContainsFunc(bs, other)) &&
-			!x.operatedElsewhere(g.a[0]+i) {
+			!x.operatorElsewhere(g.a[0]+i) {
 			return x.note(u, nil)
 		}
 	}
@@ -311,10 +311,10 @@ func (x *alignment) operated(g gap) string {
 	return ""
 }
 
-// operatedElsewhere reports whether another sentence of the evidence has operator i of the claim before the same word.
-func (x *alignment) operatedElsewhere(i int) bool {
+// operatorElsewhere reports whether another sentence of the evidence has operator i of the claim before the same word.
+func (x *alignment) operatorElsewhere(i int) bool {
 	for k := i + 1; k < len(x.a); k++ {
-		if !x.a[k].says() {
+		if !x.a[k].hasContent() {
 			continue
 		}
 		t := x.c.evidence

@@ -201,7 +201,7 @@ func newAttributor(answer *ibid.Answer, docs []Document, o *AttributeOptions) (*
 				return nil, fmt.Errorf("passage %d of document %d is not in its text", k, i)
 			}
 			a.places = append(a.places, place{i, k})
-			a.passages = append(a.passages, Passage{ID: strconv.Itoa(k), Text: readable(d, &p)})
+			a.passages = append(a.passages, Passage{ID: strconv.Itoa(k), Text: judgedText(d, &p)})
 		}
 	}
 	a.search.corpus = NewCorpus(a.passages)
@@ -215,7 +215,12 @@ func newAttributor(answer *ibid.Answer, docs []Document, o *AttributeOptions) (*
 func (a *attributor) run(ctx context.Context) error {
 	batch := max(1, pairsAtOnce/a.options.Candidates)
 	done := 0
-	sentences := a.todo()
+	var sentences []*SentenceSupport
+	for i := range a.out.Sentences {
+		if s := &a.out.Sentences[i]; s.Skipped == "" {
+			sentences = append(sentences, s)
+		}
+	}
 	for todo := range slices.Chunk(sentences, batch) {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -238,17 +243,6 @@ func (a *attributor) run(ctx context.Context) error {
 	}
 	a.out.count()
 	return nil
-}
-
-// todo returns the sentences to attribute.
-func (a *attributor) todo() []*SentenceSupport {
-	var todo []*SentenceSupport
-	for i := range a.out.Sentences {
-		if s := &a.out.Sentences[i]; s.Skipped == "" {
-			todo = append(todo, s)
-		}
-	}
-	return todo
 }
 
 // check finds the candidates of sentences and has the checker judge them.
@@ -285,13 +279,13 @@ func (a *attributor) candidates(claim string) []Hit {
 	if !a.options.ByScore {
 		return a.search.search(claim, a.options.Candidates)
 	}
-	hits := a.search.search(claim, widely*a.options.Candidates)
+	hits := a.search.search(claim, retrieverPool*a.options.Candidates)
 	slices.SortStableFunc(hits, func(x, y Hit) int { return cmp.Compare(a.score(y), a.score(x)) })
 	return hits[:min(len(hits), a.options.Candidates)]
 }
 
-// widely is how many times as many passages a retriever's scores choose among.
-const widely = 8
+// retrieverPool is how many times as many passages a retriever's scores choose among.
+const retrieverPool = 8
 
 // score returns the retriever's score of a passage's document, or -Inf if it has none.
 func (a *attributor) score(h Hit) float64 {
@@ -466,7 +460,7 @@ func (a *attributor) complement(claim string, candidates []Candidate) []int {
 	for len(chosen) < min(a.options.PerSentence, maxTogetherPassages) {
 		best, gain := -1, togetherShare*total
 		for i := range candidates {
-			if sum := a.weighs(left, &candidates[i]); sum > gain {
+			if sum := a.addedWeight(left, &candidates[i]); sum > gain {
 				best, gain = i, sum
 			}
 		}
@@ -481,8 +475,8 @@ func (a *attributor) complement(claim string, candidates []Candidate) []int {
 	return chosen
 }
 
-// weighs returns the weight of the words in left that a candidate contains.
-func (a *attributor) weighs(left map[uint32]float64, c *Candidate) float64 {
+// addedWeight returns the weight of the words in left that a candidate contains.
+func (a *attributor) addedWeight(left map[uint32]float64, c *Candidate) float64 {
 	sum := 0.0
 	seen := make(map[uint32]bool, len(left))
 	for _, key := range a.search.corpus.passage(a.at(c)) {
@@ -527,7 +521,7 @@ func (t *attempt) chooseSupporting(verdicts []Verdict) {
 
 // strength orders verdicts on one claim: by score, or by label if there is none.
 func (v *Verdict) strength() float64 {
-	switch score := v.known(); {
+	switch score := v.validScore(); {
 	case score != nil:
 		return *score
 	case v.Label == Supported:

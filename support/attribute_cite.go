@@ -45,8 +45,8 @@ func titleOf(d *Document, p *snapshot.Passage) string {
 	return b.String()
 }
 
-// readable returns a passage as it is judged: preceded by its title, and with its blocks separated.
-func readable(d *Document, p *snapshot.Passage) string { return titleOf(d, p) + p.Apart(d.Text) }
+// judgedText returns a passage as it is judged: preceded by its title, and with its blocks separated.
+func judgedText(d *Document, p *snapshot.Passage) string { return titleOf(d, p) + p.Apart(d.Text) }
 
 // inDocument returns the span in the document of a span in a readable passage; empty if it is in the title.
 func inDocument(d *Document, p *snapshot.Passage, s ibid.Span) ibid.Span {
@@ -182,7 +182,7 @@ func (a *attributor) cite(s *SentenceSupport) error {
 	}
 	for i := len(answer.Citations) - 1; i >= 0; i-- {
 		if x := &answer.Citations[i]; x.Span == s.Claim && x.Origin == ibid.OriginInferred && x.Support == nil {
-			x.Support = &ibid.Support{Label: string(best.Label), Score: best.known(), By: best.By}
+			x.Support = &ibid.Support{Label: string(best.Label), Score: best.validScore(), By: best.By}
 			break
 		}
 	}
@@ -196,7 +196,7 @@ func (a *attributor) pick(s *SentenceSupport) []*Candidate {
 	for i := range s.Candidates {
 		c := &s.Candidates[i]
 		if len(picked) < a.options.PerSentence && a.isCitable(&c.Verdict) &&
-			!slices.ContainsFunc(picked, func(p *Candidate) bool { return a.isBeside(p, c) }) {
+			!slices.ContainsFunc(picked, func(p *Candidate) bool { return a.samePlace(p, c) }) {
 			picked = append(picked, c)
 		}
 	}
@@ -206,7 +206,7 @@ func (a *attributor) pick(s *SentenceSupport) []*Candidate {
 // isCitable reports whether a verdict is good enough to cite its passage: by its score, or by its label if the checker
 // has none. A passage with a differing value is not, however much else matches.
 func (a *attributor) isCitable(v *Verdict) bool {
-	switch score := v.known(); {
+	switch score := v.validScore(); {
 	case v.Changed || v.Label == Contradicted:
 		return false
 	case score != nil:
@@ -216,17 +216,17 @@ func (a *attributor) isCitable(v *Verdict) bool {
 	}
 }
 
-// known returns the score, or nil if there is none or it is NaN.
-func (v *Verdict) known() *float64 {
+// validScore returns the score, or nil if there is none or it is NaN.
+func (v *Verdict) validScore() *float64 {
 	if v.Score == nil || math.IsNaN(*v.Score) {
 		return nil
 	}
 	return v.Score
 }
 
-// isBeside reports whether two candidates have their evidence in one place: close together, under one heading, on one
+// samePlace reports whether two candidates have their evidence in one place: close together, under one heading, on one
 // page.
-func (a *attributor) isBeside(x, y *Candidate) bool {
+func (a *attributor) samePlace(x, y *Candidate) bool {
 	if x.Document != y.Document {
 		return false
 	}
@@ -358,7 +358,7 @@ func skipReason(a *ibid.Answer, s *SentenceSupport) SkipReason {
 		return SkipQuestion
 	case isBoilerplate(words):
 		return SkipBoilerplate
-	case isFragment(shown(words)):
+	case isFragment(visibleText(words)):
 		return SkipShort
 	}
 	return ""
@@ -417,8 +417,8 @@ func isUnderlined(after string) bool {
 	return len(line) >= 3 && (strings.Trim(line, "=") == "" || strings.Trim(line, "-") == "")
 }
 
-// shown returns a text without its Markdown images and link addresses, which are not words of the sentence.
-func shown(words string) string {
+// visibleText returns a text without its Markdown images and link addresses, which are not words of the sentence.
+func visibleText(words string) string {
 	var b strings.Builder
 	for {
 		n := strings.Index(words, "](")
@@ -466,8 +466,8 @@ const weightVerb = 0.4
 
 // Beginnings of sentences about the answer itself, in lower case.
 var (
-	openings         = lists["opening"]
-	openingsOfLittle = lists["opening-of-little"]
+	openings      = lists["opening"]
+	shortOpenings = lists["short-opening"]
 )
 
 // isBoilerplate reports whether a sentence is about the answer itself, or addresses the reader.
@@ -483,7 +483,7 @@ func isBoilerplate(words string) bool {
 			return true
 		}
 	}
-	for opening := range openingsOfLittle {
+	for opening := range shortOpenings {
 		if strings.HasPrefix(head, opening) {
 			return contentWords(words) <= 4
 		}

@@ -100,7 +100,7 @@ func (c *cascadeChecker) Check(ctx context.Context, in []Pair) ([]Verdict, error
 	})
 	asked := unsure[:min(len(unsure), max(0, c.budget.Pairs))]
 	for _, i := range unsure[len(asked):] {
-		leaveOut(&verdicts[i], fmt.Sprintf("more than %d pairs", max(0, c.budget.Pairs)))
+		noteOverBudget(&verdicts[i], fmt.Sprintf("more than %d pairs", max(0, c.budget.Pairs)))
 	}
 	c.escalate(ctx, in, verdicts, asked)
 	return verdicts, nil
@@ -135,7 +135,7 @@ func (c *cascadeChecker) escalate(ctx context.Context, in []Pair, verdicts []Ver
 	for len(asked) > 0 {
 		if !c.turn(ctx) {
 			for _, i := range asked {
-				leaveOut(&verdicts[i], "the time is up")
+				noteOverBudget(&verdicts[i], "the time is up")
 			}
 			return
 		}
@@ -204,7 +204,7 @@ func merge(fast, slow *Verdict, by string) {
 	*fast = v
 }
 
-func leaveOut(v *Verdict, why string) {
+func noteOverBudget(v *Verdict, why string) {
 	v.Issues = slices.Clone(v.Issues)
 	v.note(issueOverBudget, "%s", why)
 }

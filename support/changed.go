@@ -31,14 +31,9 @@ const (
 //
 // Values that the evidence lacks, rounds, converts to another unit or gives more or less exactly are not changed. Only
 // the first 64 KiB of the claim and 256 KiB of the evidence are read.
-func Changed(claim, evidence string) []Conflict { return changedIn(claim, piece{0, 0, evidence}) }
+func Changed(claim, evidence string) []Conflict { return compareIn(claim, piece{0, 0, evidence}).found }
 
-// changedIn is Changed for evidence in several pieces. B has their passages and offsets.
-func changedIn(claim string, evidence ...piece) []Conflict {
-	return compareIn(claim, evidence...).found
-}
-
-// compareIn compares a claim with evidence in several pieces.
+// compareIn compares a claim with evidence in several pieces. Side B of conflicts has their passages and offsets.
 func compareIn(claim string, evidence ...piece) *comparison {
 	claim = text.Head(claim, maxChangedClaim)
 	evidence = slices.Clone(evidence)
@@ -47,7 +42,7 @@ func compareIn(claim string, evidence ...piece) *comparison {
 		evidence[i].text = text.Head(evidence[i].text, left)
 		left -= len(evidence[i].text)
 	}
-	language := sharedLanguage(claim, joined(evidence))
+	language := sharedLanguage(claim, joinPieces(evidence))
 	c := newComparison(
 		readValuedText(language, piece{InClaim, 0, claim}), readValuedText(language, evidence...), language,
 	)
@@ -74,16 +69,16 @@ func compareIn(claim string, evidence ...piece) *comparison {
 // comparison compares one claim with its evidence. Where they share words, it compares what is around those: values,
 // operators on them, and roles.
 type comparison struct {
-	claim, evidence *valuedText
-	comma           bool
-	values          int              // how many of the claim's values are compared
-	at              map[uint32][]int // the evidence's tokens by key
-	in              map[uint32]bool  // the claim's keys
-	words, large    map[string]bool  // folded: the evidence's, and the claim's that begin with a capital
-	figures         map[string][]int // the evidence's tokens by figure
-	overlap         []float64        // the share of the claim's weight in each sentence of the evidence
-	taken           []bool           // whether the claim has that value of the evidence too
-	found           []Conflict
+	claim, evidence    *valuedText
+	comma              bool
+	values             int              // how many of the claim's values are compared
+	at                 map[uint32][]int // the evidence's tokens by key
+	claimKeys          map[uint32]bool  // the claim's keys
+	words, capitalised map[string]bool  // folded: the evidence's, and the claim's that begin with a capital
+	figures            map[string][]int // the evidence's tokens by figure
+	overlap            []float64        // the share of the claim's weight in each sentence of the evidence
+	taken              []bool           // whether the claim has that value of the evidence too
+	found              []Conflict
 }
 
 // maxSamePlaces is the most places of one word or figure in the evidence that are looked at.
@@ -93,8 +88,8 @@ func newComparison(claim, evidence *valuedText, language string) *comparison {
 	c := &comparison{
 		claim: claim, evidence: evidence, comma: decimalComma(language),
 		values: min(len(claim.values), maxChangedValues, 1+maxChangedPairs/(1+len(evidence.values))),
-		at:     map[uint32][]int{}, in: map[uint32]bool{}, words: map[string]bool{}, large: map[string]bool{},
-		figures: map[string][]int{},
+		at:     map[uint32][]int{}, figures: map[string][]int{}, claimKeys: map[uint32]bool{},
+		words: map[string]bool{}, capitalised: map[string]bool{},
 		overlap: make([]float64, len(evidence.sentences)),
 		taken:   make([]bool, len(evidence.values)),
 	}
@@ -118,37 +113,37 @@ func newComparison(claim, evidence *valuedText, language string) *comparison {
 	}
 	for i := range claim.tokens {
 		if token := &claim.tokens[i]; token.upper {
-			c.large[foldWord(withoutPossessive(token.low))] = true
+			c.capitalised[foldWord(withoutPossessive(token.low))] = true
 		}
 	}
 	total := 0.
 	for i := range claim.tokens {
-		if token := &claim.tokens[i]; token.topic() && !c.in[token.key] {
-			c.in[token.key] = true
+		if token := &claim.tokens[i]; token.topic() && !c.claimKeys[token.key] {
+			c.claimKeys[token.key] = true
 			total += token.weight
 		}
 	}
 	for i := range evidence.sentences {
 		seen := map[uint32]bool{}
 		for _, token := range evidence.tokens[evidence.sentences[i].tokens[0]:evidence.sentences[i].tokens[1]] {
-			if token.topic() && c.in[token.key] && !seen[token.key] {
+			if token.topic() && c.claimKeys[token.key] && !seen[token.key] {
 				seen[token.key] = true
 				c.overlap[i] += token.weight / total
 			}
 		}
 	}
 	for i := range claim.tokens {
-		c.in[claim.tokens[i].key] = claim.tokens[i].key != 0 // figures too
+		c.claimKeys[claim.tokens[i].key] = claim.tokens[i].key != 0 // figures too
 	}
 	for j := range evidence.values {
 		e := &evidence.values[j]
-		c.taken[j] = slices.ContainsFunc(claim.values[:c.values], func(v Value) bool { return v.saidBy(e) })
+		c.taken[j] = slices.ContainsFunc(claim.values[:c.values], func(v Value) bool { return v.sameAs(e) })
 	}
 	return c
 }
 
-// saidBy reports whether v agrees with a number, date or word of the evidence.
-func (v *Value) saidBy(e *Value) bool {
+// sameAs reports whether v agrees with a number, date or word of the evidence.
+func (v *Value) sameAs(e *Value) bool {
 	if v.Kind != e.Kind {
 		return false
 	}
@@ -232,7 +227,7 @@ func (c *comparison) best(value int, meant func(*Value) bool) candidate {
 			i, c.fit(tokens, total, c.evidence.places[i], v.Kind == ValueDegree), total / max(all, 1e-9),
 			math.Abs(v.Number - e.Number),
 		}
-		if c.taken[i] && !v.saidBy(e) {
+		if c.taken[i] && !v.sameAs(e) {
 			found.fit -= takenPenalty
 		}
 		if best.value < 0 || found.fit > best.fit+1e-9 || found.fit > best.fit-1e-9 && found.off < best.off {
@@ -242,9 +237,9 @@ func (c *comparison) best(value int, meant func(*Value) bool) candidate {
 	return best
 }
 
-// instead reports whether the evidence has another value in place of the claim's: with at least some fit if it has the
+// replaces reports whether the evidence has another value in place of the claim's: with at least some fit if it has the
 // claim's nowhere, else only if the other fits far better.
-func instead(same, other candidate, least float64) bool {
+func replaces(same, other candidate, least float64) bool {
 	if other.value < 0 || other.fit*other.known < least {
 		return false
 	}
@@ -271,7 +266,7 @@ func (c *comparison) number(i int) {
 	same := c.best(i, func(e *Value) bool { return sameQuantity(v, e) })
 	if same.value < 0 {
 		unit := c.best(i, func(e *Value) bool { return otherUnit(v, e) && sameFigure(v, e) })
-		if instead(same, unit, leastNumber) {
+		if replaces(same, unit, leastNumber) {
 			c.add(ConflictUnit, i, unit.value)
 			return
 		}
@@ -282,7 +277,7 @@ func (c *comparison) number(i int) {
 	other := c.best(i, func(e *Value) bool {
 		return !sameQuantity(v, e) && (comparableNumbers(v, e) || sameFigure(v, e) && v.Bound*e.Bound < 0)
 	})
-	if instead(same, other, leastNumber) && !c.difference(i) {
+	if replaces(same, other, leastNumber) && !c.difference(i) {
 		c.add(ConflictNumber, i, other.value)
 	}
 }
@@ -314,12 +309,12 @@ func (c *comparison) date(i int) {
 	if same.value >= 0 || c.changedDigit(i) || wider.value >= 0 && wider.fit >= part.fit {
 		return
 	}
-	if instead(same, part, leastDatePart) {
+	if replaces(same, part, leastDatePart) {
 		c.add(ConflictDate, i, part.value)
 		return
 	}
 	other := c.best(i, func(e *Value) bool { return relateDates(d, &e.Date) == dateOther && sameGrain(d, &e.Date) })
-	if instead(same, other, leastDate) {
+	if replaces(same, other, leastDate) {
 		c.add(ConflictDate, i, other.value)
 	}
 }
@@ -438,12 +433,12 @@ func (c *comparison) degree(i int) {
 	v := &c.claim.values[i]
 	same := c.best(i, func(e *Value) bool { return e.Words[0] == v.Words[0] })
 	other := c.best(i, func(e *Value) bool { return slices.Contains(v.Words[1:], e.Words[0]) })
-	if other.value < 0 || !instead(same, other, leastDegree) && !contrasted(same, other) ||
+	if other.value < 0 || !replaces(same, other, leastDegree) && !contrasted(same, other) ||
 		c.claim.denied(c.claim.places[i]) != c.evidence.denied(c.evidence.places[other.value]) {
 		return
 	}
 	place, there := c.claim.places[i], c.evidence.places[other.value]
-	if c.sameTopic(place, there) && (!relationWords.has(v.Words[0]) || !c.turned(place, there)) {
+	if c.sameTopic(place, there) && (!relationWords.has(v.Words[0]) || !c.sidesSwapped(place, there)) {
 		c.add(ConflictAntonym, i, other.value)
 	}
 }
@@ -481,7 +476,7 @@ func (c *comparison) name(i int) {
 	if missing == 0 {
 		same = c.best(i, func(e *Value) bool { return sharesWord(v.Words, e.Words) })
 		other := c.best(i, func(e *Value) bool { return !e.Unsure && !slices.ContainsFunc(e.Words, c.claimName) })
-		if same.value >= 0 && instead(same, other, leastName) && c.apart(same.value, other.value) &&
+		if same.value >= 0 && replaces(same, other, leastName) && c.inSeparateClauses(same.value, other.value) &&
 			c.claim.leads(place) && !c.evidence.modifies(other.value) &&
 			c.evidence.leads(c.evidence.places[other.value]) && c.evidence.leads(c.evidence.places[same.value]) {
 			c.add(ConflictName, i, other.value)
@@ -503,7 +498,7 @@ func (c *comparison) name(i int) {
 			c.add(ConflictName, i, part.value)
 			return
 		}
-		if c.shorter(v.Words) {
+		if c.hasShorterName(v.Words) {
 			return
 		}
 		least = .3
@@ -515,13 +510,13 @@ func (c *comparison) name(i int) {
 		least = .4 // the evidence may spell it out
 	}
 	other := c.best(i, func(e *Value) bool { return !e.Unsure && !c.claimHas(e.Words) })
-	if instead(same, other, least) {
+	if replaces(same, other, least) {
 		c.add(ConflictName, i, other.value)
 	}
 }
 
-// shorter reports whether the evidence has a name made of some of the words only.
-func (c *comparison) shorter(words []string) bool {
+// hasShorterName reports whether the evidence has a name made of some of the words only.
+func (c *comparison) hasShorterName(words []string) bool {
 	return slices.ContainsFunc(c.evidence.values, func(e Value) bool {
 		return e.Kind == ValueName && len(e.Words) < len(words) &&
 			!slices.ContainsFunc(e.Words, func(word string) bool { return !slices.Contains(words, word) })
@@ -591,7 +586,7 @@ func (c *comparison) claimHas(words []string) bool {
 
 // claimName reports whether the claim has a word, capitalised.
 func (c *comparison) claimName(word string) bool {
-	return c.large[word]
+	return c.capitalised[word]
 }
 
 // leads reports whether token i begins a sentence or clause, not counting titles: the mayor, Ada Lund.
@@ -627,8 +622,8 @@ func (t *valuedText) modifies(value int) bool {
 	return next.key != 0 && !t.verb(i)
 }
 
-// apart reports whether two values of the evidence are in different clauses with words of their own.
-func (c *comparison) apart(a, b int) bool {
+// inSeparateClauses reports whether two values of the evidence are in different clauses with words of their own.
+func (c *comparison) inSeparateClauses(a, b int) bool {
 	from, to := c.evidence.places[a], c.evidence.places[b]
 	if from > to {
 		from, to = to, from

@@ -96,7 +96,12 @@ func Conflicts(passages []Passage, o *ConflictOptions) ([]Conflict, []ibid.Issue
 		f.add(readValuedText(Language(read), piece{i, 0, read}))
 	}
 	f.search()
-	f.sort()
+	slices.SortStableFunc(f.found, func(a, b Conflict) int {
+		return cmp.Or(
+			a.A.Passage-b.A.Passage, a.B.Passage-b.B.Passage, a.A.Span.Start-b.A.Span.Start,
+			a.B.Span.Start-b.B.Span.Start,
+		)
+	})
 	return f.found, f.issues
 }
 
@@ -116,7 +121,7 @@ type conflictFinder struct {
 	found      []Conflict
 	issues     []ibid.Issue
 
-	looked, words int // pairs of sentences so far, and the total of words they share
+	pairsSeen, wordsShared int // pairs of sentences so far, and the total of words they share
 }
 
 func (f *conflictFinder) truncated(detail string) {
@@ -201,19 +206,19 @@ func (f *conflictFinder) compareWithEarlier(b int, postings map[uint32][]int, sh
 	for _, term := range f.statements[b].terms {
 		for _, a := range postings[term.key] {
 			if _, known := shared[a]; !known {
-				if f.looked == f.pairs {
+				if f.pairsSeen == f.pairs {
 					full = true
 					continue
 				}
-				f.looked++
+				f.pairsSeen++
 			}
 			shared[a] += term.weight
 		}
-		f.words += len(postings[term.key])
+		f.wordsShared += len(postings[term.key])
 	}
 	f.compareAll(b, shared)
-	if full || f.words > sharedWords*f.pairs {
-		f.truncated(fmt.Sprintf("only %d pairs of sentences were compared", f.looked))
+	if full || f.wordsShared > sharedWords*f.pairs {
+		f.truncated(fmt.Sprintf("only %d pairs of sentences were compared", f.pairsSeen))
 		return false
 	}
 	if len(f.found) > maxConflicts {
@@ -222,15 +227,6 @@ func (f *conflictFinder) compareWithEarlier(b int, postings map[uint32][]int, sh
 		return false
 	}
 	return true
-}
-
-func (f *conflictFinder) sort() {
-	slices.SortStableFunc(f.found, func(a, b Conflict) int {
-		return cmp.Or(
-			a.A.Passage-b.A.Passage, a.B.Passage-b.B.Passage, a.A.Span.Start-b.A.Span.Start,
-			a.B.Span.Start-b.B.Span.Start,
-		)
-	})
 }
 
 // compareAll compares sentence b with those that share enough weight with it, in order.
@@ -313,14 +309,14 @@ func (p *statementPair) holders() {
 		return
 	}
 	a, b := p.a.holder(p.shared), p.b.holder(p.shared)
-	if a != nil && b != nil && !sharesWord(a.Words, b.Words) && (p.within(p.a.namesBut(a)) ||
-		p.within(p.b.namesBut(b))) {
+	if a != nil && b != nil && !sharesWord(a.Words, b.Words) && (p.within(p.a.otherNames(a)) ||
+		p.within(p.b.otherNames(b))) {
 		p.add(ConflictName, a.Span, b.Span)
 	}
 }
 
-// namesBut returns the words of a sentence's names without those of v.
-func (s *statement) namesBut(v *Value) map[uint32]bool {
+// otherNames returns the words of a sentence's names without those of v.
+func (s *statement) otherNames(v *Value) map[uint32]bool {
 	names := maps.Clone(s.names)
 	for _, word := range v.Words {
 		delete(names, topicKey(word))
@@ -693,9 +689,9 @@ func (p *statementPair) denial(denying, saying *statement, negations []placedVal
 		}
 		span, _ := saying.text.extent(saying.sentence, weights)
 		if denying == p.a {
-			p.add(ConflictNegation, n.whole(), span)
+			p.add(ConflictNegation, n.withScope(), span)
 		} else {
-			p.add(ConflictNegation, span, n.whole())
+			p.add(ConflictNegation, span, n.withScope())
 		}
 		p.found[len(p.found)-1].Note = fmt.Sprintf(
 			"possible conflict: negation: only one side denies %s", denying.text.quoted(n.Value),

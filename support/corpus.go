@@ -91,7 +91,7 @@ func (c *Corpus) collect() {
 	c.terms = make(map[uint32]posting, len(total))
 	at := int32(0)
 	for _, key := range slices.Sorted(maps.Keys(total)) {
-		c.terms[key] = posting{from: at, to: at, weight: float32(c.weigh(key, int(total[key])))}
+		c.terms[key] = posting{from: at, to: at, weight: float32(c.termWeight(key, int(total[key])))}
 		at += total[key]
 	}
 	c.list = make([]occurrence, at)
@@ -112,9 +112,9 @@ func (c *Corpus) collect() {
 // passage returns the keys of a passage's words.
 func (c *Corpus) passage(i int) []uint32 { return c.keys[c.starts[i]:c.starts[i+1]] }
 
-// weigh returns the weight of a term in n passages: the mean of its rarity in English and in the corpus, both about 1
-// for rare terms, squared, because one very rare word says more than two fairly rare ones.
-func (c *Corpus) weigh(key uint32, n int) float64 {
+// termWeight returns the weight of a term in n passages: the mean of its rarity in English and in the corpus, both
+// about 1 for rare terms, squared, because one very rare word says more than two fairly rare ones.
+func (c *Corpus) termWeight(key uint32, n int) float64 {
 	total := float64(c.Len())
 	own := math.Log(1+(total-float64(n)+.5)/(float64(n)+.5)) / math.Log(1+(total+.5)/.5)
 	mean := (english().weight(key) + own) / 2
@@ -158,8 +158,8 @@ type searcher struct {
 	has    [32]uint64     // a bit set of the query's words by eleven bits of their keys: it rules out most words
 }
 
-// may reports whether a word may be one of the query's.
-func (s *searcher) may(key uint32) bool { return s.has[key>>7%32]&(1<<(key>>1%64)) != 0 }
+// mayContain reports whether a word may be one of the query's.
+func (s *searcher) mayContain(key uint32) bool { return s.has[key>>7%32]&(1<<(key>>1%64)) != 0 }
 
 func (s *searcher) search(query string, k int) []Hit {
 	c := s.corpus
@@ -211,7 +211,7 @@ func (s *searcher) weight(key uint32) float64 {
 	if p, known := s.corpus.terms[key]; known {
 		return float64(p.weight)
 	}
-	return s.corpus.weigh(key, 0)
+	return s.corpus.termWeight(key, 0)
 }
 
 // best returns the k best passages found, and resets the scores. Most passages share only common words with the query,
@@ -237,10 +237,7 @@ func (s *searcher) best(k int) []Hit {
 
 func sortHits(hits []Hit) {
 	slices.SortFunc(hits, func(x, y Hit) int {
-		if x.Score != y.Score {
-			return cmp.Compare(y.Score, x.Score)
-		}
-		return cmp.Compare(x.Passage, y.Passage)
+		return cmp.Or(cmp.Compare(y.Score, x.Score), cmp.Compare(x.Passage, y.Passage))
 	})
 }
 
@@ -262,7 +259,7 @@ func (s *searcher) addPairs(hits []Hit) float64 {
 	}
 	count := func(keys []uint32) float64 {
 		for i := 1; i < len(keys); i++ {
-			if !s.may(keys[i]) || !s.may(keys[i-1]) {
+			if !s.mayContain(keys[i]) || !s.mayContain(keys[i-1]) {
 				continue
 			}
 			pair := pairOf(keys[i-1], keys[i])
@@ -317,7 +314,7 @@ type Found struct {
 // Find looks for the evidence of claims, and returns one Found for each, in order. It fails if ctx ends or the checker
 // fails.
 func (f *Finder) Find(ctx context.Context, list []Sought) ([]Found, error) {
-	s := seeking{texts: map[*snapshot.Text]*opened{}, indexes: map[string]*indexedPassage{}}
+	s := findState{texts: map[*snapshot.Text]*opened{}, indexes: map[string]*indexedPassage{}}
 	for i := range list {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("reading the text for claim %d of %d: %w", i+1, len(list), err)
@@ -338,8 +335,8 @@ func (f *Finder) Find(ctx context.Context, list []Sought) ([]Found, error) {
 	return found, nil
 }
 
-// seeking is the state of one call of Find.
-type seeking struct {
+// findState is the state of one call of Find.
+type findState struct {
 	texts   map[*snapshot.Text]*opened
 	indexes map[string]*indexedPassage // of all passages of all texts, by their text as judged
 	pairs   []soughtPair
@@ -361,7 +358,7 @@ type soughtPair struct {
 }
 
 // add chooses the passages for a claim.
-func (s *seeking) add(texts *snapshot.Texts, claim int, one *Sought) {
+func (s *findState) add(texts *snapshot.Texts, claim int, one *Sought) {
 	r := s.texts[one.Text]
 	if r == nil {
 		r = &opened{reading: readingOf(texts, one.Text)}
@@ -384,7 +381,7 @@ func (s *seeking) add(texts *snapshot.Texts, claim int, one *Sought) {
 }
 
 // check asks the checker. Only the default one can use the indexes.
-func (s *seeking) check(ctx context.Context, c Checker) ([]Verdict, error) {
+func (s *findState) check(ctx context.Context, c Checker) ([]Verdict, error) {
 	if len(s.pairs) == 0 {
 		return nil, ctx.Err()
 	}
@@ -458,7 +455,7 @@ func newReading(text *snapshot.Text) *reading {
 	for i := range r.passages {
 		shown := Passage{Text: r.passages[i].Apart(text.Content)}
 		x := indexPassage(shown.Text)
-		if x.tongue.language == "" {
+		if x.detected.language == "" {
 			shown.Language = language // a heading, a list: too short to detect
 		}
 		r.shown, r.indexes = append(r.shown, shown), append(r.indexes, x)

@@ -196,7 +196,7 @@ func (r *valueReader) century(i int) (Date, int) {
 	if r.is(i, "twenty") && r.is(i+1, "-") {
 		n, at = 20+int(ordinalWords[r.low(i+2)].number), i+3
 	}
-	at = r.behindHyphen(at)
+	at = r.skipHyphen(at)
 	if n == 0 || n > 30 || !r.is(at, "century", "centuries") {
 		return Date{}, i
 	}

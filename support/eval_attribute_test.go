@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// distracting is how many passages besides its own each claim is tried on.
-const distracting = 19
+// distractorPassages is how many passages besides its own each claim is tried on.
+const distractorPassages = 19
 
 // attributionCase is a claim with its own passage, which is first, and the most similar passages of other claims.
 type attributionCase struct {
@@ -54,8 +54,8 @@ func attributionCases(tb testing.TB) []attributionCase {
 		own := index[row.Passages[0]]
 		c := attributionCase{claim: row.Claim, supported: row.supported()}
 		chosen := []int{own}
-		for _, hit := range plain.Search(row.Claim, distracting+1) {
-			if hit.Passage != own && len(chosen) <= distracting {
+		for _, hit := range plain.Search(row.Claim, distractorPassages+1) {
+			if hit.Passage != own && len(chosen) <= distractorPassages {
 				chosen = append(chosen, hit.Passage)
 			}
 		}
@@ -89,7 +89,7 @@ func (c *attributionCase) best(share float64) int {
 func TestEvalAttribute(t *testing.T) {
 	cases := attributionCases(t)
 	accuracy, f1 := pickAccuracy(cases, relevanceShare), citeF1(cases, relevanceShare, Balanced)
-	t.Logf("%-58s %8.4f   of %d", "attribution: the claim's own passage is ranked first", accuracy, distracting+1)
+	t.Logf("%-58s %8.4f   of %d", "attribution: the claim's own passage is ranked first", accuracy, distractorPassages+1)
 	t.Logf("%-58s %8.4f", "attribution: … or one with nearly all of its words", nearAccuracy(cases, relevanceShare))
 	t.Logf("%-58s %8.4f", "attribution: F1 of what is cited, balanced", f1)
 	t.Logf("%-58s %8.4f", "attribution: F1 of what is cited, strict", citeF1(cases, relevanceShare, Strict))

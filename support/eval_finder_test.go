@@ -46,8 +46,8 @@ func pageOf(tb testing.TB, sentences []string) finderPage {
 	return p
 }
 
-// inWhole looks for the evidence in whole texts, each as one passage.
-func inWhole(tb testing.TB, list []Sought) []Found {
+// findInWholeTexts looks for the evidence in whole texts, each as one passage.
+func findInWholeTexts(tb testing.TB, list []Sought) []Found {
 	tb.Helper()
 	pairs := make([]Pair, len(list))
 	for i := range list {
@@ -77,7 +77,7 @@ func TestEvalFinder(t *testing.T) {
 		name             string
 		found            []Found
 		hit, right, rank float64 // floors
-	}{{"whole page", inWhole(t, list), 0, 0, 0}, {"passages", found, .905, .495, .84}} {
+	}{{"whole page", findInWholeTexts(t, list), 0, 0, 0}, {"passages", found, .905, .495, .84}} {
 		var all, hits, sentences, right, length float64
 		var scores []float64
 		var positive []bool

@@ -24,7 +24,7 @@ func TestEval(t *testing.T) {
 		}
 	}
 	data := chosen(all)
-	left, crossed := crossed(data, bySet), crossed(data, byFold)
+	left, crossed := crossValidated(data, bySet), crossValidated(data, byFold)
 	fresh := slices.DeleteFunc(slices.Clone(all), func(e example) bool { return !e.untouched })
 	scores := scoresOf(t, fresh)
 	t.Logf("%-24s %9s %9s %9s %6s", "AUROC", "set out", "fold out", "fresh", "pairs")

@@ -36,7 +36,7 @@ func TestEvalTogether(t *testing.T) {
 				own[text] = true
 				docs = append(docs, Document{Text: text})
 			}
-			for _, hit := range corpus.Search(row.Claim, distracting+len(docs)) {
+			for _, hit := range corpus.Search(row.Claim, distractorPassages+len(docs)) {
 				if text := pool[hit.Passage].Text; !own[text] {
 					docs = append(docs, Document{Text: text})
 				}

@@ -231,7 +231,7 @@ func TestEvalChanged(t *testing.T) {
 				continue
 			}
 			table.count("falsely: all labelled supported", len(Changed(p.Claim, p.text())) > 0)
-			if v := lexically(t, p.Claim, p); *v.Score >= defaultThreshold {
+			if v := checkLexical(t, p.Claim, p); *v.Score >= defaultThreshold {
 				supported[p] = v
 				found := Changed(p.Claim, p.text())
 				table.count("falsely: "+name, len(found) > 0)
@@ -248,7 +248,7 @@ func TestEvalChanged(t *testing.T) {
 				continue
 			}
 			altered[a.pair] = true
-			v := lexically(t, a.claim, a.pair)
+			v := checkLexical(t, a.claim, a.pair)
 			table.count("changed", hit)
 			table.count("changed: "+a.kind, hit)
 			table.count("changed, in the checker's own evidence", v.Changed)
@@ -274,8 +274,8 @@ func TestEvalChanged(t *testing.T) {
 	}
 }
 
-// lexically returns the default checker's verdict, with score 0 if it has none.
-func lexically(tb testing.TB, claim string, p *evalRow) Verdict {
+// checkLexical returns the default checker's verdict, with score 0 if it has none.
+func checkLexical(tb testing.TB, claim string, p *evalRow) Verdict {
 	tb.Helper()
 	verdicts := testenv.Must(new(Lexical).Check(tb.Context(), one(claim, p.Passages...)))(tb)
 	v := verdicts[0]

@@ -50,7 +50,7 @@ func examples(tb testing.TB) []example {
 			p := rows[k].pair()
 			e := example{positive: rows[k].supported(), set: set, row: &rows[k], document: documents[k]}
 			e.untouched = mixed("held "+set.fold+e.document)%5 == 0
-			if s.compare(parseClaim(asked(&p), p.Claim, english().weight), rows[k].indexes()) {
+			if s.compare(parseClaim(questionOf(&p), p.Claim, english().weight), rows[k].indexes()) {
 				e.features = s.features
 			}
 			all = append(all, e)
@@ -135,8 +135,8 @@ func (m *linear) margin(f *[featureCount]float64) float64 {
 	return z
 }
 
-// more is 1 for a feature that can only raise the score, -1 for one that can only lower it.
-func more(feature int) float64 {
+// direction is 1 for a feature that can only raise the score, -1 for one that can only lower it.
+func direction(feature int) float64 {
 	if feature == featWindow || feature == featPairs {
 		return 1
 	}
@@ -167,7 +167,7 @@ func logistic(data []example) *linear {
 		worst = -1
 		against := 0.0
 		for i := range featureCount {
-			if x := w[i+1] * more(i); x < against {
+			if x := w[i+1] * direction(i); x < against {
 				worst, against = i, x
 			}
 		}
@@ -274,8 +274,8 @@ func chosen(all []example) []example {
 	return slices.DeleteFunc(slices.Clone(all), func(e example) bool { return e.untouched })
 }
 
-// crossed returns the margin of each example by a model that was fitted without its part.
-func crossed(data []example, part func(*example) string) []float64 {
+// crossValidated returns the margin of each example by a model that was fitted without its part.
+func crossValidated(data []example, part func(*example) string) []float64 {
 	models := map[string]*linear{}
 	margins := make([]float64, len(data))
 	for i := range data {
@@ -300,7 +300,7 @@ const calibratedBy = "attribench"
 func fitted(all []example) *linear {
 	data := chosen(all)
 	m := logistic(data)
-	margins := crossed(data, byFold)
+	margins := crossValidated(data, byFold)
 	var pairs []example
 	for i, e := range data {
 		if e.set.name == calibratedBy {

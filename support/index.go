@@ -33,7 +33,7 @@ type indexedPassage struct {
 	sentence  []uint32 // of each token
 	follow    []uint32 // for each token, the slot of the next one that is not a stop word, or noSlot
 	prefixes  []uint32 // for each hash of a prefix, the first slot with it, plus one; slot.next links the others
-	tongue    tongue
+	detected  detection
 }
 
 // sentence is a sentence of a passage, or a piece of a long one.
@@ -103,7 +103,7 @@ func (b *builder) read() {
 			v.add(b.text, &t)
 		}
 	}
-	b.tokens, b.tongue = len(b.keys), v.tongue()
+	b.tokens, b.detected = len(b.keys), v.detected()
 }
 
 // open begins a sentence at the next token.
@@ -227,9 +227,9 @@ type parsedClaim struct {
 	terms     []term
 	pairs     []neighbours // sorted by the first term and the key of the second; without stop words
 	parts     []part
-	total     float64 // weight of all terms
-	persons   int     // tokens that refer to the speaker or listener
-	tongue    tongue  // of the claim without the question
+	total     float64   // weight of all terms
+	persons   int       // tokens that refer to the speaker or listener
+	detected  detection // of the claim without the question
 }
 
 // claimToken is one token of a claim.
@@ -305,7 +305,7 @@ func (c *parsedClaim) read(weight func(key uint32) float64) {
 		}
 		c.tokens = append(c.tokens, claimToken{start: int32(t.start), end: int32(t.end), term: n, flags: t.flags})
 	}
-	c.tongue = v.tongue()
+	c.detected = v.detected()
 	c.findNames()
 }
 
@@ -401,8 +401,8 @@ func (c *parsedClaim) pair() {
 	c.pairs = distinct
 }
 
-// said returns the claim without the question, as far as it is read.
-func (c *parsedClaim) said() string { return c.text[c.question:] }
+// claim returns the claim without the question, as far as it is read.
+func (c *parsedClaim) claim() string { return c.text[c.question:] }
 
 const (
 	// maxShort is the most words in a claim that is read as an answer to a question, such as "Anna Petersen".
@@ -413,8 +413,8 @@ const (
 // questionWords are the words that begin a question.
 var questionWords = lists["question"]
 
-// asked returns the question that a pair's claim is a short answer to, or "" if it is not one.
-func asked(p *Pair) string {
+// questionOf returns the question that a pair's claim is a short answer to, or "" if it is not one.
+func questionOf(p *Pair) string {
 	if p.Context == "" || len(p.Context) > maxQuestion || len(p.Claim) > maxQuestion {
 		return ""
 	}

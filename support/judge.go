@@ -307,7 +307,8 @@ func (q *question) finding(i int, v *Verdict) *finding {
 	at, ok := q.answer.evidence(q.passage)
 	if !ok {
 		v.note(
-			issueQuoteNotFound, "passage %d: the model answered %s, but the passage does not contain its quote", i, q.answer.Label,
+			issueQuoteNotFound, "passage %d: the model answered %s, but the passage does not contain its quote", i,
+			q.answer.Label,
 		)
 		return f
 	}
@@ -350,7 +351,7 @@ func (v *Verdict) compare(p *Pair) {
 		return
 	}
 	at := v.Evidence[0]
-	v.Conflicts = changedIn(p.Claim, piece{at.Passage, at.Start, p.Text(at)})
+	v.Conflicts = compareIn(p.Claim, piece{at.Passage, at.Start, p.Text(at)}).found
 	v.Changed = len(v.Conflicts) > 0
 }
 
@@ -485,7 +486,7 @@ func readRulings(text string, tokens []call.Token, mark string, batch []*questio
 		byID[claimID(mark, i)] = q
 	}
 	text, cut := bareJSON(text)
-	said, err := parseVerdicts(text)
+	verdicts, err := parseVerdicts(text)
 	if err != nil {
 		for _, q := range batch {
 			q.answer.Detail = "the model's answer does not have the requested form"
@@ -493,7 +494,7 @@ func readRulings(text string, tokens []call.Token, mark string, batch []*questio
 		return
 	}
 	seen := map[string]bool{}
-	for _, s := range said {
+	for _, s := range verdicts {
 		q := byID[s.id]
 		if q == nil {
 			continue
@@ -506,29 +507,29 @@ func readRulings(text string, tokens []call.Token, mark string, batch []*questio
 		switch label := Label(s.verdict); label {
 		case Supported, Partial, Unsupported, Contradicted:
 			q.answer = ruling{Label: label, Quote: s.quote}
-			q.answer.weigh(masses(tokens, cut+s.at, "spuc"))
+			q.answer.setScores(letterProbabilities(tokens, cut+s.at, "spuc"))
 		default:
 			q.answer = ruling{Label: Unverified, Detail: "the model's label is not one of the four"}
 		}
 	}
 }
 
-// said is one element of a model's answer.
-type said struct {
+// modelVerdict is one element of a model's answer.
+type modelVerdict struct {
 	id, quote, verdict string
 	at                 int // where the label begins in the text
 }
 
 // parseVerdicts parses {"verdicts":[{"id","quote","verdict"}]}, with nothing before or after it. It ignores other
 // members.
-func parseVerdicts(text string) ([]said, error) {
-	var all []said
+func parseVerdicts(text string) ([]modelVerdict, error) {
+	var all []modelVerdict
 	err := eachChild([]byte(text), '{', func(name string, list []byte, from int) error {
 		if name != "verdicts" {
 			return nil
 		}
 		return eachChild(list, '[', func(_ string, object []byte, at int) error {
-			var s said
+			var s modelVerdict
 			err := s.read(object)
 			s.at += from + at
 			all = append(all, s)
@@ -539,7 +540,7 @@ func parseVerdicts(text string) ([]said, error) {
 }
 
 // read parses one element.
-func (s *said) read(object []byte) error {
+func (s *modelVerdict) read(object []byte) error {
 	return eachChild(object, '{', func(name string, value []byte, at int) error {
 		switch name {
 		case "id":
@@ -622,12 +623,12 @@ func yesOrNo(text string, tokens []call.Token) ruling {
 	default:
 		return ruling{Label: Unverified, Detail: "the model answered neither Yes nor No"}
 	}
-	r.weigh(masses(tokens, len(text)-len(trimmed), "yn"))
+	r.setScores(letterProbabilities(tokens, len(text)-len(trimmed), "yn"))
 	return r
 }
 
-// weigh sets the probabilities from those of the labels: supported is the first, contradicted the last of four.
-func (r *ruling) weigh(labels []float64) {
+// setScores sets the probabilities from those of the labels: supported is the first, contradicted the last of four.
+func (r *ruling) setScores(labels []float64) {
 	if len(labels) == 0 {
 		return
 	}
@@ -637,9 +638,9 @@ func (r *ruling) weigh(labels []float64) {
 	}
 }
 
-// masses returns the probability of each of the letters, relative to all of them, as the first letter of the word at
-// that place in the text; nil if the server sent none. All labels begin with different letters.
-func masses(tokens []call.Token, at int, letters string) []float64 {
+// letterProbabilities returns the probability of each of the letters, relative to all of them, as the first letter of
+// the word at that place in the text; nil if the server sent none. All labels begin with different letters.
+func letterProbabilities(tokens []call.Token, at int, letters string) []float64 {
 	for _, t := range tokens {
 		if at >= len(t.Text) {
 			at -= len(t.Text)

@@ -15,24 +15,22 @@ const languageSample = 512
 // "und-" and the script ("und-Cyrl") if only the script is certain, else "". It detects English, German, French,
 // Spanish, Italian, Portuguese and Dutch by their words, and languages with a script of their own. It reads the first
 // 512 bytes.
-func Language(text string) string { return tongueOf(text).language }
-
-// latin is the script of a text with more than half of its words in Latin letters. Other scripts have the names in
-// otherScripts.
-const latin = "Latn"
-
-// tongue is the detected language of a text.
-type tongue struct {
-	language, script string // see [Language]; "" if unknown
-}
-
-func tongueOf(text string) tongue {
+func Language(text string) string {
 	r := reader{text: text}
 	var v votes
 	for t := (token{}); r.next(&t) && t.start < languageSample; {
 		v.add(text, &t)
 	}
-	return v.tongue()
+	return v.detected().language
+}
+
+// latin is the script of a text with more than half of its words in Latin letters. Other scripts have the names in
+// otherScripts.
+const latin = "Latn"
+
+// detection is the detected language of a text.
+type detection struct {
+	language, script string // see [Language]; "" if unknown
 }
 
 // votes counts the evidence of a text's words for its language.
@@ -71,10 +69,10 @@ func (v *votes) add(text string, t *token) {
 	}
 }
 
-// tongue returns the language that the votes are for.
-func (v *votes) tongue() (t tongue) {
+// detected returns the language that the votes are for.
+func (v *votes) detected() (t detection) {
 	if l := scriptLanguage(&v.scripts, v.words); l != "" {
-		return tongue{l, l}
+		return detection{l, l}
 	}
 	if 2*v.latin > v.words {
 		t.script = latin
@@ -83,9 +81,10 @@ func (v *votes) tongue() (t tongue) {
 	return t
 }
 
-// apart reports whether a claim in t cannot be compared, word by word, with a passage in p, or in the named language if
-// p has none. Texts too short to detect can be compared, and so can a claim in Chinese characters only with Japanese.
-func (t tongue) apart(p tongue, named string) bool {
+// incomparable reports whether a claim in t cannot be compared, word by word, with a passage in p, or in the named
+// language if p has none. Texts too short to detect can be compared, and so can a claim in Chinese characters only with
+// Japanese.
+func (t detection) incomparable(p detection, named string) bool {
 	if t.language == "zh" && p.language == "ja" {
 		return false
 	}

@@ -67,14 +67,8 @@ func (l *Lexical) Info() Info {
 }
 
 func (l *Lexical) thresholds() (threshold, floor float64) {
-	threshold, floor = l.Threshold, l.Floor
-	if threshold == 0 {
-		threshold = defaultThreshold
-	}
-	if floor == 0 {
-		floor = defaultFloor
-	}
-	return threshold, min(floor, threshold)
+	threshold = cmp.Or(l.Threshold, defaultThreshold)
+	return threshold, min(cmp.Or(l.Floor, defaultFloor), threshold)
 }
 
 // Check implements [Checker]. It reads every passage and claim once, however many pairs share it, and keeps all
@@ -106,12 +100,12 @@ func (q *request) judge(ctx context.Context, pair *Pair, v *Verdict) error {
 	c, language := q.read(pair)
 	q.note(pair, c, language, v)
 	s := &q.scorer
-	s.agreed = s.agreed[:0]
+	s.agreements = s.agreements[:0]
 	if err := ctx.Err(); err != nil || c.total < minWeight || !s.compare(c, q.passages) || v.has(issueLanguagesDiffer) {
 		return err
 	}
 	v.Evidence, v.Missing = s.evidence(), s.missing()
-	if q.agree(v.Evidence, v.Missing, cmp.Or(c.tongue.language, language)) {
+	if q.agree(v.Evidence, v.Missing, cmp.Or(c.detected.language, language)) {
 		s.compare(c, q.passages)
 		v.Evidence, v.Missing = s.evidence(), s.missing()
 	}
@@ -168,7 +162,7 @@ const (
 
 // label turns a score into a label.
 func (q *request) label(score float64, changed bool) Label {
-	p := q.scorer.parted
+	p := q.scorer.partShares
 	parts := p.strongest >= partSupported && p.weakest <= partMissing
 	switch {
 	case score >= q.threshold && !changed && !q.scorer.claim.truncated:
@@ -187,7 +181,7 @@ func (q *request) note(pair *Pair, c *parsedClaim, language string, v *Verdict) 
 		v.note(issueClaimEmpty, "")
 	}
 	if c.truncated {
-		v.note(issueClaimTruncated, "%d of %d bytes were read", len(c.said()), len(pair.Claim))
+		v.note(issueClaimTruncated, "%d of %d bytes were read", len(c.claim()), len(pair.Claim))
 	}
 	tokens := 0
 	for i, p := range q.passages {
@@ -201,26 +195,24 @@ func (q *request) note(pair *Pair, c *parsedClaim, language string, v *Verdict) 
 	}
 	if tokens == 0 {
 		v.note(issueNoPassages, "")
-	}
-	if tokens == 0 {
 		return
 	}
 	if language != measuredLanguage {
 		v.note(issueLanguageUnmeasured, "%s", language)
 	}
-	if said := c.tongue; q.differ(pair, said) {
+	if said := c.detected; q.differ(pair, said) {
 		v.note(issueLanguagesDiffer, "claim %s, passages %s", cmp.Or(said.language, said.script), language)
 	}
 }
 
 // differ reports whether no passage is in the claim's language.
-func (q *request) differ(pair *Pair, said tongue) bool {
+func (q *request) differ(pair *Pair, said detection) bool {
 	differ := false
 	for i, p := range q.passages {
 		if p.tokens == 0 {
 			continue
 		}
-		if !said.apart(p.tongue, baseLanguage(pair.Passages[i].Language)) {
+		if !said.incomparable(p.detected, baseLanguage(pair.Passages[i].Language)) {
 			return false
 		}
 		differ = true
@@ -229,12 +221,7 @@ func (q *request) differ(pair *Pair, said tongue) bool {
 }
 
 func (v *Verdict) has(code string) bool {
-	for i := range v.Issues {
-		if v.Issues[i].Code == code {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.Issues, func(issue ibid.Issue) bool { return issue.Code == code })
 }
 
 // measuredLanguage is the language that the model was fitted to.
@@ -285,7 +272,7 @@ func (q *request) read(pair *Pair) (c *parsedClaim, language string) {
 		p := &pair.Passages[i]
 		x := q.indexes[p.Text]
 		q.passages = append(q.passages, x)
-		switch l := cmp.Or(baseLanguage(p.Language), x.tongue.language); {
+		switch l := cmp.Or(baseLanguage(p.Language), x.detected.language); {
 		case language == "":
 			language = l
 		case l != language && l != "" && Language(pair.Claim) == l:
@@ -295,7 +282,7 @@ func (q *request) read(pair *Pair) (c *parsedClaim, language string) {
 	if language == "" {
 		language = measuredLanguage // too short to detect: names, numbers
 	}
-	key := claimKey{asked(pair), pair.Claim, language != measuredLanguage}
+	key := claimKey{questionOf(pair), pair.Claim, language != measuredLanguage}
 	if c = q.claims[key]; c == nil {
 		weight := english().weight
 		if key.local {
@@ -356,7 +343,7 @@ func (s *scorer) evidence() []Span {
 	for t := range left {
 		left[t] = s.counts[t] > 0 && s.claim.terms[t].weight > weightContent
 	}
-	s.leave(left, s.window)
+	s.removeCovered(left, s.window)
 	for len(spans) < maxEvidence && slices.Contains(left, true) {
 		s.parts.reset(1, len(s.lengths[0].sums))
 		for t := range left {
@@ -369,13 +356,13 @@ func (s *scorer) evidence() []Span {
 			break
 		}
 		spans = s.spans(spans, window{best.at, best.at + 1})
-		s.leave(left, window{best.at, best.at + 1})
+		s.removeCovered(left, window{best.at, best.at + 1})
 	}
 	return spans
 }
 
-// leave unmarks the terms in left that occur in a window.
-func (s *scorer) leave(left []bool, w window) {
+// removeCovered unmarks the terms in left that occur in a window.
+func (s *scorer) removeCovered(left []bool, w window) {
 	for t := range left {
 		if left[t] {
 			s.eachPlace(int32(t), func(n int, _ float64) { left[t] = left[t] && (n < w.from || n >= w.to) })
@@ -407,7 +394,7 @@ func (s *scorer) missing() []Term {
 		token  int
 	}
 	lacks := make([]lack, 0, 16)
-	said := s.claim.said()
+	said := s.claim.claim()
 	for i := range s.claim.tokens {
 		t := &s.claim.tokens[i]
 		e := &s.claim.terms[t.term]
@@ -462,7 +449,7 @@ func (q *request) verbatim() bool {
 	for i, p := range q.passages {
 		slots := s.slots[i*len(s.claim.terms):][:len(s.claim.terms)]
 		lacks := func(slot uint32) bool { return len(p.at(slot)) == 0 }
-		if (s.claim.question > 0 || !slices.ContainsFunc(slots, lacks)) && Verbatim(s.claim.said(), p.text) {
+		if (s.claim.question > 0 || !slices.ContainsFunc(slots, lacks)) && Verbatim(s.claim.claim(), p.text) {
 			return true
 		}
 	}
@@ -493,7 +480,7 @@ func (q *request) compared(evidence []Span) *comparison {
 	for i, e := range evidence {
 		pieces[i] = piece{e.Passage, e.Start, textAt(q.passages[e.Passage].text, e.Span)}
 	}
-	return compareIn(q.scorer.claim.said(), pieces...)
+	return compareIn(q.scorer.claim.claim(), pieces...)
 }
 
 // worthReading is the least share of the claim that the evidence would contain with the figures included for them to be
@@ -510,7 +497,7 @@ func (q *request) agree(evidence []Span, missing []Term, language string) bool {
 	s := &q.scorer
 	share := s.features[featWindow] * s.claim.total // that the evidence would contain with the figures
 	var lacking []Value
-	for _, v := range q.figuresOf(s.claim.said(), language) {
+	for _, v := range q.figuresOf(s.claim.claim(), language) {
 		n := 0
 		for k := range missing {
 			if contains(v.figure, missing[k].Span) {
@@ -539,7 +526,7 @@ func (q *request) agree(evidence []Span, missing []Term, language string) bool {
 		}
 		base += len(p.sentences)
 	}
-	return len(s.agreed) > 0
+	return len(s.agreements) > 0
 }
 
 // figuresOf returns the numbers and dates of a text, read once per request.
@@ -559,7 +546,7 @@ func (s *scorer) noteAgreeing(figure ibid.Span, sentence int) {
 		t := &s.claim.tokens[k]
 		at := ibid.Span{Start: int(t.start) - s.claim.question, End: int(t.end) - s.claim.question}
 		if s.claim.terms[t.term].weight > 0 && s.counts[t.term] == 0 && contains(figure, at) {
-			s.agreed = append(s.agreed, agreed{t.term, sentence})
+			s.agreements = append(s.agreements, agreement{t.term, sentence})
 		}
 	}
 }

@@ -527,7 +527,7 @@ func FuzzCheck(f *testing.F) {
 // More support never lowers a score: no weight of the model has the wrong sign.
 func TestDirections(t *testing.T) {
 	for i, f := range lexicalModel {
-		if f.weight*more(i) < 0 {
+		if f.weight*direction(i) < 0 {
 			t.Errorf("%s has the weight %g", f.name, f.weight)
 		}
 	}

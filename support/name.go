@@ -175,7 +175,7 @@ func (r *valueReader) negationCue(i int) int {
 	case low == "no" && (after == "one" || after == "longer"), cuesTo.has(low) && after == "to":
 		return i + 2
 	case cuesThat.has(low) && !cues.has(before) && !strings.HasSuffix(before, "n't"):
-		return r.behindThat(i)
+		return r.afterThat(i)
 	case cues.has(low), strings.HasSuffix(low, "n't"), falseAdverbs.has(low),
 		lackWords.has(low) && after != "of" && before != "a" && before != "the":
 		return i + 1
@@ -183,9 +183,9 @@ func (r *valueReader) negationCue(i int) int {
 	return i
 }
 
-// behindThat returns the token after the "that" of a denial at token i, such as "denied in court that", or i if there
+// afterThat returns the token after the "that" of a denial at token i, such as "denied in court that", or i if there
 // is none.
-func (r *valueReader) behindThat(i int) int {
+func (r *valueReader) afterThat(i int) int {
 	for j := i + 1; j <= i+thatWords && r.sameSentence(i, j) && !breaks.has(r.low(j)); j++ {
 		if r.low(j) == "that" {
 			return j + 1

@@ -35,7 +35,7 @@ const (
 func (c *comparison) operators() {
 	for i := range c.values {
 		switch v := &c.claim.values[i]; {
-		case v.Kind == ValueNegation && !c.speaksOfSource(v):
+		case v.Kind == ValueNegation && !c.aboutSource(v):
 			c.denial(i)
 		case v.Kind == ValueModality:
 			c.modal(i)
@@ -120,7 +120,7 @@ func (c *comparison) share(weights map[uint32]float64, total float64, sentence i
 func (c *comparison) claimShare(weights map[uint32]float64, total float64) float64 {
 	sum := 0.
 	for key, weight := range weights {
-		if c.in[key] {
+		if c.claimKeys[key] {
 			sum += weight
 		}
 	}
@@ -154,13 +154,13 @@ func (c *comparison) denial(value int) {
 				return
 			}
 		}
-		if c.evidence.denies(s.values, keys, c.in, least) {
+		if c.evidence.denies(s.values, keys, c.claimKeys, least) {
 			return
 		}
 	}
 	v := &c.claim.values[value]
 	span, place := c.evidence.extent(best, keys)
-	c.addSpan(ConflictNegation, v.whole(), c.claim.places[value], span, place)
+	c.addSpan(ConflictNegation, v.withScope(), c.claim.places[value], span, place)
 	c.note("negation: the claim denies %s, the source does not", c.claim.quoted(v))
 }
 
@@ -175,7 +175,7 @@ func (c *comparison) deniedBy(value int) {
 	if total > 0 && c.overlap[c.evidence.tokens[place].sentence] >= deniedOverlap &&
 		c.claimShare(keys, total) >= deniedFocus && !c.claim.denies([2]int{0, len(c.claim.values)}, keys, nil, 1) {
 		span, at := c.claim.extent(c.claim.sentenceWith(keys), keys)
-		c.addSpan(ConflictNegation, span, at, v.whole(), place)
+		c.addSpan(ConflictNegation, span, at, v.withScope(), place)
 		c.note("negation: the source denies %s, the claim does not", c.evidence.quoted(v))
 	}
 }
@@ -238,8 +238,8 @@ func differentModality(a, b string) bool {
 		a != "planned")
 }
 
-// whole returns the span of a negation with what it denies.
-func (v *Value) whole() ibid.Span {
+// withScope returns the span of a negation with what it denies.
+func (v *Value) withScope() ibid.Span {
 	return ibid.Span{Start: v.Span.Start, End: max(v.Span.End, v.Scope.End)}
 }
 
@@ -297,9 +297,9 @@ var (
 	sourceWords   = lists["of-source"]
 )
 
-// speaksOfSource reports whether a negation is about what a source does not say, which the source itself cannot
+// aboutSource reports whether a negation is about what a source does not say, which the source itself cannot
 // confirm.
-func (c *comparison) speaksOfSource(v *Value) bool {
+func (c *comparison) aboutSource(v *Value) bool {
 	return slices.ContainsFunc(c.claim.tokens, func(t valueToken) bool {
 		return t.start >= v.Span.Start && t.end <= v.Scope.End && sourceWords.has(t.low)
 	})

@@ -28,7 +28,7 @@ var (
 	dollarNames  = lists["dollar"]
 	aboutWords   = lists["about"]
 	boundWords   = lists["bound"]
-	boundBehind  = lists["bound-behind"]
+	boundAfter   = lists["bound-after"]
 	determiners  = lists["determiner"]
 	countedNouns = lists["count"]
 )
@@ -128,7 +128,7 @@ func (r *valueReader) quantity(i int) int {
 		return i // "one" is a pronoun more often than a number
 	}
 	r.qualify(&v, i)
-	if b := boundBehind[r.low(next)+" "+r.low(next+1)].number; b != 0 {
+	if b := boundAfter[r.low(next)+" "+r.low(next+1)].number; b != 0 {
 		v.Bound = int(b)
 	}
 	v.Span = ibid.Span{Start: r.tokens[i].start, End: r.tokens[next-1].end}
@@ -209,7 +209,7 @@ func (r *valueReader) measure(v *Value, at int, currency string) int {
 	if next, ok := r.temperature(v, at); ok {
 		return next
 	}
-	unit := r.behindHyphen(at)
+	unit := r.skipHyphen(at)
 	switch {
 	case r.is(unit, "percentage", "percent", "%") && r.is(unit+1, "point", "points"):
 		v.convert(unitScale{kind: unitPoints, factor: .01}, "points")
@@ -249,10 +249,10 @@ func isOrdinalSuffix(low string) bool {
 
 // temperature reads °C, °F, K, degrees Celsius.
 func (r *valueReader) temperature(v *Value, at int) (int, bool) {
-	next := r.behindHyphen(at)
+	next := r.skipHyphen(at)
 	degrees := r.is(next, "°", "º", "degree", "degrees")
 	if degrees {
-		next = r.behindHyphen(next + 1)
+		next = r.skipHyphen(next + 1)
 	}
 	scale, ok := temperatureScale(r.low(next))
 	if !ok || !degrees && len(r.low(next)) == 1 { // a single letter is a scale only after a degree sign
@@ -343,7 +343,7 @@ func isDeterminer(low string) bool { return determiners.has(low) || strings.HasS
 
 // counted reads the noun that a bare number counts: the first plural after it, or else the next word.
 func (r *valueReader) counted(v *Value, at int) int {
-	first := r.behindHyphen(at)
+	first := r.skipHyphen(at)
 	isNoun := func(i int) bool {
 		return r.kind(i) == wordToken && !smallWords.has(r.low(i)) && r.sameSentence(at-1, i)
 	}
@@ -429,7 +429,7 @@ func (r *valueReader) clock(i int) int {
 	}
 	v := r.number(i, end, float64(hours)+float64(minutes)/60, Unit{Name: clockUnit})
 	v.Digits, v.Round = .001, .001
-	v.halfOfADay = half < 0 && hours > 0 && hours <= 12 && !strings.HasPrefix(r.low(i), "0")
+	v.maybePM = half < 0 && hours > 0 && hours <= 12 && !strings.HasPrefix(r.low(i), "0")
 	return end
 }
 
@@ -459,7 +459,7 @@ func sameLabel(a, b string) bool {
 // sameClock reports whether two times of day may be the same.
 func sameClock(a, b *Value) bool {
 	off := math.Abs(a.Number - b.Number)
-	if a.halfOfADay || b.halfOfADay {
+	if a.maybePM || b.maybePM {
 		off = math.Min(off, math.Abs(off-12))
 	}
 	return off <= a.Digits
@@ -584,7 +584,7 @@ func (r *valueReader) numberWords(i int) (figure, bool) {
 	if r.is(next, "and") && r.is(next+1, "a") && r.is(next+2, "half") {
 		return partFigure(value+.5, next+3), true
 	}
-	at := r.behindHyphen(next)
+	at := r.skipHyphen(next)
 	low := r.low(at)
 	if partWords.has(low) && (value > 1 && strings.HasSuffix(low, "s") || value == 1 && r.is(at+1, "of")) {
 		return r.part(value, at), true
@@ -607,8 +607,8 @@ func (r *valueReader) part(times float64, at int) figure {
 	return f
 }
 
-// behindHyphen skips a hyphen between two words.
-func (r *valueReader) behindHyphen(i int) int {
+// skipHyphen skips a hyphen between two words.
+func (r *valueReader) skipHyphen(i int) int {
 	if r.is(i, "-", "‐") && r.gluedAll(i, i+1) {
 		return i + 1
 	}
@@ -639,7 +639,7 @@ func (r *valueReader) belowHundred(i int) (float64, int) {
 	if !ok {
 		return 0, i
 	}
-	at := r.behindHyphen(i + 1)
+	at := r.skipHyphen(i + 1)
 	if ones := numberWords[r.low(at)].number; value >= 20 && ones > 0 && ones < 10 {
 		return value + ones, at + 1
 	}
@@ -664,7 +664,7 @@ func (r *valueReader) scaleAt(at int, f figure) float64 {
 // scaled reads the scale after a number, and after number words any lower scales that follow.
 func (r *valueReader) scaled(f figure) figure {
 	for range maxScales {
-		at := r.behindHyphen(f.next)
+		at := r.skipHyphen(f.next)
 		scale := r.scaleAt(at, f)
 		if scale == 0 {
 			return f

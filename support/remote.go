@@ -47,10 +47,10 @@ type endpoint struct {
 
 // statusError is a response with an error status.
 type statusError struct {
-	status int
-	code   string // the server's own error code, if it has one
-	wait   time.Duration
-	asks   bool // the server asks for that wait
+	status  int
+	code    string // the server's own error code, if it has one
+	wait    time.Duration
+	hasWait bool // the server asks for that wait
 }
 
 func (e *statusError) Error() string {
@@ -76,15 +76,15 @@ func (e *endpoint) post(ctx context.Context, body []byte) ([]byte, error) {
 	var last error // the last try's error, returned rather than backoff's own
 	answer, err := backoff.Retry(ctx, func() ([]byte, error) {
 		var answer []byte
-		if answer, last = e.once(ctx, body); last == nil {
+		if answer, last = e.try(ctx, body); last == nil {
 			return answer, nil
 		}
 		status, answered := errors.AsType[*statusError](last)
 		end, ends := ctx.Deadline()
 		switch {
-		case ctx.Err() != nil, errors.Is(last, errTooLong), answered && !status.passes():
+		case ctx.Err() != nil, errors.Is(last, errTooLong), answered && !status.retryable():
 			return nil, backoff.Permanent(last)
-		case !answered || !status.asks:
+		case !answered || !status.hasWait:
 			return nil, last
 		case status.wait > maxRetryWait, ends && time.Until(end) < status.wait:
 			return nil, backoff.Permanent(last)
@@ -97,8 +97,8 @@ func (e *endpoint) post(ctx context.Context, body []byte) ([]byte, error) {
 	return answer, nil
 }
 
-// passes reports whether a retry makes sense.
-func (e *statusError) passes() bool {
+// retryable reports whether a retry makes sense.
+func (e *statusError) retryable() bool {
 	switch e.status {
 	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
 		http.StatusServiceUnavailable, http.StatusGatewayTimeout,
@@ -110,8 +110,8 @@ func (e *statusError) passes() bool {
 
 var errTooLong = fmt.Errorf("the response is longer than %d bytes", maxRemoteResponse)
 
-// once makes one try.
-func (e *endpoint) once(ctx context.Context, body []byte) ([]byte, error) {
+// try makes one request.
+func (e *endpoint) try(ctx context.Context, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.timeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url.String(), bytes.NewReader(body))
@@ -130,13 +130,13 @@ func (e *endpoint) once(ctx context.Context, body []byte) ([]byte, error) {
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	response, err := client.Do(r)
 	if err != nil {
-		return nil, bareURL(err)
+		return nil, withoutURL(err)
 	}
 	defer func() { _ = response.Body.Close() }() // it was only read
 	answer, err := io.ReadAll(io.LimitReader(response.Body, maxRemoteResponse+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("reading the response: %w", bareURL(err))
+		return nil, fmt.Errorf("reading the response: %w", withoutURL(err))
 	case response.StatusCode < 200 || response.StatusCode > 299:
 		return nil, e.failure(response, answer)
 	case len(answer) > maxRemoteResponse:
@@ -155,9 +155,9 @@ func (e *endpoint) failure(response *http.Response, body []byte) error {
 	}
 	after := response.Header.Get("Retry-After")
 	if seconds, err := strconv.Atoi(after); err == nil && seconds >= 0 {
-		s.wait, s.asks = time.Duration(min(seconds, 1<<20))*time.Second, true
+		s.wait, s.hasWait = time.Duration(min(seconds, 1<<20))*time.Second, true
 	} else if at, err := http.ParseTime(after); err == nil {
-		s.wait, s.asks = max(0, time.Until(at)), true
+		s.wait, s.hasWait = max(0, time.Until(at)), true
 	}
 	return s
 }
@@ -168,8 +168,8 @@ func isCode(s string) bool {
 	return len(s) <= 48 && other == ""
 }
 
-// bareURL removes the address from an error.
-func bareURL(err error) error {
+// withoutURL removes the address from an error.
+func withoutURL(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		return wrapped.Err
 	}

@@ -36,7 +36,7 @@ func (c *comparison) relations() {
 			}
 		}
 	}
-	c.connected()
+	c.compareConnections()
 }
 
 // inverted finds a word of the claim that is on the other side of a verb or preposition than in the evidence, and that
@@ -46,17 +46,17 @@ func (x *alignment) inverted() (a, b *unit) {
 	for i := range x.a {
 		for j := range x.b {
 			m, n := &x.a[i], &x.b[j]
-			if !x.c.says(m, n) || !x.relates(m, n) {
+			if !x.c.sameUnit(m, n) || !x.relates(m, n) {
 				continue
 			}
-			if suffers(x.a, i) != suffers(x.b, j) && !passive(x.a[i:]) && !passive(x.b[j:]) {
+			if maybePassive(x.a, i) != maybePassive(x.b, j) && !passive(x.a[i:]) && !passive(x.b[j:]) {
 				continue
 			}
 			al, ar := sides(x.a, i)
 			bl, br := sides(x.b, j)
 			a, other := x.across(al, ar, bl, br), x.across(ar, al, br, bl)
 			if a != nil && other != nil {
-				return a, &bl[slices.IndexFunc(bl, func(u unit) bool { return x.c.says(other, &u) })]
+				return a, &bl[slices.IndexFunc(bl, func(u unit) bool { return x.c.sameUnit(other, &u) })]
 			}
 		}
 	}
@@ -79,24 +79,24 @@ const maxSide = 4
 func sides(units []unit, i int) (left, right []unit) {
 	from, to := i, i+1
 	for n := 0; from > 0 && !units[from].begins && n < maxSide; from-- {
-		if units[from-1].says() {
+		if units[from-1].hasContent() {
 			n++
 		}
 	}
 	for n := 0; to < len(units) && !units[to].begins && n < maxSide; to++ {
-		if units[to].says() {
+		if units[to].hasContent() {
 			n++
 		}
 	}
 	left, right = units[from:i], units[i+1:to]
-	if by := slices.IndexFunc(right, func(u unit) bool { return u.low == "by" }); by >= 0 && suffers(units, i) {
+	if by := slices.IndexFunc(right, func(u unit) bool { return u.low == "by" }); by >= 0 && maybePassive(units, i) {
 		return right[by:], left
 	}
 	return left, right
 }
 
-// suffers reports whether unit i may be part of a passive: after an auxiliary, or before "by".
-func suffers(units []unit, i int) bool {
+// maybePassive reports whether unit i may be part of a passive: after an auxiliary, or before "by".
+func maybePassive(units []unit, i int) bool {
 	return i+1 < len(units) && units[i+1].low == "by" ||
 		slices.ContainsFunc(units[max(0, i-3):i], func(u unit) bool { return auxiliaryWords.has(u.low) })
 }
@@ -104,7 +104,7 @@ func suffers(units []unit, i int) bool {
 // across returns a unit of one side of the claim that the evidence has on the other side only, or nil.
 func (x *alignment) across(side, other, there, otherThere []unit) *unit {
 	has := func(units []unit, a *unit) bool {
-		return slices.ContainsFunc(units, func(u unit) bool { return x.c.says(a, &u) })
+		return slices.ContainsFunc(units, func(u unit) bool { return x.c.sameUnit(a, &u) })
 	}
 	for i := range side {
 		a := &side[i]
@@ -116,9 +116,9 @@ func (x *alignment) across(side, other, there, otherThere []unit) *unit {
 	return nil
 }
 
-// turned reports whether two opposite relations say the same, because the things they relate are swapped too: A beat B,
-// B lost to A.
-func (c *comparison) turned(i, j int) bool {
+// sidesSwapped reports whether two opposite relations say the same, because the things they relate are swapped too: A
+// beat B, B lost to A.
+func (c *comparison) sidesSwapped(i, j int) bool {
 	there := c.evidence.units(c.evidence.tokens[j].sentence)
 	x := &alignment{c: c, a: c.claim.units(c.claim.tokens[i].sentence), b: there}
 	at := func(units []unit, token int) int {
@@ -196,8 +196,8 @@ func (t *valuedText) keys(from, to int) map[uint32]int {
 	return keys
 }
 
-// connected compares the order of events, and of cause and effect.
-func (c *comparison) connected() {
+// compareConnections compares the order of events, and of cause and effect.
+func (c *comparison) compareConnections() {
 	there := c.evidence.connections()
 	for _, a := range c.claim.connections() {
 		for _, b := range there {

@@ -43,7 +43,7 @@ func evalSaid(t *testing.T, name string) shares {
 		for _, line := range lines[1:] {
 			sign, rest, _ := strings.Cut(line, " ")
 			kind, claim, _ := strings.Cut(rest, ": ")
-			v := lexically(t, claim, &evalRow{Passages: lines[:1]})
+			v := checkLexical(t, claim, &evalRow{Passages: lines[:1]})
 			differs := len(Changed(claim, lines[0])) > 0
 			if sign == "-" {
 				table.count("changed, not called supported", v.Label != Supported)
@@ -71,7 +71,7 @@ func evalSaid(t *testing.T, name string) shares {
 func TestReworded(t *testing.T) {
 	for _, lines := range readCases(t, "reworded.txt") {
 		t.Run(lines[0], func(t *testing.T) {
-			v := lexically(t, lines[1], &evalRow{Passages: lines[2:3]})
+			v := checkLexical(t, lines[1], &evalRow{Passages: lines[2:3]})
 			got := []string{}
 			for _, issue := range v.Issues {
 				got = append(got, issue.Code+": "+issue.Detail)

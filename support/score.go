@@ -10,9 +10,9 @@ import (
 const (
 	// windowLength is the most consecutive sentences in the evidence of a claim.
 	windowLength = 3
-	// likely is how much a word that shares only its first five letters with one of the claim's counts, relative to one
-	// with the same stem.
-	likely = 0.7
+	// prefixMatch is how much a word that shares only its first five letters with one of the claim's counts, relative
+	// to one with the same stem.
+	prefixMatch = 0.7
 	// maxNear is the most words of a passage with one prefix that a claim's term is compared with.
 	maxNear = 64
 	// maxLength is the most tokens of the passages that count in the feature for their length.
@@ -32,11 +32,11 @@ type scorer struct {
 	parts   windows               // of single sentences, for one part of the claim
 	paired  []bool                // for each pair of neighbours in the claim, whether they are neighbours in a passage
 
-	agreed   []agreed
-	window   window
-	sentence int // the best one
-	features [featureCount]float64
-	parted   parted
+	agreements []agreement
+	window     window
+	sentence   int // the best one
+	features   [featureCount]float64
+	partShares partShares
 }
 
 // windows are all runs of sentences of one length, by first sentence.
@@ -49,11 +49,11 @@ type windows struct {
 // window is a run of sentences, numbered across all passages.
 type window struct{ from, to int }
 
-// parted is the share of the claim's best and worst part that a single sentence contains.
-type parted struct{ strongest, weakest float64 }
+// partShares is the share of the claim's best and worst part that a single sentence contains.
+type partShares struct{ strongest, weakest float64 }
 
-// agreed is a term of a claim that a sentence gives in another form: the 12 of a dozen.
-type agreed struct {
+// agreement is a term of a claim that a sentence gives in another form: the 12 of a dozen.
+type agreement struct {
 	term     int32
 	sentence int
 }
@@ -115,17 +115,17 @@ func (w *windows) add(sentence int, t int32, weight float64) {
 	}
 }
 
-// heaviest is a window, by its first sentence, and its weight.
-type heaviest struct {
+// bestWindow is a window, by its first sentence, and its weight.
+type bestWindow struct {
 	at  int
 	sum float64
 }
 
 // best returns the first window with the greatest sum.
-func (w *windows) best() (b heaviest) {
+func (w *windows) best() (b bestWindow) {
 	for i, x := range w.sums {
 		if x > b.sum+1e-9 {
-			b = heaviest{i, x}
+			b = bestWindow{i, x}
 		}
 	}
 	return b
@@ -143,7 +143,7 @@ func (s *scorer) lookUp() {
 			s.counts[j] += int32(len(p.at(slot)))
 		}
 	}
-	for _, a := range s.agreed {
+	for _, a := range s.agreements {
 		s.counts[a.term]++
 	}
 }
@@ -160,7 +160,7 @@ func (s *scorer) eachPlace(t int32, f func(sentence int, weight float64)) {
 		p.eachSentence(p.at(s.slots[i*len(s.claim.terms)+int(t)]), func(n int) { f(base+n, e.weight) })
 		base += len(p.sentences)
 	}
-	for _, a := range s.agreed {
+	for _, a := range s.agreements {
 		if a.term == t {
 			f(a.sentence, e.weight)
 		}
@@ -172,7 +172,7 @@ func (s *scorer) eachPlace(t int32, f func(sentence int, weight float64)) {
 	for _, p := range s.passages {
 		p.eachLike(e, func(o *slot) {
 			s.near[t] = true
-			p.eachSentence(p.places[o.from:o.to], func(n int) { f(base+n, likely*e.weight) })
+			p.eachSentence(p.places[o.from:o.to], func(n int) { f(base+n, prefixMatch*e.weight) })
 		})
 		base += len(p.sentences)
 	}
@@ -209,7 +209,7 @@ func (s *scorer) chooseWindow() {
 
 // compareParts finds the largest share of each part of the claim in one sentence.
 func (s *scorer) compareParts(sentences int) {
-	s.parted = parted{0, 1}
+	s.partShares = partShares{0, 1}
 	for i := range s.claim.parts {
 		part := &s.claim.parts[i]
 		if part.weight == 0 {
@@ -220,7 +220,7 @@ func (s *scorer) compareParts(sentences int) {
 			s.eachPlace(t, func(sentence int, weight float64) { s.parts.add(sentence, t, weight) })
 		}
 		share := s.parts.best().sum / part.weight
-		s.parted.strongest, s.parted.weakest = max(s.parted.strongest, share), min(s.parted.weakest, share)
+		s.partShares = partShares{max(s.partShares.strongest, share), min(s.partShares.weakest, share)}
 	}
 }
 
@@ -285,7 +285,7 @@ func (s *scorer) comparePairs() float64 {
 
 // agrees reports whether a passage gives a term in another form: the position of its neighbours then says little.
 func (s *scorer) agrees(t int32) bool {
-	return slices.ContainsFunc(s.agreed, func(a agreed) bool { return a.term == t })
+	return slices.ContainsFunc(s.agreements, func(a agreement) bool { return a.term == t })
 }
 
 // The features of a claim and its passages. W is the weight of all terms of the claim; stop words are not terms.

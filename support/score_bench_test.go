@@ -99,7 +99,7 @@ type match struct {
 // It compares words only, where [Lexical] also looks for figures in another form (a dozen for 12).
 func (s *scorer) Score(c *parsedClaim, p *indexedPassage) match {
 	one := [1]*indexedPassage{p}
-	s.agreed = s.agreed[:0]
+	s.agreements = s.agreements[:0]
 	var m match
 	if s.compare(c, one[:]) {
 		m.Score = s.score()

@@ -304,8 +304,8 @@ func contraction(text string, p int) (end, behind int, negated bool) {
 	return p, p, false
 }
 
-// letters is the length of a word's prefix in letters.
-const letters = 5
+// prefixLetters is the length of a word's prefix in letters.
+const prefixLetters = 5
 
 // resolve sets the keys of a word.
 func (t *token) resolve(r *reader) {
@@ -358,11 +358,11 @@ func prefixLen(word []byte) int {
 		if !utf8.RuneStart(c) {
 			continue
 		}
-		if n++; n > letters {
+		if n++; n > prefixLetters {
 			return i
 		}
 	}
-	if n < letters {
+	if n < prefixLetters {
 		return 0
 	}
 	return len(word)

@@ -25,13 +25,13 @@ const (
 	grammarUnit                  // any other word
 )
 
-// says reports whether a unit has content of its own.
-func (u *unit) says() bool { return u.kind <= figureUnit }
+// hasContent reports whether a unit has content of its own.
+func (u *unit) hasContent() bool { return u.kind <= figureUnit }
 
-// saying returns the units with content of their own.
-func saying(units []unit) (said []*unit) {
+// contentUnits returns the units with content of their own.
+func contentUnits(units []unit) (said []*unit) {
 	for i := range units {
-		if units[i].says() {
+		if units[i].hasContent() {
 			said = append(said, &units[i])
 		}
 	}
@@ -116,15 +116,15 @@ func (t *valuedText) figureFrom(at int, from *int, end int) int {
 	return -1
 }
 
-// says reports whether a unit of the evidence says the same as one of the claim.
-func (c *comparison) says(a, b *unit) bool {
+// sameUnit reports whether a unit of the evidence says the same as one of the claim.
+func (c *comparison) sameUnit(a, b *unit) bool {
 	switch {
 	case a.kind == figureUnit && b.kind == figureUnit:
 		v, e := &c.claim.values[a.value], &c.evidence.values[b.value]
-		return v.saidBy(e) || v.Kind == e.Kind && c.claim.low(a.token) == c.evidence.low(b.token)
+		return v.sameAs(e) || v.Kind == e.Kind && c.claim.low(a.token) == c.evidence.low(b.token)
 	case a.kind == figureUnit, b.kind == figureUnit:
 		return false
-	case !a.says(), !b.says():
+	case !a.hasContent(), !b.hasContent():
 		return a.low == b.low
 	}
 	return c.claim.tokens[a.token].key == c.evidence.tokens[b.token].key || derived(a.low, b.low)

@@ -75,9 +75,9 @@ type Value struct {
 	Unsure bool      // a name that may just be the first word of its sentence
 	Scope  ibid.Span // the rest of the clause, for a negation or modality
 
-	figure     ibid.Span // Span without the counted noun, for a number or date
-	raw        string    // the digits of a number as written, without spaces
-	halfOfADay bool      // 9:30, which may be 21:30
+	figure  ibid.Span // Span without the counted noun, for a number or date
+	raw     string    // the digits of a number as written, without spaces
+	maybePM bool      // 9:30, which may be 21:30
 }
 
 // Date is a day, month, year or span of years. Zero members are unknown.
@@ -267,7 +267,7 @@ func sentenceTokens(tokens []valueToken, text string, at, end int) []valueToken 
 		case ideograph(r):
 			tokens = append(tokens, valueToken{kind: wordToken, start: at, end: at + size, low: text[at : at+size]})
 		case unicode.IsLetter(r):
-			tokens = append(tokens, wordAt(text, at, end).withoutStop(tokens, end))
+			tokens = append(tokens, wordAt(text, at, end).withoutFullStop(tokens, end))
 		default:
 			tokens = append(tokens, valueToken{kind: signToken, start: at, end: at + size})
 		}
@@ -424,9 +424,9 @@ func wordAt(text string, at, end int) valueToken {
 	return token
 }
 
-// withoutStop removes the full stop from a unit that ends a sentence after its figure and looks like an initial: 5 W.,
-// 482 °F.
-func (t valueToken) withoutStop(before []valueToken, end int) valueToken {
+// withoutFullStop removes the full stop from a unit that ends a sentence after its figure and looks like an initial: 5
+// W., 482 °F.
+func (t valueToken) withoutFullStop(before []valueToken, end int) valueToken {
 	if !t.initial || t.end-t.start != len("F.") || len(before) == 0 {
 		return t
 	}
@@ -478,15 +478,15 @@ type piece struct {
 	text          string
 }
 
-// betweenPieces separates pieces that are read together.
-const betweenPieces = "\n\n"
+// pieceSeparator separates pieces that are read together.
+const pieceSeparator = "\n\n"
 
-func joined(pieces []piece) string {
+func joinPieces(pieces []piece) string {
 	texts := make([]string, len(pieces))
 	for i := range pieces {
 		texts[i] = pieces[i].text
 	}
-	return strings.Join(texts, betweenPieces)
+	return strings.Join(texts, pieceSeparator)
 }
 
 // valuedText is one or more pieces with their values, words and sentences. Places are offsets in the joined text.
@@ -546,14 +546,14 @@ func (t *valuedText) readPieces(language string) {
 			sentences = tokens[len(tokens)-1].sentence + 1
 		}
 		t.tokens, t.values, t.starts = append(t.tokens, tokens...), append(t.values, values...), append(t.starts, at)
-		at += len(text) + len(betweenPieces)
+		at += len(text) + len(pieceSeparator)
 	}
 }
 
 // readValuedText reads pieces in a language, or "" if it is unknown: their values, then the tokens and values of each
 // sentence side by side.
 func readValuedText(language string, pieces ...piece) *valuedText {
-	t := &valuedText{text: joined(pieces), pieces: pieces}
+	t := &valuedText{text: joinPieces(pieces), pieces: pieces}
 	t.readPieces(language)
 	t.places = make([]int, len(t.values))
 	value, name, pos := 0, ibid.Span{}, 0
