@@ -142,7 +142,6 @@ type Candidate struct {
 // passages. The number of pairs to check grows with sentences times candidates, and for sentences that no passage
 // supports with the number of their parts. It fails if ctx ends, if the checker fails, if a sentence or a passage is
 // not in its text, or if there are more than a million passages.
-// not in its text, or that there are more than a million passages.
 func Attribute(ctx context.Context, answer *ibid.Answer, docs []Document, o *AttributeOptions) (*Attribution, error) {
 	a, err := newAttributor(answer, docs, o)
 	if err != nil {

@@ -48,7 +48,7 @@ func titleOf(d *Document, p *snapshot.Passage) string {
 // judgedText returns a passage as it is judged: preceded by its title, and with its blocks separated.
 func judgedText(d *Document, p *snapshot.Passage) string { return titleOf(d, p) + p.Apart(d.Text) }
 
-// inDocument returns the span in the document of a span in a readable passage; empty if it is in the title.
+// inDocument returns the span in the document of a span in a judged text; empty if it is in the title.
 func inDocument(d *Document, p *snapshot.Passage, s ibid.Span) ibid.Span {
 	if s.Start < 0 || s.End <= s.Start {
 		return ibid.Span{}

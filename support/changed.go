@@ -427,7 +427,7 @@ func (c *comparison) sameNeighbour(i, j int) bool {
 	return false
 }
 
-// degree compares a word that has opposites. It differs if the evidence has its opposite there, and not the claim's
+// degree compares a word that has opposites. It is changed if the evidence has an opposite there, and not the claim's
 // side.
 func (c *comparison) degree(i int) {
 	v := &c.claim.values[i]

@@ -72,7 +72,7 @@ const (
 const IssueConflictsTruncated = "conflicts-truncated"
 
 // Conflicts finds possible conflicts between passages: it compares sentences of two passages that share most of their
-// words and name the same names, and reports values of one kind that differ. A is always in the earlier passage. Two
+// words and mention the same names, and reports values of one kind that differ. A is always in the earlier passage. Two
 // sentences of one passage are never in conflict.
 //
 // Values that are rounded, converted or given more or less exactly do not conflict, nor do values for different years.

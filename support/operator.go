@@ -22,8 +22,8 @@ const (
 	deniedFocus   = .6
 	// alike is how close another sentence must come to the best one for its denials to count too.
 	alike = .7
-	// besideSentences is how many sentences before and after the best one are searched for a denial. It must be of
-	// besideWords of the claim's words, unless the sentence comes close to the best one.
+	// besideSentences is how many sentences before and after the best one are searched for a denial. The denial
+	// must include besideWords of the claim's words, unless the sentence comes close to the best one.
 	besideSentences = 2
 	besideWords     = 2
 	// modalOverlap and modalFocus are the least shares for modalities.
