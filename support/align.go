@@ -279,7 +279,7 @@ func (x *alignment) crossed(g gap) string {
 }
 
 // operatorsDiffer compares the operators of a gap. A claim may add those in the list "weakening", unless it lacks the
-// evidence's there, and leave out those in "unsaid".
+// evidence's there, and leave out those in "omissible".
 func (x *alignment) operatorsDiffer(g gap) string {
 	lacks := func(units []unit, u *unit) bool {
 		return u.kind == operatorUnit && !slices.ContainsFunc(units, func(other unit) bool {
@@ -302,7 +302,7 @@ func (x *alignment) operatorsDiffer(g gap) string {
 		switch following := x.b[at+1 : g.b[1]+1]; {
 		case u.kind == figureUnit && at > 0 && x.b[at-1].low == "always": // every two years
 			return x.note(nil, u)
-		case !lacks(x.a, u), unsaid.has(u.low),
+		case !lacks(x.a, u), omissible.has(u.low),
 			following[0].kind == figureUnit, slices.ContainsFunc(following, func(u unit) bool { return u.begins }):
 		default:
 			return x.note(nil, u)
@@ -330,5 +330,5 @@ func (x *alignment) operatorElsewhere(i int) bool {
 
 var (
 	weakening = lists["weakening"]
-	unsaid    = lists["unsaid"]
+	omissible = lists["omissible"]
 )

@@ -144,10 +144,10 @@ type Candidate struct {
 // not in its text, or if there are more than a million passages.
 func Attribute(ctx context.Context, answer *ibid.Answer, docs []Document, o *AttributeOptions) (*Attribution, error) {
 	a, err := newAttributor(answer, docs, o)
-	if err != nil {
-		return nil, fmt.Errorf("attributing the answer: %w", err)
+	if err == nil {
+		err = a.run(ctx)
 	}
-	if err := a.run(ctx); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("attributing the answer: %w", err)
 	}
 	return a.out, nil
@@ -168,7 +168,7 @@ type attributor struct {
 type place struct{ document, passage int }
 
 func newAttributor(answer *ibid.Answer, docs []Document, o *AttributeOptions) (*attributor, error) {
-	a := &attributor{docs: slices.Clone(docs)}
+	a := &attributor{docs: slices.Clone(docs), units: map[int]*ibid.Offsets{}}
 	if o != nil {
 		a.options = *o
 	}
@@ -322,9 +322,6 @@ func (a *attributor) setVerdict(c *Candidate, v *Verdict) {
 // offsets returns the offset converter of a document.
 func (a *attributor) offsets(document int) *ibid.Offsets {
 	if a.units[document] == nil {
-		if a.units == nil {
-			a.units = map[int]*ibid.Offsets{}
-		}
 		a.units[document] = ibid.NewOffsets(a.docs[document].Text)
 	}
 	return a.units[document]

@@ -167,11 +167,11 @@ func (c *cascadeChecker) ask(ctx context.Context, in []Pair, verdicts []Verdict,
 	for k, i := range batch {
 		pairs[k] = in[i]
 	}
-	said, err := CheckPairs(ctx, c.slow, pairs)
+	slowVerdicts, err := CheckPairs(ctx, c.slow, pairs)
 	for k, i := range batch {
 		slow := Verdict{Err: err}
 		if err == nil {
-			slow = said[k]
+			slow = slowVerdicts[k]
 		}
 		merge(&verdicts[i], &slow, c.slow.Info().By())
 	}

@@ -125,7 +125,7 @@ func newComparison(claim, evidence *valuedText, language string) *comparison {
 	}
 	for i := range evidence.sentences {
 		seen := map[uint32]bool{}
-		for _, token := range evidence.tokens[evidence.sentences[i].tokens[0]:evidence.sentences[i].tokens[1]] {
+		for _, token := range evidence.tokensOf(i) {
 			if token.topic() && c.claimKeys[token.key] && !seen[token.key] {
 				seen[token.key] = true
 				c.overlap[i] += token.weight / total
@@ -167,8 +167,7 @@ const nearby = 4.
 // around returns the claim's words around a span that the evidence has too, weighted by distance; place is its first
 // token. Total is their weight, all that of the words that the evidence lacks too.
 func (c *comparison) around(span ibid.Span, place int) (tokens []valueToken, total, all float64) {
-	s := &c.claim.sentences[c.claim.tokens[place].sentence]
-	for _, token := range c.claim.tokens[s.tokens[0]:s.tokens[1]] {
+	for _, token := range c.claim.tokensOf(c.claim.tokens[place].sentence) {
 		if token.key == 0 || token.start >= span.Start && token.end <= span.End || len(tokens) == maxAround {
 			continue
 		}

@@ -115,12 +115,12 @@ func (d *Date) readings() []Date {
 }
 
 func relateOrdered(claim, other *Date) dateRelation {
-	same, differ, unsaid := 0, 0, 0
+	same, differ, missing := 0, 0, 0
 	compare := func(a, b int) {
 		switch {
 		case a == 0:
 		case b == 0:
-			unsaid++
+			missing++
 		case a == b:
 			same++
 		default:
@@ -130,11 +130,11 @@ func relateOrdered(claim, other *Date) dateRelation {
 	switch {
 	case claim.Year == 0:
 	case other.Year == 0:
-		unsaid++
+		missing++
 	case claim.Year <= other.LastYear && other.Year <= claim.LastYear:
 		same++
 		if other.LastYear-other.Year > claim.LastYear-claim.Year {
-			unsaid++
+			missing++
 		}
 	default:
 		differ++
@@ -146,7 +146,7 @@ func relateOrdered(claim, other *Date) dateRelation {
 		return datePart
 	case differ > 0 || same == 0:
 		return dateOther
-	case unsaid > 0:
+	case missing > 0:
 		return dateWider
 	}
 	return dateWithin
@@ -170,11 +170,11 @@ func (v *Value) agrees(e *Value) bool {
 	case !comparableNumbers(v, e) || e.High > e.Number && v.High == v.Number:
 		return false
 	}
-	said := *e
+	other := *e
 	if v.Bound == 0 {
-		said.Bound = 0 // more than 300 is not 412
+		other.Bound = 0 // more than 300 is not 412
 	}
-	return sameNumber(v, &said, roundingSlack(v, &said))
+	return sameNumber(v, &other, roundingSlack(v, &other))
 }
 
 // sameQuantity reports whether a number of the evidence agrees with the claim's.

@@ -259,7 +259,7 @@ func (p *statementPair) conflicts() []Conflict {
 	if p.holders(); len(p.found) > 0 {
 		return p.found
 	}
-	if !p.sameSubject() || p.speculative(p.a) != p.speculative(p.b) {
+	if !p.sameSubject() || p.a.speculative() != p.b.speculative() {
 		return nil
 	}
 	p.numbers()
@@ -305,7 +305,7 @@ func (p *statementPair) holders() {
 	for key := range p.shared {
 		office = office || p.a.office(key)
 	}
-	if !office || len(p.nameOrder(p.a)) == 0 || !p.sameTime() || p.speculative(p.a) != p.speculative(p.b) {
+	if !office || len(p.nameOrder(p.a)) == 0 || !p.sameTime() || p.a.speculative() != p.b.speculative() {
 		return
 	}
 	a, b := p.a.holder(p.shared), p.b.holder(p.shared)
@@ -326,8 +326,7 @@ func (s *statement) otherNames(v *Value) map[uint32]bool {
 
 // office reports whether a word of a sentence names a role that only one name can have.
 func (s *statement) office(key uint32) bool {
-	sentence := s.text.sentences[s.sentence]
-	return slices.ContainsFunc(s.text.tokens[sentence.tokens[0]:sentence.tokens[1]], func(t valueToken) bool {
+	return slices.ContainsFunc(s.text.tokensOf(s.sentence), func(t valueToken) bool {
 		return t.key == key && offices.has(t.low)
 	})
 }
@@ -377,10 +376,8 @@ func (p *statementPair) within(names map[uint32]bool) bool {
 }
 
 // speculative reports whether a sentence is about plans, expectations or assumptions.
-func (p *statementPair) speculative(s *statement) bool {
-	sentence := s.text.sentences[s.sentence]
-	tokens := s.text.tokens[sentence.tokens[0]:sentence.tokens[1]]
-	return slices.ContainsFunc(tokens, func(t valueToken) bool { return speculativeWords.has(t.low) })
+func (s *statement) speculative() bool {
+	return s.text.hasWord(s.sentence, speculativeWords.has)
 }
 
 func (p *statementPair) add(kind ConflictKind, a, b ibid.Span) {
@@ -673,7 +670,7 @@ func (p *statementPair) denials() {
 }
 
 func (p *statementPair) denial(denying, saying *statement, negations []placedValue) {
-	if saying.text.negative(&saying.text.sentences[saying.sentence], denyingWord) || p.opposed() {
+	if saying.text.hasWord(saying.sentence, denyingWord) || p.opposed() {
 		return
 	}
 	for _, n := range negations {

@@ -259,10 +259,10 @@ type part struct {
 }
 
 // parseClaim parses a claim, preceded by the question it answers, with terms weighted by the given function.
-func parseClaim(question, said string, weight func(key uint32) float64) *parsedClaim {
-	c := &parsedClaim{text: said}
-	if len(said) > maxClaim {
-		c.text, c.truncated = wholeWords(said, maxClaim), true
+func parseClaim(question, claim string, weight func(key uint32) float64) *parsedClaim {
+	c := &parsedClaim{text: claim}
+	if len(claim) > maxClaim {
+		c.text, c.truncated = wholeWords(claim, maxClaim), true
 	}
 	if question != "" {
 		c.text = question + "\n" + c.text

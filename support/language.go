@@ -91,8 +91,8 @@ func (t detection) incomparable(p detection, named string) bool {
 	if t.script != "" && p.script != "" && t.script != p.script {
 		return true
 	}
-	said := cmp.Or(p.language, named)
-	return t.language != "" && said != "" && t.language != said && !strings.HasPrefix(t.language, "und-")
+	passage := cmp.Or(p.language, named)
+	return t.language != "" && passage != "" && t.language != passage && !strings.HasPrefix(t.language, "und-")
 }
 
 // latinLanguage requires two distinct function words ("com" in three addresses is not enough), a twelfth of all words,

@@ -114,9 +114,9 @@ func (q *request) judge(ctx context.Context, pair *Pair, v *Verdict) error {
 	}
 	score := s.score()
 	v.Signals = s.signals()
-	held := !slices.Contains(s.counts, 0) // all terms, including the question's
-	v.Verbatim = (held || c.question > 0) && q.verbatim()
-	if v.Verbatim && held && len(c.tokens) >= minVerbatim {
+	allFound := !slices.Contains(s.counts, 0) // all terms, including the question's
+	v.Verbatim = (allFound || c.question > 0) && q.verbatim()
+	if v.Verbatim && allFound && len(c.tokens) >= minVerbatim {
 		score = max(score, verbatimScore)
 	}
 	v.Score = &score
@@ -200,19 +200,20 @@ func (q *request) note(pair *Pair, c *parsedClaim, language string, v *Verdict) 
 	if language != measuredLanguage {
 		v.note(issueLanguageUnmeasured, "%s", language)
 	}
-	if said := c.detected; q.differ(pair, said) {
-		v.note(issueLanguagesDiffer, "claim %s, passages %s", cmp.Or(said.language, said.script), language)
+	if q.differ(pair, c.detected) {
+		v.note(issueLanguagesDiffer, "claim %s, passages %s", cmp.Or(c.detected.language, c.detected.script),
+			language)
 	}
 }
 
 // differ reports whether no passage is in the claim's language.
-func (q *request) differ(pair *Pair, said detection) bool {
+func (q *request) differ(pair *Pair, claim detection) bool {
 	differ := false
 	for i, p := range q.passages {
 		if p.tokens == 0 {
 			continue
 		}
-		if !said.incomparable(p.detected, baseLanguage(pair.Passages[i].Language)) {
+		if !claim.incomparable(p.detected, baseLanguage(pair.Passages[i].Language)) {
 			return false
 		}
 		differ = true
@@ -394,7 +395,7 @@ func (s *scorer) missing() []Term {
 		token  int
 	}
 	lacks := make([]lack, 0, 16)
-	said := s.claim.claim()
+	claim := s.claim.claim()
 	for i := range s.claim.tokens {
 		t := &s.claim.tokens[i]
 		e := &s.claim.terms[t.term]
@@ -407,13 +408,13 @@ func (s *scorer) missing() []Term {
 		if n := len(lacks); n > 0 && span.Start < lacks[n-1].Span.End {
 			continue // US is two words in one place
 		} else if n > 0 && e.kind == TermName && lacks[n-1].Kind == TermName && lacks[n-1].token == i-1 &&
-			said[lacks[n-1].Span.End:span.Start] == " " {
+			claim[lacks[n-1].Span.End:span.Start] == " " {
 			last := &lacks[n-1]
 			last.Span.End, last.token, last.weight = span.End, i, max(last.weight, e.weight)
-			last.Text = said[last.Span.Start:span.End]
+			last.Text = claim[last.Span.Start:span.End]
 			continue
 		}
-		text := said[span.Start:span.End]
+		text := claim[span.Start:span.End]
 		lacks = append(lacks, lack{Term{text, termKind(text, e.kind), span}, e.weight, i})
 	}
 	slices.SortStableFunc(lacks, func(a, b lack) int { return cmp.Compare(b.weight, a.weight) })
@@ -530,11 +531,11 @@ func (q *request) agree(evidence []Span, missing []Term, language string) bool {
 }
 
 // figuresOf returns the numbers and dates of a text, read once per request.
-func (q *request) figuresOf(said, language string) []Value {
-	key := [2]string{said, language}
+func (q *request) figuresOf(content, language string) []Value {
+	key := [2]string{content, language}
 	values, ok := q.figures[key]
 	if !ok {
-		values = figuresOf(text.Head(said, maxChangedClaim), language)
+		values = figuresOf(text.Head(content, maxChangedClaim), language)
 		q.figures[key] = values
 	}
 	return values

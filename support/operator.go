@@ -106,10 +106,8 @@ func (t *valuedText) denied(i int) bool {
 // share returns how much of some words a sentence of the evidence contains.
 func (c *comparison) share(weights map[uint32]float64, total float64, sentence int) float64 {
 	sum := 0.
-	s := &c.evidence.sentences[sentence]
 	for key, weight := range weights {
-		if slices.ContainsFunc(c.evidence.tokens[s.tokens[0]:s.tokens[1]],
-			func(t valueToken) bool { return t.key == key }) {
+		if slices.ContainsFunc(c.evidence.tokensOf(sentence), func(t valueToken) bool { return t.key == key }) {
 			sum += weight
 		}
 	}
@@ -150,7 +148,7 @@ func (c *comparison) denial(value int) {
 		s, least := &c.evidence.sentences[i], besideWords
 		if c.overlap[i] >= alike*c.overlap[best] {
 			least = 1
-			if share < denialFocus && c.evidence.negative(s, negativeWord) {
+			if share < denialFocus && c.evidence.hasWord(i, negativeWord) {
 				return
 			}
 		}
@@ -210,15 +208,15 @@ func (c *comparison) modalBy(value int) {
 	v, place := &c.evidence.values[value], c.evidence.places[value]
 	keys, total := c.evidence.focus(value)
 	sentence := c.evidence.tokens[place].sentence
-	unsaid := v.Words[0] == "certain" || v.Words[0] == "suggested" || v.Words[0] == "unreal"
-	if unsaid || len(keys) < 2 || c.overlap[sentence] < modalOverlap ||
+	weak := v.Words[0] == "certain" || v.Words[0] == "suggested" || v.Words[0] == "unreal"
+	if weak || len(keys) < 2 || c.overlap[sentence] < modalOverlap ||
 		c.claimShare(keys, total) < modalFocus {
 		return
 	}
 	for i := range c.claim.values {
-		said := &c.claim.values[i]
-		sure := said.Kind == ValueModality && said.Words[0] == "certain" && v.Words[0] == "conditional"
-		if (said.Kind == ValueModality || said.Kind == ValueNegation) && !sure {
+		own := &c.claim.values[i]
+		sure := own.Kind == ValueModality && own.Words[0] == "certain" && v.Words[0] == "conditional"
+		if (own.Kind == ValueModality || own.Kind == ValueNegation) && !sure {
 			return
 		}
 	}
@@ -275,9 +273,9 @@ func (t *valuedText) extent(sentence int, keys map[uint32]float64) (span ibid.Sp
 // sentenceWith returns the sentence that contains most of some words.
 func (t *valuedText) sentenceWith(weights map[uint32]float64) int {
 	best, most := 0, 0.
-	for i, s := range t.sentences {
+	for i := range t.sentences {
 		sum := 0.
-		for _, token := range t.tokens[s.tokens[0]:s.tokens[1]] {
+		for _, token := range t.tokensOf(i) {
 			sum += weights[token.key]
 		}
 		if sum > most {
@@ -287,9 +285,9 @@ func (t *valuedText) sentenceWith(weights map[uint32]float64) int {
 	return best
 }
 
-// negative reports whether a sentence has a word that the function accepts.
-func (t *valuedText) negative(s *valuedSentence, word func(string) bool) bool {
-	return slices.ContainsFunc(t.tokens[s.tokens[0]:s.tokens[1]], func(t valueToken) bool { return word(t.low) })
+// hasWord reports whether a sentence has a word that the function accepts.
+func (t *valuedText) hasWord(sentence int, word func(string) bool) bool {
+	return slices.ContainsFunc(t.tokensOf(sentence), func(t valueToken) bool { return word(t.low) })
 }
 
 var (

@@ -561,12 +561,7 @@ func undouble(w []byte) []byte {
 func hasSuffix(w []byte, s string) bool { return len(w) >= len(s) && string(w[len(w)-len(s):]) == s }
 
 func hasVowel(w []byte) bool {
-	for _, c := range w {
-		if isVowel(c) || c == 'y' {
-			return true
-		}
-	}
-	return false
+	return bytes.ContainsAny(w, "aeiouy")
 }
 
 func isVowel(c byte) bool {

@@ -29,13 +29,13 @@ const (
 func (u *unit) hasContent() bool { return u.kind <= figureUnit }
 
 // contentUnits returns the units with content of their own.
-func contentUnits(units []unit) (said []*unit) {
+func contentUnits(units []unit) (content []*unit) {
 	for i := range units {
 		if units[i].hasContent() {
-			said = append(said, &units[i])
+			content = append(content, &units[i])
 		}
 	}
-	return said
+	return content
 }
 
 var operatorWords = lists["operator"]

@@ -508,6 +508,12 @@ type valuedSentence struct {
 	tokens, values [2]int
 }
 
+// tokensOf returns the tokens of a sentence.
+func (t *valuedText) tokensOf(sentence int) []valueToken {
+	s := &t.sentences[sentence]
+	return t.tokens[s.tokens[0]:s.tokens[1]]
+}
+
 // conceptWeight is the most that a word for a concept weighs: the concept has commoner words.
 const conceptWeight = .5
 
