@@ -99,13 +99,6 @@ func TestAttributeHeadings(t *testing.T) {
 	testenv.Equal(t, "quote", "Workers paint it every seven years with sixty tonnes of brown paint.", got.Answer.Citations[0].Refs[0].Quote)
 }
 
-// A passage that differs from the sentence only in a number is not cited.
-func TestAttributeChangedValue(t *testing.T) {
-	if got := attribute(t, "The iron tower was built in 1887 for the world's fair.", nil); len(got.Answer.Citations) != 0 {
-		t.Errorf("another year is cited: %+v", got.Answer.Citations)
-	}
-}
-
 func TestAttributeSkips(t *testing.T) {
 	text := "# The iron tower was built\n\nHere is what I found:\n\n**Built in 1889 for the fair**\n\nWhy was the iron tower built in 1889?\n\n" +
 		"Yes.\n\n```\nthe iron tower was built\n```\n\nI hope this helps with the iron tower question. It stands 330 metres tall."
@@ -145,14 +138,14 @@ func TestAttributeMarkdown(t *testing.T) {
 	testenv.Equal(t, "", []string{"heading", "", "short", "short", ""}, got)
 }
 
-// Conflicts have offsets in the document.
+// A passage that differs from the sentence only in a number is not cited; conflicts have offsets in the document.
 func TestAttributeConflicts(t *testing.T) {
 	answer := "The iron tower was built in 1887 for the world's fair."
 	got := attribute(t, answer, nil)
 	doc := library(t)[0]
 	best := got.Sentences[0].Candidates[0]
-	if !best.Verdict.Changed || len(best.Verdict.Conflicts) != 1 {
-		t.Fatalf("verdict: %+v", best.Verdict)
+	if !best.Verdict.Changed || len(best.Verdict.Conflicts) != 1 || len(got.Answer.Citations) != 0 {
+		t.Fatalf("verdict: %+v, citations: %+v", best.Verdict, got.Answer.Citations)
 	}
 	c := best.Verdict.Conflicts[0]
 	if a, b := answer[c.A.Value.Start:c.A.Value.End], doc.Text[c.B.Value.Start:c.B.Value.End]; a != "1887" || b != "1889" {

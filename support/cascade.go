@@ -179,14 +179,12 @@ func (c *cascadeChecker) ask(ctx context.Context, in []Pair, verdicts []Verdict,
 
 // merge replaces fast's verdict with slow's, if slow decided.
 func merge(fast, slow *Verdict, by string) {
-	fast.Escalated = true
+	fast.Escalated, fast.Issues = true, slices.Clone(fast.Issues)
 	if slow.Err != nil {
-		fast.Issues = slices.Clone(fast.Issues)
 		fast.note(issueSlowFailed, "asking %s: %v", by, slow.Err)
 		return
 	}
 	if slow.Label == Unverified || slow.Label == "" {
-		fast.Issues = slices.Clone(fast.Issues)
 		fast.note(issueNotDecided, "%s", by)
 		fast.Issues = append(fast.Issues, slow.Issues...)
 		return

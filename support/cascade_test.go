@@ -147,17 +147,6 @@ func TestCascadeUnscored(t *testing.T) {
 	}
 }
 
-// If the slow checker is down, claims that the fast one supports are supported.
-func TestCascadeSlowIsDown(t *testing.T) {
-	m := newModel(t, nil)
-	m.refuse = func(*chatRequest) bool { return true }
-	c := Cascade(&Lexical{}, 0, 2, m.judge(), Budget{})
-	got, err := c.Check(t.Context(), one("The bridge was opened in 1932.", bridge))
-	if err != nil || got[0].Label != Supported || !got[0].Escalated {
-		t.Errorf("%+v, %v", got, err)
-	}
-}
-
 // The budget goes to the pairs closest to the middle.
 func TestCascadeBudget(t *testing.T) {
 	scores := cascadeScores(t)

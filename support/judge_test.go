@@ -619,7 +619,7 @@ func TestJudgeRetries(t *testing.T) {
 }
 
 // If some questions fail, the others still get their verdicts.
-func TestJudgePartly(t *testing.T) {
+func TestJudgePartialFailure(t *testing.T) {
 	m := newModel(t, func(j judged) string { return element(j.ID, "supported", "It is 503 metres long") })
 	m.refuse = func(r *chatRequest) bool { return strings.Contains(r.Messages[1].Content, "poison") }
 	long := strings.Repeat("word ", judgeClaimBytes/5+1)

@@ -414,7 +414,7 @@ func TestReadOnce(t *testing.T) {
 	}
 }
 
-func TestCheckEnds(t *testing.T) {
+func TestCheckCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if v, err := new(Lexical).Check(ctx, make([]Pair, 2)); !errors.Is(err, context.Canceled) || v != nil {
@@ -487,7 +487,7 @@ func TestValuesStayInTheirPassage(t *testing.T) {
 	}
 }
 
-func TestTextOfNoPlace(t *testing.T) {
+func TestTextOutOfRange(t *testing.T) {
 	p := Pair{Claim: "a claim", Passages: passages("one", "two")}
 	for _, s := range []Span{
 		{Passage: -1}, {Passage: 2}, {0, ibid.Span{Start: -1, End: 1}}, {1, ibid.Span{End: 4}}, {1, ibid.Span{Start: 3, End: 1}},

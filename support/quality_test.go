@@ -24,7 +24,7 @@ func TestHostClasses(t *testing.T) {
 	}
 }
 
-func TestQualityOfNothingIsUnknown(t *testing.T) {
+func TestUnknownQuality(t *testing.T) {
 	for _, in := range []*QualityInput{nil, {}, {URL: "file.txt"}, {Agreement: &Tally{}}, {Feedback: &Tally{Good: -1}}, {Published: time.Unix(0, 0)}} {
 		if q := AssessSource(in); q.Score != nil || len(q.Parts) != 0 || q.Known != 0 {
 			t.Errorf("%+v: %+v", in, q)
