@@ -46,7 +46,7 @@ func TestCite(t *testing.T) {
 		{Span{5, 8}, []Ref{{Source: "a"}}, "a character is cut"},
 		{Span{0, 3}, nil, "no source is given"},
 		{Span{0, 3}, []Ref{{Source: "a"}, {Source: "c"}}, `the answer has no source "c"`},
-		{Span{0, 3}, []Ref{{Source: "a", Confidence: &nan}}, "is no number"},
+		{Span{0, 3}, []Ref{{Source: "a", Confidence: &nan}}, "is not a number"},
 	} {
 		if err := a.Cite(test.span, test.refs...); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("Cite(%v) = %v, want an error with %q", test.span, err, test.want)
