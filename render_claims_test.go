@@ -89,10 +89,10 @@ func TestRenderClaimsOfMessages(t *testing.T) {
 	}
 }
 
-// A citation of a bad claim is none, and no more than mostCited are named.
+// A citation of a bad claim is none, and no more than maxCited are named.
 func TestRenderClaimsBounds(t *testing.T) {
 	a := &Answer{Text: "Größe", Sources: []Source{{ID: "a"}}}
-	for range mostCited + 10 {
+	for range maxCited + 10 {
 		a.Citations = append(a.Citations, Citation{Claim: Span{0, 7}, Span: Span{0, 7}, Anchor: AnchorExact})
 	}
 	for _, s := range []Span{{-1, 2}, {0, 8}, {0, 3}, {4, 2}} {
@@ -104,7 +104,7 @@ func TestRenderClaimsBounds(t *testing.T) {
 		got = append(got, citations)
 		return "", ""
 	}})
-	want := make([]int, mostCited)
+	want := make([]int, maxCited)
 	for i := range want {
 		want[i] = i
 	}
