@@ -151,7 +151,7 @@ func (l *Live) place(end, limit int, final bool) int {
 	p, t := &l.places, &l.text
 	low := t.lowest(cites, p.looked)
 	overdue := len(t.buf)-min(limit, low) > l.hold()
-	if !final && (!overdue && !t.looksPast(cites) || !l.due(overdue)) {
+	if !final && (!overdue && !t.enoughFollows(cites) || !l.due(overdue)) {
 		return low
 	}
 	block := string(t.buf[:end])
@@ -159,14 +159,14 @@ func (l *Live) place(end, limit int, final bool) int {
 	p.forced = p.forced || overdue
 	places := places{markdown.Parse(block)}
 	p.looked = t.from + end
-	citings, sources := l.citings(places, cites, final)
-	lay := places.lay(citings, sources)
+	layoutCites, sources := l.layoutCites(places, cites, final)
+	lay := places.layOut(layoutCites, sources)
 	for i := range lay.stops {
 		st := &lay.stops[i]
 		if !final && (st.at > limit || !places.settled(st, overdue) || p.links.wait() && t.joins(st.at, limit)) {
 			break
 		}
-		l.stopAt(places, &lay, i, citings, cites)
+		l.stopAt(places, &lay, i, layoutCites, cites)
 	}
 	p.removeSettled()
 	rest := l.waiting(end)
@@ -191,12 +191,12 @@ func (l *Live) waiting(end int) []*liveCite {
 	return out
 }
 
-// looksPast reports whether enough text follows any of cites to determine the place of its marker.
-func (t *liveText) looksPast(cites []*liveCite) bool {
+// enoughFollows reports whether enough text follows any of cites to determine the place of its marker.
+func (t *liveText) enoughFollows(cites []*liveCite) bool {
 	const enough = 64 // bytes examined
 	return slices.ContainsFunc(cites, func(c *liveCite) bool {
 		at := max(t.written, c.span.End-t.from)
-		return looksPast(string(t.buf[at:min(len(t.buf), at+enough)]))
+		return enoughFollows(string(t.buf[at:min(len(t.buf), at+enough)]))
 	})
 }
 
@@ -227,25 +227,25 @@ func (t *liveText) lowest(cites []*liveCite, looked int) int {
 	return low
 }
 
-// citings converts cites for [places.lay]; their index is that in cites. Those whose place is already written move to
+// layoutCites converts cites for [places.layOut]; their index is that in cites. Those whose place is already written move to
 // the end of their sentence, wait for it, or are given up.
-func (l *Live) citings(p places, cites []*liveCite, final bool) ([]citing, []Source) {
+func (l *Live) layoutCites(p places, cites []*liveCite, final bool) ([]layoutCite, []Source) {
 	t := &l.text
-	var out []citing
+	var out []layoutCite
 	var sources []Source
 	index := map[string]int{}
 	for i, c := range cites {
-		next := citing{span: markdown.Span{Start: max(0, c.span.Start-t.from), End: c.span.End - t.from}, index: i}
+		next := layoutCite{span: markdown.Span{Start: max(0, c.span.Start-t.from), End: c.span.End - t.from}, index: i}
 		next.link = c.Covers == CoversLink && c.span.Start >= t.from+t.written
 		place := p.after(next.span.End)
 		b := p.BlocksBefore(next.span.End - 1)
-		if c.behind = !final && (place.own || b > 0 && p.Blocks[b-1].Raw); c.behind {
+		if c.behind = !final && (place.standalone || b > 0 && p.Blocks[b-1].Raw); c.behind {
 			continue
 		}
 		if !next.link && place.at < t.written {
 			_, end := prose.SentenceAt(p.Text, next.span.End)
 			switch {
-			case place.own:
+			case place.standalone:
 				c.lost = true
 				continue
 			case !final && end >= len(strings.TrimRight(p.Text, " \t")):
@@ -269,11 +269,11 @@ func (l *Live) citings(p places, cites []*liveCite, final bool) ([]citing, []Sou
 }
 
 // stopAt writes the text up to the i-th stop of lay, and the marker there.
-func (l *Live) stopAt(p places, lay *layout, i int, citings []citing, cites []*liveCite) {
+func (l *Live) stopAt(p places, lay *layout, i int, layoutCites []layoutCite, cites []*liveCite) {
 	t, st := &l.text, &lay.stops[i]
 	if st.at < t.written {
 		for _, k := range st.cites {
-			cites[citings[k].index].lost = true
+			cites[layoutCites[k].index].lost = true
 		}
 		return
 	}
@@ -290,7 +290,7 @@ func (l *Live) stopAt(p places, lay *layout, i int, citings []citing, cites []*l
 		l.places.last.at, l.places.last.sources = here, nil
 	}
 	for _, k := range st.cites {
-		c := cites[citings[k].index]
+		c := cites[layoutCites[k].index]
 		for _, id := range c.missing() {
 			c.shown = append(c.shown, id)
 			if !slices.Contains(l.places.last.sources, id) {
@@ -304,7 +304,7 @@ func (l *Live) stopAt(p places, lay *layout, i int, citings []citing, cites []*l
 	}
 	const near = 256 // bytes of the following text that a marker depends on
 	next := string(t.buf[st.at:min(len(t.buf), st.at+near)])
-	if !st.own {
+	if !st.standalone {
 		l.marker(sources, st, p, next)
 		return
 	}

@@ -157,10 +157,10 @@ func newRendering(a *Answer, opts *RenderOptions) *rendering {
 	}
 	r.sections = append(r.sections, section{Span: Span{start, len(a.Text)}})
 	sources := a.sourceIndexes()
-	placed := make([][]citing, len(r.sections)) // citations by the section in which their span ends
+	placed := make([][]layoutCite, len(r.sections)) // citations by the section in which their span ends
 	for i := range a.Citations {
 		cite := &a.Citations[i]
-		c := citing{span: markdown.Span(cite.Span), link: cite.Covers == CoversLink, index: i}
+		c := layoutCite{span: markdown.Span(cite.Span), link: cite.Covers == CoversLink, index: i}
 		for _, ref := range cite.Refs {
 			if s, ok := sources[ref.Source]; ok {
 				c.sources = append(c.sources, s)
@@ -182,7 +182,7 @@ func newRendering(a *Answer, opts *RenderOptions) *rendering {
 			continue
 		}
 		s.places = places{markdown.Parse(a.Text[s.Start:s.End])}
-		s.layout = s.places.lay(cites, a.Sources)
+		s.layout = s.places.layOut(cites, a.Sources)
 		for _, stop := range s.layout.stops {
 			m := Marker{At: s.Start + stop.at}
 			for _, c := range stop.cites {
@@ -249,7 +249,7 @@ func (r *rendering) markdown() string {
 			st := &s.layout.stops[k]
 			copyTo(st.at)
 			m := &r.markers[s.first+k]
-			if !st.own {
+			if !st.standalone {
 				r.writeMarker(&b, m, st, words[at:])
 				continue
 			}

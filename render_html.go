@@ -75,7 +75,7 @@ func (r *rendering) latex() string {
 func (s *section) edits() markdown.Edits {
 	e := markdown.Edits{Cuts: s.layout.cuts}
 	for _, st := range s.layout.stops {
-		e.Marks = append(e.Marks, markdown.Mark{At: st.at, Own: st.own, Space: st.space})
+		e.Marks = append(e.Marks, markdown.Mark{At: st.at, Standalone: st.standalone, Space: st.space})
 	}
 	return e
 }

@@ -28,9 +28,9 @@ type Edits struct {
 
 // Mark is a place where something is put in that is no markdown.
 type Mark struct {
-	At    int  // outside of solids
-	Own   bool // as a paragraph, between two blocks
-	Space bool // with a space before
+	At         int  // outside of solids
+	Standalone bool // as a paragraph, between two blocks
+	Space      bool // with a space before
 }
 
 // inserted is a node for a mark, or for math.
@@ -85,7 +85,7 @@ func (d *Document) edit(e Edits, notes bool) (*tree, bool) {
 	}
 	ed := editor{tree: t, cuts: e.Cuts}
 	for i, m := range e.Marks {
-		if m.Own {
+		if m.Standalone {
 			ed.insertBlock(blocks, m, i)
 			continue
 		}
