@@ -159,7 +159,7 @@ func (c *checker) checkCitations(sources map[string]bool) {
 		}
 		ids[cite.ID] = true
 		if i > 0 && compareCitations(&c.answer.Citations[i-1], cite) > 0 {
-			c.breach("%s stands after one that ends later", place)
+			c.breach("%s comes after one that ends later", place)
 		}
 		c.checkSpans(cite, place)
 		c.checkNames(cite, place)

@@ -12,7 +12,7 @@ func TestCheck(t *testing.T) {
 	tests := []struct {
 		name  string
 		spoil func(*Answer)
-		want  string // empty: nothing is wrong with it
+		want  string // empty if the answer is valid
 	}{
 		{"nothing", func(*Answer) {}, ""},
 		{"no parts", func(a *Answer) { a.Parts = nil }, ""},
@@ -35,9 +35,9 @@ func TestCheck(t *testing.T) {
 		{"chunk's score", func(a *Answer) { a.Sources[1].Chunks[0].Score = &nan }, `source "f": the chunk's score is not a number`},
 		{"citation without id", func(a *Answer) { a.Citations[2].ID = "" }, "citation 2 has no id"},
 		{"citation id twice", func(a *Answer) { a.Citations[2].ID = "c-1" }, "citation 2 (c-1): the id is taken"},
-		{"order by end", func(a *Answer) { a.Citations[0].Span = Span{22, 25} }, "citation 1 (c-2) stands after one that ends later"},
-		{"order by start", func(a *Answer) { a.Citations[1].Span = Span{15, 21} }, "citation 2 (c-3) stands after one"},
-		{"without a place first", func(a *Answer) { a.Citations[0].Span, a.Citations[0].Anchor = Span{}, AnchorNone }, "citation 1 (c-2) stands after one"},
+		{"order by end", func(a *Answer) { a.Citations[0].Span = Span{22, 25} }, "citation 1 (c-2) comes after one that ends later"},
+		{"order by start", func(a *Answer) { a.Citations[1].Span = Span{15, 21} }, "citation 2 (c-3) comes after one"},
+		{"without a place first", func(a *Answer) { a.Citations[0].Span, a.Citations[0].Anchor = Span{}, AnchorNone }, "citation 1 (c-2) comes after one"},
 		{"span without anchor", func(a *Answer) { a.Citations[5].Span = Span{0, 3} }, "citation 5 (c-6) has no place, but the span 0 to 3"},
 		{"cut character", func(a *Answer) { a.Citations[0].Span = Span{8, 11} }, "citation 0 (c-1): bytes 8 to 11: a character is cut"},
 		{"backwards", func(a *Answer) { a.Citations[0].Span = Span{11, 7} }, "citation 0 (c-1): bytes 11 to 7: the end is before the start"},

@@ -53,7 +53,7 @@ func TestCite(t *testing.T) {
 		}
 	}
 	if len(a.Citations) != 0 {
-		t.Fatalf("a refused citation was added: %v", a.Citations)
+		t.Fatalf("an invalid citation was added: %v", a.Citations)
 	}
 
 	refs := []Ref{{Source: "b"}, {Source: "a", Quote: "1"}, {Source: "a", Quote: "2"}}
@@ -106,7 +106,7 @@ func TestCitationID(t *testing.T) {
 		"inferred claim": func(c *Citation) { c.Claim, c.ClaimInferred = Span{0, 45}, true },
 	} {
 		if got := id(change); got != want {
-			t.Errorf("another %s changes the id from %s to %s", name, want, got)
+			t.Errorf("another %s changed the id from %s to %s", name, want, got)
 		}
 	}
 	seen := map[string]string{want: "nothing"}
@@ -170,11 +170,11 @@ func TestOrder(t *testing.T) {
 		t.Errorf("citations: %s", diff)
 	}
 	if shared[0].Source != "y" {
-		t.Error("refs that somebody else may hold were sorted in place")
+		t.Error("shared refs were sorted in place")
 	}
 }
 
-func TestOrderIsItsOwnFixedPoint(t *testing.T) {
+func TestOrderIsIdempotent(t *testing.T) {
 	for seed := range uint64(500) {
 		a := randomAnswer("abcdefgh", rand.New(rand.NewPCG(seed, 9)))
 		sources, citations := slices.Clone(a.Sources), slices.Clone(a.Citations)

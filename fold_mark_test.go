@@ -7,7 +7,7 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// TestFarMarks holds points that count a text without its file-search marks against the limit of how many get a mark.
+// TestFarMarks checks the maximum number of points whose offsets refer to the text without its file-search marks.
 func TestFarMarks(t *testing.T) {
 	const most = 64
 	for n, want := range map[int]int{most: most, most + 1: 0} {
