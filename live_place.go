@@ -227,8 +227,8 @@ func (t *liveText) lowest(cites []*liveCite, looked int) int {
 	return low
 }
 
-// layoutCites converts cites for [places.layOut]; their index is that in cites. Those whose place is already written move to
-// the end of their sentence, wait for it, or are given up.
+// layoutCites converts cites for [places.layOut]; their index is that in cites. Those whose place is already written
+// move to the end of their sentence, wait for it, or are given up.
 func (l *Live) layoutCites(p places, cites []*liveCite, final bool) ([]layoutCite, []Source) {
 	t := &l.text
 	var out []layoutCite
@@ -321,8 +321,8 @@ func (t *liveText) joins(at, limit int) bool {
 		isLinkStart(t.buf[limit:])
 }
 
-// linkExpectation tracks whether citations are expected to come as visible links and marks. If so, these are held back until
-// their citation has come.
+// linkExpectation tracks whether citations are expected to come as visible links and marks. If so, these are held back
+// until their citation has come.
 type linkExpectation struct {
 	seen   bool // one came
 	absent bool // citations came in another form, or a link got none

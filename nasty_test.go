@@ -24,8 +24,8 @@ import (
 // reader expects. A file begins with
 //
 //	unit bytes               what spans count; also code-points and utf-16
-//	span JSON                replaces ⟪"words"⟫ in an event, or ⟪"words"#2⟫ for their second occurrence: $s and $e are where
-//	                         they begin and end in the texts (those of events whose name begins with text), $w the words,
+//	span JSON                replaces ⟪"words"⟫ in an event, ⟪"words"#2⟫ for the second occurrence: $s and $e are where
+//	                         they begin and end in the texts (of events whose name begins with text), $w the words,
 //	                         $i their last unit;
 //	                         ⟨"words"⟩ is only their end
 //	wire LIST                the default of ": LIST", see encodeNasty
@@ -35,10 +35,10 @@ import (
 //
 //	## NAME                  and what is difficult about it
 //	: LIST                   how its events are encoded
-//	> NAME JSON ¦ JSON…      an event; its arguments may have parts, NAME("string";JSON;…). Also literally: JSON or [DONE].
+//	> NAME JSON ¦ JSON…      an event; its arguments may have parts, NAME("string";JSON;…). Also JSON or [DONE].
 //	> base                   the texts start again
 //	= TEXT                   a line of the answer as markdown with footnotes; & TEXT: one of the next candidate
-//	~ "words" 1 2            a citation and the numbers of its sources; for a link or point: link or point and its claim; nowhere
+//	~ "words" 1 2            a citation and its sources' numbers; of a link or point link or point and its claim; nowhere
 //	! CODE                   an issue
 //	% stop                   the finish, if not stop; with broken: not complete; with request JSON: the request
 //	| TEXT                   a line of Live's plain text, if it differs from Render's. late: citations arrive too late

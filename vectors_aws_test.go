@@ -16,7 +16,7 @@ import (
 //
 // Words before the object modify the message:
 //
-//	!bytes {"chunk": {…}}                 the payload in base64 in {"bytes": "…"}, as sent by InvokeModel and InvokeAgent
+//	!bytes {"chunk": {…}}                 the payload is base64 in {"bytes": "…"}, as InvokeModel and InvokeAgent send it
 //	!exception {"throttlingException": {…}}   an exception instead of an event
 //	!checksum {"messageStop": {…}}        the message's checksum is wrong
 //	!cut {"messageStop": {…}}             the last 5 bytes of the message are missing

@@ -36,7 +36,7 @@ var (
 //	-- request.json --     the request
 //	-- documents.json --   the documents given, as [{"id": …, "data": {…}}] or in another form of ReadDocuments
 //	-- options --          see vectorOptions
-//	-- differs --          members of the document in which the stream may differ from the body, one per line, with the reason
+//	-- differs --          members in which the stream may differ from the body, one per line, with the reason
 //	                       after a #; sources.content is the content of every source
 //	-- answer.json --      the document of the body, or of the stream if there is no body
 //	-- stream.json --      the members in which the stream differs
