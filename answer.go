@@ -545,10 +545,8 @@ func (a *Answer) Cite(s Span, refs ...Ref) error {
 	if s.Len() == 0 {
 		c.Covers, c.Claim = CoversPoint, Span{}
 	}
-	slices.SortStableFunc(
-		c.Refs,
-		func(x, y Ref) int { return cmp.Compare(a.sourceIndex(x.Source), a.sourceIndex(y.Source)) },
-	)
+	index := a.sourceIndexes()
+	slices.SortStableFunc(c.Refs, func(x, y Ref) int { return cmp.Compare(index[x.Source], index[y.Source]) })
 	c.ID = citationID(a.Text, &c, func(id string) string { return a.Source(id).Key() })
 	taken := func(other Citation) bool { return other.ID == c.ID }
 	for id, n := c.ID, 2; slices.ContainsFunc(a.Citations, taken); n++ {
@@ -578,11 +576,6 @@ func (a *Answer) checkCite(s Span, refs []Ref) error {
 		}
 	}
 	return nil
-}
-
-// sourceIndex returns the index in a.Sources of the source with the given id, or -1.
-func (a *Answer) sourceIndex(id string) int {
-	return slices.IndexFunc(a.Sources, func(s Source) bool { return s.ID == id })
 }
 
 // badSpan returns why s is not a valid span of text, or "" if it is.

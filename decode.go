@@ -225,11 +225,11 @@ func (d *Decoder) Close() error {
 	} else {
 		d.parser.Close()
 		if d.onlyError != nil {
-			d.failed(d.onlyError)
+			d.addError(d.onlyError)
 		}
 	}
 	if d.refused {
-		d.refuse()
+		d.addRefusal()
 	}
 	d.parser = nil
 	d.fold.close()
@@ -342,7 +342,7 @@ func (d *Decoder) op(op *wire.Op) {
 	if op.Kind == wire.End || op.Kind == wire.Error {
 		cut := d.partial || d.damage != nil && errors.Is(d.damage.Err, ErrTruncated)
 		if !cut {
-			d.marked(op.Open && d.frames.Kind() != frame.JSON)
+			d.setEnd(op.Open && d.frames.Kind() != frame.JSON)
 		}
 		if op.Kind == wire.End {
 			d.ended = true
@@ -378,7 +378,7 @@ func (d *Decoder) document(f frame.Frame) {
 		d.mark = endMark{}
 	}
 	if f.Err != nil {
-		d.damaged(f.Err)
+		d.addDamage(f.Err)
 		d.partial = errors.Is(f.Err, frame.ErrTruncated)
 		d.fold.broken = d.partial
 	}
@@ -401,7 +401,7 @@ func (d *Decoder) document(f frame.Frame) {
 		d.next(f)
 	}
 	if !d.parser.Parse(f.Event, f.Data) {
-		d.unread(f.Event, f.Data)
+		d.handleUnknown(f.Event, f.Data)
 	}
 	d.partial = false
 }
@@ -414,7 +414,7 @@ func (d *Decoder) detect(f frame.Frame) bool {
 		d.raw = nil
 		for _, q := range d.queue {
 			if !d.parser.Parse(q[0], q[1]) {
-				d.unread(q[0], q[1])
+				d.handleUnknown(q[0], q[1])
 			}
 		}
 		d.queue, d.mark = nil, endMark{} // the response went on after them
@@ -426,7 +426,7 @@ func (d *Decoder) detect(f frame.Frame) bool {
 	if d.earlyError == nil {
 		if code, message, ok := wire.ReadError(f.Event, f.Data); ok {
 			d.earlyError = &ProviderError{Code: code, Message: message}
-			d.marked(d.frames.Kind() != frame.JSON) // a later document may still reveal the format
+			d.setEnd(d.frames.Kind() != frame.JSON) // a later document may still reveal the format
 		}
 	}
 	_ = d.readOnlyError(f.Data)
@@ -437,8 +437,8 @@ func (d *Decoder) detect(f frame.Frame) bool {
 	return false
 }
 
-// unread handles a document that the parser does not know: an error in some shape, or an issue.
-func (d *Decoder) unread(event, data []byte) {
+// handleUnknown handles a document that the parser does not know: an error in some shape, or an issue.
+func (d *Decoder) handleUnknown(event, data []byte) {
 	if code, message, ok := wire.ReadError(event, data); ok {
 		d.op(&wire.Op{Kind: wire.Error, Name: code, More: message})
 		return
@@ -459,7 +459,7 @@ func (d *Decoder) unread(event, data []byte) {
 func (d *Decoder) closeGeneric() {
 	d.generic()
 	if d.earlyError != nil {
-		d.failed(d.earlyError)
+		d.addError(d.earlyError)
 		return
 	}
 	if d.frames.Kind() == frame.AWS { // its raw bytes are not text
@@ -496,8 +496,8 @@ func (d *Decoder) text(p []byte) {
 	}
 }
 
-// damaged records the damage of a frame.
-func (d *Decoder) damaged(err error) {
+// addDamage records the damage of a frame.
+func (d *Decoder) addDamage(err error) {
 	switch {
 	case errors.Is(err, frame.ErrTruncated):
 		d.fold.issue("truncated", fmt.Sprintf("document %d", d.count))
@@ -550,8 +550,8 @@ func (d *Decoder) End() (at int64, sure bool) {
 	return d.mark.at, !d.mark.open
 }
 
-// marked records the current document as the end mark, unless there is a sure one or the input has ended.
-func (d *Decoder) marked(open bool) {
+// setEnd records the current document as the end mark, unless there is a sure one or the input has ended.
+func (d *Decoder) setEnd(open bool) {
 	if d.closed || d.mark.seen && !d.mark.open {
 		return
 	}
@@ -602,9 +602,9 @@ const (
 	maxReason  = 500      // characters of the reason in the message
 )
 
-// refuse adds an error with the HTTP status as its code. An error in the body takes precedence; it only gets the status
-// as its code if it has none.
-func (d *Decoder) refuse() {
+// addRefusal adds an error with the HTTP status as its code. An error in the body takes precedence; it only gets the
+// status as its code if it has none.
+func (d *Decoder) addRefusal() {
 	code := strconv.Itoa(d.Options.Status)
 	if e := d.fold.failure; e != nil {
 		if e.Code == wire.UnnamedError {
@@ -617,7 +617,7 @@ func (d *Decoder) refuse() {
 		reason = htmlTitle(string(d.refusal))
 	}
 	reason = cmp.Or(reason, "the HTTP status is that of an error, and the body gives no reason")
-	d.failed(&ProviderError{Code: code, Message: reason})
+	d.addError(&ProviderError{Code: code, Message: reason})
 }
 
 // readOnlyError reports whether the first document of a body looks like an error, which it is if nothing follows it
@@ -633,8 +633,8 @@ func (d *Decoder) readOnlyError(data []byte) bool {
 	return ok
 }
 
-// failed passes an error that was held back to the fold.
-func (d *Decoder) failed(e *ProviderError) {
+// addError passes an error that was held back to the fold.
+func (d *Decoder) addError(e *ProviderError) {
 	d.fold.op(&wire.Op{Kind: wire.Error, Name: e.Code, More: e.Message})
 }
 

@@ -368,11 +368,7 @@ func (a *Answer) CitationRows(c *Citation) []DocumentCitation {
 	row.ID = ""
 	rows := make([]DocumentCitation, 0, len(c.Refs))
 	for k := range c.Refs {
-		var source *Source
-		if at := slices.IndexFunc(a.Sources, func(s Source) bool { return s.ID == c.Refs[k].Source }); at >= 0 {
-			source = &a.Sources[at]
-		}
-		row.refer(&c.Refs[k], source)
+		row.refer(&c.Refs[k], a.Source(c.Refs[k].Source))
 		rows = append(rows, row)
 	}
 	return rows

@@ -26,10 +26,10 @@ type foldCite struct {
 	place           // without an anchor if not known yet, or not any more
 	found     place // place before it was moved to a file-search mark
 
-	refs      []Ref // Refs as in the answer, once computed
-	statement Span  // the statement before it, once computed
-	stated    Span  // the text in which statement was searched
-	claimed   Span  // the claim in the last event
+	refs        []Ref // Refs as in the answer, once computed
+	statement   Span  // the statement before it, once computed
+	statementIn Span  // the text in which statement was searched
+	lastClaim   Span  // the claim in the last event
 }
 
 // needle returns the text to search for: the quote, or the URL that the link must contain.
@@ -199,7 +199,7 @@ func (c *candidate) placeRest() {
 	}
 	for i := range c.cites { // now that all links are known, some claims change
 		if cite := &c.cites[i]; !cite.withdrawn {
-			if out := c.citation(cite); out.Claim != cite.claimed {
+			if out := c.citation(cite); out.Claim != cite.lastClaim {
 				c.emitCite(i, out)
 			}
 		}
@@ -266,7 +266,7 @@ func (c *candidate) try(i int, last bool) bool {
 
 // emitCite emits the event of a citation.
 func (c *candidate) emitCite(i int, out Citation) {
-	c.cites[i].claimed = out.Claim
+	c.cites[i].lastClaim = out.Claim
 	if len(out.Refs) > 0 {
 		c.fold.emit(Event{Kind: EventCitation, Candidate: c.index, Key: c.key(i), Citation: &out})
 	}
@@ -331,9 +331,9 @@ func (c *candidate) claim(cite *foldCite) (claim Span, inferred bool) {
 	text := c.text.String()
 	at := c.linkRunStart(text, cite.span.Start)
 	base := c.partBefore(at) // a statement does not begin in another message
-	if before := (Span{base, at}); cite.stated != before || at == 0 {
+	if before := (Span{base, at}); cite.statementIn != before || at == 0 {
 		start, end := prose.SentenceBefore(text[base:at], at-base)
-		cite.stated, cite.statement = before, Span{start + base, end + base}
+		cite.statementIn, cite.statement = before, Span{start + base, end + base}
 	}
 	start, end := cite.statement.Start, cite.statement.End
 	if start == end || isLabel(text[start:at]) {
@@ -475,7 +475,7 @@ func (c *candidate) locate(cite *foldCite, last bool) (place, bool) {
 		return c.locateBlock(cite, last)
 	case wire.Bytes, wire.CodePoints, wire.UTF16:
 	}
-	if p, ok := c.locateSaid(cite); ok {
+	if p, ok := c.locateDeclared(cite); ok {
 		return p, true
 	}
 	if !last {
@@ -504,10 +504,10 @@ func (c *candidate) locateBlock(cite *foldCite, last bool) (place, bool) {
 	}
 }
 
-// locateSaid searches for a citation's words where the provider said, in its unit and in others, then nearby. It
+// locateDeclared searches for a citation's words where the provider said, in its unit and in others, then nearby. It
 // returns false if they are in none of these places, or if there are no words to search for and the place is beyond the
 // text so far.
-func (c *candidate) locateSaid(cite *foldCite) (place, bool) {
+func (c *candidate) locateDeclared(cite *foldCite) (place, bool) {
 	covers := outCovers[cite.Covers]
 	if cite.Quote == "" && cite.URL == "" {
 		s, ok := c.span(cite, cite.Unit, cite.shift)
@@ -651,16 +651,16 @@ func isLinkTo(words, url string) bool {
 // searchNear searches for a citation's words around the place that the provider said. It returns the match nearest to
 // its start, the left one of two equally near.
 func (c *candidate) searchNear(cite *foldCite, shift int) (Span, bool) {
-	said, ok := c.offset(cite, cite.Unit, max(0, cite.Start+shift))
+	declared, ok := c.offset(cite, cite.Unit, max(0, cite.Start+shift))
 	if !ok {
-		said = c.base(cite) + max(0, cite.Start+shift)
+		declared = c.base(cite) + max(0, cite.Start+shift)
 	}
 	text := c.text.String()
 	needle := cite.needle()
-	from := max(0, said-searchNear)
-	to := min(len(text), max(said, said+cite.End-cite.Start)+searchNear+len(needle))
+	from := max(0, declared-searchNear)
+	to := min(len(text), max(declared, declared+cite.End-cite.Start)+searchNear+len(needle))
 	best, found := Span{}, false
-	distance := func(s Span) int { return max(s.Start-said, said-s.Start) }
+	distance := func(s Span) int { return max(s.Start-declared, declared-s.Start) }
 	for at := from; at < to; {
 		n := strings.Index(text[at:to], needle)
 		if n < 0 {

@@ -464,7 +464,7 @@ func (c *candidate) unsettle() {
 			c.before[i] = cite.place
 		}
 		cite.settled = cite.withdrawn
-		cite.stated, cite.place, cite.found = Span{}, place{}, place{}
+		cite.statementIn, cite.place, cite.found = Span{}, place{}, place{}
 	}
 	for i := range c.cites {
 		if !c.cites[i].withdrawn {

@@ -2,6 +2,7 @@ package ibid
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"slices"
 	"strings"
@@ -100,8 +101,8 @@ func (l *Live) Close() error {
 // Err returns the first error of W. Nothing was written after it.
 func (l *Live) Err() error { return l.out.err }
 
-// whole reports whether the style can only be written once the answer is complete.
-func (l *Live) whole() bool { return l.Style == StyleHTML || l.Style == StyleLaTeX }
+// needsWhole reports whether the style can only be written once the answer is complete.
+func (l *Live) needsWhole() bool { return l.Style == StyleHTML || l.Style == StyleLaTeX }
 
 // addSource adds or updates a source.
 func (l *Live) addSource(s *Source) {
@@ -142,7 +143,7 @@ func (l *Live) number(s *Source) int {
 
 // addText adds text and writes what is certain.
 func (l *Live) addText(s string) {
-	if l.whole() || s == "" {
+	if l.needsWhole() || s == "" {
 		return
 	}
 	if l.text.startsMessage() {
@@ -205,10 +206,10 @@ func (l *Live) advance() {
 func (l *Live) shorten() {
 	t := &l.text
 	const long = 2048
-	if t.written < max(long, t.enough) || !t.blocks.FirstLine() || !isLetter(bytes.TrimPrefix(t.buf, []byte(" "))) {
+	if t.written < max(long, t.shortenAt) || !t.blocks.FirstLine() || !isLetter(bytes.TrimPrefix(t.buf, []byte(" "))) {
 		return
 	}
-	t.enough = 2 * t.written
+	t.shortenAt = 2 * t.written
 	for at := t.written - 1; at > t.written-long/4; at-- {
 		if t.buf[at] != ' ' || !isLetter(t.buf[at+1:]) || strings.IndexByte(".!?", t.buf[at-1]) < 0 {
 			continue
@@ -276,11 +277,9 @@ func (o *liveOutput) flush(w io.Writer) {
 
 // options returns the options for markers and lists.
 func (l *Live) options() RenderOptions {
-	r := RenderOptions{Style: l.Style, ByID: l.ByID, List: l.List, Numbering: l.Numbering}
-	if r.Style == "" {
-		r.Style = StyleMarkdown
+	return RenderOptions{
+		Style: cmp.Or(l.Style, StyleMarkdown), ByID: l.ByID, List: l.List, Numbering: l.Numbering,
 	}
-	return r
 }
 
 // marker writes a marker of sources before next. It numbers sources that have no number yet.
@@ -309,11 +308,11 @@ type liveText struct {
 	from int // offset of buf in the text as it arrived
 	// length of the marks at the start of buf if another block precedes it: a citation that ends in them belongs to
 	// that block
-	lead    int
-	written int // bytes of buf already written
-	known   int // length of buf before the last text was added
-	blocks  markdown.Blocks
-	enough  int // written length from which shorten tries again
+	lead      int
+	written   int // bytes of buf already written
+	oldLen    int // length of buf before the last text was added
+	blocks    markdown.Blocks
+	shortenAt int // written length from which shorten tries again
 
 	parts   []Span // in the answer's text
 	message int    // of the last part
@@ -377,7 +376,7 @@ func (t *liveText) startsMessage() bool {
 
 // add appends text.
 func (t *liveText) add(s string) {
-	t.known = len(t.buf)
+	t.oldLen = len(t.buf)
 	t.buf = append(t.buf, s...)
 	t.filled = true
 	if len(t.parts) == 0 {
@@ -392,9 +391,9 @@ func (t *liveText) forget(n, lead int) {
 	t.from += n
 	t.lead = lead
 	t.written = max(0, t.written-n)
-	t.known = max(0, t.known-n)
+	t.oldLen = max(0, t.oldLen-n)
 	t.blocks.Cut()
-	t.enough = 0
+	t.shortenAt = 0
 }
 
 // isGone reports whether the offset end of the text as it arrived lies in a block that was dropped.

@@ -19,11 +19,11 @@ type livePlaces struct {
 	pending []*liveCite          // those that wait to be placed
 	links   linkExpectation
 
-	parsed int  // bytes parsed to find places
-	looked int  // length of the text at the last attempt
-	retry  int  // length of the text at which to try again
-	step   int  // bytes from one attempt to the next
-	forced bool // an attempt was made because text was held too long
+	parsed   int  // bytes parsed to find places
+	examined int  // length of the text at the last attempt
+	retry    int  // length of the text at which to try again
+	step     int  // bytes from one attempt to the next
+	forced   bool // an attempt was made because text was held too long
 
 	last struct {
 		at      int      // place of the last marker, in the text as it arrived
@@ -137,7 +137,7 @@ func (l *Live) due(overdue bool) bool {
 	if p.parsed > floor+per*end {
 		return false
 	}
-	return end >= p.retry || overdue && !p.forced || bytes.IndexByte(t.buf[t.known:], '\n') >= 0
+	return end >= p.retry || overdue && !p.forced || bytes.IndexByte(t.buf[t.oldLen:], '\n') >= 0
 }
 
 // place writes the open block, which ends at end, up to the last marker whose place is certain and not after limit. It
@@ -149,7 +149,7 @@ func (l *Live) place(end, limit int, final bool) int {
 		return end
 	}
 	p, t := &l.places, &l.text
-	low := t.lowest(cites, p.looked)
+	low := t.lowest(cites, p.examined)
 	overdue := len(t.buf)-min(limit, low) > l.hold()
 	if !final && (!overdue && !t.enoughFollows(cites) || !l.due(overdue)) {
 		return low
@@ -158,7 +158,7 @@ func (l *Live) place(end, limit int, final bool) int {
 	p.parsed += len(block)
 	p.forced = p.forced || overdue
 	places := places{markdown.Parse(block)}
-	p.looked = t.from + end
+	p.examined = t.from + end
 	layoutCites, sources := l.layoutCites(places, cites, final)
 	lay := places.layOut(layoutCites, sources)
 	for i := range lay.stops {
@@ -174,7 +174,7 @@ func (l *Live) place(end, limit int, final bool) int {
 		p.step, p.forced = 1, false
 	}
 	p.retry = t.from + len(t.buf) + p.step
-	return t.lowest(rest, p.looked)
+	return t.lowest(rest, p.examined)
 }
 
 // waiting returns the pending citations that end in the open block, up to end.
@@ -202,7 +202,7 @@ func (t *liveText) enoughFollows(cites []*liveCite) bool {
 
 // lowest returns the earliest place of a marker of cites: after the last word that a citation covers. If its place is
 // already written, it is the next sentence end not examined yet.
-func (t *liveText) lowest(cites []*liveCite, looked int) int {
+func (t *liveText) lowest(cites []*liveCite, examined int) int {
 	low, passed := len(t.buf), false
 	for _, c := range cites {
 		at := c.span.End - t.from
@@ -220,7 +220,7 @@ func (t *liveText) lowest(cites []*liveCite, looked int) int {
 	}
 	// the end of the text examined last, in bytes, which may now be the end of a sentence
 	const most = 4
-	at := max(t.written, looked-most-t.from)
+	at := max(t.written, examined-most-t.from)
 	if n := bytes.IndexAny(t.buf[min(at, low):low], ".!?…。！？\n"); n >= 0 {
 		return at + n
 	}
@@ -403,7 +403,7 @@ func (l *Live) expired(start, end int, ended bool) bool {
 	if len(t.buf)-start > l.hold() {
 		return true
 	}
-	return t.known > end && (ended || bytes.IndexByte(t.buf[end:t.known], '\n') >= 0)
+	return t.oldLen > end && (ended || bytes.IndexByte(t.buf[end:t.oldLen], '\n') >= 0)
 }
 
 // before returns where the white space and parentheses directly before a link begin.
@@ -485,7 +485,7 @@ func (l *Live) end(a *Answer) {
 	l.ended = true
 	opts := l.options()
 	switch {
-	case l.whole(), !l.text.filled && l.text.from == 0:
+	case l.needsWhole(), !l.text.filled && l.text.from == 0:
 		if a != nil {
 			l.out.text([]byte(a.Render(&opts)))
 		}

@@ -406,10 +406,7 @@ func (r *rendering) noSources() string {
 func (r *rendering) entries() (cited, uncited []entry) {
 	// the cited pages and quotes, by source
 	pages, quotes := make([][]Span, len(r.numbers)), make([][]string, len(r.numbers))
-	index := make(map[string]int, len(r.numbers))
-	for i, src := range slices.Backward(r.answer.Sources) {
-		index[src.ID] = i
-	}
+	index := r.answer.sourceIndexes()
 	for i := range r.answer.Citations {
 		for _, ref := range r.answer.Citations[i].Refs {
 			s, ok := index[ref.Source]

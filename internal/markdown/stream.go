@@ -18,16 +18,16 @@ import (
 // block, or is a list item. It does not find all ends, but those it finds are correct: it verifies candidates with
 // goldmark's parser. The zero value is at the beginning of a block.
 type Blocks struct {
-	at     int    // start of the first line not read yet
-	seen   int    // offset up to which that line has no end
-	fence  Fence  // fenced code that seems to contain at
-	closer string // what closes the HTML that seems to contain at
-	closed bool   // the previous line closed code
-	whole  bool   // math may extend over list items: it began after the last blank line
-	filled bool   // there was a non-blank line
-	sure   int    // where the parser last confirmed
-	denied int    // where it last denied
-	parser parser.Parser
+	at        int    // start of the first line not read yet
+	seen      int    // offset up to which that line has no end
+	fence     Fence  // fenced code that seems to contain at
+	closer    string // what closes the HTML that seems to contain at
+	closed    bool   // the previous line closed code
+	openMath  bool   // math may extend over list items: it began after the last blank line
+	filled    bool   // there was a non-blank line
+	confirmed int    // where the parser last confirmed
+	denied    int    // where it last denied
+	parser    parser.Parser
 }
 
 // Next returns the end of the block at the start of buf, and the length of the marks at the start of the next block. It
@@ -66,7 +66,7 @@ const maxStart = 16
 
 // begins reports whether the parser confirms that a block, or an item of an unindented list, begins at s.at.
 func (s *Blocks) begins(txt []byte) bool {
-	if s.sure == s.at {
+	if s.confirmed == s.at {
 		return true
 	}
 	if s.parser == nil {
@@ -82,7 +82,7 @@ func (s *Blocks) begins(txt []byte) bool {
 			last = n.LastChild()
 		}
 		if n.Pos() == s.at || last != nil && last.Pos() == s.at {
-			s.sure = s.at
+			s.confirmed = s.at
 			return true
 		}
 	}
@@ -100,7 +100,7 @@ func (s *Blocks) mayBegin(buf []byte) bool {
 		return true
 	}
 	n := ItemMark(string(line[:min(len(line), 12)]))
-	return !s.whole && n > 0 && n+1 < len(line) && line[n] == ' ' && !IsSpace(line[n+1])
+	return !s.openMath && n > 0 && n+1 < len(line) && line[n] == ' ' && !IsSpace(line[n+1])
 }
 
 // leadLen returns the length of what precedes the content of txt: marks of headings, quotes, list items, tasks and
@@ -139,7 +139,7 @@ func (s *Blocks) line(line string) {
 	content := strings.TrimLeft(line, " \t>")
 	s.closed = false
 	if strings.TrimSpace(content) == "" {
-		s.whole = s.whole && strings.TrimSuffix(line, "\r") != ""
+		s.openMath = s.openMath && strings.TrimSuffix(line, "\r") != ""
 		return
 	}
 	s.filled = true
@@ -161,7 +161,7 @@ func (s *Blocks) line(line string) {
 			}
 		}
 	}
-	s.whole = s.whole || strings.Contains(content, "$$") || strings.Contains(content, `\[`) ||
+	s.openMath = s.openMath || strings.Contains(content, "$$") || strings.Contains(content, `\[`) ||
 		strings.Contains(content, `\(`)
 }
 
