@@ -260,7 +260,7 @@ type Issue struct {
 	Detail string `json:"detail"`
 }
 
-// ProviderError is an error that a provider returned in place of an answer, or in one.
+// ProviderError is an error that a provider returned instead of an answer, or within one.
 type ProviderError struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`

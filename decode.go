@@ -49,8 +49,8 @@ type DecodeOptions struct {
 // Limits bounds what a hostile response can cost. Zero fields mean the defaults. What exceeds a limit is left out and
 // reported as an issue; text is never left out.
 //
-// Whatever the fields, a closed decoder and its answer keep at most 1 MiB plus 8 times the bytes of the input, request
-// and documents. What does not fit is left out and reported as "memory".
+// Regardless of the fields, a closed decoder and its answer keep at most 1 MiB plus 8 times the bytes of the input,
+// request and documents. What does not fit is left out and reported as "memory".
 type Limits struct {
 	Document     int // bytes of one JSON document or event; default 256 MiB
 	Sources      int // default 100,000

@@ -221,7 +221,7 @@ func (d *Document) AppendCompact(b []byte) ([]byte, error) {
 	return d.withoutEmpty().appendJSON(b, json2.OmitZeroStructFields(true))
 }
 
-// withoutEmpty returns a copy in which those empty lists are nil that usually are empty.
+// withoutEmpty returns a copy in which lists that are usually empty are nil if they are.
 func (d *Document) withoutEmpty() *Document {
 	c := *d
 	c.Queries, c.ToolCalls, c.Display = nonEmpty(d.Queries), nonEmpty(d.ToolCalls), nonEmpty(d.Display)

@@ -41,8 +41,8 @@ type candidate struct {
 	linked    int           // number of citations already in linkEnds
 	linkEnds  map[int]int   // starts of visible links by end
 	markCites map[int][]int // citations at a run of file-search marks, by its start
-	moved     map[int]place // places last emitted of citations that have moved since, by index
-	before    map[int]place // places before a correction of citations that are placed again, by index
+	moved     map[int]place // by index, last emitted places of citations that have moved since
+	before    map[int]place // by index, places before a correction of citations not placed again yet
 	placed    bool          // the place of every citation is final
 	structure structure
 

@@ -12,7 +12,7 @@ import (
 	"github.com/ibidhq/ibid/internal/text"
 )
 
-// DefaultHold is the default of [Live].Hold.
+// DefaultHold is the default of [Live].Hold, in bytes.
 const DefaultHold = 512
 
 // Live writes an answer with its citations as it arrives. Its Event method takes the events of one response in order,

@@ -34,12 +34,12 @@ type livePlaces struct {
 // liveCite is a citation and its progress.
 type liveCite struct {
 	Citation
-	span      Span // in the text as it arrived; meaningless if lost
-	lost      bool // it has no place, or none that a marker can follow any more
-	waits     bool // it is in livePlaces.pending
-	withdrawn bool
-	behind    bool     // its marker is a paragraph after its block: the text need not wait
-	shown     []string // ids of the sources in its markers
+	span       Span // in the text as it arrived; meaningless if lost
+	lost       bool // it has no place, or none that a marker can follow any more
+	waits      bool // it is in livePlaces.pending
+	withdrawn  bool
+	afterBlock bool     // its marker is a paragraph after its block: the text need not wait
+	shown      []string // ids of the sources in its markers
 }
 
 // missing returns the sources of c that are in none of its markers yet.
@@ -206,8 +206,8 @@ func (t *liveText) lowest(cites []*liveCite, examined int) int {
 	low, passed := len(t.buf), false
 	for _, c := range cites {
 		at := c.span.End - t.from
-		if at < t.written || c.behind {
-			passed = passed || !c.behind
+		if at < t.written || c.afterBlock {
+			passed = passed || !c.afterBlock
 			continue
 		}
 		if c.Covers == CoversLink && c.span.Start >= t.from+t.written {
@@ -218,7 +218,7 @@ func (t *liveText) lowest(cites []*liveCite, examined int) int {
 	if !passed {
 		return low
 	}
-	// the end of the text examined last, in bytes, which may now be the end of a sentence
+	// bytes at the end of the examined text that may now end a sentence
 	const most = 4
 	at := max(t.written, examined-most-t.from)
 	if n := bytes.IndexAny(t.buf[min(at, low):low], ".!?…。！？\n"); n >= 0 {
@@ -239,7 +239,7 @@ func (l *Live) layoutCites(p places, cites []*liveCite, final bool) ([]layoutCit
 		next.link = c.Covers == CoversLink && c.span.Start >= t.from+t.written
 		place := p.after(next.span.End)
 		b := p.BlocksBefore(next.span.End - 1)
-		if c.behind = !final && (place.standalone || b > 0 && p.Blocks[b-1].Raw); c.behind {
+		if c.afterBlock = !final && (place.standalone || b > 0 && p.Blocks[b-1].Raw); c.afterBlock {
 			continue
 		}
 		if !next.link && place.at < t.written {

@@ -266,7 +266,7 @@ func (p places) wordEnd(at int, line markdown.Span) int {
 // ASCII, one of the two characters is neither a letter nor a digit, and neither joins words (UAX #29, WB3 and WB6 to
 // WB13).
 func isPlainBreak(before byte, rest string) bool {
-	const joining = "'\".,:;" // the characters on either side
+	const joining = "'\".,:;" // join the characters on either side
 	after := rest[0]
 	if before >= utf8.RuneSelf || after >= utf8.RuneSelf || strings.IndexByte(joining+" _\r", before) >= 0 {
 		return false
