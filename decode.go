@@ -446,8 +446,8 @@ func (d *Decoder) handleUnknown(event, data []byte) {
 	if d.readOnlyError(data) {
 		return
 	}
-	const most = 512 // bytes, more than the snippet shows
-	beginning := fmt.Sprintf("document %d: %s", d.count, snippet(string(data[:min(len(data), most)])))
+	const limit = 512 // bytes, more than the snippet shows
+	beginning := fmt.Sprintf("document %d: %s", d.count, snippet(string(data[:min(len(data), limit)])))
 	if !d.partial && !json.Valid(data) {
 		d.fold.issue("bad-json", beginning)
 		return
@@ -620,8 +620,8 @@ func (d *Decoder) addRefusal() {
 	d.addError(&ProviderError{Code: code, Message: reason})
 }
 
-// readOnlyError reports whether the first document of a body looks like an error, which it is if nothing follows it
-// (see [wire.BareError]).
+// readOnlyError stores what may be an error in the first document of a body, which it is if nothing follows (see
+// [wire.BareError]), and reports whether there is one.
 func (d *Decoder) readOnlyError(data []byte) bool {
 	if d.count > 1 || d.frames.Kind() != frame.JSON {
 		return false

@@ -682,14 +682,14 @@ func (c *candidate) around(cite *foldCite, at int) (Span, bool) {
 	if cite.Quote != "" {
 		return Span{at, at + len(cite.Quote)}, true
 	}
-	const most = 512 // bytes of a link's title
+	const limit = 512 // bytes of a link's title
 	end := at + len(cite.URL)
-	open := strings.LastIndex(text[max(0, at-most):at], "[")
-	shut := strings.IndexAny(text[end:min(len(text), end+most)], ")\n")
+	open := strings.LastIndex(text[max(0, at-limit):at], "[")
+	shut := strings.IndexAny(text[end:min(len(text), end+limit)], ")\n")
 	if open < 0 || shut < 0 || text[end+shut] != ')' || !strings.Contains(text[max(0, at-2):at], "(") {
 		return Span{}, false
 	}
-	s := Span{max(0, at-most) + open, end + shut + 1}
+	s := Span{max(0, at-limit) + open, end + shut + 1}
 	for s.Start > 0 && text[s.Start-1] == '[' { // [[1]](url)
 		s.Start--
 	}

@@ -197,8 +197,8 @@ func (c *candidate) onlyLinks(doc *markdown.Document, s markdown.Span, base int)
 // linkRunStart returns the start of the run of links and marks that ends at offset at: all of them support the
 // statement before the first.
 func (c *candidate) linkRunStart(text string, at int) int {
-	const most = 64 // links of a run that are followed back
-	for range most {
+	const limit = 64 // links of a run that are followed back
+	for range limit {
 		end := len(strings.TrimRight(text[:at], " ,;"))
 		start, ok := c.links()[end]
 		if !ok {

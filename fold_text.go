@@ -242,13 +242,13 @@ func (c *candidate) addCut(k cut) {
 
 // markerIDs returns the contents of a private marker, for a message.
 func markerIDs(marker []byte) string {
-	const most = 60
+	const limit = 60
 	return strings.Trim(strings.Map(func(r rune) rune {
 		if r >= 0xE200 && r <= 0xE20F {
 			return ' '
 		}
 		return r
-	}, validText(string(marker[:min(len(marker), most)]))), " ")
+	}, validText(string(marker[:min(len(marker), limit)]))), " ")
 }
 
 // repair returns s as valid UTF-8. A possible first half of a character, as some providers split them, is kept for the
@@ -384,8 +384,8 @@ func cleanText(f *fold, s []byte) (string, []cut) {
 
 // replacePart replaces the text of a part.
 func (c *candidate) replacePart(i int, want string, cuts []cut) {
-	const most = 1000 // corrections, each of which copies the text
-	if c.corrected++; c.corrected > most {
+	const limit = 1000 // corrections, each of which copies the text
+	if c.corrected++; c.corrected > limit {
 		c.fold.limit("text corrections")
 		return
 	}

@@ -219,8 +219,8 @@ func (t *liveText) lowest(cites []*liveCite, examined int) int {
 		return low
 	}
 	// bytes at the end of the examined text that may now end a sentence
-	const most = 4
-	at := max(t.written, examined-most-t.from)
+	const limit = 4
+	at := max(t.written, examined-limit-t.from)
 	if n := bytes.IndexAny(t.buf[min(at, low):low], ".!?…。！？\n"); n >= 0 {
 		return at + n
 	}

@@ -33,8 +33,8 @@ func (c *candidate) setMarks(w *wire.Markers) {
 	if c.marks != nil && c.marks.Style == w.Style && slices.EqualFunc(c.marks.Refs, w.Refs, sameRef) {
 		return
 	}
-	const most = 64 // changes of the list, each of which means reading the text again
-	if c.relisted++; c.relisted > most {
+	const limit = 64 // changes of the list, each of which means reading the text again
+	if c.relisted++; c.relisted > limit {
 		c.fold.limit("marker lists")
 		return
 	}
@@ -114,10 +114,10 @@ func beginsImage[T string | []byte](text T, at int) bool {
 
 // beginsLine reports whether only white space and quote or list marks precede an offset on its line.
 func beginsLine(text string, at int) bool {
-	const most = 64 // bytes
-	before := text[max(0, at-most):at]
+	const limit = 64 // bytes
+	before := text[max(0, at-limit):at]
 	newline := strings.LastIndexByte(before, '\n')
-	return (newline >= 0 || at <= most) && strings.Trim(before[newline+1:], " \t\r>-*+") == ""
+	return (newline >= 0 || at <= limit) && strings.Trim(before[newline+1:], " \t\r>-*+") == ""
 }
 
 // numbers parses the inside of a mark, such as "1", "1, 3", "2-4" or "doc1". It returns nil if s is not a mark.

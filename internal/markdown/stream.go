@@ -106,10 +106,10 @@ func (s *Blocks) mayBegin(buf []byte) bool {
 // leadLen returns the length of what precedes the content of txt: marks of headings, quotes, list items, tasks and
 // cells, rules and line breaks. It returns false while that is not certain.
 func leadLen(txt []byte) (int, bool) {
-	const most = 512 // bytes
+	const limit = 512 // bytes
 	at := 0
-	for at < min(len(txt), most) {
-		s := string(txt[at:min(len(txt), at+most)])
+	for at < min(len(txt), limit) {
+		s := string(txt[at:min(len(txt), at+limit)])
 		line, _, whole := strings.Cut(s, "\n")
 		if strings.IndexByte("-*_", s[0]) >= 0 && strings.Trim(line, "-*_ \t\r") == "" && (!whole || len(line) >= 3) {
 			at += len(line) // a rule, or what may become one
@@ -131,7 +131,7 @@ func leadLen(txt []byte) (int, bool) {
 		}
 		at += n
 	}
-	return 0, len(txt) > most
+	return 0, len(txt) > limit
 }
 
 // line reads a complete line.

@@ -27,8 +27,8 @@ type opening struct {
 
 // openingAt returns the opening of the text at p.
 func openingAt(text string, p int) opening {
-	const most = 8 // characters before a word; more are decoration
-	for range most {
+	const limit = 8 // characters before a word; more are decoration
+	for range limit {
 		r, w := runeAt(text, p)
 		if w == 0 {
 			return opening{nothingNext, p}

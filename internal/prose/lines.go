@@ -100,8 +100,8 @@ func bulletEnd(text string, p int) int {
 	case c == '>':
 		return p + 1
 	case isDigit(c) || strings.IndexByte("-*+", c) >= 0:
-		const most = 4 // longer numbers at the start of a line are years and amounts, not list numbers
-		if n := markdown.ItemMark(text[p:min(len(text), p+most+2)]); 1 < n && n <= most {
+		const limit = 4 // longer numbers at the start of a line are years and amounts, not list numbers
+		if n := markdown.ItemMark(text[p:min(len(text), p+limit+2)]); 1 < n && n <= limit {
 			return p + n
 		} else if n == 1 {
 			return taskEnd(text, p+1)
@@ -284,9 +284,9 @@ const (
 // afterSigns returns the end of emoji and similar symbols that end the line after p, or p if there are none or words
 // follow.
 func afterSigns(text string, p int) int {
-	const most = 48 // bytes
+	const limit = 48 // bytes
 	end := p
-	for q := p; q < min(len(text), p+most); {
+	for q := p; q < min(len(text), p+limit); {
 		r, w := runeAt(text, q)
 		switch {
 		case atLineEnd(text, q):
@@ -298,7 +298,7 @@ func afterSigns(text string, p int) int {
 			end = q
 		}
 	}
-	if p+most < len(text) {
+	if p+limit < len(text) {
 		return p
 	}
 	return end
