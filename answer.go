@@ -586,7 +586,7 @@ func badSpan(text string, s Span) string {
 	case s.End < s.Start:
 		return "the end is before the start"
 	case !isBoundary(text, s.Start), !isBoundary(text, s.End):
-		return "a character is cut"
+		return "not on a character boundary"
 	default:
 		return ""
 	}

@@ -193,7 +193,7 @@ func (c *checker) checkSpans(cite *Citation, place string) {
 	case cite.Covers == CoversPoint && !empty:
 		c.breach("%s is a point of %d bytes", place, cite.Span.Len())
 	case (cite.Covers == CoversClaim || cite.Covers == CoversLink) && empty:
-		c.breach("%s covers a %s of no words", place, cite.Covers)
+		c.breach("%s is an empty %s", place, cite.Covers)
 	}
 }
 

@@ -302,7 +302,7 @@ func settleRow(c *Citation, placed bool) error {
 	case c.Anchor == "":
 		c.Anchor = AnchorNone
 	case c.Placed() != placed:
-		return fmt.Errorf("the anchor is %s, but the offsets say otherwise", c.Anchor)
+		return fmt.Errorf("the anchor %s does not match the offsets", c.Anchor)
 	}
 	if c.Covers == "" {
 		c.Covers = CoversClaim

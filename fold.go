@@ -102,7 +102,7 @@ func (f *fold) op(op *wire.Op) {
 		}
 	case wire.Display:
 		d := Display{Kind: op.Name, HTML: validText(op.More)}
-		if !slices.Contains(f.display, d) && f.room(len(f.display), "things to display") &&
+		if !slices.Contains(f.display, d) && f.room(len(f.display), "displays") &&
 			f.keep(grown[Display]()+len(d.HTML)) {
 			f.display = append(f.display, d)
 			f.emit(Event{Kind: EventDisplay, Display: &d})

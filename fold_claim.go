@@ -120,7 +120,7 @@ func (c *candidate) leaves(base, at int) []structureLeaf {
 		return known
 	}
 	if c.structure.size += stretch.Len(); c.structure.size > maxStructure {
-		c.fold.limit("text read as markdown for links in paragraphs of their own")
+		c.fold.limit("text parsed for links in separate paragraphs")
 		return nil
 	}
 	if c.structure.parts == nil {

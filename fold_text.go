@@ -376,7 +376,7 @@ func (c *candidate) finalText(p wire.Part, s []byte, broken bool) {
 
 // cleanText is addText for a whole text: it returns the text as in the answer, and the cuts.
 func cleanText(f *fold, s []byte) (string, []cut) {
-	scratch := candidate{fold: &fold{limits: f.limits, left: budgetBase}, index: 0}
+	scratch := candidate{fold: &fold{limits: f.limits, left: budgetBase}}
 	scratch.addText(wire.Part{}, s, false)
 	scratch.flush()
 	return scratch.text.String(), scratch.cuts
