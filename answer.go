@@ -18,40 +18,40 @@ import (
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
-// Answer is what a provider answered: its text, the sources it draws on, and which words rest on which source.
+// Answer is a provider's answer: its text, its sources, and which words rest on which source.
 //
-// It is plain data; a copy shares its slices. ibid never changes an Answer it has handed out: only [Answer.Cite] and
-// UnmarshalJSON change one, when the caller calls them. As JSON it is the answer document, version 1, with offsets in
-// UTF-8 bytes; reading takes a document in any unit. See [Document].
+// It is plain data; a copy shares its slices. ibid never modifies an Answer it has returned; only [Answer.Cite] and
+// UnmarshalJSON do, when the caller calls them. Its JSON form is the answer document, version 1, with offsets in UTF-8
+// bytes; UnmarshalJSON accepts a document in any unit. See [Document].
 type Answer struct {
-	ID       string // the provider's own id; empty if it sends none
+	ID       string // the provider's own id; empty if it sent none
 	Provider string // openai, gemini, …
 	Format   string // openai-responses, …: see [Formats]
 	Model    string
-	Created  time.Time // zero: not said
+	Created  time.Time // zero if unknown
 
-	// the visible text: the provider's text fields joined by nothing, minus complete leaked private markers
+	// the visible text: the provider's text fields concatenated, without complete private markers that leaked into them
 	Text      string
 	Parts     []Part     // how Text is divided, in order
-	Sources   []Source   // by first use; uncited ones follow
-	Citations []Citation // by end, start, arrival; those without a place last
+	Sources   []Source   // in order of first use, then the uncited ones
+	Citations []Citation // sorted by end, start and arrival; those without a place last
 
-	Activities   []Activity // what the model did besides writing, in the order in which it began
+	Activities   []Activity // reasoning and tool calls, in the order they began
 	Queries      []string   // searches the model ran
 	ToolCalls    []ToolCall // tools the model called
-	Display      []Display  // what the provider demands to be shown with the answer
+	Display      []Display  // what the provider requires to be shown with the answer
 	Alternatives []*Answer  // further candidates of the same response
-	Issues       []Issue    // everything that was odd
+	Issues       []Issue    // everything unusual about the response
 
-	Complete bool   // the format's end mark was seen; a length stop is complete, a broken stream is not
-	Finish   Finish // why it ended
+	Complete bool   // the format's end mark was seen: true at a length limit, false for a broken stream
+	Finish   Finish // why the answer ended
 	Error    *ProviderError
 
-	// Metadata is what the provider sent besides (retrieval scores, unknown items), by name.
+	// Metadata holds what else the provider sent (retrieval scores, unknown items), by name.
 	Metadata map[string]json.RawMessage
 }
 
-// Part is one run of Answer.Text: one content part of one message. Parts lie side by side and cover the text.
+// Part is one run of Answer.Text: one content part of one message. Parts are adjacent and cover the text.
 type Part struct {
 	Span
 	Kind    PartKind
@@ -59,17 +59,17 @@ type Part struct {
 	Content int // the provider's index of the part in its message
 }
 
-// PartKind says what a part is to the reader.
+// PartKind is the role of a part.
 type PartKind string
 
 // The kinds of [Part].
 const (
 	AnswerPart     PartKind = "answer"
-	CommentaryPart PartKind = "commentary" // said on the way to the answer
+	CommentaryPart PartKind = "commentary" // written before the answer proper
 	RefusalPart    PartKind = "refusal"
 )
 
-// Finish says why an answer ended. Empty: unknown.
+// Finish is the reason why an answer ended; empty if unknown.
 type Finish string
 
 // The reasons why an answer ends.
@@ -82,22 +82,22 @@ const (
 	FinishError   Finish = "error"
 )
 
-// Activity is one thing that a model did besides writing its answer: it reasoned, or it called a tool.
+// Activity is something a model did besides writing its answer: reasoning or a tool call.
 type Activity struct {
 	Kind ActivityKind
-	At   int    // how many bytes of [Answer.Text] there were when it began
-	Text string // ReasoningActivity: what the model thought, as far as the provider shows it; never empty
+	At   int    // length of [Answer.Text] in bytes when it began
+	Text string // ReasoningActivity: the reasoning, as far as the provider shows it; never empty
 
-	// The rest is of a ToolActivity.
-	ID     string          // names the call in its answer; made up where the provider sends none
-	Name   string          // the tool's
-	Server bool            // the provider ran the tool; else the client has to
-	Input  json.RawMessage // what the tool was given; nil: the response broke off before that was said
-	Output json.RawMessage // what came of it, without what only the provider can read; nil: nothing did, so far
-	Error  string          // why the call failed; empty: it did not
+	// The remaining fields belong to a ToolActivity.
+	ID     string          // unique in the answer; generated if the provider sends none
+	Name   string          // name of the tool
+	Server bool            // the provider ran the tool; if false, the client has to
+	Input  json.RawMessage // the tool's input; nil if the response broke off before it
+	Output json.RawMessage // the tool's output, without what only the provider can read; nil if there is none yet
+	Error  string          // why the call failed; empty if it did not
 }
 
-// ActivityKind says what an [Activity] is.
+// ActivityKind is the kind of an [Activity].
 type ActivityKind string
 
 // The kinds of [Activity].
@@ -106,30 +106,30 @@ const (
 	ToolActivity      ActivityKind = "tool"
 )
 
-// Source is one thing an answer draws on. One source appears once in an answer, however often it is cited.
+// Source is a source of an answer. It appears once in the answer, however often it is cited.
 type Source struct {
-	ID   string // unique in its answer only
+	ID   string // unique only within its answer
 	Kind SourceKind
-	// GlobalID is the provider's id where it means the same source in every answer (an OpenAI file id); empty for
+	// GlobalID is the provider's id if it identifies the source in every answer (an OpenAI file id); empty for
 	// positional ids such as doc:0.
 	GlobalID    string
 	Title       string
-	URL         string // where it can be opened; empty: nowhere
-	OriginalURL string // as the provider sent it, where URL is a cleaned form of it
+	URL         string // where it can be opened; empty if nowhere
+	OriginalURL string // as the provider sent it, if URL is a cleaned form of it
 	Filename    string
 	Site        string
 	Authors     []string
-	PublishedAt string // an ISO 8601 date or RFC 3339 time; empty: not said, or not in a form that says a date
+	PublishedAt string // an ISO 8601 date or RFC 3339 time; empty if unknown or not readable as a date
 	RetrievedAt time.Time
 	License     string
-	Content     string   // what the provider sent of it (the first chunk's text)
-	Chunks      []Chunk  // the pieces of it that were retrieved
-	Score       *float64 // nil: none given; never invented
+	Content     string   // the part of it that the provider sent (the first chunk's text)
+	Chunks      []Chunk  // the retrieved pieces
+	Score       *float64 // nil if the provider gave none; never invented
 	ScoreOrigin ScoreOrigin
-	Raw         json.RawMessage // the provider's JSON for it; nil: it had none of its own
+	Raw         json.RawMessage // the provider's JSON for it; nil if it had none of its own
 }
 
-// SourceKind says what a source is.
+// SourceKind is the kind of a [Source].
 type SourceKind string
 
 // The kinds of [Source].
@@ -142,7 +142,7 @@ const (
 	Image        SourceKind = "image"
 )
 
-// ScoreOrigin says where a score came from. Empty when there is no score.
+// ScoreOrigin is where a score came from; empty if there is no score.
 type ScoreOrigin string
 
 // The origins of a score.
@@ -161,10 +161,10 @@ type Chunk struct {
 	Locator *Locator
 }
 
-// Locator says where in a source something stands. Zero fields are unknown.
+// Locator is a place in a source. Zero fields are unknown.
 type Locator struct {
 	Page      int    `json:"page,omitzero"`        // 1-based
-	Pages     []int  `json:"pages,omitempty"`      // first and last page, where there are several
+	Pages     []int  `json:"pages,omitempty"`      // first and last page, if there are several
 	Chunk     string `json:"chunk,omitempty"`      // the provider's id or index of the chunk
 	Block     *int   `json:"block,omitempty"`      // 0-based content block
 	BlockEnd  *int   `json:"block_end,omitempty"`  // exclusive
@@ -172,71 +172,71 @@ type Locator struct {
 	CharEnd   *int   `json:"char_end,omitempty"`   // exclusive
 }
 
-// Citation says that a span of the answer rests on sources. It is legal without a span: then Anchor is [AnchorNone].
+// Citation states that a span of the answer rests on sources. It may have no span: then Anchor is [AnchorNone].
 type Citation struct {
-	ID     string // stable: made from what it says
+	ID     string // stable: derived from the citation's content
 	Span   Span   // zero when Anchor is AnchorNone
 	Covers Covers // what Span is
-	// Claim is the statement the citation stands for: Span itself, or for a link or a point the sentence that it
+	// Claim is the statement that the citation supports: Span itself or, for a link or a point, the sentence that it
 	// closes.
 	Claim         Span
-	ClaimInferred bool // Claim was found by ibid, not said by the provider
+	ClaimInferred bool // Claim was determined by ibid, not given by the provider
 	Refs          []Ref
 	Anchor        Anchor
 	Origin        Origin
-	Support       *Support      // nil: not checked
-	Verification  *Verification // nil: not checked
+	Support       *Support      // nil if not checked
+	Verification  *Verification // nil if not checked
 }
 
 // Ref points from a citation to one source.
 type Ref struct {
 	Source     string   // Source.ID
 	Quote      string   // the source's words, if the provider sent them
-	Locator    *Locator // nil: the provider gave no place in the source
+	Locator    *Locator // nil if the provider gave no place in the source
 	Confidence *float64
 }
 
-// Covers says what a citation's span is.
+// Covers is what a citation's span marks.
 type Covers string
 
-// What a span covers.
+// The values of [Covers].
 const (
 	CoversClaim Covers = "claim" // the words the source supports
-	CoversLink  Covers = "link"  // a visible link or mark that stands for the citation; rendering replaces it
+	CoversLink  Covers = "link"  // a visible link or mark that represents the citation; rendering replaces it
 	CoversPoint Covers = "point" // the place after the words the source supports
 	CoversBlock Covers = "block" // a whole block of the answer
 )
 
-// Anchor says how a citation's span was found.
+// Anchor is how a citation's span was found.
 type Anchor string
 
-// The ways a span is anchored.
+// The values of [Anchor].
 const (
-	AnchorExact      Anchor = "exact"      // where the provider said, and the words there are the ones it meant
-	AnchorUnitFixed  Anchor = "unit-fixed" // where the provider said, once its numbers are read in another unit
-	AnchorMoved      Anchor = "moved"      // elsewhere: where the words it meant stand
+	AnchorExact      Anchor = "exact"      // where the provider said, and the text there matches
+	AnchorUnitFixed  Anchor = "unit-fixed" // where the provider said, once its offsets are read in another unit
+	AnchorMoved      Anchor = "moved"      // elsewhere: where the cited words actually are
 	AnchorUnverified Anchor = "unverified" // where the provider said; nothing to check it against
-	AnchorNone       Anchor = "none"       // nowhere: the provider gave no place, or none that exists
+	AnchorNone       Anchor = "none"       // nowhere: the provider gave no place, or one that does not exist
 )
 
-// Origin says who made a citation.
+// Origin is where a citation came from.
 type Origin string
 
 // The origins of a [Citation].
 const (
 	OriginProvider Origin = "provider"
-	OriginMarker   Origin = "marker"   // read out of a marker in the text
+	OriginMarker   Origin = "marker"   // read from a marker in the text
 	OriginInferred Origin = "inferred" // found after the fact
 )
 
-// Support says whether a citation's sources say what the answer claims.
+// Support is the result of checking whether a citation's sources say what the answer claims.
 type Support struct {
 	Label string   `json:"label"` // supported, partial, unsupported, contradicted, unverified
 	Score *float64 `json:"score"`
-	By    string   `json:"by"` // which checker said it
+	By    string   `json:"by"` // the checker that decided it
 }
 
-// Verification says what came of fetching a citation's source again.
+// Verification is the result of fetching a citation's source again.
 type Verification struct {
 	Status    string    `json:"status"`
 	CheckedAt time.Time `json:"checked_at"`
@@ -248,19 +248,19 @@ type ToolCall struct {
 	Name string `json:"name"`
 }
 
-// Display is something that a provider's terms demand to be shown, unchanged, wherever the answer is shown.
+// Display is content that a provider's terms require to be shown, unchanged, wherever the answer is shown.
 type Display struct {
 	Kind string `json:"kind"` // google-search-suggestions
-	HTML string `json:"html"` // hostile until sandboxed
+	HTML string `json:"html"` // untrusted: show it in a sandbox only
 }
 
-// Issue is something odd about a response that was read all the same. The codes are listed in docs/answer.md.
+// Issue reports something unusual about a response that could still be read. The codes are listed in docs/answer.md.
 type Issue struct {
 	Code   string `json:"code"`
 	Detail string `json:"detail"`
 }
 
-// ProviderError is an error with which a provider answered.
+// ProviderError is an error that a provider returned instead of an answer, or within one.
 type ProviderError struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -276,7 +276,7 @@ func (a *Answer) Source(id string) *Source {
 	return nil
 }
 
-// Error returns the provider's code and words; the words alone where the code says nothing, or the same.
+// Error returns the provider's code and message, or only the message if the code adds nothing.
 func (e *ProviderError) Error() string {
 	if e.Code == "" || e.Code == wire.UnnamedError || e.Code == htmlPage || e.Code == e.Message {
 		return e.Message
@@ -287,15 +287,15 @@ func (e *ProviderError) Error() string {
 // Placed reports whether the citation has a place in the text.
 func (c *Citation) Placed() bool { return c.Anchor != AnchorNone }
 
-// Span is a half-open range of UTF-8 bytes of [Answer.Text]. Both ends always stand on rune boundaries. Start == End is
-// a point. The zero value is the point before the text.
+// Span is a half-open range of UTF-8 bytes of [Answer.Text]. Both ends are always on rune boundaries. A span with Start
+// == End is a point. The zero value is the point before the text.
 type Span struct{ Start, End int }
 
 // Len returns the number of bytes that s covers.
 func (s Span) Len() int { return s.End - s.Start }
 
-// isBoundary reports whether byte i of text, 0 ≤ i ≤ len(text), begins a character or ends the text. A byte is inside
-// of a character only if that character is valid.
+// isBoundary reports whether byte i of text, 0 ≤ i ≤ len(text), begins a character or ends the text. Only bytes of a
+// valid character are inside one.
 func isBoundary(text string, i int) bool {
 	if i == len(text) || utf8.RuneStart(text[i]) {
 		return true
@@ -322,56 +322,54 @@ const (
 // Units returns all units, the default first.
 func Units() []Unit { return []Unit{UTF8, CodePoint, UTF16} }
 
-// Event is one thing that became known while a response was read. Which fields count depends on Kind. What an Event
-// points to is the receiver's to keep; it does not change later.
+// Event reports something that became known while a response was read. Which fields are set depends on Kind. The
+// receiver may keep what an Event points to; it does not change later.
 type Event struct {
 	Kind      EventKind
-	Candidate int // which alternative it belongs to; 0 is the answer
-	// EventText: what was added; a corrected EventPart: the part's whole text; EventActivity: what was added to the
-	// model's reasoning, or to the JSON of a tool's input
+	Candidate int // the alternative it belongs to; 0 is the answer
+	// EventText: the added text; a corrected EventPart: the whole text of the part; EventActivity: what was added to
+	// the model's reasoning, or to the JSON of a tool's input
 	Text      string
 	At        int       // where Text begins in the answer's text, in bytes
-	Part      *Part     // EventPart: the part that begins or was corrected
-	Corrected bool      // EventPart: the provider's last word on the part differs from the text that was told of it
+	Part      *Part     // EventPart: the part that began or was corrected
+	Corrected bool      // EventPart: the provider's final text of the part differs from the text sent before
 	Source    *Source   // EventSource
-	Citation  *Citation // EventCitation: without its ID, which only the final answer has
-	Key       string    // EventCitation: a later event of the same key replaces this one
-	Withdrawn bool      // EventCitation: the citation is taken back
-	Activity  *Activity // EventActivity: what is known of it, without Text; nil: it only goes on
-	Index     int       // EventActivity: its place in Answer.Activities
+	Citation  *Citation // EventCitation: without ID, which is set only in the final answer
+	Key       string    // EventCitation: a later event with the same key replaces this one
+	Withdrawn bool      // EventCitation: the citation is withdrawn
+	Activity  *Activity // EventActivity: what is known so far, without Text; nil if only Text was added
+	Index     int       // EventActivity: its index in Answer.Activities
 	Query     string    // EventQuery
 	Display   *Display  // EventDisplay
 	Issue     *Issue    // EventIssue
 	Answer    *Answer   // EventAnswer
 }
 
-// EventKind says what an [Event] tells.
+// EventKind is the kind of an [Event].
 type EventKind string
 
 // The kinds of event.
 const (
 	EventText     EventKind = "text"     // text was added to the answer
-	EventPart     EventKind = "part"     // a part of the text begins, or its text was corrected by the provider
-	EventSource   EventKind = "source"   // a source was named, or more is known of it (same ID replaces)
-	EventCitation EventKind = "citation" // a citation is certain, changed (same Key replaces) or withdrawn
-	EventActivity EventKind = "activity" // the model reasons or calls a tool, or more is known of that (same Index)
+	EventPart     EventKind = "part"     // a part of the text began, or the provider corrected its text
+	EventSource   EventKind = "source"   // a source was named, or more is known about it (same ID replaces)
+	EventCitation EventKind = "citation" // a citation became certain, changed (same Key replaces) or was withdrawn
+	EventActivity EventKind = "activity" // the model reasons or calls a tool, or more is known about that (same Index)
 	EventQuery    EventKind = "query"
 	EventDisplay  EventKind = "display"
 	EventIssue    EventKind = "issue"
-	EventAnswer   EventKind = "answer" // the response has ended: the final answer; always the last event
+	EventAnswer   EventKind = "answer" // the response ended: the final answer; always the last event
 )
 
-// Key names the source in any answer, where [Source.ID] names it only in its own. It is the first of these that the
-// source has:
+// Key identifies the source across answers, while [Source.ID] is unique only in its own. It is the first of these that
+// the source has:
 //
 //   - its kind, a colon and its URL in a normal form: scheme and host in lower case, without user, default port,
-//     fragment
-//     and the parameters that only track readers (utm_source, gclid, …);
+//     fragment, or tracking parameters (utm_source, gclid, …);
 //   - "#" and the provider's global id;
 //   - "sha256:" and 32 hexadecimal digits of the SHA-256 of its content, or of its title and file name if it has none.
 //
-// An id that counts places in one response, such as doc:0, is never part of a key. Sources about which nothing is known
-// have the same key.
+// A positional id, such as doc:0, is never part of a key. All sources about which nothing is known have the same key.
 func (s *Source) Key() string {
 	if s.URL != "" {
 		b := append(append(make([]byte, 0, 256), s.Kind...), ':')
@@ -390,11 +388,11 @@ func (s *Source) Key() string {
 	return "sha256:" + hex.EncodeToString(sum[:16])
 }
 
-// globalKey begins the keys that are made of a global id.
+// globalKey is the prefix of keys made from a global id.
 const globalKey = "#"
 
-// appendNormalURL appends a form of raw that is the same for addresses of the same page. It takes anything, also what
-// is no URL, and of its own results it changes nothing.
+// appendNormalURL appends a normal form of raw, equal for addresses of the same page. It accepts any string, URL or
+// not, and is idempotent.
 func appendNormalURL(b []byte, raw string) []byte {
 	rest := strings.TrimFunc(raw, func(r rune) bool { return r <= ' ' })
 	rest, _, _ = strings.Cut(rest, "#")
@@ -430,7 +428,7 @@ func appendNormalURL(b []byte, raw string) []byte {
 		if strings.IndexByte(param, '%') >= 0 {
 			param = string(appendEscaped(nil, param))
 		}
-		for { // what was added behind a second "?"
+		for { // drop what was added after a second "?"
 			i := strings.LastIndexByte(param, '?')
 			if i < 0 || param[i+1:] != "" && !isTracking(param[i+1:]) {
 				break
@@ -446,7 +444,7 @@ func appendNormalURL(b []byte, raw string) []byte {
 	return b
 }
 
-// lowerASCII lets letters beyond ASCII be: whether they are equal in an internationalised name is not for us to say.
+// lowerASCII leaves letters beyond ASCII alone: it does not decide whether they are equal in an internationalised name.
 func lowerASCII(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {
@@ -456,7 +454,7 @@ func lowerASCII(s string) string {
 	}, s)
 }
 
-// appendEscaped appends s with everything escaped that may not stand in a URL, and unescaped what need not be escaped.
+// appendEscaped appends s, escaping whatever is not allowed in a URL and unescaping whatever need not be escaped.
 func appendEscaped(b []byte, s string) []byte {
 	const digits = "0123456789ABCDEF"
 	for i := 0; i < len(s); i++ {
@@ -469,10 +467,10 @@ func appendEscaped(b []byte, s string) []byte {
 			break
 		}
 		c, escape := s[i], true
-		if c == '%' { // one that escapes nothing stands for itself
+		if c == '%' { // a % that escapes nothing is literal
 			if octet, err := hex.DecodeString(s[i+1 : min(i+3, len(s))]); err == nil && len(octet) == 1 {
 				c = octet[0]
-				// what means the same escaped and not escaped (RFC 3986, section 2.3)
+				// unreserved characters mean the same escaped or not (RFC 3986, section 2.3)
 				escape = !isASCIIAlnum(rune(c)) && strings.IndexByte("-._~", c) < 0
 				i += 2
 			}
@@ -486,8 +484,7 @@ func appendEscaped(b []byte, s string) []byte {
 	return b
 }
 
-// isTracking reports whether the query parameter tells the site who sent the reader, and nothing of which page is
-// meant.
+// isTracking reports whether the query parameter only tells the site where the reader came from.
 func isTracking(param string) bool {
 	name, _, _ := strings.Cut(param, "=")
 	if len(name) >= 4 && strings.EqualFold(name[:4], "utm_") {
@@ -508,8 +505,7 @@ func isTracking(param string) bool {
 // openAITag is the parameter that OpenAI adds to the addresses it cites.
 const openAITag = "utm_source=openai"
 
-// cleanURL returns raw without the parameter that OpenAI adds, and unchanged otherwise: the form of an address for
-// readers.
+// cleanURL returns raw without the parameter that OpenAI adds: the form of an address for readers.
 func cleanURL(raw string) string {
 	for from := 0; ; {
 		i := strings.Index(raw[from:], openAITag)
@@ -530,15 +526,14 @@ func cleanURL(raw string) string {
 	}
 }
 
-// Cite adds a citation by hand: that the words of s rest on the sources of refs. An empty s is a point, the place after
-// the words. Each ref names one of a.Sources, which must be there already; in the citation they stand in the order of
-// a.Sources.
+// Cite adds a citation: the words of s rest on the sources of refs. An empty s is a point, the place after the words.
+// Each ref names an existing source in a.Sources; the citation's refs are sorted in the order of a.Sources.
 //
-// The citation takes its place in the order of a.Citations. Its anchor is [AnchorExact] and its origin
-// [OriginInferred], because no provider said it; a caller who reads a provider's own format may change the origin. Its
-// claim is s, a point has none.
+// The citation is inserted at its place in the order of a.Citations. Its anchor is [AnchorExact] and its origin
+// [OriginInferred], because no provider made it; a caller that reads a provider's own format may change the origin. Its
+// claim is s; a point has none.
 //
-// The error says which of s and refs is bad; then a is unchanged. Cite changes a, so it must not run beside a reader.
+// The error says what is wrong with s or refs; a is then unchanged. Cite must not be called while a is being read.
 func (a *Answer) Cite(s Span, refs ...Ref) error {
 	if err := a.checkCite(s, refs); err != nil {
 		return fmt.Errorf("citing bytes %d to %d: %w", s.Start, s.End, err)
@@ -550,10 +545,8 @@ func (a *Answer) Cite(s Span, refs ...Ref) error {
 	if s.Len() == 0 {
 		c.Covers, c.Claim = CoversPoint, Span{}
 	}
-	slices.SortStableFunc(
-		c.Refs,
-		func(x, y Ref) int { return cmp.Compare(a.sourceIndex(x.Source), a.sourceIndex(y.Source)) },
-	)
+	index := a.sourceIndexes()
+	slices.SortStableFunc(c.Refs, func(x, y Ref) int { return cmp.Compare(index[x.Source], index[y.Source]) })
 	c.ID = citationID(a.Text, &c, func(id string) string { return a.Source(id).Key() })
 	taken := func(other Citation) bool { return other.ID == c.ID }
 	for id, n := c.ID, 2; slices.ContainsFunc(a.Citations, taken); n++ {
@@ -579,18 +572,13 @@ func (a *Answer) checkCite(s Span, refs []Ref) error {
 			return fmt.Errorf("the answer has no source %q", ref.Source)
 		}
 		if ref.Confidence != nil && !isFinite(*ref.Confidence) {
-			return fmt.Errorf("the confidence in source %q is no number", ref.Source)
+			return fmt.Errorf("the confidence in source %q is not a number", ref.Source)
 		}
 	}
 	return nil
 }
 
-// sourceIndex returns the place of the source with the given id in a.Sources, or -1.
-func (a *Answer) sourceIndex(id string) int {
-	return slices.IndexFunc(a.Sources, func(s Source) bool { return s.ID == id })
-}
-
-// badSpan says what keeps s from being a span of text; empty: nothing.
+// badSpan returns why s is not a valid span of text, or "" if it is.
 func badSpan(text string, s Span) string {
 	switch {
 	case s.Start < 0 || s.End > len(text):
@@ -598,7 +586,7 @@ func badSpan(text string, s Span) string {
 	case s.End < s.Start:
 		return "the end is before the start"
 	case !isBoundary(text, s.Start), !isBoundary(text, s.End):
-		return "a character is cut"
+		return "not on a character boundary"
 	default:
 		return ""
 	}
@@ -621,7 +609,7 @@ func compareCitations(x, y *Citation) int {
 	}
 }
 
-// sourceIndexes returns where the sources stand in a.Sources, by id; of two with one id, where the first does.
+// sourceIndexes returns the indexes in a.Sources by source id. If several sources share an id, the first counts.
 func (a *Answer) sourceIndexes() map[string]int {
 	index := make(map[string]int, len(a.Sources))
 	for i := range a.Sources {
@@ -632,8 +620,8 @@ func (a *Answer) sourceIndexes() map[string]int {
 	return index
 }
 
-// firstUse returns the indices in a.Sources of those that are cited, in the order in which the citations use them
-// first. Numbers follow it, wherever they are shown.
+// firstUse returns the indexes in a.Sources of the cited sources, in the order in which citations first use them.
+// Sources are numbered in this order everywhere.
 func (a *Answer) firstUse() []int {
 	if len(a.Citations) == 0 {
 		return nil
@@ -656,9 +644,8 @@ func (a *Answer) firstUse() []int {
 	return used
 }
 
-// order puts the citations of a in order, its sources by first use, and the refs of each citation by source. What is
-// equal keeps its order, so that sources nobody cites follow in the order in which they came. It is its own fixed
-// point.
+// order sorts the citations of a, its sources by first use, and the refs of each citation by source. The sorts are
+// stable, so uncited sources follow in the order in which they came. It is idempotent.
 func order(a *Answer) {
 	slices.SortStableFunc(a.Citations, func(x, y Citation) int { return compareCitations(&x, &y) })
 	used := a.firstUse()
@@ -682,8 +669,7 @@ func order(a *Answer) {
 	sortRefs(a)
 }
 
-// sortRefs orders the refs of each citation by source. Refs that are in order already are left alone, others are copied
-// first: somebody else may hold them.
+// sortRefs sorts the refs of each citation by source. It copies a slice before reordering it, as others may share it.
 func sortRefs(a *Answer) {
 	var index map[string]int // made once a citation has several refs
 	at := func(ref Ref) int {
@@ -704,7 +690,7 @@ func sortRefs(a *Answer) {
 	}
 }
 
-// assignIDs gives an id to every citation of a that has none. KeyOf is [Source.Key], or as good.
+// assignIDs gives an id to every citation of a that has none. keyOf is [Source.Key] or equivalent.
 func assignIDs(a *Answer, keyOf func(*Source) string) {
 	taken := make(map[string]bool, len(a.Citations))
 	for i := range a.Citations {
@@ -721,7 +707,7 @@ func assignIDs(a *Answer, keyOf func(*Source) string) {
 		}
 		return keys[id]
 	}
-	again := map[string]int{} // how many times an id was asked for again
+	collisions := map[string]int{} // number of collisions by id
 	for i := range a.Citations {
 		c := &a.Citations[i]
 		if c.ID != "" {
@@ -729,20 +715,19 @@ func assignIDs(a *Answer, keyOf func(*Source) string) {
 		}
 		c.ID = citationID(a.Text, c, keyOfID)
 		for id := c.ID; taken[c.ID]; {
-			again[id]++
-			c.ID = id + "-" + strconv.Itoa(again[id]+1)
+			collisions[id]++
+			c.ID = id + "-" + strconv.Itoa(collisions[id]+1)
 		}
 		taken[c.ID] = true
 	}
 }
 
-// maxIDWords bounds how many bytes of a span go into an id: the span's numbers tell longer ones apart.
+// maxIDWords is how many bytes of a span's text go into an id: longer spans are told apart by their offsets.
 const maxIDWords = 256
 
-// citationID returns an id made of what c says: where it stands, the words there, the claim if the provider named it,
-// and of each ref the source's key, the quote and the place in the source. What ibid found out about it (anchor,
-// inferred claim, support) stays out, so that the id survives a better ibid. keyOf gives the key of the source with an
-// id.
+// citationID returns an id derived from the content of c: its span, the words there, the claim if the provider gave it,
+// and each ref's source key, quote and locator. What ibid determined itself (anchor, inferred claim, support) is left
+// out, so that ids do not change as ibid improves. keyOf returns the key of the source with an id.
 func citationID(text string, c *Citation, keyOf func(id string) string) string {
 	b := make([]byte, 0, 2*maxIDWords)
 	field := func(s string) {

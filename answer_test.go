@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// fullAnswer has something in every field that a document carries.
+// fullAnswer sets every field that a document contains.
 func fullAnswer() *Answer {
 	score, page, start := 0.85, 3, 7
 	// 0 "Ça" 3 " va" 6 " 🎉" 11 " 東京は" 21 " e\u0301t" 26 " שלום" 35 "." 36
@@ -56,7 +56,7 @@ func fullAnswer() *Answer {
 	return a
 }
 
-// randomAnswer makes an answer about text that keeps what Check asks.
+// randomAnswer returns a random valid answer with the given text.
 func randomAnswer(text string, next *rand.Rand) *Answer {
 	a := &Answer{Text: text, Model: "m", Complete: next.IntN(2) == 0, Finish: FinishStop}
 	boundary := func(i int) int {

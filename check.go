@@ -6,20 +6,20 @@ import (
 	"unicode/utf8"
 )
 
-// maxBreaches is how many breaches one error lists.
+// maxBreaches is the number of breaches that an error lists.
 const maxBreaches = 10
 
-// Check returns nil if a keeps what every answer promises, and otherwise an error that lists the first ten breaches,
-// each with its place. Answers that ibid decodes always keep it; one built or changed by hand may not. It promises:
+// Check returns nil if a is valid, and otherwise an error that lists the first ten breaches, each with its place.
+// Answers that ibid decodes are always valid; one built or modified by hand may not be. In a valid answer:
 //
 //   - The text is valid UTF-8, and every span lies in it with its ends on rune boundaries.
-//   - Parts lie side by side and cover the text. An answer without parts is one that is not divided.
-//   - Sources have unique ids, citations too, and every ref names a source. A citation has at least one.
-//   - Citations are ordered by end and start, those without a place come last, and those have the zero span and
-//     [AnchorNone]. A point is empty; a claim or a link is not.
-//   - Scores are numbers, neither infinite nor NaN, and one has an origin exactly if it is there.
+//   - Parts are adjacent and cover the text. An answer may have no parts.
+//   - Sources have unique ids, as do citations. Every citation has a ref, and every ref names a source.
+//   - Citations are sorted by end and start. Those without a place come last and have the zero span and [AnchorNone]. A
+//     point is empty; a claim or a link is not.
+//   - Scores are finite, and a source has a score origin if and only if it has a score.
 //   - Kinds, anchors and the like are those this package defines.
-//   - All of this holds for the alternatives.
+//   - The alternatives are valid too.
 func (a *Answer) Check() error {
 	c := &checker{answer: a}
 	c.check()
@@ -142,7 +142,7 @@ func (c *checker) checkSources() map[string]bool {
 
 func (c *checker) checkScore(score *float64, what, source string) {
 	if score != nil && !isFinite(*score) {
-		c.breach("source %q: the %s is no number", source, what)
+		c.breach("source %q: the %s is not a number", source, what)
 	}
 }
 
@@ -159,7 +159,7 @@ func (c *checker) checkCitations(sources map[string]bool) {
 		}
 		ids[cite.ID] = true
 		if i > 0 && compareCitations(&c.answer.Citations[i-1], cite) > 0 {
-			c.breach("%s stands after one that ends later", place)
+			c.breach("%s comes after one that ends later", place)
 		}
 		c.checkSpans(cite, place)
 		c.checkNames(cite, place)
@@ -171,11 +171,11 @@ func (c *checker) checkCitations(sources map[string]bool) {
 				c.breach("%s: there is no source %q", place, ref.Source)
 			}
 			if ref.Confidence != nil && !isFinite(*ref.Confidence) {
-				c.breach("%s: the confidence is no number", place)
+				c.breach("%s: the confidence is not a number", place)
 			}
 		}
 		if cite.Support != nil && cite.Support.Score != nil && !isFinite(*cite.Support.Score) {
-			c.breach("%s: the score of its support is no number", place)
+			c.breach("%s: the score of its support is not a number", place)
 		}
 	}
 }
@@ -193,7 +193,7 @@ func (c *checker) checkSpans(cite *Citation, place string) {
 	case cite.Covers == CoversPoint && !empty:
 		c.breach("%s is a point of %d bytes", place, cite.Span.Len())
 	case (cite.Covers == CoversClaim || cite.Covers == CoversLink) && empty:
-		c.breach("%s covers a %s of no words", place, cite.Covers)
+		c.breach("%s is an empty %s", place, cite.Covers)
 	}
 }
 

@@ -12,7 +12,7 @@ func TestCheck(t *testing.T) {
 	tests := []struct {
 		name  string
 		spoil func(*Answer)
-		want  string // empty: nothing is wrong with it
+		want  string // empty if the answer is valid
 	}{
 		{"nothing", func(*Answer) {}, ""},
 		{"no parts", func(a *Answer) { a.Parts = nil }, ""},
@@ -31,23 +31,23 @@ func TestCheck(t *testing.T) {
 		{"score origin", func(a *Answer) { a.Sources[1].ScoreOrigin = "guess" }, `the score origin "guess" is unknown`},
 		{"score without origin", func(a *Answer) { a.Sources[0].Score = &score }, `source "w" has a score or its origin without the other`},
 		{"origin without score", func(a *Answer) { a.Sources[1].Score = nil }, `source "f" has a score or its origin without the other`},
-		{"score", func(a *Answer) { a.Sources[1].Score = &nan }, `source "f": the score is no number`},
-		{"chunk's score", func(a *Answer) { a.Sources[1].Chunks[0].Score = &nan }, `source "f": the chunk's score is no number`},
+		{"score", func(a *Answer) { a.Sources[1].Score = &nan }, `source "f": the score is not a number`},
+		{"chunk's score", func(a *Answer) { a.Sources[1].Chunks[0].Score = &nan }, `source "f": the chunk's score is not a number`},
 		{"citation without id", func(a *Answer) { a.Citations[2].ID = "" }, "citation 2 has no id"},
 		{"citation id twice", func(a *Answer) { a.Citations[2].ID = "c-1" }, "citation 2 (c-1): the id is taken"},
-		{"order by end", func(a *Answer) { a.Citations[0].Span = Span{22, 25} }, "citation 1 (c-2) stands after one that ends later"},
-		{"order by start", func(a *Answer) { a.Citations[1].Span = Span{15, 21} }, "citation 2 (c-3) stands after one"},
-		{"without a place first", func(a *Answer) { a.Citations[0].Span, a.Citations[0].Anchor = Span{}, AnchorNone }, "citation 1 (c-2) stands after one"},
+		{"order by end", func(a *Answer) { a.Citations[0].Span = Span{22, 25} }, "citation 1 (c-2) comes after one that ends later"},
+		{"order by start", func(a *Answer) { a.Citations[1].Span = Span{15, 21} }, "citation 2 (c-3) comes after one"},
+		{"without a place first", func(a *Answer) { a.Citations[0].Span, a.Citations[0].Anchor = Span{}, AnchorNone }, "citation 1 (c-2) comes after one"},
 		{"span without anchor", func(a *Answer) { a.Citations[5].Span = Span{0, 3} }, "citation 5 (c-6) has no place, but the span 0 to 3"},
-		{"cut character", func(a *Answer) { a.Citations[0].Span = Span{8, 11} }, "citation 0 (c-1): bytes 8 to 11: a character is cut"},
+		{"cut character", func(a *Answer) { a.Citations[0].Span = Span{8, 11} }, "citation 0 (c-1): bytes 8 to 11: not on a character boundary"},
 		{"backwards", func(a *Answer) { a.Citations[0].Span = Span{11, 7} }, "citation 0 (c-1): bytes 11 to 7: the end is before the start"},
 		{"claim", func(a *Answer) { a.Citations[0].Claim = Span{0, 99} }, "citation 0 (c-1): claim: bytes 0 to 99: the text has 36 bytes"},
 		{"long point", func(a *Answer) { a.Citations[3].Span = Span{25, 26} }, "citation 3 (c-4) is a point of 1 bytes"},
-		{"empty link", func(a *Answer) { a.Citations[0].Span = Span{7, 7} }, "citation 0 (c-1) covers a link of no words"},
+		{"empty link", func(a *Answer) { a.Citations[0].Span = Span{7, 7} }, "citation 0 (c-1) is an empty link"},
 		{"no refs", func(a *Answer) { a.Citations[0].Refs = nil }, "citation 0 (c-1) names no source"},
 		{"no such source", func(a *Answer) { a.Citations[0].Refs[0].Source = "x" }, `citation 0 (c-1): there is no source "x"`},
-		{"confidence", func(a *Answer) { a.Citations[1].Refs[0].Confidence = &nan }, "citation 1 (c-2): the confidence is no number"},
-		{"support", func(a *Answer) { a.Citations[1].Support.Score = &nan }, "citation 1 (c-2): the score of its support is no number"},
+		{"confidence", func(a *Answer) { a.Citations[1].Refs[0].Confidence = &nan }, "citation 1 (c-2): the confidence is not a number"},
+		{"support", func(a *Answer) { a.Citations[1].Support.Score = &nan }, "citation 1 (c-2): the score of its support is not a number"},
 		{"cover", func(a *Answer) { a.Citations[0].Covers = "" }, `citation 0 (c-1): the cover "" is unknown`},
 		{"anchor", func(a *Answer) { a.Citations[0].Anchor = "loose" }, `citation 0 (c-1): the anchor "loose" is unknown`},
 		{"origin", func(a *Answer) { a.Citations[0].Origin = "me" }, `citation 0 (c-1): the origin "me" is unknown`},

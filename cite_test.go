@@ -42,18 +42,18 @@ func TestCite(t *testing.T) {
 		{Span{0, 13}, []Ref{{Source: "a"}}, "the text has 12 bytes"},
 		{Span{13, 13}, []Ref{{Source: "a"}}, "the text has 12 bytes"},
 		{Span{3, 1}, []Ref{{Source: "a"}}, "the end is before the start"},
-		{Span{0, 2}, []Ref{{Source: "a"}}, "a character is cut"},
-		{Span{5, 8}, []Ref{{Source: "a"}}, "a character is cut"},
+		{Span{0, 2}, []Ref{{Source: "a"}}, "not on a character boundary"},
+		{Span{5, 8}, []Ref{{Source: "a"}}, "not on a character boundary"},
 		{Span{0, 3}, nil, "no source is given"},
 		{Span{0, 3}, []Ref{{Source: "a"}, {Source: "c"}}, `the answer has no source "c"`},
-		{Span{0, 3}, []Ref{{Source: "a", Confidence: &nan}}, "is no number"},
+		{Span{0, 3}, []Ref{{Source: "a", Confidence: &nan}}, "is not a number"},
 	} {
 		if err := a.Cite(test.span, test.refs...); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("Cite(%v) = %v, want an error with %q", test.span, err, test.want)
 		}
 	}
 	if len(a.Citations) != 0 {
-		t.Fatalf("a refused citation was added: %v", a.Citations)
+		t.Fatalf("an invalid citation was added: %v", a.Citations)
 	}
 
 	refs := []Ref{{Source: "b"}, {Source: "a", Quote: "1"}, {Source: "a", Quote: "2"}}
@@ -106,7 +106,7 @@ func TestCitationID(t *testing.T) {
 		"inferred claim": func(c *Citation) { c.Claim, c.ClaimInferred = Span{0, 45}, true },
 	} {
 		if got := id(change); got != want {
-			t.Errorf("another %s changes the id from %s to %s", name, want, got)
+			t.Errorf("another %s changed the id from %s to %s", name, want, got)
 		}
 	}
 	seen := map[string]string{want: "nothing"}
@@ -170,11 +170,11 @@ func TestOrder(t *testing.T) {
 		t.Errorf("citations: %s", diff)
 	}
 	if shared[0].Source != "y" {
-		t.Error("refs that somebody else may hold were sorted in place")
+		t.Error("shared refs were sorted in place")
 	}
 }
 
-func TestOrderIsItsOwnFixedPoint(t *testing.T) {
+func TestOrderIsIdempotent(t *testing.T) {
 	for seed := range uint64(500) {
 		a := randomAnswer("abcdefgh", rand.New(rand.NewPCG(seed, 9)))
 		sources, citations := slices.Clone(a.Sources), slices.Clone(a.Citations)

@@ -10,19 +10,19 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// wholeBody is a body that decodes without an error, of a recording or of a vector.
+// wholeBody is the body of a recording or vector that decodes without an error.
 type wholeBody struct {
 	name          string
 	body, request []byte
 	answer        *ibid.Answer
 }
 
-// wholeBodies returns the bodies of all recordings and of all vectors.
+// wholeBodies returns the bodies of all recordings and vectors.
 func wholeBodies(t *testing.T) []wholeBody {
 	t.Helper()
 	var all []wholeBody
 	add := func(b wholeBody, opts *ibid.DecodeOptions) {
-		if !json.Valid(b.body) { // bodies in a row, or with something behind them
+		if !json.Valid(b.body) { // several bodies, or one with a suffix
 			return
 		}
 		a, err := ibid.Decode(b.body, opts)
@@ -45,8 +45,7 @@ func wholeBodies(t *testing.T) []wholeBody {
 	return all
 }
 
-// Whatever is left of a body keeps its format and its text: members that providers send last are not needed to recognise
-// it.
+// A truncated body keeps its format and its text: detection does not need members that providers send last.
 func TestBodiesCutOff(t *testing.T) {
 	cuts := 0
 	for _, b := range wholeBodies(t) {
@@ -54,26 +53,26 @@ func TestBodiesCutOff(t *testing.T) {
 			left := b.body[:len(b.body)*percent/100]
 			want := strings.TrimRight(textBefore(b.body, len(left), b.answer), " \n")
 			if want == "" || b.answer.Format == "gemini-generate" && bytes.Contains(left, []byte(`"thought"`)) {
-				continue // what breaks off may yet have become a thought
+				continue // a truncated part may be a thought
 			}
 			cuts++
 			a, _ := ibid.Decode(left, &ibid.DecodeOptions{Request: b.request})
 			if !strings.HasPrefix(a.Text, want) {
-				t.Errorf("%s, %d %%: the text is %d bytes, …%q, want what begins with %d bytes, …%q", b.name, percent,
+				t.Errorf("%s, %d %%: the text is %d bytes, …%q, want one that begins with %d bytes, …%q", b.name, percent,
 					len(a.Text), last(a.Text, 30), len(want), last(want, 30))
 			}
 			if a.Format != b.answer.Format && !laterFlavour(a.Format, b.answer.Format) {
-				t.Errorf("%s, %d %%: recognised as %s, want %s", b.name, percent, a.Format, b.answer.Format)
+				t.Errorf("%s, %d %%: detected as %s, want %s", b.name, percent, a.Format, b.answer.Format)
 			}
 		}
 	}
 	if t.Logf("%d cuts", cuts); cuts < 100 {
-		t.Error("too few bodies to say anything")
+		t.Error("too few bodies")
 	}
 }
 
-// textBefore returns as much of an answer's first part as stands in the first n bytes of its body, found without knowing
-// where a format has its text: as the only string of the body that is the whole part.
+// textBefore returns how much of an answer's first part is in the first n bytes of its body. It does not depend on the
+// format: it finds the text as the only string in the body that equals the whole part.
 func textBefore(body []byte, n int, a *ibid.Answer) string {
 	part := a.Text[a.Parts[0].Start:a.Parts[0].End]
 	from := 0
@@ -102,13 +101,13 @@ func textBefore(body []byte, n int, a *ibid.Answer) string {
 	return part[:min(len(part), 1)]
 }
 
-// laterFlavour reports whether got is want before the members came by which it differs from plain Chat Completions.
+// laterFlavour reports whether got is want without the members that distinguish it from plain Chat Completions.
 func laterFlavour(got, want string) bool {
 	return got == "openai-chat" && strings.HasSuffix(want, "-chat")
 }
 
-// Two bodies, one after the other, are two messages: neither text replaces the other, and no citation is lost or lands in
-// the wrong text.
+// Two consecutive bodies are two messages: neither text replaces the other, and no citation is lost or placed in the
+// wrong text.
 func TestBodiesInARow(t *testing.T) {
 	former := map[string]wholeBody{}
 	pairs := 0
@@ -119,7 +118,7 @@ func TestBodiesInARow(t *testing.T) {
 			continue
 		}
 		if id := a.answer.ID; id == b.answer.ID && (id != "" || b.answer.Format == "gemini-generate") {
-			continue // the same again; and of Gemini's, without ids, it may be the next chunk of a stream
+			continue // a repeated response; without ids, one of Gemini's may be the next chunk of a stream
 		}
 		pairs++
 		both, err := ibid.Decode(linesOf(t, a.body, b.body), nil)
@@ -133,11 +132,11 @@ func TestBodiesInARow(t *testing.T) {
 		checkRow(t, a, b, both)
 	}
 	if t.Logf("%d pairs", pairs); pairs < 20 {
-		t.Error("too few pairs to say anything")
+		t.Error("too few pairs")
 	}
 }
 
-// linesOf returns bodies as a file that has one a line.
+// linesOf returns a file with one body per line.
 func linesOf(t *testing.T, bodies ...[]byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -150,7 +149,7 @@ func linesOf(t *testing.T, bodies ...[]byte) []byte {
 	return b.Bytes()
 }
 
-// checkRow holds the citations of two answers in a row against those of each.
+// checkRow compares the citations of two consecutive bodies, decoded together, with those of each.
 func checkRow(t *testing.T, a, b wholeBody, both *ibid.Answer) {
 	t.Helper()
 	want := map[[2]string]int{}
@@ -173,10 +172,10 @@ func checkRow(t *testing.T, a, b wholeBody, both *ibid.Answer) {
 	}
 }
 
-// rowKey names a citation by its words and its source's address, title or text.
+// rowKey identifies a citation by its words and its source's URL, title or content.
 func rowKey(a *ibid.Answer, c *ibid.Citation, source string) [2]string {
 	s := a.Source(source)
-	if a.Format == "anthropic-messages" { // without the request its messages are taken for turns about the same documents
+	if a.Format == "anthropic-messages" { // without the request, the bodies are taken to be turns about the same documents
 		return [2]string{a.Text[c.Span.Start:c.Span.End], string(s.Kind)}
 	}
 	for _, name := range []string{s.URL, s.GlobalID, s.Title, s.Content, s.ID} {

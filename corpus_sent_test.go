@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// sentCitations reads what a provider cited out of a recording, knowing nothing of how ibid does it. It is meant to be
-// obvious, not complete: it reads what the recordings have.
+// sentCitations reads the citations in a recording independently of ibid. It is meant to be obvious, not complete: it
+// only handles what the recordings contain.
 func sentCitations(t *testing.T, r *recording) []sentCitation {
 	t.Helper()
 	docs := r.documents(t)
@@ -39,7 +39,7 @@ func sentCitations(t *testing.T, r *recording) []sentCitation {
 	}
 }
 
-// valueAt returns what stands at a path of members and indexes, nil where nothing does.
+// valueAt returns the value at a path of members and indexes, or nil.
 func valueAt(v any, path ...any) any {
 	for _, step := range path {
 		switch step := step.(type) {
@@ -109,7 +109,7 @@ func sentAnthropic(docs []map[string]any) []sentCitation {
 	return sent
 }
 
-// sentConverse reads blocks with citations; one without text is a point.
+// sentConverse reads blocks with citations; a block without text is a point.
 func sentConverse(docs []map[string]any) []sentCitation {
 	texts, citations := map[int]string{}, map[int][]any{}
 	for _, doc := range docs {
@@ -140,8 +140,8 @@ func sentConverse(docs []map[string]any) []sentCitation {
 func sentCohere1(docs []map[string]any) []sentCitation {
 	var sent []sentCitation
 	for _, doc := range docs {
-		for _, c := range listAt(doc, "citations") { // the body's or an event's; the last event repeats them in its response
-			seen := map[any]bool{} // one document is named many times
+		for _, c := range listAt(doc, "citations") { // in the body or an event; the last event repeats them in its response
+			seen := map[any]bool{} // documents are named repeatedly
 			for _, id := range listAt(c, "document_ids") {
 				if !seen[id] {
 					sent = append(sent, sentCitation{source: textAt(id), words: textAt(c, "text")})
@@ -169,7 +169,7 @@ func sentCohere2(docs []map[string]any) []sentCitation {
 	return sent
 }
 
-// sentGemini reads the last grounding metadata of each kind, and the recited addresses.
+// sentGemini reads the last grounding metadata of each kind, and the URLs of recitations.
 func sentGemini(docs []map[string]any) []sentCitation {
 	var chunks, supports, recited []any
 	last := func(old, next []any) []any {
@@ -190,7 +190,7 @@ func sentGemini(docs []map[string]any) []sentCitation {
 		for _, n := range listAt(s, "groundingChunkIndices") {
 			i, _ := n.(float64)
 			chunk := valueAt(chunks, int(i))
-			if chunk == nil { // past the list
+			if chunk == nil { // beyond the list
 				continue
 			}
 			source := cmp.Or(textAt(chunk, "web", "uri"), textAt(chunk, "maps", "uri"), textAt(chunk, "retrievedContext", "uri"),
@@ -232,7 +232,7 @@ func sentInteractions(docs []map[string]any) []sentCitation {
 	return sent
 }
 
-// sentResponses reads the annotations of the whole response: of a stream, that of its last event.
+// sentResponses reads the annotations of the whole response, which a stream has in its last event.
 func sentResponses(docs []map[string]any) []sentCitation {
 	response := any(docs[len(docs)-1])
 	if r := valueAt(response, "response"); r != nil {
@@ -249,7 +249,7 @@ func sentResponses(docs []map[string]any) []sentCitation {
 	return sent
 }
 
-// sentNote reads an annotation. That of an address with a range stands over a link to it.
+// sentNote reads an annotation. One with a URL and a range covers a link to the URL.
 func sentNote(a any) sentCitation {
 	if nested := valueAt(a, "url_citation"); nested != nil {
 		a = nested
@@ -263,7 +263,7 @@ func sentNote(a any) sentCitation {
 	return s
 }
 
-// sentChat reads annotations, and where they come from Perplexity the marks in the text that stand for them.
+// sentChat reads annotations and, if they come from Perplexity, the marks in the text that refer to them.
 func sentChat(docs []map[string]any) []sentCitation {
 	var sent []sentCitation
 	var urls []any
@@ -297,7 +297,7 @@ func sentPerplexity(docs []map[string]any) []sentCitation {
 
 var bracketed = regexp.MustCompile(`\[(\d+)\]`)
 
-// sentMarks reads the marks in a text that have an address.
+// sentMarks reads the marks in a text that have a URL.
 func sentMarks(content string, urls []any) []sentCitation {
 	var sent []sentCitation
 	for _, m := range bracketed.FindAllStringSubmatch(content, -1) {

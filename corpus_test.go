@@ -17,14 +17,14 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// recording is one line of the recordings' manifest.
+// recording is a line of the manifest of recordings.
 type recording struct {
 	path, provider, api string
-	nature              string // recorded: exactly as the provider sent it; the others were changed on the way
+	nature              string // "recorded" if exactly as the provider sent it; others were modified
 	body, request       []byte
 }
 
-// format returns the format that the recording must be recognised as.
+// format returns the format that must be detected.
 func (r *recording) format() string {
 	switch api := strings.TrimSuffix(r.api, "-stream"); api {
 	case "gemini":
@@ -63,7 +63,7 @@ func readRecordings(t *testing.T) []*recording {
 		if r.body, err = os.ReadFile(filepath.Join(dir, filepath.FromSlash(r.path))); err != nil {
 			t.Fatal(err)
 		}
-		if strings.HasSuffix(r.path, ".jsonl") { // binary messages that were taken apart
+		if strings.HasSuffix(r.path, ".jsonl") { // decoded binary messages
 			r.body = encodeAWS(t, r.body)
 		}
 		name := strings.TrimSuffix(r.path, filepath.Ext(r.path)) + ".request.json"
@@ -75,8 +75,8 @@ func readRecordings(t *testing.T) []*recording {
 	return all
 }
 
-// Every recording is recognised and decoded, in one piece and in many, with the same answer, and no citation that the
-// provider sent is lost, misplaced or given to another source.
+// Every recording is detected and decoded, with the same answer in one piece and in many, and no citation that the
+// provider sent is lost, misplaced or assigned to another source.
 func TestCorpus(t *testing.T) {
 	recordings := readRecordings(t)
 	results := make([]corpusResult, len(recordings))
@@ -95,13 +95,13 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// corpusResult is what the summary counts of one recording.
+// corpusResult is the result of a recording for the summary.
 type corpusResult struct {
 	format, nature string
-	sent           int // citations that the provider sent: pairs of a span and a source
+	sent           int // citations that the provider sent, as pairs of a span and a source
 	got            int // those in the answer
 	anchors        map[ibid.Anchor]int
-	quotes, equal  int // spans of which the provider says the words, and those that are these words
+	quotes, equal  int // spans whose words the provider repeats, and those that match
 }
 
 func (r *recording) check(t *testing.T) corpusResult {
@@ -116,24 +116,24 @@ func (r *recording) check(t *testing.T) corpusResult {
 		t.Error(err)
 	}
 	if a.Format != r.format() || a.Provider != r.provider {
-		t.Errorf("recognised as %s of %s, want %s of %s", a.Format, a.Provider, r.format(), r.provider)
+		t.Errorf("detected as %s of %s, want %s of %s", a.Format, a.Provider, r.format(), r.provider)
 	}
 	checkEvents(t, "whole", whole)
 	checkDocument(t, "whole", whole)
 	checkSnapshots(t, "in fifty pieces", opts, r.body, a)
 	for name, cut := range inputCuts() {
 		if name == "in middle pieces" && len(r.body) > 200_000 {
-			continue // the others are enough
+			continue // the other cuts are enough
 		}
 		cutUp := decodeIn(opts, r.body, cut)
 		if diff := gocmp.Diff(a, cutUp.answer); diff != "" {
-			t.Errorf("decoding %s gives another answer (-whole +%[1]s):\n%[2]s", name, diff)
+			t.Errorf("decoding %s gives a different answer (-whole +%[1]s):\n%[2]s", name, diff)
 		}
 	}
 	return r.checkCitations(t, a)
 }
 
-// checkCitations holds the answer against what a second reading of the recording finds, one that knows nothing of ibid.
+// checkCitations compares the answer with [sentCitations].
 func (r *recording) checkCitations(t *testing.T, a *ibid.Answer) corpusResult {
 	t.Helper()
 	sent := sentCitations(t, r)
@@ -168,28 +168,28 @@ func (r *recording) checkCitations(t *testing.T, a *ibid.Answer) corpusResult {
 		t.Errorf("%d citations that the provider did not send, the first %+v", len(got), got[0].citation)
 	}
 	if exact && result.equal != result.quotes {
-		t.Errorf("%d of %d spans are the words that the provider says", result.equal, result.quotes)
+		t.Errorf("%d of %d spans are the words that the provider repeats", result.equal, result.quotes)
 	}
 	return result
 }
 
-// gotCitation is one pair of a span and a source in an answer.
+// gotCitation is a pair of a span and a source in an answer.
 type gotCitation struct {
 	citation *ibid.Citation
 	source   *ibid.Source
 	words    string
 }
 
-// sentCitation is one pair of a span and a source as a provider sent it.
+// sentCitation is a pair of a span and a source as a provider sent it.
 type sentCitation struct {
-	source string // its address, id, title or text: whatever the provider names it by
-	words  string // the words of the span, where the provider repeats them
-	there  string // the words at its offsets, where it does not
+	source string // URL, id, title or text, whichever the provider uses
+	words  string // the words of the span, if the provider repeats them
+	there  string // the words at its offsets, if it does not
 	link   bool   // the span is a visible link to source
-	point  bool   // it is a point
+	point  bool   // the span is a point
 }
 
-// is reports whether g is the citation s. Exact says that its place counts, too.
+// is reports whether g is the citation s. If exact is set, it must have the same place.
 func (s sentCitation) is(g gotCitation, exact bool) bool {
 	names := []string{g.source.ID, g.source.URL, g.source.OriginalURL, g.source.GlobalID, g.source.Title, g.source.Content}
 	for _, c := range g.source.Chunks {
@@ -214,7 +214,7 @@ func (s sentCitation) is(g gotCitation, exact bool) bool {
 	}
 }
 
-// corpusTable writes the results down, a line for each format.
+// corpusTable returns the results as a table with a row per format.
 func corpusTable(results []corpusResult) string {
 	sums := map[string]*corpusSum{}
 	total := &corpusSum{anchors: map[ibid.Anchor]int{}}
@@ -268,8 +268,8 @@ func (s *corpusSum) add(r *corpusResult) {
 	}
 }
 
-// checkMeasured holds a table of docs/measurements.md, between the comments with its name, against what was measured now;
-// with -update it writes it there.
+// checkMeasured compares a table in docs/measurements.md, between the comments with its name, with the current one.
+// With -update it writes the table there.
 func checkMeasured(t *testing.T, name, table string) {
 	t.Helper()
 	file := filepath.Join("docs", "measurements.md")
@@ -281,7 +281,7 @@ func checkMeasured(t *testing.T, name, table string) {
 	before, rest, ok1 := bytes.Cut(page, []byte(begin))
 	old, after, ok2 := bytes.Cut(rest, []byte(end))
 	if !ok1 || !ok2 {
-		t.Fatalf("%s has no place for the table %s", file, name)
+		t.Fatalf("%s has no comments for the table %s", file, name)
 	}
 	if string(old) == table {
 		return
@@ -296,7 +296,7 @@ func checkMeasured(t *testing.T, name, table string) {
 	}
 }
 
-// documents returns the JSON documents of a recording, read with nothing of ibid.
+// documents returns the JSON documents of a recording, read without ibid.
 func (r *recording) documents(t *testing.T) []map[string]any {
 	t.Helper()
 	var texts [][]byte

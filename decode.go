@@ -21,45 +21,46 @@ import (
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
-// Generic is the format of whatever is no known provider's response: its text is shown as it is, without citations.
+// Generic is the format of anything that is not a known provider's response: its text is kept as it is, without
+// citations.
 const Generic = "generic"
 
 // Formats returns the names of all formats that can be decoded, as [DecodeOptions.Format] takes them.
 func Formats() []string { return append(wire.Formats(), Generic) }
 
-// DecodeOptions says what is known of a response besides its bytes. The zero value, and nil, means: nothing; all is
-// recognised.
+// DecodeOptions is what is known about a response besides its bytes. With nil or the zero value, everything is
+// detected.
 type DecodeOptions struct {
-	Format   string // one of [Formats]; empty: recognised from the bytes
-	Provider string // who sent it, for a format that several send; empty: told by the format
-	Request  []byte // the request body that this answers: some formats name documents only there
-	// the documents given to the model, in order, in place of those in Request; an empty ID means the format's default
-	// id
+	Format   string // one of [Formats]; if empty, detected from the bytes
+	Provider string // the sender, for a format that several providers use; if empty, implied by the format
+	Request  []byte // the body of the request: some formats name documents only there
+	// the documents given to the model, in order, instead of those in Request; one with an empty ID gets the format's
+	// default id
 	Documents []Source
-	// Status is the status code of the HTTP response; 0: not known. From 300 on the answer has an Error, whatever the
-	// body says.
+	// Status is the status code of the HTTP response, 0 if unknown. With 300 or more the answer has an Error, whatever
+	// the body is.
 	Status int
-	// One says that the input is one response, as an HTTP body is: what follows a sure end mark (see [Decoder.End]) is
-	// left alone. Otherwise it may be another response, as in a file that was put together from several.
+	// One states that the input is a single response, such as an HTTP body: what follows a sure end mark (see
+	// [Decoder.End]) is ignored. Otherwise another response may follow, as in a file that holds several.
 	One    bool
 	Limits Limits
 }
 
-// Limits bounds what a hostile response can cost. Zero fields mean the defaults. What goes over a limit is left out and
-// reported as an issue; the text never is.
+// Limits bounds what a hostile response can cost. Zero fields mean the defaults. What exceeds a limit is left out and
+// reported as an issue; text is never left out.
 //
-// Whatever the fields say, a closed decoder and its answer keep at most 8 times the bytes of the input (with those of
-// the request and the documents) and 1 MiB. What does not fit is left out and reported, as "memory".
+// Regardless of the fields, a closed decoder and its answer keep at most 1 MiB plus 8 times the bytes of the input,
+// request and documents. What does not fit is left out and reported as "memory".
 type Limits struct {
 	Document     int // bytes of one JSON document or event; default 256 MiB
 	Sources      int // default 100,000
 	Citations    int // default 1,000,000
 	Parts        int // default 100,000
 	Alternatives int // default 64
-	// queries, tool calls, things to display, refs of one citation, chunks of one source: of each; default 1,000
+	// of each: queries, tool calls, displays, refs of a citation, chunks of a source; default 1,000
 	Items    int
 	Issues   int // default 1,000
-	Metadata int // bytes of all provider metadata kept; default 16 MiB
+	Metadata int // bytes of provider metadata kept in total; default 16 MiB
 }
 
 func (l Limits) withDefaults() Limits {
@@ -86,14 +87,14 @@ var (
 	ErrTruncated = errors.New("the input ends inside a document")
 	ErrDamaged   = errors.New("damaged document")
 	ErrTooLarge  = errors.New("document over the size limit")
-	ErrFormat    = errors.New("no such format") // the caller's mistake: see [Formats]
+	ErrFormat    = errors.New("no such format") // a mistake of the caller: see [Formats]
 )
 
-// DecodeError says that a response was damaged. What could be read is in the answer all the same.
+// DecodeError reports that a response was damaged. The answer still holds what could be read.
 type DecodeError struct {
-	Format   string // as far as it was recognised
-	Document int    // which document of the response, from 1
-	Err      error  // wraps one of [ErrEmpty], [ErrBinary], [ErrTruncated], [ErrDamaged], [ErrTooLarge], [ErrFormat]
+	Format   string // as far as it was detected
+	Document int    // number of the document in the response, from 1
+	Err      error  // wraps [ErrEmpty], [ErrBinary], [ErrTruncated], [ErrDamaged], [ErrTooLarge] or [ErrFormat]
 }
 
 // Error says which document was damaged and how.
@@ -107,8 +108,9 @@ func (e *DecodeError) Error() string {
 // Unwrap returns the cause.
 func (e *DecodeError) Unwrap() error { return e.Err }
 
-// Decode reads a whole response: a JSON body, or a recorded stream of any transport. A damaged one gives what could be
-// read and a *[DecodeError]. An error that the provider answered with is not an error of Decode but [Answer.Error].
+// Decode reads a whole response: a JSON body, or a recorded stream of any transport. For a damaged one it returns what
+// could be read and a *[DecodeError]. An error that the provider returned is not an error of Decode; it is in
+// [Answer.Error].
 func Decode(body []byte, opts *DecodeOptions) (*Answer, error) {
 	var d Decoder
 	if opts != nil {
@@ -119,8 +121,8 @@ func Decode(body []byte, opts *DecodeOptions) (*Answer, error) {
 	return d.Answer()
 }
 
-// Stream reads a response while it arrives and yields what becomes known. The last event holds the [Answer]. An error
-// of r or a *[DecodeError] is yielded once, with the answer's event.
+// Stream reads a response as it arrives and yields what becomes known. The last event holds the [Answer]. An error of r
+// or a *[DecodeError] is yielded once, with that event.
 func Stream(r io.Reader, opts *DecodeOptions) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		var queue []Event
@@ -136,7 +138,7 @@ func Stream(r io.Reader, opts *DecodeOptions) iter.Seq2[Event, error] {
 				_ = d.Close()
 			}
 			for _, e := range queue {
-				var failure error // of the last event: whether it came of reading or of the bytes
+				var failure error // set with the last event: an error of r or of the decoder
 				if e.Kind == EventAnswer && !errors.Is(err, io.EOF) {
 					failure = fmt.Errorf("read response: %w", err)
 				} else if e.Kind == EventAnswer {
@@ -151,38 +153,38 @@ func Stream(r io.Reader, opts *DecodeOptions) iter.Seq2[Event, error] {
 }
 
 // Decoder reads a response that is written to it. The zero value is ready to use; set the fields before the first
-// Write. A Decoder is for one response and one goroutine.
+// Write. A Decoder reads one response and is not safe for concurrent use.
 type Decoder struct {
 	Options DecodeOptions
-	OnEvent func(Event) // called inside Write and Close; nil: nobody listens
+	OnEvent func(Event) // called from Write and Close; may be nil
 
 	frames     frame.Splitter
 	parser     wire.Parser
 	fold       *fold
 	raw        []byte         // everything so far, until the format is known
-	queue      [][2][]byte    // documents that did not tell the format: event, data
-	earlyError *ProviderError // an error that came before the format was known
-	onlyError  *ProviderError // the first document, if it is an error in case nothing follows it
-	refused    bool           // the HTTP status says that the body is not an answer
-	refusal    []byte         // the beginning of a text that came with the HTTP status of an error
-	count      int            // documents so far
-	plain      bool           // the format is generic: bytes are text
+	queue      [][2][]byte    // documents that left the format open: event, data
+	earlyError *ProviderError // an error received before the format was known
+	onlyError  *ProviderError // the first document, if it is an error unless another document follows
+	refused    bool           // the HTTP status is that of an error
+	refusal    []byte         // the beginning of a text sent with the HTTP status of an error
+	count      int            // number of documents so far
+	plain      bool           // the format is generic: all bytes are text
 	partial    bool           // the document being parsed is incomplete
-	ended      bool           // the response has ended; what follows may be another
+	ended      bool           // the response has ended; another may follow
 	closed     bool
 	damage     *DecodeError
 	mark       endMark
 }
 
-// maxUnknown is how many documents may leave the format open before it is taken for generic.
+// maxUnknown is after how many undetected documents the format is taken to be generic.
 const maxUnknown = 16
 
-// maxTelling is how large a document may be, in bytes, to be read again once a later one has told the format. Those
-// that do not tell it, such as pings, are small.
-const maxTelling = 64 << 10
+// maxQueued is the size in bytes up to which an undetected document is kept, to be parsed once a later one reveals the
+// format. Such documents, pings for example, are small.
+const maxQueued = 64 << 10
 
-// Write takes the next bytes of the response. It always takes all of them and never fails, so that a damaged response
-// cannot harm the stream it was teed from. It does not keep p.
+// Write reads the next bytes of the response. It always consumes all of p and never fails, so that a damaged response
+// cannot disturb the stream it was teed from. It does not retain p.
 func (d *Decoder) Write(p []byte) (int, error) {
 	if d.closed {
 		return len(p), nil
@@ -195,7 +197,7 @@ func (d *Decoder) Write(p []byte) (int, error) {
 	}
 	_, _ = d.frames.Write(p)
 	switch {
-	case d.plain && d.frames.Kind() != frame.Other: // just found to be generic: give back what was taken for documents
+	case d.plain && d.frames.Kind() != frame.Other: // just found to be generic: what was held is text too
 		d.text(d.raw)
 		d.text(p)
 		d.raw = nil
@@ -205,8 +207,8 @@ func (d *Decoder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close says that the input has ended. It emits what was held back, and last the answer. It never fails and may be
-// called again.
+// Close marks the end of the input. It emits the events held back, the answer last. It never fails and may be called
+// again.
 func (d *Decoder) Close() error {
 	if d.closed {
 		return nil
@@ -223,19 +225,19 @@ func (d *Decoder) Close() error {
 	} else {
 		d.parser.Close()
 		if d.onlyError != nil {
-			d.failed(d.onlyError)
+			d.addError(d.onlyError)
 		}
 	}
 	if d.refused {
-		d.refuse()
+		d.addRefusal()
 	}
 	d.parser = nil
 	d.fold.close()
 	return nil
 }
 
-// Answer returns what is known so far: a snapshot at any time, the final answer after Close. It is never nil. The error
-// is a *[DecodeError] if the response was damaged.
+// Answer returns a snapshot of what is known so far or, after Close, the final answer; never nil. The error is a
+// *[DecodeError] if the response was damaged.
 func (d *Decoder) Answer() (*Answer, error) {
 	d.start()
 	a := d.fold.final
@@ -277,7 +279,7 @@ func (d *Decoder) start() {
 	}
 }
 
-// use makes format the format of the response.
+// use sets the format of the response.
 func (d *Decoder) use(format string) {
 	documents := make([]wire.Source, 0, len(d.Options.Documents))
 	for i := range d.Options.Documents {
@@ -316,14 +318,14 @@ func (d *Decoder) use(format string) {
 	d.parser = p
 }
 
-// generic says that no provider's format is known, and that all bytes are text.
+// generic sets the format to [Generic]: all bytes are text.
 func (d *Decoder) generic() {
 	d.plain = true
 	d.fold.format = Generic
 	d.fold.provider = cmp.Or(d.fold.provider, Generic)
 }
 
-// next begins another response, which follows in the same input.
+// next begins another response in the same input.
 func (d *Decoder) next(f frame.Frame) {
 	d.parser.Close()
 	d.fold.next()
@@ -335,33 +337,33 @@ func (d *Decoder) next(f frame.Frame) {
 	d.use(format)
 }
 
-// op takes an operation of the parser.
+// op handles an operation of the parser.
 func (d *Decoder) op(op *wire.Op) {
 	if op.Kind == wire.End || op.Kind == wire.Error {
 		cut := d.partial || d.damage != nil && errors.Is(d.damage.Err, ErrTruncated)
 		if !cut {
-			d.marked(op.Open && d.frames.Kind() != frame.JSON)
+			d.setEnd(op.Open && d.frames.Kind() != frame.JSON)
 		}
 		if op.Kind == wire.End {
 			d.ended = true
 			if cut {
-				return // what is cut off is not complete, even where the end of the input is the only end mark
+				return // a truncated response is not complete, even if the end of the input is the only end mark
 			}
 		}
 	}
 	d.fold.op(op)
 }
 
-// document takes one frame of the response.
+// document handles one frame of the response.
 func (d *Decoder) document(f frame.Frame) {
 	if d.frames.Kind() == frame.Other {
 		d.generic()
-		d.raw = nil // the frame begins with what was held
+		d.raw = nil // the frame includes it
 		d.text(f.Data)
 		return
 	}
 	if d.plain {
-		return // Write passes these bytes on as text, with those of the documents before
+		return // Write handles these bytes as text, with those of earlier documents
 	}
 	if f.Done {
 		d.op(&wire.Op{Kind: wire.End})
@@ -369,14 +371,14 @@ func (d *Decoder) document(f frame.Frame) {
 	}
 	if d.mark.seen && !d.mark.open && (d.Options.One || f.Err != nil && errors.Is(f.Err, frame.ErrTruncated) &&
 		!wire.Another(d.fold.format, d.fold.id, f.Event, f.Data)) {
-		return // what breaks off behind the end mark has nothing to do with the answer
+		return // a fragment after the end mark does not concern the answer
 	}
 	d.count++
 	if d.mark.open {
 		d.mark = endMark{}
 	}
 	if f.Err != nil {
-		d.damaged(f.Err)
+		d.addDamage(f.Err)
 		d.partial = errors.Is(f.Err, frame.ErrTruncated)
 		d.fold.broken = d.partial
 	}
@@ -392,38 +394,39 @@ func (d *Decoder) document(f frame.Frame) {
 		d.op(&wire.Op{Kind: wire.Error, Name: string(f.Event), More: wire.ReadException(f.Data)})
 		return
 	}
-	if d.parser == nil && !d.recognise(f) {
+	if d.parser == nil && !d.detect(f) {
 		return
 	}
 	if d.ended && wire.Another(d.fold.format, d.fold.id, f.Event, f.Data) {
 		d.next(f)
 	}
 	if !d.parser.Parse(f.Event, f.Data) {
-		d.unread(f.Event, f.Data)
+		d.handleUnknown(f.Event, f.Data)
 	}
 	d.partial = false
 }
 
-// recognise finds the format from a document. It is false while that is open, and where the response turns out generic.
-func (d *Decoder) recognise(f frame.Frame) bool {
+// detect detects the format from a document. It returns false while the format is open and if it turns out to be
+// generic.
+func (d *Decoder) detect(f frame.Frame) bool {
 	if format := wire.Detect(f.Event, f.Data); format != "" {
 		d.use(format)
 		d.raw = nil
 		for _, q := range d.queue {
 			if !d.parser.Parse(q[0], q[1]) {
-				d.unread(q[0], q[1])
+				d.handleUnknown(q[0], q[1])
 			}
 		}
-		d.queue, d.mark = nil, endMark{} // whatever they said, it went on
+		d.queue, d.mark = nil, endMark{} // the response went on after them
 		return true
 	}
-	if len(d.queue) < maxUnknown && len(f.Data) <= maxTelling {
+	if len(d.queue) < maxUnknown && len(f.Data) <= maxQueued {
 		d.queue = append(d.queue, [2][]byte{slices.Clone(f.Event), slices.Clone(f.Data)})
 	}
 	if d.earlyError == nil {
 		if code, message, ok := wire.ReadError(f.Event, f.Data); ok {
 			d.earlyError = &ProviderError{Code: code, Message: message}
-			d.marked(d.frames.Kind() != frame.JSON) // a later document may tell the format, and go on
+			d.setEnd(d.frames.Kind() != frame.JSON) // a later document may still reveal the format
 		}
 	}
 	_ = d.readOnlyError(f.Data)
@@ -434,8 +437,8 @@ func (d *Decoder) recognise(f frame.Frame) bool {
 	return false
 }
 
-// unread takes a document that the parser does not know: an error, in whatever shape, or something odd.
-func (d *Decoder) unread(event, data []byte) {
+// handleUnknown handles a document that the parser does not know: an error in some shape, or an issue.
+func (d *Decoder) handleUnknown(event, data []byte) {
 	if code, message, ok := wire.ReadError(event, data); ok {
 		d.op(&wire.Op{Kind: wire.Error, Name: code, More: message})
 		return
@@ -443,8 +446,8 @@ func (d *Decoder) unread(event, data []byte) {
 	if d.readOnlyError(data) {
 		return
 	}
-	const most = 512 // bytes, which are more than the snippet shows
-	beginning := fmt.Sprintf("document %d: %s", d.count, snippet(string(data[:min(len(data), most)])))
+	const limit = 512 // bytes, more than the snippet shows
+	beginning := fmt.Sprintf("document %d: %s", d.count, snippet(string(data[:min(len(data), limit)])))
 	if !d.partial && !json.Valid(data) {
 		d.fold.issue("bad-json", beginning)
 		return
@@ -452,14 +455,14 @@ func (d *Decoder) unread(event, data []byte) {
 	d.fold.issue(wire.IssueUnknownType, beginning)
 }
 
-// closeGeneric ends a response whose format nobody knew.
+// closeGeneric ends a response whose format was not detected.
 func (d *Decoder) closeGeneric() {
 	d.generic()
 	if d.earlyError != nil {
-		d.failed(d.earlyError)
+		d.addError(d.earlyError)
 		return
 	}
-	if d.frames.Kind() == frame.AWS { // whose own bytes are no text
+	if d.frames.Kind() == frame.AWS { // its raw bytes are not text
 		for _, q := range d.queue {
 			d.text(append(q[1], '\n'))
 		}
@@ -493,8 +496,8 @@ func (d *Decoder) text(p []byte) {
 	}
 }
 
-// damaged records what a frame says is wrong with it.
-func (d *Decoder) damaged(err error) {
+// addDamage records the damage of a frame.
+func (d *Decoder) addDamage(err error) {
 	switch {
 	case errors.Is(err, frame.ErrTruncated):
 		d.fold.issue("truncated", fmt.Sprintf("document %d", d.count))
@@ -504,7 +507,7 @@ func (d *Decoder) damaged(err error) {
 		d.fail(ErrTooLarge, "")
 	case errors.Is(err, frame.ErrTrailing):
 		if d.parser == nil {
-			return // all of it is text, which only began as JSON does
+			return // all of it is text that happens to begin like JSON
 		}
 		d.fold.issue("trailing-bytes", fmt.Sprintf("after document %d", d.count-1))
 	default:
@@ -513,7 +516,7 @@ func (d *Decoder) damaged(err error) {
 	}
 }
 
-// fail keeps the first damage.
+// fail records the damage, unless there was some before.
 func (d *Decoder) fail(cause error, detail string) {
 	if d.damage != nil {
 		return
@@ -525,21 +528,21 @@ func (d *Decoder) fail(cause error, detail string) {
 	d.damage = &DecodeError{Document: d.count, Err: cause}
 }
 
-// endMark is where a response says that it ends.
+// endMark is the place where a response marks its end.
 type endMark struct {
 	at   int64
 	seen bool
 	open bool // only the end of the input confirms it
 }
 
-// End returns where in the input, in bytes, the end mark begins: what tells a reader that the answer is whole, or that
-// it ended with an error. That is the first byte of its event, NDJSON line, array element or binary message; of a JSON
-// body, which is nothing without it, the last byte that is no white space. At is -1 until the end mark has been written
-// as a whole, and stays so where only the end of the input is one. How the input was cut never changes it.
+// End returns the byte offset in the input of the end mark, which tells a reader that the answer is complete or ended
+// with an error. It is the first byte of its event, NDJSON line, array element or binary message; in a JSON body, the
+// last byte that is not white space. At is -1 until the whole end mark has been written, and remains -1 if only the end
+// of the input marks the end. It does not depend on how the input is split into writes.
 //
-// Sure is false for an end that only the end of the input confirms, such as that of a chunk of Gemini's: when another
-// document follows, End is -1 again. A sure end mark is final. Where several responses follow one another in one input,
-// as they do in files, it is the last one's. What breaks off behind it is no part of the response, and no damage.
+// Sure is false for an end mark that only the end of the input confirms, such as one in a Gemini chunk: if another
+// document follows, At is -1 again. A sure end mark is final. If the input holds several responses, as a file may, End
+// returns that of the last. A fragment after it is not part of the response, and not damage.
 func (d *Decoder) End() (at int64, sure bool) {
 	if !d.mark.seen {
 		return -1, false
@@ -547,20 +550,19 @@ func (d *Decoder) End() (at int64, sure bool) {
 	return d.mark.at, !d.mark.open
 }
 
-// marked keeps the document that is being read as the end mark, unless there is a sure one, or the input itself has
-// ended.
-func (d *Decoder) marked(open bool) {
+// setEnd records the current document as the end mark, unless there is a sure one or the input has ended.
+func (d *Decoder) setEnd(open bool) {
 	if d.closed || d.mark.seen && !d.mark.open {
 		return
 	}
 	d.mark = endMark{at: d.frames.Mark(), seen: true, open: open}
 }
 
-// CallOptions returns what the method and the address of a call tell of its response, and whether it is one that is
-// answered with an answer: false for a list of models, an embedding, an upload. Answers that are fetched again count.
+// CallOptions returns what the method and the URL of an API call reveal about its response, and whether the response is
+// an answer: false for a list of models, an embedding, an upload; true for fetching an earlier answer.
 //
-// The host tells the provider; where it is unknown, a gateway's say, the end of the path decides, and all else is
-// recognised from the bytes. Request, Documents and Limits are left for the caller to fill in.
+// The host determines the provider. If the host is unknown, such as a gateway's, the end of the path decides, and
+// everything else is detected from the bytes. Request, Documents and Limits are left for the caller to set.
 func CallOptions(method string, u *url.URL) (DecodeOptions, bool) {
 	provider := call.FindHost(strings.ToLower(u.Host))
 	route, ok := call.FindRoute(provider, method, u.EscapedPath())
@@ -570,14 +572,14 @@ func CallOptions(method string, u *url.URL) (DecodeOptions, bool) {
 	return DecodeOptions{Provider: route.Provider}, true
 }
 
-// ReadDocuments reads the documents that were given to a model, for [DecodeOptions].Documents. raw is a JSON array
-// whose elements are strings, flat objects with members such as title, url and text, or objects of an id and data,
-// which is a string or such an object. null is the same as an empty array.
+// ReadDocuments reads the documents that were given to a model, for [DecodeOptions].Documents. raw is a JSON array of
+// strings, flat objects with members such as title, url and text, or objects with an id and data, which is a string or
+// such a flat object. null is the same as an empty array.
 //
-// The content of a document is its text, else its snippet, else its content, else all of it as JSON. One that names no
-// id has an empty [Source.ID]: it takes the one its format gives by position. Raw is the element.
+// The content of a document is its text, else its snippet, else its content, else the whole document as JSON. Without
+// an id, [Source.ID] is empty and decoding assigns the format's positional id. [Source.Raw] is the element.
 //
-// The error says what is wrong with which element, counted from 0.
+// The error names the bad element, counted from 0.
 func ReadDocuments(raw []byte) ([]Source, error) {
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 {
 		return nil, errors.New("documents: no bytes")
@@ -596,13 +598,13 @@ func ReadDocuments(raw []byte) ([]Source, error) {
 }
 
 const (
-	maxRefusal = 16 << 10 // bytes of a body that are searched for the reason why a call was refused
+	maxRefusal = 16 << 10 // bytes of a body searched for the reason of a refusal
 	maxReason  = 500      // characters of the reason in the message
 )
 
-// refuse adds an error with the HTTP status as its code. If the body had an error of its own, that stays, and only gets
-// the status as its code where it has none.
-func (d *Decoder) refuse() {
+// addRefusal adds an error with the HTTP status as its code. An error in the body takes precedence; it only gets the
+// status as its code if it has none.
+func (d *Decoder) addRefusal() {
 	code := strconv.Itoa(d.Options.Status)
 	if e := d.fold.failure; e != nil {
 		if e.Code == wire.UnnamedError {
@@ -614,12 +616,12 @@ func (d *Decoder) refuse() {
 	if isHTML(string(d.refusal)) {
 		reason = htmlTitle(string(d.refusal))
 	}
-	reason = cmp.Or(reason, "the HTTP status is that of an error, and nothing says why")
-	d.failed(&ProviderError{Code: code, Message: reason})
+	reason = cmp.Or(reason, "the HTTP status is that of an error, and the body gives no reason")
+	d.addError(&ProviderError{Code: code, Message: reason})
 }
 
-// readOnlyError reads the first document of a body, which is an error if nothing follows it (see [wire.BareError]). It
-// reports whether it looks like one.
+// readOnlyError stores what may be an error in the first document of a body, which it is if nothing follows (see
+// [wire.BareError]), and reports whether there is one.
 func (d *Decoder) readOnlyError(data []byte) bool {
 	if d.count > 1 || d.frames.Kind() != frame.JSON {
 		return false
@@ -631,15 +633,15 @@ func (d *Decoder) readOnlyError(data []byte) bool {
 	return ok
 }
 
-// failed passes an error that was held back on to the fold.
-func (d *Decoder) failed(e *ProviderError) {
+// addError passes an error that was held back to the fold.
+func (d *Decoder) addError(e *ProviderError) {
 	d.fold.op(&wire.Op{Kind: wire.Error, Name: e.Code, More: e.Message})
 }
 
 // htmlPage is the code of an error whose body is an HTML page.
 const htmlPage = "html-page"
 
-// isHTML reports whether a text is an HTML page, which is what servers and proxies send when they fail.
+// isHTML reports whether text is an HTML page, as failing servers and proxies send.
 func isHTML(text string) bool {
 	start := strings.ToLower(strings.TrimSpace(text[:min(len(text), 512)]))
 	return strings.HasPrefix(start, "<!doctype html") || strings.HasPrefix(start, "<html")

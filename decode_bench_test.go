@@ -8,10 +8,10 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// benchBody is a small response of one format, of about 1,000 bytes of text, and its citations.
+// benchBody is a small response of one format with about 1,000 bytes of text.
 type benchBody struct {
 	name, format string
-	frame        string // with %s where the text and where the citations stand
+	frame        string // with %s for the text and for the citations
 	cite         string // with %[1]d for the start, %[2]d for the end, %[3]d for the number and %[4]s for the words of a citation
 }
 
@@ -50,7 +50,7 @@ func benchBodies() []benchBody {
 	}
 }
 
-// body returns the response with so many citations.
+// body returns the response with that number of citations.
 func (b *benchBody) body(citations int) []byte {
 	text := strings.Repeat("The gateway relays words from the model to its reader and keeps every source it saw on the way. ", 11)[:1000]
 	cites := make([]string, citations)
@@ -61,7 +61,7 @@ func (b *benchBody) body(citations int) []byte {
 	return fmt.Appendf(nil, b.frame, text, strings.Join(cites, ","))
 }
 
-// BenchmarkBody decodes small bodies, of known and of unknown format.
+// BenchmarkBody decodes small bodies of known and of unknown format.
 func BenchmarkBody(b *testing.B) {
 	for _, bench := range benchBodies() {
 		for _, citations := range []int{0, 4} {

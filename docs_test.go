@@ -18,7 +18,7 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// Every relative link of a Markdown file leads to a file of the module, and its fragment to a heading there.
+// Every relative link in a Markdown file leads to a file in the module, and its fragment to a heading there.
 func TestLinks(t *testing.T) {
 	walkModule(t, ".md", func(name string) {
 		for _, target := range parsePage(t, name).links {
@@ -48,8 +48,8 @@ func TestPackageDocs(t *testing.T) {
 	}
 }
 
-// The README's programs in Go build, and its commands that serve stand in a story of cmd/ibid/testdata. What its programs and the
-// other commands print is looked at by TestReadme of cmd/ibid and of examples.
+// The README's Go programs build, and a story in cmd/ibid/testdata runs each of its sh commands. TestReadme in cmd/ibid
+// and in examples checks what its programs and other commands print.
 func TestReadme(t *testing.T) {
 	const name = "README.md"
 	stories := readMatches(t, "cmd/ibid/testdata/*.txtar", "cmd/ibid/testdata/*/*.txtar")
@@ -74,7 +74,7 @@ func TestReadme(t *testing.T) {
 			}
 		case "console", "python", "jsx": // run by the other tests
 		default:
-			t.Errorf("%s: nothing runs what is %q:\n%s", name, block.language, block.code)
+			t.Errorf("%s: nothing runs blocks of %q:\n%s", name, block.language, block.code)
 		}
 	}
 	if programs == 0 {
@@ -107,7 +107,7 @@ func TestSlug(t *testing.T) {
 	}
 }
 
-// brokenLink says why a link of a page leads nowhere; empty: it leads somewhere, or to the web, which is not looked at.
+// brokenLink returns why a link of a page is broken, or "" if it is not. Links to the web are not checked.
 func brokenLink(t *testing.T, page, target string) string {
 	t.Helper()
 	u, err := url.Parse(target)
@@ -122,7 +122,7 @@ func brokenLink(t *testing.T, page, target string) string {
 		file = path.Join(path.Dir(page), u.Path)
 	}
 	if u.Host != "" || path.IsAbs(u.Path) || !filepath.IsLocal(filepath.FromSlash(file)) {
-		return "not relative, or out of the module"
+		return "not relative, or outside the module"
 	}
 	if _, err := os.Stat(filepath.FromSlash(file)); err != nil {
 		return "no such file"
@@ -133,10 +133,10 @@ func brokenLink(t *testing.T, page, target string) string {
 	return ""
 }
 
-// mdPage is what a Markdown file holds, as far as it can be wrong.
+// mdPage holds the parts of a Markdown file that the tests check.
 type mdPage struct {
 	links   []string  // and images
-	anchors []string  // as GitHub makes them from headings
+	anchors []string  // of headings, as on GitHub
 	blocks  []mdBlock // fenced
 }
 
@@ -172,7 +172,7 @@ func parsePage(t *testing.T, name string) mdPage {
 	return p
 }
 
-// anchor makes a heading's anchor unique in its page: the second one of a name gets -1.
+// anchor returns a heading's anchor, unique in its page: the second one with a name gets -1.
 func (p *mdPage) anchor(slug string) string {
 	unique := slug
 	for i := 1; slices.Contains(p.anchors, unique); i++ {
@@ -181,7 +181,7 @@ func (p *mdPage) anchor(slug string) string {
 	return unique
 }
 
-// headingText returns the text below a node without its mark-up.
+// headingText returns the text below a node without markup.
 func headingText(n ast.Node, source []byte) string {
 	var b strings.Builder
 	for child := n.FirstChild(); child != nil; child = child.NextSibling() {
@@ -194,7 +194,7 @@ func headingText(n ast.Node, source []byte) string {
 	return b.String()
 }
 
-// slug makes an anchor from a heading, as GitHub does.
+// slug returns the anchor of a heading, as on GitHub.
 func slug(heading string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -207,8 +207,8 @@ func slug(heading string) string {
 	}, heading)
 }
 
-// ibidCommands returns the calls of ibid in a block of shell, without redirections. In a block with prompts only what
-// follows one is a command; the rest is output.
+// ibidCommands returns the calls of ibid in a shell block, without redirections. In a block with prompts, only lines
+// with a prompt are commands; the rest is output.
 func ibidCommands(code string) []string {
 	var commands []string
 	prompts := strings.HasPrefix(code, "$ ") || strings.Contains(code, "\n$ ")
@@ -226,7 +226,7 @@ func ibidCommands(code string) []string {
 	return commands
 }
 
-// ibidCommand returns a call of ibid as one line; empty: it calls something else.
+// ibidCommand returns a call of ibid as one line, or "" if it calls something else.
 func ibidCommand(call []string) string {
 	for len(call) > 0 && strings.Contains(call[0], "=") { // variables set for the call
 		call = call[1:]
@@ -244,7 +244,7 @@ func ibidCommand(call []string) string {
 	return strings.Join(call[:end], " ")
 }
 
-// flatLines takes indentation and runs of spaces out of every line, and empty lines out of the text.
+// flatLines removes indentation, runs of spaces and empty lines.
 func flatLines(s string) string {
 	var b strings.Builder
 	for line := range strings.Lines(s) {
@@ -255,7 +255,7 @@ func flatLines(s string) string {
 	return b.String()
 }
 
-// readMatches returns the lines of all files that the patterns find, as flatLines makes them.
+// readMatches returns the flatLines of all files that match the patterns.
 func readMatches(t *testing.T, patterns ...string) string {
 	t.Helper()
 	var b strings.Builder

@@ -16,14 +16,14 @@ import (
 // documentVersion is the version of the answer document that this package writes and reads.
 const documentVersion = 1
 
-// Document is the answer document, version 1: an [Answer] as JSON, flat and in the unit its reader counts in. What is
-// absent is null, and an empty list is []. Fields may be added within version 1; none is renamed or removed.
+// Document is the answer document, version 1: an [Answer] as flat JSON with offsets in the unit its reader needs. What
+// is absent is null; an empty list is []. Fields may be added within version 1; none is renamed or removed.
 //
-// [Answer.Document] makes one. It may share memory with the answer: neither changes the other, and nobody should.
+// [Answer.Document] makes one. It may share memory with the answer, so neither should be modified.
 type Document struct {
 	Version   int            `json:"version"`
-	Input     string         `json:"input,omitempty"` // which file it was read from
-	AnswerID  *string        `json:"answer_id"`       // minted by a gateway
+	Input     string         `json:"input,omitempty"` // the file it was read from
+	AnswerID  *string        `json:"answer_id"`       // assigned by a gateway
 	ID        *string        `json:"id"`              // the provider's own
 	Provider  *string        `json:"provider"`
 	Format    *string        `json:"format"`
@@ -35,15 +35,15 @@ type Document struct {
 
 	Text         string           `json:"text"`
 	TextSHA256   string           `json:"text_sha256"` // hexadecimal
-	Unit         Unit             `json:"unit"`        // of every offset below but those in locators
+	Unit         Unit             `json:"unit"`        // of all offsets below except those in locators
 	Parts        []DocumentPart   `json:"parts"`
 	CitedText    string           `json:"cited_text"` // the text with markers
 	HasCitations bool             `json:"has_citations"`
 	Sources      []DocumentSource `json:"sources"`
-	// by text_end, text_start, index, arrival; those without a place last
+	// sorted by text_end, text_start, index and arrival; those without a place last
 	Citations []DocumentCitation `json:"citations"`
 
-	Activities   []DocumentActivity `json:"activities,omitempty"` // reasoning and calls of tools, in their order
+	Activities   []DocumentActivity `json:"activities,omitempty"` // reasoning and tool calls, in order
 	Queries      []string           `json:"queries"`
 	ToolCalls    []ToolCall         `json:"tool_calls"`
 	Display      []Display          `json:"display_requirements"`
@@ -64,24 +64,24 @@ type DocumentPart struct {
 
 // DocumentSource is a [Source] in a [Document].
 type DocumentSource struct {
-	Index       int             `json:"index"`               // the number it is shown with
-	ID          string          `json:"id"`                  // unique in this document
-	Key         string          `json:"key"`                 // the same source in any document: see [Source.Key]
-	GlobalID    string          `json:"global_id,omitempty"` // Source.GlobalID, where it is not what the key is made of
+	Index       int             `json:"index"`               // the number shown for it
+	ID          string          `json:"id"`                  // unique in the document
+	Key         string          `json:"key"`                 // identifies the source across documents: see [Source.Key]
+	GlobalID    string          `json:"global_id,omitempty"` // Source.GlobalID, unless the key is made from it
 	Kind        SourceKind      `json:"kind"`
 	Title       *string         `json:"title"`
 	URL         *string         `json:"url"`
 	OriginalURL *string         `json:"original_url"`
 	Filename    *string         `json:"filename"`
 	Site        *string         `json:"site"`
-	Authors     []string        `json:"authors"` // null, not [], if nobody is known
+	Authors     []string        `json:"authors"` // null, not [], if unknown
 	PublishedAt *string         `json:"published_at"`
 	RetrievedAt *time.Time      `json:"retrieved_at"`
 	License     *string         `json:"license"`
 	Content     *string         `json:"content"`
 	Chunks      []DocumentChunk `json:"chunks"`
 	Score       *float64        `json:"score"`
-	ScoreOrigin *ScoreOrigin    `json:"score_origin"` // null exactly if the score is
+	ScoreOrigin *ScoreOrigin    `json:"score_origin"` // null if and only if the score is null
 	Cited       bool            `json:"cited"`
 }
 
@@ -95,13 +95,13 @@ type DocumentChunk struct {
 
 // DocumentCitation is a row of a [Document]: one [Ref] of one [Citation]. Rows of one citation share their group.
 type DocumentCitation struct {
-	ID            string        `json:"id"`    // the citation's
-	Group         int           `json:"group"` // which citation of the answer it is, from 1
-	Index         int           `json:"index"` // the source's
+	ID            string        `json:"id"`    // of the citation
+	Group         int           `json:"group"` // number of the citation in the answer, from 1
+	Index         int           `json:"index"` // of the source
 	SourceID      string        `json:"source_id"`
 	SourceTitle   *string       `json:"source_title"`
 	SourceURL     *string       `json:"source_url"`
-	TextStart     *int          `json:"text_start"` // null: the citation has no place
+	TextStart     *int          `json:"text_start"` // null if the citation has no place
 	TextEnd       *int          `json:"text_end"`
 	CitedText     *string       `json:"cited_text"` // the words from text_start to text_end
 	ClaimStart    *int          `json:"claim_start"`
@@ -120,9 +120,9 @@ type DocumentCitation struct {
 // DocumentActivity is an [Activity] in a [Document].
 type DocumentActivity struct {
 	Kind      ActivityKind    `json:"kind"`
-	TextStart int             `json:"text_start"` // where in the text it came
-	Text      *string         `json:"text"`       // null exactly if it is no reasoning
-	ID        *string         `json:"id"`         // null, like the name, if it is no call of a tool
+	TextStart int             `json:"text_start"` // where in the text it happened
+	Text      *string         `json:"text"`       // null unless it is reasoning
+	ID        *string         `json:"id"`         // null, like the name, unless it is a tool call
 	Name      *string         `json:"name"`
 	Server    bool            `json:"server"` // the provider ran the tool
 	Input     json.RawMessage `json:"input"`  // any JSON
@@ -130,23 +130,23 @@ type DocumentActivity struct {
 	Error     *string         `json:"error"`
 }
 
-// DocumentOptions says how a [Document] is made. Nil and the zero value mean: offsets in UTF-8 bytes, cited_text in
-// Markdown with sources numbered from 1.
+// DocumentOptions controls how a [Document] is made. With nil or the zero value, offsets are in UTF-8 bytes and
+// cited_text is Markdown with sources numbered from 1.
 type DocumentOptions struct {
-	Unit  Unit  // of the offsets; what is not a unit means UTF8
+	Unit  Unit  // of the offsets; an unknown unit means UTF8
 	Style Style // of cited_text
-	ByID  bool  // the markers of cited_text name sources by id, not by number
-	// Numbering gives the numbers of the sources and remembers those it had to add; nil: they begin at 1.
+	ByID  bool  // markers in cited_text show source ids instead of numbers
+	// Numbering assigns the numbers of the sources and is extended by new ones. If nil, numbers begin at 1.
 	Numbering *Numbering
-	Raw       bool   // with provider_metadata
-	Bare      bool   // cited_text stays empty: it is not rendered, which is most of the work. For keeping an answer
-	Input     string // goes into the field of that name
-	AnswerID  string // goes into the field of that name; empty: null
+	Raw       bool   // include provider_metadata
+	Bare      bool   // leave cited_text empty: rendering it is most of the work. For storing an answer
+	Input     string // the field input
+	AnswerID  string // the field answer_id; null if empty
 }
 
-// Document returns a as an answer document. Its length, and the time to make it, grow with the text plus the words of
-// all spans. Where a breaks what [Answer.Check] checks, the document shows null rather than something made up: a span
-// that is none becomes null, a score that is no number too, and the index of a source that does not exist is 0.
+// Document returns a as an answer document. Its size, and the time to make it, grow with the length of the text plus
+// that of all spans. If a violates what [Answer.Check] checks, nothing is made up: an invalid span becomes null, as
+// does a score that is not a finite number, and the index of a source that does not exist is 0.
 func (a *Answer) Document(opts *DocumentOptions) *Document {
 	var o DocumentOptions
 	if opts != nil {
@@ -202,27 +202,26 @@ func (a *Answer) Document(opts *DocumentOptions) *Document {
 	return d
 }
 
-// documentJSON says how a document is written: a nil list as null, and whatever an answer that was made by hand may
-// hold.
+// documentJSON writes a nil list as null, and tolerates whatever an answer built by hand may hold.
 var documentJSON = json2.JoinOptions(
 	json2.FormatNilSliceAsNull(true), json2.Deterministic(true),
-	jsontext.EscapeForJS(true), jsontext.PreserveRawStrings(true), // provider_metadata is as the provider sent it
+	jsontext.EscapeForJS(true), jsontext.PreserveRawStrings(true), // leave provider_metadata as the provider sent it
 	jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true),
 )
 
-// JSON returns d on one line, without a newline at its end. Unlike [json.Marshal] it leaves <, > and & as they are.
+// JSON returns d on one line, without a trailing newline. Unlike [json.Marshal] it does not escape <, > and &.
 func (d *Document) JSON() ([]byte, error) { return d.AppendJSON(nil) }
 
-// AppendJSON appends d to b as [Document.JSON] returns it. On an error b is returned as it was.
+// AppendJSON appends d to b as [Document.JSON] returns it. On error it returns b unchanged.
 func (d *Document) AppendJSON(b []byte) ([]byte, error) { return d.appendJSON(b) }
 
-// AppendCompact is AppendJSON without most members that are null, false, zero or empty. Reading it gives the same
-// document: it is for keeping many.
+// AppendCompact is like AppendJSON but omits most members that are null, false, zero or empty. Reading it yields the
+// same document. Use it to store many documents.
 func (d *Document) AppendCompact(b []byte) ([]byte, error) {
 	return d.withoutEmpty().appendJSON(b, json2.OmitZeroStructFields(true))
 }
 
-// withoutEmpty returns a copy in which lists that are mostly empty are nil then.
+// withoutEmpty returns a copy in which lists that are usually empty are nil if they are.
 func (d *Document) withoutEmpty() *Document {
 	c := *d
 	c.Queries, c.ToolCalls, c.Display = nonEmpty(d.Queries), nonEmpty(d.ToolCalls), nonEmpty(d.Display)
@@ -244,11 +243,11 @@ func (d *Document) appendJSON(b []byte, more ...json2.Options) ([]byte, error) {
 	return append(b, data...), nil
 }
 
-// MarshalJSON returns a as an answer document with offsets in UTF-8 bytes; [Answer.Document] has other units and
-// styles. It leaves out [Answer.Metadata] and [Source.Raw].
+// MarshalJSON returns a as an answer document with offsets in UTF-8 bytes; [Answer.Document] supports other units and
+// styles. It omits [Answer.Metadata] and [Source.Raw].
 func (a Answer) MarshalJSON() ([]byte, error) { return a.Document(nil).JSON() }
 
-// MarshalJSON writes null for the time when it is not known.
+// MarshalJSON writes null for an unknown time.
 func (v Verification) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Status    string     `json:"status"`
@@ -256,14 +255,14 @@ func (v Verification) MarshalJSON() ([]byte, error) {
 	}{v.Status, instant(v.CheckedAt)})
 }
 
-// documentWriter holds what the parts of one document are made with.
+// documentWriter holds what the parts of a document are made from.
 type documentWriter struct {
 	answer  *Answer
 	unit    Unit
 	offsets *Offsets
-	index   map[string]int // of sources in answer.Sources, by id
-	numbers []int          // of sources, in their order
-	cited   []bool         // sources, in their order
+	index   map[string]int // in answer.Sources, by source id
+	numbers []int          // by source index
+	cited   []bool         // by source index
 }
 
 func (w *documentWriter) parts() []DocumentPart {
@@ -345,13 +344,13 @@ func (w *documentWriter) citations() []DocumentCitation {
 			rows = append(rows, row)
 		}
 	}
-	if !slices.IsSortedFunc(rows, compareRows) { // they are large to move
+	if !slices.IsSortedFunc(rows, compareRows) { // rows are expensive to move
 		slices.SortStableFunc(rows, compareRows)
 	}
 	return rows
 }
 
-// refer says what a row has of its ref and of the source that it names; nil: there is none.
+// refer fills in the columns of a ref and of its source, which is nil if it does not exist.
 func (row *DocumentCitation) refer(ref *Ref, s *Source) {
 	row.SourceID, row.Quote, row.Locator = ref.Source, nullable(&ref.Quote), ref.Locator
 	row.Confidence = finite(ref.Confidence)
@@ -361,26 +360,21 @@ func (row *DocumentCitation) refer(ref *Ref, s *Source) {
 	}
 }
 
-// CitationRows returns the rows that the document of an answer has of one citation, with offsets in UTF-8 bytes, but
-// without id, group and index, which only the whole answer tells. So a may be as much as is known of an answer that is
-// still arriving, and need not have c.
+// CitationRows returns the document rows of one citation, with offsets in UTF-8 bytes, but without id, group and index,
+// which depend on the whole answer. So a may be an answer that is still arriving, and need not contain c.
 func (a *Answer) CitationRows(c *Citation) []DocumentCitation {
 	w := documentWriter{answer: a, unit: UTF8, offsets: NewOffsets(a.Text)}
 	row := w.citation(c)
 	row.ID = ""
 	rows := make([]DocumentCitation, 0, len(c.Refs))
 	for k := range c.Refs {
-		var source *Source
-		if at := slices.IndexFunc(a.Sources, func(s Source) bool { return s.ID == c.Refs[k].Source }); at >= 0 {
-			source = &a.Sources[at]
-		}
-		row.refer(&c.Refs[k], source)
+		row.refer(&c.Refs[k], a.Source(c.Refs[k].Source))
 		rows = append(rows, row)
 	}
 	return rows
 }
 
-// citation returns what the rows of c have in common.
+// citation returns the columns that all rows of c have in common.
 func (w *documentWriter) citation(c *Citation) DocumentCitation {
 	row := DocumentCitation{
 		ID:            c.ID,
@@ -409,7 +403,7 @@ func (w *documentWriter) citation(c *Citation) DocumentCitation {
 	return row
 }
 
-// span returns the offsets of s, nil for what is no span of the text.
+// span returns the offsets of s, nil if it is not a span of the text.
 func (w *documentWriter) span(s Span) (start, end *int) {
 	from, to := w.offsets.In(w.unit, s)
 	if from < 0 {
@@ -419,7 +413,7 @@ func (w *documentWriter) span(s Span) (start, end *int) {
 	return &both[0], &both[1]
 }
 
-// compareRows orders rows by end, start and index, those without a place last.
+// compareRows orders rows by end, start and index, with those without a place last.
 func compareRows(x, y DocumentCitation) int {
 	if x.TextEnd != nil && y.TextEnd != nil {
 		return cmp.Or(
@@ -443,7 +437,7 @@ func sumText(text string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// nullable returns nil where v points to the zero value, which stands for what is absent, and v otherwise.
+// nullable returns v, or nil if it points to the zero value, which means absent.
 func nullable[T comparable](v *T) *T {
 	var zero T
 	if *v == zero {
@@ -452,7 +446,7 @@ func nullable[T comparable](v *T) *T {
 	return v
 }
 
-// finite returns nil for what JSON cannot say.
+// finite returns f, or nil if JSON cannot represent it.
 func finite(f *float64) *float64 {
 	if f == nil || !isFinite(*f) {
 		return nil
@@ -460,7 +454,7 @@ func finite(f *float64) *float64 {
 	return f
 }
 
-// instant returns nil for a time that is not known, or that RFC 3339 cannot say.
+// instant returns a pointer to t, or nil if t is unknown or RFC 3339 cannot represent it.
 func instant(t time.Time) *time.Time {
 	t = t.UTC()
 	if t.IsZero() || t.Year() < 0 || t.Year() > 9999 {
@@ -469,7 +463,7 @@ func instant(t time.Time) *time.Time {
 	return &t
 }
 
-// notNil returns l, but never nil.
+// notNil returns l, or an empty list if it is nil.
 func notNil[T any](l []T) []T {
 	if l == nil {
 		return []T{}

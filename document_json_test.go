@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// checkJSON holds JSON of d against what encoding/json writes, which is the contract to the byte. Only bytes that are not
-// UTF-8 are written otherwise, as U+FFFD itself and not as its escape, and U+2028 in metadata, as its escape.
+// checkJSON compares the JSON of d with that of encoding/json, which it must equal to the byte. There are two
+// differences: invalid UTF-8 becomes U+FFFD itself instead of its escape, and U+2028 in metadata is escaped.
 func checkJSON(t *testing.T, d *Document) {
 	t.Helper()
 	var buf bytes.Buffer
@@ -84,7 +84,7 @@ func TestDocumentJSON(t *testing.T) {
 	}
 }
 
-// What only a lenient reader understands is read, and says so.
+// A document that only a lenient parser accepts is read with an issue.
 func TestAnswerUnmarshalLoose(t *testing.T) {
 	const document = `{"version":1,"text":"a","sources":[],"citations":[]%s}`
 	for extra, want := range map[string]string{
@@ -116,7 +116,7 @@ func TestAnswerUnmarshalLoose(t *testing.T) {
 	}
 }
 
-// FuzzDocumentJSON writes any document, valid or not, as encoding/json does.
+// FuzzDocumentJSON expects any document, valid or not, to be written as by encoding/json.
 func FuzzDocumentJSON(f *testing.F) {
 	full, err := fullAnswer().MarshalJSON()
 	if err != nil {
@@ -137,7 +137,7 @@ func FuzzDocumentJSON(f *testing.F) {
 	})
 }
 
-// kept returns what is kept of a when it is written barely and read again.
+// kept returns a after writing it as a bare document and reading it again.
 func kept(tb testing.TB, a *Answer) *Answer {
 	tb.Helper()
 	data, err := a.Document(&DocumentOptions{Bare: true, Raw: true}).JSON()
@@ -162,13 +162,13 @@ func TestDocumentBare(t *testing.T) {
 	if diff := cmp.Diff(whole, bare); diff != "" {
 		t.Errorf("more than cited_text differs:\n%s", diff)
 	}
-	a.Sources[0].GlobalID = "g-1" // beside an address
+	a.Sources[0].GlobalID = "g-1" // in addition to a URL
 	if diff := cmp.Diff(a, kept(t, a)); diff != "" {
 		t.Errorf("(-want +kept):\n%s", diff)
 	}
 }
 
-// keptAnswer is an answer of about size bytes, as a gateway keeps one for every call.
+// keptAnswer returns an answer of about size bytes, such as a gateway stores for every call.
 func keptAnswer(size, citations int) *Answer {
 	const sentence = "The committee published its findings in March; “most” rivers rise earlier than they did. "
 	text := strings.Repeat(sentence, size/len(sentence)+1)
@@ -189,7 +189,7 @@ func keptAnswer(size, citations int) *Answer {
 	return a
 }
 
-// What keeping an answer costs: the gateway does it for every call, before its end is let through.
+// BenchmarkKeep measures storing an answer, which the gateway does for every call before it forwards the end.
 func BenchmarkKeep(b *testing.B) {
 	for _, size := range []struct{ bytes, citations int }{{1 << 10, 0}, {4 << 10, 10}} {
 		a := keptAnswer(size.bytes, size.citations)
@@ -236,7 +236,7 @@ func BenchmarkKeep(b *testing.B) {
 	}
 }
 
-// A compact document is read as the same one, and says no member that is not known.
+// A compact document is read as the same document, and has no empty members.
 func TestDocumentCompact(t *testing.T) {
 	for _, a := range []*Answer{fullAnswer(), {}, {Text: "Only text.", Alternatives: []*Answer{{Text: "Another."}}}} {
 		want, err := a.Document(&DocumentOptions{Raw: true}).JSON()

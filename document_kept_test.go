@@ -10,8 +10,8 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// checkKept holds what is shown of a before and after it was kept: written barely and read again. It also holds what is
-// written against what encoding/json writes.
+// checkKept compares the documents of a before and after storing it (writing a bare document and reading it again), and
+// compares their JSON with that of encoding/json.
 func checkKept(t *testing.T, a *ibid.Answer) {
 	t.Helper()
 	data, err := a.Document(&ibid.DocumentOptions{Bare: true, Raw: true}).JSON()
@@ -33,7 +33,7 @@ func checkKept(t *testing.T, a *ibid.Answer) {
 			first, second := a.Document(opts), kept.Document(opts)
 			want := plainJSON(t, first)
 			if got := plainJSON(t, second); !bytes.Equal(want, got) {
-				t.Fatalf("%s, %s: another document (-before +after):\n%s", unit, style, cmp.Diff(string(want), string(got)))
+				t.Fatalf("%s, %s: different documents (-before +after):\n%s", unit, style, cmp.Diff(string(want), string(got)))
 			}
 			if got, err := first.JSON(); err != nil || !bytes.Equal(want, got) {
 				t.Fatalf("%s, %s: not what encoding/json writes, %v:\n%s", unit, style, err, cmp.Diff(string(want), string(got)))
@@ -42,7 +42,7 @@ func checkKept(t *testing.T, a *ibid.Answer) {
 	}
 }
 
-// plainJSON is how encoding/json writes a document.
+// plainJSON returns the JSON of a document by encoding/json.
 func plainJSON(t *testing.T, d *ibid.Document) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -54,7 +54,7 @@ func plainJSON(t *testing.T, d *ibid.Document) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// An answer that is kept shows the same ever after: the vectors.
+// A stored answer yields the same documents: vectors.
 func TestKeptVectors(t *testing.T) {
 	for _, file := range vectorFiles(t) {
 		t.Run(file, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestKeptVectors(t *testing.T) {
 	}
 }
 
-// An answer that is kept shows the same ever after: the recordings.
+// A stored answer yields the same documents: recordings.
 func TestKeptCorpus(t *testing.T) {
 	for _, r := range readRecordings(t) {
 		t.Run(r.path, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 )
 
 // UnmarshalJSON reads an answer document, version 1, in any unit: see [Document.Answer]. A document that only a lenient
-// reader understands, since a name comes twice or a string is not Unicode, is read with the issue loose-json.
+// parser accepts, because of a duplicate name or an invalid string, is read with the issue loose-json.
 func (a *Answer) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -41,7 +41,7 @@ func (a *Answer) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// isOfProvider reports whether what is wrong stands in JSON that a document repeats as the provider sent it.
+// isOfProvider reports whether the syntax error is in JSON that a document repeats as the provider sent it.
 func isOfProvider(err error) bool {
 	wrong, ok := errors.AsType[*jsontext.SyntacticError](err)
 	if !ok {
@@ -53,13 +53,12 @@ func isOfProvider(err error) bool {
 		strings.Contains(activity, "/output")
 }
 
-// Answer returns the answer of which d is the document. It has all that the document carries: what [Answer.MarshalJSON]
-// leaves out is lost, and so is what an answer has no field for (input, answer_id, cited_text, numbers).
+// Answer converts d back to an answer. What [Answer.MarshalJSON] omits is lost, and so is what an answer has no field
+// for (input, answer_id, cited_text, numbers).
 //
-// It is an error when the version is not 1, when the text does not have the SHA-256 the document says, when offsets are
-// no place in the text or do not hold the row's cited_text, and when a row names a source that is not there. The error
-// names the part, citation or source. A unit that is not said is UTF-8. What [Answer.Check] asks beyond that is not
-// looked at.
+// It returns an error if the version is not 1, if text_sha256 does not match the text, if offsets are not a span of the
+// text or do not match the row's cited_text, or if a row names a source that does not exist. The error names the part,
+// citation or source. If the unit is missing, it is UTF-8. Other requirements of [Answer.Check] are not checked.
 //
 // The answer may share memory with d.
 func (d *Document) Answer() (*Answer, error) {
@@ -94,7 +93,7 @@ func (d *Document) answer() (*Answer, error) {
 		document: d,
 		answer:   a,
 		offsets:  NewOffsets(d.Text),
-		places:   make(map[string]int, len(d.Sources)),
+		index:    make(map[string]int, len(d.Sources)),
 	}
 	for _, read := range []func() error{r.parts, r.activities, r.sources, r.citations} {
 		if err := read(); err != nil {
@@ -135,19 +134,19 @@ func (d *Document) checkHead() error {
 	return nil
 }
 
-// documentReader holds what the parts of one answer are read with.
+// documentReader holds what the parts of an answer are read from.
 type documentReader struct {
 	document *Document
 	answer   *Answer
 	offsets  *Offsets
-	places   map[string]int // of sources, by id
+	index    map[string]int // in answer.Sources, by source id
 }
 
 // span converts offsets of the document.
 func (r *documentReader) span(start, end int) (Span, error) {
 	s, ok := r.offsets.Span(r.document.Unit, start, end)
 	if !ok {
-		return s, fmt.Errorf("%d to %d is no span of the text in %s", start, end, cmp.Or(r.document.Unit, UTF8))
+		return s, fmt.Errorf("%d to %d is not a span of the text in %s", start, end, cmp.Or(r.document.Unit, UTF8))
 	}
 	return s, nil
 }
@@ -158,7 +157,7 @@ func (r *documentReader) maybeSpan(start, end *int) (s Span, ok bool, err error)
 	case start == nil && end == nil:
 		return s, false, nil
 	case start == nil || end == nil:
-		return s, false, errors.New("of start and end one is null")
+		return s, false, errors.New("one of start and end is null")
 	}
 	s, err = r.span(*start, *end)
 	return s, err == nil, err
@@ -190,7 +189,7 @@ func (r *documentReader) activities() error {
 	return nil
 }
 
-// orAbsent returns nil for null.
+// orAbsent returns raw, or nil if it is null.
 func orAbsent(raw json.RawMessage) json.RawMessage {
 	if string(raw) == "null" {
 		return nil
@@ -201,10 +200,10 @@ func orAbsent(raw json.RawMessage) json.RawMessage {
 func (r *documentReader) sources() error {
 	for i := range r.document.Sources {
 		d := &r.document.Sources[i]
-		if _, taken := r.places[d.ID]; taken {
+		if _, taken := r.index[d.ID]; taken {
 			return fmt.Errorf("source %d: the id %q is taken", i+1, d.ID)
 		}
-		r.places[d.ID] = i
+		r.index[d.ID] = i
 		s := Source{
 			ID:          d.ID,
 			GlobalID:    d.GlobalID,
@@ -233,7 +232,7 @@ func (r *documentReader) sources() error {
 	return nil
 }
 
-// citations joins rows of one group to one citation again.
+// citations joins the rows of each group into one citation.
 func (r *documentReader) citations() error {
 	rows := make([]*DocumentCitation, len(r.document.Citations))
 	for i := range rows {
@@ -253,7 +252,7 @@ func (r *documentReader) citations() error {
 		former := &a.Citations[len(a.Citations)-1]
 		if former.ID != c.ID || former.Span != c.Span || former.Anchor != c.Anchor {
 			return fmt.Errorf(
-				"citation %s: it is in group %d with %s, but stands elsewhere", row.ID, row.Group, former.ID,
+				"citation %s: it is in group %d with %s, but at another place", row.ID, row.Group, former.ID,
 			)
 		}
 		former.Refs = append(former.Refs, c.Refs...)
@@ -274,7 +273,7 @@ func (r *documentReader) citation(row *DocumentCitation) (Citation, error) {
 		Support:       row.Support,
 		Verification:  row.Verification,
 	}
-	if _, known := r.places[row.SourceID]; !known {
+	if _, known := r.index[row.SourceID]; !known {
 		return c, fmt.Errorf("there is no source %q", row.SourceID)
 	}
 	c.Refs = []Ref{{Source: row.SourceID, Quote: orZero(row.Quote), Locator: row.Locator, Confidence: row.Confidence}}
@@ -295,7 +294,7 @@ func (r *documentReader) citation(row *DocumentCitation) (Citation, error) {
 	return c, settleRow(&c, placed)
 }
 
-// settleRow fills in what a document by somebody else may leave out.
+// settleRow fills in what a document written by other software may omit.
 func settleRow(c *Citation, placed bool) error {
 	switch {
 	case c.Anchor == "" && placed:
@@ -303,7 +302,7 @@ func settleRow(c *Citation, placed bool) error {
 	case c.Anchor == "":
 		c.Anchor = AnchorNone
 	case c.Placed() != placed:
-		return fmt.Errorf("the anchor is %s, but the offsets say otherwise", c.Anchor)
+		return fmt.Errorf("the anchor %s does not match the offsets", c.Anchor)
 	}
 	if c.Covers == "" {
 		c.Covers = CoversClaim
@@ -314,7 +313,7 @@ func settleRow(c *Citation, placed bool) error {
 	return nil
 }
 
-// orZero returns the zero value for nil.
+// orZero returns *p, or the zero value if p is nil.
 func orZero[T any](p *T) T {
 	if p == nil {
 		var zero T
@@ -323,7 +322,7 @@ func orZero[T any](p *T) T {
 	return *p
 }
 
-// nonEmpty returns nil for an empty list.
+// nonEmpty returns l, or nil if it is empty.
 func nonEmpty[T any](l []T) []T {
 	if len(l) == 0 {
 		return nil

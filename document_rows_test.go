@@ -10,7 +10,7 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// The rows of one citation are those of the document, but for what only the whole answer tells.
+// The rows of one citation are those of the document, except for the fields that depend on the whole answer.
 func TestCitationRows(t *testing.T) {
 	some, none := 0.5, math.NaN()
 	a := &ibid.Answer{
@@ -28,7 +28,7 @@ func TestCitationRows(t *testing.T) {
 	for _, row := range a.Document(nil).Citations {
 		byGroup[row.Group] = append(byGroup[row.Group], row)
 	}
-	sorted := cmpopts.SortSlices(func(x, y ibid.DocumentCitation) bool { return x.SourceID < y.SourceID }) // a document has them by number
+	sorted := cmpopts.SortSlices(func(x, y ibid.DocumentCitation) bool { return x.SourceID < y.SourceID }) // a document sorts them by number
 	for i := range a.Citations {
 		got := a.CitationRows(&a.Citations[i])
 		if diff := cmp.Diff(byGroup[i+1], got, sorted, cmpopts.IgnoreFields(ibid.DocumentCitation{}, "ID", "Group", "Index")); diff != "" {

@@ -269,7 +269,7 @@ func TestDocumentUnspeakable(t *testing.T) {
 			t.Errorf("%s: text_start = %d, want null", row.ID, *row.TextStart)
 		}
 		if row.ID == "c-6" && row.Index != 0 {
-			t.Errorf("%s: index %d of no source", row.ID, row.Index)
+			t.Errorf("%s: index %d of a missing source", row.ID, row.Index)
 		}
 	}
 }
@@ -287,8 +287,8 @@ func TestDocumentDoesNotEscapeHTML(t *testing.T) {
 func TestDocumentRead(t *testing.T) {
 	tests := testenv.Table[struct {
 		Name, Doc string
-		Want      string // the error, or "" and then
-		Span      Span   // the first citation's
+		Want      string // the error; if "",
+		Span      Span   // that of the first citation
 	}](t, "testdata/tables/document-read.txt")
 	for _, test := range tests {
 		t.Run(test.Name, func(t *testing.T) {
@@ -313,7 +313,7 @@ func TestDocumentRead(t *testing.T) {
 	}
 }
 
-// Rows from elsewhere may come in any order and without groups, ids, anchors and covers.
+// Rows of other software may be in any order, and without groups, ids, anchors and covers.
 func TestDocumentReadForeign(t *testing.T) {
 	const doc = `{"version":1,"text":"One. Two.","sources":[{"id":"s","kind":"web"},{"id":"t","kind":"web","title":"T"}],"citations":[
 		{"source_id":"s"},
@@ -360,7 +360,7 @@ func FuzzDocumentRoundTrip(f *testing.F) {
 		}
 		for _, unit := range []Unit{UTF8, CodePoint, UTF16} {
 			numbering := Numbering{}
-			for _, i := range next.Perm(len(a.Sources)) { // numbers from earlier in a conversation
+			for _, i := range next.Perm(len(a.Sources)) { // numbers assigned earlier in a conversation
 				numbering.Number(a.Sources[i].Key())
 			}
 			opts := &DocumentOptions{Unit: unit, Numbering: &numbering}
@@ -379,7 +379,7 @@ func FuzzDocumentRoundTrip(f *testing.F) {
 	})
 }
 
-// Whatever is read without an error can be written, and reads the same again.
+// FuzzDocumentRead expects whatever is read without an error to survive a round trip.
 func FuzzDocumentRead(f *testing.F) {
 	full, err := fullAnswer().MarshalJSON()
 	if err != nil {

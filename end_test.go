@@ -13,7 +13,7 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// Where the end mark begins, in every framing. The mark is what stands between » and «.
+// The place of the end mark in every framing. The mark is between » and «.
 func TestDecoderEnd(t *testing.T) {
 	const (
 		chunk   = `{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"a"}}]}`
@@ -29,28 +29,28 @@ func TestDecoderEnd(t *testing.T) {
 	}{
 		{"an event stream's last data", "data: " + chunk + "\n\n»data: [DONE]\n\n«", false},
 		{"with lines that end in CR LF, and what follows", "data: " + chunk + "\r\n\r\n»data: [DONE]\r\n\r\n«: bye\r\n", false},
-		{"the lines of its event that come first", "data: " + chunk + "\n\n»id: 7\n: last\ndata: [DONE]\n\n«", false},
+		{"earlier lines of its event", "data: " + chunk + "\n\n»id: 7\n: last\ndata: [DONE]\n\n«", false},
 		{"without a blank line: at the end of the input", "data: " + chunk + "\n\n»data: [DONE]\n«", false},
-		{"behind a byte order mark and white space", "\xef\xbb\xbf \n\ndata: " + chunk + "\n\n»data: [DONE]\n\n«", false},
+		{"after a byte order mark and white space", "\xef\xbb\xbf \n\ndata: " + chunk + "\n\n»data: [DONE]\n\n«", false},
 		{"a named event", "event: message_start\ndata: " + message + "\n\n»event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n«", false},
 		{"the first of two", "data: " + chunk + "\n\n»data: [DONE]\n\n«data: [DONE]\n\n", false},
 		{"an error ends a stream", "data: " + chunk + "\n\n»data: {\"error\":{\"message\":\"busy\"}}\n\n«data: [DONE]\n\n", false},
-		{"also one that is no event", "data: " + chunk + "\n\n»{\"error\":{\"message\":\"busy\"}}\n«", false},
-		{"before the format is known it may go on", "»data: {\"error\":{\"message\":\"busy\"}}\n\n«", true},
+		{"even one that is not an event", "data: " + chunk + "\n\n»{\"error\":{\"message\":\"busy\"}}\n«", false},
+		{"before the format is known, the stream may go on", "»data: {\"error\":{\"message\":\"busy\"}}\n\n«", true},
 		{"and did", "data: {\"error\":{\"message\":\"busy\"}}\n\ndata: " + chunk + "\n\n»data: [DONE]\n\n«", false},
 		{"the bracket of a body", body + "»}« \n", false},
 		{"a body's error", `{"error":{"message":"no key"}»}«`, false},
 		{"a line", `{"is_finished":false,"event_type":"text-generation","text":"a"}` + "\n»" + `{"is_finished":true,"event_type":"stream-end","finish_reason":"COMPLETE"}` + "\n«", false},
-		{"a chunk that may be followed", "data: " + gemini + "\n\n»data: " + stopped + "\n\n«", true},
-		{"and was", "data: " + gemini + "\n\ndata: " + stopped + "\n\ndata: " + counted + "\n\n", false},
-		{"by another of its kind", "data: " + stopped + "\n\n»data: " + stopped + "\n\n«", true},
-		{"by what is no document", "data: " + gemini + "\n\n»data: " + stopped + "\n\n«: ping\n\n", true},
+		{"a chunk that others may follow", "data: " + gemini + "\n\n»data: " + stopped + "\n\n«", true},
+		{"and did", "data: " + gemini + "\n\ndata: " + stopped + "\n\ndata: " + counted + "\n\n", false},
+		{"another chunk of its kind", "data: " + stopped + "\n\n»data: " + stopped + "\n\n«", true},
+		{"followed by no document", "data: " + gemini + "\n\n»data: " + stopped + "\n\n«: ping\n\n", true},
 		{"an element of an array", "[" + gemini + ",\n»" + stopped + "«\n]\n", true},
-		{"a body of it is whole", strings.TrimSuffix(stopped, "}") + "»}«\n", false},
-		{"a stream that breaks off", "data: " + chunk + "\n\ndata: [DON", false},
-		{"a body that breaks off", body, false},
+		{"a complete body", strings.TrimSuffix(stopped, "}") + "»}«\n", false},
+		{"a truncated stream", "data: " + chunk + "\n\ndata: [DON", false},
+		{"a truncated body", body, false},
 		{"text", "Herons nest in the old mill.\n", false},
-		{"a body that nobody knows", `{"a":1}`, false},
+		{"an unknown body", `{"a":1}`, false},
 		{"nothing", "", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestDecoderEnd(t *testing.T) {
 	}
 }
 
-// However an input is cut, its end mark is found in the same place, and as soon as its last byte is written. Once it is
+// The end mark is found in the same place however the input is split, as soon as its last byte is written. Once it is
 // sure, nothing that follows changes the answer.
 func TestDecoderEndOfAll(t *testing.T) {
 	t.Run("vectors", func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestDecoderEndOfAll(t *testing.T) {
 	})
 }
 
-// FuzzDecoderEnd looks for inputs whose end mark depends on how they are cut.
+// FuzzDecoderEnd searches for inputs whose end mark depends on how they are split.
 func FuzzDecoderEnd(f *testing.F) {
 	for _, s := range []string{
 		"data: {\"object\":\"chat.completion.chunk\",\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\r\n\r\nid: 1\r\ndata: [DONE]\r\n\r\n",
@@ -116,23 +116,23 @@ type endOf struct {
 	sure bool
 }
 
-// checkEnds holds what End says of an input against what it says of it byte by byte, and against what follows.
+// checkEnds checks the results of End for an input against those byte by byte, and against what follows.
 func checkEnds(t *testing.T, input []byte, opts *ibid.DecodeOptions) {
 	t.Helper()
 	checkFinal(t, input, opts, checkCuts(t, input, opts))
 }
 
-// checkCuts cuts an input in every way and returns what End says after each byte.
+// checkCuts splits an input in every way and returns the result of End after each byte.
 func checkCuts(t *testing.T, input []byte, opts *ibid.DecodeOptions) []endOf {
 	t.Helper()
-	ends := make([]endOf, len(input)+1) // after so many bytes
+	ends := make([]endOf, len(input)+1) // by number of bytes written
 	ends[0].at = -1
 	one := ibid.Decoder{Options: *opts}
 	for i := range input {
 		_, _ = one.Write(input[i : i+1])
 		e := &ends[i+1]
 		if e.at, e.sure = one.End(); e.at > int64(i) || e.at < 0 && e.sure {
-			t.Fatalf("after %d bytes the end is %+v", i+1, *e)
+			t.Fatalf("after %d bytes, End returned %+v", i+1, *e)
 		}
 	}
 	_ = one.Close()
@@ -145,19 +145,19 @@ func checkCuts(t *testing.T, input []byte, opts *ibid.DecodeOptions) []endOf {
 			done += n
 			var e endOf
 			if e.at, e.sure = d.End(); e != ends[done] {
-				t.Fatalf("%s: after %d bytes the end is %+v, byte by byte %+v", name, done, e, ends[done])
+				t.Fatalf("%s: after %d bytes, End returned %+v, byte by byte %+v", name, done, e, ends[done])
 			}
 		}
 		_ = d.Close()
 		if a, s := d.End(); a != at || s != sure {
-			t.Fatalf("%s: at last the end is %d, %t, byte by byte %d, %t", name, a, s, at, sure)
+			t.Fatalf("%s: finally, End returned %d, %t, byte by byte %d, %t", name, a, s, at, sure)
 		}
 	}
 	return ends
 }
 
-// checkFinal expects the answer at the first sure end to be that of the whole input, unless several responses follow one
-// another in it.
+// checkFinal expects the answer at the first sure end to be that of the whole input, unless it contains several
+// responses.
 func checkFinal(t *testing.T, input []byte, opts *ibid.DecodeOptions, ends []endOf) {
 	t.Helper()
 	turns := bytes.Count(input, []byte(`"message_start"`))
@@ -172,7 +172,7 @@ func checkFinal(t *testing.T, input []byte, opts *ibid.DecodeOptions, ends []end
 		whole, _ := ibid.Decode(input, opts)
 		whole.Issues = slices.DeleteFunc(whole.Issues, func(is ibid.Issue) bool { return is.Code == "trailing-bytes" })
 		if diff := cmp.Diff(whole, early, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("the end at %d is sure after %d of %d bytes, but the answer changes (-whole +early):\n%s", e.at, n, len(input), diff)
+			t.Errorf("the end at %d is sure after %d of %d bytes, but the answer changed (-whole +early):\n%s", e.at, n, len(input), diff)
 		}
 		return
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// body is what Gemini answers: its offsets count UTF-8 bytes, so the ä of März counts twice.
+// body is a response of Gemini: its offsets count UTF-8 bytes, so the ä of März counts twice.
 var body = []byte(`{"candidates":[{"content":{"role":"model","parts":[{"text":"Herons nest in the old mill. They come back in März."}]},
 "finishReason":"STOP","groundingMetadata":{
 "groundingChunks":[
@@ -20,7 +20,7 @@ var body = []byte(`{"candidates":[{"content":{"role":"model","parts":[{"text":"H
  {"segment":{"endIndex":28,"text":"Herons nest in the old mill."},"groundingChunkIndices":[0]},
  {"segment":{"startIndex":29,"endIndex":53,"text":"They come back in März."},"groundingChunkIndices":[1]}]}}]}`)
 
-// stream is what Gemini streams: the sources come with the last event.
+// stream is a stream of Gemini: the sources come with the last event.
 const stream = `data: {"candidates":[{"content":{"role":"model","parts":[{"text":"The mill "}]}}]}
 
 data: {"candidates":[{"content":{"role":"model","parts":[{"text":"is old."}]},"finishReason":"STOP","groundingMetadata":{"groundingChunks":[{"web":{"uri":"https://birds.example/mill","title":"The mill colony"}}],"groundingSupports":[{"segment":{"endIndex":16,"text":"The mill is old."},"groundingChunkIndices":[0]}]}}]}
@@ -29,7 +29,7 @@ data: {"candidates":[{"content":{"role":"model","parts":[{"text":"is old."}]},"f
 
 func ExampleDecode() {
 	show := func() error {
-		answer, err := ibid.Decode(body, nil) // Gemini, OpenAI, Cohere, Anthropic, Perplexity, Bedrock, … recognised from the bytes
+		answer, err := ibid.Decode(body, nil) // Gemini, OpenAI, Cohere, Anthropic, Perplexity, Bedrock, … detected from the bytes
 		if err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func ExampleDecode() {
 	// 2. [Calendar](https://birds.example/calendar) — birds.example
 }
 
-// A request names the documents that the response numbers only.
+// The request names the documents that the response refers to by number.
 func ExampleDecodeOptions() {
 	request := []byte(`{"messages":[{"role":"user","content":[
 {"type":"document","title":"Tide tables","source":{"type":"text","data":"High water is at noon. Low water is at six."},"citations":{"enabled":true}},
@@ -69,14 +69,14 @@ func ExampleDecodeOptions() {
 func ExampleStream() {
 	response := &http.Response{Body: io.NopCloser(strings.NewReader(stream))}
 	show := func() error {
-		live := ibid.Live{W: os.Stdout, List: true} // writes the text as it comes, with a marker where a citation is certain
+		live := ibid.Live{W: os.Stdout, List: true} // writes the text as it arrives, with markers where citations are certain
 		for event, err := range ibid.Stream(response.Body, nil) {
 			if err != nil {
 				return err
 			}
 			live.Event(event)
 		}
-		if err := live.Close(); err != nil { // the sources, and citations that came too late for their place
+		if err := live.Close(); err != nil { // writes the sources, and citations that came too late for a marker
 			return err
 		}
 		return nil
@@ -92,7 +92,7 @@ func ExampleStream() {
 	// 1. [The mill colony](https://birds.example/mill) — birds.example
 }
 
-// Numbers stay the same over a conversation.
+// Numbers stay the same throughout a conversation.
 func ExampleNumbering() {
 	question, _ := ibid.Decode(body, nil)
 	followUp, _ := ibid.Decode([]byte(strings.ReplaceAll(string(body), `"groundingChunkIndices":[0]`, `"groundingChunkIndices":[1]`)), nil)

@@ -17,22 +17,22 @@ import (
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
-// fold turns the operations of one response into an Answer. It is the only code that converts units, checks spans
-// against their words, merges sources and orders citations; see ARCHITECTURE.md.
+// fold builds an Answer from the operations of a response. Only this code converts units, checks spans against their
+// words, merges sources and orders citations; see ARCHITECTURE.md.
 type fold struct {
 	limits  Limits
-	left    int // of the budget
+	left    int // remaining memory budget in bytes
 	onEvent func(Event)
 
 	id, model, format, provider string
 	formatFixed, providerFixed  bool
 	created                     time.Time
 	complete                    bool // the end mark was seen
-	damaged                     bool // something of the response could not be read
+	damaged                     bool // part of the response could not be read
 	failure                     *ProviderError
 
-	candidates []*candidate // by order of appearance; that with the lowest index is the answer
-	last       *candidate   // the one that spoke last
+	candidates []*candidate // in order of appearance; the one with the lowest index is the answer
+	last       *candidate   // the one used last
 	sources    sourceTable
 	queries    []string
 	tools      []ToolCall
@@ -40,23 +40,23 @@ type fold struct {
 	issues     []Issue
 	seenIssues map[Issue]bool
 	metadata   map[string]json.RawMessage
-	unknown    []byte // the JSON of what has no meaning here, with commas between
+	unknown    []byte // the JSON of unknown items, comma-separated
 	metaSize   int
-	broken     bool // the document that is read breaks off
+	broken     bool // the current document is truncated
 	final      *Answer
 
-	row       int    // how many responses came before the one that is read, and
-	first     int    // how many messages they had
-	rowPrefix string // of the keys of that one, where others came before
+	earlier   int    // number of responses before the current one
+	messages  int    // number of messages in them
+	keyPrefix string // prefix of the current one's keys, unless it is the first
 }
 
-// op takes one operation.
+// op handles one operation.
 func (f *fold) op(op *wire.Op) {
-	if f.row > 0 {
-		op = f.inRow(op)
+	if f.earlier > 0 {
+		op = f.opInInput(op)
 	}
 	switch op.Kind {
-	case wire.Text: // nine of ten operations
+	case wire.Text: // nine out of ten operations
 		if c := f.candidate(op.Part.Candidate); c != nil {
 			c.addText(op.Part, op.Text, op.ASCII)
 		}
@@ -102,7 +102,7 @@ func (f *fold) op(op *wire.Op) {
 		}
 	case wire.Display:
 		d := Display{Kind: op.Name, HTML: validText(op.More)}
-		if !slices.Contains(f.display, d) && f.room(len(f.display), "things to display") &&
+		if !slices.Contains(f.display, d) && f.room(len(f.display), "displays") &&
 			f.keep(grown[Display]()+len(d.HTML)) {
 			f.display = append(f.display, d)
 			f.emit(Event{Kind: EventDisplay, Display: &d})
@@ -144,7 +144,7 @@ func (f *fold) head(field, value string) {
 	case wire.HeadProvider:
 		set(&f.provider, f.providerFixed)
 	case wire.HeadCreated:
-		if len(value) > 4 && value[4] == '-' { // else it is no date, which time.Parse says at the cost of an error
+		if len(value) > 4 && value[4] == '-' { // avoids the cost of a parse error
 			if t, err := time.Parse(time.RFC3339, value); err == nil {
 				f.created = t.UTC()
 				return
@@ -156,16 +156,16 @@ func (f *fold) head(field, value string) {
 	}
 }
 
-// The budget of what is kept of a response, in bytes of memory: the text as it is, the rest by estimates of what it
-// takes with the room that lists and maps have free. So many bytes, of which some are for the decoder itself, and so
-// many for each byte of input: that is what the lists of a decoder take at their largest; at its end the answer has
-// fewer, and no maps. [Limits] promises what comes of it, and a test measures that.
+// The memory budget of a response in bytes: a base, without what the decoder itself takes, plus an amount per byte of
+// input. The text counts as it is, the rest by estimates that include the spare capacity of lists and maps. The budget
+// is for a decoder at its largest; the final answer has fewer lists and no maps. [Limits] documents the resulting
+// bound, and a test measures it.
 const (
 	budgetBase = 1<<20 - 64<<10
 	budgetPer  = 10
 )
 
-// keep reports whether so many more bytes may be kept, and counts them. If not, an issue says so.
+// keep reports whether n more bytes fit into the budget, and subtracts them. If not, it adds an issue.
 func (f *fold) keep(n int) bool {
 	if n > 0 && n > f.left {
 		f.limit("memory")
@@ -175,8 +175,8 @@ func (f *fold) keep(n int) bool {
 	return true
 }
 
-// What one more of something takes of memory, in bytes, while a response is read and in its answer, besides the strings
-// that it has of its own. An entry of a map is counted with the room that the map has free.
+// The memory in bytes that one item takes while a response is read and in its answer, without its strings. Map entries
+// include the spare capacity of the map.
 var (
 	entrySize  = 40
 	sourceSize = grown[Source]() + grown[string]() + 3*entrySize
@@ -188,12 +188,12 @@ var (
 	issueSize  = grown[Issue]() + entrySize
 )
 
-// grown returns what an element of a long list takes, which has up to a quarter of its room free.
+// grown returns the size of an element in a long list, of whose capacity up to a quarter is spare.
 func grown[T any]() int { return size[T]() * 9 / 8 }
 
 func size[T any]() int { return int(reflect.TypeFor[T]().Size()) }
 
-// room reports whether one more of a small list's items is allowed.
+// room reports whether a list limited by [Limits].Items may have one more item.
 func (f *fold) room(have int, what string) bool {
 	if have >= f.limits.Items {
 		f.limit(what)
@@ -202,7 +202,7 @@ func (f *fold) room(have int, what string) bool {
 	return true
 }
 
-// addTool adds a tool call, or fills in the name of one that was named before.
+// addTool adds a tool call, or the name of a known one.
 func (f *fold) addTool(t ToolCall) {
 	for i := range f.tools {
 		if f.tools[i].ID == t.ID && t.ID != "" {
@@ -217,9 +217,9 @@ func (f *fold) addTool(t ToolCall) {
 	}
 }
 
-// issue reports something odd, once.
+// issue adds an issue, unless it is a duplicate.
 func (f *fold) issue(code, detail string) {
-	const longest, few = 500, 100 // bytes of a detail; issues that are always told
+	const longest, few = 500, 100 // bytes of a detail; issues kept even without budget
 	is := Issue{Code: code, Detail: text.Shorten(validText(detail), longest)}
 	if f.seenIssues[is] || len(f.issues) > f.limits.Issues {
 		return
@@ -240,7 +240,7 @@ func (f *fold) issue(code, detail string) {
 	f.emit(Event{Kind: EventIssue, Issue: &is})
 }
 
-// keepMetadata keeps a provider's JSON under a name: the last of it, but of what has no meaning here all.
+// keepMetadata keeps a provider's JSON under a name, replacing earlier JSON; under "unknown" it keeps all.
 func (f *fold) keepMetadata(name string, raw []byte) {
 	unknown := name == "unknown"
 	more := len(raw) + 1
@@ -269,7 +269,7 @@ func (f *fold) keepMetadata(name string, raw []byte) {
 	f.metadata[name] = validJSON(raw)
 }
 
-// validJSON returns a copy of raw in which every byte that is not UTF-8 is replaced by U+FFFD.
+// validJSON returns a copy of raw with invalid UTF-8 replaced by U+FFFD.
 func validJSON(raw []byte) json.RawMessage {
 	if len(raw) == 0 {
 		return nil
@@ -286,7 +286,7 @@ func (f *fold) emit(e Event) {
 	}
 }
 
-// candidate returns the candidate of that index, made if need be; nil past the limit.
+// candidate returns the candidate with that index, adding it if needed; nil beyond the limit.
 func (f *fold) candidate(index int) *candidate {
 	if f.last != nil && f.last.index == index {
 		return f.last
@@ -306,7 +306,7 @@ func (f *fold) candidate(index int) *candidate {
 	return f.last
 }
 
-// main returns the candidate that is the answer: the one of the lowest index.
+// main returns the candidate that is the answer: the one with the lowest index.
 func (f *fold) main() *candidate {
 	if len(f.candidates) == 0 {
 		return nil
@@ -314,7 +314,7 @@ func (f *fold) main() *candidate {
 	return slices.MinFunc(f.candidates, func(a, b *candidate) int { return a.index - b.index })
 }
 
-// close settles everything that waited for the end of the input.
+// close settles everything that waits for the end of the input.
 func (f *fold) close() {
 	for _, c := range f.candidates {
 		c.close()
@@ -326,7 +326,7 @@ func (f *fold) close() {
 		f.issue("no-end-mark", "the response ended before its format's end mark")
 	}
 	f.final = f.build()
-	f.candidates, f.last, f.sources, f.seenIssues = nil, nil, sourceTable{}, nil // the answer has it all
+	f.candidates, f.last, f.sources, f.seenIssues = nil, nil, sourceTable{}, nil // no longer needed
 	f.emit(Event{Kind: EventAnswer, Answer: f.final})
 }
 
@@ -356,7 +356,7 @@ func (f *fold) build() *Answer {
 }
 
 func (f *fold) buildCandidate(c *candidate, main bool) *Answer {
-	var parts []Part // without empty ones, and neighbours of one kind, message and place as one
+	var parts []Part // without empty ones; neighbours of the same kind, message and content are merged
 	for i := range c.parts {
 		p := outPart(&c.parts[i])
 		if p.Len() == 0 {
@@ -403,14 +403,14 @@ func (f *fold) buildCandidate(c *candidate, main bool) *Answer {
 	return a
 }
 
-// sourcesOf returns the sources of a candidate: those it cites and, if it is the answer, those that nobody cites.
+// sourcesOf returns the sources of a candidate: those it cites and, if it is the answer, those that no candidate cites.
 func (f *fold) sourcesOf(c *candidate, main bool) []Source {
 	list := f.sources.list
 	switch {
 	case len(list) == 0:
 		return nil
 	case len(f.candidates) > 1:
-	case c.closed: // nobody else needs it any more
+	case c.closed: // not shared any more
 		return slices.Clip(list)
 	default:
 		return slices.Clone(list)
@@ -431,95 +431,95 @@ func (f *fold) sourcesOf(c *candidate, main bool) []Source {
 	return out
 }
 
-// limit reports that more of something was said than is kept.
+// limit adds the issue that a limit was exceeded.
 func (f *fold) limit(what string) { f.issue(wire.IssueLimit, what) }
 
-// issuef is issue with a format.
+// issuef is issue with a formatted detail.
 func (f *fold) issuef(code, format string, args ...any) { f.issue(code, fmt.Sprintf(format, args...)) }
 
-// next says that another response follows in the same input. Its parser begins anew: its messages follow those before,
-// and what it names by its own keys is something else than what they stood for before.
+// next begins another response in the same input. Its parser starts from scratch, so its messages are renumbered to
+// follow the earlier ones, and its keys are distinct from theirs.
 func (f *fold) next() {
-	f.row++
-	f.rowPrefix = "r" + strconv.Itoa(f.row) + ":"
+	f.earlier++
+	f.keyPrefix = "r" + strconv.Itoa(f.earlier) + ":"
 	f.complete = false
 	for _, c := range f.candidates {
 		c.flush()
 		if c.marks != nil {
 			c.scanMarks(true)
 		}
-		c.marks, c.marked = nil, c.text.Len() // later marks count in another list, or in none
+		c.marks, c.marked = nil, c.text.Len() // later marks refer to another list, or none
 		c.endParts()
 		for i := range c.parts {
-			f.first = max(f.first, c.parts[i].key.Message+1)
+			f.messages = max(f.messages, c.parts[i].key.Message+1)
 		}
-		c.placeRest() // no citation of it counts into the text of the next
+		c.placeRest() // its citations must not refer to the text of the next response
 	}
 }
 
-// rowKey returns a key of the response that is read as the fold knows it.
-func (f *fold) rowKey(key string) string {
+// uniqueKey converts a key of the current response to one that is unique in the input.
+func (f *fold) uniqueKey(key string) string {
 	if key == "" {
 		return ""
 	}
-	return f.rowPrefix + key
+	return f.keyPrefix + key
 }
 
-// inRow returns an operation of a later response as one of the whole input.
-func (f *fold) inRow(op *wire.Op) *wire.Op {
+// opInInput converts an operation of a later response to one of the whole input.
+func (f *fold) opInInput(op *wire.Op) *wire.Op {
 	out := *op
-	out.Part.Message += f.first
+	out.Part.Message += f.messages
 	switch op.Kind {
 	case wire.SourceOp:
 		s := *op.Source
-		s.Key = f.rowKey(s.Key)
+		s.Key = f.uniqueKey(s.Key)
 		out.Source = &s
 	case wire.CiteOp:
-		out.Cite = f.citeInRow(op.Cite)
+		out.Cite = f.citeInInput(op.Cite)
 	case wire.Withdraw:
-		out.Name = f.rowKey(op.Name)
+		out.Name = f.uniqueKey(op.Name)
 	case wire.MarkersOp:
 		m := wire.Markers{Style: op.Markers.Style}
-		m.Refs = f.refsInRow(op.Markers.Refs)
+		m.Refs = f.refsInInput(op.Markers.Refs)
 		out.Markers = &m
-	default: // names nothing
+	default: // no keys
 	}
 	return &out
 }
 
-func (f *fold) citeInRow(c *wire.Cite) *wire.Cite {
+func (f *fold) citeInInput(c *wire.Cite) *wire.Cite {
 	out := *c
-	out.Key = f.rowKey(c.Key)
-	out.Part.Message += f.first
+	out.Key = f.uniqueKey(c.Key)
+	out.Part.Message += f.messages
 	if c.Base == wire.AnswerBase {
-		out.Base, out.Part.Message = wire.MessageBase, f.first
+		out.Base, out.Part.Message = wire.MessageBase, f.messages
 	}
-	out.Refs = f.refsInRow(c.Refs)
+	out.Refs = f.refsInInput(c.Refs)
 	return &out
 }
 
-func (f *fold) refsInRow(refs []wire.Ref) []wire.Ref {
+func (f *fold) refsInInput(refs []wire.Ref) []wire.Ref {
 	refs = slices.Clone(refs)
 	for i := range refs {
-		refs[i].Source = f.rowKey(refs[i].Source)
+		refs[i].Source = f.uniqueKey(refs[i].Source)
 	}
 	return refs
 }
 
 // sourceTable holds the sources of a response, each once.
 type sourceTable struct {
-	fold    *fold
-	list    []Source
-	names   []string        // what Source.Key was when it was asked for; empty: not asked, or more was said since
-	keys    map[string]int  // places in list by the key that citations use on the wire
-	same    map[string]int  // and by identity
-	ids     map[string]int  // and by id
-	again   map[string]int  // how many times an id was asked for again
-	counter map[string]int  // how many ids were made of a kind
-	bare    map[string]bool // keys that citations name and nobody has described so far
+	fold       *fold
+	list       []Source
+	names      []string        // cached Source.Key; empty if not computed, or outdated
+	keys       map[string]int  // indexes in list by the key that citations use on the wire
+	same       map[string]int  // by identity
+	ids        map[string]int  // by id
+	collisions map[string]int  // number of collisions by id
+	counter    map[string]int  // number of ids generated by kind
+	bare       map[string]bool // keys that citations use but no source has described so far
 }
 
-// add takes a source from the wire: a new one, more of one that is known, or another name for the same.
+// add handles a source from the wire: a new one, an update of a known one, or another key for a known one.
 func (t *sourceTable) add(w *wire.Source) {
 	if t.keys == nil {
 		t.keys, t.same, t.ids, t.counter = map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
@@ -538,15 +538,15 @@ func (t *sourceTable) add(w *wire.Source) {
 		return
 	}
 	s, more := newSource(w)
-	// What makes two sources of one response the same is their Key. Without an address or a global id that is their
-	// content; but two documents that the caller gave different ids stay two, whatever they say.
+	// Two sources of a response are the same if their Key is. Without a URL or a global id that is their content; but
+	// two documents to which the caller gave different ids remain two, whatever their content.
 	key := ""
 	if s.URL != "" || s.GlobalID != "" || w.ID == "" && s.Content != "" {
 		key = s.Key()
 	}
 	known, ok := t.same[key]
-	if !ok { // a source of the first response that says the same under the key is one document, given for both
-		if known, ok = t.keys[strings.TrimPrefix(w.Key, t.fold.rowPrefix)]; ok {
+	if !ok { // an equal source with the same key in the first response is one document, given for both
+		if known, ok = t.keys[strings.TrimPrefix(w.Key, t.fold.keyPrefix)]; ok {
 			first := &t.list[known]
 			ok = first.Kind == s.Kind && first.Title == s.Title && first.URL == s.URL && first.Content == s.Content
 		}
@@ -574,11 +574,11 @@ func (t *sourceTable) add(w *wire.Source) {
 	}
 	_, taken := t.ids[id]
 	for base := id; taken; _, taken = t.ids[id] {
-		if t.again == nil {
-			t.again = map[string]int{}
+		if t.collisions == nil {
+			t.collisions = map[string]int{}
 		}
-		t.again[base]++
-		id = base + "~" + strconv.Itoa(t.again[base]+1)
+		t.collisions[base]++
+		id = base + "~" + strconv.Itoa(t.collisions[base]+1)
 	}
 	t.ids[id] = len(t.list)
 	s.ID = id
@@ -597,20 +597,20 @@ func (t *sourceTable) add(w *wire.Source) {
 func (t *sourceTable) emit(s *Source) {
 	if t.fold.onEvent != nil {
 		c := *s
-		c.Chunks = slices.Clip(s.Chunks) // which only ever grow
+		c.Chunks = slices.Clip(s.Chunks) // they are only appended to
 		t.fold.emit(Event{Kind: EventSource, Source: &c})
 	}
 }
 
-// resolve returns the source that a citation names, until the next is added. One that nobody described is still a
-// source.
+// resolve returns the source with the key that a citation uses, adding it if none has described it. The pointer is
+// valid until the next source is added.
 func (t *sourceTable) resolve(key string) *Source {
 	if i, ok := t.keys[key]; ok {
 		return &t.list[i]
 	}
-	t.add(&wire.Source{Key: key, ID: strings.TrimPrefix(key, t.fold.rowPrefix)})
+	t.add(&wire.Source{Key: key, ID: strings.TrimPrefix(key, t.fold.keyPrefix)})
 	i, ok := t.keys[key]
-	if !ok { // over the limit, which was reported
+	if !ok { // over the limit, which has been reported
 		return nil
 	}
 	if t.bare == nil {
@@ -622,7 +622,7 @@ func (t *sourceTable) resolve(key string) *Source {
 	return &t.list[i]
 }
 
-// newSource makes a source of what the wire says, without its id, and returns how many bytes [fill] has set.
+// newSource converts w to a source without an id, and returns the number of bytes that [fill] set.
 func newSource(w *wire.Source) (s Source, more int) {
 	s.Kind = cmp.Or(SourceKind(w.Kind), DocumentKind)
 	more = fill(&s, w)
@@ -635,7 +635,7 @@ func newSource(w *wire.Source) (s Source, more int) {
 	return s, more
 }
 
-// merge adds to the source at a place what w says besides and reports whether there was anything.
+// merge adds to the i-th source what w adds to it, and reports whether anything changed.
 func (t *sourceTable) merge(i int, w *wire.Source) bool {
 	filled := t.list[i]
 	more := fill(&filled, w)
@@ -646,7 +646,7 @@ func (t *sourceTable) merge(i int, w *wire.Source) bool {
 	return t.addChunk(&t.list[i], w) || changed
 }
 
-// fill sets what is still missing, and returns how many bytes it has set.
+// fill sets missing fields of s from w, and returns the number of bytes set.
 func fill(s *Source, w *wire.Source) (more int) {
 	set := func(field *string, value string) {
 		if *field == "" && value != "" {
@@ -684,7 +684,7 @@ func fill(s *Source, w *wire.Source) (more int) {
 	return more
 }
 
-// addChunk keeps the piece of the source that w brings, once.
+// addChunk adds the chunk in w to s, unless it is a duplicate, and reports whether it did.
 func (t *sourceTable) addChunk(s *Source, w *wire.Source) bool {
 	c, ok := chunk(w)
 	if !ok {
@@ -702,7 +702,7 @@ func (t *sourceTable) addChunk(s *Source, w *wire.Source) bool {
 	return true
 }
 
-// locator converts a place in a source; nil where nothing is known of it.
+// locator converts w; it returns nil if w is zero.
 func locator(w wire.Locator) *Locator {
 	if w == (wire.Locator{}) {
 		return nil
@@ -718,7 +718,7 @@ func locator(w wire.Locator) *Locator {
 	return l
 }
 
-// chunk returns the piece of a source that w brings, if it says anything of one.
+// chunk returns the chunk in w, if any.
 func chunk(w *wire.Source) (Chunk, bool) {
 	c := Chunk{ID: validText(w.ChunkID), Content: validText(w.Content), Locator: locator(w.Locator)}
 	if w.Score != nil {
@@ -736,10 +736,10 @@ func equalLocators(a, b *Locator) bool {
 		same(a.BlockEnd, b.BlockEnd) && same(a.CharStart, b.CharStart) && same(a.CharEnd, b.CharEnd)
 }
 
-// equal reports whether two optional values are the same.
+// equal reports whether two optional values are equal.
 func equal[T comparable](x, y *T) bool { return x == y || x != nil && y != nil && *x == *y }
 
-// isoDate returns a date as ISO 8601, or "" where s says no date: "3 days ago" is none.
+// isoDate returns a date in ISO 8601, or "" if s is not a date, such as "3 days ago".
 func isoDate(s string) string {
 	s = strings.TrimSpace(s)
 	if len(s) < 4 || len(s) > 40 {
@@ -757,7 +757,7 @@ func isoDate(s string) string {
 		return ""
 	case len(s) == 10:
 		layouts = []string{time.DateOnly, "2006/01/02"}
-	case len(s) <= 7: // a year or a month of one, which stay as they are
+	case len(s) <= 7: // a year, or a year and a month, is kept as it is
 		for _, layout := range []string{"2006", "2006-01"} {
 			if _, err := time.Parse(layout, s); err == nil {
 				return s
@@ -775,7 +775,7 @@ func isoDate(s string) string {
 	return ""
 }
 
-// validText returns s with every run of bytes that is not UTF-8 replaced by U+FFFD.
+// validText returns s with every run of invalid UTF-8 replaced by U+FFFD.
 func validText(s string) string {
 	if utf8.ValidString(s) {
 		return s

@@ -15,34 +15,34 @@ import (
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
-// foldCite is one citation while its response is read.
+// foldCite is a citation while its response is read.
 type foldCite struct {
 	wire.Cite
-	shift     int // what the provider means to be added to the offsets: the first of Shifts
-	at        int // length of the text when it was said
+	shift     int // what to add to the provider's offsets: the first of Shifts
+	at        int // length of the text when the citation arrived
 	withdrawn bool
 	settled   bool  // its place will not change any more
-	told      bool  // an event told its place
-	place           // without an anchor: not known yet, or not any more
-	found     place // its place before it got a file-search mark
+	emitted   bool  // an event with its place was emitted
+	place           // without an anchor if not known yet, or not any more
+	found     place // place before it was moved to a file-search mark
 
-	refs      []Ref // Refs as the answer has them, once asked for
-	statement Span  // the statement before it, once asked for
-	stated    Span  // the text that statement was looked for in
-	claimed   Span  // the claim that the last event told
+	refs        []Ref // Refs as in the answer, once computed
+	statement   Span  // the statement before it, once computed
+	statementIn Span  // the text in which statement was searched
+	lastClaim   Span  // the claim in the last event
 }
 
-// needle returns the words to look for: the quote, or the address that the link must hold.
+// needle returns the text to search for: the quote, or the URL that the link must contain.
 func (c *foldCite) needle() string { return cmp.Or(c.Quote, c.URL) }
 
-// place is where a citation stands.
+// place is the place of a citation.
 type place struct {
 	span   Span
 	anchor Anchor
 	covers Covers
 }
 
-// addCite takes a citation, or the replacement of one that was said before.
+// addCite handles a citation or the replacement of an earlier one.
 func (c *candidate) addCite(w *wire.Cite) {
 	if len(w.Refs) == 0 {
 		c.fold.issue(wire.IssueSourceless, "")
@@ -53,7 +53,7 @@ func (c *candidate) addCite(w *wire.Cite) {
 	}
 	cite := foldCite{Cite: *w, at: c.text.Len()}
 	cite.Refs, cite.Shifts = slices.Clone(w.Refs), slices.Clone(w.Shifts)
-	cite.Quote, cite.URL = validText(w.Quote), validText(w.URL) // part of a character would be found within one
+	cite.Quote, cite.URL = validText(w.Quote), validText(w.URL) // a fragment of a character would match inside one
 	if len(w.Shifts) > 0 {
 		cite.shift = w.Shifts[0]
 	}
@@ -63,7 +63,7 @@ func (c *candidate) addCite(w *wire.Cite) {
 		if sameCite(&old.Cite, &cite.Cite) && !old.withdrawn {
 			return
 		}
-		cite.told = old.told
+		cite.emitted = old.emitted
 		if more := sizeOfCite(w) - sizeOfCite(&old.Cite); more > 0 && !c.fold.keep(more) {
 			return
 		}
@@ -93,9 +93,10 @@ func (c *candidate) addCite(w *wire.Cite) {
 	c.placeOrWait(i)
 }
 
-// sizeOfCite returns what a citation takes of memory, in bytes, also in the answer.
+// sizeOfCite returns the memory in bytes that a citation takes, including in the answer.
 func sizeOfCite(w *wire.Cite) int {
-	// Its address and keys are its source's; the words of a marker are the text's, and its references the list's.
+	// Its URL and keys are shared with its source; a marker's words are shared with the text, and its refs with the
+	// list.
 	n := citeSize + len(w.Key) + 8*len(w.Shifts) + len(w.Refs)*refSize
 	if w.Origin != wire.OriginMarker {
 		n += len(w.Quote)
@@ -123,7 +124,7 @@ func sameRef(a, b wire.Ref) bool {
 		equalLocators(locator(a.Locator), locator(b.Locator))
 }
 
-// withdraw takes a citation back.
+// withdraw removes a citation.
 func (c *candidate) withdraw(key string) {
 	i, ok := c.citeKeys[key]
 	if !ok || c.cites[i].withdrawn {
@@ -131,20 +132,20 @@ func (c *candidate) withdraw(key string) {
 	}
 	c.cites[i].withdrawn, c.cites[i].settled = true, true
 	delete(c.before, i)
-	if c.cites[i].told && c.fold.onEvent != nil && len(c.outRefs(nil, c.cites[i].Refs)) > 0 {
+	if c.cites[i].emitted && c.fold.onEvent != nil && len(c.outRefs(nil, c.cites[i].Refs)) > 0 {
 		c.fold.emit(Event{Kind: EventCitation, Candidate: c.index, Key: c.key(i), Withdrawn: true})
 	}
 }
 
-// placeOrWait tries to place a citation now, and else files it under what it waits for.
+// placeOrWait places a citation, or files it under what it has to wait for.
 func (c *candidate) placeOrWait(i int) {
 	if c.try(i, false) {
 		return
 	}
 	cite := &c.cites[i]
 	switch {
-	case cite.told, cite.Unit == wire.Nowhere,
-		cite.Unit == wire.Here: // for the end of the input, when everything is looked at again
+	case cite.emitted, cite.Unit == wire.Nowhere,
+		cite.Unit == wire.Here: // waits for the end of the input, when all citations are tried again
 	case cite.Unit == wire.Block:
 		if c.blocks == nil {
 			c.blocks = map[wire.Part][]int{}
@@ -157,11 +158,11 @@ func (c *candidate) placeOrWait(i int) {
 	}
 }
 
-// need returns the text length at which it makes sense to try again. It is false where only the end of the input will
-// tell.
+// need returns the text length at which to try again. It returns false if the citation has to wait for the end of the
+// input.
 func (c *candidate) need(cite *foldCite) (int, bool) {
 	have := c.text.Len()
-	// the place is in the text, but other words: they may yet come near it
+	// the place is in the text but has other words: the right ones may still follow nearby
 	if _, ok := c.span(cite, cite.Unit, cite.shift); ok {
 		need := c.base(cite) + 4*(cite.End+cite.shift) + searchNear + len(cite.needle())
 		return need, need > have && cite.needle() != ""
@@ -173,8 +174,8 @@ func (c *candidate) need(cite *foldCite) (int, bool) {
 	return have + max(1, cite.End+cite.shift-(to-from)), true // a missing unit is at least one byte
 }
 
-// grown tries again to place the citations that waited for a text as long as this.
-func (c *candidate) grown() {
+// retryWaiting retries the citations that waited for the text to reach its current length.
+func (c *candidate) retryWaiting() {
 	for len(c.waiting) > 0 && c.waiting[0].need <= c.text.Len() {
 		c.placeOrWait(heap.Pop(&c.waiting).(wait).cite)
 	}
@@ -196,9 +197,9 @@ func (c *candidate) placeRest() {
 	if c.fold.onEvent == nil {
 		return
 	}
-	for i := range c.cites { // now that all links are known, some stand for other statements than they seemed to
+	for i := range c.cites { // now that all links are known, some claims change
 		if cite := &c.cites[i]; !cite.withdrawn {
-			if out := c.citation(cite); out.Claim != cite.claimed {
+			if out := c.citation(cite); out.Claim != cite.lastClaim {
 				c.emitCite(i, out)
 			}
 		}
@@ -208,13 +209,13 @@ func (c *candidate) placeRest() {
 // wait is a citation that waits for a text length.
 type wait struct{ need, cite int }
 
-// waitHeap is a heap of waits, the least need first.
+// waitHeap is a heap of waits with the least need first.
 type waitHeap []wait
 
 func (h waitHeap) Len() int           { return len(h) }
 func (h waitHeap) Less(i, j int) bool { return h[i].need < h[j].need }
 func (h waitHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *waitHeap) Push(x any)        { *h = append(*h, x.(wait)) } // container/heap hands back what it was given
+func (h *waitHeap) Push(x any)        { *h = append(*h, x.(wait)) } // x is always a wait
 func (h *waitHeap) Pop() any {
 	old := *h
 	x := old[len(old)-1]
@@ -222,14 +223,14 @@ func (h *waitHeap) Pop() any {
 	return x
 }
 
-// try places a citation, tells of it, and reports whether that is final.
+// try places a citation, emits its event, and reports whether the place is final.
 func (c *candidate) try(i int, last bool) bool {
 	cite := &c.cites[i]
 	p, ok := c.locate(cite, last)
 	if !ok {
 		return false
 	}
-	switch { // a point is empty, and nothing else but a block is
+	switch { // only points and blocks may be empty
 	case p.anchor == AnchorNone:
 	case p.span.Len() == 0 && p.covers != CoversBlock:
 		p.covers = CoversPoint
@@ -237,21 +238,21 @@ func (c *candidate) try(i int, last bool) bool {
 		p.span.Start = p.span.End
 	}
 	cite.found = p
-	was, told := cite.place, cite.told
+	was, emitted := cite.place, cite.emitted
 	if before, ok := c.before[i]; ok {
 		was = before
 		delete(c.before, i)
 	}
-	cite.place, cite.told = p, true
+	cite.place, cite.emitted = p, true
 	if c.fileMarks {
 		cite.place = c.takeMark(i)
 		if cite.covers == CoversPoint && len(c.cites) <= maxFarMarks {
 			c.takeFarMarks()
 		}
 		delete(c.moved, i)
-		c.tellMoved()
+		c.emitMoved()
 	}
-	changed := !told || cite.place != was
+	changed := !emitted || cite.place != was
 	cite.settled = last || p.anchor == AnchorExact || p.anchor == AnchorNone ||
 		p.anchor == AnchorUnverified && cite.Quote == "" && cite.URL == ""
 	if cite.settled && cite.anchor != AnchorExact && cite.anchor != AnchorUnverified {
@@ -263,15 +264,15 @@ func (c *candidate) try(i int, last bool) bool {
 	return cite.settled
 }
 
-// emitCite tells of a citation.
+// emitCite emits the event of a citation.
 func (c *candidate) emitCite(i int, out Citation) {
-	c.cites[i].claimed = out.Claim
+	c.cites[i].lastClaim = out.Claim
 	if len(out.Refs) > 0 {
 		c.fold.emit(Event{Kind: EventCitation, Candidate: c.index, Key: c.key(i), Citation: &out})
 	}
 }
 
-// report makes an issue of a place that is not where the provider said.
+// report adds an issue for a place that is not where the provider said.
 func (c *candidate) report(cite *foldCite) {
 	where := strconv.Itoa(cite.Start) + "–" + strconv.Itoa(cite.End)
 	if cite.Unit == wire.Nowhere {
@@ -298,7 +299,7 @@ func (c *candidate) report(cite *foldCite) {
 // snippet shortens a text for a message.
 func snippet(s string) string { return text.Shorten(validText(s), 120) }
 
-// key returns the name under which events tell of a citation.
+// key returns the key of a citation in events.
 func (c *candidate) key(i int) string {
 	if k := c.cites[i].Key; k != "" {
 		return k
@@ -306,7 +307,7 @@ func (c *candidate) key(i int) string {
 	return "#" + strconv.Itoa(i)
 }
 
-// citation returns a citation as the answer has it, without its id.
+// citation converts a citation to that of the answer, without its id.
 func (c *candidate) citation(cite *foldCite) Citation {
 	out := Citation{Span: cite.span, Covers: cite.covers, Anchor: cite.anchor, Origin: OriginProvider}
 	if cite.Origin == wire.OriginMarker {
@@ -322,17 +323,17 @@ func (c *candidate) citation(cite *foldCite) Citation {
 	return out
 }
 
-// claim returns the statement that a citation stands for.
+// claim returns the statement that a citation supports.
 func (c *candidate) claim(cite *foldCite) (claim Span, inferred bool) {
 	if cite.covers == CoversClaim || cite.covers == CoversBlock {
 		return cite.span, false
 	}
 	text := c.text.String()
 	at := c.linkRunStart(text, cite.span.Start)
-	base := c.partBefore(at) // a statement does not begin in another message's text
-	if before := (Span{base, at}); cite.stated != before || at == 0 {
+	base := c.partBefore(at) // a statement does not begin in another message
+	if before := (Span{base, at}); cite.statementIn != before || at == 0 {
 		start, end := prose.SentenceBefore(text[base:at], at-base)
-		cite.stated, cite.statement = before, Span{start + base, end + base}
+		cite.statementIn, cite.statement = before, Span{start + base, end + base}
 	}
 	start, end := cite.statement.Start, cite.statement.End
 	if start == end || isLabel(text[start:at]) {
@@ -345,20 +346,20 @@ func (c *candidate) claim(cite *foldCite) (claim Span, inferred bool) {
 		start, end = start+base, end+base
 		behind := cite.span.End + len(text[cite.span.End:]) - len(strings.TrimLeft(text[cite.span.End:], " ,;"))
 		if behind < end && start <= at && standsApart(text[cite.span.Start:cite.span.End]) {
-			start = behind // the marks before a sentence are none of its words
+			start = behind // marks before a sentence are not part of it
 		}
 	}
 	return Span{start, max(start, end)}, true
 }
 
-// outRefs returns references as the answer has them: each once, by the id of its source. It may use the room of out.
+// outRefs converts refs to those of the answer, without duplicates. It may use the capacity of out.
 func (c *candidate) outRefs(out []Ref, refs []wire.Ref) []Ref {
 	out = slices.Grow(out, len(refs))
 	for i := range refs {
 		r := &refs[i]
 		s := c.fold.sources.resolve(r.Source)
 		if s == nil {
-			continue // over the limit of sources, which was reported
+			continue // over the limit of sources, which has been reported
 		}
 		ref := Ref{Source: s.ID, Quote: validText(r.Quote), Locator: locator(r.Locator), Confidence: r.Confidence}
 		if !slices.ContainsFunc(out, func(known Ref) bool {
@@ -373,7 +374,7 @@ func (c *candidate) outRefs(out []Ref, refs []wire.Ref) []Ref {
 	return out
 }
 
-// citations returns all citations as the answer has them, in the order they were said.
+// citations converts all citations to those of the answer, in order of arrival.
 func (c *candidate) citations() []Citation {
 	c.linked, c.linkEnds = 0, nil
 	out := make([]Citation, 0, len(c.cites))
@@ -408,7 +409,7 @@ func (c *candidate) citations() []Citation {
 	return out
 }
 
-// cited adds the places of the sources that the candidate's citations name to used.
+// cited adds the indexes of the sources that the candidate cites to used.
 func (c *candidate) cited(used map[int]bool) {
 	for i := range c.cites {
 		if c.cites[i].withdrawn {
@@ -422,7 +423,7 @@ func (c *candidate) cited(used map[int]bool) {
 	}
 }
 
-// What parsers say, in the words of the answer.
+// The values of package wire in terms of the answer.
 var (
 	outCovers = [...]Covers{
 		wire.Claim: CoversClaim, wire.Link: CoversLink, wire.Point: CoversPoint, wire.BlockSpan: CoversBlock,
@@ -430,7 +431,7 @@ var (
 	outUnit = [...]Unit{wire.Bytes: UTF8, wire.CodePoints: CodePoint, wire.UTF16: UTF16}
 )
 
-// unitsToTry are the units to read a citation's numbers in, by the declared one, which is the first.
+// unitsToTry are the units to try for a citation's offsets, by the declared unit, which comes first.
 var unitsToTry = [...][3]wire.Unit{
 	wire.Bytes:      {wire.Bytes, wire.CodePoints, wire.UTF16},
 	wire.CodePoints: {wire.CodePoints, wire.UTF16, wire.Bytes},
@@ -439,16 +440,16 @@ var unitsToTry = [...][3]wire.Unit{
 
 // The bounds of the search for words that are not where the provider said.
 const (
-	searchNear  = 64       // bytes to either side of the said place that are looked through first
-	searchFloor = 16 << 20 // bytes that searches through the whole text may cost in sum, at least; see searchPer
-	searchPer   = 8        // and for every byte of text
+	searchNear  = 64       // bytes to either side of the declared place that are searched first
+	searchFloor = 16 << 20 // bytes that all searches of the whole text may read together, plus
+	searchPer   = 8        // this many per byte of text
 )
 
-// maxOffset is the largest offset that is taken for one, so that a base and a shift can be added to it.
+// maxOffset is the largest valid offset: a base and a shift can be added to it without overflow.
 const maxOffset = math.MaxInt / 4
 
-// locate finds the place of a citation in the text so far. It is false while more text is needed to tell; last says
-// that none will come.
+// locate finds the place of a citation in the text so far. It returns false if more text is needed; last means that
+// none will come.
 func (c *candidate) locate(cite *foldCite, last bool) (place, bool) {
 	covers := outCovers[cite.Covers]
 	nowhere := place{anchor: AnchorNone, covers: covers}
@@ -474,7 +475,7 @@ func (c *candidate) locate(cite *foldCite, last bool) (place, bool) {
 		return c.locateBlock(cite, last)
 	case wire.Bytes, wire.CodePoints, wire.UTF16:
 	}
-	if p, ok := c.locateSaid(cite); ok {
+	if p, ok := c.locateDeclared(cite); ok {
 		return p, true
 	}
 	if !last {
@@ -503,10 +504,10 @@ func (c *candidate) locateBlock(cite *foldCite, last bool) (place, bool) {
 	}
 }
 
-// locateSaid looks for a citation's words where the provider said: in its unit, in others, a little beside, and near.
-// It is false where they are in none of these places, or where there are no words to look for and the place is past the
+// locateDeclared searches for a citation's words where the provider said, in its unit and in others, then nearby. It
+// returns false if they are in none of these places, or if there are no words to search for and the place is beyond the
 // text so far.
-func (c *candidate) locateSaid(cite *foldCite) (place, bool) {
+func (c *candidate) locateDeclared(cite *foldCite) (place, bool) {
 	covers := outCovers[cite.Covers]
 	if cite.Quote == "" && cite.URL == "" {
 		s, ok := c.span(cite, cite.Unit, cite.shift)
@@ -518,7 +519,7 @@ func (c *candidate) locateSaid(cite *foldCite) (place, bool) {
 	for _, unit := range unitsToTry[cite.Unit] {
 		s, ok := shifted(cite, func(shift int) (Span, bool) {
 			s, ok := c.span(cite, unit, shift)
-			return s, ok && c.saysIt(cite, s)
+			return s, ok && c.matches(cite, s)
 		})
 		switch {
 		case ok && unit == cite.Unit:
@@ -534,7 +535,7 @@ func (c *candidate) locateSaid(cite *foldCite) (place, bool) {
 	return place{s, AnchorMoved, covers}, ok
 }
 
-// unitless reports whether a citation's numbers say the same in all units: the text is ASCII as far as they reach.
+// unitless reports whether a citation's offsets mean the same in all units, as the text up to them is ASCII.
 func (c *candidate) unitless(cite *foldCite) bool {
 	if len(c.cuts) > 0 || len(cite.Shifts) > 0 || cite.End < 0 || cite.End > maxOffset {
 		return false
@@ -542,7 +543,7 @@ func (c *candidate) unitless(cite *foldCite) bool {
 	return c.offsets.grow(c.text.String()).isASCII(c.base(cite) + cite.End)
 }
 
-// shifted returns the first span that try finds for a citation under its shifts.
+// shifted returns the first span that try finds for one of the citation's shifts.
 func shifted(cite *foldCite, try func(shift int) (Span, bool)) (Span, bool) {
 	if len(cite.Shifts) == 0 {
 		return try(0)
@@ -555,7 +556,7 @@ func shifted(cite *foldCite, try func(shift int) (Span, bool)) (Span, bool) {
 	return Span{}, false
 }
 
-// span converts a citation's offsets, read in a unit and shifted, to a span of the text.
+// span converts a citation's offsets, in a unit and with a shift, to a span of the text.
 func (c *candidate) span(cite *foldCite, unit wire.Unit, shift int) (Span, bool) {
 	if cite.Start < 0 || cite.End < cite.Start || cite.End > maxOffset {
 		return Span{}, false
@@ -565,8 +566,9 @@ func (c *candidate) span(cite *foldCite, unit wire.Unit, shift int) (Span, bool)
 	return Span{start, end}, ok1 && ok2
 }
 
-// offset converts one offset of a citation to an offset of the text. It is false past the text, and inside a character.
-// Providers count the private markers that were taken out of the text; an offset inside one is where it stood.
+// offset converts an offset of a citation to an offset in the text. It returns false beyond the text and inside a
+// character. Providers count the private markers that were removed from the text; an offset inside one becomes the
+// place where it was.
 func (c *candidate) offset(cite *foldCite, unit wire.Unit, n int) (int, bool) {
 	base, text := c.base(cite), c.text.String()
 	if unit == wire.Bytes && len(c.cuts) == 0 {
@@ -595,7 +597,7 @@ func (c *candidate) offset(cite *foldCite, unit wire.Unit, n int) (int, bool) {
 	return offsets.byte(u, n)
 }
 
-// base returns the offset of the text from which a citation's offsets count.
+// base returns the offset in the text from which a citation's offsets count.
 func (c *candidate) base(cite *foldCite) int {
 	switch cite.Base {
 	case wire.PartBase:
@@ -615,8 +617,8 @@ func (c *candidate) base(cite *foldCite) int {
 	return 0
 }
 
-// saysIt reports whether the words at s are the ones that the citation is about.
-func (c *candidate) saysIt(cite *foldCite, s Span) bool {
+// matches reports whether the text at s is the citation's quote or a link to its URL.
+func (c *candidate) matches(cite *foldCite, s Span) bool {
 	words := c.text.String()[s.Start:s.End]
 	if cite.Quote != "" {
 		return words == cite.Quote
@@ -624,11 +626,11 @@ func (c *candidate) saysIt(cite *foldCite, s Span) bool {
 	if words == cite.URL || isLinkTo(words, cite.URL) {
 		return true
 	}
-	clean := cleanURL(cite.URL) // the text's links may lack the parameter
+	clean := cleanURL(cite.URL) // links in the text may lack the parameter
 	return clean != cite.URL && (words == clean || isLinkTo(words, clean))
 }
 
-// isLinkTo reports whether words are one visible link to url, perhaps in brackets: ([title](url)).
+// isLinkTo reports whether words are a visible link to url, perhaps in parentheses: ([title](url)).
 func isLinkTo(words, url string) bool {
 	if !strings.HasSuffix(words, ")") || !strings.HasPrefix(words, "[") && !strings.HasPrefix(words, "(") {
 		return false
@@ -646,19 +648,19 @@ func isLinkTo(words, url string) bool {
 	}
 }
 
-// searchNear looks for a citation's words around the place that the provider said: the nearest to its start, the left
-// of two as near.
+// searchNear searches for a citation's words around the place that the provider said. It returns the match nearest to
+// its start, the left one of two equally near.
 func (c *candidate) searchNear(cite *foldCite, shift int) (Span, bool) {
-	said, ok := c.offset(cite, cite.Unit, max(0, cite.Start+shift))
+	declared, ok := c.offset(cite, cite.Unit, max(0, cite.Start+shift))
 	if !ok {
-		said = c.base(cite) + max(0, cite.Start+shift)
+		declared = c.base(cite) + max(0, cite.Start+shift)
 	}
 	text := c.text.String()
 	needle := cite.needle()
-	from := max(0, said-searchNear)
-	to := min(len(text), max(said, said+cite.End-cite.Start)+searchNear+len(needle))
+	from := max(0, declared-searchNear)
+	to := min(len(text), max(declared, declared+cite.End-cite.Start)+searchNear+len(needle))
 	best, found := Span{}, false
-	distance := func(s Span) int { return max(s.Start-said, said-s.Start) }
+	distance := func(s Span) int { return max(s.Start-declared, declared-s.Start) }
 	for at := from; at < to; {
 		n := strings.Index(text[at:to], needle)
 		if n < 0 {
@@ -673,21 +675,21 @@ func (c *candidate) searchNear(cite *foldCite, shift int) (Span, bool) {
 	return best, found && distance(best) <= searchNear
 }
 
-// around returns the span of a citation whose needle stands at an offset: the words themselves, or the link that holds
-// the address.
+// around returns the span of a citation whose needle is at an offset: the words themselves, or the link that contains
+// the URL.
 func (c *candidate) around(cite *foldCite, at int) (Span, bool) {
 	text := c.text.String()
 	if cite.Quote != "" {
 		return Span{at, at + len(cite.Quote)}, true
 	}
-	const most = 512 // bytes of a link's title
+	const limit = 512 // bytes of a link's title
 	end := at + len(cite.URL)
-	open := strings.LastIndex(text[max(0, at-most):at], "[")
-	shut := strings.IndexAny(text[end:min(len(text), end+most)], ")\n")
+	open := strings.LastIndex(text[max(0, at-limit):at], "[")
+	shut := strings.IndexAny(text[end:min(len(text), end+limit)], ")\n")
 	if open < 0 || shut < 0 || text[end+shut] != ')' || !strings.Contains(text[max(0, at-2):at], "(") {
 		return Span{}, false
 	}
-	s := Span{max(0, at-most) + open, end + shut + 1}
+	s := Span{max(0, at-limit) + open, end + shut + 1}
 	for s.Start > 0 && text[s.Start-1] == '[' { // [[1]](url)
 		s.Start--
 	}
@@ -697,7 +699,7 @@ func (c *candidate) around(cite *foldCite, at int) (Span, bool) {
 	return s, true
 }
 
-// searchAll looks for a citation's words in the whole text. They count only where they stand once.
+// searchAll searches the whole text for a citation's words. They must occur exactly once.
 func (c *candidate) searchAll(cite *foldCite) (Span, bool) {
 	text, needle := c.text.String(), cite.needle()
 	if c.searched > searchFloor+searchPer*len(text) {
@@ -715,17 +717,17 @@ func (c *candidate) searchAll(cite *foldCite) (Span, bool) {
 	return c.around(cite, at)
 }
 
-// unverified is the last resort: the place as the provider said it, though the words there are others or there are none
-// to compare; nowhere if it is no place of the text.
+// unverified is the last resort: it returns the place that the provider said, even if other words are there or there
+// are none to compare, or nowhere if the place is not in the text.
 func (c *candidate) unverified(cite *foldCite, nowhere place) place {
 	if cite.Quote != "" {
-		return nowhere // the words are known and are not in the text
+		return nowhere // the words are known, but not in the text
 	}
 	s, ok := c.span(cite, cite.Unit, cite.shift)
 	if ok {
 		covers := nowhere.covers
 		if covers == CoversLink && cite.URL != "" && s.Len() > 0 {
-			covers = CoversClaim // what is no link is taken for the words themselves
+			covers = CoversClaim // if it is not a link, it must be the claim
 		}
 		return place{s, AnchorUnverified, covers}
 	}
@@ -735,7 +737,7 @@ func (c *candidate) unverified(cite *foldCite, nowhere place) place {
 	return nowhere
 }
 
-// widen moves byte offsets that stand inside characters out to their borders.
+// widen moves byte offsets inside characters outwards to character boundaries.
 func (c *candidate) widen(cite *foldCite) (start, end int, ok bool) {
 	text := c.text.String()
 	if cite.Unit != wire.Bytes || cite.Start < 0 || cite.End < cite.Start || cite.End > maxOffset {

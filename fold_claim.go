@@ -11,15 +11,15 @@ import (
 	"github.com/ibidhq/ibid/internal/prose"
 )
 
-// standsApart reports whether a link or mark is none of the words of its sentence: it is a mark, or in parentheses.
+// standsApart reports whether a link or mark is not part of its sentence: it is a mark, or in parentheses.
 func standsApart(link string) bool {
 	return isMark(link) || strings.HasPrefix(link, "(") && strings.HasSuffix(link, ")")
 }
 
-// maxLabelWords is how many words a label before links has at most: "Source:", "Read more:".
+// maxLabelWords is the maximum number of words in a label before links: "Source:", "Read more:".
 const maxLabelWords = 3
 
-// labelLen returns the length in bytes of the label, with its colon, that s begins with; 0: it begins with none.
+// labelLen returns the length in bytes of the label at the start of s, including its colon, or 0 if there is none.
 func labelLen(s string) int {
 	colon := strings.IndexAny(s, ":：")
 	if colon < 0 || strings.ContainsAny(s[:colon], "[]()<>【】\n.!?。") {
@@ -32,7 +32,7 @@ func labelLen(s string) int {
 	return colon + n
 }
 
-// isLabel reports whether s is a label before links, and nothing more.
+// isLabel reports whether s is only a label before links.
 func isLabel(s string) bool {
 	n := labelLen(s)
 	return n > 0 && !hasWord(s[n:])
@@ -42,27 +42,27 @@ func hasWord(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) })
 }
 
-// maxStructure is how many bytes of a candidate's text are parsed as markdown to find what links in paragraphs of their
-// own stand for. Real answers are far shorter. In a longer text such links stand for themselves.
+// maxStructure is how many bytes of a candidate's text are parsed as markdown to find the claims of links in separate
+// paragraphs. Real answers are far shorter. Beyond it, such links are their own claims.
 const maxStructure = 256 << 10
 
-// structure is the markdown structure of a candidate's text. It is built once all links are known.
+// structure is the markdown structure of a candidate's text, built once all links are known.
 type structure struct {
-	parts map[Span][]structureLeaf // by the stretch of text that was parsed
-	size  int                      // bytes of all these stretches
+	parts map[Span][]structureLeaf // by parsed stretch of text
+	size  int                      // total bytes of these stretches
 	links map[int]int              // visible links and marks: end by start
 }
 
-// structureLeaf is a leaf of a stretch of text. Its span counts from the start of the stretch.
+// structureLeaf is a leaf of a stretch of text. Its span is relative to the stretch.
 type structureLeaf struct {
 	markdown.Leaf
-	links  bool // it is a paragraph of nothing but links and marks, perhaps behind a label
-	above  int  // index of the paragraph whose last sentence links in this leaf stand for; -1: there is none
-	figure bool // a table or code stands between that paragraph and this leaf
+	links  bool // a paragraph of only links and marks, perhaps after a label
+	above  int  // index of the paragraph whose last sentence links in this leaf support, or -1
+	figure bool // a table or code lies between that paragraph and this leaf
 }
 
-// statementAbove returns the statement that a link at offset at stands for if nothing precedes it on its line. Base is
-// where the part with the statement begins. It returns false if there is none, and until all links are known.
+// statementAbove returns the statement that a link at offset at supports if nothing precedes it on its line. The part
+// with the statement begins at base. It returns false if there is none, and until all links are known.
 func (c *candidate) statementAbove(base, at int) (Span, bool) {
 	if !c.placed || len(c.parts) == 0 {
 		return Span{}, false
@@ -78,7 +78,7 @@ func (c *candidate) statementAbove(base, at int) (Span, bool) {
 	below, _, _ := strings.Cut(text[at:], "\n")
 	alone := !inside && at > leaf.End && strings.TrimSpace(below) == "" // a point on an empty line
 	if inside && !leaf.links || alone && leaf.Kind == markdown.TableLeaf && strings.Count(text[leaf.End:at], "\n") < 2 {
-		// Package prose takes each line of a quote and of a table for a block of its own.
+		// Package prose treats each line of a quote and of a table as a separate block.
 		head := strings.TrimRightFunc(text[:at], func(r rune) bool {
 			return unicode.IsSpace(r) || r == '>' || r == '('
 		})
@@ -100,8 +100,8 @@ func (c *candidate) statementAbove(base, at int) (Span, bool) {
 	return Span{base + start, base + end}, start < end
 }
 
-// introduces reports whether a paragraph introduces the links that follow it: its last line is all bold, as headings
-// are, or ends with a colon. With a figure between the two the colon announces the figure.
+// introduces reports whether a paragraph introduces the links that follow it: its last line is all bold, like a
+// heading, or ends with a colon. If a figure lies between them, the colon announces the figure.
 func introduces(paragraph string, figure bool) bool {
 	last := strings.TrimSpace(paragraph[strings.LastIndexByte(paragraph, '\n')+1:])
 	bare := strings.TrimRight(last, "*_")
@@ -109,7 +109,7 @@ func introduces(paragraph string, figure bool) bool {
 		strings.HasPrefix(last, "**") && strings.HasSuffix(last, "**")
 }
 
-// leaves returns the leaves of the text from base, where a part begins, to the end of the part that holds offset at.
+// leaves returns the leaves of the text from base, the start of a part, to the end of the part that contains offset at.
 func (c *candidate) leaves(base, at int) []structureLeaf {
 	i, begins := c.partFrom(at)
 	if !begins {
@@ -120,7 +120,7 @@ func (c *candidate) leaves(base, at int) []structureLeaf {
 		return known
 	}
 	if c.structure.size += stretch.Len(); c.structure.size > maxStructure {
-		c.fold.limit("text read as markdown for links in paragraphs of their own")
+		c.fold.limit("text parsed for links in separate paragraphs")
 		return nil
 	}
 	if c.structure.parts == nil {
@@ -141,20 +141,19 @@ func (c *candidate) leaves(base, at int) []structureLeaf {
 	}
 	past := markdown.Span{Start: stretch.Len() + 1, End: stretch.Len() + 1}
 	out = append(out, structureLeaf{Leaf: markdown.Leaf{Span: past}})
-	standAbove(out)
+	setAbove(out)
 	c.structure.parts[stretch] = out
 	return out
 }
 
-// standAbove sets the paragraph above that the links in each leaf stand for. Paragraphs of nothing but links are
-// skipped.
+// setAbove sets the paragraph above each leaf that links in the leaf support. Paragraphs of only links are skipped.
 //
-//   - A table or code may stand between: the prose introduces it, and its sentence is what the links are cited for,
-//     since no row or line of code is a statement. If the prose has links of its own before the figure, links below the
-//     figure stand for nothing.
-//   - A heading, a rule and HTML end what came before them: links below are not cited for it.
-//   - Links that open a list item are an entry in a list of sources, and stand for no sentence.
-func standAbove(leaves []structureLeaf) {
+//   - A table or code may lie between: the prose introduces it, and the links support the prose, since no row or line
+//     of code is a statement. If the prose has links of its own before the figure, links below the figure support
+//     nothing.
+//   - A heading, a rule or HTML separates: links below do not support what is above.
+//   - Links that open a list item are an entry in a list of sources, and support no sentence.
+func setAbove(leaves []structureLeaf) {
 	above, figure, linked := -1, false, false
 	for i := range leaves {
 		leaf := &leaves[i]
@@ -175,7 +174,7 @@ func standAbove(leaves []structureLeaf) {
 	}
 }
 
-// onlyLinks reports whether a stretch of a document, which begins at base, has no word outside of links and marks.
+// onlyLinks reports whether a stretch of a document, which begins at base, has no words outside links and marks.
 func (c *candidate) onlyLinks(doc *markdown.Document, s markdown.Span, base int) bool {
 	for at := s.Start; at < s.End; {
 		if end := c.structure.links[base+at] - base; end > at {
@@ -195,11 +194,11 @@ func (c *candidate) onlyLinks(doc *markdown.Document, s markdown.Span, base int)
 	return true
 }
 
-// linkRunStart returns the start of the run of links and marks that ends at offset at: all of them stand for the
+// linkRunStart returns the start of the run of links and marks that ends at offset at: all of them support the
 // statement before the first.
 func (c *candidate) linkRunStart(text string, at int) int {
-	const most = 64 // links in one run that are followed back
-	for range most {
+	const limit = 64 // links of a run that are followed back
+	for range limit {
 		end := len(strings.TrimRight(text[:at], " ,;"))
 		start, ok := c.links()[end]
 		if !ok {
@@ -210,12 +209,12 @@ func (c *candidate) linkRunStart(text string, at int) int {
 	return at
 }
 
-// partFrom returns the index of the first part that begins at or behind an offset, and whether it begins there.
+// partFrom returns the index of the first part that begins at or after an offset, and whether it begins there.
 func (c *candidate) partFrom(at int) (i int, begins bool) {
 	return slices.BinarySearchFunc(c.parts, at, func(p foldPart, at int) int { return p.start - at })
 }
 
-// partBefore returns the start of the part, of the same message, that holds the text right before an offset.
+// partBefore returns the start of the part that contains the text right before an offset, if it is in the same message.
 func (c *candidate) partBefore(at int) int {
 	i, begins := c.partFrom(at)
 	switch {
@@ -228,7 +227,7 @@ func (c *candidate) partBefore(at int) int {
 	}
 }
 
-// messageEnd returns the end of the message that holds an offset, or ends there.
+// messageEnd returns the end of the message that contains an offset or ends there.
 func (c *candidate) messageEnd(at int) int {
 	i, _ := c.partFrom(at)
 	for ; i > 0 && i < len(c.parts); i++ {

@@ -9,21 +9,21 @@ import (
 )
 
 // OpenAI's file search removes its marks, 【4:0†report.pdf】, from the text and sends citations of the points where they
-// stood. Programs between it and ibid may leave the marks in. Then each citation gets a mark of its own and stands
-// there, so that its marker replaces the mark as it would a link. A mark that no citation gets stays, and is reported.
+// were. Programs between it and ibid may leave the marks in. Then each citation is assigned a mark and moved there, so
+// that its marker replaces the mark as it would a link. A mark without a citation stays in the text and is reported.
 
-// fileMark matches such a mark. The dagger is followed by a file's name, "source", lines, or a name and lines.
+// fileMark matches such a mark. After the dagger comes a file name, "source", lines, or a file name and lines.
 var fileMark = regexp.MustCompile(`^【\d+(?::\d+)?†[^【】\n]{0,200}】`)
 
 const (
-	maxFileMark = 1024 // bytes of a mark; fileMark matches none that is longer
-	maxMarkRun  = 64   // marks in a row to either side of a point, and citations among which they are divided
+	maxFileMark = 1024 // bytes of a mark: fileMark matches no longer ones
+	maxMarkRun  = 64   // consecutive marks to either side of a point, and citations among which they are divided
 	maxMarkGap  = 8    // bytes of markGap between a point and its mark
 	maxMarkHead = 32   // bytes of a mark before its dagger
-	maxFarMarks = 64   // marks that no citation got, and points, that are divided wherever the points are
+	maxFarMarks = 64   // free marks, and points, that are matched by takeFarMarks
 )
 
-// fileMarkAt returns the length in bytes of the mark that s begins with; 0: it begins with none.
+// fileMarkAt returns the length in bytes of the mark at the start of s, or 0 if there is none.
 func fileMarkAt(s string) int {
 	if !strings.HasPrefix(s, markBegin) {
 		return 0
@@ -31,7 +31,7 @@ func fileMarkAt(s string) int {
 	return len(fileMark.FindString(s[:min(len(s), maxFileMark)]))
 }
 
-// beginsFileMark reports whether s begins with a mark, or is the beginning of one.
+// beginsFileMark reports whether s begins with a mark or is the beginning of one.
 func beginsFileMark(s string) bool {
 	rest, ok := strings.CutPrefix(s, markBegin)
 	if !ok {
@@ -41,7 +41,7 @@ func beginsFileMark(s string) bool {
 	return rest == "" || len(rest) < len(s)-len(markBegin) && strings.HasPrefix(rest, "†")
 }
 
-// fileMarkBefore returns the length in bytes of the mark that s ends with; 0: it ends with none.
+// fileMarkBefore returns the length in bytes of the mark at the end of s, or 0 if there is none.
 func fileMarkBefore(s string) int {
 	if !strings.HasSuffix(s, markEnd) {
 		return 0
@@ -54,13 +54,13 @@ func fileMarkBefore(s string) int {
 	return n
 }
 
-// markGap has the characters that may stand between a point and its mark: space, and what ends a sentence or emphasis.
+// markGap are the characters allowed between a point and its mark: space, and what ends a sentence or emphasis.
 const markGap = " \t.,;:!?)*_\"'。，、！？…）”’»"
 
-// linkTail matches what follows the words of a link: its address.
+// linkTail matches what follows the words of a link: its URL.
 var linkTail = regexp.MustCompile(`\]\([^()\s]{0,500}\)$`)
 
-// markRun returns the marks before and behind a point, in order. Only spaces and commas stand between them.
+// markRun returns the marks before and after a point, in order, separated only by spaces, commas and semicolons.
 func (c *candidate) markRun(at int) []Span {
 	const between = " ,;"
 	text := c.text.String()
@@ -69,7 +69,7 @@ func (c *candidate) markRun(at int) []Span {
 	if trimmed := strings.TrimRight(head, markGap); len(head)-len(trimmed) <= maxMarkGap {
 		head = trimmed
 	}
-	if strings.HasSuffix(text[max(0, at-1):at], ")") { // the mark may be the last of a link's words
+	if strings.HasSuffix(text[max(0, at-1):at], ")") { // the mark may end the words of a link
 		tail := linkTail.FindString(text[max(0, at-maxFileMark):at])
 		if before := text[:at-len(tail)]; fileMarkBefore(before) > 0 {
 			head = before
@@ -100,8 +100,8 @@ func (c *candidate) markRun(at int) []Span {
 	return run
 }
 
-// takeMark divides the marks around citation i among all citations there, moves the others to theirs, and returns the
-// place of citation i. That is where it was found if it gets none.
+// takeMark assigns the marks around citation i to the citations there, moves the other citations to their marks, and
+// returns the place of citation i, which is where it was found if it gets no mark.
 func (c *candidate) takeMark(i int) place {
 	p := c.outsideMark(c.cites[i].found)
 	point := p.covers == CoversPoint
@@ -137,20 +137,20 @@ func (c *candidate) takeMark(i int) place {
 		}
 		other := &c.cites[members[k]].place
 		if mark.Len() == 0 && other.covers == CoversLink && !slices.Contains(run, other.span) {
-			continue // it has a mark far from its point
+			continue // assigned by takeFarMarks
 		}
 		c.moveCite(members[k], to)
 	}
 	return p
 }
 
-// moveCite gives another place to a citation that has one. tellMoved tells of it.
+// moveCite changes the place of a citation. emitMoved emits its event.
 func (c *candidate) moveCite(i int, to place) {
 	cite := &c.cites[i]
 	if cite.withdrawn || cite.place == to {
 		return
 	}
-	if _, noted := c.moved[i]; cite.told && !noted && c.fold.onEvent != nil {
+	if _, noted := c.moved[i]; cite.emitted && !noted && c.fold.onEvent != nil {
 		if c.moved == nil {
 			c.moved = map[int]place{}
 		}
@@ -167,8 +167,8 @@ func (c *candidate) moveCite(i int, to place) {
 	}
 }
 
-// tellMoved tells of the citations that were moved, and are not back where they were.
-func (c *candidate) tellMoved() {
+// emitMoved emits the citations that have moved, unless they are back where they were.
+func (c *candidate) emitMoved() {
 	for _, i := range slices.Sorted(maps.Keys(c.moved)) {
 		if c.cites[i].place != c.moved[i] {
 			c.emitCite(i, c.citation(&c.cites[i]))
@@ -177,7 +177,7 @@ func (c *candidate) tellMoved() {
 	clear(c.moved)
 }
 
-// takeMarks divides all marks anew, now that the whole text is known, and reports those that no citation got.
+// takeMarks reassigns all marks, now that the whole text is known, and reports those without a citation.
 func (c *candidate) takeMarks() {
 	c.markCites = nil
 	for i := range c.cites {
@@ -186,9 +186,8 @@ func (c *candidate) takeMarks() {
 		}
 	}
 	c.takeFarMarks()
-	c.tellMoved()
+	c.emitMoved()
 	if c.closed && c.fold.format != Generic {
-		// each mark that no citation got
 		text := c.text.String()
 		for _, m := range c.freeMarks() {
 			c.fold.issue("marker-without-citation", text[m.Start:m.End])
@@ -196,7 +195,7 @@ func (c *candidate) takeMarks() {
 	}
 }
 
-// freeMarks returns the marks that no citation got, in order.
+// freeMarks returns the marks without a citation, in order.
 func (c *candidate) freeMarks() []Span {
 	text := c.text.String()
 	if !strings.Contains(text, markBegin) {
@@ -221,15 +220,15 @@ func (c *candidate) freeMarks() []Span {
 	}
 }
 
-// takeFarMarks gives free marks to citations whose points count the text as it was without its marks, so that they
-// stand too far to the front. That is certain of a file none of whose citations got a mark, if as many free marks name
-// it; and of all points if one of them is inside a mark: then each gets the next free mark that is not another file's.
+// takeFarMarks assigns free marks to citations whose points refer to the text without its marks, so that they are too
+// far to the front. It does so for a file whose citations all lack a mark if the same number of free marks name it, and
+// for all points if one of them is inside a mark: then each gets the next free mark that is not another file's.
 func (c *candidate) takeFarMarks() {
 	free := c.freeMarks()
 	if len(free) == 0 {
 		return
 	}
-	var points []int // the citations that were found at points, whether they got marks or not, in the order of the text
+	var points []int // the citations found at points, with or without a mark, in the order of the text
 	displaced := false
 	for i := range c.cites {
 		cite := &c.cites[i]
@@ -262,7 +261,7 @@ func (c *candidate) takeFarMarks() {
 		if c.cites[i].covers != CoversPoint || first < 0 {
 			continue
 		}
-		var same []int // the citations of the file
+		var same []int // citations of the file
 		marked := false
 		for _, k := range points {
 			if names(k)(free[first]) {
@@ -306,10 +305,10 @@ func (c *candidate) outsideMark(p place) place {
 	return p
 }
 
-// divideMarks returns the mark of a run that each of the citations gets; an empty span: none. A mark that a citation
-// covers is its own. A mark with the name of a file goes to the nearest citation of that file, and never to one of
-// another file. The remaining marks go to the remaining citations, in the order of both, so that a citation that comes
-// later takes no mark from an earlier one.
+// divideMarks returns the mark of a run for each of the citations, or an empty span for none. A citation that covers a
+// mark gets it. A mark with the name of a file goes to the nearest citation of that file, and never to one of another
+// file. The remaining marks go to the remaining citations, both in order, so that a later citation does not take the
+// mark of an earlier one.
 func (c *candidate) divideMarks(members []int, run []Span) []Span {
 	out, taken := make([]Span, len(members)), make([]bool, len(run))
 	text := c.text.String()
@@ -343,8 +342,8 @@ func (c *candidate) divideMarks(members []int, run []Span) []Span {
 	return out
 }
 
-// namesFile reports whether a mark has the name of a file that the citation cites (named), or of one that it does not
-// cite (foreign). Many marks have no name, and the files of some citations have none; then it is neither.
+// namesFile reports whether a mark contains the name of a file that the citation cites (named) or does not cite
+// (foreign). It is neither if the mark or a cited file has no name.
 func (c *candidate) namesFile(mark string, cite *foldCite) (foreign, named bool) {
 	_, name, _ := strings.Cut(strings.TrimSuffix(mark, markEnd), "†")
 	first, _, _ := strings.Cut(name, "†")
@@ -363,7 +362,7 @@ func (c *candidate) namesFile(mark string, cite *foldCite) (foreign, named bool)
 	return foreign, false
 }
 
-// isFilename reports whether s looks like a file's name.
+// isFilename reports whether s looks like a file name.
 func isFilename(s string) bool {
 	ext := path.Ext(s)
 	return len(ext) >= 2 && len(ext) <= 6 && !strings.ContainsAny(ext, " ,;:")

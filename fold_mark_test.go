@@ -7,10 +7,10 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// TestFarMarks holds points that count a text without its file-search marks against the limit of how many get a mark.
+// TestFarMarks checks the maximum number of points whose offsets refer to the text without its file-search marks.
 func TestFarMarks(t *testing.T) {
-	const most = 64
-	for n, want := range map[int]int{most: most, most + 1: 0} {
+	const limit = 64
+	for n, want := range map[int]int{limit: limit, limit + 1: 0} {
 		text := "Herons rest. " + strings.Repeat("Herons fish【4:0†c.pdf】. ", n)
 		annotation := `,{"type":"file_citation","index":3,"file_id":"file-1","filename":"c.pdf"}`
 		body := `{"id":"r","object":"response","created_at":1764000000,"status":"completed","model":"gpt-5","output":[{"type":"message",` +

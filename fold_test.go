@@ -8,7 +8,7 @@ import (
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
-// Of several parts with one key the first is found; the last part is found as itself.
+// Of several parts with the same key, find returns the first, unless the last part has that key.
 func TestFindPart(t *testing.T) {
 	c := candidate{fold: &fold{limits: Limits{}.withDefaults(), left: budgetBase}}
 	part := func(i int) wire.Part { return wire.Part{Message: i} }
@@ -29,8 +29,8 @@ func TestFindPart(t *testing.T) {
 	}
 }
 
-// A link in a paragraph of its own stands for the sentence above it as long as the text is short enough to be read as
-// markdown; in a longer one it stands for itself, and an issue says so.
+// The claim of a link in a separate paragraph is the sentence above it, if the text is short enough to be parsed as
+// markdown; in a longer text it is the link itself, and there is an issue.
 func TestStructureLimit(t *testing.T) {
 	const link, url = "[a.example](https://a.example/)", "https://a.example/"
 	for more, want := range []string{"It rains.", link} {

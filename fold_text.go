@@ -15,69 +15,68 @@ import (
 type candidate struct {
 	fold   *fold
 	index  int
-	text   strings.Builder // only ever appended to, so that a string of it stays true; see replacePart
+	text   strings.Builder // only appended to, so that its strings stay valid; see replacePart
 	parts  []foldPart
-	first  map[wire.Part]int // the first of the parts with a key; nil while there is but one
-	full   bool              // there are no more parts to be had: the last takes all text
+	first  map[wire.Part]int // index of the first part with a key; nil while there is only one part
+	full   bool              // no more parts are allowed: the last receives all text
 	closed bool
 	finish Finish
 
-	tail []byte // bytes at the end of the last delta that may become a character with the next
-	held []byte // text from the first byte of a private marker on, until it is complete or too long
-	cuts []cut  // where private markers stood
+	tail []byte // bytes at the end of the last delta that may be the start of a character
+	held []byte // text from the start of a private marker, until it is complete or too long
+	cuts []cut  // removed private markers
 
 	cites    []foldCite
-	citeKeys map[string]int      // places in cites by the key that the provider uses
-	waiting  waitHeap            // cites that wait for more text
-	blocks   map[wire.Part][]int // cites that wait for the end of a part
-	searched int                 // bytes looked through in search of lost quotes
+	citeKeys map[string]int      // indexes in cites by the provider's key
+	waiting  waitHeap            // citations that wait for more text
+	blocks   map[wire.Part][]int // citations that wait for the end of a part
+	searched int                 // bytes read in searches for lost quotes
 	marks    *marks
-	marked   int // where the text begins that marks are for
+	marked   int // start of the text that marks applies to
 
-	fileMarks bool // the text holds what may begin a mark of file search
+	fileMarks bool // the text may contain file-search marks
 
-	corrected int           // how often the text of a part was replaced
-	relisted  int           // how often the list that marks count in was said
-	linked    int           // how many cites linkEnds has seen
-	linkEnds  map[int]int   // visible links: start by end
-	markCites map[int][]int // indexes of the citations at a run of file-search marks, by the start of the run
-	moved     map[int]place // where citations stood that have moved since events told of them, by index
-	before    map[int]place // where citations stood before the text was corrected, and are looked for again, by index
+	corrected int           // how many times the text of a part was replaced
+	relisted  int           // how many times the list of marks was set
+	linked    int           // number of citations already in linkEnds
+	linkEnds  map[int]int   // starts of visible links by end
+	markCites map[int][]int // citations at a run of file-search marks, by its start
+	moved     map[int]place // by index, last emitted places of citations that have moved since
+	before    map[int]place // by index, places before a correction of citations not placed again yet
 	placed    bool          // the place of every citation is final
 	structure structure
 
-	offsets Offsets // over text
+	offsets Offsets // of text
 
 	activities []foldActivity
 }
 
 // foldPart is one part of the text.
 type foldPart struct {
-	key, shown wire.Part // which part it is, and which to the reader: another where all text goes into the last
+	key, shown wire.Part // the part as read and as shown; they differ once full
 	start, end int
-	from       int // where the text of key begins
+	from       int // start of the text of key
 	ended      bool
-	missing    bool // the input ended before its text came
-	split      bool // the text of key came in several runs, of which no single one can be compared with the whole
+	missing    bool // the input ended before its text arrived
+	split      bool // its text came in several runs, so it cannot be compared as a whole
 }
 
-// cut is a private marker that was taken out of the text. Providers count it.
+// cut is a private marker removed from the text. Providers count it in offsets.
 type cut struct {
-	at     int // where it stood in the text
-	from   int // where its part begins
+	at     int // its place in the text
+	from   int // start of its part
 	text   string
-	size   [3]int // its length in each wire.Unit that counts
-	before [3]int // that of all cuts before it
+	size   [3]int // its length by wire.Unit
+	before [3]int // total length of all cuts before it
 }
 
-// maxHeld is how much text is held back for a private marker that does not end, in bytes. The known ones are far
-// shorter.
+// maxHeld is how many bytes of text are held back for an unterminated private marker. Known ones are far shorter.
 const maxHeld = 1024
 
-// minText is the least room that is made for text, in bytes.
+// minText is the minimum capacity allocated for text, in bytes.
 const minText = 1024
 
-// endPart closes a part, so that citations of the whole of it have their place.
+// endPart closes a part, so that citations of the whole part can be placed.
 func (c *candidate) endPart(p wire.Part) {
 	if i := c.find(p); i >= 0 {
 		c.flush()
@@ -104,12 +103,12 @@ func (c *candidate) addText(p wire.Part, s []byte, ascii bool) {
 	c.append(s)
 }
 
-// append adds text that needs no care, and tells of it.
+// append adds text that is valid and has no private markers, and emits its event.
 func (c *candidate) append(s []byte) {
 	from := c.text.Len()
 	if c.text.Cap()-from < len(s) {
 		before := c.text.Cap()
-		c.text.Grow(max(len(s), minText)) // doubles, which Write would not
+		c.text.Grow(max(len(s), minText)) // doubles, unlike Write
 		c.fold.left -= c.text.Cap() - before
 	}
 	c.text.Write(s)
@@ -119,14 +118,14 @@ func (c *candidate) append(s []byte) {
 		c.fold.onEvent(Event{Kind: EventText, Candidate: c.index, Text: c.text.String()[from:], At: from})
 	}
 	if len(c.waiting) > 0 {
-		c.grown()
+		c.retryWaiting()
 	}
 	if c.marks != nil {
 		c.scanMarks(false)
 	}
 }
 
-// open makes p the part that text is added to.
+// open makes p the part to which text is added.
 func (c *candidate) open(p wire.Part) {
 	c.flush()
 	i := c.find(p)
@@ -151,7 +150,7 @@ func (c *candidate) open(p wire.Part) {
 		return
 	}
 	at := c.text.Len()
-	if len(c.parts) == 1 { // most answers have no more than that
+	if len(c.parts) == 1 { // most answers have only one
 		c.first = map[wire.Part]int{c.parts[0].key: 0}
 	}
 	if _, again := c.first[p]; !again && c.first != nil {
@@ -164,7 +163,7 @@ func (c *candidate) open(p wire.Part) {
 	}
 }
 
-// find returns the place of a part among the parts, the first if text came out of order, or -1.
+// find returns the index of a part, the first if its text came out of order, or -1.
 func (c *candidate) find(p wire.Part) int {
 	if n := len(c.parts); n > 0 && c.parts[n-1].key == p {
 		return n - 1
@@ -175,14 +174,14 @@ func (c *candidate) find(p wire.Part) int {
 	return -1
 }
 
-// The bytes of U+E200 and U+E201, between which OpenAI's models put marks that are not meant for the reader.
+// U+E200 and U+E201, between which OpenAI's models put marks that are not meant for readers.
 const (
 	markerBegin = "\ue200"
 	markerEnd   = "\ue201"
 )
 
-// addOdd appends text that holds a private marker or is not valid UTF-8. It does so in pieces, none of which ends a
-// marker but with its last byte, so that issues have the order of the text however that was cut.
+// addOdd appends text that contains a private marker or invalid UTF-8. It does so in pieces that contain the end of a
+// marker only as their last bytes, so that the order of issues does not depend on how the text was split.
 func (c *candidate) addOdd(s []byte) {
 	for len(s) > 0 {
 		n := min(len(s), max(1, (maxHeld-len(c.held))/len("\ufffd")))
@@ -216,7 +215,7 @@ func (c *candidate) addOddPiece(s []byte) {
 		case len(s) < maxHeld:
 			c.held = append(c.held, s...)
 			return
-		default: // too long for a marker: text after all
+		default: // too long for a marker: it is text
 			c.fold.issue("private-marker-unterminated", markerIDs(s))
 			c.append(s[:len(markerBegin)])
 			s = s[len(markerBegin):]
@@ -224,7 +223,7 @@ func (c *candidate) addOddPiece(s []byte) {
 	}
 }
 
-// addCut remembers a cut that stands after all others.
+// addCut adds a cut after all others.
 func (c *candidate) addCut(k cut) {
 	o := NewOffsets(k.text)
 	_, points := o.In(CodePoint, Span{0, len(k.text)})
@@ -236,27 +235,27 @@ func (c *candidate) addCut(k cut) {
 			k.before[u] = c.cuts[n-1].before[u] + c.cuts[n-1].size[u]
 		}
 	}
-	if c.fold.keep(cutSize + len(k.text)) { // else the places of what follows are counted without it
+	if c.fold.keep(cutSize + len(k.text)) { // else later offsets are computed without it
 		c.cuts = append(c.cuts, k)
 	}
 }
 
-// markerIDs returns what a private marker names, for a message.
+// markerIDs returns the contents of a private marker, for a message.
 func markerIDs(marker []byte) string {
-	const most = 60
+	const limit = 60
 	return strings.Trim(strings.Map(func(r rune) rune {
 		if r >= 0xE200 && r <= 0xE20F {
 			return ' '
 		}
 		return r
-	}, validText(string(marker[:min(len(marker), most)]))), " ")
+	}, validText(string(marker[:min(len(marker), limit)]))), " ")
 }
 
-// repair returns s as valid UTF-8. What may be the first half of a character, as some providers cut them, is kept for
-// the next text of the part; a high surrogate is joined to its low one. What is no character becomes U+FFFD.
+// repair returns s as valid UTF-8. A possible first half of a character, as some providers split them, is kept for the
+// next text of the part; a high surrogate is joined with its low surrogate. Invalid bytes become U+FFFD.
 func (c *candidate) repair(s []byte, last bool) []byte { return c.fold.repair(&c.tail, s, last) }
 
-// repair is that of any text, of which tail is what is kept.
+// repair is [candidate.repair] with any tail.
 func (f *fold) repair(tail *[]byte, s []byte, last bool) []byte {
 	if len(*tail) == 0 && utf8.Valid(s) {
 		return s
@@ -291,7 +290,7 @@ func (f *fold) repair(tail *[]byte, s []byte, last bool) []byte {
 	return out
 }
 
-// surrogate returns the UTF-16 surrogate that b begins with, in the three bytes that UTF-8 forbids, or -1.
+// surrogate returns the UTF-16 surrogate at the start of b, encoded in three bytes (which UTF-8 forbids), or -1.
 func surrogate(b []byte) rune {
 	if len(b) < 3 || b[0] != 0xED || b[1] < 0xA0 || b[1] > 0xBF || b[2]&0xC0 != 0x80 {
 		return -1
@@ -299,7 +298,7 @@ func surrogate(b []byte) rune {
 	return 0xD000 | rune(b[1]&0x3F)<<6 | rune(b[2]&0x3F)
 }
 
-// surrogates joins the two surrogates that b begins with.
+// surrogates joins the surrogate pair at the start of b.
 func surrogates(b []byte) (rune, bool) {
 	hi := surrogate(b)
 	if hi < 0xD800 || hi > 0xDBFF || len(b) < 6 {
@@ -312,7 +311,7 @@ func surrogates(b []byte) (rune, bool) {
 	return (hi-0xD800)<<10 | (lo - 0xDC00) + 0x10000, true
 }
 
-// unfinished reports whether b, the end of a text, may be the beginning of a character or of a surrogate pair.
+// unfinished reports whether b, the end of a text, may be the start of a character or a surrogate pair.
 func unfinished(b []byte) bool {
 	if hi := surrogate(b); hi >= 0xD800 && hi <= 0xDBFF {
 		return len(b) == 3 || surrogate(b[3:]) < 0 && len(b) < 6 && (b[3] == 0xED)
@@ -323,8 +322,8 @@ func unfinished(b []byte) bool {
 	return !utf8.FullRune(b)
 }
 
-// flush shows what was held back, because nothing can complete it any more. What the end of the input broke off is not
-// shown: it would have become something else.
+// flush adds the text held back, as nothing can complete it any more. Text truncated by the end of the input is
+// dropped: it would have become something else.
 func (c *candidate) flush() {
 	if len(c.tail) == 0 && len(c.held) == 0 {
 		return
@@ -341,13 +340,13 @@ func (c *candidate) flush() {
 	c.append(s)
 }
 
-// finalText compares a part's text with what the provider says at its end that it is. Missing text is added; a
-// different text takes the place of the one read so far, since the provider's offsets count it. Of a cut one it is not
-// known whether it differs.
+// finalText compares a part's text with the final text that the provider sends at its end. Missing text is added; a
+// different text replaces the one read so far, since the provider's offsets refer to it. A truncated final text cannot
+// be compared.
 func (c *candidate) finalText(p wire.Part, s []byte, broken bool) {
 	i := c.find(p)
 	if i < 0 {
-		if !c.full { // else the part may have been one that shares the last
+		if !c.full { // else the part may share the last one
 			c.addText(p, s, false)
 			c.flush()
 		}
@@ -375,18 +374,18 @@ func (c *candidate) finalText(p wire.Part, s []byte, broken bool) {
 	}
 }
 
-// cleanText is addText for a whole text: what it would be in the answer, and what was cut out of it.
+// cleanText is addText for a whole text: it returns the text as in the answer, and the cuts.
 func cleanText(f *fold, s []byte) (string, []cut) {
-	scratch := candidate{fold: &fold{limits: f.limits, left: budgetBase}, index: 0}
+	scratch := candidate{fold: &fold{limits: f.limits, left: budgetBase}}
 	scratch.addText(wire.Part{}, s, false)
 	scratch.flush()
 	return scratch.text.String(), scratch.cuts
 }
 
-// replacePart puts another text in the place of a part's.
+// replacePart replaces the text of a part.
 func (c *candidate) replacePart(i int, want string, cuts []cut) {
-	const most = 1000 // corrections, each of which costs as much as the text is long
-	if c.corrected++; c.corrected > most {
+	const limit = 1000 // corrections, each of which copies the text
+	if c.corrected++; c.corrected > limit {
 		c.fold.limit("text corrections")
 		return
 	}
@@ -432,7 +431,7 @@ func (c *candidate) replacePart(i int, want string, cuts []cut) {
 		}
 	}
 	part.end = part.from + len(want)
-	for k := range c.cites { // a place that was counted by text read so far
+	for k := range c.cites { // places given as the length of the text
 		if c.cites[k].at >= part.end-shift {
 			c.cites[k].at += shift
 		}
@@ -452,20 +451,20 @@ func (c *candidate) replacePart(i int, want string, cuts []cut) {
 	c.unsettle()
 }
 
-// unsettle looks for every citation's place again: those before are in another text.
+// unsettle places every citation again, as the text has changed.
 func (c *candidate) unsettle() {
 	c.waiting, c.markCites = nil, nil
 	c.linked, c.linkEnds = 0, nil
 	for i := range c.cites {
 		cite := &c.cites[i]
-		if cite.told && !cite.withdrawn && c.fold.onEvent != nil && cite.anchor != "" {
+		if cite.emitted && !cite.withdrawn && c.fold.onEvent != nil && cite.anchor != "" {
 			if c.before == nil {
 				c.before = map[int]place{}
 			}
 			c.before[i] = cite.place
 		}
 		cite.settled = cite.withdrawn
-		cite.stated, cite.place, cite.found = Span{}, place{}, place{}
+		cite.statementIn, cite.place, cite.found = Span{}, place{}, place{}
 	}
 	for i := range c.cites {
 		if !c.cites[i].withdrawn {
@@ -482,7 +481,7 @@ func (c *candidate) close() {
 	c.flush()
 	c.closed = true
 	c.endParts()
-	// of a whole answer all inputs are known
+	// in a complete answer all inputs are known
 	for i := range c.activities {
 		if a := &c.activities[i]; a.Kind == ToolActivity && c.fold.complete {
 			c.setInput(i, nil)
@@ -494,7 +493,7 @@ func (c *candidate) close() {
 	c.placeRest()
 }
 
-// endParts ends all parts, as nothing more comes for them.
+// endParts ends all parts.
 func (c *candidate) endParts() {
 	for i := range c.parts {
 		p := &c.parts[i]
@@ -510,30 +509,30 @@ func outPart(p *foldPart) Part {
 	return Part{Span: Span{p.start, p.end}, Kind: kind, Message: p.shown.Message, Content: p.shown.Content}
 }
 
-// maxToolJSON is how many bytes the input or the output of one call may have. What has more, such as a picture, is left
-// out: see [Answer.Issues].
+// maxToolJSON is the maximum size in bytes of the input or output of a call. Larger ones, such as pictures, are left
+// out and reported as an issue.
 const maxToolJSON = 256 << 10
 
 // foldActivity is an activity while it is read.
 type foldActivity struct {
 	Activity
 
-	key   wire.Part // of a piece of reasoning
-	sent  string    // the id that the provider sent
-	bytes []byte    // of the reasoning's text, or of an input that comes in pieces
-	tail  []byte    // of the text: what may become a character with the next
+	key   wire.Part // of reasoning
+	sent  string    // the id sent by the provider
+	bytes []byte    // reasoning text, or an input that arrives in pieces
+	tail  []byte    // bytes at the end of the text that may be the start of a character
 }
 
 var activitySize = grown[foldActivity]() + grown[Activity]()
 
-// addActivity takes an operation about reasoning or a tool.
+// addActivity handles an operation about reasoning or a tool.
 func (c *candidate) addActivity(op *wire.Op) {
 	if op.Kind == wire.Reasoning {
-		c.think(op.Part, op.Text)
+		c.addReasoning(op.Part, op.Text)
 		return
 	}
 	id := validText(op.Name)
-	i := len(c.activities) - 1 // the call with that id, the last one where the provider sends none; -1: there is none
+	i := len(c.activities) - 1 // the last call with that id, or -1; the id is empty if the provider sends none
 	for i >= 0 && (c.activities[i].Kind != ToolActivity || c.activities[i].sent != id) {
 		i--
 	}
@@ -546,15 +545,15 @@ func (c *candidate) addActivity(op *wire.Op) {
 			a.ID = "call_" + strconv.Itoa(len(c.activities)+1)
 		}
 		if i := c.begin(&a); i >= 0 {
-			c.tellActivity(i, "")
+			c.emitActivity(i, "")
 		}
-	case i < 0: // a call of a response before
+	case i < 0: // a call in an earlier response
 	case op.Kind == wire.Tool:
 		if a := &c.activities[i]; a.Name == "" && op.More != "" {
 			a.Name = validText(op.More)
-			c.tellActivity(i, "")
+			c.emitActivity(i, "")
 		}
-	case op.Kind == wire.ToolInput: // more of it, unless all of it is known
+	case op.Kind == wire.ToolInput: // append, unless the whole input is known
 		a := &c.activities[i]
 		if a.Input != nil || len(a.bytes) > maxToolJSON || !c.fold.keep(2*len(op.Text)) {
 			return
@@ -571,11 +570,11 @@ func (c *candidate) addActivity(op *wire.Op) {
 			return
 		}
 		a.Output, a.Error = output, failed
-		c.tellActivity(i, "")
+		c.emitActivity(i, "")
 	}
 }
 
-// begin adds an activity, and returns its place; -1: there is no room for it.
+// begin adds an activity and returns its index, or -1 if over a limit.
 func (c *candidate) begin(a *foldActivity) int {
 	if !c.fold.room(len(c.activities), "activities") ||
 		!c.fold.keep(activitySize+len(a.Name)+len(a.ID)+len(a.sent)) {
@@ -586,8 +585,8 @@ func (c *candidate) begin(a *foldActivity) int {
 	return len(c.activities) - 1
 }
 
-// think adds to what the model thought. What has another key, or comes behind something else, is another piece.
-func (c *candidate) think(key wire.Part, s []byte) {
+// addReasoning adds reasoning text. It begins a new activity if the key differs or something else came in between.
+func (c *candidate) addReasoning(key wire.Part, s []byte) {
 	i := len(c.activities) - 1
 	goesOn := i >= 0 && c.activities[i].Kind == ReasoningActivity && c.activities[i].key == key &&
 		c.activities[i].At == c.text.Len()
@@ -604,13 +603,13 @@ func (c *candidate) think(key wire.Part, s []byte) {
 	a.bytes = append(a.bytes, s...)
 	switch {
 	case !goesOn:
-		c.tellActivity(i, string(s))
+		c.emitActivity(i, string(s))
 	case len(s) > 0 && c.fold.onEvent != nil:
 		c.fold.onEvent(Event{Kind: EventActivity, Candidate: c.index, Index: i, Text: string(s)})
 	}
 }
 
-// setInput says what the input of a call is, once; nil: what came in pieces, else nothing.
+// setInput sets the input of a call if it is not set. If raw is nil, it uses the pieces received.
 func (c *candidate) setInput(i int, raw []byte) {
 	a := &c.activities[i]
 	if a.Input != nil {
@@ -620,7 +619,7 @@ func (c *candidate) setInput(i int, raw []byte) {
 		raw = bytes.TrimSpace(a.bytes)
 	}
 	switch {
-	case len(raw) > 0 && !json.Valid(raw): // a model's mistake, or no JSON by intention
+	case len(raw) > 0 && !json.Valid(raw): // a mistake of the model, or a plain text input
 		a.Input, _ = json.Marshal(validText(string(raw)))
 	default:
 		a.Input = c.toolJSON(raw, "a tool's input")
@@ -629,10 +628,10 @@ func (c *candidate) setInput(i int, raw []byte) {
 		a.Input = json.RawMessage("{}")
 	}
 	a.bytes = nil
-	c.tellActivity(i, "")
+	c.emitActivity(i, "")
 }
 
-// toolJSON returns a copy of JSON that there is room for, else nil.
+// toolJSON returns a compact copy of raw, or nil if it is not valid or over a limit.
 func (c *candidate) toolJSON(raw []byte, what string) json.RawMessage {
 	var b bytes.Buffer
 	switch {
@@ -647,8 +646,8 @@ func (c *candidate) toolJSON(raw []byte, what string) json.RawMessage {
 	return validJSON(b.Bytes())
 }
 
-// tellActivity tells what is known of an activity, and what was added to its text.
-func (c *candidate) tellActivity(i int, text string) {
+// emitActivity emits an activity, with what was added to its text.
+func (c *candidate) emitActivity(i int, text string) {
 	if c.fold.onEvent != nil {
 		a := c.activities[i].Activity
 		c.fold.onEvent(Event{Kind: EventActivity, Candidate: c.index, Index: i, Activity: &a, Text: text})

@@ -19,8 +19,8 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// FuzzDecode decodes anything as anything: it must not panic, every answer keeps its promises, and neither the answer nor
-// what the events tell depends on how the input was cut.
+// FuzzDecode decodes any input in any format: it must not panic, every answer must be valid, and neither the answer nor
+// the contents of the events may depend on how the input is split.
 func FuzzDecode(f *testing.F) {
 	formats := ibid.Formats()
 	add := func(data []byte, format string) {
@@ -53,7 +53,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// fuzzReading decodes an input whole and in pieces and returns the answer, which must be the same.
+// fuzzReading decodes an input whole and in pieces, expects the same answer, and returns it.
 func fuzzReading(t *testing.T, opts *ibid.DecodeOptions, data []byte, seed uint64) *ibid.Answer {
 	t.Helper()
 	whole := decodeIn(opts, data, wholeInput)
@@ -71,7 +71,7 @@ func fuzzReading(t *testing.T, opts *ibid.DecodeOptions, data []byte, seed uint6
 		cutUp := decodeIn(opts, data, cut)
 		checkEvents(t, name, cutUp)
 		if !reflect.DeepEqual(whole.answer, cutUp.answer) {
-			t.Errorf("decoding %s gives another answer (-whole +%[1]s):\n%[2]s", name, cmp.Diff(whole.answer, cutUp.answer))
+			t.Errorf("decoding %s gives a different answer (-whole +%[1]s):\n%[2]s", name, cmp.Diff(whole.answer, cutUp.answer))
 		}
 		if a, b := fmt.Sprint(whole.err), fmt.Sprint(cutUp.err); a != b {
 			t.Errorf("decoding %s gives the error %s, not %s", name, b, a)
@@ -80,8 +80,8 @@ func fuzzReading(t *testing.T, opts *ibid.DecodeOptions, data []byte, seed uint6
 	return whole.answer
 }
 
-// FuzzFold makes responses of a text and a citation with any offsets and any words, and holds what becomes of it to what
-// the words say.
+// FuzzFold generates responses with a text and a citation with any offsets and words, and checks the place of the
+// citation against the words.
 func FuzzFold(f *testing.F) {
 	f.Add("Die Möwe 🕊️ fliegt. 渡り鳥も。", "渡り鳥", "https://a.example/", int16(20), int16(23), uint64(1))
 	f.Add("e\u0301a e\u0301a", "e\u0301a", "", int16(3), int16(5), uint64(2))
@@ -101,7 +101,7 @@ func FuzzFold(f *testing.F) {
 			t.Fatalf("%s: the text is %q and %q, want %q", r.name, body.Text, stream.Text, text)
 		}
 		if diff := cmp.Diff(body.Citations, stream.Citations); diff != "" {
-			t.Errorf("%s: the stream's citations are others (-body +stream):\n%s", r.name, diff)
+			t.Errorf("%s: the stream's citations differ (-body +stream):\n%s", r.name, diff)
 		}
 		for i := range body.Citations {
 			c.check(t, &r, &body.Citations[i])
@@ -119,11 +119,11 @@ type foldCase struct {
 // response is one answer as a body and as a stream.
 type response struct {
 	name, body, stream string
-	quoted             bool // the format repeats the words
+	quoted             bool // the format repeats the cited words
 	unit               ibid.Unit
 }
 
-// pieces cuts the text anywhere between two runes.
+// pieces splits the text at random rune boundaries.
 func (c *foldCase) pieces() []string {
 	var out []string
 	for rest := c.text; rest != ""; {
@@ -138,7 +138,7 @@ func (c *foldCase) pieces() []string {
 }
 
 func asJSON(s string) string {
-	b, _ := json.Marshal(s) // a string always can be written
+	b, _ := json.Marshal(s) // cannot fail for a string
 	return string(b)
 }
 
@@ -205,24 +205,24 @@ func (c *foldCase) cohere() response {
 	return response{"cohere", body, stream.String(), true, ibid.CodePoint}
 }
 
-// check holds a citation to what the provider said of it.
+// check checks a citation against what the provider sent.
 func (c *foldCase) check(t *testing.T, r *response, cite *ibid.Citation) {
 	t.Helper()
 	words := func() string { return c.text[cite.Span.Start:cite.Span.End] }
 	said, inText := c.slice(r.unit)
 	switch {
 	case r.quoted && c.quote != "" && cite.Placed() && words() != c.quote:
-		t.Errorf("%s: the citation stands at %q, its words are %q", r.name, words(), c.quote)
+		t.Errorf("%s: the citation is at %q, but its words are %q", r.name, words(), c.quote)
 	case r.quoted && c.quote != "" && inText && said == c.quote && c.end > 0 && cite.Anchor != ibid.AnchorExact:
-		t.Errorf("%s: the words %q stand where the provider said, but the anchor is %s", r.name, said, cite.Anchor)
+		t.Errorf("%s: the words %q are where the provider said, but the anchor is %s", r.name, said, cite.Anchor)
 	case r.quoted && c.quote != "" && strings.Count(c.text, c.quote) == 1 && !cite.Placed():
-		t.Errorf("%s: the words %q stand once in the text, but the citation nowhere", r.name, c.quote)
+		t.Errorf("%s: the words %q occur once in the text, but the citation has no place", r.name, c.quote)
 	case !r.quoted && cite.Anchor != ibid.AnchorNone && cite.Anchor != ibid.AnchorUnverified && cite.Span.Len() > 0 && !strings.Contains(words(), c.url):
-		t.Errorf("%s: the citation stands at %q without its address %q", r.name, words(), c.url)
+		t.Errorf("%s: the citation is at %q, which lacks its URL %q", r.name, words(), c.url)
 	}
 }
 
-// slice returns what stands at the offsets, counted in a unit.
+// slice returns the text between the offsets, counted in a unit.
 func (c *foldCase) slice(unit ibid.Unit) (string, bool) {
 	if c.start < 0 || c.end < c.start {
 		return "", false
@@ -248,10 +248,10 @@ func (c *foldCase) slice(unit ibid.Unit) (string, bool) {
 	}
 }
 
-// markLike is what a mark looks like.
+// markLike matches what looks like a mark.
 var markLike = regexp.MustCompile(`^\[\s*(doc)?[0-9]+[^\[\]\n]*\]$`)
 
-// FuzzMarks reads marks in a text that comes at once and in pieces: the citations must be the same, and each a mark.
+// FuzzMarks reads marks in a text at once and in pieces: the citations must be the same, and each must be a mark.
 func FuzzMarks(f *testing.F) {
 	f.Add("One [1], two [1][2], three [1, 3]. `[1]` [1](u) ![1](i) \\[1] [[1]]", uint64(1))
 	f.Add("```\n[1]\n```\n[2] ~~~\n[3]\n~~~ [1]\n", uint64(2))
@@ -274,11 +274,11 @@ func FuzzMarks(f *testing.F) {
 		}
 		streamed := fuzzReading(t, &ibid.DecodeOptions{}, []byte(stream.String()), seed)
 		if diff := cmp.Diff(body.Citations, streamed.Citations); diff != "" {
-			t.Errorf("the stream's citations are others (-body +stream):\n%s", diff)
+			t.Errorf("the stream's citations differ (-body +stream):\n%s", diff)
 		}
 		for _, cite := range body.Citations {
 			if words := body.Text[cite.Span.Start:cite.Span.End]; !markLike.MatchString(words) || cite.Covers != ibid.CoversLink {
-				t.Errorf("%q was taken for a mark", words)
+				t.Errorf("%q was treated as a mark", words)
 			}
 		}
 	})

@@ -19,16 +19,16 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// Every code of an issue that the code has is documented, and none besides.
+// Exactly the issue codes that exist are documented.
 func TestIssueCodesAreDocumented(t *testing.T) {
 	if diff := cmp.Diff(issueCodes(t, ".", "internal/wire", "gateway", "watch"), tableNames(t, "Issues", "code")); diff != "" {
 		t.Errorf("codes of issues (-code +docs/answer.md):\n%s", diff)
 	}
 }
 
-// Every code of an issue of decoding occurs in a vector.
+// Every issue code of decoding occurs in a vector.
 func TestIssueCodesAreShown(t *testing.T) {
-	shown := map[string]bool{"loose-json": true} // of reading documents: see TestAnswerUnmarshalLoose
+	shown := map[string]bool{"loose-json": true} // issue of reading documents: see TestAnswerUnmarshalLoose
 	for _, file := range vectorFiles(t) {
 		archive, err := txtar.ParseFile(file)
 		if err != nil {
@@ -49,7 +49,7 @@ func TestIssueCodesAreShown(t *testing.T) {
 		delete(shown, code)
 	}
 	for code := range shown {
-		t.Errorf("a vector shows the issue %s, which is not in the code", code)
+		t.Errorf("a vector shows the issue %s, which does not exist", code)
 	}
 }
 
@@ -84,7 +84,7 @@ func TestFormatsAreShown(t *testing.T) {
 	}
 }
 
-// Every member of the document is documented, and none besides.
+// Exactly the members of the document are documented.
 func TestDocumentMembersAreDocumented(t *testing.T) {
 	for heading, value := range map[string]any{
 		"Document":     ibid.Document{},
@@ -112,7 +112,7 @@ func TestDocumentMembersAreDocumented(t *testing.T) {
 	}
 }
 
-// The example of docs/answer.md is an answer document.
+// The example in docs/answer.md is an answer document.
 func TestDocumentExample(t *testing.T) {
 	for _, block := range parsePage(t, "docs/answer.md").blocks {
 		if block.language != "json" {
@@ -128,12 +128,12 @@ func TestDocumentExample(t *testing.T) {
 		}
 		got := a.Document(&ibid.DocumentOptions{Unit: want.Unit})
 		if got.CitedText != want.CitedText || got.Sources[0].Key != want.Sources[0].Key || got.Citations[0].Index != want.Citations[0].Index {
-			t.Errorf("the example is not what its answer gives: %+v", got)
+			t.Errorf("the example differs from the document of its answer: %+v", got)
 		}
 	}
 }
 
-// memberNames returns the names of a list of members in docs/answer.md, sorted: that below a heading.
+// memberNames returns the sorted names in the list of members below a heading of docs/answer.md.
 func memberNames(t *testing.T, heading string) []string {
 	t.Helper()
 	list, _, _ := strings.Cut(section(t, heading), "\nAn issue is ")
@@ -147,7 +147,7 @@ func memberNames(t *testing.T, heading string) []string {
 	return names
 }
 
-// section returns what stands below a heading of docs/answer.md.
+// section returns the section of docs/answer.md with that heading.
 func section(t *testing.T, heading string) string {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("docs", "answer.md"))
@@ -162,8 +162,8 @@ func section(t *testing.T, heading string) string {
 	return section
 }
 
-// tableNames returns the names in the first column of a table of docs/answer.md, sorted: that below a heading whose first
-// column has the title.
+// tableNames returns the sorted names in the first column of a table of docs/answer.md: the one below the heading whose
+// first column has the title.
 func tableNames(t *testing.T, heading, title string) []string {
 	t.Helper()
 	_, table, found := strings.Cut(section(t, heading), "| "+title+" |")
@@ -179,8 +179,8 @@ func tableNames(t *testing.T, heading, title string) []string {
 	return names
 }
 
-// issueCodes returns the codes of all issues that the packages of some directories can make, sorted: their constants Issue…,
-// and the strings given to issue and issuef and set as the Code of an Issue.
+// issueCodes returns the sorted codes of all issues in the packages of some directories: their constants Issue…, and
+// the strings passed to issue and issuef or set as the Code of an Issue.
 func issueCodes(t *testing.T, dirs ...string) []string {
 	t.Helper()
 	codes := map[string]bool{}

@@ -33,11 +33,11 @@ func TestSourceKeyNeverPositional(t *testing.T) {
 	c := Source{ID: "doc:0", Kind: DocumentKind, Title: "Harbours", Filename: "h.pdf"}
 	d := Source{ID: "doc:0", Kind: DocumentKind, Title: "Harboursh", Filename: ".pdf"}
 	if c.Key() == d.Key() {
-		t.Errorf("title and file name run into each other: %s", c.Key())
+		t.Errorf("title and file name are not separated: %s", c.Key())
 	}
 	e := Source{ID: "web-1", Kind: Web, URL: "#top", GlobalID: "x"}
 	if got := e.Key(); got != "#x" {
-		t.Errorf("Key with an empty address = %s, want #x", got)
+		t.Errorf("Key with an empty URL = %s, want #x", got)
 	}
 }
 

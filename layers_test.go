@@ -19,8 +19,8 @@ import (
 
 const modulePath = "github.com/ibidhq/ibid"
 
-// layers is the way of an answer, the line of ARCHITECTURE.md, as directories; "." is the root. A package may import only
-// what stands before it.
+// layers are the directories of packages in the order of ARCHITECTURE.md; "." is the root. A package may only import
+// packages before it.
 var layers = []string{
 	"internal/text",
 	"internal/scan",
@@ -64,18 +64,18 @@ var layers = []string{
 	"cmd/ibid",
 }
 
-// besideLayers stands outside the line: nothing but a test imports these.
+// besideLayers are outside this order: only tests may import them.
 var besideLayers = []string{
-	"internal/testenv",  // imports nothing of ours
-	"tlog/tlogtest",     // suites for whoever implements an interface
-	"server/servertest", // starts all of ibid for tests
+	"internal/testenv",  // imports no package of the module
+	"tlog/tlogtest",     // test suites for implementations of an interface
+	"server/servertest", // starts a whole ibid for tests
 	"verify/verifytest",
 	"bench",     // benchmarks that compare packages
-	"packaging", // a test of what operators are given
-	"examples",  // and what is below it: imports anything
+	"packaging", // tests of the files for operators
+	"examples",  // and directories below it: may import anything
 }
 
-// narrowLayers lists the packages whose imports of ours are fewer than the line allows.
+// narrowLayers lists packages that may import less of the module than the order allows.
 var narrowLayers = map[string][]string{
 	"internal/scan":     {},
 	"internal/text":     {},
@@ -89,11 +89,11 @@ var narrowLayers = map[string][]string{
 	"internal/httpsig":  {},
 	"keyring":           {"internal/file", "internal/httpsig"},
 	"tlog":              {"internal/file"},
-	"tee":               {".", "internal/unpack"}, // what a program links that only wants its client's answers
+	"tee":               {".", "internal/unpack"}, // all that a program links which only decodes its client's answers
 }
 
-// allowedModules lists what each package may import from outside the standard library: import paths, and all below them.
-// A package that is not here gets along without. A new line is a decision: say in ARCHITECTURE.md what it buys.
+// allowedModules lists what each package may import from outside the standard library: import paths, and all below
+// them. Other packages need none. A new line is a decision: state its benefit in ARCHITECTURE.md.
 var allowedModules = map[string][]string{
 	"internal/prose":    {"github.com/clipperhouse/uax29/v2"},
 	"internal/markdown": {"github.com/yuin/goldmark"},
@@ -194,30 +194,30 @@ var allowedModules = map[string][]string{
 	},
 }
 
-// testModules is what any test may import besides.
+// testModules lists what any test may import in addition.
 var testModules = []string{
-	"github.com/prometheus/client_golang/prometheus", // reads what was counted
-	"go.opentelemetry.io/otel",                       // sends traces as a program of a user's does
-	"github.com/andybalholm/brotli",                  // packs what is to be unpacked
+	"github.com/prometheus/client_golang/prometheus", // reads metrics
+	"go.opentelemetry.io/otel",                       // sends traces as a user's program does
+	"github.com/andybalholm/brotli",                  // compresses test data
 	"github.com/klauspost/compress",
 	"go.uber.org/goleak",
-	"modernc.org/sqlite", // locks a database that a test looks at
+	"modernc.org/sqlite", // locks a database
 	"github.com/goccy/go-yaml",
 	"github.com/google/go-cmp",
 	"github.com/rogpeppe/go-internal",
 	"github.com/santhosh-tekuri/jsonschema/v6",
-	"github.com/yuin/goldmark", // reads again what was rendered
+	"github.com/yuin/goldmark", // parses rendered output
 	"golang.org/x/mod/sumdb",
-	"golang.org/x/net/dns/dnsmessage", // names that change what they mean
+	"golang.org/x/net/dns/dnsmessage", // names whose addresses change
 	"golang.org/x/net/html",
 }
 
-// worldly is the part of the standard library that stays out of packages before tee: they turn bytes into bytes, and
-// whoever imports ibid links no network, no database and no process.
-var worldly = []string{"database/sql", "flag", "log", "net/http", "net/rpc", "net/smtp", "os", "plugin", "unsafe"}
+// ioPackages are the packages of the standard library that packages before tee must not import: they only convert
+// bytes, so that a program that imports ibid links no network, database or process code.
+var ioPackages = []string{"database/sql", "flag", "log", "net/http", "net/rpc", "net/smtp", "os", "plugin", "unsafe"}
 
-// providerNames are JSON names that belong to one provider. Inside a string literal they are provider knowledge, and
-// that lives in internal/wire and internal/call.
+// providerNames are JSON names of a single provider. String literals with them belong in internal/wire and
+// internal/call.
 var providerNames = []string{
 	// Google
 	"citationSources", "confidenceScores", "endIndex", "groundingAttributions", "groundingChunk",
@@ -238,20 +238,20 @@ var providerNames = []string{
 	"chat.completion.done", "message.output.delta", "reference_ids", "tool_reference",
 }
 
-// homonyms are names of our own contract that a provider happens to use too.
+// homonyms are names in our own formats that a provider happens to use too.
 var homonyms = map[string][]string{
-	"trail":            {"document_ids"}, // step_breakdown of a run's summary
+	"trail":            {"document_ids"}, // step_breakdown in the summary of a run
 	"internal/openapi": {"document_ids"},
 }
 
-// No package imports what comes after it.
+// No package imports a later one.
 func TestLayers(t *testing.T) {
 	for _, f := range goFiles(t) {
 		if f.test {
 			continue
 		}
 		if !isPlaced(f.dir) {
-			t.Errorf("%s: package %s stands nowhere on the line: put it where it belongs in layers_test.go and ARCHITECTURE.md",
+			t.Errorf("%s: package %s has no layer: add it to layers_test.go and ARCHITECTURE.md",
 				f.path, f.dir)
 			continue
 		}
@@ -266,7 +266,7 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// No package imports more of the outside world than was decided.
+// No package imports modules that are not allowed.
 func TestModules(t *testing.T) {
 	for _, f := range goFiles(t) {
 		allowed := allowedModules[f.dir]
@@ -280,14 +280,14 @@ func TestModules(t *testing.T) {
 				if !isWithin(imp, allowed) {
 					t.Errorf("%s: %s may not import %s; it may import %q", f.path, f.dir, imp, allowed)
 				}
-			case !f.test && beforeTee(f.dir) && (imp == "net" || isWithin(imp, worldly)):
-				t.Errorf("%s: %s may not import %s: what stands before tee does no I/O", f.path, f.dir, imp)
+			case !f.test && beforeTee(f.dir) && (imp == "net" || isWithin(imp, ioPackages)):
+				t.Errorf("%s: %s may not import %s: packages before tee do no I/O", f.path, f.dir, imp)
 			}
 		}
 	}
 }
 
-// Nothing outside internal/wire and internal/call knows a provider's JSON.
+// Only internal/wire and internal/call contain names of a provider's JSON.
 func TestProviderNames(t *testing.T) {
 	for _, f := range goFiles(t) {
 		if f.test || isWithin(f.dir, []string{"internal/wire", "internal/call"}) {
@@ -300,7 +300,7 @@ func TestProviderNames(t *testing.T) {
 			}
 			for _, name := range providerNames {
 				if hasWord(lit.Value, name) && !slices.Contains(homonyms[f.dir], name) {
-					t.Errorf("%s: %s is a provider's name: only internal/wire and internal/call know it", f.fset.Position(lit.Pos()), name)
+					t.Errorf("%s: %s is a name of a provider: it belongs in internal/wire or internal/call", f.fset.Position(lit.Pos()), name)
 				}
 			}
 			return true
@@ -308,7 +308,7 @@ func TestProviderNames(t *testing.T) {
 	}
 }
 
-// The rule itself, on packages that need not exist yet.
+// TestMayImport tests the rule itself, with packages that need not exist.
 func TestMayImport(t *testing.T) {
 	for _, test := range []struct {
 		from, to string
@@ -348,29 +348,29 @@ func TestHasWord(t *testing.T) {
 	}
 }
 
-// mayImport says why package from may not import package to; empty: it may.
+// mayImport returns why package from may not import package to, or "" if it may.
 func mayImport(from, to string) string {
 	if from == to {
 		return ""
 	}
 	if isBeside(to) {
-		return "only tests may"
+		return "only tests may import it"
 	}
 	if isBeside(from) {
-		if strings.HasPrefix(from, to+"/") || from == "server/servertest" { // the suite of its interface; all of ibid
+		if strings.HasPrefix(from, to+"/") || from == "server/servertest" { // the test suite of its interface, or all of ibid
 			return ""
 		}
-		return "it stands beside the line"
+		return "it is for tests only"
 	}
 	left, right := slices.Index(layers, to), slices.Index(layers, from)
 	if left < 0 {
-		return fmt.Sprintf("%s stands nowhere on the line (layers_test.go)", to)
+		return fmt.Sprintf("%s has no layer (layers_test.go)", to)
 	}
 	if left > right {
-		return fmt.Sprintf("%s stands after %s on the line (layers_test.go)", to, from)
+		return fmt.Sprintf("%s comes after %s (layers_test.go)", to, from)
 	}
 	if only, ok := narrowLayers[from]; ok && !slices.Contains(only, to) {
-		return fmt.Sprintf("of ours it may only import %q", only)
+		return fmt.Sprintf("of this module it may only import %q", only)
 	}
 	return ""
 }
@@ -390,8 +390,8 @@ func isWithin(name string, roots []string) bool {
 	})
 }
 
-// hasWord reports whether name occurs in s where no identifier's letter goes on before it. After it anything may stand:
-// groundingChunk also finds groundingChunks.
+// hasWord reports whether name occurs in s at the start of an identifier. Anything may follow: groundingChunk also
+// matches groundingChunks.
 func hasWord(s, name string) bool {
 	for at := 0; ; {
 		i := strings.Index(s[at:], name)
@@ -411,7 +411,7 @@ func isNameRune(r rune) bool { return r == '_' || unicode.IsLetter(r) }
 // goFile is one Go file of the module, parsed.
 type goFile struct {
 	dir, path string // from the module's root, with slashes
-	test      bool   // or a generator that is no part of its package
+	test      bool   // or a generator, which is not part of its package
 	fset      *token.FileSet
 	syntax    *ast.File
 }
@@ -426,7 +426,8 @@ func (f goFile) imports() []string {
 	return paths
 }
 
-// goFiles parses all Go files of the module, those of other systems and build tags too, which go list would leave out.
+// goFiles parses all Go files of the module, including those for other systems and build tags, which go list would
+// omit.
 func goFiles(t *testing.T) []goFile {
 	t.Helper()
 	var files []goFile
@@ -452,8 +453,8 @@ func isIgnored(syntax *ast.File) bool {
 	return false
 }
 
-// walkModule calls f with each file of the module that has the extension. As for the go command, testdata, hidden
-// directories and nested modules are not part of it.
+// walkModule calls f for each file of the module with the extension. Like the go command, it skips testdata, hidden
+// directories and nested modules.
 func walkModule(t *testing.T, ext string, f func(name string)) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
@@ -470,7 +471,7 @@ func walkModule(t *testing.T, ext string, f func(name string)) {
 			return nil
 		}
 		_, nested := os.Stat(filepath.Join(name, "go.mod"))
-		if nested == nil || name == "out" || // what make builds and installs
+		if nested == nil || name == "out" || // output of make
 			d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_") {
 			return filepath.SkipDir
 		}

@@ -2,6 +2,7 @@ package ibid
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"slices"
 	"strings"
@@ -11,60 +12,58 @@ import (
 	"github.com/ibidhq/ibid/internal/text"
 )
 
-// DefaultHold is how many bytes of text a [Live] holds back at most, unless told otherwise.
+// DefaultHold is the default of [Live].Hold, in bytes.
 const DefaultHold = 512
 
-// Live writes an answer with its citations while it arrives. Its Event method takes the events of one response in their
-// order, as a [Decoder] has them:
+// Live writes an answer with its citations as it arrives. Its Event method takes the events of one response in order,
+// as a [Decoder] emits them:
 //
 //	live := ibid.Live{W: os.Stdout}
 //	decoder := ibid.Decoder{OnEvent: live.Event}
 //
-// The output only grows: nothing that was written is taken back or changed. It is the answer's text byte for byte, with
-// markers put in where [Answer.Render] puts them, and visible links replaced as it does, as long as the citation
-// arrives before the words that follow its place are written. To that end Live holds back the last word of the text, a
-// visible link or mark whose citation may still come, and what follows a citation until it is certain that no code,
-// link, word or math goes on there and would take in the marker; and never more than Hold bytes.
+// The output only grows: nothing written is ever changed. It is the answer's text byte for byte, with markers inserted
+// and visible links replaced as [Answer.Render] does, provided that a citation arrives before the words after its place
+// are written. To that end Live holds back, up to Hold bytes, the last word of the text, a visible link or mark whose
+// citation may still come, and what follows a citation until it is certain that the marker will not end up inside code,
+// a link, a word or math.
 //
-// A citation that arrives later has its marker at the end of its sentence, if that is still to come: anywhere else it
-// would say that other words are supported. Else it goes into a list behind the text, with the words it stands for; so
-// does, under a heading of its own, what the provider took back when its marker was written. Then come the sources,
-// numbered in the order in which they were shown, and the output ends with a line break. Issues and errors are not
-// shown.
+// If a citation arrives later, its marker is put at the end of its sentence, if that is still to come: anywhere else it
+// would appear to support other words. Otherwise it goes into a list after the text, with the words it cites. A
+// citation withdrawn after its marker was written is listed under a separate heading. Then come the sources, numbered
+// in the order in which they were shown, and the output ends with a line break. Issues and errors are not shown.
 //
-// A provider may correct a text after sending it. What arrived first stays; citations of the corrected part are in the
-// list behind the text. Candidates other than the first are not shown.
+// If a provider corrects text after sending it, the text that arrived first stays, and citations of the corrected part
+// are listed after the text. Only the first candidate is shown.
 //
-// StyleHTML and StyleLaTeX cannot be written before the structure of the whole text is known. They are written in one
-// piece at the end, by Render. In StyleFootnotes labels are not checked against footnotes of the text's own, as Render
-// does.
+// StyleHTML and StyleLaTeX cannot be written before the structure of the whole text is known; Render writes them at the
+// end, in one piece. Unlike Render, Live does not check the labels of StyleFootnotes against footnotes in the text.
 //
-// Set the fields before the first event. A Live is for one response and one goroutine.
+// Set the fields before the first event. A Live writes one response and is not safe for concurrent use.
 type Live struct {
 	W     io.Writer
-	Style Style // zero: StyleMarkdown
-	// ByID writes [Source.ID] into the markers instead of the number. As an id reads like a word, StylePlain puts a
-	// space before a marker then.
+	Style Style // zero means StyleMarkdown
+	// ByID writes [Source.ID] into the markers instead of the number. StylePlain then puts a space before a marker, as
+	// an id reads like a word.
 	ByID bool
-	// Numbering gives the numbers, and takes up the sources it does not have yet. Nil: numbers start at 1.
+	// Numbering assigns the numbers and is extended by new sources. If nil, numbers start at 1.
 	Numbering *Numbering
-	// List appends the list of the cited sources, or says that there are none. StyleFootnotes always has its
-	// definitions. The list of citations that came too late does not depend on it.
+	// List appends a list of the cited sources, or a line saying that there are none. StyleFootnotes always has its
+	// definitions. Late citations are listed in any case.
 	List bool
-	// Hold is how many bytes of text are held back at most; zero: DefaultHold.
+	// Hold is the maximum number of bytes of text to hold back; zero means DefaultHold.
 	Hold int
 
 	out     liveOutput
 	text    liveText
 	places  livePlaces
-	sources map[string]*Source // by id, as last told
-	owners  map[string]string  // which source has a number key to itself
-	numbers map[string]int     // by id of the sources shown
-	own     Numbering          // where the caller has none
+	sources map[string]*Source // by id, in the latest version
+	owners  map[string]string  // by key, the id of the source that is numbered under it
+	numbers map[string]int     // by id, of sources already shown
+	own     Numbering          // used if Numbering is nil
 	ended   bool
 }
 
-// Event takes the next event. Errors of W end the output; see [Live.Err].
+// Event handles the next event. An error of W ends the output; see [Live.Err].
 func (l *Live) Event(e Event) {
 	if l.ended || e.Candidate != 0 && e.Kind != EventAnswer {
 		return
@@ -89,8 +88,8 @@ func (l *Live) Event(e Event) {
 	l.out.flush(l.W)
 }
 
-// Close ends the output where [EventAnswer] has not: what was held back is written, then the list of the sources known
-// so far. It returns the first error of W, and may be called again.
+// Close ends the output unless [EventAnswer] has done so: it writes the text held back, then the list of the sources
+// known so far. It returns the first error of W, and may be called again.
 func (l *Live) Close() error {
 	if !l.ended {
 		l.end(nil)
@@ -102,10 +101,10 @@ func (l *Live) Close() error {
 // Err returns the first error of W. Nothing was written after it.
 func (l *Live) Err() error { return l.out.err }
 
-// whole reports whether the style can only be written when everything is known.
-func (l *Live) whole() bool { return l.Style == StyleHTML || l.Style == StyleLaTeX }
+// needsWhole reports whether the style can only be written once the answer is complete.
+func (l *Live) needsWhole() bool { return l.Style == StyleHTML || l.Style == StyleLaTeX }
 
-// addSource takes a source, or what more is known of one.
+// addSource adds or updates a source.
 func (l *Live) addSource(s *Source) {
 	if l.sources == nil {
 		l.sources, l.owners, l.numbers = map[string]*Source{}, map[string]string{}, map[string]int{}
@@ -116,7 +115,7 @@ func (l *Live) addSource(s *Source) {
 	}
 }
 
-// source returns the source with that id. One that nobody described is still a source.
+// source returns the source with that id. It adds one if no event described it.
 func (l *Live) source(id string) *Source {
 	if l.sources[id] == nil {
 		l.addSource(&Source{ID: id, Kind: DocumentKind})
@@ -124,7 +123,7 @@ func (l *Live) source(id string) *Source {
 	return l.sources[id]
 }
 
-// number returns the number of a source, a new one if it has none yet.
+// number returns the number of a source, assigning one if needed.
 func (l *Live) number(s *Source) int {
 	if n := l.numbers[s.ID]; n > 0 {
 		return n
@@ -142,9 +141,9 @@ func (l *Live) number(s *Source) int {
 	return n
 }
 
-// addText takes text and writes what of it is certain.
+// addText adds text and writes what is certain.
 func (l *Live) addText(s string) {
-	if l.whole() || s == "" {
+	if l.needsWhole() || s == "" {
 		return
 	}
 	if l.text.startsMessage() {
@@ -162,10 +161,10 @@ func (l *Live) addText(s string) {
 	l.advance()
 }
 
-// endBlock writes all of a block that has ended: nothing of it can change any more. The next one begins with marks that
-// are lead long.
+// endBlock writes the rest of a block that has ended, which cannot change any more. The next block begins with lead
+// bytes of marks.
 func (l *Live) endBlock(end, lead int) {
-	// what ends in the marks before a block belongs to the block before
+	// a citation that ends in the marks before a block belongs to the previous block
 	marks := Span{l.text.from + end, l.text.from + end + lead}
 	for _, c := range l.places.pending {
 		if c.span.End > marks.Start && c.span.End <= marks.End {
@@ -178,7 +177,7 @@ func (l *Live) endBlock(end, lead int) {
 	l.text.forget(end, lead)
 }
 
-// endSection writes all that is left of a message.
+// endSection writes the rest of a message.
 func (l *Live) endSection() {
 	for {
 		end, lead, ok := l.text.blocks.Next(l.text.buf)
@@ -191,27 +190,26 @@ func (l *Live) endSection() {
 	l.text.section, l.text.filled = l.text.message, false
 }
 
-// advance writes what of the open block is certain.
+// advance writes what is certain of the open block.
 func (l *Live) advance() {
 	end := len(l.text.buf)
 	limit := min(l.text.lastWord(), l.holdLinks(end, false))
 	limit = min(limit, l.place(end, limit, false))
-	if over := end - l.hold(); over > limit { // whatever it was that was waited for, it took too long
+	if over := end - l.hold(); over > limit { // text was held too long
 		limit = l.text.back(over)
 	}
 	l.write(limit)
 	l.shorten()
 }
 
-// shorten forgets the beginning of a long paragraph on one line, up to a sentence that can be read without what comes
-// before.
+// shorten drops the beginning of a long paragraph on one line, up to a sentence that can be parsed without it.
 func (l *Live) shorten() {
 	t := &l.text
 	const long = 2048
-	if t.written < max(long, t.enough) || !t.blocks.FirstLine() || !isLetter(bytes.TrimPrefix(t.buf, []byte(" "))) {
+	if t.written < max(long, t.shortenAt) || !t.blocks.FirstLine() || !isLetter(bytes.TrimPrefix(t.buf, []byte(" "))) {
 		return
 	}
-	t.enough = 2 * t.written
+	t.shortenAt = 2 * t.written
 	for at := t.written - 1; at > t.written-long/4; at-- {
 		if t.buf[at] != ' ' || !isLetter(t.buf[at+1:]) || strings.IndexByte(".!?", t.buf[at-1]) < 0 {
 			continue
@@ -227,7 +225,7 @@ func (l *Live) shorten() {
 // isLetter reports whether s begins with an ASCII letter.
 func isLetter(s []byte) bool { return len(s) > 0 && 'a' <= s[0]|0x20 && s[0]|0x20 <= 'z' }
 
-// hold returns how many bytes may be held back.
+// hold returns the maximum number of bytes to hold back.
 func (l *Live) hold() int {
 	if l.Hold > 0 {
 		return l.Hold
@@ -235,7 +233,7 @@ func (l *Live) hold() int {
 	return DefaultHold
 }
 
-// write writes the open block up to an offset in it.
+// write writes the open block up to the offset to.
 func (l *Live) write(to int) {
 	if to > l.text.written {
 		l.out.text(l.text.buf[l.text.written:to])
@@ -243,18 +241,18 @@ func (l *Live) write(to int) {
 	}
 }
 
-// liveOutput collects what is to be written and knows what stands before.
+// liveOutput collects output and remembers the end of what was written.
 type liveOutput struct {
 	buf   []byte
-	tail  string // the last bytes of what was written, as far as markers depend on them
-	parts bool   // a message ended: a blank line comes before what follows
+	tail  string // the last keepTail bytes of the output: markers depend on them
+	parts bool   // a message ended: write a blank line before the next text
 	err   error
 }
 
-// keepTail is how many bytes of what was written are kept. Longer white space than that is as good as a blank line.
+// keepTail is how many bytes of the output are kept. Longer white space is treated as a blank line.
 const keepTail = 64
 
-// text appends text of the answer, or what stands for it.
+// text appends text of the answer.
 func (o *liveOutput) text(s []byte) {
 	if o.parts && len(s) > 0 {
 		o.parts = false
@@ -269,7 +267,7 @@ func (o *liveOutput) raw(s string) {
 	o.tail = o.tail[max(0, len(o.tail)+len(s)-keepTail):] + s
 }
 
-// flush writes what was collected.
+// flush writes the collected output.
 func (o *liveOutput) flush(w io.Writer) {
 	if len(o.buf) > 0 && o.err == nil && w != nil {
 		_, o.err = w.Write(o.buf)
@@ -277,16 +275,14 @@ func (o *liveOutput) flush(w io.Writer) {
 	o.buf = o.buf[:0]
 }
 
-// options returns how markers and lists are to be rendered.
+// options returns the options for markers and lists.
 func (l *Live) options() RenderOptions {
-	r := RenderOptions{Style: l.Style, ByID: l.ByID, List: l.List, Numbering: l.Numbering}
-	if r.Style == "" {
-		r.Style = StyleMarkdown
+	return RenderOptions{
+		Style: cmp.Or(l.Style, StyleMarkdown), ByID: l.ByID, List: l.List, Numbering: l.Numbering,
 	}
-	return r
 }
 
-// marker writes the marker of some sources in front of next. It numbers those that have no number yet.
+// marker writes a marker of sources before next. It numbers sources that have no number yet.
 func (l *Live) marker(sources []*Source, st *stop, p places, next string) {
 	var m Marker
 	for _, s := range sources {
@@ -305,36 +301,37 @@ func (l *Live) marker(sources []*Source, st *stop, p places, next string) {
 	l.out.raw(text)
 }
 
-// liveText is the open block of a text that grows: what of it may still change how it is read. Offsets in it count from
-// the start of the block.
+// liveText is the open block of a growing text: the part whose meaning may still change. Offsets count from the start
+// of the block.
 type liveText struct {
 	buf  []byte
-	from int // where buf begins in the text as it arrived
-	// length of the marks that buf begins with, where another block came before: what ends in them belongs there
-	lead    int
-	written int // how much of buf is out
-	known   int // how much of buf there was before the last text
-	blocks  markdown.Blocks
-	enough  int // how long buf must be before it is worth looking for a way to shorten it
+	from int // offset of buf in the text as it arrived
+	// length of the marks at the start of buf if another block precedes it: a citation that ends in them belongs to
+	// that block
+	lead      int
+	written   int // bytes of buf already written
+	oldLen    int // length of buf before the last text was added
+	blocks    markdown.Blocks
+	shortenAt int // written length from which shorten tries again
 
-	parts   []Span // of the answer's text
-	message int    // that the last part belongs to
-	section int    // the message that is being written
-	filled  bool   // it has text
-	// A correction moves the places that later events tell: those from lost.End on are shift behind the text as it
-	// arrived, those inside lost are in no text that was shown.
+	parts   []Span // in the answer's text
+	message int    // of the last part
+	section int    // the message being written
+	filled  bool   // section has text
+	// A correction moves the offsets in later events: those from lost.End on are shift bytes beyond the text as it
+	// arrived, and those inside lost were never shown.
 	lost  Span
 	shift int
 }
 
-// addPart takes the beginning or the correction of a part.
+// addPart handles the beginning or the correction of a part.
 func (t *liveText) addPart(e *Event) {
 	if !e.Corrected {
 		t.message = e.Part.Message
 		t.parts = append(t.parts, Span{e.Part.Start, e.Part.Start})
 		return
 	}
-	// Of empty parts that begin where a part with text does, the last is that one.
+	// Empty parts may begin at the same offset as the part with text, which is the last of them.
 	i := len(t.parts) - 1
 	for i >= 0 && t.parts[i].Start != e.Part.Start {
 		i--
@@ -355,7 +352,7 @@ func (t *liveText) addPart(e *Event) {
 	}
 }
 
-// arrived returns where a span of the answer's text is in the text as it arrived. It is false where it is in neither.
+// arrived converts a span of the answer's text to one of the text as it arrived. It returns false if there is none.
 func (t *liveText) arrived(s Span) (Span, bool) {
 	switch {
 	case s.Start < 0 || s.End < s.Start:
@@ -369,7 +366,7 @@ func (t *liveText) arrived(s Span) (Span, bool) {
 	}
 }
 
-// startsMessage reports whether the text to come belongs to another message.
+// startsMessage reports whether the next text belongs to a new message.
 func (t *liveText) startsMessage() bool {
 	if !t.filled {
 		t.section = t.message
@@ -379,7 +376,7 @@ func (t *liveText) startsMessage() bool {
 
 // add appends text.
 func (t *liveText) add(s string) {
-	t.known = len(t.buf)
+	t.oldLen = len(t.buf)
 	t.buf = append(t.buf, s...)
 	t.filled = true
 	if len(t.parts) == 0 {
@@ -388,22 +385,21 @@ func (t *liveText) add(s string) {
 	t.parts[len(t.parts)-1].End += len(s)
 }
 
-// forget forgets the beginning of the block, which was written: what follows is a block of its own, behind marks that
-// are lead long.
+// forget drops the first n bytes of the block, which were written. A new block follows, after lead bytes of marks.
 func (t *liveText) forget(n, lead int) {
 	t.buf = t.buf[:copy(t.buf, t.buf[n:])]
 	t.from += n
 	t.lead = lead
 	t.written = max(0, t.written-n)
-	t.known = max(0, t.known-n)
+	t.oldLen = max(0, t.oldLen-n)
 	t.blocks.Cut()
-	t.enough = 0
+	t.shortenAt = 0
 }
 
-// isGone reports whether what ends at an offset of the text as it arrived ends in blocks that are written.
+// isGone reports whether the offset end of the text as it arrived lies in a block that was dropped.
 func (t *liveText) isGone(end int) bool { return t.from > 0 && end <= t.from+t.lead }
 
-// back returns the last rune boundary up to at.
+// back returns the last rune boundary up to at in the unwritten text.
 func (t *liveText) back(at int) int {
 	for at > t.written && at < len(t.buf) && !utf8.RuneStart(t.buf[at]) {
 		at--
@@ -411,10 +407,10 @@ func (t *liveText) back(at int) int {
 	return max(at, t.written)
 }
 
-// lastWord returns where the last word begins, with the space before and all that is no word behind: a citation of it
-// may come next, or of the words before it.
+// lastWord returns where the last word begins, including the space before it and any non-word bytes after it: a
+// citation of it, or of the words before it, may come next.
 func (t *liveText) lastWord() int {
-	const long = 24 // bytes of it; in scripts without spaces a word is as long as the sentence
+	const long = 24 // bytes; in scripts without spaces a word is as long as the sentence
 	end := t.wordsEnd(len(t.buf))
 	at := end
 	for at > t.written && !markdown.IsSpace(t.buf[at-1]) {
@@ -428,7 +424,7 @@ func (t *liveText) lastWord() int {
 	return at
 }
 
-// wordsEnd returns where the last word before at ends: before white space, punctuation, and the marks of a list item.
+// wordsEnd returns where the last word before at ends, without white space, punctuation and list marks after it.
 func (t *liveText) wordsEnd(at int) int {
 	from := at
 	for at > t.written {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// benchEvents returns the events of an answer of paragraphs and lists, with a citation behind every second sentence.
+// benchEvents returns the events of an answer of paragraphs and lists, with a citation after every second sentence.
 func benchEvents(size, delta int, paragraph string) []Event {
 	events := []Event{{Kind: EventPart, Part: &Part{}}}
 	sources := make([]Source, 8)

@@ -14,8 +14,8 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// TestLiveCorpus shows every recorded stream while it is decoded. The text must be there exactly, no marker may stand where
-// none belongs, and the log says how many citations had their markers in the text.
+// TestLiveCorpus writes every recorded stream while it is decoded. The output must contain the text exactly, and no
+// marker in a wrong place. The test logs how many citations have their markers in the text.
 func TestLiveCorpus(t *testing.T) {
 	dir := filepath.Join(testenv.Shared(t), "corpus")
 	manifest, err := os.ReadFile(filepath.Join(dir, "MANIFEST.tsv"))
@@ -35,7 +35,7 @@ func TestLiveCorpus(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.HasSuffix(file, ".jsonl") {
-			continue // binary messages that were taken apart
+			continue // decoded binary messages
 		}
 		request, _ := os.ReadFile(strings.TrimSuffix(file, filepath.Ext(file)) + ".request.json") // most have none
 		t.Run(fields[0], func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestLiveCorpus(t *testing.T) {
 	}
 }
 
-// playCorpus decodes a stream, and gives its sources ids that are in no text.
+// playCorpus decodes a stream, replacing the ids of its sources by ones that occur in no text.
 func playCorpus(t *testing.T, body, request []byte) (*Answer, string) {
 	t.Helper()
 	ids := map[string]string{}
@@ -116,7 +116,7 @@ func playCorpus(t *testing.T, body, request []byte) (*Answer, string) {
 	return answer, out.String()
 }
 
-// lateCount returns how many citations are in the list behind the text.
+// lateCount returns how many citations are in the list after the text.
 func lateCount(a *Answer, out string) int {
 	_, list, _ := strings.Cut(out, "\n\n"+lateHeading+":\n\n")
 	n := 0
@@ -129,7 +129,7 @@ func lateCount(a *Answer, out string) int {
 	return n
 }
 
-// checkLiveLinks checks that nothing but visible links is missing from the text, and nothing new is in it.
+// checkLiveLinks checks that only visible links are missing from the text, and nothing was added.
 func checkLiveLinks(t *testing.T, a *Answer, out string) {
 	t.Helper()
 	out = regexp.MustCompile(` ?\[§\d+§\]`).ReplaceAllString(out, "")

@@ -13,8 +13,7 @@ import (
 	"github.com/ibidhq/ibid/internal/markdown"
 )
 
-// FuzzLive writes any text in any deltas with citations that come at any time, and holds what comes out against what Live
-// promises: see checkLive.
+// FuzzLive writes any text in any deltas, with citations that arrive at any time, and checks the output: see checkLive.
 func FuzzLive(f *testing.F) {
 	for _, s := range liveSeeds {
 		for _, spans := range []string{"\x00\xff\x00\x00", "\x00\x10\x00\x00\x10\x80\x01\x02\x40\x60\x05\x20\x90\xf0\x02\xff", "\x20\x30\x04\x01\x50\x70\x08\x00\x80\x90\x0c\x00\xa0\xff\x01\x00"} {
@@ -48,15 +47,15 @@ var liveSeeds = []string{
 	"It costs $5 or ~6 *7, `open code. And [open link. And <open tag. Next one.\nNew line goes on.\n\nNew block.",
 }
 
-// liveCase is an answer and how it arrives.
+// liveCase is an answer and the way it arrives.
 type liveCase struct {
 	text  string
-	spans []byte // four bytes each: the share of the text where it starts and ends, its kind, and how late it comes
-	cuts  []byte // lengths of the deltas, over and over
+	spans []byte // four bytes each: start and end as shares of the text, kind, and lateness
+	cuts  []byte // lengths of the deltas, used cyclically
 	hold  int
 }
 
-// answer returns the answer. The ids of its sources are in no text.
+// answer returns the answer. The ids of its sources occur in no text.
 func (c liveCase) answer(links bool) *Answer {
 	a := spanAnswer(c.text, c.spans, 4, "§%d§", links)
 	a.Complete = true
@@ -66,7 +65,8 @@ func (c liveCase) answer(links bool) *Answer {
 	return a
 }
 
-// play tells live of the answer. A citation comes its lateness in bytes of text after its end; at once if prompt.
+// play sends the events of the answer to live. A citation arrives its lateness in bytes of text after its end, or at
+// once if prompt.
 func (c liveCase) play(live *Live, a *Answer, prompt bool) {
 	told := make([]bool, len(a.Citations))
 	tell := func(at int) {
@@ -109,7 +109,7 @@ func (c liveCase) play(live *Live, a *Answer, prompt bool) {
 	live.Event(Event{Kind: EventAnswer, Answer: a})
 }
 
-// checkLive holds every style against its promises.
+// checkLive checks the output in every style.
 func checkLive(t *testing.T, c liveCase) {
 	t.Helper()
 	for _, style := range []Style{StyleMarkdown, StylePlain, StyleFootnotes, StyleHTML} {
@@ -131,17 +131,17 @@ func checkLive(t *testing.T, c liveCase) {
 	}
 }
 
-// checkLiveText checks that the text is there byte for byte, but for white space next to markers, and that these stand where
-// they may.
+// checkLiveText checks that the output has the text byte for byte, except for white space next to markers, and that the
+// markers are in valid places.
 func checkLiveText(t *testing.T, a *Answer, out string) {
 	t.Helper()
 	const space = " \t\r\n"
 	places := places{markdown.Parse(a.Text)}
-	text, here := a.Text, map[string]bool{} // the sources named at this place
+	text, here := a.Text, map[string]bool{} // the sources marked at this place
 	own := false                            // the marker is a paragraph
 	for i := 0; text != ""; {
 		if i >= len(out) {
-			t.Fatalf("text %q is cut off: %q", a.Text, out)
+			t.Fatalf("text %q is incomplete: %q", a.Text, out)
 		}
 		gap := len(out[i:]) - len(strings.TrimLeft(out[i:], space))
 		if rest := out[i+gap:]; strings.HasPrefix(rest, "[§") {
@@ -182,23 +182,23 @@ func checkLiveText(t *testing.T, a *Answer, out string) {
 	}
 }
 
-// checkLivePlace checks that a marker may stand at at.
+// checkLivePlace checks that at is a valid place for a marker.
 func checkLivePlace(t *testing.T, p places, at int, out string) {
 	t.Helper()
 	if s, ok := p.SolidAround(at); ok {
-		t.Errorf("marker at %d stands in %q of %q: %q", at, p.Text[s.Start:s.End], p.Text, out)
+		t.Errorf("marker at %d is in %q of %q: %q", at, p.Text[s.Start:s.End], p.Text, out)
 	}
 	line, ok := p.LineAt(at)
 	if !ok {
-		t.Errorf("marker at %d stands in no line of %q: %q", at, p.Text, out)
+		t.Errorf("marker at %d is in no line of %q: %q", at, p.Text, out)
 		return
 	}
 	if end := prose.WordEnd(p.Text[:line.End], at); end != at {
-		t.Errorf("marker at %d stands in a word of %q: %q", at, p.Text, out)
+		t.Errorf("marker at %d is in a word of %q: %q", at, p.Text, out)
 	}
 }
 
-// checkLiveSources checks that every source that is cited is named.
+// checkLiveSources checks that every cited source is shown and listed.
 func checkLiveSources(t *testing.T, a *Answer, out string) {
 	t.Helper()
 	_, list, _ := strings.Cut(out, "Sources:\n\n")
@@ -214,8 +214,8 @@ func checkLiveSources(t *testing.T, a *Answer, out string) {
 	}
 }
 
-// TestLivePrompt checks that the output is Render's where each citation comes at once and nothing is given up, however the
-// text is cut.
+// TestLivePrompt checks that the output equals Render's if each citation arrives at once and nothing is given up,
+// however the text is split.
 func TestLivePrompt(t *testing.T) {
 	for _, text := range liveSeeds {
 		for start := range len(text) {

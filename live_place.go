@@ -12,37 +12,37 @@ import (
 	"github.com/ibidhq/ibid/internal/text"
 )
 
-// livePlaces knows the citations of an answer that grows, and what became of them.
+// livePlaces tracks the citations of a growing answer.
 type livePlaces struct {
-	all     []*liveCite          // in the order they were said
+	all     []*liveCite          // in order of arrival
 	keys    map[string]*liveCite // those with a key
-	pending []*liveCite          // those that wait for their place
-	links   linkHope
+	pending []*liveCite          // those that wait to be placed
+	links   linkExpectation
 
-	parsed int  // bytes parsed in search of places
-	looked int  // how far the text went at the last try
-	retry  int  // how far it has to go before the next
-	step   int  // how far that is
-	forced bool // one was made because text was held too long
+	parsed   int  // bytes parsed to find places
+	examined int  // length of the text at the last attempt
+	retry    int  // length of the text at which to try again
+	step     int  // bytes from one attempt to the next
+	forced   bool // an attempt was made because text was held too long
 
 	last struct {
-		at      int      // where the last marker stands, in the text as it arrived
-		sources []string // that it names
+		at      int      // place of the last marker, in the text as it arrived
+		sources []string // in that marker
 	}
 }
 
-// liveCite is one citation.
+// liveCite is a citation and its progress.
 type liveCite struct {
 	Citation
-	span      Span // in the text as it arrived; meaningless where lost
-	lost      bool // its place was not shown, or has none
-	waits     bool // it is pending
-	withdrawn bool
-	behind    bool     // it stands in a block that its marker follows as a paragraph: the text need not wait
-	shown     []string // ids of the sources that its markers name
+	span       Span // in the text as it arrived; meaningless if lost
+	lost       bool // it has no place, or none that a marker can follow any more
+	waits      bool // it is in livePlaces.pending
+	withdrawn  bool
+	afterBlock bool     // its marker is a paragraph after its block: the text need not wait
+	shown      []string // ids of the sources in its markers
 }
 
-// missing returns the sources that no marker of c names yet.
+// missing returns the sources of c that are in none of its markers yet.
 func (c *liveCite) missing() []string {
 	var out []string
 	if c.withdrawn {
@@ -56,17 +56,17 @@ func (c *liveCite) missing() []string {
 	return out
 }
 
-// isOpen reports whether c still has a place ahead, and sources to name there.
+// isOpen reports whether c still needs a marker and can get one.
 func (c *liveCite) isOpen() bool { return !c.lost && len(c.missing()) > 0 }
 
-// removed returns the sources that markers of c name although c does not any more.
+// removed returns the sources in markers of c that c does not name any more.
 func (c *liveCite) removed() []string {
 	return slices.DeleteFunc(slices.Clone(c.shown), func(id string) bool {
 		return !c.withdrawn && slices.ContainsFunc(c.Refs, func(r Ref) bool { return r.Source == id })
 	})
 }
 
-// addCitation takes a citation, its replacement, or its end.
+// addCitation handles a new, changed or withdrawn citation.
 func (p *livePlaces) addCitation(e *Event, t *liveText) {
 	c := p.keys[e.Key]
 	if e.Key == "" {
@@ -98,7 +98,7 @@ func (p *livePlaces) addCitation(e *Event, t *liveText) {
 	p.updatePending(c)
 }
 
-// updatePending files a citation that waits for a place, and takes one out that does not any more.
+// updatePending adds c to the pending citations, or removes it, as needed.
 func (p *livePlaces) updatePending(c *liveCite) {
 	switch waits := c.isOpen(); {
 	case waits && !c.waits:
@@ -110,7 +110,7 @@ func (p *livePlaces) updatePending(c *liveCite) {
 	}
 }
 
-// removeSettled forgets the pending citations that wait for nothing any more.
+// removeSettled removes the pending citations that are not open any more.
 func (p *livePlaces) removeSettled() {
 	p.pending = slices.DeleteFunc(p.pending, func(c *liveCite) bool {
 		c.waits = c.isOpen()
@@ -118,7 +118,7 @@ func (p *livePlaces) removeSettled() {
 	})
 }
 
-// giveUpBefore gives up the places before at, which are written.
+// giveUpBefore gives up pending citations that end before at, which is written.
 func (p *livePlaces) giveUpBefore(at int) {
 	for _, c := range p.pending {
 		if c.span.End <= at {
@@ -128,46 +128,45 @@ func (p *livePlaces) giveUpBefore(at int) {
 	p.removeSettled()
 }
 
-// due reports whether it is worth looking for places again: only text that came since can have made one certain. The
-// steps between two tries grow, and what all tries cost is bounded, so that no text is read more often than a few
-// times.
+// due reports whether it is worth looking for places again: only new text can make one certain. The steps between
+// attempts grow, and their total cost is bounded, so that no text is parsed more than a few times.
 func (l *Live) due(overdue bool) bool {
 	p, t := &l.places, &l.text
-	const floor, per = 1 << 20, 8 // bytes parsed at most: besides, and per byte of text
+	const floor, per = 1 << 20, 8 // maximum bytes parsed: base, and per byte of text
 	end := t.from + len(t.buf)
 	if p.parsed > floor+per*end {
 		return false
 	}
-	return end >= p.retry || overdue && !p.forced || bytes.IndexByte(t.buf[t.known:], '\n') >= 0
+	return end >= p.retry || overdue && !p.forced || bytes.IndexByte(t.buf[t.oldLen:], '\n') >= 0
 }
 
-// place writes the open block up to end as far as citations stand in it at certain places, with their markers, none of
-// them behind limit. It returns up to where the text may be written without taking a place away. Where the block is
-// final all places are certain.
+// place writes the open block, which ends at end, up to the last marker whose place is certain and not after limit. It
+// returns how far the text may be written without passing a place still needed. If final is set, all places are
+// certain.
 func (l *Live) place(end, limit int, final bool) int {
 	cites := l.waiting(end)
 	if len(cites) == 0 {
 		return end
 	}
 	p, t := &l.places, &l.text
-	low := t.lowest(cites, p.looked)
+	low := t.lowest(cites, p.examined)
 	overdue := len(t.buf)-min(limit, low) > l.hold()
-	if !final && (!overdue && !t.looksPast(cites) || !l.due(overdue)) {
+	if !final && (!overdue && !t.enoughFollows(cites) || !l.due(overdue)) {
 		return low
 	}
 	block := string(t.buf[:end])
 	p.parsed += len(block)
 	p.forced = p.forced || overdue
 	places := places{markdown.Parse(block)}
-	p.looked = t.from + end
-	citings, sources := l.citings(places, cites, final)
-	lay := places.lay(citings, sources)
+	p.examined = t.from + end
+	layoutCites, sources := l.layoutCites(places, cites, final)
+	lay := places.layOut(layoutCites, sources)
 	for i := range lay.stops {
 		st := &lay.stops[i]
 		if !final && (st.at > limit || !places.settled(st, overdue) || p.links.wait() && t.joins(st.at, limit)) {
 			break
 		}
-		l.stopAt(places, &lay, i, citings, cites)
+		l.stopAt(places, &lay, i, layoutCites, cites)
 	}
 	p.removeSettled()
 	rest := l.waiting(end)
@@ -175,10 +174,10 @@ func (l *Live) place(end, limit int, final bool) int {
 		p.step, p.forced = 1, false
 	}
 	p.retry = t.from + len(t.buf) + p.step
-	return t.lowest(rest, p.looked)
+	return t.lowest(rest, p.examined)
 }
 
-// waiting returns the citations that wait for a place in the open block up to end.
+// waiting returns the pending citations that end in the open block, up to end.
 func (l *Live) waiting(end int) []*liveCite {
 	if len(l.places.pending) == 0 {
 		return nil
@@ -192,23 +191,23 @@ func (l *Live) waiting(end int) []*liveCite {
 	return out
 }
 
-// looksPast reports whether the text goes on far enough behind any of cites to tell where its marker stands.
-func (t *liveText) looksPast(cites []*liveCite) bool {
-	const enough = 64 // bytes that are looked at
+// enoughFollows reports whether enough text follows any of cites to determine the place of its marker.
+func (t *liveText) enoughFollows(cites []*liveCite) bool {
+	const enough = 64 // bytes examined
 	return slices.ContainsFunc(cites, func(c *liveCite) bool {
 		at := max(t.written, c.span.End-t.from)
-		return looksPast(string(t.buf[at:min(len(t.buf), at+enough)]))
+		return enoughFollows(string(t.buf[at:min(len(t.buf), at+enough)]))
 	})
 }
 
-// lowest returns where the first of cites may have its marker at the earliest: behind the last word of the text it
-// covers. One whose place was written may have it at the next end of a sentence that was not looked at yet.
-func (t *liveText) lowest(cites []*liveCite, looked int) int {
+// lowest returns the earliest place of a marker of cites: after the last word that a citation covers. If its place is
+// already written, it is the next sentence end not examined yet.
+func (t *liveText) lowest(cites []*liveCite, examined int) int {
 	low, passed := len(t.buf), false
 	for _, c := range cites {
 		at := c.span.End - t.from
-		if at < t.written || c.behind {
-			passed = passed || !c.behind
+		if at < t.written || c.afterBlock {
+			passed = passed || !c.afterBlock
 			continue
 		}
 		if c.Covers == CoversLink && c.span.Start >= t.from+t.written {
@@ -219,34 +218,34 @@ func (t *liveText) lowest(cites []*liveCite, looked int) int {
 	if !passed {
 		return low
 	}
-	// bytes of what was the end of the text when it was looked at, and may have become that of a sentence
-	const most = 4
-	at := max(t.written, looked-most-t.from)
+	// bytes at the end of the examined text that may now end a sentence
+	const limit = 4
+	at := max(t.written, examined-limit-t.from)
 	if n := bytes.IndexAny(t.buf[min(at, low):low], ".!?…。！？\n"); n >= 0 {
 		return at + n
 	}
 	return low
 }
 
-// citings returns cites as laying out sees them. Those whose place was written already go to the end of their sentence,
-// wait for it, or are given up. Index is that of cites.
-func (l *Live) citings(p places, cites []*liveCite, final bool) ([]citing, []Source) {
+// layoutCites converts cites for [places.layOut]; their index is that in cites. Those whose place is already written
+// move to the end of their sentence, wait for it, or are given up.
+func (l *Live) layoutCites(p places, cites []*liveCite, final bool) ([]layoutCite, []Source) {
 	t := &l.text
-	var out []citing
+	var out []layoutCite
 	var sources []Source
 	index := map[string]int{}
 	for i, c := range cites {
-		next := citing{span: markdown.Span{Start: max(0, c.span.Start-t.from), End: c.span.End - t.from}, index: i}
+		next := layoutCite{span: markdown.Span{Start: max(0, c.span.Start-t.from), End: c.span.End - t.from}, index: i}
 		next.link = c.Covers == CoversLink && c.span.Start >= t.from+t.written
 		place := p.after(next.span.End)
 		b := p.BlocksBefore(next.span.End - 1)
-		if c.behind = !final && (place.own || b > 0 && p.Blocks[b-1].Raw); c.behind {
+		if c.afterBlock = !final && (place.standalone || b > 0 && p.Blocks[b-1].Raw); c.afterBlock {
 			continue
 		}
 		if !next.link && place.at < t.written {
 			_, end := prose.SentenceAt(p.Text, next.span.End)
 			switch {
-			case place.own:
+			case place.standalone:
 				c.lost = true
 				continue
 			case !final && end >= len(strings.TrimRight(p.Text, " \t")):
@@ -269,12 +268,12 @@ func (l *Live) citings(p places, cites []*liveCite, final bool) ([]citing, []Sou
 	return out, sources
 }
 
-// stopAt writes the text up to the i-th stop of lay and the markers there.
-func (l *Live) stopAt(p places, lay *layout, i int, citings []citing, cites []*liveCite) {
+// stopAt writes the text up to the i-th stop of lay, and the marker there.
+func (l *Live) stopAt(p places, lay *layout, i int, layoutCites []layoutCite, cites []*liveCite) {
 	t, st := &l.text, &lay.stops[i]
 	if st.at < t.written {
 		for _, k := range st.cites {
-			cites[citings[k].index].lost = true
+			cites[layoutCites[k].index].lost = true
 		}
 		return
 	}
@@ -291,7 +290,7 @@ func (l *Live) stopAt(p places, lay *layout, i int, citings []citing, cites []*l
 		l.places.last.at, l.places.last.sources = here, nil
 	}
 	for _, k := range st.cites {
-		c := cites[citings[k].index]
+		c := cites[layoutCites[k].index]
 		for _, id := range c.missing() {
 			c.shown = append(c.shown, id)
 			if !slices.Contains(l.places.last.sources, id) {
@@ -303,9 +302,9 @@ func (l *Live) stopAt(p places, lay *layout, i int, citings []citing, cites []*l
 	if len(sources) == 0 {
 		return
 	}
-	const near = 256 // bytes of what follows that a marker depends on
+	const near = 256 // bytes of the following text that a marker depends on
 	next := string(t.buf[st.at:min(len(t.buf), st.at+near)])
-	if !st.own {
+	if !st.standalone {
 		l.marker(sources, st, p, next)
 		return
 	}
@@ -316,22 +315,21 @@ func (l *Live) stopAt(p places, lay *layout, i int, citings []citing, cites []*l
 	}
 }
 
-// joins reports whether what follows at is a link or mark whose citation may still come and then has its marker here as
-// well.
+// joins reports whether a link or mark follows at whose citation may still come and would then share the marker at at.
 func (t *liveText) joins(at, limit int) bool {
 	return limit < len(t.buf) && strings.Trim(string(t.buf[at:max(at, limit)]), " ,;(（") == "" &&
 		isLinkStart(t.buf[limit:])
 }
 
-// linkHope says whether citations are expected to come as visible links and marks: then these are held back until
-// theirs has come.
-type linkHope struct {
+// linkExpectation tracks whether citations are expected to come as visible links and marks. If so, these are held back
+// until their citation has come.
+type linkExpectation struct {
 	seen   bool // one came
-	absent bool // citations came in another way, or a link was left without one
+	absent bool // citations came in another form, or a link got none
 }
 
-// cited learns from a citation.
-func (h *linkHope) cited(c *liveCite) {
+// cited updates h from a citation.
+func (h *linkExpectation) cited(c *liveCite) {
 	switch {
 	case c.Covers == CoversLink:
 		h.seen = true
@@ -340,15 +338,15 @@ func (h *linkHope) cited(c *liveCite) {
 	}
 }
 
-func (h *linkHope) wait() bool { return h.seen || !h.absent }
+func (h *linkExpectation) wait() bool { return h.seen || !h.absent }
 
-// holdLinks returns the start of the first link or mark of the open block up to end that is not complete or whose
-// citation may still come; end if there is none. Ended says that the block ends there.
+// holdLinks returns the start of the first link or mark in the open block, up to end, that is incomplete or whose
+// citation may still come, or end if there is none. The flag ended means that the block ends there.
 func (l *Live) holdLinks(end int, ended bool) int {
 	t := &l.text
-	// Unlike a link, a file-search mark is never meant for readers: its citation is always waited for.
+	// Unlike a link, a file-search mark is never meant for readers, so it always waits for its citation.
 	wait := l.places.links.wait()
-	if end <= t.written { // text that took too long was written beyond the end of its block
+	if end <= t.written { // text held too long was written beyond the end of its block
 		return end
 	}
 	if t.blocks.InCode() || !wait && !bytes.Contains(t.buf[t.written:end], []byte(markBegin)) {
@@ -388,7 +386,7 @@ func (l *Live) holdLinks(end int, ended bool) int {
 	return end
 }
 
-// cites reports whether a citation for a link has come.
+// cites reports whether a citation for the link has arrived.
 func (l *Live) cites(start, end int) bool {
 	for _, c := range l.places.pending {
 		if c.Covers == CoversLink && c.span.Start-l.text.from < end && c.span.End-l.text.from > start {
@@ -398,22 +396,22 @@ func (l *Live) cites(start, end int) bool {
 	return false
 }
 
-// expired reports whether no citation is to be expected for a link any more. Providers send it directly after the text
-// that completes the link.
+// expired reports whether a citation for the link is no longer expected. Providers send it directly after the text that
+// completes the link.
 func (l *Live) expired(start, end int, ended bool) bool {
 	t := &l.text
 	if len(t.buf)-start > l.hold() {
 		return true
 	}
-	return t.known > end && (ended || bytes.IndexByte(t.buf[end:t.known], '\n') >= 0)
+	return t.oldLen > end && (ended || bytes.IndexByte(t.buf[end:t.oldLen], '\n') >= 0)
 }
 
-// before returns where what stands directly before a link begins: its parenthesis, and space.
+// before returns where the white space and parentheses directly before a link begin.
 func (t *liveText) before(at int) int {
 	return t.written + len(bytes.TrimRight(t.buf[t.written:at], " \t\r\n(（"))
 }
 
-// The states of what may be a link.
+// linkState is how far a possible link is one.
 type linkState uint8
 
 const (
@@ -422,14 +420,14 @@ const (
 	wholeLink
 )
 
-// isLinkStart reports whether s begins with what may be a link, perhaps behind a parenthesis.
+// isLinkStart reports whether s may begin with a link, perhaps after a parenthesis.
 func isLinkStart(s []byte) bool {
 	s = bytes.TrimLeft(s, " ,;(（")
 	return len(s) == 0 || s[0] == '[' || bytes.HasPrefix(s, []byte(markBegin))
 }
 
-// linkLen returns the length of what may be a link or mark at the start of s, and how far it is one: [a](u), [1],
-// 【1†a】. Ended says that s does not go on.
+// linkLen returns the length and state of a possible link or mark at the start of s: [a](u), [1], 【1†a】. The flag ended
+// means that nothing follows s.
 func linkLen(s []byte, ended bool) (int, linkState) {
 	if n := bytes.IndexByte(s, '\n'); n >= 0 {
 		s, ended = s[:n], true
@@ -439,7 +437,7 @@ func linkLen(s []byte, ended bool) (int, linkState) {
 		open = notLink
 	}
 	if s[0] != '[' {
-		longest := 64 // bytes of a mark
+		longest := 64 // bytes
 		if bytes.Contains(s[:min(len(s), longest)], []byte("†")) {
 			longest = maxFileMark
 		}
@@ -470,24 +468,24 @@ func linkLen(s []byte, ended bool) (int, linkState) {
 	return 1, notLink
 }
 
-// isMark reports whether s, in brackets, is a mark such as [1], [1, 3], [2-4] or [doc1].
+// isMark reports whether the bracketed s is a mark such as [1], [1, 3], [2-4] or [doc1].
 func isMark(s string) bool {
 	inside := strings.ReplaceAll(strings.Trim(s, "[]"), "doc", "")
 	return inside != "" && len(s) < 40 && strings.Trim(inside, "0123456789,-– ") == ""
 }
 
-// The headings of what stands between the text and the sources.
+// The headings of the lists between the text and the sources.
 const (
 	lateHeading      = "Also cited"
 	withdrawnHeading = "No longer cited"
 )
 
-// end writes what is left, then the lists. A nil answer means that the response broke off.
+// end writes the rest of the text, then the lists. A nil answer means that the response broke off.
 func (l *Live) end(a *Answer) {
 	l.ended = true
 	opts := l.options()
 	switch {
-	case l.whole(), !l.text.filled && l.text.from == 0:
+	case l.needsWhole(), !l.text.filled && l.text.from == 0:
 		if a != nil {
 			l.out.text([]byte(a.Render(&opts)))
 		}
@@ -500,9 +498,9 @@ func (l *Live) end(a *Answer) {
 	l.text, l.places, l.sources = liveText{}, livePlaces{}, nil
 }
 
-// endText ends a text that was written as it came.
+// endText ends a text that was written as it arrived.
 func (l *Live) endText(a *Answer) {
-	last := markdown.Parse(string(l.text.buf)) // the block that is still open
+	last := markdown.Parse(string(l.text.buf)) // the open block
 	l.endSection()
 	if a == nil {
 		a = l.known()
@@ -533,7 +531,7 @@ func (l *Live) endText(a *Answer) {
 	}
 }
 
-// known returns an answer of what events told, without text.
+// known returns an answer from the events so far, without text.
 func (l *Live) known() *Answer {
 	a := &Answer{}
 	for _, c := range l.places.all {
@@ -550,14 +548,14 @@ func (l *Live) known() *Answer {
 	return a
 }
 
-// lateCite is a line of the lists of citations: what is cited, by what.
+// lateCite is an item of the lists of citations: a span and the ids of its sources.
 type lateCite struct {
 	Span // in the answer's text
 	ids  []string
 }
 
-// lateLists returns the citations whose markers the text does not have, and those whose markers it should not have.
-// Without the words there is nothing to say; the sources have their list.
+// lateLists returns the lists of the citations whose markers are missing in the text, and of those whose markers should
+// not be there. Without the text there are none; the sources have their own list.
 func (l *Live) lateLists(a *Answer) []string {
 	var late, gone []lateCite
 	for _, c := range l.places.all {
@@ -577,16 +575,16 @@ func (l *Live) lateLists(a *Answer) []string {
 	}
 	var out []string
 	if a.Text != "" && len(late) > 0 {
-		out = append(out, l.lateLines(lateHeading, late, a.Text))
+		out = append(out, l.lateList(lateHeading, late, a.Text))
 	}
 	if a.Text != "" && len(gone) > 0 {
-		out = append(out, l.lateLines(withdrawnHeading, gone, a.Text))
+		out = append(out, l.lateList(withdrawnHeading, gone, a.Text))
 	}
 	return out
 }
 
-// lateLines returns a list of citations with its heading.
-func (l *Live) lateLines(heading string, list []lateCite, text string) string {
+// lateList returns a list of citations with its heading.
+func (l *Live) lateList(heading string, list []lateCite, text string) string {
 	slices.SortStableFunc(list, func(x, y lateCite) int {
 		return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(x.End, y.End))
 	})
@@ -598,7 +596,7 @@ func (l *Live) lateLines(heading string, list []lateCite, text string) string {
 		var sources []*Source
 		for n < len(list) && list[n].Span == list[0].Span {
 			for _, id := range list[n].ids {
-				sources = append(sources, l.source(id)) // the marker has each of them once
+				sources = append(sources, l.source(id)) // the marker drops duplicates
 			}
 			n++
 		}
@@ -618,7 +616,7 @@ func (l *Live) lateLines(heading string, list []lateCite, text string) string {
 	return out
 }
 
-// quoted returns the words of a span in quotes, on one line and not too long.
+// quoted returns the words of a span in quotes, shortened and on one line.
 func quoted(text string, s Span) string {
 	if s.Start < 0 || s.End > len(text) || s.Start >= s.End || !utf8.ValidString(text[s.Start:s.End]) {
 		return ""

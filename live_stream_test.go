@@ -33,7 +33,7 @@ func openAIDelta(text string) string {
 	return `{"type":"response.output_text.delta","item_id":"m","output_index":0,"content_index":0,"delta":` + quote(text) + `}`
 }
 
-// openAILink cites the words at an offset, which must be ASCII up to there.
+// openAILink cites words of a text that is ASCII up to their end.
 func openAILink(index int, text, words, url string) string {
 	at := strings.Index(text, words)
 	return fmt.Sprintf(`{"type":"response.output_text.annotation.added","item_id":"m","output_index":0,"content_index":0,"annotation_index":%d,`+
@@ -58,7 +58,7 @@ func geminiDelta(text, more string) string {
 	return `{"candidates":[{"content":{"role":"model","parts":[{"text":` + quote(text) + `}]}` + more + `}]}`
 }
 
-// TestLiveStreams decodes small streams of each way to cite and shows them.
+// TestLiveStreams decodes and writes a small stream for each way to cite.
 func TestLiveStreams(t *testing.T) {
 	const openAIText = "Owls hunt at night ([a.example](https://a.example/n)). They sleep by day ([b.example](https://b.example/d))."
 	for _, test := range []struct {
@@ -80,7 +80,7 @@ func TestLiveStreams(t *testing.T) {
 			want: "Owls hunt at night.[1] They sleep by day.[2]\n",
 		},
 		{
-			about:  "cohere-v2, fast: each citation behind its words",
+			about:  "cohere-v2, fast: each citation after its words",
 			stream: cohereFast,
 			want:   "The barn owl[1] hunts by ear alone.[2]\n",
 		},
@@ -125,7 +125,7 @@ func TestLiveStreams(t *testing.T) {
 			want: "Owls hunt at night. They sleep by day.[1][2]\n\nAlso cited:\n\n“Owls hunt at night.” [2]\n",
 		},
 		{
-			about: "perplexity-chat: marks in the text, in code none, past the list none",
+			about: "perplexity-chat: marks in the text, but not in code or beyond the list",
 			stream: sse(
 				perplexityDelta("Owls"), perplexityDelta(" hunt"), perplexityDelta("[1]"), perplexityDelta("[2]"), perplexityDelta(". See"),
 				perplexityDelta(" `x[1]`"), perplexityDelta(" and[2]"), perplexityDelta("[7]."), perplexityDelta("\n\nBye."),

@@ -15,7 +15,8 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// script is an answer as it arrives: text, and what else is told. Places are found by their words, so that no test counts.
+// script builds an answer as it arrives: text and other events. Places are given by their words, so that no test
+// contains offsets.
 type script struct {
 	text    string
 	message int
@@ -25,7 +26,7 @@ type script struct {
 	order   []string
 }
 
-// newScript returns a script with three sources: a and b can be opened, c cannot.
+// newScript returns a script with three sources: a and b have a URL, c does not.
 func newScript() *script {
 	s := &script{cites: map[string]*ibid.Citation{}}
 	for _, id := range []string{"a", "b", "c"} {
@@ -51,7 +52,7 @@ func (s *script) part(message int) *script {
 	return s.add(ibid.Event{Kind: ibid.EventPart, Part: &p})
 }
 
-// says adds text, one event for each.
+// says adds text, with an event for each delta.
 func (s *script) says(deltas ...string) *script {
 	for _, d := range deltas {
 		s.add(ibid.Event{Kind: ibid.EventText, Text: d, At: len(s.text)})
@@ -66,11 +67,11 @@ func (s *script) says(deltas ...string) *script {
 	return s
 }
 
-// cite tells that the last such words rest on the sources; with covers ibid.CoversPoint, that the place behind them does.
+// cite cites the sources for the last occurrence of the words or, with ibid.CoversPoint, for the place after them.
 func (s *script) cite(key, words string, covers ibid.Covers, sources ...string) *script {
 	at := strings.LastIndex(s.text, words)
 	if at < 0 {
-		panic("no such words: " + words)
+		panic("words not found: " + words)
 	}
 	c := &ibid.Citation{Span: ibid.Span{Start: at, End: at + len(words)}, Covers: covers, Anchor: ibid.AnchorExact}
 	c.Claim = c.Span
@@ -97,13 +98,13 @@ func (s *script) link(words string, sources ...string) *script {
 	return s.cite(fmt.Sprint(len(s.order)), words, ibid.CoversLink, sources...)
 }
 
-// withdraw takes a citation back.
+// withdraw withdraws a citation.
 func (s *script) withdraw(key string) *script {
 	delete(s.cites, key)
 	return s.add(ibid.Event{Kind: ibid.EventCitation, Key: key, Withdrawn: true})
 }
 
-// end returns all events, the answer's last.
+// end returns all events, that of the answer last.
 func (s *script) end() []ibid.Event {
 	a := s.answer
 	a.Text = s.text
@@ -140,13 +141,13 @@ func TestLive(t *testing.T) {
 			want:   "",
 		},
 		{
-			about: "behind the words, with the words that follow in the same delta",
+			about: "after the words, with following words in the same delta",
 			events: newScript().says("Owls", " hunt voles and").claim("hunt voles", "a").
 				says(" mice.").claim("mice", "c").end(),
 			want: "Owls hunt voles[1](https://a.example/) and mice.[2]\n",
 		},
 		{
-			about: "numbers by appearance, a group sorted, each source once",
+			about: "numbers by appearance, groups sorted, each source once",
 			live:  ibid.Live{Style: ibid.StylePlain, List: true},
 			events: newScript().says("One", " two").claim("One", "c").says(" three.").claim("two three", "b", "c").claim("three", "b", "a").
 				end(),
@@ -160,7 +161,7 @@ func TestLive(t *testing.T) {
 			want: "The owlet[1] weighs 3.5[2] kg”,[3] they say.\n",
 		},
 		{
-			about: "never in code, links, math and emphasis that are still open",
+			about: "never in open code, links, math and emphasis",
 			live:  ibid.Live{Style: ibid.StylePlain},
 			events: newScript().says("Run `owl", " --hoot").claim("owl", "a").says(" now` or [see ", "the").claim("see", "b").
 				says(" page](https://x.example/y), so $a", " + b").claim("a", "c").says("$ is **very", " big").claim("very", "a").
@@ -168,14 +169,14 @@ func TestLive(t *testing.T) {
 			want: "Run `owl --hoot now`[1] or [see the page](https://x.example/y),[2] so $a + b$[3] is **very big indeed**[1] now.\n",
 		},
 		{
-			about: "in emphasis where a sentence ends in it",
+			about: "in emphasis if a sentence ends in it",
 			live:  ibid.Live{Style: ibid.StylePlain},
 			events: newScript().says("**Owls hunt.", " They").claim("Owls hunt.", "a").says(" sleep.** So").claim("sleep", "b").
 				says(" it is.").end(),
 			want: "**Owls hunt.[1] They sleep.**[2] So it is.\n",
 		},
 		{
-			about: "what never closes",
+			about: "constructs that never close",
 			live:  ibid.Live{Style: ibid.StylePlain},
 			events: newScript().says("It costs $5").claim("$5", "a").says(" and", " *more").claim("more", "b").says(" than `that,").
 				claim("than `that", "c").says(" or", " [this.\n\nNext", " one.").end(),
@@ -189,26 +190,26 @@ func TestLive(t *testing.T) {
 			want: "# Owls\n\n- one[1]\n- two[2]\n\n| x | y |\n|---|---|\n| p[3] | q[1] |\n| r | s[2] |\n\nAlso cited:\n\n“Owls” [2]\n",
 		},
 		{
-			about:  "behind a code block, as a paragraph",
+			about:  "after a code block, as a paragraph",
 			live:   ibid.Live{Style: ibid.StylePlain},
 			events: newScript().says("So:\n\n```\nhoot()\n").claim("hoot()", "a").says("\nhoot()\n", "```\n", "\nDone", ".\n").end(),
 			want:   "So:\n\n```\nhoot()\n\nhoot()\n```\n\n[1]\n\nDone.\n",
 		},
 		{
-			about: "a visible link gives way to its marker",
+			about: "a visible link is replaced by its marker",
 			events: newScript().says("Owls hunt ", "([a.example](https://a.example/?x=1))").link("([a.example](https://a.example/?x=1))", "a").
 				says(". They sleep ([b.example](https://b.example/)). By").link("([b.example](https://b.example/))", "b").says(" day.").end(),
 			want: "Owls hunt.[1](https://a.example/) They sleep.[2](https://b.example/) By day.\n",
 		},
 		{
-			about: "marks in the text give way where they are cited, one by one",
+			about: "marks in the text are replaced one by one if they are cited",
 			live:  ibid.Live{Style: ibid.StylePlain},
 			events: newScript().says("Owls hunt", "[2]", "[1].").link("[2]", "b").says(" They", " sleep [7]").link("[1]", "a").
 				says(" by day.").end(),
 			want: "Owls hunt.[1][2] They sleep [7] by day.\n",
 		},
 		{
-			about: "links that nobody cites are held back, but not for long",
+			about: "links without citations are held back, but not for long",
 			live:  ibid.Live{Style: ibid.StylePlain},
 			events: newScript().says("See [x](https://x.example/)", " first.\nThen", " [y](https://y.example/)", " and").
 				link("[y](https://y.example/)", "a").says(" rest.").link("[x](https://x.example/)", "b").end(),
@@ -230,7 +231,7 @@ func TestLive(t *testing.T) {
 				"- “Owls hunt \\*voles\\*.” [1](https://b.example/) [2](https://a.example/)\n- “They sleep by day.” \\[3\\]\n",
 		},
 		{
-			about: "taken back before it was written, and after",
+			about: "withdrawn before it was written, and after",
 			live:  ibid.Live{Style: ibid.StylePlain, List: true},
 			events: newScript().says("Owls", " hunt").cite("x", "hunt", ibid.CoversClaim, "a").withdraw("x").says(" voles").
 				cite("y", "hunt voles", ibid.CoversClaim, "b").says(" at night,", " and").withdraw("y").says(" mice.").claim("mice", "c").end(),
@@ -238,7 +239,7 @@ func TestLive(t *testing.T) {
 				"Sources:\n\n[1] Title b — b.example — https://b.example/\n[2] Paper c\n",
 		},
 		{
-			about: "more sources for what is written, and fewer",
+			about: "more and fewer sources for what is already written",
 			live:  ibid.Live{Style: ibid.StylePlain},
 			events: newScript().says("Owls hunt").cite("x", "hunt", ibid.CoversClaim, "a").says(" at").cite("x", "hunt", ibid.CoversClaim, "a", "b").
 				says(" night. Bats").cite("x", "hunt", ibid.CoversClaim, "b", "c").says(" too.").end(),
@@ -285,13 +286,13 @@ func TestLive(t *testing.T) {
 			want:   "<p>Owls <em>hunt</em>.</p>\n",
 		},
 		{
-			about:  "the text ends in code, and the lists close it",
+			about:  "text that ends in code, which the lists close",
 			live:   ibid.Live{Style: ibid.StylePlain, List: true},
 			events: newScript().says("Owls.").claim("Owls", "c").says(" So:\n\n```\nhoot()").end(),
 			want:   "Owls.[1] So:\n\n```\nhoot()\n```\n\nSources:\n\n[1] Paper c\n",
 		},
 		{
-			about: "held back no longer than said",
+			about: "held back no longer than Hold",
 			live:  ibid.Live{Style: ibid.StylePlain, Hold: 16},
 			events: newScript().says("Owls `hunt", " in").claim("hunt", "a").says(" the dark of the night when all are").says(" asleep` they say.").
 				end(),
@@ -315,7 +316,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// What was shown stays when the provider corrects it; what is cited afterwards is in the list, with its new words.
+// Text already written stays when the provider corrects it; later citations of it are in the list, with the new words.
 func TestLiveCorrection(t *testing.T) {
 	var out strings.Builder
 	live := ibid.Live{W: &out, Style: ibid.StylePlain}
@@ -334,7 +335,7 @@ func TestLiveCorrection(t *testing.T) {
 	}
 }
 
-// A response that breaks off is closed without an answer.
+// A truncated response is closed without an answer.
 func TestLiveClose(t *testing.T) {
 	var out strings.Builder
 	live := ibid.Live{W: &out, Style: ibid.StylePlain, List: true}
@@ -353,7 +354,7 @@ func TestLiveClose(t *testing.T) {
 	}
 }
 
-// Numbers go on over the answers of a conversation.
+// Numbers continue across the answers of a conversation.
 func TestLiveNumbering(t *testing.T) {
 	var out strings.Builder
 	numbering := ibid.Numbering{}
@@ -371,19 +372,19 @@ func TestLiveNumbering(t *testing.T) {
 	}
 	a := ibid.Source{Kind: ibid.Web, URL: "https://a.example/"}
 	if got := numbering.Number(a.Key()); got != 2 {
-		t.Errorf("numbering has %d for a, want 2", got)
+		t.Errorf("the number of a is %d, want 2", got)
 	}
 }
 
-// failing is a writer that takes so many bytes.
-type failing struct {
+// failingWriter accepts left bytes.
+type failingWriter struct {
 	left int
 	got  strings.Builder
 }
 
 var errFull = errors.New("full")
 
-func (f *failing) Write(p []byte) (int, error) {
+func (f *failingWriter) Write(p []byte) (int, error) {
 	n := min(f.left, len(p))
 	f.left -= n
 	f.got.Write(p[:n])
@@ -394,7 +395,7 @@ func (f *failing) Write(p []byte) (int, error) {
 }
 
 func TestLiveWriteError(t *testing.T) {
-	w := failing{left: 6}
+	w := failingWriter{left: 6}
 	live := ibid.Live{W: &w, List: true}
 	for _, e := range newScript().says("Owls hunt", " voles at night", " and sleep", " by day.").claim("night", "a").end() {
 		live.Event(e)
@@ -410,7 +411,7 @@ func TestLiveWriteError(t *testing.T) {
 	}
 }
 
-// The words come out as soon as they are certain, not at the end.
+// Words are written as soon as they are certain, not at the end.
 func TestLiveIsLive(t *testing.T) {
 	var out strings.Builder
 	live := ibid.Live{W: &out, Style: ibid.StylePlain}
@@ -437,7 +438,7 @@ func TestLiveIsLive(t *testing.T) {
 	}
 }
 
-// A link waits for its citation, until none is to be expected.
+// A link waits for its citation until none is expected any more.
 func TestLiveHoldsLinks(t *testing.T) {
 	var out strings.Builder
 	live := ibid.Live{W: &out, Style: ibid.StylePlain}
@@ -486,7 +487,7 @@ data: {"type":"message-end","delta":{"finish_reason":"COMPLETE"}}
 
 `
 
-// A stream of Cohere's fast mode, as its documentation prints one.
+// A stream of Cohere's fast mode, as in its documentation.
 func ExampleLive() {
 	live := ibid.Live{W: os.Stdout, Style: ibid.StylePlain, ByID: true}
 	decoder := ibid.Decoder{OnEvent: live.Event}

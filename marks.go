@@ -9,13 +9,13 @@ import (
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
-// marks finds the marks of a provider that cites in the text itself: [1], [1][3], [1, 2], [doc1]. What looks like one
-// inside code, math, an address or a link is none. It reads the text once, as it grows, and stops before whatever the
-// next bytes may still change.
+// marks finds the marks of a provider that cites in the text itself: [1], [1][3], [1, 2], [doc1]. It ignores lookalikes
+// in code, math, an address or a link. It reads the text once, as it grows, and stops before anything that the next
+// bytes may still change.
 type marks struct {
 	wire.Markers
-	from  int    // where the text that they are of begins
-	past  []Span // marks whose number is past the list
+	from  int    // where the text to search begins
+	past  []Span // marks whose number exceeds the list
 	lexer markdown.Lexer
 }
 
@@ -28,13 +28,13 @@ type textMark struct {
 	numbers []int // from 1
 }
 
-// setMarks takes the list that marks count in.
+// setMarks sets the list of refs that the marks number.
 func (c *candidate) setMarks(w *wire.Markers) {
 	if c.marks != nil && c.marks.Style == w.Style && slices.EqualFunc(c.marks.Refs, w.Refs, sameRef) {
 		return
 	}
-	const most = 64 // changes of the list, each of which reads the text again
-	if c.relisted++; c.relisted > most {
+	const limit = 64 // changes of the list, each of which means reading the text again
+	if c.relisted++; c.relisted > limit {
 		c.fold.limit("marker lists")
 		return
 	}
@@ -43,7 +43,7 @@ func (c *candidate) setMarks(w *wire.Markers) {
 	c.scanMarks(c.closed)
 }
 
-// scanMarks makes citations of the marks that have become certain.
+// scanMarks adds citations for the marks that have become certain.
 func (c *candidate) scanMarks(last bool) {
 	text := c.text.String()
 	for {
@@ -84,7 +84,7 @@ func (c *candidate) scanMarks(last bool) {
 	}
 }
 
-// next returns the next mark. It is false at the end of what can be read for now.
+// next returns the next mark, or false at the end of what can be read for now.
 func (m *marks) next(text string, last bool) (textMark, bool) {
 	for {
 		t, ok := m.lexer.Next(text, last)
@@ -112,15 +112,15 @@ func beginsImage[T string | []byte](text T, at int) bool {
 	return at > 0 && text[at-1] == '!' && (at == 1 || markdown.IsSpace(text[at-2]))
 }
 
-// beginsLine reports whether at most white space and what opens a quote or an item stand before an offset on its line.
+// beginsLine reports whether only white space and quote or list marks precede an offset on its line.
 func beginsLine(text string, at int) bool {
-	const most = 64 // bytes of these
-	before := text[max(0, at-most):at]
+	const limit = 64 // bytes
+	before := text[max(0, at-limit):at]
 	newline := strings.LastIndexByte(before, '\n')
-	return (newline >= 0 || at <= most) && strings.Trim(before[newline+1:], " \t\r>-*+") == ""
+	return (newline >= 0 || at <= limit) && strings.Trim(before[newline+1:], " \t\r>-*+") == ""
 }
 
-// numbers reads the inside of a mark: 1, 1, 3, 2-4, doc1. Nil: it is none.
+// numbers parses the inside of a mark, such as "1", "1, 3", "2-4" or "doc1". It returns nil if s is not a mark.
 func (m *marks) numbers(s string) []int {
 	var out []int
 	for item := range strings.SplitSeq(s, ",") {
@@ -146,7 +146,7 @@ func (m *marks) numbers(s string) []int {
 	return out
 }
 
-// number reads one to four digits; 0 for anything else.
+// number parses one to four digits. It returns 0 for anything else.
 func number(s string) int {
 	if len(s) == 0 || len(s) > 4 || strings.Trim(s, "0123456789") != "" {
 		return 0

@@ -10,7 +10,7 @@ import (
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
-// readMarks returns the marks of a text that comes in pieces of so many bytes.
+// readMarks returns the marks of a text that arrives in pieces of piece bytes.
 func readMarks(text string, piece int) []string {
 	m := marks{Markers: wire.Markers{Refs: make([]wire.Ref, 9)}}
 	var out []string
@@ -39,7 +39,8 @@ func TestMarks(t *testing.T) {
 	})
 }
 
-// However far what could hold marks extends, its bound is the same whether the text comes at once or in pieces.
+// However long a construct that could hide marks is, the result is the same whether the text arrives at once or in
+// pieces.
 func TestMarksPastBounds(t *testing.T) {
 	for _, begin := range []string{"[", "[a](", "[[[", "$x", "$$", `\(`, `\[`, "`", "<a:", "https://x/", "```\n"} {
 		for _, fill := range []string{"x", "x ", "[x] ", "(x) ", "[1]", "\\", "$"} {
@@ -56,7 +57,7 @@ func TestMarksPastBounds(t *testing.T) {
 	}
 }
 
-// BenchmarkMarks reads hostile texts: the time for a byte must not grow with the text.
+// BenchmarkMarks reads hostile texts: the time per byte must not grow with the text.
 func BenchmarkMarks(b *testing.B) {
 	for _, unit := range []string{"[", "[a](", "[ " + strings.Repeat("x", 100), "[1][2]", "[1]:", "$x", "$$ ", `\[`, "<a:", "https://x/", "`", "($(["} {
 		for _, size := range []int{1 << 14, 1 << 18} {

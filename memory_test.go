@@ -17,16 +17,16 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// What the memory of a decode may come to, for an input of n bytes: what is kept, and what is allocated on the way, of
-// which most is garbage at once.
+// The maximum memory for decoding an input of n bytes: what is kept, and all that is allocated, most of which is
+// garbage at once.
 func maxKept(n int) int      { return 8*n + 1<<20 }
 func maxAllocated(n int) int { return 512*n + 16<<20 }
 
-// flood is about how long the lists are made that TestMemory gives to the decoder, in bytes.
+// flood is the approximate size in bytes of the lists that TestMemory generates.
 const flood = 256 << 10
 
-// TestMemory makes every list, object and event of the vectors of every format as long as an attacker would, one at a
-// time, and measures what the decoder keeps of it. One in eight of the inputs is measured, unless IBID_MEMORY=all.
+// TestMemory makes every list, object and event in the vectors very long, one at a time, as an attacker would, and
+// measures what the decoder keeps. It measures one in eight of the inputs, or all with IBID_MEMORY=all.
 func TestMemory(t *testing.T) {
 	all, done := os.Getenv("IBID_MEMORY") == "all", map[string]bool{}
 	for _, file := range vectorFiles(t) {
@@ -45,11 +45,11 @@ func TestMemory(t *testing.T) {
 		}
 	}
 	if len(done) < 200 {
-		t.Errorf("only %d inputs were made of the vectors", len(done))
+		t.Errorf("only %d inputs were generated from the vectors", len(done))
 	}
 }
 
-// TestMemoryOfEmptyCitations is what once took 42 seconds and 5.8 GB.
+// TestMemoryOfEmptyCitations decodes an input that once took 42 seconds and 5.8 GB.
 func TestMemoryOfEmptyCitations(t *testing.T) {
 	body := `{"object":"chat.completion","model":"sonar","choices":[{"message":{"content":"Yes.[1]"}}],"citations":[` +
 		strings.Repeat(`"",`, 10_000_000) + `""]}`
@@ -58,12 +58,12 @@ func TestMemoryOfEmptyCitations(t *testing.T) {
 		t.Errorf("the text is %q", a.Text)
 	}
 	if !slices.ContainsFunc(a.Issues, func(i ibid.Issue) bool { return i.Code == "limit-reached" }) {
-		t.Errorf("no issue says that something was left out: %v", a.Issues)
+		t.Errorf("no issue reports that something was left out: %v", a.Issues)
 	}
 }
 
-// TestMemoryOfNewChunks supports the same words with another chunk in every event: once each event copied what all the
-// former ones had brought.
+// TestMemoryOfNewChunks supports the same words with another chunk in every event: each event used to copy all earlier
+// chunks.
 func TestMemoryOfNewChunks(t *testing.T) {
 	const n = 5000
 	var b bytes.Buffer
@@ -75,11 +75,11 @@ func TestMemoryOfNewChunks(t *testing.T) {
 		t.Fatalf("citations %v, want one with 100 refs", a.Citations)
 	}
 	if !slices.ContainsFunc(a.Issues, func(i ibid.Issue) bool { return i.Code == "limit-reached" }) {
-		t.Errorf("no issue says that something was left out: %v", a.Issues)
+		t.Errorf("no issue reports that something was left out: %v", a.Issues)
 	}
 }
 
-// An honest answer may be as dense as this: one citation for every 60 bytes of text.
+// A legitimate answer may be this dense: one citation for every 60 bytes of text.
 func TestMemoryOfManyMarks(t *testing.T) {
 	const n = 5000
 	var text strings.Builder
@@ -134,7 +134,7 @@ func memory() (m runtime.MemStats) {
 	return m
 }
 
-// floods returns by their names the inputs that are made of one.
+// floods returns the inputs generated from one, by name.
 func floods(input []byte) map[string]func() []byte {
 	all := map[string]func() []byte{}
 	var body any
@@ -186,7 +186,7 @@ func floods(input []byte) map[string]func() []byte {
 	return all
 }
 
-// floodsOf returns what is made of a value in which one list or object is long, by its path.
+// floodsOf returns variants of a value in which one list or object is long, by its path.
 func floodsOf(v any, path string) map[string]func() any {
 	all := map[string]func() any{}
 	switch v := v.(type) {
@@ -244,7 +244,7 @@ func floodsOf(v any, path string) map[string]func() any {
 	return all
 }
 
-// vary returns a value in which all numbers, and all strings but types and kinds of event, are others.
+// vary returns a value in which all numbers, and all strings except types, are replaced.
 func vary(v any, k int) any {
 	switch v := v.(type) {
 	case map[string]any:

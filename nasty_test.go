@@ -20,29 +20,29 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// nastyFile is one of testdata/nasty: streams in which several hard things meet, each with the answer that a careful person
-// wants to read. A file begins with
+// nastyFile is a file of testdata/nasty: streams that combine several difficulties, each with the answer that a careful
+// reader expects. A file begins with
 //
 //	unit bytes               what spans count; also code-points and utf-16
-//	span JSON                what ⟪"words"⟫ is in an event, ⟪"words"#2⟫ where they stand the second time: $s and $e are where
-//	                         they begin and end in the texts (what events whose name begins with text have), $w is the words,
-//	                         $i the last of them;
-//	                         ⟨"words"⟩ is their end alone
+//	span JSON                replaces ⟪"words"⟫ in an event, ⟪"words"#2⟫ for the second occurrence: $s and $e are where
+//	                         they begin and end in the texts (of events whose name begins with text), $w the words,
+//	                         $i their last unit;
+//	                         ⟨"words"⟩ is only their end
 //	wire LIST                the default of ": LIST", see encodeNasty
-//	def NAME JSON            an event, or a part of one: $1, $2, … stand for its arguments
+//	def NAME JSON            an event, or a part of one, with its arguments as $1, $2, …
 //
-// and has, for each stream,
+// followed by, for each stream,
 //
-//	## NAME                  and what is hard about it
-//	: LIST                   how its events are sent
-//	> NAME JSON ¦ JSON…      an event; its arguments may have parts, NAME("string";JSON;…). Also as it stands: JSON or [DONE].
-//	> base                   the texts begin anew
-//	= TEXT                   a line of the answer as markdown with footnotes; & TEXT: of the next candidate's
-//	~ "words" 1 2            a citation and the numbers of its sources; of a link or point link or point and its claim; nowhere
+//	## NAME                  and what is difficult about it
+//	: LIST                   how its events are encoded
+//	> NAME JSON ¦ JSON…      an event; its arguments may have parts, NAME("string";JSON;…). Also JSON or [DONE].
+//	> base                   the texts start again
+//	= TEXT                   a line of the answer as markdown with footnotes; & TEXT: one of the next candidate
+//	~ "words" 1 2            a citation and its sources' numbers; of a link or point link or point and its claim; nowhere
 //	! CODE                   an issue
-//	% stop                   the finish, where it is not stop; with broken: not complete; with request JSON: the request
-//	| TEXT                   a line of what Live shows in plain text, where that is not Render's. late: citations come too late
-//	? TEXT                   why it is right though it is not what was expected at first; live: why Live cannot do as Render does
+//	% stop                   the finish, if not stop; with broken: not complete; with request JSON: the request
+//	| TEXT                   a line of Live's plain text, if it differs from Render's. late: citations arrive too late
+//	? TEXT                   why an unexpected result is right; live: why Live's output must differ from Render's
 //
 // ⟦202E⟧ stands for the code point.
 type nastyFile struct {
@@ -117,7 +117,7 @@ var (
 	nastyWords = regexp.MustCompile(`[⟪⟨]("(?:[^"\\]|\\.)*")(?:#(\d))?[⟫⟩]`)
 )
 
-// expand makes the events.
+// expand expands the lines to events.
 func (r *nastyRecord) expand(t *testing.T) {
 	t.Helper()
 	for lines := r.lines; len(lines) > 0; {
@@ -139,7 +139,7 @@ func (r *nastyRecord) expand(t *testing.T) {
 	}
 }
 
-// expand makes an event of a line.
+// expand expands a line to an event.
 func (f *nastyFile) expand(t *testing.T, line, text string) string {
 	t.Helper()
 	fill := func(event string, args []string) string {
@@ -166,7 +166,7 @@ func (f *nastyFile) expand(t *testing.T, line, text string) string {
 		for nth = max(nth, 1); ; nth-- {
 			k := strings.Index(text[at:], words)
 			if k < 0 {
-				t.Fatalf("%q is not in %q", words, text)
+				t.Fatalf("%q not found in %q", words, text)
 			}
 			if at += k; nth == 1 {
 				break
@@ -185,7 +185,7 @@ func (f *nastyFile) expand(t *testing.T, line, text string) string {
 			"$i", strconv.Itoa(count(text[:at+len(words)])-1)).Replace(f.span)
 	})
 	if line != "[DONE]" && line[0] != '"' && !json.Valid([]byte(line[max(0, strings.IndexByte(line, '{')):])) {
-		t.Fatalf("%s is no event", line)
+		t.Fatalf("%s is not an event", line)
 	}
 	return line
 }
@@ -201,9 +201,9 @@ func unquoteNasty(t *testing.T, quoted string) string {
 
 var nastyType = regexp.MustCompile(`"(?:event_)?type": ?"([^"]+)"`)
 
-// encodeNasty sends events as a wire says it: sse, raw (each is a string: a piece of text), array, lines or aws; for sse and
-// raw crlf, cr, bom, and for sse named (event lines), comments (also data without content, ids and retries), nospace (after
-// data:), and folded (an event on two lines of data).
+// encodeNasty encodes events as wire specifies: sse, raw (each is a string, a piece of text), array, lines or aws; for
+// sse and raw also crlf, cr and bom; and for sse named (event lines), comments (also empty data, ids and retries),
+// nospace (after data:) and folded (an event on two data lines).
 func encodeNasty(t *testing.T, wire string, events [][]byte, end bool) []byte {
 	t.Helper()
 	has := func(option string) bool { return slices.Contains(strings.Fields(wire), option) }
@@ -251,8 +251,8 @@ func encodeNasty(t *testing.T, wire string, events [][]byte, end bool) []byte {
 	return []byte(out)
 }
 
-// TestNasty decodes every stream whole, byte by byte and in random pieces, and compares what comes of it with what its
-// record says; see [nastyFile].
+// TestNasty decodes every stream whole, byte by byte and in random pieces, and compares the result with its record; see
+// [nastyFile].
 func TestNasty(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "nasty", "*.txt"))
 	if err != nil || len(files) == 0 {
@@ -276,7 +276,7 @@ func TestNasty(t *testing.T) {
 	t.Logf("%d streams", streams)
 }
 
-// compare holds an answer against the record.
+// compare compares an answer with the record.
 func (r *nastyRecord) compare(t *testing.T, whole *reading) {
 	t.Helper()
 	a := whole.answer
@@ -337,8 +337,8 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// checkCuts breaks the stream off behind every event: no answer says that it is complete but the whole one (bedrock-rag
-// has no end mark), no text is another, and every citation that had a place by then has it still, and in the end.
+// checkCuts truncates the stream after every event: only the whole answer is complete (except in bedrock-rag, which has
+// no end mark), the text is a prefix, and every citation that had a place by then keeps it, also in the whole answer.
 func (r *nastyRecord) checkCuts(t *testing.T, whole *reading) {
 	t.Helper()
 	corrected := slices.ContainsFunc(whole.answer.Issues, func(is ibid.Issue) bool { return is.Code == "text-corrected" })
@@ -357,18 +357,18 @@ func (r *nastyRecord) checkCuts(t *testing.T, whole *reading) {
 		_ = d.Close()
 		cut, _ := d.Answer()
 		if cut.Format == ibid.Generic || corrected {
-			continue // not yet known; or no longer what it was
+			continue // format not yet known, or text replaced
 		}
 		if cut.Complete && cut.Format != "bedrock-rag" && cut.Text != whole.answer.Text {
-			t.Errorf("behind event %d: complete, with the text %q", n, cut.Text)
+			t.Errorf("after event %d: complete, with the text %q", n, cut.Text)
 		}
 		if !beginsAnswer(whole.answer, cut.Text) {
-			t.Errorf("behind event %d: text %q", n, cut.Text)
+			t.Errorf("after event %d: text %q", n, cut.Text)
 		}
 		kept := func(what string, a *ibid.Answer) {
 			for key, place := range before {
 				if !slices.ContainsFunc(a.Citations, func(c ibid.Citation) bool { return placeLine(&c) == place }) {
-					t.Errorf("behind event %d: citation %s at %s is not in %s", n, key, place, what)
+					t.Errorf("after event %d: citation %s at %s is not in %s", n, key, place, what)
 				}
 			}
 		}
@@ -377,15 +377,15 @@ func (r *nastyRecord) checkCuts(t *testing.T, whole *reading) {
 	}
 }
 
-// placeLine writes down where a citation stands and what it names.
+// placeLine returns the place and the sources of a citation.
 func placeLine(c *ibid.Citation) string {
 	bare := ibid.Citation{Span: c.Span, Refs: c.Refs, Anchor: c.Anchor}
 	bare.Claim = bare.Span
 	return sortedCitationLine(&bare)
 }
 
-// checkLive shows the stream while it is decoded: what came out must be what Render writes, or what the record says. Where
-// every citation is told with its words it must be Render's in each style.
+// checkLive writes the stream while it is decoded: the output must equal Render's, or that of the record. If every
+// citation arrives with its words, it must equal Render's in each style.
 func (r *nastyRecord) checkLive(t *testing.T, whole *reading) {
 	t.Helper()
 	a := whole.answer
@@ -417,7 +417,7 @@ func (r *nastyRecord) checkLive(t *testing.T, whole *reading) {
 		}
 		return ""
 	}})
-	if early { // a marker before its words: they were written when it came
+	if early { // a marker before its words, which were written when the citation arrived
 		return
 	}
 	for _, style := range []ibid.Style{ibid.StyleMarkdown, ibid.StylePlain, ibid.StyleFootnotes, ibid.StyleHTML, ibid.StyleLaTeX} {
@@ -430,7 +430,7 @@ func (r *nastyRecord) checkLive(t *testing.T, whole *reading) {
 	}
 }
 
-// playPrompt tells live of an answer, each citation as soon as its words are there.
+// playPrompt sends the events of an answer to live, each citation as soon as its words are there.
 func playPrompt(live *ibid.Live, a *ibid.Answer) {
 	for i := range a.Sources {
 		live.Event(ibid.Event{Kind: ibid.EventSource, Source: &a.Sources[i]})

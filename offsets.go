@@ -5,25 +5,24 @@ import (
 	"unicode/utf8"
 )
 
-// Offsets converts offsets into one text between units. Each conversion is a short walk from one of the marks that
-// stand every few hundred bytes; they are made the first time they are needed, only as far as they are needed, and not
-// at all for [UTF8] or while the text is ASCII.
+// Offsets converts offsets in a text between units. A conversion scans a short distance from the nearest of the marks
+// that are set every few hundred bytes. Marks are made when first needed, only as far as needed, and not at all for
+// [UTF8] or while the text is ASCII.
 //
-// Invalid UTF-8 counts as Go counts it: every byte that belongs to no valid character is one code point, one UTF-16
-// unit.
+// Invalid UTF-8 counts as in Go: each byte that is not part of a valid character is one code point and one UTF-16 unit.
 //
-// An Offsets makes its marks as it is asked, so it is not safe for concurrent use; making one is free. The zero value
-// converts offsets of the empty text.
+// An Offsets is not safe for concurrent use, as conversions add marks; making one is free. The zero value converts
+// offsets of the empty text.
 type Offsets struct {
 	text  string
-	ascii int          // text[:ascii] is known to be ASCII, where all units are the same
-	marks []offsetMark // marks[k] is at the first character that begins at byte k*markDistance or after it
+	ascii int          // text[:ascii] is known to be ASCII, where all units are equal
+	marks []offsetMark // marks[k] is at the first character that begins at byte k*markDistance or later
 }
 
-// offsetMark is where a character begins, in all units.
+// offsetMark is the beginning of a character in all units.
 type offsetMark struct{ byte, point, utf16 int }
 
-// in returns the mark in a unit.
+// in returns the offset of the mark in u.
 func (m offsetMark) in(u Unit) int {
 	if u == UTF16 {
 		return m.utf16
@@ -31,7 +30,7 @@ func (m offsetMark) in(u Unit) int {
 	return m.point
 }
 
-// step moves the mark to the next character of text.
+// step moves m to the next character of text.
 func (m *offsetMark) step(text string) {
 	m.point++
 	m.utf16++
@@ -46,16 +45,15 @@ func (m *offsetMark) step(text string) {
 	}
 }
 
-// markDistance is how far marks are apart, in bytes.
+// markDistance is the distance between marks in bytes.
 const markDistance = 256
 
-// NewOffsets returns the conversions for text. It does no work yet.
+// NewOffsets returns an Offsets for text. It does no work yet.
 func NewOffsets(text string) *Offsets { return &Offsets{text: text} }
 
-// Span returns the span of bytes from start to end, both counted in u from the beginning of the text. It reports false,
-// and no span, when start or end is negative or beyond the text, when end is before start, when one of them is inside
-// of a character (a byte that continues one, the second half of a surrogate pair), or when u is no unit. Offsets are
-// never moved to fit.
+// Span returns the span of bytes from start to end, both counted in u from the beginning of the text. It returns false
+// if start or end is negative or beyond the text, if end is before start, if either is inside a character (at a
+// continuation byte or the second half of a surrogate pair), or if u is not a unit. Offsets are never adjusted.
 func (o *Offsets) Span(u Unit, start, end int) (Span, bool) {
 	if end < start {
 		return Span{}, false
@@ -73,8 +71,8 @@ func (o *Offsets) Span(u Unit, start, end int) (Span, bool) {
 	return Span{Start: from, End: to}, true
 }
 
-// In returns where s begins and ends, counted in u. It is the inverse of [Offsets.Span]: for what that never returns (a
-// span that is not of this text, has its end before its start, or cuts a character) and for an unknown unit, both
+// In returns the start and end of s, counted in u. It is the inverse of [Offsets.Span]: for spans that Span never
+// returns (outside the text, with the end before the start, or cutting a character) and for an unknown unit, both
 // results are -1.
 func (o *Offsets) In(u Unit, s Span) (start, end int) {
 	if s.Start < 0 || s.End < s.Start || s.End > len(o.text) || !isBoundary(o.text, s.Start) ||
@@ -90,15 +88,15 @@ func (o *Offsets) In(u Unit, s Span) (start, end int) {
 	return -1, -1
 }
 
-// grow replaces the text by one that begins with the former text, of which the marks are kept, and returns o. The
-// former text may end inside of a character.
+// grow replaces the text by one that begins with the old text, keeps the marks and returns o. The old text may end
+// inside a character.
 func (o *Offsets) grow(text string) *Offsets {
 	o.text = text
 	return o
 }
 
-// byte returns the byte where the n-th unit of u begins; the end of the text counts as the beginning of one unit more.
-// It reports false where [Offsets.Span] does.
+// byte returns the byte where the n-th unit of u begins; the end of the text counts as the beginning of one more unit.
+// It returns false where [Offsets.Span] does.
 func (o *Offsets) byte(u Unit, n int) (int, bool) {
 	switch {
 	case n < 0 || n > len(o.text): // no unit is shorter than a byte
@@ -119,7 +117,7 @@ func (o *Offsets) byte(u Unit, n int) (int, bool) {
 	return m.byte, m.in(u) == n
 }
 
-// before returns how many units of u begin before byte i, where a character begins or the text ends.
+// before returns how many units of u begin before byte i, which must be a character boundary.
 func (o *Offsets) before(u Unit, i int) int {
 	if o.isASCII(i) {
 		return i
@@ -140,8 +138,8 @@ func (o *Offsets) isASCII(i int) bool {
 	return o.ascii >= i
 }
 
-// mark adds marks until enough says that the last is far enough, or the text ends. It leaves out the last bytes of the
-// text, whose meaning more text may change. There is always at least one mark.
+// mark adds marks until enough returns true for the last one or the text ends. It excludes the last bytes of the text,
+// as more text may change what they mean. There is always at least one mark.
 func (o *Offsets) mark(enough func(last offsetMark) bool) {
 	if len(o.marks) == 0 {
 		o.marks = append(o.marks, offsetMark{})

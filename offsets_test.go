@@ -17,7 +17,7 @@ func ExampleOffsets() {
 	fmt.Println(span, ok)
 	fmt.Println(offsets.In(CodePoint, span))
 
-	_, ok = offsets.Span(UTF16, 1, 5) // 1 is inside of the emoji
+	_, ok = offsets.Span(UTF16, 1, 5) // 1 is inside the emoji
 	fmt.Println(ok)
 	// Output:
 	// {5 8} true
@@ -55,7 +55,7 @@ func TestOffsetsSpan(t *testing.T) {
 	}
 }
 
-func TestOffsetsInRefuses(t *testing.T) {
+func TestOffsetsInRejects(t *testing.T) {
 	o := NewOffsets("aé🎉")
 	for _, s := range []Span{{-1, 1}, {0, 8}, {2, 1}, {0, 2}, {2, 3}, {4, 7}, {8, 8}} {
 		for _, u := range []Unit{UTF8, CodePoint, UTF16} {
@@ -69,7 +69,8 @@ func TestOffsetsInRefuses(t *testing.T) {
 	}
 }
 
-// starts returns the byte at which each unit of text begins, and the length of text. A unit inside of a character is -1.
+// starts returns the byte at which each unit of text begins, followed by the length of text. A unit inside a character
+// is -1.
 func starts(u Unit, text string) []int {
 	var at []int
 	for i := 0; i < len(text); {
@@ -91,8 +92,8 @@ func starts(u Unit, text string) []int {
 	return append(at, len(text))
 }
 
-// checkOffsets compares offsets of text in every unit with a naive count, in the order that next gives: all of a short text,
-// a sample of a long one.
+// checkOffsets compares offsets of text in every unit with a naive count, in random order: all of a short text, a
+// sample of a long one.
 func checkOffsets(t *testing.T, o *Offsets, text string, next *rand.Rand) {
 	t.Helper()
 	for _, u := range []Unit{UTF8, CodePoint, UTF16} {
@@ -141,7 +142,7 @@ func FuzzOffsets(f *testing.F) {
 		next := rand.New(rand.NewPCG(seed, 1))
 		checkOffsets(t, NewOffsets(text), text, next)
 
-		var o Offsets // grown at random cuts, even inside of characters, and asked in between
+		var o Offsets // grown at random points, even inside characters, and used in between
 		for n := 0; n < len(text); {
 			n = min(len(text), n+1+next.IntN(400))
 			o.grow(text[:n])

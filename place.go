@@ -12,43 +12,43 @@ import (
 	"github.com/ibidhq/ibid/internal/text"
 )
 
-// mostSteps bounds how many constructs without a space between them a marker is moved over; real text has two or three.
-// At the bound it stands between two constructs.
-const mostSteps = 32
+// maxSteps is the maximum number of constructs without a space between them that a marker skips; real text has two or
+// three. At the limit the marker goes between two constructs.
+const maxSteps = 32
 
-// spot is where a marker may stand.
+// spot is a place for a marker.
 type spot struct {
 	at int
-	// own: the place stands after (or before) a block that can hold no marker; the marker is a paragraph of its own.
-	own bool
-	// space: a space must come first, or the marker would change the meaning of what it follows.
+	// standalone: the place is after (or before) a block that cannot hold a marker; the marker is a separate paragraph.
+	standalone bool
+	// space: a space must precede the marker, or it would change the meaning of what it follows.
 	space bool
 }
 
-// places answers where in one markdown text a marker may stand. The rules, in this order:
+// places finds the places for markers in a markdown text. The rules, in this order:
 //
-//   - A marker never goes into a link, an image, a code span, an address, a tag, math or a footnote mark: it goes after
+//   - A marker never goes into a link, an image, a code span, an autolink, a tag, math or a footnote mark, but after
 //     it. It never goes into a grapheme, a word, an escape or an entity.
-//   - It goes after the punctuation that closes what it stands for: "word.[1]".
-//   - Where the words lie in emphasis it goes after the closing delimiter, unless a sentence ends in the emphasis after
-//     them: a bold paragraph keeps its markers at their sentences.
-//   - It stays on its line and in its table cell, before trailing space, a hard break and the closing marks of a
+//   - It goes after the punctuation that closes the cited words: "word.[1]".
+//   - If the words are in emphasis, it goes after the closing delimiter, unless a sentence ends after them within the
+//     emphasis: a bold paragraph keeps its markers at their sentences.
+//   - It stays on its line and in its table cell, before trailing space, a hard break or the closing marks of a
 //     heading.
-//   - Where no inline content is (between blocks, in list marks, on rules, in definitions) it goes to the end of the
-//     line of content before.
-//   - For code and HTML blocks it becomes a paragraph of its own after the block. Inside a list, quote or table it goes
-//     to the line of content before the block instead, so that the list stays one list; if there is none, it becomes a
-//     paragraph after the whole list. An unfinished block at the end of the text cannot be followed: there too the
-//     marker goes to the content before, or becomes a paragraph before the block.
+//   - Where there is no inline content (between blocks, in list marks, on rules, in definitions), it goes to the end of
+//     the previous line of content.
+//   - For code and HTML blocks it becomes a separate paragraph after the block. Inside a list, quote or table it goes
+//     to the line of content before the block instead, so that the list remains one list; if there is none, it becomes
+//     a paragraph after the whole list. Nothing can follow an unfinished block at the end of the text: there too the
+//     marker goes to the previous content, or becomes a paragraph before the block.
 //
-// Offsets are bytes of the text. A live renderer makes places for each block that is finished, with the block alone as
-// the text, and gets the same as for the whole text.
+// Offsets are bytes of the text. A live renderer gets the same places for each finished block alone as for the whole
+// text.
 type places struct{ *markdown.Document }
 
-// run returns the run of letters and digits, white space, delimiters or backslashes that the byte at at is in, as far
-// as it is looked at.
+// run returns the run of letters and digits, white space, delimiters or backslashes that contains the byte at at, up to
+// a limit to either side.
 func (p places) run(at int) markdown.Span {
-	const far = 256 // bytes; hostile text stays cheap
+	const far = 256 // bytes; bounds the cost for hostile text
 	kind, s := runKind(p.Text[at]), markdown.Span{Start: at, End: at + 1}
 	for s.Start > max(0, at-far) && runKind(p.Text[s.Start-1]) == kind {
 		s.Start--
@@ -59,7 +59,7 @@ func (p places) run(at int) markdown.Span {
 	return s
 }
 
-// runKind says what kind of run a byte can be in; 0: in none.
+// runKind returns the kind of run that a byte can be in, or 0 for none.
 func runKind(c byte) byte {
 	switch {
 	case isASCIIAlnum(rune(c)):
@@ -74,14 +74,14 @@ func runKind(c byte) byte {
 	return 0
 }
 
-// isEscaped reports whether what stands at at is escaped: whether an odd number of backslashes is before it, from from
+// isEscaped reports whether the character at at is escaped: whether an odd number of backslashes precedes it, from from
 // on.
 func (p places) isEscaped(from, at int) bool {
-	const far = 256 // bytes, an even number: hostile text stays cheap
+	const far = 256 // bytes, an even number; bounds the cost for hostile text
 	return at > from && markdown.EndsInEscape(p.Text[max(from, at-far):at])
 }
 
-// after returns the first place for a marker that stands for words ending at at, whatever at is.
+// after returns the first place for a marker of words ending at at, which may be any number.
 func (p places) after(at int) spot {
 	at = min(max(at, 0), len(p.Text))
 	for at > 0 && at < len(p.Text) && !utf8.RuneStart(p.Text[at]) {
@@ -94,7 +94,7 @@ func (p places) after(at int) spot {
 	if markdown.IsSpace(p.Text[at-1]) {
 		at = p.backOverSpace(at, line)
 	}
-	for range mostSteps {
+	for range maxSteps {
 		next := p.step(at, line)
 		if next == at {
 			break
@@ -110,8 +110,8 @@ func (p places) after(at int) spot {
 	return spot{at: at, space: p.needsSpace(at, line)}
 }
 
-// backOverSpace returns the end of the words before at, where at stands after a space. A full stop that follows belongs
-// to those words: providers that cut their marks out of the text leave a space before it.
+// backOverSpace returns the end of the words before at, which is after a space. A following full stop belongs to those
+// words: providers that remove their marks from the text leave a space before it.
 func (p places) backOverSpace(at int, line markdown.Span) int {
 	if _, ok := p.SolidAround(at); ok {
 		return at
@@ -126,7 +126,7 @@ func (p places) backOverSpace(at int, line markdown.Span) int {
 	return max(p.run(at-1).Start, line.Start+1)
 }
 
-// step returns the end of the first construct that a marker at at would break or that belongs before it; at if none.
+// step returns the end of the first construct that a marker at at would break or must follow, or at if there is none.
 func (p places) step(at int, line markdown.Span) int {
 	if s, ok := p.SolidAround(at); ok {
 		return s.End
@@ -164,8 +164,8 @@ func (p places) step(at int, line markdown.Span) int {
 	return at
 }
 
-// referenceEnd returns the end of the reference link in whose words at stands: [words][label], whose label may be
-// defined at the end of the text; 0 if there is none. Two marks side by side, [1][2], are none.
+// referenceEnd returns the end of the reference link that has at in its words, or 0 if there is none: [words][label],
+// whose label may be defined at the end of the text. Two adjacent marks, [1][2], are not a link.
 func (p places) referenceEnd(at int, line markdown.Span) int {
 	const far = 256 // bytes to either side
 	before, after := p.Text[max(line.Start, at-far):at], p.Text[at:min(line.End, at+far)]
@@ -182,8 +182,8 @@ func (p places) referenceEnd(at int, line markdown.Span) int {
 	return at + shut + 1 + end
 }
 
-// endsSentenceIn reports whether a sentence ends in phrase at or behind at while another follows it there: a marker up
-// to that end stays inside, a later one goes after the closing delimiter.
+// endsSentenceIn reports whether a sentence ends in phrase at or after at and another follows it there: a marker up to
+// that end stays inside, a later one goes after the closing delimiter.
 func (p places) endsSentenceIn(phrase markdown.Span, at int) bool {
 	const far = prose.Window
 	inner := strings.TrimRight(p.Text[at-1:phrase.End], "*_~ \t\r\n")
@@ -202,8 +202,8 @@ func (p places) endsSentenceIn(phrase markdown.Span, at int) bool {
 	return false
 }
 
-// word returns the end of the word that at stands in, with what is written as part of it: "state-of-the-art", "50%",
-// "word(s)", the rest of a word of which the first letters are bold.
+// word returns the end of the word that contains at, including what is written as part of it: "state-of-the-art",
+// "50%", "word(s)", the rest of a word whose first letters are bold.
 func (p places) word(at int, line markdown.Span) int {
 	if end := p.wordEnd(at, line); end > at {
 		if s, ok := p.SolidAround(end); ok && s.Start > at {
@@ -238,8 +238,8 @@ func (p places) word(at int, line markdown.Span) int {
 	return at
 }
 
-// wordEnd returns the end of the word that at stands in; at if it stands in none. It looks at the text near at only, so
-// that hostile text stays cheap.
+// wordEnd returns the end of the word that contains at, or at if there is none. It examines only the text near at,
+// which bounds the cost for hostile text.
 func (p places) wordEnd(at int, line markdown.Span) int {
 	const near = 128
 	from, to := max(line.Start, at-near), min(line.End, at+near)
@@ -262,10 +262,11 @@ func (p places) wordEnd(at int, line markdown.Span) int {
 	return from + prose.WordEnd(p.Text[from:to], at-from)
 }
 
-// isPlainBreak reports whether a word ends between a byte and the rest of its line, whatever is before them: between
-// ASCII characters of which one is neither a letter nor a digit, and that join nothing (UAX #29, WB3 and WB6 to WB13).
+// isPlainBreak reports whether a word ends between a byte and the rest of its line, whatever precedes them: they are
+// ASCII, one of the two characters is neither a letter nor a digit, and neither joins words (UAX #29, WB3 and WB6 to
+// WB13).
 func isPlainBreak(before byte, rest string) bool {
-	const joining = "'\".,:;" // what is next to it on either side
+	const joining = "'\".,:;" // join the characters on either side
 	after := rest[0]
 	if before >= utf8.RuneSelf || after >= utf8.RuneSelf || strings.IndexByte(joining+" _\r", before) >= 0 {
 		return false
@@ -286,7 +287,7 @@ func isASCIIAlnum(r rune) bool {
 	return 'a' <= r|0x20 && r|0x20 <= 'z' || '0' <= r && r <= '9'
 }
 
-// endsConstruct reports whether a phrase or a solid ends at at.
+// endsConstruct reports whether a phrase or a solid construct ends at at.
 func (p places) endsConstruct(at int) bool {
 	if phrase, ok := p.PhraseAround(at - 1); ok && phrase.End == at {
 		return true
@@ -295,7 +296,7 @@ func (p places) endsConstruct(at int) bool {
 	return ok && s.End == at
 }
 
-// nextWord returns the end of the first word from at on, or of the line.
+// nextWord returns the end of the first word from at on, or that of the line.
 func (p places) nextWord(at int, line markdown.Span) int {
 	rest := p.Text[at:line.End]
 	i := strings.IndexFunc(rest, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) })
@@ -306,7 +307,7 @@ func (p places) nextWord(at int, line markdown.Span) int {
 	return p.wordEnd(at+i+n, line)
 }
 
-// needsSpace reports whether what stands before at would take a marker into itself.
+// needsSpace reports whether what precedes at would absorb a marker.
 func (p places) needsSpace(at int, line markdown.Span) bool {
 	if at <= line.Start {
 		return false
@@ -315,7 +316,7 @@ func (p places) needsSpace(at int, line markdown.Span) bool {
 		!p.isEscaped(line.Start, at-1) && (!p.endsConstruct(at) || p.couldOpen(at, last)) {
 		return true
 	}
-	// An address takes in whatever follows it without a space, and the full stop before that with it.
+	// A bare URL absorbs whatever follows it without a space, including a full stop in between.
 	s, ok := p.SolidBefore(at)
 	if !ok || s.Kind != markdown.BareSolid {
 		return false
@@ -324,8 +325,8 @@ func (p places) needsSpace(at int, line markdown.Span) bool {
 	return strings.IndexFunc(between, func(r rune) bool { return r <= ' ' || r >= utf8.RuneSelf }) < 0
 }
 
-// couldOpen reports whether the phrase that ends at at would come apart with punctuation after it: CommonMark joins no
-// delimiters that could open as well as close and whose lengths together are a multiple of three.
+// couldOpen reports whether the phrase that ends at at would break if punctuation followed it: CommonMark does not
+// match delimiters that can both open and close if their total length is a multiple of three.
 func (p places) couldOpen(at int, delimiter byte) bool {
 	phrase, ok := p.PhraseAround(at - 1)
 	if !ok {
@@ -341,57 +342,57 @@ func (p places) couldOpen(at int, delimiter byte) bool {
 	return (opening+closing)%3 == 0 && opening%3 != 0
 }
 
-// gap returns the place for words ending at at, where no line of content is.
+// gap returns the place for words ending at at, which is not in a line of content.
 func (p places) gap(at int) spot {
 	for b := p.BlocksBefore(at) - 1; b >= 0; b-- {
 		blk := p.Blocks[b]
 		if blk.Raw && at > blk.Start {
-			return p.own(b)
+			return p.standalone(b)
 		}
 		if i := p.LinesBefore(at); i > 0 && p.Lines[i-1].Start >= blk.Start {
 			return p.lineEnd(p.Lines[i-1], b)
 		}
 		if blk.FirstRaw >= 0 && at > blk.FirstRaw {
-			return p.own(b)
+			return p.standalone(b)
 		}
 		at = blk.Start
 	}
 	switch {
 	case len(p.Blocks) == 0: // definitions only, or nothing
 		end := p.beforeSpace(len(p.Text), 0)
-		return spot{at: end, own: end > 0}
+		return spot{at: end, standalone: end > 0}
 	case p.Blocks[0].Raw || len(p.Lines) == 0:
-		return p.own(0)
+		return p.standalone(0)
 	default:
 		return p.lineEnd(p.Lines[0], 0)
 	}
 }
 
-// beforeSpace returns end without the white space before it, but not less than start.
+// beforeSpace returns the start of the white space before end, but not less than start.
 func (p places) beforeSpace(end, start int) int {
 	return start + len(strings.TrimRight(p.Text[start:end], " \t\r\n\v\f"))
 }
 
-// lineEnd returns the place at the end of a line of content of block b. Where something solid reaches over the end of
-// the line, nothing is known to be safe before the end of the block.
+// lineEnd returns the place at the end of a line of content of block b. If a solid construct extends beyond the line,
+// no place before the end of the block is known to be safe.
 func (p places) lineEnd(line markdown.Span, b int) spot {
 	if _, ok := p.SolidAround(line.End); ok {
-		return p.own(b)
+		return p.standalone(b)
 	}
 	return spot{at: line.End, space: p.needsSpace(line.End, line)}
 }
 
-// own returns the place for a marker that stands for something in block b, which can hold none.
-func (p places) own(b int) spot {
+// standalone returns the place for a marker of words in block b, which cannot hold one.
+func (p places) standalone(b int) spot {
 	blk := p.Blocks[b]
 	if blk.Closer != "" {
 		if i := p.LinesBefore(blk.Start); i > 0 && b > 0 {
 			return p.lineEnd(p.Lines[i-1], b-1)
 		}
-		return spot{at: blk.Start, own: true}
+		return spot{at: blk.Start, standalone: true}
 	}
-	// A paragraph may run on into a table, which a blank line would part from it. Behind a block that does not end no
-	// marker is seen.
+	// A paragraph may continue into a table, which a blank line would separate from it. After an unterminated block no
+	// marker would be visible.
 	for !blk.Raw && b+1 < len(p.Blocks) && p.Blocks[b+1].Closer == "" {
 		before := strings.TrimRight(p.Text[:p.Blocks[b+1].Start], " \t\r")
 		if strings.HasSuffix(before, "\n\n") || strings.HasSuffix(p.Text[:p.Blocks[b+1].Start], "\n\r\n") {
@@ -403,16 +404,16 @@ func (p places) own(b int) spot {
 	if b+1 < len(p.Blocks) {
 		end = p.Blocks[b+1].Start
 	}
-	return spot{at: p.beforeSpace(end, blk.Start), own: true}
+	return spot{at: p.beforeSpace(end, blk.Start), standalone: true}
 }
 
-// settled reports whether a place of a text that goes on stays where it is, whatever comes. Overdue says that enough
-// was waited for what would do no harm: emphasis that may yet be closed behind the place.
+// settled reports whether a place in a growing text is final, whatever follows. If overdue is set, it ignores what
+// would do no harm: emphasis that may be closed after the place.
 func (p places) settled(st *stop, overdue bool) bool {
-	if st.own || len(p.Lines) == 0 || !looksPast(p.Text[st.at:]) || p.MayBeRow(st.at) {
+	if st.standalone || len(p.Lines) == 0 || !enoughFollows(p.Text[st.at:]) || p.MayBeRow(st.at) {
 		return false
 	}
-	if st.at > 0 && p.Text[st.at-1] == '!' && p.Text[st.at] == '[' { // an image, should the bracket close
+	if st.at > 0 && p.Text[st.at-1] == '!' && p.Text[st.at] == '[' { // an image, if the bracket is closed
 		return false
 	}
 	solid, phrase := p.OpenBefore(st.at)
@@ -420,9 +421,9 @@ func (p places) settled(st *stop, overdue bool) bool {
 		st.at > 0 && endsSentence(strings.TrimRight(p.Text[:st.at], `"'”’»)`)))
 }
 
-// looksPast reports whether rest, which follows a place, is enough to know that no word, punctuation or markup goes on
-// there.
-func looksPast(rest string) bool {
+// enoughFollows reports whether rest, which follows a place, is long enough to know that no word, punctuation or markup
+// continues there.
+func enoughFollows(rest string) bool {
 	const longest = 40 // bytes; an entity has 33
 	n := strings.IndexAny(rest, " \t\r\n")
 	if n < 0 {
@@ -431,38 +432,38 @@ func looksPast(rest string) bool {
 	return strings.TrimLeft(rest[n:], " \t") != ""
 }
 
-// citing is a citation as laying out a text sees it.
-type citing struct {
-	span    markdown.Span // of the text at hand
+// layoutCite is a citation to lay out.
+type layoutCite struct {
+	span    markdown.Span // in the text
 	link    bool          // span is a visible link or mark, which the marker replaces
 	sources []int
-	index   int // of Answer.Citations
+	index   int // in Answer.Citations
 }
 
-// stop is one place of a text with the markers that stand there.
+// stop is a place in a text with the citations marked there.
 type stop struct {
 	spot
-	cites []int // indices of the citings
+	cites []int // indexes of the layoutCites
 }
 
-// layout says where the markers of one text go and what of it goes for them. Both lists are in the order of the text,
-// and no stop lies inside a cut.
+// layout lists the places of the markers in a text and the parts of it that they replace. Both lists are in the order
+// of the text, and no stop lies inside a cut.
 type layout struct {
 	stops []stop
 	cuts  []markdown.Span
 }
 
-// visible is a link or mark in the text that its citation's marker replaces, or a run of such.
+// visible is a link or mark, or a run of them, that a marker replaces.
 type visible struct {
 	markdown.Span
 	line  markdown.Span
-	prose bool // a link with words of its own, not parenthesised
+	prose bool // a link with words of the sentence, not in parentheses
 	cites []int
 	spot
 }
 
-// lay finds the stops for cites.
-func (p places) lay(cites []citing, sources []Source) layout {
+// layOut finds the stops for cites.
+func (p places) layOut(cites []layoutCite, sources []Source) layout {
 	var out layout
 	links := p.visibles(cites, sources)
 	taken := make(map[int]bool, len(cites))
@@ -489,15 +490,15 @@ func (p places) lay(cites []citing, sources []Source) layout {
 			links, s.at+1,
 			func(v visible, at int) int { return cmp.Compare(v.Start, at) },
 		); at > 0 &&
-			!s.own {
+			!s.standalone {
 			if v := links[at-1]; s.at <= max(v.End, v.at) {
-				s = v.spot // it would stand before or in what is replaced: the markers are one group
+				s = v.spot // it would be before or in what is replaced: merge the markers
 			}
 		}
 		out.stops = append(out.stops, stop{s, []int{i}})
 	}
 	slices.SortStableFunc(out.cuts, func(a, b markdown.Span) int { return cmp.Compare(a.Start, b.Start) })
-	end := 0 // a link that is cut out may hold a mark that is cut out, too
+	end := 0 // a link that is cut may contain a mark that is cut too
 	out.cuts = slices.DeleteFunc(out.cuts, func(s markdown.Span) bool {
 		inside := s.Start < end
 		end = max(end, s.End)
@@ -506,11 +507,11 @@ func (p places) lay(cites []citing, sources []Source) layout {
 	slices.SortStableFunc(out.stops, func(a, b stop) int { return cmp.Compare(a.at, b.at) })
 	all := out.stops
 	out.stops = all[:0]
-	for _, s := range all { // those at the same place are one
+	for _, s := range all { // merge those at the same place
 		if n := len(out.stops); n > 0 && out.stops[n-1].at == s.at {
 			last := &out.stops[n-1]
 			last.cites = append(last.cites, s.cites...)
-			last.own = last.own || s.own
+			last.standalone = last.standalone || s.standalone
 			last.space = last.space || s.space
 			continue
 		}
@@ -522,11 +523,12 @@ func (p places) lay(cites []citing, sources []Source) layout {
 	return out
 }
 
-// visibles returns the links and marks to be replaced, in order. Those that only commas and spaces separate are one.
-func (p places) visibles(cites []citing, sources []Source) []visible {
+// visibles returns the links and marks to replace, in order. Those separated only by spaces, commas and semicolons are
+// merged.
+func (p places) visibles(cites []layoutCite, sources []Source) []visible {
 	var all []visible
 	cited := map[markdown.Span]bool{}   // the spans of links and marks
-	noWords := map[markdown.Span]bool{} // whether a link would have no words without the marks in it
+	noWords := map[markdown.Span]bool{} // whether a link contains only marks
 	if strings.Contains(p.Text, markBegin) {
 		for i := range cites {
 			cited[cites[i].span] = cites[i].link || cited[cites[i].span]
@@ -572,9 +574,9 @@ func (p places) visibles(cites []citing, sources []Source) []visible {
 	return slices.DeleteFunc(out, p.isProse)
 }
 
-// visible returns c's link, if its whole span is one and stands in a line of content. A span inside a link, in code or
-// around other words is none: nothing the reader needs may go.
-func (p places) visible(c *citing, sources []Source) (visible, bool) {
+// visible returns c's link if its span consists of links and marks in one line of content. It must not be inside a
+// link, in code or around other words: nothing that the reader needs may be removed.
+func (p places) visible(c *layoutCite, sources []Source) (visible, bool) {
 	s := c.span
 	if s.Start < 0 || s.End > len(p.Text) || s.Start >= s.End {
 		return visible{}, false
@@ -601,9 +603,9 @@ func (p places) visible(c *citing, sources []Source) (visible, bool) {
 	return visible{Span: s, line: line, prose: prose}, true
 }
 
-// markInLink returns the span of c, a link, and the link around it, if the span is a file-search mark among the words
-// of a link. The mark is cut out, and c's marker stands behind the link.
-func (p places) markInLink(c *citing) (mark, link markdown.Span, ok bool) {
+// markInLink returns the span of c and the link around it if the span is a file-search mark among the words of a link.
+// The mark is cut, and c's marker goes after the link.
+func (p places) markInLink(c *layoutCite) (mark, link markdown.Span, ok bool) {
 	s := c.span
 	if s.Start < 0 || s.End > len(p.Text) || s.Start >= s.End || fileMarkAt(p.Text[s.Start:]) != s.End-s.Start {
 		return s, s, false
@@ -614,7 +616,7 @@ func (p places) markInLink(c *citing) (mark, link markdown.Span, ok bool) {
 		p.Text[around.Start] == '[' && s.End < around.End
 }
 
-// isOnlyMarks reports whether the words of a link are nothing but marks, all of them cited.
+// isOnlyMarks reports whether the words of a link are only marks, all of them cited.
 func (p places) isOnlyMarks(link markdown.Span, cited map[markdown.Span]bool) bool {
 	at := link.Start + 1
 	for n := 1; n > 0; at += n {
@@ -626,8 +628,7 @@ func (p places) isOnlyMarks(link markdown.Span, cited map[markdown.Span]bool) bo
 	return strings.HasPrefix(p.Text[at:link.End], "](")
 }
 
-// isNamedItem reports whether a line is all of a list item and a link with a name: a list of links without their names
-// would be empty items.
+// isNamedItem reports whether a line is a list item of only a named link: without it, the item would be empty.
 func (p places) isNamedItem(line markdown.Span) bool {
 	mark := strings.TrimRight(p.Text[strings.LastIndexByte(p.Text[:line.Start], '\n')+1:line.Start], " \t")
 	label, _, ok := strings.Cut(p.Text[line.Start:line.End], "](")
@@ -635,7 +636,7 @@ func (p places) isNamedItem(line markdown.Span) bool {
 		mark != "" && strings.IndexByte("-*+.)", mark[len(mark)-1]) >= 0
 }
 
-// widen takes the parentheses around v into it.
+// widen extends v to the parentheses around it.
 func (p places) widen(v *visible) {
 	before, after := p.Text[v.line.Start:v.Start], p.Text[v.End:v.line.End]
 	for _, pair := range [...][2]string{{"(", ")"}, {"（", "）"}} {
@@ -648,8 +649,8 @@ func (p places) widen(v *visible) {
 	}
 }
 
-// isProse reports whether v is part of a sentence, which would lose its words with it: "According to [Reuters](u), …",
-// or a list of titles. A link that follows its sentence is a citation and no such part.
+// isProse reports whether v is part of a sentence, which would be incomplete without it: "According to [Reuters](u),
+// …", or of a list of titles. A link after its sentence is a citation, not a part of it.
 func (p places) isProse(v visible) bool {
 	if !v.prose {
 		return false
@@ -662,8 +663,8 @@ func (p places) isProse(v visible) bool {
 	return after != "" && !endsSentence(before) && strings.IndexByte(".!?", after[0]) < 0
 }
 
-// replace decides what goes with v and where its marker stands. The space before goes too, and of two equal full stops
-// around it the second.
+// replace determines what is removed with v and where its marker goes. The space before v is removed too and, of two
+// equal full stops around it, the second.
 func (p places) replace(v *visible) {
 	before := strings.TrimRight(p.Text[v.line.Start:v.Start], " \t")
 	after := p.Text[v.End:v.line.End]
@@ -679,23 +680,23 @@ func (p places) replace(v *visible) {
 		v.End += n
 	}
 	v.spot = p.after(v.End)
-	if v.at < v.End || v.own { // in gaps only; the text is odd, the marker takes the link's place
+	if v.at < v.End || v.standalone { // only in gaps, in unusual text: the marker takes the link's place
 		v.spot = spot{at: v.End}
 	}
-	// What stands before the marker is now what stood before the cut.
+	// The marker now follows what preceded the cut.
 	if v.at == v.End {
 		v.space = p.needsSpace(v.Start, v.line)
 	}
 }
 
-// endsSentence reports whether s ends in a full stop, or what does its work.
+// endsSentence reports whether s ends in a sentence terminator.
 func endsSentence(s string) bool {
 	r, _ := utf8.DecodeLastRuneInString(s)
 	return strings.ContainsRune(".!?。！？…", r)
 }
 
-// isProseLink reports whether a link's text is words of the answer rather than a number or the name of its source.
-func isProseLink(s string, c *citing, sources []Source) bool {
+// isProseLink reports whether a link's text is part of the answer rather than a number or the name of its source.
+func isProseLink(s string, c *layoutCite, sources []Source) bool {
 	label, _, ok := strings.Cut(strings.TrimPrefix(s, "["), "](")
 	if !ok || s[0] != '[' {
 		return false
@@ -718,8 +719,7 @@ func isProseLink(s string, c *citing, sources []Source) bool {
 	return true
 }
 
-// isMarks reports whether s is nothing but links and marks: ([a](u)), [a](u), [[1]](u), [1], [doc1], 【1†a】, <u>,
-// http://u.
+// isMarks reports whether s is only links and marks: ([a](u)), [a](u), [[1]](u), [1], [doc1], 【1†a】, <u>, http://u.
 func isMarks(s string) bool {
 	found := false
 	for s != "" {
@@ -737,7 +737,7 @@ func isMarks(s string) bool {
 	return found
 }
 
-// markLen returns the length of the link or mark at the start of s; 0: none.
+// markLen returns the length of the link or mark at the start of s, or 0 if there is none.
 func markLen(s string) int {
 	switch {
 	case s[0] == '[':
@@ -763,11 +763,11 @@ func markLen(s string) int {
 	return 0
 }
 
-// The brackets of OpenAI's file marks.
+// The brackets of OpenAI's file-search marks.
 const (
 	markBegin = "【"
 	markEnd   = "】"
 )
 
-// sourceHost returns the host of a source's URL, without www; empty if it has none.
+// sourceHost returns the host of a source's URL without www, or "" if there is none.
 func sourceHost(s *Source) string { return strings.TrimPrefix(text.Host(s.URL), "www.") }

@@ -6,17 +6,16 @@ import (
 	"strings"
 )
 
-// PromptSources returns sources as XML to put into a prompt, in the form that providers recommend for retrieved
-// passages:
+// PromptSources returns sources as XML for a prompt, in the form that providers recommend for retrieved passages:
 //
 //	<sources><result file_id='a' filename='a.pdf'><content>…</content></result></sources>
 //
-// Each source is one result, each of its chunks one content; a source without chunks has its [Source.Content]. The
-// file_id is the source's ID, which is what citations name (else its global id, else "source-" and its number). No two
-// results have the same file_id: where sources of different answers share an ID, the first keeps it and the others get
-// "-2", "-3" and so on appended. The filename is the first there is of file name, title, site and URL. A source with a
-// URL has a url attribute too. Everything is escaped: no passage can close its element, and an XML parser reads what
-// was given; characters that XML does not allow become U+FFFD.
+// Each source is a result and each of its chunks a content; for a source without chunks, [Source.Content] is used. The
+// file_id is the source's ID, which citations refer to (else its global id, else "source-" and its number). No two
+// results have the same file_id: if sources of different answers share an ID, the first keeps it and the others get
+// "-2", "-3" and so on appended. The filename is the first non-empty one of file name, title, site and URL. A source
+// with a URL has a url attribute too. Everything is escaped: no passage can close its element, and an XML parser
+// returns the original text; characters that XML does not allow become U+FFFD.
 func PromptSources(sources []Source) string {
 	var b strings.Builder
 	b.WriteString("<sources>")
@@ -81,7 +80,7 @@ func contents(s *Source) []string {
 }
 
 // contentXML escapes the text of an element, attributeXML the value of an attribute in either kind of quotes. Parsers
-// turn an unescaped carriage return into a line break, and in attributes any unescaped white space into a space.
+// convert an unescaped carriage return to a line break and, in attributes, any unescaped white space to a space.
 var (
 	contentXML   = strings.NewReplacer(xmlEscapes...)
 	attributeXML = strings.NewReplacer(append(xmlEscapes, "\n", "&#10;", "\t", "&#9;")...)
@@ -94,7 +93,7 @@ func writeAttribute(b *strings.Builder, name, value string) {
 	b.WriteString("'")
 }
 
-// xmlRune returns U+FFFD for a character that XML does not allow.
+// xmlRune returns r, or U+FFFD if XML does not allow it.
 func xmlRune(r rune) rune {
 	if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF {
 		return '\uFFFD'

@@ -26,7 +26,7 @@ func TestPromptSources(t *testing.T) {
 	}
 }
 
-// FuzzPromptSources checks that a parser of XML reads what was given, of two sources whatever they are.
+// FuzzPromptSources checks that an XML parser returns the original strings of any sources.
 func FuzzPromptSources(f *testing.F) {
 	f.Add("a", "b", "c")
 	f.Add("'", "\x00\xff", "]]>\uFFFF")
@@ -59,7 +59,7 @@ func FuzzPromptSources(f *testing.F) {
 		ids := map[string]bool{}
 		for i := range got.Results {
 			if r := &got.Results[i]; r.ID == "" || ids[r.ID] {
-				t.Errorf("%q: the id %q is empty or there twice", text, r.ID)
+				t.Errorf("%q: the id %q is empty or a duplicate", text, r.ID)
 			} else {
 				ids[r.ID] = true
 			}
@@ -67,7 +67,7 @@ func FuzzPromptSources(f *testing.F) {
 	})
 }
 
-// allowed returns a text with U+FFFD for each character that XML does not have.
+// allowed returns s with U+FFFD for each character that XML does not allow.
 func allowed(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && !strings.ContainsRune("\t\n\r", r) || r == 0xFFFE || r == 0xFFFF {

@@ -15,13 +15,13 @@ import (
 // Style is a way to write an answer with its citations.
 type Style string
 
-// The styles. The zero Style, and any other, mean [StyleMarkdown].
+// The styles. The zero Style and unknown styles mean [StyleMarkdown].
 const (
-	StyleMarkdown  Style = "markdown"  // [1](https://…); several: [1](u) [2](v); a source without a URL: [1]
-	StylePlain     Style = "plain"     // [1]; several: [1][2]; the text's own markdown stays as it is
-	StyleHTML      Style = "html"      // the markdown as HTML, markers as <sup class="ibid">
-	StyleFootnotes Style = "footnotes" // markdown with [^1] and a definition of each
-	StyleLaTeX     Style = "latex"     // the markdown as LaTeX, markers as \cite; needs hyperref and ulem
+	StyleMarkdown  Style = "markdown"  // [1](https://…); several: [1](u) [2](v); without a URL: [1]
+	StylePlain     Style = "plain"     // [1]; several: [1][2]; the text's own markdown is kept
+	StyleHTML      Style = "html"      // the markdown as HTML, with markers as <sup class="ibid">
+	StyleFootnotes Style = "footnotes" // markdown with [^1] and the definitions
+	StyleLaTeX     Style = "latex"     // the markdown as LaTeX, with markers as \cite; needs hyperref and ulem
 )
 
 // Styles returns all styles, the default first.
@@ -29,69 +29,66 @@ func Styles() []Style {
 	return []Style{StyleMarkdown, StylePlain, StyleHTML, StyleFootnotes, StyleLaTeX}
 }
 
-// RenderOptions says how [Answer.Render] writes an answer. The zero value, and nil, mean markdown with numbers and
-// without a list of sources.
+// RenderOptions controls how [Answer.Render] writes an answer. With nil or the zero value, it writes markdown with
+// numbers and without a list of sources.
 type RenderOptions struct {
 	Style Style
 	// ByID writes [Source.ID] into the markers instead of the number.
 	ByID bool
-	// Marker, if not nil, writes the markers: what it returns goes into the output unchanged, so it escapes for the
-	// style itself. It is called once for each place in the order of the text. The list of sources does not change with
-	// it.
+	// Marker, if not nil, returns the markers. They go into the output unchanged, so Marker must escape for the style.
+	// It is called once for each place, in the order of the text. It does not affect the list of sources.
 	Marker func(Marker) string
-	// Cited, if not nil, says for StyleHTML what stands around visible words that lie in the claims of citations. It is
-	// called for each stretch of text inside one element that lies in the same citations' claims, with their indices in
-	// Answer.Citations, ascending; of more than 64 it gets the first. What it returns goes into the output unchanged,
-	// so it must be tags that open and close there. Stretches do not overlap, and end at every tag and marker, but for
-	// the element of inline math, which is in one as a whole. Without the strings that Cited returns, the output is
-	// what it is without Cited.
+	// Cited, if not nil, wraps visible words in the claims of citations (StyleHTML only). It is called for each stretch
+	// of text within one element that lies in the claims of the same citations, with their indexes in Answer.Citations,
+	// ascending and at most the first 64. The strings it returns are put before and after the stretch unchanged, so
+	// they must be matching tags. Stretches do not overlap and end at every tag and marker, except that an element of
+	// inline math lies in one as a whole. Cited changes nothing else in the output.
 	Cited func(citations []int) (before, after string)
-	// Numbering gives the numbers, and takes up the sources it does not have yet. Nil: numbers start at 1.
+	// Numbering assigns the numbers and is extended by new sources. If nil, numbers start at 1.
 	Numbering *Numbering
-	// List appends the list of the cited sources, or says that there are none. StyleFootnotes always has its
+	// List appends a list of the cited sources, or a line saying that there are none. StyleFootnotes always has its
 	// definitions.
 	List bool
-	// Uncited adds the sources that no citation uses to the list, under a heading of their own. It does nothing without
-	// List.
+	// Uncited adds uncited sources to the list, under their own heading. It has no effect without List.
 	Uncited bool
-	// Quotes adds the sources' own words to the list, as far as citations have them.
+	// Quotes adds the quotes of citations to the list.
 	Quotes bool
-	// Note, if not nil, returns what else the list says of a source, in words, behind its site and pages; empty:
-	// nothing. It is escaped for the style.
+	// Note, if not nil, returns plain text to show in the list after the site and pages of a source; empty for none.
+	// Render escapes it for the style.
 	Note func(*Source) string
-	// IDPrefix begins the ids in HTML, the labels of footnotes and the keys in LaTeX, so that several answers fit into
-	// one document. Letters, digits and hyphens only; everything else is left out of it.
+	// IDPrefix is the prefix of ids in HTML, footnote labels and LaTeX keys, so that several answers fit into one
+	// document. All characters but letters, digits and hyphens are removed from it.
 	IDPrefix string
 }
 
-// Marker is what stands at one place of a rendered answer.
+// Marker is the citation marker at one place of a rendered answer.
 type Marker struct {
-	At    int // the byte of Answer.Text that it stands before
+	At    int // the byte of Answer.Text that it precedes
 	Items []MarkerItem
 }
 
-// MarkerItem is one source of a [Marker]. A source is one item, whatever number of citations use it there.
+// MarkerItem is one source of a [Marker]. A source is one item, however many citations use it there.
 type MarkerItem struct {
 	Number    int
-	Source    *Source // of the Answer; not to be changed
-	Citations []int   // which of Answer.Citations
+	Source    *Source // in Answer.Sources; must not be modified
+	Citations []int   // indexes in Answer.Citations
 }
 
 // Render returns the text of the answer with a marker after the words of each citation, in opts.Style.
 //
-// Markers never change what the text's markdown means: they go after the words, the punctuation and the markup that a
-// citation ends in, never into a word, a link, code or math, and never out of a list item or a table cell. A citation
-// that ends in a code or HTML block has its marker in a paragraph of its own after the block, or inside lists and
-// quotes at the end of the line before the block. Where the provider cites by a visible link or mark ([CoversLink]) the
-// marker takes its place. Citations of one place share a marker, in which a source occurs once. Numbers are those of
+// Markers never change the meaning of the text's markdown: they follow the words, punctuation and markup at the end of
+// a citation, are never put into a word, a link, code or math, and never leave a list item or a table cell. If a
+// citation ends in a code or HTML block, its marker is a separate paragraph after the block or, inside lists and
+// quotes, at the end of the line before the block. If the provider cites by a visible link or mark ([CoversLink]), the
+// marker replaces it. Citations at one place share a marker, in which a source occurs once. Numbers are those of
 // [Answer.Document]. Citations without a place have no marker; their sources are in the list.
 //
-// The text of each message is rendered alone, and a blank line keeps messages apart. Without citations the markdown,
-// plain and footnote styles return the text as it is.
+// The text of each message is rendered separately, with a blank line between messages. Without citations, the markdown,
+// plain and footnote styles return the text unchanged.
 //
-// Titles and URLs of sources are treated as hostile: only http, https and mailto addresses become links, and nothing in
-// them can leave its place. HTML shows the text's own HTML as text and its images as links, so that opening an answer
-// loads nothing.
+// Titles and URLs of sources are untrusted: only http, https and mailto addresses become links, and nothing can escape
+// its context. In HTML, the text's own HTML is shown as text and its images as links, so that opening an answer loads
+// nothing.
 func (a *Answer) Render(opts *RenderOptions) string {
 	r := newRendering(a, opts)
 	switch r.Style {
@@ -104,7 +101,7 @@ func (a *Answer) Render(opts *RenderOptions) string {
 	}
 }
 
-// SourceList returns the list of sources that Render appends with [RenderOptions].List, alone.
+// SourceList returns only the list of sources that Render appends with [RenderOptions].List.
 func (a *Answer) SourceList(opts *RenderOptions) string {
 	var o RenderOptions
 	if opts != nil {
@@ -114,27 +111,27 @@ func (a *Answer) SourceList(opts *RenderOptions) string {
 	return newRendering(a, &o).list()
 }
 
-// rendering is one call of Render.
+// rendering is the state of one call of Render.
 type rendering struct {
 	RenderOptions
 	answer   *Answer
 	sections []section
-	numbers  []int // by index of Answer.Sources; 0: has none
+	numbers  []int // by index in Answer.Sources; 0 for none
 	cited    []bool
-	markers  []Marker // in the order of the text, over all sections
+	markers  []Marker // of all sections, in the order of the text
 	prefix   string
-	labels   string // what comes before the number in footnote labels
+	labels   string // prefix of footnote labels
 }
 
 // section is the text of one message.
 type section struct {
 	Span
-	places places // without a document where nothing asks for it
+	places places // without a document if it is not needed
 	layout layout
 	first  int // index of its first marker
 }
 
-// newRendering lays the answer out and numbers its sources.
+// newRendering places the markers of the answer and numbers its sources.
 func newRendering(a *Answer, opts *RenderOptions) *rendering {
 	r := &rendering{answer: a}
 	if opts != nil {
@@ -160,10 +157,10 @@ func newRendering(a *Answer, opts *RenderOptions) *rendering {
 	}
 	r.sections = append(r.sections, section{Span: Span{start, len(a.Text)}})
 	sources := a.sourceIndexes()
-	placed := make([][]citing, len(r.sections)) // the citations by the section that their span ends in
+	placed := make([][]layoutCite, len(r.sections)) // citations by the section in which their span ends
 	for i := range a.Citations {
 		cite := &a.Citations[i]
-		c := citing{span: markdown.Span(cite.Span), link: cite.Covers == CoversLink, index: i}
+		c := layoutCite{span: markdown.Span(cite.Span), link: cite.Covers == CoversLink, index: i}
 		for _, ref := range cite.Refs {
 			if s, ok := sources[ref.Source]; ok {
 				c.sources = append(c.sources, s)
@@ -185,7 +182,7 @@ func newRendering(a *Answer, opts *RenderOptions) *rendering {
 			continue
 		}
 		s.places = places{markdown.Parse(a.Text[s.Start:s.End])}
-		s.layout = s.places.lay(cites, a.Sources)
+		s.layout = s.places.layOut(cites, a.Sources)
 		for _, stop := range s.layout.stops {
 			m := Marker{At: s.Start + stop.at}
 			for _, c := range stop.cites {
@@ -203,7 +200,7 @@ func newRendering(a *Answer, opts *RenderOptions) *rendering {
 	return r
 }
 
-// add adds a use of an item's source by a citation.
+// add records that a citation uses the source of item.
 func (m *Marker) add(item MarkerItem, citation int) {
 	for i := range m.Items {
 		if it := &m.Items[i]; it.Source == item.Source {
@@ -217,7 +214,7 @@ func (m *Marker) add(item MarkerItem, citation int) {
 	m.Items = append(m.Items, item)
 }
 
-// label returns what stands inside a marker for one source, not escaped.
+// label returns the unescaped text for one source in a marker.
 func (r *rendering) label(it MarkerItem) string {
 	if id := tidy(it.Source.ID); r.ByID && id != "" {
 		return id
@@ -225,8 +222,8 @@ func (r *rendering) label(it MarkerItem) string {
 	return strconv.Itoa(it.Number)
 }
 
-// tidy returns s on one line, without what cannot be seen and what turns the direction of text around: a name must not
-// change how what stands beside it reads.
+// tidy returns s on one line, without invisible characters and those that change the direction of text, so that a name
+// cannot alter how its surroundings read.
 func tidy(s string) string { return text.Line(s, markdown.MaxTitle) }
 
 // markdown renders the styles that keep the text: markdown, plain and footnotes.
@@ -240,7 +237,7 @@ func (r *rendering) markdown() string {
 			b.WriteString(text.BlankLine(b.String(), words))
 		}
 		at, cuts := 0, s.layout.cuts
-		copyTo := func(end int) { // without what is cut out
+		copyTo := func(end int) { // except for the cuts
 			for ; len(cuts) > 0 && cuts[0].Start < end; cuts = cuts[1:] {
 				b.WriteString(words[at:max(at, cuts[0].Start)])
 				at = max(at, cuts[0].End)
@@ -252,7 +249,7 @@ func (r *rendering) markdown() string {
 			st := &s.layout.stops[k]
 			copyTo(st.at)
 			m := &r.markers[s.first+k]
-			if !st.own {
+			if !st.standalone {
 				r.writeMarker(&b, m, st, words[at:])
 				continue
 			}
@@ -274,7 +271,7 @@ func (r *rendering) markdown() string {
 	return b.String()
 }
 
-// writeMarker writes the marker m in front of next.
+// writeMarker writes the marker m before next.
 func (r *rendering) writeMarker(b *strings.Builder, m *Marker, st *stop, next string) {
 	prev := b.String()
 	var text, after string
@@ -290,11 +287,11 @@ func (r *rendering) writeMarker(b *strings.Builder, m *Marker, st *stop, next st
 			text += "[^" + r.footnoteLabel(it) + "]"
 		}
 		if next != "" && (next[0] == '(' || next[0] == ':') {
-			after = " " // [^1]( could be a link and [^1]: a definition
+			after = " " // [^1]( could be read as a link and [^1]: as a definition
 		}
 	default:
-		// A link for each source that can be opened, else its label in brackets, escaped wherever they could be read as
-		// part of a link.
+		// A link for each source with a safe URL, else its label in brackets, escaped if they could be read as part of
+		// a link.
 		var links strings.Builder
 		wasLink := false
 		for i, it := range m.Items {
@@ -327,13 +324,13 @@ func (r *rendering) writeMarker(b *strings.Builder, m *Marker, st *stop, next st
 	b.WriteString(after)
 }
 
-// takesBracket reports whether an opening bracket right after s would mean something with what s ends in: ![ is an
-// image, and ][ the label of a reference.
+// takesBracket reports whether an opening bracket after s would form markup with the end of s: ![ begins an image, and
+// ][ the label of a reference.
 func takesBracket(s string) bool {
 	return s != "" && (s[len(s)-1] == '!' || s[len(s)-1] == ']') && !markdown.EndsInEscape(s[:len(s)-1])
 }
 
-// footnoteLabel returns the label of a source's footnote. Labels are letters, digits, hyphens, dots and colons.
+// footnoteLabel returns the label of a source's footnote, of letters, digits, hyphens, dots and colons.
 func (r *rendering) footnoteLabel(it MarkerItem) string {
 	return r.labels + strings.Map(func(c rune) rune {
 		if isASCIIAlnum(c) || strings.ContainsRune("-.:", c) || c >= 0xA0 {
@@ -343,7 +340,7 @@ func (r *rendering) footnoteLabel(it MarkerItem) string {
 	}, r.label(it))
 }
 
-// freeLabels returns what our labels begin with, so that none of them is a label of the text already.
+// freeLabels returns a prefix for our labels with which none of them equals a label in the text.
 func (r *rendering) freeLabels() string {
 	prefix := r.prefix
 	for strings.Contains(r.answer.Text, "[^"+prefix) && (prefix != "" || r.usesLabel()) {
@@ -386,18 +383,18 @@ func (r *rendering) needsEscape(m *Marker, prev, next string) bool {
 type entry struct {
 	MarkerItem
 	name   string // never empty
-	url    string // safe; empty: not to be linked
-	detail string // site, pages; or the address that may not be linked
+	url    string // safe; empty if there is no link
+	detail string // site, pages; or the address if it must not be linked
 	quotes []string
 }
 
-// The words of the list.
+// The headings of the list.
 const (
 	listHeading    = "Sources"
 	uncitedHeading = "Not cited"
 )
 
-// noSources says that there is nothing to list.
+// noSources returns the line shown instead of an empty list.
 func (r *rendering) noSources() string {
 	if len(r.answer.Sources) > 0 {
 		return "No sources cited."
@@ -405,14 +402,11 @@ func (r *rendering) noSources() string {
 	return "No sources."
 }
 
-// entries returns the cited sources by number and, if asked for, the others.
+// entries returns the cited sources and, if requested, the uncited ones, each sorted by number.
 func (r *rendering) entries() (cited, uncited []entry) {
-	// the pages and the words that citations name, by source
+	// the cited pages and quotes, by source
 	pages, quotes := make([][]Span, len(r.numbers)), make([][]string, len(r.numbers))
-	index := make(map[string]int, len(r.numbers))
-	for i, src := range slices.Backward(r.answer.Sources) {
-		index[src.ID] = i
-	}
+	index := r.answer.sourceIndexes()
 	for i := range r.answer.Citations {
 		for _, ref := range r.answer.Citations[i].Refs {
 			s, ok := index[ref.Source]
@@ -458,7 +452,7 @@ func (r *rendering) entries() (cited, uncited []entry) {
 	return cited, uncited
 }
 
-// sourceName returns what a reader knows the source by.
+// sourceName returns the name under which a source is shown.
 func sourceName(s *Source) string {
 	for _, name := range [...]string{s.Title, s.Filename, s.Site, sourceHost(s), s.URL, s.ID} {
 		if name = tidy(name); name != "" {
@@ -468,7 +462,7 @@ func sourceName(s *Source) string {
 	return "untitled"
 }
 
-// sourceDetail returns what the list says after the name.
+// sourceDetail returns what the list shows after the name.
 func sourceDetail(s *Source, name, url string, pages []Span) string {
 	var out []string
 	for _, d := range [...]string{tidy(cmp.Or(s.Site, sourceHost(s))), tidy(s.Filename)} {
@@ -545,12 +539,12 @@ func (r *rendering) plainEntries(b *strings.Builder, entries []entry) {
 	}
 }
 
-// markdownEntries writes an ordered list. Markdown counts a list up by one from its first number, so where the numbers
-// do not, each source is a paragraph instead.
+// markdownEntries writes an ordered list. Markdown numbers list items consecutively, so if the numbers have gaps, each
+// source is a paragraph instead.
 func markdownEntries(b *strings.Builder, entries []entry) {
 	counts := true
 	for i, e := range entries {
-		// nine digits are the most a list mark may have
+		// a list mark has at most nine digits
 		counts = counts && e.Number == entries[0].Number+i && e.Number < 1e9
 	}
 	for i, e := range entries {
@@ -582,7 +576,7 @@ func markdownEntries(b *strings.Builder, entries []entry) {
 	}
 }
 
-// footnoteList writes the definitions of the footnotes, and what else was asked for.
+// footnoteList writes the definitions of the footnotes and, if requested, the uncited sources.
 func (r *rendering) footnoteList(b *strings.Builder, cited, uncited []entry) {
 	if len(cited)+len(uncited) == 0 && r.List {
 		b.WriteString(r.noSources() + "\n")
@@ -609,7 +603,7 @@ func (r *rendering) footnoteList(b *strings.Builder, cited, uncited []entry) {
 	}
 }
 
-// escapeLabel escapes what has a meaning in markdown. Ids such as doc:0, file-a.b and turn0_1 stay as they are.
+// escapeLabel escapes what has a meaning in markdown. Ids such as doc:0, file-a.b and turn0_1 remain unchanged.
 func escapeLabel(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
@@ -639,7 +633,7 @@ func escapeMarkdown(s string) string {
 	return b.String()
 }
 
-// escapeStart is escapeMarkdown for the start of a line, where also list marks and rules have a meaning.
+// escapeStart is escapeMarkdown for the start of a line, where list marks and rules have a meaning too.
 func escapeStart(s string) string {
 	out := escapeMarkdown(s)
 	digits := len(out) - len(strings.TrimLeft(out, "0123456789"))
@@ -653,7 +647,7 @@ func escapeStart(s string) string {
 	return out
 }
 
-// markdownURL returns a safe URL as a markdown destination: CommonMark reads entities in it.
+// markdownURL returns a safe URL as a markdown destination. CommonMark decodes entities there, so it escapes &.
 func markdownURL(url string) string {
 	if !strings.Contains(url, ";") {
 		return url
@@ -661,20 +655,20 @@ func markdownURL(url string) string {
 	return strings.ReplaceAll(url, "&", "&amp;")
 }
 
-// Numbering keeps the numbers of sources over the answers of a conversation: [Source.Key] to number. It only grows, so
-// a number never comes to mean another source. As JSON it is an object.
+// Numbering maps [Source.Key] to the number of a source across the answers of a conversation. It only grows, so a
+// number is never reused for another source. Its JSON form is an object.
 //
 // The zero value is ready to use through a pointer. It is not safe for concurrent use.
 type Numbering map[string]int
 
-// Number returns the number of the source with that key. A key that is new gets the next number, the first one 1.
+// Number returns the number of the source with that key. A new key gets the next number, beginning with 1.
 func (n *Numbering) Number(key string) int { return n.numberAll([]string{key})[key] }
 
-// number numbers the sources of an answer by first use and, if all are to have one, behind them those that nobody
-// cites. It returns the numbers, 0 for none, and which are cited, in the order of a.Sources. Nil begins at 1.
+// number numbers the cited sources of an answer by first use and then, if all is set, the uncited ones. It returns, in
+// the order of a.Sources, the numbers (0 for none) and whether each is cited. A nil n begins at 1.
 //
-// A source has its number under its Key, but where two sources share one the later has a key of its own: sources about
-// which nothing is known are still not the same source.
+// Numbers are stored by Key, but if two sources share a key, the later one gets a key of its own: sources about which
+// nothing is known are still different sources.
 func (n *Numbering) number(a *Answer, all bool) (numbers []int, cited []bool) {
 	if n == nil {
 		n = &Numbering{}
@@ -705,7 +699,7 @@ func (n *Numbering) number(a *Answer, all bool) (numbers []int, cited []bool) {
 	return numbers, cited
 }
 
-// numberAll is Number for each of keys. It looks only once through what is numbered already.
+// numberAll is Number for each of keys, with a single pass over the existing numbers.
 func (n *Numbering) numberAll(keys []string) Numbering {
 	if *n == nil {
 		*n = make(Numbering, len(keys))

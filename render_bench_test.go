@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// longAnswer is an answer of about 20 KB with a hundred citations.
+// longAnswer returns an answer of about 20 KB with a hundred citations.
 func longAnswer() *Answer {
 	a := &Answer{}
 	for i := range 20 {
@@ -44,7 +44,7 @@ func BenchmarkRender20KB100(b *testing.B) {
 	}
 }
 
-// BenchmarkRenderPage renders as the page does: HTML with markers and claims of its own.
+// BenchmarkRenderPage renders as the page does: HTML with custom markers and claims.
 func BenchmarkRenderPage(b *testing.B) {
 	a := longAnswer()
 	for i := range a.Citations {
@@ -57,7 +57,7 @@ func BenchmarkRenderPage(b *testing.B) {
 	}
 }
 
-// pageOptions returns options with a marker and claims as cheap as they can be.
+// pageOptions returns options with trivial markers and claims.
 func pageOptions() *RenderOptions {
 	return &RenderOptions{
 		Style:  StyleHTML,
@@ -66,7 +66,7 @@ func pageOptions() *RenderOptions {
 	}
 }
 
-// BenchmarkRenderClaims shows that claims cost in the order of their number, even where each lies in all others.
+// BenchmarkRenderClaims shows that the cost of claims is linear in their number, even if all are nested.
 func BenchmarkRenderClaims(b *testing.B) {
 	for _, n := range []int{500, 5_000, 50_000} {
 		for _, shape := range []string{"row", "nest"} {

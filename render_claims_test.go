@@ -66,7 +66,7 @@ func TestRenderClaimsOfLinks(t *testing.T) {
 	if diff := cmp.Diff(want, renderClaims(a)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	a.Citations[0].Claim = Span{10, 34} // goes with the link
+	a.Citations[0].Claim = Span{10, 34} // is removed with the link
 	if diff := cmp.Diff("<p>It rained.{1} It snowed.</p>\n", renderClaims(a)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -89,10 +89,10 @@ func TestRenderClaimsOfMessages(t *testing.T) {
 	}
 }
 
-// A citation of a bad claim is none, and no more than mostCited are named.
+// Invalid claims are ignored, and at most maxCited citations are passed.
 func TestRenderClaimsBounds(t *testing.T) {
 	a := &Answer{Text: "Größe", Sources: []Source{{ID: "a"}}}
-	for range mostCited + 10 {
+	for range maxCited + 10 {
 		a.Citations = append(a.Citations, Citation{Claim: Span{0, 7}, Span: Span{0, 7}, Anchor: AnchorExact})
 	}
 	for _, s := range []Span{{-1, 2}, {0, 8}, {0, 3}, {4, 2}} {
@@ -104,7 +104,7 @@ func TestRenderClaimsBounds(t *testing.T) {
 		got = append(got, citations)
 		return "", ""
 	}})
-	want := make([]int, mostCited)
+	want := make([]int, maxCited)
 	for i := range want {
 		want[i] = i
 	}
@@ -137,15 +137,15 @@ func FuzzRenderClaims(f *testing.F) {
 	})
 }
 
-// checkClaims checks what Render promises of Cited: without its strings the HTML is the same, every stretch is text in one
-// element, no marker stands in one, and what is in one lies in the claims that it names.
+// checkClaims checks what Render guarantees for Cited: without its strings the HTML is the same, every stretch is text
+// within one element and has no markers, and its text lies in the claims of its citations.
 func checkClaims(t *testing.T, a *Answer) {
 	t.Helper()
 	opts := RenderOptions{Style: StyleHTML, Marker: func(Marker) string { return "<sup></sup>" }, List: true}
 	want := a.Render(&opts)
 	opts.Cited = func(citations []int) (before, after string) {
 		if len(citations) == 0 || !slices.IsSorted(citations) {
-			t.Errorf("Cited gets %v", citations)
+			t.Errorf("Cited was called with %v", citations)
 		}
 		return `<mark class="` + strings.Trim(fmt.Sprint(citations), "[]") + `">`, "</mark>"
 	}
@@ -163,7 +163,7 @@ func checkClaims(t *testing.T, a *Answer) {
 		words := a.Text[claim.Start:claim.End]
 		if !strings.ContainsFunc(a.Text, func(r rune) bool { return !unicode.IsLetter(r) && r != ' ' && r != '.' }) && strings.TrimSpace(words) != "" {
 			if diff := cmp.Diff(strings.Fields(words), strings.Fields(said)); diff != "" && !strings.HasPrefix(a.Text, "    ") {
-				t.Errorf("the claim %q of %q is not what is in its stretches (-want +got):\n%s", words, a.Text, diff)
+				t.Errorf("the claim %q of %q differs from its stretches (-want +got):\n%s", words, a.Text, diff)
 			}
 		}
 		if !strings.ContainsAny(a.Text, `&\$`) && !isSubsequence(strings.Map(letter, said), words) {
@@ -180,7 +180,7 @@ func letter(r rune) rune {
 	return -1
 }
 
-// isSubsequence reports whether the runes of sub occur in s in their order.
+// isSubsequence reports whether the runes of sub occur in s in order.
 func isSubsequence(sub, s string) bool {
 	for _, r := range s {
 		if first, n := utf8.DecodeRuneInString(sub); n > 0 && first == r {
@@ -190,7 +190,7 @@ func isSubsequence(sub, s string) bool {
 	return sub == ""
 }
 
-// stretches reads HTML with claims in <mark class="their indices">.
+// stretches reads HTML with claims in <mark class="indexes">.
 type stretches struct {
 	t    *testing.T
 	html string

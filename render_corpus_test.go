@@ -12,8 +12,8 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// TestRenderCorpus renders every recording and reads the markdown again: each marker must be a link of its own, so that none
-// stands in code or in another link, none may stand in a word, and nothing else of the text or its tree may change.
+// TestRenderCorpus renders every recording and parses the markdown: each marker must be a link, and so in no code and
+// no other link; none may be in a word; and the rest of the text and its tree must not change.
 func TestRenderCorpus(t *testing.T) {
 	dir := filepath.Join(testenv.Shared(t), "corpus")
 	manifest, err := os.ReadFile(filepath.Join(dir, "MANIFEST.tsv"))
@@ -38,12 +38,12 @@ func TestRenderCorpus(t *testing.T) {
 			checkClaims(t, a)
 			isLink := func(c Citation) bool { return c.Covers == CoversLink }
 			oneMessage := !slices.ContainsFunc(a.Parts, func(p Part) bool { return p.Message != a.Parts[0].Message })
-			if oneMessage && !slices.ContainsFunc(a.Citations, isLink) { // else the output is not the text with markers alone
+			if oneMessage && !slices.ContainsFunc(a.Citations, isLink) { // else more than markers is changed
 				checkOnlyMarkers(t, a)
 				checkText(t, a)
 				_, want := outline(a.Text)
 				if _, got := outline(withMarkers(a)); !slices.Equal(want, got) {
-					t.Errorf("markers change the tree (-want +got):\n%s", cmp.Diff(want, got))
+					t.Errorf("markers changed the tree (-want +got):\n%s", cmp.Diff(want, got))
 				}
 			}
 		})

@@ -20,7 +20,7 @@ import (
 	"github.com/ibidhq/ibid/internal/markdown"
 )
 
-// FuzzRender renders any text with any spans and holds the result against what Render promises: see checkRender.
+// FuzzRender renders any text with any spans and checks the result: see checkRender.
 func FuzzRender(f *testing.F) {
 	for _, s := range renderSeeds {
 		for _, spans := range []string{"\x00\xff\x00", "\x00\x10\x00\x10\x80\x01\x40\x60\x05\x90\xf0\x02", "\x20\x30\x04\x50\x70\x08\x80\x90\x0c\xa0\xff\x01"} {
@@ -50,12 +50,13 @@ var renderSeeds = []string{
 	"- [ ] task\n- [x] done\n\n---\n\nTitle\n===\n\n<!-- open",
 }
 
-// fuzzAnswer makes citations of spans: three bytes each, the share of the text where it starts and ends, and its kind.
+// fuzzAnswer returns an answer with a citation for every three bytes of spans: start and end as shares of the text, and
+// kind.
 func fuzzAnswer(text string, spans []byte, links bool) *Answer {
 	return spanAnswer(text, spans, 3, "src%d", links)
 }
 
-// spanAnswer is fuzzAnswer for spans of size bytes each, of which the first three count, and sources with such ids.
+// spanAnswer is fuzzAnswer with spans of size bytes, of which it uses three, and a format for the ids of sources.
 func spanAnswer(text string, spans []byte, size int, id string, links bool) *Answer {
 	a := &Answer{Text: text}
 	for i := range 4 {
@@ -81,13 +82,13 @@ func spanAnswer(text string, spans []byte, size int, id string, links bool) *Ans
 	return a
 }
 
-// checkRender holds every style against its promises.
+// checkRender checks the output in every style.
 func checkRender(t *testing.T, text string, spans []byte) {
 	t.Helper()
 	plain := &Answer{Text: text}
 	for _, style := range []Style{StyleMarkdown, StylePlain, StyleFootnotes} {
 		if got := plain.Render(&RenderOptions{Style: style}); got != text {
-			t.Errorf("%s without citations changes the text: %q", style, got)
+			t.Errorf("%s without citations changed the text: %q", style, got)
 		}
 	}
 	for _, list := range []bool{false, true} {
@@ -106,7 +107,7 @@ func checkRender(t *testing.T, text string, spans []byte) {
 	checkLinks(t, a)
 }
 
-// checkOnlyMarkers checks that the output is the text with markers put in, none of them in a word.
+// checkOnlyMarkers checks that the output is the text with markers inserted, none of them in a word.
 func checkOnlyMarkers(t *testing.T, a *Answer) {
 	t.Helper()
 	const token = "\x00"
@@ -132,10 +133,10 @@ func checkOnlyMarkers(t *testing.T, a *Answer) {
 	}
 }
 
-// markerAddress ends the addresses of markers in the tests of trees.
+// markerAddress is the suffix of marker URLs in tests of trees.
 const markerAddress = ".example/marker"
 
-// withMarkers returns a as markdown with markers that can be told from the links of the text.
+// withMarkers returns a as markdown with markers that are distinguishable from links in the text.
 func withMarkers(a *Answer) string {
 	for i := range a.Sources {
 		a.Sources[i].URL = fmt.Sprintf("https://s%d%s", i, markerAddress)
@@ -143,7 +144,7 @@ func withMarkers(a *Answer) string {
 	return a.Render(nil)
 }
 
-// checkLinks checks that each marker is a link when the output is read again, and so in no code and no other link.
+// checkLinks checks that each marker is parsed as a link, and so is in no code and no other link.
 func checkLinks(t *testing.T, a *Answer) {
 	t.Helper()
 	out := withMarkers(a)
@@ -157,20 +158,20 @@ func checkLinks(t *testing.T, a *Answer) {
 	}
 }
 
-// checkTree checks that markers change nothing else of the markdown's tree.
+// checkTree checks that markers do not change the rest of the markdown's tree.
 func checkTree(t *testing.T, a *Answer) {
 	t.Helper()
 	_, want := outline(a.Text)
 	out := withMarkers(a)
 	if _, got := outline(out); !cmp.Equal(want, got, cmpopts.EquateEmpty()) {
-		t.Errorf("links change the tree of %q to %q (-want +got):\n%s", a.Text, out, cmp.Diff(want, got))
+		t.Errorf("links changed the tree of %q to %q (-want +got):\n%s", a.Text, out, cmp.Diff(want, got))
 	}
 	for i := range a.Sources {
 		a.Sources[i].URL = ""
 	}
 	out = a.Render(&RenderOptions{ByID: true})
 	if _, got := outline(out); !cmp.Equal(want, got, cmpopts.EquateEmpty()) {
-		t.Errorf("labels change the tree of %q to %q (-want +got):\n%s", a.Text, out, cmp.Diff(want, got))
+		t.Errorf("labels changed the tree of %q to %q (-want +got):\n%s", a.Text, out, cmp.Diff(want, got))
 	}
 }
 
@@ -187,7 +188,8 @@ func checkText(t *testing.T, a *Answer) {
 	}
 }
 
-// outline returns how many markers of withMarkers a markdown text has, and its tree without them and without white space.
+// outline returns the number of markers of withMarkers in a markdown text, and its tree without markers and white
+// space.
 func outline(src string) (int, []string) {
 	source := []byte(src)
 	md := goldmark.New(goldmark.WithExtensions(extension.GFM))
@@ -258,7 +260,7 @@ func (o *outliner) node(n ast.Node, path string) {
 	o.children(n, path+" ")
 	o.flush(path + " ")
 	if n.Kind() == ast.KindParagraph && len(o.lines) == at+1 {
-		o.lines = o.lines[:at] // a paragraph of markers alone
+		o.lines = o.lines[:at] // a paragraph of only markers
 	}
 }
 
@@ -276,7 +278,7 @@ func (o *outliner) flush(path string) {
 	}
 }
 
-// htmlText returns the text of an HTML fragment without white space and markers, and how many markers there were.
+// htmlText returns the text of an HTML fragment without white space and markers, and the number of markers.
 func htmlText(t *testing.T, fragment string) (string, int) {
 	t.Helper()
 	doc, err := html.Parse(strings.NewReader(fragment))
@@ -302,7 +304,7 @@ func htmlText(t *testing.T, fragment string) (string, int) {
 	return strings.Join(strings.Fields(b.String()), ""), markers
 }
 
-// checkHTML checks that out has only elements and addresses that ibid writes.
+// checkHTML checks that out has only elements, attributes and URLs that ibid writes.
 func checkHTML(t *testing.T, out string) {
 	t.Helper()
 	allowed := strings.Fields("html head body p h1 h2 h3 h4 h5 h6 ul ol li blockquote pre code em strong del a span sup section hr br table thead tbody tr th td input bdi div")
@@ -334,7 +336,7 @@ func checkHTML(t *testing.T, out string) {
 	}
 }
 
-// checkLaTeX checks that braces and environments close.
+// checkLaTeX checks that braces and environments are closed.
 func checkLaTeX(t *testing.T, out string) {
 	t.Helper()
 	var open []string

@@ -35,7 +35,7 @@ func (r *rendering) html() string {
 			}
 		}
 		out, ok := s.places.HTML(&h)
-		if !ok { // a marker in a footnote that is not shown
+		if !ok { // a marker is in a footnote that is not shown
 			h.Prefix = ""
 			out, _ = places{markdown.Parse(text)}.HTML(&h)
 		}
@@ -71,20 +71,20 @@ func (r *rendering) latex() string {
 	return out
 }
 
-// edits returns what the layout changes about the section.
+// edits returns the changes of the layout to the section.
 func (s *section) edits() markdown.Edits {
 	e := markdown.Edits{Cuts: s.layout.cuts}
 	for _, st := range s.layout.stops {
-		e.Marks = append(e.Marks, markdown.Mark{At: st.at, Own: st.own, Space: st.space})
+		e.Marks = append(e.Marks, markdown.Mark{At: st.at, Standalone: st.standalone, Space: st.space})
 	}
 	return e
 }
 
-// mostCited is how many citations are named for one stretch of text: those that come first in Answer.Citations. It
-// keeps the work in the order of the citations, however deep their claims lie in each other.
-const mostCited = 64
+// maxCited is the maximum number of citations passed for one stretch of text, the first in Answer.Citations. It keeps
+// the work linear in the number of citations, however deeply their claims nest.
+const maxCited = 64
 
-// claimEdges returns where in a section the claims of citations begin and end.
+// claimEdges returns where the claims of citations begin and end in a section.
 func (r *rendering) claimEdges(s *section) []markdown.Edge {
 	type event struct{ at, cite int }
 	var events []event
@@ -107,8 +107,8 @@ func (r *rendering) claimEdges(s *section) []markdown.Edge {
 	}
 	slices.SortFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
 	var edges []markdown.Edge
-	in := make([]uint64, (len(r.answer.Citations)+63)/64) // a bit for each citation whose claim is open
-	open := 0                                             // how many that are
+	in := make([]uint64, (len(r.answer.Citations)+63)/64) // bit set of the citations whose claim is open
+	open := 0                                             // how many are
 	for i, e := range events {
 		bit := uint64(1) << (e.cite % 64)
 		if in[e.cite/64] ^= bit; in[e.cite/64]&bit != 0 {
@@ -119,7 +119,7 @@ func (r *rendering) claimEdges(s *section) []markdown.Edge {
 		if i+1 < len(events) && events[i+1].at == e.at {
 			continue
 		}
-		cites := make([]int, 0, min(open, mostCited))
+		cites := make([]int, 0, min(open, maxCited))
 		for k := 0; len(cites) < cap(cites); k++ {
 			for word := in[k]; word != 0 && len(cites) < cap(cites); word &= word - 1 {
 				cites = append(cites, 64*k+bits.TrailingZeros64(word))
@@ -130,7 +130,7 @@ func (r *rendering) claimEdges(s *section) []markdown.Edge {
 	return edges
 }
 
-// markerHTML returns a marker as HTML. Its links go to the list where there is one, else to the source itself.
+// markerHTML returns a marker as HTML. Its links go to the list if there is one, else to the source itself.
 func (r *rendering) markerHTML(m *Marker) string {
 	var b strings.Builder
 	b.WriteString(`<sup class="ibid">`)
@@ -159,7 +159,7 @@ func (r *rendering) markerHTML(m *Marker) string {
 	return b.String() + "</sup>"
 }
 
-// sourceAnchor returns the id of a source's line in the list.
+// sourceAnchor returns the HTML id of a source in the list.
 func (r *rendering) sourceAnchor(number int) string {
 	return r.prefix + "source-" + strconv.Itoa(number)
 }
@@ -198,7 +198,7 @@ func (r *rendering) writeListHTML(b *strings.Builder, heading string, entries []
 	b.WriteString("</ol>\n")
 }
 
-// citeKey returns the key under which the bibliography has a source.
+// citeKey returns the key of a source in the bibliography.
 func (r *rendering) citeKey(it MarkerItem) string {
 	if !r.ByID || it.Source.ID == "" {
 		return r.prefix + "source-" + strconv.Itoa(it.Number)

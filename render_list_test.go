@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// listed is an answer with every kind of entry in its list.
+// listed returns an answer with every kind of entry in its list.
 func listed() *Answer {
 	page := func(l Locator) *Locator { return &l }
 	return &Answer{
@@ -121,11 +121,11 @@ func TestRenderListOfNothing(t *testing.T) {
 	}
 	given := &Answer{Text: "I do not know.", Sources: []Source{{ID: "a", Title: "Given"}}}
 	if diff := cmp.Diff("I do not know.\n\nNo sources cited.\n", given.Render(&RenderOptions{List: true})); diff != "" {
-		t.Errorf("sources that are not cited (-want +got):\n%s", diff)
+		t.Errorf("only uncited sources (-want +got):\n%s", diff)
 	}
 }
 
-// TestRenderListHostile puts names into the list that try to leave their place.
+// TestRenderListHostile renders names that try to escape their context.
 func TestRenderListHostile(t *testing.T) {
 	tests := []struct{ name, title, url, want string }{
 		{"brackets", "a](https://evil.example) [b", "https://a.example/", `1. [a\](https\://evil.example) \[b](https://a.example/) — a.example`},
@@ -153,7 +153,7 @@ func TestRenderListHostile(t *testing.T) {
 	long := annotated("«It» rained.")
 	long.Sources[0].Title = strings.Repeat("long ", 1000)
 	if n := len(long.SourceList(nil)); n > 400 {
-		t.Errorf("a long title takes %d bytes", n)
+		t.Errorf("the list with a long title has %d bytes", n)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/ibidhq/ibid/internal/markdown"
 )
 
-// What looks like the end of a word without the text around it is one in all of the text.
+// What isPlainBreak considers the end of a word without context is one in the whole text.
 func TestPlainBreak(t *testing.T) {
 	next := rand.New(rand.NewPCG(1, 2))
 	alphabet := []rune("ab1.,:;_'\"-&*\\ \t\r\n(é日\u0301\u200d🎉")
@@ -23,14 +23,14 @@ func TestPlainBreak(t *testing.T) {
 		text := string(runes)
 		for at := 1; at < len(text); at++ {
 			if isPlainBreak(text[at-1], text[at:]) && prose.WordEnd(text, at) != at {
-				t.Fatalf("%q: a word goes on at %d", text, at)
+				t.Fatalf("%q: a word continues at %d", text, at)
 			}
 		}
 	}
 }
 
-// Markers in a run of hundreds of kilobytes cost about what they do in prose: nothing walks over the run for each of them,
-// which would take thousands of times as long. Under the race detector some runs take 30 times as long as prose.
+// Markers in a run of hundreds of kilobytes cost about the same as in prose: nothing scans the run for each of them,
+// which would take thousands of times as long. With the race detector some runs take 30 times as long as prose.
 func TestPlacesInLongRuns(t *testing.T) {
 	const size, apart = 300_000, 20
 	place := func(unit string) time.Duration {

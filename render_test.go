@@ -12,7 +12,7 @@ import (
 )
 
 // annotated returns the answer that text describes: «words» is a claim, ‹words› a link, ˄ a point, each citing the next
-// source of a, b, c, a, …; a digit before the opening mark (1 to 3) names the source instead: ①«words».
+// source of a, b, c, a, …; a circled digit (1 to 3) before the opening mark selects the source instead: ①«words».
 func annotated(text string) *Answer {
 	a := &Answer{Sources: []Source{
 		{ID: "a", Kind: Web, Title: "Alpha", URL: "https://a.example/x"},
@@ -55,7 +55,7 @@ func annotated(text string) *Answer {
 	return a
 }
 
-// eachCase runs check for the cases of one part of testdata/render.txt, which says what they are.
+// eachCase runs check for the cases in one part of testdata/render.txt, which describes them.
 func eachCase(t *testing.T, part string, check func(t *testing.T, text, want string)) {
 	t.Helper()
 	data, err := os.ReadFile("testdata/render.txt")
@@ -87,7 +87,7 @@ func TestRender(t *testing.T) {
 	for _, part := range []struct {
 		name  string
 		style Style
-		end   string // of each output
+		end   string // suffix of each output
 		check func(t *testing.T, out string)
 	}{
 		{"places", StylePlain, "", nil},
@@ -243,7 +243,7 @@ func TestRenderOddAnswers(t *testing.T) {
 	}
 }
 
-// TestRenderTree checks that markers leave the rest of the tree alone in markdown as chat models write it.
+// TestRenderTree checks that markers do not change the rest of the tree in markdown typical of chat models.
 func TestRenderTree(t *testing.T) {
 	for seed := range uint64(1500) {
 		next := rand.New(rand.NewPCG(seed, 7))
@@ -261,7 +261,7 @@ func TestRenderTree(t *testing.T) {
 	}
 }
 
-// chatText makes up a text of blocks and inline constructs that close.
+// chatText returns a random text of blocks and closed inline constructs.
 func chatText(next *rand.Rand) string {
 	pick := func(all []string) string { return all[next.IntN(len(all))] }
 	inline := func() string {

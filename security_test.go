@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// Every row of the threat model in SECURITY.md and of the faults in docs/reliability.md names what shows it, and that
-// exists: a function, with its package where several have one of the name, one story of a test of stories, or one fault
-// of the tests of a cluster. So do the fuzz targets that SECURITY.md has.
+// Every row of the threat model in SECURITY.md and of the faults in docs/reliability.md names an existing test: a
+// function (with its package if the name is ambiguous), a story of a test of stories, or a fault of the cluster tests.
+// The fuzz targets in SECURITY.md exist too.
 func TestSecurityTable(t *testing.T) {
-	packages, faults := map[string][]string{}, "" // that have a function, by its name
+	packages, faults := map[string][]string{}, "" // packages by the names of their functions
 	function := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git") {
@@ -60,24 +60,24 @@ func TestSecurityTable(t *testing.T) {
 			cells := strings.Split(strings.Trim(row, "| "), " | ")
 			found := name.FindAllStringSubmatch(cells[len(cells)-1], -1)
 			if len(found) == 0 {
-				t.Errorf("%s: nothing shows %q", file, cells[0])
+				t.Errorf("%s: no test shows %q", file, cells[0])
 			}
 			for _, m := range found {
 				switch in := packages[m[2]]; {
 				case len(in) == 0 || m[1] != "" && !slices.Contains(in, m[1]):
 					t.Errorf("%s: %q is shown by %s, which does not exist", file, cells[0], m[0])
 				case len(in) > 1 && m[1] == "":
-					t.Errorf("%s: %q is shown by %s, which %v have", file, cells[0], m[0], in)
+					t.Errorf("%s: %q is shown by %s, which is in each of %v", file, cells[0], m[0], in)
 				}
 				in := stories[m[2]]
-				if m[2] == "TestStories" { // several packages have them
+				if m[2] == "TestStories" { // in several packages
 					in = m[1] + "/testdata/story"
 				}
 				if m[3] == "" || in == "" && strings.Contains(faults, `"`+m[3][1:]+`"`) {
 					continue
 				}
 				if _, err := os.Stat(filepath.Join(in, m[3]+".txtar")); err != nil {
-					t.Errorf("%s: %q is shown by a story that is not there: %v", file, cells[0], err)
+					t.Errorf("%s: %q is shown by a story that does not exist: %v", file, cells[0], err)
 				}
 			}
 		}

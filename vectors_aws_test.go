@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// encodeAWS makes an AWS event stream of lines, each a message: a JSON object with one member, whose name is the event's
-// type and whose value is the payload.
+// encodeAWS encodes lines as an AWS event stream. Each line is a message: a JSON object with one member, whose name is
+// the event type and whose value is the payload.
 //
 //	{"messageStop": {"stopReason": "end_turn"}}
 //
-// Words before the object change the message:
+// Words before the object modify the message:
 //
 //	!bytes {"chunk": {…}}                 the payload is base64 in {"bytes": "…"}, as InvokeModel and InvokeAgent send it
 //	!exception {"throttlingException": {…}}   an exception instead of an event
@@ -52,7 +52,8 @@ func encodeAWS(t *testing.T, lines []byte) []byte {
 	return out
 }
 
-// awsMessage encodes one message: total length, headers length, checksum of these; headers; payload; checksum of it all.
+// awsMessage encodes a message: total length, headers length, checksum of these; headers; payload; checksum of
+// everything.
 func awsMessage(kind string, payload []byte, words map[string]bool) []byte {
 	if words["!bytes"] {
 		payload = []byte(`{"bytes":"` + base64.StdEncoding.EncodeToString(payload) + `"}`)
@@ -79,7 +80,7 @@ func awsMessage(kind string, payload []byte, words map[string]bool) []byte {
 	return binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
 }
 
-// The encoder, on a message whose bytes were worked out apart from it, from AWS's description of the encoding.
+// TestEncodeAWS compares with a message encoded by hand from AWS's description.
 func TestEncodeAWS(t *testing.T) {
 	got := string(encodeAWS(t, []byte(`{"a": {}}`+"\n")))
 	headers := "\x0b:event-type\x07\x00\x01a" + "\x0d:content-type\x07\x00\x10application/json" + "\x0d:message-type\x07\x00\x05event"

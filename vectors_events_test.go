@@ -16,19 +16,19 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// eventLines writes events down, one a line. Text deltas that follow one another are one line each, as they came.
+// eventLines formats events, one per line. Consecutive text deltas are not merged.
 //
-//	text 12 "dry."                                      text was added at byte 12
-//	part 12:30 answer 1/0                               part 0 of message 1 begins; with text: it was corrected to that
-//	source file-1 file "tides.txt"                      id, kind, title (or what else names it)
-//	citation 0/0/0 [12:16] link exact claim [0:11]? file-1 web:0    key, span, what it covers, anchor, claim (?: inferred), sources
+//	text 12 "dry."                                      text added at byte 12
+//	part 12:30 answer 1/0                               part 0 of message 1 begins; with a text, it was corrected
+//	source file-1 file "tides.txt"                      id, kind, title (or another name)
+//	citation 0/0/0 [12:16] link exact claim [0:11]? file-1 web:0    key, span, covers, anchor, claim (? if inferred), sources
 //	citation 0/0/0 withdrawn
 //	query "tide tables"
 //	display google-search-suggestions "<b>…"
 //	issue span-moved "10–61"
 //	answer complete stop
 //
-// What belongs to another candidate than 0 begins with its number: #1 text 0 "…".
+// Events of candidates other than 0 begin with the number: #1 text 0 "…".
 func eventLines(events []ibid.Event) string {
 	var b strings.Builder
 	for i := range events {
@@ -75,7 +75,7 @@ func eventLines(events []ibid.Event) string {
 	return b.String()
 }
 
-// activityLine writes down what an event tells of an activity: of an output only its length.
+// activityLine formats the activity of an event, with only the length of an output.
 func activityLine(e *ibid.Event) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, " %d", e.Index)
@@ -97,7 +97,7 @@ func activityLine(e *ibid.Event) string {
 	return b.String()
 }
 
-// citationLine writes a citation down without its key.
+// citationLine formats a citation without its key.
 func citationLine(c *ibid.Citation) string {
 	var b strings.Builder
 	if c.Placed() {
@@ -116,11 +116,11 @@ func citationLine(c *ibid.Citation) string {
 	return b.String()
 }
 
-// checkEvents holds the events of one reading against its answer: who only listened must know the same in the end.
+// checkEvents checks that the events of a reading add up to its answer.
 func checkEvents(t *testing.T, what string, r *reading) {
 	t.Helper()
 	if n := len(r.events); n == 0 || r.events[n-1].Kind != ibid.EventAnswer {
-		t.Errorf("%s: the last event is no answer", what)
+		t.Errorf("%s: the last event is not the answer", what)
 		return
 	}
 	l := listener{
@@ -132,12 +132,12 @@ func checkEvents(t *testing.T, what string, r *reading) {
 	}
 	last := r.events[len(r.events)-1].Answer
 	if diff := gocmp.Diff(r.answer, last); diff != "" {
-		t.Errorf("%s: the last event's answer is another (-answer +event):\n%s", what, diff)
+		t.Errorf("%s: the last event's answer differs (-answer +event):\n%s", what, diff)
 	}
 	l.compare(r.answer)
 }
 
-// listener knows what events tell.
+// listener collects the contents of events.
 type listener struct {
 	t         *testing.T
 	what      string
@@ -181,7 +181,7 @@ func (l *listener) hear(i int, e *ibid.Event) {
 	}
 }
 
-// hearPart takes a part that begins, or the text of one that was corrected: it takes the place of what the part had.
+// hearPart handles a part that begins, or the corrected text of one, which replaces its text.
 func (l *listener) hearPart(place string, e *ibid.Event, text string) {
 	l.t.Helper()
 	parts := l.parts[e.Candidate]
@@ -209,7 +209,7 @@ func (l *listener) hearPart(place string, e *ibid.Event, text string) {
 	}
 }
 
-// hearActivity takes an activity that begins, or goes on: reasoning is what its events add up to.
+// hearActivity handles an activity that begins or continues: reasoning is the sum of its events.
 func (l *listener) hearActivity(place string, e *ibid.Event, text string) {
 	l.t.Helper()
 	list := l.done[e.Candidate]
@@ -217,7 +217,7 @@ func (l *listener) hearActivity(place string, e *ibid.Event, text string) {
 	switch {
 	case begins:
 		if e.Activity.At != len(text) {
-			l.t.Errorf("%s: it begins at %d, after %d bytes", place, e.Activity.At, len(text))
+			l.t.Errorf("%s: the activity begins at %d, after %d bytes", place, e.Activity.At, len(text))
 		}
 		list = append(list, *e.Activity)
 	case e.Index >= len(list) || e.Activity == nil && e.Text == "":
@@ -244,7 +244,7 @@ func (l *listener) hearCitation(place string, e *ibid.Event, text string) {
 	}
 	if e.Withdrawn {
 		if known[e.Key] == nil {
-			l.t.Errorf("%s: withdrawn, but nobody was told of it", place)
+			l.t.Errorf("%s: withdrawn, but never announced", place)
 		}
 		delete(known, e.Key)
 		return
@@ -252,13 +252,13 @@ func (l *listener) hearCitation(place string, e *ibid.Event, text string) {
 	known[e.Key] = e.Citation
 	for _, ref := range e.Citation.Refs {
 		if l.sources[ref.Source] == nil {
-			l.t.Errorf("%s: nobody was told of the source %q", place, ref.Source)
+			l.t.Errorf("%s: the source %q was not announced", place, ref.Source)
 		}
 	}
 	for _, s := range []ibid.Span{e.Citation.Span, e.Citation.Claim} {
 		if s.Start < 0 || s.End < s.Start || s.End > len(text) ||
 			!utf8.ValidString(text[:s.Start]) || !utf8.ValidString(text[s.Start:s.End]) {
-			l.t.Errorf("%s: %d to %d is no span of the %d bytes so far", place, s.Start, s.End, len(text))
+			l.t.Errorf("%s: %d to %d is not a span of the %d bytes so far", place, s.Start, s.End, len(text))
 		}
 	}
 }
@@ -268,13 +268,13 @@ func (l *listener) compare(a *ibid.Answer) {
 	check := func(name string, got, want any) {
 		l.t.Helper()
 		if diff := gocmp.Diff(want, got); diff != "" {
-			l.t.Errorf("%s: what events tell of %s is not the answer's (-answer +events):\n%s", l.what, name, diff)
+			l.t.Errorf("%s: the events differ from the answer in %s (-answer +events):\n%s", l.what, name, diff)
 		}
 	}
 	check("queries", l.queries, a.Queries)
 	check("display", l.display, a.Display)
 	check("issues", l.issues, a.Issues)
-	if a.Text != "" || len(a.Citations) > 0 || len(a.Alternatives) == 0 { // else nobody may have heard of the answer itself
+	if a.Text != "" || len(a.Citations) > 0 || len(a.Alternatives) == 0 { // else there may be no event of the answer itself
 		l.compareCandidate(a, l.first())
 	}
 	told := []string{}
@@ -303,7 +303,7 @@ func sourceIDs(a *ibid.Answer) []string {
 	return ids
 }
 
-// first returns the lowest candidate that was heard of.
+// first returns the lowest candidate in events.
 func (l *listener) first() int {
 	heard := slices.Concat(
 		slices.Collect(maps.Keys(l.parts)), slices.Collect(maps.Keys(l.citations)), slices.Collect(maps.Keys(l.done)))
@@ -326,7 +326,7 @@ func (l *listener) compareCandidate(a *ibid.Answer, candidate int) {
 		}
 	}
 	if diff := gocmp.Diff(a.Activities, heard, cmpopts.EquateEmpty()); diff != "" {
-		l.t.Errorf("%s: what events tell of activities is not the answer's (-answer +events):\n%s", l.what, diff)
+		l.t.Errorf("%s: the events differ from the answer in activities (-answer +events):\n%s", l.what, diff)
 	}
 	want, got := []string{}, []string{}
 	for i := range a.Citations {
@@ -338,11 +338,12 @@ func (l *listener) compareCandidate(a *ibid.Answer, candidate int) {
 	slices.Sort(want)
 	slices.Sort(got)
 	if diff := gocmp.Diff(want, got); diff != "" {
-		l.t.Errorf("%s: what events tell of citations is not the answer's (-answer +events):\n%s", l.what, diff)
+		l.t.Errorf("%s: the events differ from the answer in citations (-answer +events):\n%s", l.what, diff)
 	}
 }
 
-// sortedCitationLine is citationLine with the refs in a fixed order: the answer has them in the order of its sources.
+// sortedCitationLine is citationLine with the refs in a fixed order: those of the answer are in the order of its
+// sources.
 func sortedCitationLine(c *ibid.Citation) string {
 	sorted := *c
 	sorted.Refs = slices.Clone(c.Refs)

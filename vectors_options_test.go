@@ -10,12 +10,12 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// vectorOptions says how a vector's inputs are made and decoded. The section options has one a line:
+// vectorOptions specifies how a vector's inputs are prepared and decoded. The section options has one per line:
 //
 //	format NAME          DecodeOptions.Format
 //	provider NAME        DecodeOptions.Provider
 //	status N             DecodeOptions.Status
-//	limits.NAME N        a field of DecodeOptions.Limits, in lower case
+//	limits.NAME N        a field of DecodeOptions.Limits in lower case
 //	crlf                 the lines of the inputs end with CR LF
 //	chomp                the inputs do not end with a newline
 //	escapes              \xNN in the inputs stands for that byte
@@ -73,7 +73,7 @@ func setLimit(t *testing.T, limits *ibid.Limits, name, value string) {
 	field.SetInt(int64(n))
 }
 
-// input returns the bytes that a section stands for.
+// input returns the input in a section.
 func (o *vectorOptions) input(t *testing.T, section string, data []byte) []byte {
 	t.Helper()
 	if o.chomp {

@@ -18,10 +18,9 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-var update = flag.Bool("update", false, "write what the code does into the expected sections of the vectors")
+var update = flag.Bool("update", false, "write the results into the expected sections of the vectors")
 
-// The sections of a vector. Inputs are those of inputSections; of several streams the first is the one whose events are
-// written down.
+// The sections of a vector. If there are several streams, the section events is that of the first.
 var (
 	inputSections    = []string{"body.json", "body.txt", "stream.sse", "stream.ndjson", "stream.array.json", "stream.aws.jsonl"}
 	contextSections  = []string{"request.json", "documents.json", "options", "differs"}
@@ -31,22 +30,21 @@ var (
 // TestVectors runs every case of testdata/<format>/<case>.txtar:
 //
 //	prose                  what the case shows
-//	-- body.json --        a whole response; body.txt: one that is no JSON
-//	-- stream.sse --       the same answer as a stream; also stream.ndjson, stream.array.json, and stream.aws.jsonl, for which
+//	-- body.json --        a whole response; body.txt: one that is not JSON
+//	-- stream.sse --       the same answer as a stream; also stream.ndjson, stream.array.json, and stream.aws.jsonl:
 //	                       see encodeAWS
 //	-- request.json --     the request
-//	-- documents.json --   the documents given, as [{"id": …, "data": {…}}] and what else the formats take
+//	-- documents.json --   the documents given, as [{"id": …, "data": {…}}] or in another form of ReadDocuments
 //	-- options --          see vectorOptions
-//	-- differs --          members of the document in which the stream may differ from the body, one a line, with the reason
-//	                       after a #; sources.content is content of every source
-//	-- answer.json --      the document of the body, or of the stream where there is no body
-//	-- stream.json --      those members of it in which the stream differs
-//	-- error --            the error of Decode, if there is one
+//	-- differs --          members in which the stream may differ from the body, one per line, with the reason
+//	                       after a #; sources.content is the content of every source
+//	-- answer.json --      the document of the body, or of the stream if there is no body
+//	-- stream.json --      the members in which the stream differs
+//	-- error --            the error of Decode, if any
 //	-- events --           what becomes known while the stream is read
-//	-- markdown --         the answer rendered, with its list of sources; plain: in that style
+//	-- markdown --         the rendered answer with its list of sources; plain: in that style
 //
-// The sections from answer.json on are written by go test -run TestVectors -update; what it writes has to be read before
-// it is believed.
+// go test -run TestVectors -update writes the sections from answer.json on; review what it writes.
 func TestVectors(t *testing.T) {
 	for _, file := range vectorFiles(t) {
 		t.Run(strings.TrimSuffix(filepath.ToSlash(strings.TrimPrefix(file, "testdata"+string(filepath.Separator))), ".txtar"), func(t *testing.T) {
@@ -79,7 +77,7 @@ type vector struct {
 	body    []byte
 	streams [][]byte
 	differs []string
-	got     map[string][]byte // the expected sections as the code makes them
+	got     map[string][]byte // the actual contents of the expected sections
 }
 
 func readVector(t *testing.T, file string) *vector {
@@ -90,13 +88,13 @@ func readVector(t *testing.T, file string) *vector {
 	}
 	v := &vector{file: file, archive: archive, got: map[string][]byte{}}
 	if len(bytes.Fields(archive.Comment)) < 5 {
-		t.Error("no prose that says what the case shows")
+		t.Error("no prose that describes the case")
 	}
 	known := slices.Concat(inputSections, contextSections, expectedSections)
 	seen := map[string]bool{}
 	for _, f := range archive.Files {
 		if !slices.Contains(known, f.Name) || seen[f.Name] {
-			t.Fatalf("section %q is unknown or there twice; known are %q", f.Name, known)
+			t.Fatalf("section %q is unknown or a duplicate; known are %q", f.Name, known)
 		}
 		seen[f.Name] = true
 	}
@@ -120,7 +118,7 @@ func readVector(t *testing.T, file string) *vector {
 	return v
 }
 
-// section returns the content of a section, nil where there is none.
+// section returns the content of a section, or nil if there is none.
 func (v *vector) section(name string) []byte {
 	for _, f := range v.archive.Files {
 		if f.Name == name {
@@ -130,8 +128,8 @@ func (v *vector) section(name string) []byte {
 	return nil
 }
 
-// run decodes the vector's inputs in every way, holds them against one another and against what every answer promises,
-// and keeps what came of it.
+// run decodes the vector's inputs in every way, compares the results, checks the answers, and stores the actual
+// sections.
 func (v *vector) run(t *testing.T) {
 	t.Helper()
 	var first, stream *reading
@@ -165,7 +163,7 @@ func (v *vector) run(t *testing.T) {
 	v.got["plain"] = []byte(first.answer.Render(&ibid.RenderOptions{Style: ibid.StylePlain, List: true}))
 }
 
-// reading is what came of one input.
+// reading is the result of decoding an input.
 type reading struct {
 	answer   *ibid.Answer
 	err      error
@@ -173,7 +171,7 @@ type reading struct {
 	document []byte
 }
 
-// read decodes an input whole, byte by byte and in random pieces, which must all give the same.
+// read decodes an input whole, byte by byte and in random pieces, which must all give the same result.
 func (v *vector) read(t *testing.T, what string, data []byte) *reading {
 	t.Helper()
 	r := decodeIn(&v.options.decode, data, wholeInput)
@@ -183,37 +181,37 @@ func (v *vector) read(t *testing.T, what string, data []byte) *reading {
 	checkEvents(t, what, r)
 	checkDocument(t, what, r)
 	if a, err := ibid.Decode(data, &v.options.decode); fmt.Sprint(err) != fmt.Sprint(r.err) || !cmp.Equal(r.answer, a) {
-		t.Errorf("%s: Decode, without events, gives another answer (%v, %v):\n%s", what, r.err, err, cmp.Diff(r.answer, a))
+		t.Errorf("%s: Decode, without events, gives a different answer (%v, %v):\n%s", what, r.err, err, cmp.Diff(r.answer, a))
 	}
 	checkSnapshots(t, what, &v.options.decode, data, r.answer)
 	for name, cut := range inputCuts() {
 		s := decodeIn(&v.options.decode, data, cut)
 		if diff := cmp.Diff(r.answer, s.answer); diff != "" {
-			t.Errorf("%s: decoding %s gives another answer (-whole +%[2]s):\n%[3]s", what, name, diff)
+			t.Errorf("%s: decoding %s gives a different answer (-whole +%[2]s):\n%[3]s", what, name, diff)
 		}
 		if a, b := fmt.Sprint(r.err), fmt.Sprint(s.err); a != b {
 			t.Errorf("%s: decoding %s gives the error %s, not %s", what, name, b, a)
 		}
 		if diff := cmp.Diff(string(r.document), string(s.document)); diff != "" {
-			t.Errorf("%s: decoding %s gives another document (-whole +%[2]s):\n%[3]s", what, name, diff)
+			t.Errorf("%s: decoding %s gives a different document (-whole +%[2]s):\n%[3]s", what, name, diff)
 		}
 		checkEvents(t, what+" "+name, s)
-		if r.answer.Format == ibid.Generic { // raw text is told as it comes
+		if r.answer.Format == ibid.Generic { // events follow the input
 			continue
 		}
 		if diff := cmp.Diff(eventLines(r.events), eventLines(s.events)); diff != "" {
-			t.Errorf("%s: decoding %s tells other events (-whole +%[2]s):\n%[3]s", what, name, diff)
+			t.Errorf("%s: decoding %s gives different events (-whole +%[2]s):\n%[3]s", what, name, diff)
 		}
 	}
 	return r
 }
 
-// inputCut says how long the next Write is, given what is left.
+// inputCut returns the length of the next Write, given the bytes left.
 type inputCut func(left int) int
 
 func wholeInput(left int) int { return left }
 
-// inputCuts returns ways to cut an input, new ones each time: the random ones go on where they were.
+// inputCuts returns ways to split an input, new ones for each call, as the random ones have state.
 func inputCuts() map[string]inputCut {
 	random := func(seed uint64, most int) inputCut {
 		r := rand.New(rand.NewPCG(seed, 7))
@@ -227,8 +225,8 @@ func inputCuts() map[string]inputCut {
 	}
 }
 
-// decodeIn decodes an input in pieces. They come in a buffer that is written over after each Write, so that bytes kept
-// without being copied show.
+// decodeIn decodes an input in pieces. It overwrites their buffer after each Write, to detect bytes retained without a
+// copy.
 func decodeIn(opts *ibid.DecodeOptions, data []byte, cut inputCut) *reading {
 	r := &reading{}
 	d := ibid.Decoder{Options: *opts, OnEvent: func(e ibid.Event) { r.events = append(r.events, e) }}
@@ -248,8 +246,8 @@ func decodeIn(opts *ibid.DecodeOptions, data []byte, cut inputCut) *reading {
 	return r
 }
 
-// checkSnapshots decodes an input in some fifty pieces without events. The answer so far must be in order after each,
-// and the last as it is without asking.
+// checkSnapshots decodes an input in about fifty pieces without events. The snapshot after each piece must be valid,
+// and the final answer must be the same as without snapshots.
 func checkSnapshots(t *testing.T, what string, opts *ibid.DecodeOptions, data []byte, whole *ibid.Answer) {
 	t.Helper()
 	d := ibid.Decoder{Options: *opts}
@@ -261,11 +259,11 @@ func checkSnapshots(t *testing.T, what string, opts *ibid.DecodeOptions, data []
 	}
 	_ = d.Close()
 	if a, _ := d.Answer(); !cmp.Equal(whole, a) {
-		t.Errorf("%s: with snapshots it is another answer:\n%s", what, cmp.Diff(whole, a))
+		t.Errorf("%s: the answer with snapshots differs:\n%s", what, cmp.Diff(whole, a))
 	}
 }
 
-// documentJSON returns an answer as an indented document with everything in it.
+// documentJSON returns an answer as an indented document, including metadata.
 func documentJSON(a *ibid.Answer, unit ibid.Unit) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -277,7 +275,7 @@ func documentJSON(a *ibid.Answer, unit ibid.Unit) []byte {
 	return b.Bytes()
 }
 
-// checkDocument reads a document again, in every unit, and expects the same answer.
+// checkDocument reads the answer's document back in every unit, and expects the same answer.
 func checkDocument(t *testing.T, what string, r *reading) {
 	t.Helper()
 	for _, unit := range []ibid.Unit{ibid.UTF8, ibid.CodePoint, ibid.UTF16} {
@@ -287,13 +285,13 @@ func checkDocument(t *testing.T, what string, r *reading) {
 			continue
 		}
 		if diff := cmp.Diff(string(r.document), string(documentJSON(&again, ibid.UTF8))); diff != "" {
-			t.Errorf("%s: the document in %s, read again, is another (-before +after):\n%s", what, unit, diff)
+			t.Errorf("%s: the document in %s, read back, differs (-before +after):\n%s", what, unit, diff)
 		}
 	}
 }
 
-// difference returns the members in which a stream's document differs from the body's, as the stream has them, and reports
-// those that must not differ.
+// difference returns the stream's values of the members that may differ from the body's document, and reports other
+// differences.
 func (v *vector) difference(t *testing.T, body, stream *reading) []byte {
 	t.Helper()
 	want, got := parseDocument(t, body.document), parseDocument(t, stream.document)
@@ -337,7 +335,7 @@ func parseDocument(t *testing.T, data []byte) map[string]any {
 	return m
 }
 
-// takeMember takes a member out of a document and returns it; where the path leads through a list, that of every element.
+// takeMember removes a member from a document and returns it; if the path leads through a list, that of every element.
 func takeMember(v any, path string) any {
 	name, rest, deep := strings.Cut(path, ".")
 	switch v := v.(type) {
@@ -371,7 +369,7 @@ func readDiffers(t *testing.T, section []byte) []string {
 	return out
 }
 
-// compare holds what the code makes against the expected sections.
+// compare compares the actual sections with the expected ones.
 func (v *vector) compare(t *testing.T) {
 	t.Helper()
 	for _, name := range expectedSections {
@@ -382,7 +380,7 @@ func (v *vector) compare(t *testing.T) {
 	}
 }
 
-// write replaces the expected sections, and leaves everything else as it stands.
+// write replaces the expected sections and leaves everything else unchanged.
 func (v *vector) write(t *testing.T) {
 	t.Helper()
 	out := &txtar.Archive{Comment: v.archive.Comment}
@@ -405,7 +403,7 @@ func (v *vector) write(t *testing.T) {
 	}
 }
 
-// sectionText returns the content of a section as a file has it: it ends with a newline.
+// sectionText returns the content of a section, terminated by a newline as in a file.
 func sectionText(data []byte) string {
 	s := string(data)
 	if s != "" && !strings.HasSuffix(s, "\n") {

@@ -17,7 +17,7 @@ func TestReplace(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := os.ReadFile(name); err != nil || string(got) != content {
-			t.Fatalf("the file has %q (%v), want %q", got, err, content)
+			t.Fatalf("the file contains %q (%v), want %q", got, err, content)
 		}
 	}
 	info, err := os.Stat(name)
@@ -30,7 +30,7 @@ func TestReplace(t *testing.T) {
 	assertOnly(t, name)
 }
 
-// What cannot be replaced stays as it is, and no temporary file stays beside it.
+// If a file cannot be replaced, it is unchanged and no temporary file is left.
 func TestReplaceFails(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "directory")
 	if err := os.Mkdir(name, 0o700); err != nil {
@@ -86,6 +86,6 @@ func assertOnly(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	if len(entries) != 1 || entries[0].Name() != filepath.Base(name) {
-		t.Errorf("the directory has %v, want only %s", entries, filepath.Base(name))
+		t.Errorf("the directory contains %v, want only %s", entries, filepath.Base(name))
 	}
 }

@@ -8,10 +8,11 @@ import (
 	"syscall"
 )
 
-// Lock opens the file name, makes it if it is not there (mode 0600), and waits until no other process has it locked.
-// Closing the file unlocks it, and so does the end of the process.
+// Lock opens the file name, creating it if necessary (mode 0600), and waits until it can lock it. Closing the file
+// unlocks it, as does the end of the process.
 //
-// Windows and a few other systems have no lock that waits and ends with its process: there, Lock only opens the file.
+// Windows and a few other systems have no lock that waits and is released when the process ends: there, Lock only opens
+// the file.
 func Lock(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

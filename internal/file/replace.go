@@ -8,12 +8,12 @@ import (
 	"runtime"
 )
 
-// Replace writes b to the file name so that at any time, even after a loss of power, the name leads to the old content
-// or to all of the new one. The file gets the permissions perm, whatever the umask. When Replace returns nil, the new
-// content is durable.
+// Replace atomically replaces the content of the file name with b: at any time, even after a power failure, the file
+// has either the old content or all of the new. It gets the permissions perm, regardless of the umask. When Replace
+// returns nil, the new content is durable.
 //
-// The content is written to a temporary file in the same directory first. Its name ends in ".tmp"; one that a crash
-// left behind can be deleted.
+// The content is first written to a temporary file in the same directory, whose name ends in ".tmp". A temporary file
+// left behind by a crash can be deleted.
 func Replace(name string, b []byte, perm fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*.tmp") // mode 0600
 	if err != nil {
@@ -33,8 +33,8 @@ func Replace(name string, b []byte, perm fs.FileMode) error {
 	return SyncDir(filepath.Dir(name))
 }
 
-// SyncDir makes the names in a directory durable: of files that were created, renamed or removed there. On Windows,
-// where directories cannot be synced, it does nothing.
+// SyncDir makes changes to the entries of a directory durable: files created, renamed or removed. On Windows, where
+// directories cannot be synced, it does nothing.
 func SyncDir(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil

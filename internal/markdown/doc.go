@@ -1,21 +1,20 @@
-// Package markdown reads markdown as language models write it. It knows structure only: nothing in it knows of
-// citations, sources, words or sentences. Package prose and the root package decide those, on what is said here.
+// Package markdown parses markdown as language models write it. It deals only with structure, not with citations,
+// sources, words or sentences, which package prose and the root package add.
 //
-// There are two ways to read a text, and both mean the same by a code span, a link, a fence and a formula:
+// There are two ways to read a text, which agree on what a code span, a link, a fence and a formula are:
 //
-//		text that grows ─► Lexer, Fence, Blocks   forward only, within bounds; certain before the text is whole
-//		a whole text    ─► Parse ─► Document      one goldmark parse: lines, blocks, solids, phrases
+//		growing text ─► Lexer, Fence, Blocks      forward only, with bounds; certain before the text is complete
+//		whole text   ─► Parse ─► Document         one goldmark parse: lines, blocks, solids, phrases
 //		                              └─► Edits ─► HTML │ LaTeX
 //
-//	  - [Code], [Link], [Brackets] and the like return the length of the construct that a string begins with. Each
-//	    looks ahead no further than a bound, so that hostile text stays cheap.
-//	  - [Lexer] goes through a text once, as it arrives, and finds brackets outside of such constructs. [Fence]
-//	    follows fenced code line by line. [Blocks] cuts off blocks that can be read without what follows. [FirstOpen]
-//	    says where the first construct begins that is not closed yet.
-//	  - [Document] is a parsed text. Its Lines say where inline content stands; its Solids are ranges into which
-//	    nothing may be put; its Phrases are emphasis. [Document.HTML] and [Document.LaTeX] write it with [Edits] made:
-//	    ranges taken out of the tree and marks put in as its nodes. Markdown output needs no writer: it is the source
-//	    text.
+//	  - [Code], [Link], [Brackets] and similar functions return the length of the construct at the start of a string.
+//	    Each has a limited lookahead, which bounds the cost for hostile text.
+//	  - [Lexer] reads a text once, as it arrives, and finds brackets outside such constructs. [Fence] tracks fenced
+//	    code line by line. [Blocks] separates blocks that can be parsed without what follows. [FirstOpen] finds the
+//	    first construct that is not closed yet.
+//	  - [Document] is a parsed text. Its Lines are the inline content; its Solids are ranges into which nothing may be
+//	    inserted; its Phrases are emphasis. [Document.HTML] and [Document.LaTeX] write it with [Edits] applied: ranges
+//	    removed from the tree and marks inserted as nodes. Markdown output needs no writer: it is the source text.
 //
-// All offsets are bytes of the given text. No function panics, whatever the bytes.
+// All offsets are bytes of the given text. No input causes a panic.
 package markdown

@@ -20,23 +20,23 @@ import (
 	shown "github.com/ibidhq/ibid/internal/text"
 )
 
-// Edits say how a document differs from its text when it is written as HTML or LaTeX.
+// Edits are changes to a document when it is written as HTML or LaTeX.
 type Edits struct {
-	Cuts  []Span // what is taken out: whole constructs, within a line; in order
-	Marks []Mark // what is put in; in order
+	Cuts  []Span // ranges to remove: whole constructs within a line; in order
+	Marks []Mark // marks to insert; in order
 }
 
-// Mark is a place where something is put in that is no markdown.
+// Mark is a place to insert something that is not markdown.
 type Mark struct {
-	At    int  // outside of solids
-	Own   bool // as a paragraph, between two blocks
-	Space bool // with a space before
+	At         int  // outside solids
+	Standalone bool // as a paragraph between two blocks
+	Space      bool // with a space before it
 }
 
 // inserted is a node for a mark, or for math.
 type inserted struct {
 	ast.BaseInline
-	mark  int // index of Edits.Marks; -1: math
+	mark  int // index in Edits.Marks; -1 for math
 	space bool
 	math  Span
 }
@@ -49,13 +49,13 @@ func (*inserted) Kind() ast.NodeKind { return kindInserted }
 // Dump implements ast.Node.
 func (n *inserted) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
 
-// edit returns the tree with edits made. Math is masked before it is parsed, so that nothing in it is read as markdown.
-// It is false where a mark has no place. The tree can be edited once.
+// edit returns the tree with edits applied. Math is masked before parsing, so that nothing in it is read as markdown.
+// It returns false if a mark has no place. The tree can be edited only once.
 func (d *Document) edit(e Edits, notes bool) (*tree, bool) {
 	t := d.tree
 	source := slices.Clone(t.source)
 	if !notes {
-		// what looks like the definition of a footnote is text: as that of an address it would not be shown
+		// mask what looks like a footnote definition: as a link definition it would not be shown
 		at := 0
 		for line := range bytes.Lines(source) {
 			mark := bytes.TrimLeft(line, " >\t")
@@ -85,7 +85,7 @@ func (d *Document) edit(e Edits, notes bool) (*tree, bool) {
 	}
 	ed := editor{tree: t, cuts: e.Cuts}
 	for i, m := range e.Marks {
-		if m.Own {
+		if m.Standalone {
 			ed.insertBlock(blocks, m, i)
 			continue
 		}
@@ -109,8 +109,8 @@ func (d *Document) edit(e Edits, notes bool) (*tree, bool) {
 	return t, len(ed.insert) == 0
 }
 
-// HasFootnotes reports whether txt defines footnotes, each of which it uses: goldmark leaves out the others, words and
-// all.
+// HasFootnotes reports whether txt defines footnotes and uses each of them: goldmark drops unused ones with their
+// words.
 func HasFootnotes(txt string) bool {
 	found := false
 	for line := range strings.SplitSeq(txt, "\n") {
@@ -126,7 +126,7 @@ func HasFootnotes(txt string) bool {
 	return found
 }
 
-// editor takes ranges out of a tree and puts nodes in.
+// editor removes ranges from a tree and inserts nodes.
 type editor struct {
 	*tree
 	cuts   []Span
@@ -158,7 +158,7 @@ func (e *editor) leaves(n ast.Node) {
 	}
 }
 
-// insertBlock puts a mark between two blocks, as a paragraph.
+// insertBlock inserts a mark between two blocks, as a paragraph.
 func (e *editor) insertBlock(blocks []Block, m Mark, index int) {
 	p := ast.NewParagraph()
 	p.AppendChild(p, &inserted{mark: index})
@@ -197,7 +197,7 @@ func (e *editor) cut(parent ast.Node, s Span) {
 	}
 }
 
-// insertBelow puts the nodes up to limit into the inline content of parent.
+// insertBelow inserts the nodes up to limit into the inline content of parent.
 func (e *editor) insertBelow(parent ast.Node, limit int) {
 	for c := parent.FirstChild(); c != nil && len(e.insert) > 0; c = c.NextSibling() {
 		s, ok := e.extent(c)
@@ -230,28 +230,27 @@ func (e *editor) next() ast.Node {
 	return n
 }
 
-// HTML is how [Document.HTML] writes.
+// HTML holds the options of [Document.HTML].
 type HTML struct {
 	Edits
-	// Prefix begins the ids of footnotes. Empty: there are none, and what defines them is text.
+	// Prefix is the prefix of footnote ids. If empty, footnotes are not supported and their definitions are text.
 	Prefix string
-	// Mark returns what stands for the mark with that index.
+	// Mark returns the HTML of the mark with that index.
 	Mark func(index int) string
-	// Edges, which ascend, cut the visible text into stretches. What Around returns stands before and after each that
-	// lies in something: inside one element, and around inline math as a whole.
+	// Edges, in ascending order, divide the visible text into stretches. The strings that Around returns are put before
+	// and after each stretch with a non-empty In, within one element or around inline math as a whole.
 	Edges  []Edge
 	Around func(in []int) (before, after string)
 }
 
-// Edge says what the text from At on lies in, up to the next edge; empty: in nothing.
+// Edge is the beginning of a stretch of text, which ends at the next edge. In lists what contains the stretch.
 type Edge struct {
 	At int
 	In []int
 }
 
-// HTML returns the document as HTML in which nothing reaches outside its text: raw HTML is shown as text, links are
-// links only to addresses that [SafeURL] takes, and images are links, so that showing it loads nothing. It is false
-// where a mark has no place.
+// HTML returns the document as safe HTML: raw HTML is shown as text, links lead only to URLs that [SafeURL] accepts,
+// and images are links, so that displaying it loads nothing. It returns false if a mark has no place.
 func (d *Document) HTML(o *HTML) (string, bool) {
 	t, ok := d.edit(o.Edits, o.Prefix != "")
 	if !ok {
@@ -267,23 +266,22 @@ func (d *Document) HTML(o *HTML) (string, bool) {
 		util.Prioritized(extension.NewFootnoteHTMLRenderer(extension.WithFootnoteIDPrefix(o.Prefix)), 500),
 		util.Prioritized(ghtml.NewRenderer(), 1000),
 	))
-	if r.Render(w, w.source, t.root) != nil { // only a failing writer could make it fail, and this one cannot
+	if r.Render(w, w.source, t.root) != nil { // cannot fail, as the writer does not
 		return "<pre>" + html.EscapeString(d.Text) + "</pre>\n", true
 	}
 	w.turn(nil)
 	return w.String(), true
 }
 
-// htmlWriter renders the nodes whose text lies in something, and those that could reach outside it. Goldmark writes
-// what is left into it.
+// htmlWriter renders nodes with text and nodes that could be unsafe. Goldmark renders the others into it.
 type htmlWriter struct {
 	*HTML
 	bytes.Buffer
 	text   string
 	source []byte // the same
-	in     []int  // what that lies in which is written next
-	open   []int  // what stands open
-	after  string // what closes that
+	in     []int  // In of the text to write next
+	open   []int  // In of the open stretch
+	after  string // the string that closes it
 }
 
 // Available implements util.BufWriter.
@@ -315,7 +313,7 @@ func (w *htmlWriter) WriteByte(c byte) error {
 // WriteRune implements util.BufWriter.
 func (w *htmlWriter) WriteRune(r rune) (int, error) { return w.WriteString(string(r)) }
 
-// turn closes what stands open and opens what in says, if that is something else.
+// turn closes the open stretch and opens one with in, if they differ.
 func (w *htmlWriter) turn(in []int) {
 	if slices.Equal(w.open, in) {
 		return
@@ -330,7 +328,7 @@ func (w *htmlWriter) turn(in []int) {
 	}
 }
 
-// RegisterFuncs implements renderer.NodeRenderer. The functions write what goldmark's own do.
+// RegisterFuncs implements renderer.NodeRenderer. The output is the same as goldmark's.
 func (w *htmlWriter) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
 	entering := func(write func(n ast.Node)) renderer.NodeRendererFunc {
 		return func(_ util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -363,7 +361,7 @@ func (w *htmlWriter) inserted(n ast.Node) {
 		return
 	}
 	if ins.mark < 0 {
-		w.in = w.lies(ins.math.Start)
+		w.in = w.inAt(ins.math.Start)
 		class, begin, end, body := formula(w.text[ins.math.Start:ins.math.End])
 		body = html.EscapeString(body)
 		_, _ = w.WriteString(`<span class="math ` + class + `">` + begin + body + end + `</span>`)
@@ -371,14 +369,14 @@ func (w *htmlWriter) inserted(n ast.Node) {
 		return
 	}
 	if ins.space {
-		w.in = w.lies(w.Marks[ins.mark].At)
+		w.in = w.inAt(w.Marks[ins.mark].At)
 		_ = w.WriteByte(' ')
 		w.in = nil
 	}
 	_, _ = w.WriteString(w.Mark(ins.mark))
 }
 
-// formula returns math without its delimiters, and those that page scripts expect around it.
+// formula returns math without its delimiters, and the delimiters that page scripts expect.
 func formula(math string) (class, begin, end, body string) {
 	n := 2
 	switch {
@@ -390,8 +388,8 @@ func formula(math string) (class, begin, end, body string) {
 	return "inline", `\(`, `\)`, math[n : len(math)-n]
 }
 
-// lies returns what the text at at lies in.
-func (w *htmlWriter) lies(at int) []int {
+// inAt returns In of the stretch that contains at.
+func (w *htmlWriter) inAt(at int) []int {
 	if i := w.edgeBefore(at + 1); i >= 0 {
 		return w.Edges[i].In
 	}
@@ -402,11 +400,10 @@ func (w *htmlWriter) edgeBefore(at int) int {
 	return sort.Search(len(w.Edges), func(i int) bool { return w.Edges[i].At >= at }) - 1
 }
 
-// write writes text[s.Start:s.Stop] by a function that gets it in pieces, none of which lies in something else at its
-// end than at its start. It cuts only where cut says: that returns the first place from an edge on where pieces can
-// end.
+// write passes text[s.Start:s.Stop] to piece in pieces, each within one stretch. The function cut returns the first
+// place from an edge on where a piece can end.
 func (w *htmlWriter) write(s text.Segment, cut func(from, at int) int, piece func([]byte)) {
-	_, _ = w.WriteString(strings.Repeat(" ", s.Padding)) // what is left of a tab
+	_, _ = w.WriteString(strings.Repeat(" ", s.Padding)) // the rest of a tab
 	i := w.edgeBefore(s.Start + 1)
 	for from := s.Start; from < s.Stop; i++ {
 		to := s.Stop
@@ -424,21 +421,21 @@ func (w *htmlWriter) write(s text.Segment, cut func(from, at int) int, piece fun
 	w.in = nil
 }
 
-// raw writes s as it is.
+// raw writes s without resolving escapes and entities.
 func (w *htmlWriter) raw(s text.Segment) {
 	w.write(s, func(_, at int) int { return at }, func(p []byte) { ghtml.DefaultWriter.RawWrite(w, p) })
 }
 
-// escaped writes s with the escapes of package html, which are others than goldmark's.
+// escaped writes s with the escapes of package html, which differ from goldmark's.
 func (w *htmlWriter) escaped(s text.Segment) {
 	w.write(s, func(_, at int) int { return at }, func(p []byte) {
 		_, _ = w.WriteString(html.EscapeString(string(p)))
 	})
 }
 
-// lineBreak writes what stands for the line break at at.
+// lineBreak writes the line break at at as the given byte.
 func (w *htmlWriter) lineBreak(at int, as byte) {
-	w.in = w.lies(at)
+	w.in = w.inAt(at)
 	_ = w.WriteByte(as)
 	w.in = nil
 }
@@ -518,8 +515,8 @@ func (w *htmlWriter) rawHTML(n ast.Node) {
 	}
 }
 
-// link writes the start or end tag of a link. An image is a link around its description, or the description alone
-// inside another link.
+// link writes the start or end tag of a link. An image becomes a link around its description or, inside another link,
+// only its description.
 func (w *htmlWriter) link(n ast.Node, start bool) {
 	switch n := n.(type) {
 	case *ast.Link:
@@ -531,7 +528,7 @@ func (w *htmlWriter) link(n ast.Node, start bool) {
 	}
 }
 
-// inLink reports whether n stands in a link or in the description of an image.
+// inLink reports whether n is in a link or in the description of an image.
 func inLink(n ast.Node) bool {
 	for p := n.Parent(); p != nil; p = p.Parent() {
 		if k := p.Kind(); k == ast.KindLink || k == ast.KindImage {
@@ -549,7 +546,7 @@ func (w *htmlWriter) autoLink(n ast.Node) {
 	url := autoLinkURL(link, w.source)
 	w.linkTag(url, "", true)
 	label := link.Label(w.source)
-	start := link.Pos() // of the label, or of the character before it
+	start := link.Pos() // start of the label, or of the character before it
 	if start < 0 || !strings.HasPrefix(w.text[start:], string(label)) {
 		start++
 	}
@@ -557,7 +554,7 @@ func (w *htmlWriter) autoLink(n ast.Node) {
 	w.linkTag(url, "", false)
 }
 
-// autoLinkURL returns where an address in the text leads.
+// autoLinkURL returns the URL of an autolink.
 func autoLinkURL(n *ast.AutoLink, source []byte) string {
 	url := string(n.URL(source))
 	if n.AutoLinkType == ast.AutoLinkEmail && !strings.HasPrefix(strings.ToLower(url), "mailto:") {
@@ -566,7 +563,7 @@ func autoLinkURL(n *ast.AutoLink, source []byte) string {
 	return url
 }
 
-// linkTag writes the start or end tag of a link to a markdown destination, or of a span where it is not safe.
+// linkTag writes the start or end tag of a link to a markdown destination, or of a span if it is not safe.
 func (w *htmlWriter) linkTag(destination, title string, start bool) {
 	tag, url := "a", SafeURL(unescape(destination))
 	if url == "" {
@@ -585,10 +582,10 @@ func (w *htmlWriter) linkTag(destination, title string, start bool) {
 	_, _ = w.WriteString("<" + tag + ">")
 }
 
-// MaxTitle is how many runes of a title are shown.
+// MaxTitle is the maximum number of runes of a title to show.
 const MaxTitle = 200
 
-// afterAtom returns the first place from at on where s can be cut and no escape and no entity comes apart.
+// afterAtom returns the first place from at on where s can be cut without splitting an escape or an entity.
 func afterAtom(s string, at int) int {
 	for at > 0 && at < len(s) {
 		if EndsInEscape(s[:at]) && isPunct(s[at]) {
@@ -604,7 +601,7 @@ func afterAtom(s string, at int) int {
 	return at
 }
 
-// unescape returns what a reader sees of inline markdown text: escapes and entities resolved.
+// unescape resolves escapes and entities in inline markdown text.
 func unescape(s string) string {
 	if !strings.ContainsAny(s, `\&`) {
 		return s

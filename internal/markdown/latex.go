@@ -8,8 +8,8 @@ import (
 	east "github.com/yuin/goldmark/extension/ast"
 )
 
-// LaTeX returns the document as LaTeX, with what mark returns for each mark of e. Whatever the text, braces and
-// environments close, and only commands that are written here, or are harmless in math, come out. It needs the packages
+// LaTeX returns the document as LaTeX, calling mark for each mark of e. Whatever the text, braces and environments are
+// closed, and the only commands are those written here and harmless ones in math. The output needs the packages
 // hyperref and, for struck-out text, ulem.
 func (d *Document) LaTeX(e Edits, mark func(index int) string) string {
 	t, _ := d.edit(e, false)
@@ -98,7 +98,7 @@ func (w *latexWriter) list(n *ast.List) {
 	}
 }
 
-// code writes a code block. Verbatim text cannot hold the end of its own environment, so such code is set line by line.
+// code writes a code block. Verbatim text cannot contain the end of its environment, so such code is set line by line.
 func (w *latexWriter) code(n ast.Node) {
 	var code strings.Builder
 	for i := range n.Lines().Len() {
@@ -233,7 +233,7 @@ func (w *latexWriter) inserted(n *inserted) {
 	}
 }
 
-// EscapeLaTeX escapes s for LaTeX text. Brackets are escaped too: after \item they would be its argument.
+// EscapeLaTeX escapes s for LaTeX text. Brackets are escaped too: after \item they would be read as its argument.
 func EscapeLaTeX(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -252,7 +252,7 @@ var latexEscapes = map[rune]string{
 	'{': `\{`, '}': `\}`, '$': `\$`, '&': `\&`, '#': `\#`, '%': `\%`, '_': `\_`,
 }
 
-// latexRune drops the characters that TeX refuses.
+// latexRune drops characters that TeX rejects.
 func latexRune(r rune) rune {
 	if r < ' ' && r != '\t' && r != '\n' || r == 0x7F || 0xFDD0 <= r && r <= 0xFDEF {
 		return -1
@@ -260,23 +260,23 @@ func latexRune(r rune) rune {
 	return r
 }
 
-// LaTeXURL escapes a safe URL for the first argument of \href, wherever that stands.
+// LaTeXURL escapes a safe URL for the first argument of \href in any context.
 func LaTeXURL(url string) string { return latexURL.Replace(url) }
 
 var latexURL = strings.NewReplacer("%", `\%`, "#", `\#`, "&", `\&`, "_", `\_`, "[", `\%5B`, "]", `\%5D`)
 
-// isHarmlessMath reports whether math may be handed to TeX as it is: everything in it that opens closes, commands have
-// their arguments, and there are only commands that set formulas.
+// isHarmlessMath reports whether math can be passed to TeX unchanged: groups are closed, commands have their arguments,
+// and all commands only typeset formulas.
 func isHarmlessMath(math string) bool {
 	_, _, _, body := formula(math)
 	m := mathChecker{rest: body}
 	return strings.TrimSpace(body) != "" && m.list(0) && m.rest == ""
 }
 
-// mathChecker reads a formula.
+// mathChecker parses a formula.
 type mathChecker struct{ rest string }
 
-// list reads atoms with their scripts up to a closing brace or the end.
+// list parses atoms with their scripts up to a closing brace or the end.
 func (m *mathChecker) list(depth int) bool {
 	const deepest = 32
 	if depth > deepest {
@@ -298,7 +298,7 @@ func (m *mathChecker) list(depth int) bool {
 			script := m.rest[:1]
 			m.rest = m.rest[1:]
 			if m.space(); strings.Contains(seen, script) || m.rest == "" || !m.atom(depth) {
-				return false // a double script, or one of nothing
+				return false // a double or empty script
 			}
 			seen += script
 		}
@@ -307,7 +307,7 @@ func (m *mathChecker) list(depth int) bool {
 
 func (m *mathChecker) space() { m.rest = strings.TrimLeft(m.rest, " \t\r\n") }
 
-// atom reads one character, group or command.
+// atom parses a character, group or command.
 func (m *mathChecker) atom(depth int) bool {
 	switch c := m.rest[0]; {
 	case c == '{':
@@ -322,7 +322,7 @@ func (m *mathChecker) atom(depth int) bool {
 	}
 }
 
-// group reads a list in braces.
+// group parses a list in braces.
 func (m *mathChecker) group(depth int) bool {
 	if m.space(); !strings.HasPrefix(m.rest, "{") {
 		return false
@@ -335,7 +335,7 @@ func (m *mathChecker) group(depth int) bool {
 	return true
 }
 
-// command reads a command with its arguments.
+// command parses a command with its arguments.
 func (m *mathChecker) command(depth int) bool {
 	n := 1
 	for n < len(m.rest) && isLetter(m.rest[n]) {
@@ -358,7 +358,7 @@ func (m *mathChecker) command(depth int) bool {
 	return known
 }
 
-// mathCommands are the commands that only set a formula, with the number of their arguments.
+// mathCommands are commands that only typeset formulas, with the number of their arguments.
 var mathCommands = commands(
 	`frac binom dfrac tfrac`,
 	`sqrt hat bar vec dot ddot tilde overline underline text mathbf mathrm mathit mathcal mathbb mathsf`,

@@ -11,21 +11,21 @@ import (
 // Span is a half-open range of bytes of a text.
 type Span struct{ Start, End int }
 
-// How far constructs are followed, in bytes. What is longer is none.
+// The maximum lengths of constructs in bytes. Longer ones are not recognised.
 const (
 	maxCode    = 4096
-	maxLink    = 2048 // the words of a link, its destination, an address; each
+	maxLink    = 2048 // the words of a link, its destination, a URL; each
 	maxMath    = 4096
 	maxInline  = 512 // math between single dollar signs
 	maxNesting = 16  // brackets within brackets
-	maxBracket = 40  // what is between two brackets that make no link
+	maxBracket = 40  // the contents of brackets that are not a link
 	maxLine    = 1024
 )
 
-// The functions below return the length of the construct that s begins with, and 0 where it begins with none. They are
-// not certain where s is too short to tell; last says that no more of it will come. The result is then 0.
+// The functions below return the length of the construct at the start of s, or 0 if there is none. If s is too short to
+// decide, they return 0 and false; last means that s is complete.
 
-// Code reads a code span.
+// Code parses a code span.
 func Code(s string, last bool) (n int, certain bool) {
 	run := Run(s)
 	if run == len(s) && !last {
@@ -49,7 +49,7 @@ func Code(s string, last bool) (n int, certain bool) {
 	}
 }
 
-// Run returns how many bytes like the first one s begins with.
+// Run returns the length of the run of equal bytes at the start of s.
 func Run(s string) int {
 	if s == "" {
 		return 0
@@ -57,7 +57,7 @@ func Run(s string) int {
 	return len(s) - len(strings.TrimLeft(s, s[:1]))
 }
 
-// paragraph returns what of s is looked at, and whether more of s would change nothing.
+// paragraph returns the part of s to examine, and whether more of s would make no difference.
 func paragraph(s string, most int, last bool) (window string, ended bool) {
 	window = s[:min(len(s), most)]
 	for _, blank := range [...]string{"\n\n", "\n\r\n"} {
@@ -68,8 +68,8 @@ func paragraph(s string, most int, last bool) (window string, ended bool) {
 	return window, last || len(s) > most
 }
 
-// Link reads a link or an image from its bracket on: [words](destination "title"). One whose destination does not end,
-// because the text was cut perhaps, is its words only.
+// Link parses a link or an image from its bracket on: [words](destination "title"). If the destination does not end,
+// perhaps because the text is truncated, only the words count.
 func Link(s string, last bool) (n int, certain bool) {
 	words, certain := Brackets(s, last)
 	switch {
@@ -90,7 +90,7 @@ func Link(s string, last bool) (n int, certain bool) {
 	return words + dest, true
 }
 
-// Brackets reads s up to the bracket or parenthesis that closes the one it begins with.
+// Brackets parses s up to the bracket or parenthesis that closes the one at its start.
 func Brackets(s string, last bool) (n int, certain bool) {
 	if s == "" {
 		return 0, last
@@ -120,14 +120,14 @@ func Brackets(s string, last bool) (n int, certain bool) {
 	return 0, last || len(s) > maxLink
 }
 
-// isDestination reports whether s may stand between a link's parentheses: an address, and perhaps a title.
+// isDestination reports whether s is valid between a link's parentheses: a URL, and perhaps a title.
 func isDestination(s string) bool {
 	s = strings.TrimSpace(s)
 	n := strings.IndexAny(s, " \t\n")
 	return n < 0 || s[0] == '<' || strings.IndexByte(`"'(`, strings.TrimSpace(s[n:])[0]) >= 0
 }
 
-// autolink reads an address in angle brackets.
+// autolink parses a URL in angle brackets.
 func autolink(s string, last bool) (n int, certain bool) {
 	const longestScheme = 32
 	colon := 1
@@ -148,8 +148,8 @@ func autolink(s string, last bool) (n int, certain bool) {
 	return 0, n > 0 || ended
 }
 
-// address reads what follows the scheme of an address in the text: "://" and on. Brackets belong to it behind the host,
-// but not where they follow the end of a sentence.
+// address parses what follows the scheme of a URL in the text: "://" and so on. Brackets belong to it after the host,
+// unless they follow the end of a sentence.
 func address(s string, last bool) (n int, certain bool) {
 	const begin = "://"
 	if !strings.HasPrefix(s, begin) {
@@ -166,7 +166,7 @@ func address(s string, last bool) (n int, certain bool) {
 		case c == '(':
 			depth++
 		case c == ')':
-			if depth--; depth < 0 { // the parentheses that the address stands in
+			if depth--; depth < 0 { // closes a parenthesis around the URL
 				return i, true
 			}
 		}
@@ -177,8 +177,8 @@ func address(s string, last bool) (n int, certain bool) {
 	return min(len(s), maxLink), true
 }
 
-// math reads a formula: \(…\), \[…\], $$…$$ or $…$. Between single dollar signs it is one only by pandoc's rule, so
-// that prices are none: no space inside next to them, no digit after, one line.
+// math parses a formula: \(…\), \[…\], $$…$$ or $…$. Single dollar signs follow pandoc's rule, so that prices are not
+// formulas: no space inside next to them, no digit after, one line.
 func math(s string, last bool) (n int, certain bool) {
 	if len(s) < 2 {
 		return 0, last
@@ -221,16 +221,15 @@ func math(s string, last bool) (n int, certain bool) {
 	return 0, ended
 }
 
-// Lexer finds words in brackets that make no link, and stand in no code, link, address or formula. It reads a text
-// once, as it grows, and stops before whatever the next bytes may still change. The zero value reads from the
-// beginning.
+// Lexer finds words in brackets that are not a link, nor in code, a link, a URL or a formula. It reads a text once, as
+// it grows, and stops before anything that the next bytes may still change. The zero value reads from the beginning.
 type Lexer struct {
-	At    int // how far the text was read
+	At    int // offset up to which the text has been read
 	fence Fence
 }
 
-// Next returns the next such words, brackets included; the ones after it may begin inside. It is false at the end of
-// what can be read for now. Text is the whole text so far, and last says that it is complete.
+// Next returns the next such words, including the brackets; later ones may begin inside. It returns false at the end of
+// what can be read for now. text is the whole text so far, and last means that it is complete.
 func (l *Lexer) Next(text string, last bool) (Span, bool) {
 	for l.skipCode(text, last) {
 		n := strings.IndexAny(text[l.At:], "`\\[\n<:$")
@@ -262,7 +261,7 @@ func (l *Lexer) Next(text string, last bool) (Span, bool) {
 		default: // \ and $
 			n, certain = math(rest, last)
 			if rest[0] == '\\' || strings.HasPrefix(rest, "$$") {
-				step = min(2, len(rest)) // an escape, or signs that open nothing
+				step = min(2, len(rest)) // an escape, or delimiters that open nothing
 			}
 		}
 		if !certain {
@@ -273,7 +272,7 @@ func (l *Lexer) Next(text string, last bool) (Span, bool) {
 	return Span{}, false
 }
 
-// bracket reads brackets without others inside.
+// bracket parses brackets without nested ones.
 func bracket(s string, last bool) (n int, certain bool) {
 	end := strings.IndexAny(s[1:], "[]\n")
 	switch {
@@ -285,8 +284,8 @@ func bracket(s string, last bool) (n int, certain bool) {
 	return end + 2, true
 }
 
-// skipCode moves past code blocks and reports whether there is text to read after them. A long line is not waited for:
-// its beginning tells.
+// skipCode moves past code blocks and reports whether there is text to read after them. For a long line its beginning
+// is enough.
 func (l *Lexer) skipCode(text string, last bool) bool {
 	for l.At < len(text) {
 		rest := text[l.At:]
@@ -294,7 +293,7 @@ func (l *Lexer) skipCode(text string, last bool) bool {
 			if !l.fence.Open() {
 				return true
 			}
-			l.At += lineLen(rest) // what is left of a long line in a code block
+			l.At += lineLen(rest) // the rest of a long line in a code block
 			continue
 		}
 		line := rest[:min(len(rest), lineLen(rest), maxLine)]
@@ -312,7 +311,7 @@ func (l *Lexer) skipCode(text string, last bool) bool {
 	return false
 }
 
-// lineLen returns the length of the line that s begins with, its end included.
+// lineLen returns the length of the first line of s, including its line break.
 func lineLen(s string) int {
 	if n := strings.IndexByte(s, '\n'); n >= 0 {
 		return n + 1
@@ -320,16 +319,17 @@ func lineLen(s string) int {
 	return len(s)
 }
 
-// Fence follows fenced code over the lines of a text. The zero value stands outside of code.
+// Fence tracks fenced code across the lines of a text. The zero value is outside code.
 type Fence struct{ run string }
 
-// Open reports whether the next line stands in code, or closes it.
+// Open reports whether the next line is in code, or closes it.
 func (f *Fence) Open() bool { return f.run != "" }
 
-// Run returns the signs that opened the code, which would also close it; empty outside of code.
+// Run returns the delimiter that opened the code and would close it, or "" outside code.
 func (f *Fence) Run() string { return f.run }
 
-// Line reads the next line and reports whether it belongs to code, fences included. It may stand in quotes and lists.
+// Line reads the next line and reports whether it belongs to code, including fences. The line may be in quotes and
+// lists.
 func (f *Fence) Line(line string) bool {
 	run := fenceRun(line)
 	info := line[strings.Index(line, run)+len(run):]
@@ -346,7 +346,7 @@ func (f *Fence) Line(line string) bool {
 	return false
 }
 
-// fenceRun returns the backquotes or tildes that a line begins with, behind indentation and quote marks.
+// fenceRun returns the backquotes or tildes at the start of a line, after indentation and quote marks.
 func fenceRun(line string) string {
 	line = strings.TrimLeft(line, " \t>")
 	if line == "" || line[0] != '`' && line[0] != '~' {
@@ -355,8 +355,8 @@ func fenceRun(line string) string {
 	return line[:Run(line)]
 }
 
-// ItemMark returns the length of the mark of a list item that s begins with: -, *, + or a number of at most nine digits
-// with a full stop or a parenthesis, which white space or the end of s follows. It is 0 where there is none.
+// ItemMark returns the length of the list item mark at the start of s, or 0 if there is none: -, *, + or a number of at
+// most nine digits with a full stop or a parenthesis, followed by white space or the end of s.
 func ItemMark(s string) int {
 	n := digits(s)
 	switch {
@@ -368,7 +368,7 @@ func ItemMark(s string) int {
 	return 0
 }
 
-// digits returns how many digits s begins with.
+// digits returns the number of digits at the start of s.
 func digits(s string) int {
 	n := 0
 	for n < len(s) && '0' <= s[n] && s[n] <= '9' {
@@ -377,7 +377,7 @@ func digits(s string) int {
 	return n
 }
 
-// HeadingLevel returns the level of the heading that begins with the # signs of line; 0: it is none.
+// HeadingLevel returns the level of the heading in line, which begins with # signs, or 0 if it is not one.
 func HeadingLevel(line string) int {
 	n := len(line) - len(strings.TrimLeft(line, "#"))
 	if n > 6 || len(line) > n && !IsSpace(line[n]) {
@@ -405,7 +405,7 @@ func EndsInEscape(s string) bool {
 	return (len(s)-len(strings.TrimRight(s, `\`)))%2 == 1
 }
 
-// EntityEnd returns how many bytes of the entity that at stands inside of come behind at; 0: it stands in none.
+// EntityEnd returns how many bytes of the entity that contains at follow at, or 0 if there is no entity.
 func EntityEnd(s string, at int) int {
 	const longest = 33 // &CounterClockwiseContourIntegral;
 	before := s[max(0, at-longest):at]
@@ -422,8 +422,8 @@ func EntityEnd(s string, at int) int {
 	return end + 1
 }
 
-// SafeURL returns raw as an address that may be linked and that can stand in a markdown destination, an HTML attribute
-// and a LaTeX argument without ending it; empty if it is none. Only http, https and mailto addresses are.
+// SafeURL returns raw as a URL that is safe to link to and cannot break out of a markdown destination, an HTML
+// attribute or a LaTeX argument. It returns "" unless raw is an http, https or mailto URL.
 func SafeURL(raw string) string {
 	raw = strings.TrimFunc(raw, func(r rune) bool { return r <= ' ' })
 	scheme, rest, _ := strings.Cut(raw, ":")
@@ -443,8 +443,8 @@ func SafeURL(raw string) string {
 	b.Grow(len(raw))
 	for i, r := range raw {
 		_, n := utf8.DecodeRuneInString(raw[i:])
-		// What could end the place an address stands in, or change how it is shown, is escaped. Readers of addresses
-		// stop after fullwidth punctuation.
+		// Escape what could break out of the context of a URL, or change how it is displayed. URL detectors stop at
+		// fullwidth punctuation.
 		odd := r <= ' ' || strings.ContainsRune("()<>\"'`\\{}|^*~$\x7f", r)
 		if r >= utf8.RuneSelf {
 			odd = r == utf8.RuneError || !unicode.IsGraphic(r) || unicode.IsSpace(r) ||

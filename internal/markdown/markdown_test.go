@@ -7,8 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestConstructs reads the construct that each text begins with. The part of the text that belongs to it stands before
-// the bar; where there is no bar, the text begins with none.
+// TestConstructs parses the construct at the start of each text, which ends at the bar. Without a bar there is none.
 func TestConstructs(t *testing.T) {
 	for name, test := range map[string]struct {
 		read  func(s string, last bool) (n int, certain bool)
@@ -46,7 +45,7 @@ func TestConstructs(t *testing.T) {
 				if got, certain := test.read(whole, true); got != want || !certain && got > 0 {
 					t.Errorf("%q: %d bytes, want %d", whole, got, want)
 				}
-				for end := 1; end < len(whole); end++ { // what is certain of a beginning does not change
+				for end := 1; end < len(whole); end++ { // a certain result for a prefix is final
 					if got, certain := test.read(whole[:end], false); certain && got != want {
 						t.Errorf("%q of %q: certain of %d bytes, want %d", whole[:end], whole, got, want)
 					}
@@ -56,7 +55,7 @@ func TestConstructs(t *testing.T) {
 	}
 }
 
-// TestLexer finds brackets outside of other constructs, the same in however many pieces the text comes.
+// TestLexer finds brackets outside other constructs, with the same result however the text is split.
 func TestLexer(t *testing.T) {
 	for text, want := range map[string][]string{
 		"a [b] c [d](u) [e]":                      {"[b]", "[e]"},
@@ -89,7 +88,7 @@ func TestLexer(t *testing.T) {
 	}
 }
 
-// TestBlocks cuts off blocks before the bars. In larger pieces, or at once, it need not find all of them.
+// TestBlocks expects blocks to end at the bars. In larger pieces Blocks need not find all of them.
 func TestBlocks(t *testing.T) {
 	for _, test := range []string{
 		"One\ntwo.\n\n|Three.", "- one\n|- two\n  more\n|- three", "1. one\n|2. two", "One.\n\n  still\n\n|Two.",
@@ -120,7 +119,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// TestFirstOpen finds what stands open from the bar on.
+// TestFirstOpen expects the first open construct to begin at the bar.
 func TestFirstOpen(t *testing.T) {
 	for _, test := range []string{
 		"a b", "a |*b c", "a *b* |**c", "a |`b *c", "a `b` c", "a |[b", "a [b] c", "a |[b](c", "a_b c", `a \*b`, "2 * 3",
@@ -153,8 +152,8 @@ func TestIsHarmlessMath(t *testing.T) {
 	}
 }
 
-// TestLeaves names the leaves of texts: p a paragraph, P one that opens a list item, t a table, c code, o what else there
-// is; each with the words that it spans.
+// TestLeaves lists the leaves of texts with their words: p is a paragraph, P one that opens a list item, t a table, c
+// code, and o anything else (without words).
 func TestLeaves(t *testing.T) {
 	for text, want := range map[string]string{
 		"A\nb\n\n> c\n> d\n\nE":              "p<A\nb> p<c\n> d> p<E>",

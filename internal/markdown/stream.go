@@ -14,24 +14,24 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// Blocks finds where a block ends that can be read without the rest of a text that grows: before a line that stands at
-// the left edge behind a blank line, a list item or a code block. It finds not all of them, but only true ones: what
-// looks like one is held against goldmark's parser. The zero value stands at the beginning of a block.
+// Blocks finds the end of a block in a growing text: before an unindented line that follows a blank line or a code
+// block, or is a list item. It does not find all ends, but those it finds are correct: it verifies candidates with
+// goldmark's parser. The zero value is at the beginning of a block.
 type Blocks struct {
-	at     int    // the start of the first line not read yet
-	seen   int    // up to where that has no end
-	fence  Fence  // the code which at stands in, as it seems
-	closer string // what closes the HTML that at stands in, as it seems
-	closed bool   // the line before closed code
-	whole  bool   // math may reach over list items: it began since the last blank line
-	filled bool   // there was a line that is not blank
-	sure   int    // where the parser last said yes
-	denied int    // where it last said no
-	parser parser.Parser
+	at        int    // start of the first line not read yet
+	seen      int    // offset up to which that line has no end
+	fence     Fence  // fenced code that seems to contain at
+	closer    string // what closes the HTML that seems to contain at
+	closed    bool   // the previous line closed code
+	openMath  bool   // math may extend over list items: it began after the last blank line
+	filled    bool   // there was a non-blank line
+	confirmed int    // where the parser last confirmed
+	denied    int    // where it last denied
+	parser    parser.Parser
 }
 
-// Next returns the end of the block that buf begins with, and the length of the marks that the next one begins with. It
-// is false while there is no end.
+// Next returns the end of the block at the start of buf, and the length of the marks at the start of the next block. It
+// returns false while there is no end.
 func (s *Blocks) Next(buf []byte) (end, lead int, ok bool) {
 	for s.at < len(buf) {
 		if s.filled && s.mayBegin(buf) {
@@ -52,22 +52,21 @@ func (s *Blocks) Next(buf []byte) (end, lead int, ok bool) {
 	return 0, 0, false
 }
 
-// Cut forgets the block that was found, and everything before it.
+// Cut drops the block that was found, and everything before it.
 func (s *Blocks) Cut() { *s = Blocks{parser: s.parser} }
 
-// FirstLine reports whether no line of the block was read as a whole.
+// FirstLine reports whether no line of the block is complete yet.
 func (s *Blocks) FirstLine() bool { return s.at == 0 }
 
-// InCode reports whether the last line seems to stand in fenced code.
+// InCode reports whether the last line seems to be in fenced code.
 func (s *Blocks) InCode() bool { return s.fence.Open() }
 
-// maxStart is how much of a block's content the parser gets to see to tell whether it begins there, in bytes.
+// maxStart is how many bytes of a block's content the parser gets to decide whether a block begins there.
 const maxStart = 16
 
-// begins reports whether the parser, too, begins a block of text with the line at s.at, or an item of a list at the
-// left edge.
+// begins reports whether the parser confirms that a block, or an item of an unindented list, begins at s.at.
 func (s *Blocks) begins(txt []byte) bool {
-	if s.sure == s.at {
+	if s.confirmed == s.at {
 		return true
 	}
 	if s.parser == nil {
@@ -76,14 +75,14 @@ func (s *Blocks) begins(txt []byte) bool {
 			parser.WithParagraphTransformers(util.Prioritized(parser.LinkReferenceParagraphTransformer, 100)),
 		)
 	}
-	doc := s.parser.Parse(text.NewReader(slices.Clip(txt))) // it appends to what it reads
+	doc := s.parser.Parse(text.NewReader(slices.Clip(txt))) // it appends to its input
 	for n := doc.LastChild(); n != nil; n = n.PreviousSibling() {
 		last := n
 		if n.Kind() == ast.KindList {
 			last = n.LastChild()
 		}
 		if n.Pos() == s.at || last != nil && last.Pos() == s.at {
-			s.sure = s.at
+			s.confirmed = s.at
 			return true
 		}
 	}
@@ -91,7 +90,7 @@ func (s *Blocks) begins(txt []byte) bool {
 	return false
 }
 
-// mayBegin reports whether a block seems to begin at s.at, and it is worth asking the parser.
+// mayBegin reports whether a block seems to begin at s.at, so that it is worth asking the parser.
 func (s *Blocks) mayBegin(buf []byte) bool {
 	line, before := buf[s.at:], buf[:s.at]
 	if IsSpace(line[0]) || s.fence.Open() || s.closer != "" || s.at < 2*s.denied {
@@ -101,16 +100,16 @@ func (s *Blocks) mayBegin(buf []byte) bool {
 		return true
 	}
 	n := ItemMark(string(line[:min(len(line), 12)]))
-	return !s.whole && n > 0 && n+1 < len(line) && line[n] == ' ' && !IsSpace(line[n+1])
+	return !s.openMath && n > 0 && n+1 < len(line) && line[n] == ' ' && !IsSpace(line[n+1])
 }
 
-// leadLen returns the length of what txt begins with that is no content: the marks of headings, quotes, list items,
-// tasks and cells, rules, line breaks. It is false while that is open.
+// leadLen returns the length of what precedes the content of txt: marks of headings, quotes, list items, tasks and
+// cells, rules and line breaks. It returns false while that is not certain.
 func leadLen(txt []byte) (int, bool) {
-	const most = 512 // bytes of such
+	const limit = 512 // bytes
 	at := 0
-	for at < min(len(txt), most) {
-		s := string(txt[at:min(len(txt), at+most)])
+	for at < min(len(txt), limit) {
+		s := string(txt[at:min(len(txt), at+limit)])
 		line, _, whole := strings.Cut(s, "\n")
 		if strings.IndexByte("-*_", s[0]) >= 0 && strings.Trim(line, "-*_ \t\r") == "" && (!whole || len(line) >= 3) {
 			at += len(line) // a rule, or what may become one
@@ -132,15 +131,15 @@ func leadLen(txt []byte) (int, bool) {
 		}
 		at += n
 	}
-	return 0, len(txt) > most
+	return 0, len(txt) > limit
 }
 
-// line reads a line that is complete.
+// line reads a complete line.
 func (s *Blocks) line(line string) {
 	content := strings.TrimLeft(line, " \t>")
 	s.closed = false
 	if strings.TrimSpace(content) == "" {
-		s.whole = s.whole && strings.TrimSuffix(line, "\r") != ""
+		s.openMath = s.openMath && strings.TrimSuffix(line, "\r") != ""
 		return
 	}
 	s.filled = true
@@ -162,11 +161,11 @@ func (s *Blocks) line(line string) {
 			}
 		}
 	}
-	s.whole = s.whole || strings.Contains(content, "$$") || strings.Contains(content, `\[`) ||
+	s.openMath = s.openMath || strings.Contains(content, "$$") || strings.Contains(content, `\[`) ||
 		strings.Contains(content, `\(`)
 }
 
-// htmlBlocks are the beginnings of those HTML blocks that go on over blank lines, and what ends them.
+// htmlBlocks are the beginnings and ends of HTML blocks that may contain blank lines.
 var htmlBlocks = [...]struct{ begin, end string }{
 	{"<!--", "-->"},
 	{"<?", "?>"},
@@ -178,14 +177,14 @@ var htmlBlocks = [...]struct{ begin, end string }{
 	{"<textarea", "</textarea>"},
 }
 
-// OpenBefore reports what stands open before at and would take it in, were it closed behind: something solid, such as
-// code, a link, a tag or math, or else a phrase.
+// OpenBefore reports what is open before at and would contain it if closed after it: a solid, such as code, a link, a
+// tag or math, or else a phrase.
 func (d *Document) OpenBefore(at int) (solid, phrase bool) {
 	brackets := 0
 	from := d.contextStart(at)
 	k := sort.Search(len(d.Solids), func(i int) bool { return d.Solids[i].Start >= from })
 	for i := from; i < at; {
-		stop := at // up to the next solid
+		stop := at // before the next solid
 		if k < len(d.Solids) {
 			stop = min(stop, d.Solids[k].Start)
 		}
@@ -219,7 +218,7 @@ func (d *Document) OpenBefore(at int) (solid, phrase bool) {
 	return brackets > 0 || d.mathBefore(at), phrase
 }
 
-// opener reports what the sign at i may open, before at, and how long it is.
+// opener reports what the delimiter at i may open before at, and the length of the delimiter.
 func (d *Document) opener(i, at int) (solid, phrase bool, size int) {
 	rest := d.Text[i:]
 	next := byte('$')
@@ -242,14 +241,14 @@ func (d *Document) opener(i, at int) (solid, phrase bool, size int) {
 	case '*', '_', '~':
 		size = Run(rest)
 		end := i + size
-		_, closed := d.PhraseAround(i + 1) // or it stands in what is
+		_, closed := d.PhraseAround(i + 1) // or it is inside a closed one
 		phrase = (end == len(d.Text) || !IsSpace(d.Text[end])) && !closed &&
 			(rest[0] != '_' || i == 0 || !isAlnum(d.Text[i-1]))
 	}
 	return solid, phrase, size
 }
 
-// mathBefore reports whether math may stand open before at: it reaches up to a blank line.
+// mathBefore reports whether math may be open before at. It ends at a blank line.
 func (d *Document) mathBefore(at int) bool {
 	for i := max(0, strings.LastIndex(d.Text[:at], "\n\n"), strings.LastIndex(d.Text[:at], "\r\n\r\n")); ; i++ {
 		n := strings.IndexAny(d.Text[i:at], `\$`)
@@ -271,7 +270,7 @@ func (d *Document) mathBefore(at int) bool {
 	}
 }
 
-// contextStart returns where the paragraph, item or row of at begins, or a place before.
+// contextStart returns where the paragraph, item or row of at begins, or an earlier place.
 func (d *Document) contextStart(at int) int {
 	for at > 0 {
 		start := strings.LastIndexByte(d.Text[:at], '\n') + 1
@@ -286,7 +285,7 @@ func (d *Document) contextStart(at int) int {
 }
 
 // MayBeRow reports whether the line of at may turn out to be the head of a table, whose cells end before their bars.
-// The next line tells.
+// That depends on the next line.
 func (d *Document) MayBeRow(at int) bool {
 	row, next, _ := strings.Cut(d.Text[strings.LastIndexByte(d.Text[:at], '\n')+1:], "\n")
 	if !strings.Contains(row, "|") {
@@ -300,8 +299,8 @@ func (d *Document) MayBeRow(at int) bool {
 	return next == "" || !done && strings.Trim(under, "|:-> \t\r") == ""
 }
 
-// FirstOpen returns where the first mark of emphasis, code or a link begins that is not closed in txt, which is of one
-// paragraph and ends behind a space, or where its last character is known to be no mark; -1: nowhere.
+// FirstOpen returns where the first delimiter of emphasis, code or a link that is not closed in txt begins, or -1 if
+// there is none. txt is in one paragraph and ends after a space, or its last character is not part of a delimiter.
 func FirstOpen(txt string) int {
 	open := map[string]int{}
 	for i := 0; i < len(txt); {
@@ -314,7 +313,7 @@ func FirstOpen(txt string) int {
 			after++
 		case mark[0] == '`':
 			n, _ := Code(txt[i:], true)
-			if n == 0 { // there are no other marks in code
+			if n == 0 { // there are no other delimiters in code
 				open[mark] = i
 				after = len(txt)
 			}
@@ -327,7 +326,7 @@ func FirstOpen(txt string) int {
 			delete(open, mark)
 		case !is && !strings.HasPrefix(txt[after:], " ") &&
 			(mark[0] != '_' || !isWordRune(utf8.DecodeLastRuneInString(txt[:i]))):
-			open[mark] = i // but for one with a space after it, and an underscore within a word
+			open[mark] = i // except one before a space, and an underscore within a word
 		}
 		i = after
 	}
@@ -340,7 +339,7 @@ func FirstOpen(txt string) int {
 	return first
 }
 
-// markAt returns the mark that begins at a place of a text; empty: none does.
+// markAt returns the delimiter at offset i of txt, or "" if there is none.
 func markAt(txt string, i int) string {
 	switch c := txt[i]; c {
 	case '`':

@@ -15,48 +15,49 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// Document is one parsed text: GitHub's markdown, with footnote marks and math. It is only read once it is made, but
-// for HTML and LaTeX, which write it once.
+// Document is a parsed text: GitHub's markdown, with footnote marks and math. It is immutable, except that one call of
+// HTML or LaTeX may edit its tree.
 type Document struct {
 	Text    string
-	Lines   []Span  // inline content line by line, without indentation, prefixes, trailing space; in order
+	Lines   []Span  // inline content by line, without indentation, prefixes and trailing space; in order
 	Blocks  []Block // the children of the document; in order
-	Solids  []Solid // in order, none inside another
-	Phrases []Span  // outermost runs of emphasis or strikethrough, delimiters included; in order
+	Solids  []Solid // in order, not nested
+	Phrases []Span  // outermost runs of emphasis or strikethrough, including delimiters; in order
 
 	tree   *tree
-	labels map[string]bool // of reference definitions, normalised
-	math   []Span          // those solids that are math in the text, not in code
+	labels map[string]bool // labels of reference definitions, normalised
+	math   []Span          // the solids that are math in the text, not in code
 }
 
-// Solid is a stretch of text into which nothing may be put: a link, an image, a code span, a bare address, a tag, math.
+// Solid is a stretch of text into which nothing may be inserted: a link, an image, a code span, a bare URL, a tag,
+// math.
 type Solid struct {
 	Span
 	Kind SolidKind
 }
 
-// SolidKind says what a [Solid] is, where that matters.
+// SolidKind is the kind of a [Solid], as far as it matters.
 type SolidKind uint8
 
-// The kinds of solids that matter.
+// The kinds of solids.
 const (
 	otherSolid SolidKind = iota
 	CodeSolid
-	BareSolid // an address that is a link only because it looks like one: whatever follows it without a space joins it
+	BareSolid // a bare URL or mail address: whatever follows it without a space becomes part of it
 	MathSolid
 )
 
 // Block is a child of the document.
 type Block struct {
-	Start    int    // of its first line
-	Raw      bool   // code or HTML as a whole
-	FirstRaw int    // start of the first code or HTML inside; -1: none
-	Closer   string // what would close it, where the text ends inside; else empty
+	Start    int    // start of its first line
+	Raw      bool   // it is code or HTML
+	FirstRaw int    // start of the first code or HTML inside, or -1
+	Closer   string // what would close it if the text ends inside it; else empty
 
 	node ast.Node
 }
 
-// Parse reads text.
+// Parse parses txt.
 func Parse(txt string) *Document {
 	d := &Document{Text: txt, labels: map[string]bool{}}
 	pc := parser.NewContext()
@@ -85,12 +86,12 @@ func Parse(txt string) *Document {
 	return d
 }
 
-// HasLabel reports whether the document defines an address for label, so that [label] is a link.
+// HasLabel reports whether the document defines label, so that [label] is a link.
 func (d *Document) HasLabel(label string) bool {
 	return len(d.labels) > 0 && d.labels[util.ToLinkReference([]byte(label))]
 }
 
-// Closer returns what has to follow the text to close the block that it ends in; mostly nothing.
+// Closer returns what must follow the text to close the block it ends in, usually "".
 func (d *Document) Closer() string {
 	if d == nil || len(d.Blocks) == 0 {
 		return ""
@@ -105,7 +106,7 @@ func (d *Document) LinesBefore(at int) int {
 	return sort.Search(len(d.Lines), func(i int) bool { return d.Lines[i].Start >= at })
 }
 
-// LineAt returns the line of content that at stands in or at the end of.
+// LineAt returns the line of content that contains at or ends there.
 func (d *Document) LineAt(at int) (Span, bool) {
 	if i := d.LinesBefore(at); i > 0 && at <= d.Lines[i-1].End {
 		return d.Lines[i-1], true
@@ -113,7 +114,7 @@ func (d *Document) LineAt(at int) (Span, bool) {
 	return Span{}, false
 }
 
-// isContent reports whether the byte at at stands in a line of content.
+// isContent reports whether the byte at at is in a line of content.
 func (d *Document) isContent(at int) bool {
 	i := d.LinesBefore(at + 1)
 	return i > 0 && at < d.Lines[i-1].End
@@ -132,7 +133,7 @@ func (d *Document) SolidBefore(at int) (Solid, bool) {
 	return Solid{}, false
 }
 
-// SolidAround returns the solid that at stands inside of, edges excluded.
+// SolidAround returns the solid that contains at, excluding its edges.
 func (d *Document) SolidAround(at int) (Solid, bool) {
 	s, ok := d.SolidBefore(at)
 	return s, ok && at < s.End
@@ -144,7 +145,7 @@ func (d *Document) SolidAt(at int) (Solid, bool) {
 	return s, ok && s.Start == at
 }
 
-// PhraseAround returns the phrase that at stands inside of, edges excluded.
+// PhraseAround returns the phrase that contains at, excluding its edges.
 func (d *Document) PhraseAround(at int) (Span, bool) {
 	n := sort.Search(len(d.Phrases), func(i int) bool { return d.Phrases[i].Start >= at })
 	if n > 0 && at < d.Phrases[n-1].End {
@@ -153,19 +154,19 @@ func (d *Document) PhraseAround(at int) (Span, bool) {
 	return Span{}, false
 }
 
-// tree is what one goldmark parse gives, and what goldmark's nodes do not keep: where they stand.
+// tree is the result of a goldmark parse, with the positions that goldmark's nodes lack.
 type tree struct {
-	text   string // as it is shown
-	source []byte // as it was parsed: of the same length
+	text   string // as shown
+	source []byte // as parsed; of the same length
 	root   ast.Node
-	at     map[ast.Node]Span // where inline nodes stand, delimiters included
-	solids []Solid           // in the order in which they were found
+	at     map[ast.Node]Span // positions of inline nodes, including delimiters
+	solids []Solid           // in the order found
 	boxes  []Span            // task boxes
 	tag    string            // the open HTML element whose content is not prose
 	tagAt  int
 }
 
-// parseTree reads source. Notes says that it defines footnotes.
+// parseTree parses source. If notes is set, footnotes are supported.
 func parseTree(txt string, source []byte, notes bool, pc parser.Context) *tree {
 	t := &tree{text: txt, source: source, at: map[ast.Node]Span{}}
 	var inline []util.PrioritizedValue
@@ -173,7 +174,7 @@ func parseTree(txt string, source []byte, notes bool, pc parser.Context) *tree {
 		recording := &recordingParser{
 			InlineParser: p, to: t, bare: priority == bareLinks, left: linkFloor + linkPer*len(source),
 		}
-		if c, ok := p.(parser.CloseBlocker); ok { // it keeps state over the end of a block
+		if c, ok := p.(parser.CloseBlocker); ok { // it resets its state at the end of a block
 			inline = append(inline, util.Prioritized(struct {
 				*recordingParser
 				parser.CloseBlocker
@@ -190,7 +191,7 @@ func parseTree(txt string, source []byte, notes bool, pc parser.Context) *tree {
 	inline = append(inline, util.Prioritized(parser.NewEmphasisParser(), 500),
 		util.Prioritized(extension.NewStrikethroughParser(), 500))
 	if strings.Contains(txt, "://") || strings.Contains(txt, "www.") || strings.Contains(txt, "@") {
-		add(extension.NewLinkifyParser(), bareLinks) // goldmark stops at every space for it: a quarter of its work
+		add(extension.NewLinkifyParser(), bareLinks) // costs a quarter of the time
 	}
 	blocks := parser.DefaultBlockParsers()
 	transformers := []util.PrioritizedValue{util.Prioritized(extension.NewTableASTTransformer(), 0)}
@@ -211,18 +212,18 @@ func parseTree(txt string, source []byte, notes bool, pc parser.Context) *tree {
 	return t
 }
 
-// bareLinks is the priority of goldmark's parser of addresses in prose.
+// bareLinks is the priority of goldmark's parser for bare URLs.
 const bareLinks = 999
 
-// What goldmark may spend on reading addresses that turn out to be no link, in bytes: it reads to the end of the line
-// for each, so that a long line of unfinished links would cost the square of its length.
+// The maximum bytes that goldmark may read for destinations that turn out not to be links: for each it reads to the end
+// of the line, so a long line of unfinished links would cost quadratic time.
 const (
 	linkFloor = 4 << 20
-	linkPer   = 64 // for every byte of text
+	linkPer   = 64 // per byte of text
 )
 
-// recordingParser notes from where to where each construct of the parser inside reaches: goldmark's tree keeps only
-// where some of them start. It has a budget for addresses that turn out to be no link; past it, brackets are text.
+// recordingParser records the extent of each construct of the embedded parser: goldmark's tree has only the start of
+// some. It has a budget for destinations that turn out not to be links; beyond it, brackets are text.
 type recordingParser struct {
 	parser.InlineParser
 	to   *tree
@@ -247,7 +248,7 @@ func (p *recordingParser) Parse(parent ast.Node, block text.Reader, pc parser.Co
 	return n
 }
 
-// record notes an inline node that stands in s.
+// record records an inline node with extent s.
 func (t *tree) record(n ast.Node, s Span, bare bool) {
 	for s.End > s.Start && IsSpace(t.source[min(s.End, len(t.source))-1]) {
 		s.End--
@@ -264,7 +265,7 @@ func (t *tree) record(n ast.Node, s Span, bare bool) {
 			s.Start = s.End - len(n.Label(t.source))
 		}
 	case *ast.RawHTML:
-		name, closing := tagName(t.text[s.Start:s.End]) // what stands between the tags of noProse is solid too
+		name, closing := tagName(t.text[s.Start:s.End]) // elements of noProse are solid with their content
 		switch {
 		case closing && name != "" && name == t.tag:
 			t.solids = append(t.solids, Solid{Span{t.tagAt, s.End}, CodeSolid})
@@ -285,20 +286,20 @@ func (t *tree) record(n ast.Node, s Span, bare bool) {
 	}
 }
 
-// noProse are the HTML elements whose content is no prose.
+// noProse are the HTML elements whose content is not prose.
 var noProse = map[string]bool{
 	"a": true, "button": true, "code": true, "kbd": true, "math": true, "pre": true, "samp": true, "script": true,
 	"style": true, "svg": true, "textarea": true, "title": true,
 }
 
-// tagName returns the name of the HTML element whose tag s begins with.
+// tagName returns the name of the HTML tag at the start of s.
 func tagName(s string) (name string, closing bool) {
 	name, closing = strings.CutPrefix(strings.TrimPrefix(s, "<"), "/")
 	end := strings.IndexFunc(name, func(r rune) bool { return r >= 0x80 || !isAlnum(byte(r)) })
 	return strings.ToLower(name[:max(0, end)]), closing
 }
 
-// extent returns where the inline node n stands, delimiters included.
+// extent returns the extent of the inline node n, including delimiters.
 func (t *tree) extent(n ast.Node) (Span, bool) {
 	if s, ok := t.at[n]; ok {
 		return s, true
@@ -334,15 +335,15 @@ func (t *tree) extent(n ast.Node) (Span, bool) {
 	return s, true
 }
 
-// treeReader makes a [Document] of a tree.
+// treeReader converts a tree to a [Document].
 type treeReader struct {
 	*Document
 	*tree
-	raws  []Span  // code and HTML blocks, at any depth
+	raws  []Span  // code and HTML blocks at any depth
 	found []Solid // by scan
 }
 
-// top notes a child of the document.
+// top adds a child of the document.
 func (b *treeReader) top(n ast.Node) {
 	last := 0
 	if len(b.Blocks) > 0 {
@@ -351,17 +352,17 @@ func (b *treeReader) top(n ast.Node) {
 	pos := min(max(startOf(n), last), len(b.source))
 	start := strings.LastIndexByte(b.Text[:pos], '\n') + 1
 	blk := Block{Start: max(start, last), Raw: n.IsRaw(), FirstRaw: -1, node: n}
-	if blk.Raw && n.NextSibling() == nil { // definitions cannot follow what does not end
+	if blk.Raw && n.NextSibling() == nil { // definitions cannot follow an unterminated block
 		blk.Closer = closerOf(n, b.Text[blk.Start:])
 	}
 	b.Blocks = append(b.Blocks, blk)
 }
 
-// startOf returns where a block starts; negative if goldmark does not know.
+// startOf returns where a block starts, or a negative number if goldmark does not know.
 func startOf(n ast.Node) int {
 	pos := n.Pos()
 	if n.Kind() == east.KindTable && n.FirstChild() != nil {
-		pos = n.FirstChild().Pos() // a table may have taken the end of a paragraph, and keeps its position
+		pos = n.FirstChild().Pos() // a table made from the end of a paragraph has the paragraph's position
 	}
 	if l := n.Lines(); pos < 0 && l != nil && l.Len() > 0 {
 		pos = l.At(0).Start
@@ -369,7 +370,7 @@ func startOf(n ast.Node) int {
 	return pos
 }
 
-// closerOf returns what closes the last block n of a text, which is txt, if the text ends inside it.
+// closerOf returns what closes n, the last block of a text, if the text ends inside it. txt is the text of n.
 func closerOf(n ast.Node, txt string) string {
 	switch n := n.(type) {
 	case *ast.FencedCodeBlock:
@@ -430,7 +431,7 @@ func (b *treeReader) walk(n ast.Node, inPhrase bool) {
 	}
 }
 
-// raw notes a code or HTML block.
+// raw adds a code or HTML block.
 func (b *treeReader) raw(n ast.Node, l *text.Segments) {
 	s := Span{n.Pos(), n.Pos()}
 	if l != nil && l.Len() > 0 {
@@ -448,11 +449,11 @@ func (b *treeReader) raw(n ast.Node, l *text.Segments) {
 	}
 }
 
-// line notes a line of inline content.
+// line adds a line of inline content.
 func (b *treeReader) line(s Span) {
 	s = b.trim(s)
 	if EndsInEscape(b.Text[s.Start:s.End]) {
-		s.End-- // a hard break, or one that would become an escape of the first character behind
+		s.End-- // a hard break, or a backslash that would escape a character added after it
 	}
 	for _, box := range b.boxes {
 		if s.Start <= box.Start && box.Start < s.End {
@@ -466,7 +467,7 @@ func (b *treeReader) line(s Span) {
 	}
 	s = b.trim(s)
 	content = b.Text[s.Start:s.End]
-	// With something after it a lone * would be a list, and a lone [a]: a definition.
+	// If something followed, a lone * would become a list, and a lone [a]: a definition.
 	if strings.Trim(content, "*_~") != "" && (content[0] != '[' || !strings.HasSuffix(content, "]:")) {
 		b.Lines = append(b.Lines, s)
 	}
@@ -483,7 +484,7 @@ func (d *Document) trim(s Span) Span {
 	return s
 }
 
-// outermost sorts solids and drops those inside another; those that overlap become one.
+// outermost sorts solids, drops nested ones and merges overlapping ones.
 func outermost(all []Solid) []Solid {
 	slices.SortFunc(all, func(a, b Solid) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End))
@@ -501,10 +502,10 @@ func outermost(all []Solid) []Solid {
 	return out
 }
 
-// scan finds what chat interfaces treat as solid but CommonMark does not know: math, footnote marks, and addresses that
-// are too odd for GFM to link or stand where it does not.
+// scan finds what chat interfaces treat as solid but CommonMark does not: math, footnote marks, and URLs that GFM does
+// not link because of their form or place.
 func (b *treeReader) scan() {
-	raw, held := 0, 0 // the first raw block and solid that end after at
+	raw, held := 0, 0 // indexes of the first raw block and solid that end after at
 	for at := 0; ; {
 		n := strings.IndexAny(b.Text[at:], "\\$[:@")
 		if n < 0 {
@@ -567,7 +568,7 @@ func (b *treeReader) scan() {
 	}
 }
 
-// footnoteLen returns the length of the footnote mark at at, with its colon where it starts a definition; 0: none.
+// footnoteLen returns the length of the footnote mark at at, including the colon if it starts a definition, or 0.
 func (b *treeReader) footnoteLen(at int) int {
 	rest := b.Text[at:]
 	n := strings.IndexAny(rest[1:], "[]\n") + 2
@@ -581,7 +582,7 @@ func (b *treeReader) footnoteLen(at int) int {
 	return n
 }
 
-// address returns where the address stands whose "://" is at at.
+// address returns the extent of the URL whose "://" is at at.
 func (b *treeReader) address(at int) Span {
 	s := Span{at, at}
 	for s.Start > 0 && at-s.Start < 16 && isAlnum(b.Text[s.Start-1]) {
@@ -598,7 +599,7 @@ func (b *treeReader) address(at int) Span {
 	return Span{s.Start, at + len(url)}
 }
 
-// mailbox returns where the mail address stands whose @ is at at.
+// mailbox returns the extent of the mail address whose @ is at at.
 func (b *treeReader) mailbox(at int) Span {
 	start, end := at, at+1
 	for start > 0 && at-start < 64 &&
@@ -615,10 +616,11 @@ func (b *treeReader) mailbox(at int) Span {
 	return Span{start, at + 1 + len(host)}
 }
 
-// deepest is how many quotes and lists may start on one line. Goldmark needs time in the square of it.
+// deepest is the maximum number of quotes and lists that may start on one line. Goldmark's time is quadratic in it.
 const deepest = 64
 
-// shallow returns txt with each line that nests deeper than deepest made text from there on. Offsets stay as they are.
+// shallow returns txt with each line that nests deeper than deepest turned into text from there on. Offsets do not
+// change.
 func shallow(txt string) []byte {
 	source := []byte(txt)
 	at := 0
@@ -640,14 +642,14 @@ func shallow(txt string) []byte {
 	return source
 }
 
-// Leaf is a block that holds no other blocks.
+// Leaf is a block that contains no other blocks.
 type Leaf struct {
 	Span  // from its first character to its last; exact for ParagraphLeaf only
 	Kind  LeafKind
-	Opens bool // it is the first leaf of a list item
+	Opens bool // the first leaf of a list item
 }
 
-// LeafKind says what a [Leaf] is.
+// LeafKind is the kind of a [Leaf].
 type LeafKind uint8
 
 // The kinds of leaves.
@@ -662,7 +664,7 @@ const (
 func (d *Document) Leaves() []Leaf {
 	var out []Leaf
 	opens := false
-	// The only error is that of the function, which returns none.
+	// The only possible error is that of the function, which returns none.
 	_ = ast.Walk(d.tree.root, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		leaf := Leaf{Opens: opens}
 		switch {

@@ -6,29 +6,29 @@ import (
 	"unicode"
 )
 
-// nextKind says what follows a terminator.
+// nextKind is the kind of what follows a terminator.
 type nextKind uint8
 
 const (
 	nothingNext   nextKind = iota // the text ends
-	lowerNext                     // a lower-case word: mostly the sentence goes on
-	capitalNext                   // a capital, or a word that is written small at the start too (iPhone, an address)
+	lowerNext                     // a lower-case word: usually the sentence continues
+	capitalNext                   // a capital, or a word that is lower-case even at the start (iPhone, a URL)
 	caselessNext                  // a letter of a script without capitals
 	digitNext                     // a number
 	signNext                      // anything else: code, a currency sign, an emoji
-	continuesNext                 // a comma, a dash or another terminator: the sentence goes on
+	continuesNext                 // a comma, a dash or another terminator: the sentence continues
 )
 
-// opening is the first word or sign after a terminator, behind opening quotes, brackets and emphasis.
+// opening is the first word or symbol after a terminator and opening quotes, brackets and emphasis.
 type opening struct {
 	kind nextKind
 	at   int
 }
 
-// openingAt finds what opens the text at p.
+// openingAt returns the opening of the text at p.
 func openingAt(text string, p int) opening {
-	const most = 8 // signs before a word; more are decoration
-	for range most {
+	const limit = 8 // characters before a word; more are decoration
+	for range limit {
 		r, w := runeAt(text, p)
 		if w == 0 {
 			return opening{nothingNext, p}
@@ -75,7 +75,7 @@ func kindOf(r rune) nextKind {
 	return signNext
 }
 
-// refine looks at more than the first rune where that is not enough.
+// refine examines more than the first rune if needed.
 func refine(text string, p int, kind nextKind) nextKind {
 	rest := text[p:]
 	if kind == continuesNext && (rest[0] == '.' || rest[0] == '-') {
@@ -83,17 +83,17 @@ func refine(text string, p int, kind nextKind) nextKind {
 			return capitalNext
 		}
 	}
-	if kind == lowerNext && (opensAddress(rest) || hasInnerCapital(rest)) {
+	if kind == lowerNext && (opensURL(rest) || hasInnerCapital(rest)) {
 		return capitalNext
 	}
 	return kind
 }
 
-func opensAddress(s string) bool {
+func opensURL(s string) bool {
 	return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "www.")
 }
 
-// hasInnerCapital reports whether a capital follows the first few small letters of s: iPhone, eBay, mRNA.
+// hasInnerCapital reports whether a capital follows the first few lower-case letters of s: iPhone, eBay, mRNA.
 func hasInnerCapital(s string) bool {
 	for i := 1; i < min(len(s), 4); i++ {
 		switch {
@@ -106,7 +106,7 @@ func hasInnerCapital(s string) bool {
 	return false
 }
 
-// isOpener reports whether r stands before the first word of a sentence.
+// isOpener reports whether r may precede the first word of a sentence.
 func isOpener(r rune) bool {
 	switch r {
 	case '(', '[', '{', '"', '\'', '*', '_', '~', '#', '¿', '¡', '«', '»', '“', '”', '„', '‘', '’', '‚', '‹', '›':
@@ -115,7 +115,7 @@ func isOpener(r rune) bool {
 	return r >= 0x2000 && (unicode.Is(unicode.Ps, r) || unicode.Is(unicode.Pi, r))
 }
 
-// word returns the word that opens the sentence, up to an apostrophe in it.
+// word returns the first word of the sentence, up to an apostrophe in it.
 func (o opening) word(text string) string {
 	const longest = 24
 	end := o.at
@@ -129,7 +129,7 @@ func (o opening) word(text string) string {
 	return text[o.at:end]
 }
 
-// isLetterStop reports whether a single letter or number with a full stop opens the text.
+// isLetterStop reports whether the text begins with a single letter or short number and a full stop.
 func (o opening) isLetterStop(text string) bool {
 	word := o.word(text)
 	_, w := runeAt(word, 0)
@@ -138,7 +138,7 @@ func (o opening) isLetterStop(text string) bool {
 	return word != "" && short && end < len(text) && text[end] == '.'
 }
 
-// opensSentence reports whether the word is one that is written with a capital only because it opens a sentence.
+// opensSentence reports whether the word has a capital only because it begins a sentence.
 func (o opening) opensSentence(text string) bool {
 	if o.kind != capitalNext {
 		return o.kind == nothingNext
@@ -152,18 +152,18 @@ func (o opening) opensSentence(text string) bool {
 	return elided && lexicon["elided"][word] || lexicon["opening"][word]
 }
 
-// abbreviation says what a full stop after a word can be.
+// abbreviation is the role of a full stop after a word.
 type abbreviation uint8
 
 const (
 	noAbbreviation abbreviation = iota
-	joining                     // never ends a sentence: more must come (titles, "e.g.", "vs.")
-	counting                    // comes before a number ("No.", "Fig."), else as common
-	common                      // ends a sentence only before a word that clearly opens one
-	final                       // mostly the last word of its phrase ("etc.", "p.m."): ends a sentence before a capital
+	joining                     // never ends a sentence: something must follow (titles, "e.g.", "vs.")
+	counting                    // precedes a number ("No.", "Fig."), else like common
+	common                      // ends a sentence only before a word that clearly begins one
+	final                       // usually ends its phrase ("etc.", "p.m."), and a sentence if before a capital
 )
 
-// abbreviationOf looks a word, without its last full stop, up.
+// abbreviationOf looks up a word without its last full stop.
 func abbreviationOf(word string) abbreviation {
 	switch {
 	case lexicon["final"][word]:
@@ -181,14 +181,14 @@ func abbreviationOf(word string) abbreviation {
 //go:embed words.txt
 var wordLists string
 
-// lexicon has the lists of words.txt, by their names:
+// lexicon holds the lists of words.txt by name:
 //
 //   - final, counting, joining, common: abbreviations, without their last full stop; see [abbreviation]
-//   - opening: words that are written with a capital because they open a sentence; elided: those before an apostrophe
-//   - particle: words that may open a sentence and are also a part of names: "J. La Rue", "C. Das"
-//   - callsForOrdinal: German words after which a number with a full stop is an ordinal number; followsOrdinal: those
-//     before which one stands as a rule
-//   - time: what goes on after "3 p.m.", a day or a time zone
+//   - opening: words that have a capital because they begin a sentence; elided: those before an apostrophe
+//   - particle: words that may begin a sentence or be part of a name: "J. La Rue", "C. Das"
+//   - callsForOrdinal: German words after which a number with a full stop is an ordinal; followsOrdinal: those that
+//     usually follow one
+//   - time: what continues after "3 p.m.": a day or a time zone
 var lexicon = readWords(wordLists)
 
 func readWords(lists string) map[string]map[string]bool {
@@ -208,8 +208,8 @@ func readWords(lists string) map[string]map[string]bool {
 	return all
 }
 
-// endsAfter reports whether the full stop at stop, which comes before white space and the word or sign that next says,
-// ends a sentence. Where it does not, it belongs to an abbreviation, an initial or an ordinal number.
+// endsAfter reports whether the full stop at stop, followed by white space and next, ends a sentence. If not, it
+// belongs to an abbreviation, an initial or an ordinal number.
 func endsAfter(text string, stop int, next opening) bool {
 	start := abbreviationStart(text, stop)
 	word := text[start:stop]
@@ -239,8 +239,7 @@ func endsAfter(text string, stop int, next opening) bool {
 	return true
 }
 
-// abbreviationStart returns where the word that ends at stop starts, or stop where it is too long to be an
-// abbreviation.
+// abbreviationStart returns where the word that ends at stop starts, or stop if it is too long to be an abbreviation.
 func abbreviationStart(text string, stop int) int {
 	const longest = 24
 	p := stop
@@ -259,7 +258,7 @@ func abbreviationStart(text string, stop int) int {
 	return p
 }
 
-// isAcronym reports whether word has full stops inside it and at most three letters between them: "U.S", "Ph.D".
+// isAcronym reports whether word contains full stops with at most three letters between them: "U.S", "Ph.D".
 func isAcronym(word string) bool {
 	letters, dotted := 0, false
 	for _, r := range word {
@@ -299,8 +298,7 @@ func endsAfterLetter(text string, start, stop int, next opening) bool {
 	return next.opensSentence(text) && !lexicon["particle"][next.word(text)]
 }
 
-// letterBefore returns the single letter that stands, with a full stop, before the word at start; empty where none
-// does.
+// letterBefore returns the single letter that, with a full stop, precedes the word at start, or "" if there is none.
 func letterBefore(text string, start int) string {
 	p, spaced := wordBefore(text, start)
 	if !spaced || p == 0 || text[p-1] != '.' {
@@ -316,7 +314,7 @@ func letterBefore(text string, start int) string {
 	return text[p-1-w : p-1]
 }
 
-// wordBefore returns the end of what stands before the word at start, and whether one space is between them.
+// wordBefore returns the end of what precedes the word at start, and whether a space separates them.
 func wordBefore(text string, start int) (end int, spaced bool) {
 	r, w := runeBefore(text, start)
 	if !isSpace(r) || w == 0 {
@@ -325,8 +323,8 @@ func wordBefore(text string, start int) (end int, spaced bool) {
 	return start - w, true
 }
 
-// isOrdinal reports whether the full stop after the digits of word, which start at start, makes them an ordinal number
-// as in German: "am 3. Oktober", "der 2. Weltkrieg", "3. 10. 2024".
+// isOrdinal reports whether the full stop after the digits of word, which start at start, makes them a German ordinal
+// number: "am 3. Oktober", "der 2. Weltkrieg", "3. 10. 2024".
 func isOrdinal(text string, start int, word string, next opening) bool {
 	if len(word) > 2 || !isDigit(word[0]) {
 		return false

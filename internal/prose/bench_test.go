@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// article is mixed prose: English and German markdown with links and marks, some Chinese, Hindi, Arabic and emoji.
+// article returns mixed prose: English and German markdown with links and marks, some Chinese, Hindi, Arabic and emoji.
 func article() string {
 	const piece = `## The harbour bridge
 
@@ -50,7 +50,7 @@ func BenchmarkWords(b *testing.B) {
 	}
 }
 
-// BenchmarkAt calls each function that takes an offset at every place where one may be asked for.
+// BenchmarkAt calls each function that takes an offset, at offsets across the text.
 func BenchmarkAt(b *testing.B) {
 	text := article()
 	run := func(name string, call func(at int) int) {
@@ -70,7 +70,7 @@ func BenchmarkAt(b *testing.B) {
 	run("AfterPunctuation", func(at int) int { return AfterPunctuation(text, at) })
 }
 
-// BenchmarkHostile measures the texts that cost the most by the byte.
+// BenchmarkHostile measures texts with the highest cost per byte.
 func BenchmarkHostile(b *testing.B) {
 	for name, piece := range map[string]string{
 		"stops": ".", "stops apart": ". ", "stops and brackets": ".(", "brackets": "[", "links": "[](", "groups": ". ([](",

@@ -26,7 +26,7 @@ func ExampleSentenceBefore() {
 	// Output: It has two towers
 }
 
-// A provider says that a citation ends inside a word; the marker goes behind the sentence's punctuation.
+// A provider's citation ends inside a word; the marker goes after the punctuation of the sentence.
 func ExampleAfterPunctuation() {
 	text := "She said “it stands.” Then she left."
 	at := strings.Index(text, "ands")

@@ -10,7 +10,7 @@ import (
 	"github.com/clipperhouse/uax29/v2/words"
 )
 
-// seeds are texts with something of everything.
+// seeds returns texts that cover all constructs.
 func seeds() []string {
 	return []string{
 		"", "\xff\xfe. \xe6\xbc", "Dr. Who (e.g. \"Tom.\") left at 3.14 p.m. He said “no.”[1] Ok?! (See [a](b.c).)",
@@ -49,12 +49,12 @@ func FuzzSentences(f *testing.F) {
 
 func letterIn(s string) int { return strings.IndexFunc(s, unicode.IsLetter) }
 
-// isMarker reports whether the letters of s are those of a done task or a footnote's name, which are markers.
+// isMarker reports whether the letters of s belong to a done task or a footnote's name, which are markers.
 func isMarker(s string) bool {
 	return strings.Contains(s, "[x]") || strings.Contains(s, "[X]") || strings.Contains(s, "[^")
 }
 
-// SentenceAt must find what Sentences yields, from any offset inside.
+// FuzzSentenceAt expects SentenceAt to return what Sentences yields, from any offset inside.
 func FuzzSentenceAt(f *testing.F) {
 	for _, s := range seeds() {
 		f.Add(s, 7)
@@ -96,7 +96,7 @@ func FuzzSentenceBefore(f *testing.F) {
 	})
 }
 
-// The ends found from near must be those found from the start of the text.
+// FuzzEnds expects ends found from nearby to be those found from the start of the text.
 func FuzzEnds(f *testing.F) {
 	for _, s := range seeds() {
 		f.Add(s)

@@ -6,26 +6,26 @@ import (
 	"github.com/ibidhq/ibid/internal/markdown"
 )
 
-// lineKind says what a line is to its block.
+// lineKind is the role of a line in its block.
 type lineKind uint8
 
 const (
-	plainLine   lineKind = iota // goes on with the block before it
-	blankLine                   // nothing
+	plainLine   lineKind = iota // continues the block before it
+	blankLine                   // empty
 	itemLine                    // starts a list item, a quoted line or a footnote
-	headingLine                 // a block of its own
-	rowLine                     // a table row: a block of its own
-	ruleLine                    // a thematic break, the underline of a heading or of a table's head: no words
+	headingLine                 // a separate block
+	rowLine                     // a table row: a separate block
+	ruleLine                    // a thematic break, the underline of a heading or of a table's head; no words
 	fenceLine                   // opens or closes a code block
 )
 
-// maxNesting is how many markers one line may begin with. Each makes the line be read again.
+// maxNesting is the maximum number of markers at the start of a line. Each means reading the line again.
 const maxNesting = 8
 
-// alone reports whether the line after such a line starts a block.
+// alone reports whether the line after one of kind k starts a block.
 func (k lineKind) alone() bool { return k != plainLine && k != itemLine }
 
-// classify says what the line at text[p:] is, and where its own words start behind markers.
+// classify returns the kind of the line at text[p:], and where its words start after markers.
 func classify(text string, p int) (lineKind, int) {
 	kind := plainLine
 	for range maxNesting {
@@ -48,7 +48,7 @@ func classify(text string, p int) (lineKind, int) {
 	return kind, p
 }
 
-// wholeLine recognises the lines that are a block of their own.
+// wholeLine recognises lines that are a separate block.
 func wholeLine(text string, p int) (lineKind, int) {
 	line := lineAt(text, p)
 	switch c := text[p]; c {
@@ -82,25 +82,26 @@ func wholeLine(text string, p int) (lineKind, int) {
 	return plainLine, p
 }
 
-// isThematic reports whether a line has nothing but three or more of the sign it begins with, perhaps apart.
+// isThematic reports whether a line consists of three or more of its first character, possibly with spaces between
+// them.
 func isThematic(line string) bool {
 	return strings.Trim(line, line[:1]+" \t\r") == "" && strings.Count(line, line[:1]) >= 3
 }
 
-// isBoldLine reports whether the line is bold from end to end: a heading to those who wrote it.
+// isBoldLine reports whether the whole line is bold, which is meant as a heading.
 func isBoldLine(line string) bool {
 	words, ok := strings.CutPrefix(strings.TrimRight(line, " \t\r:"), "**")
 	return ok && len(words) > 2 && strings.Index(words, "**") == len(words)-2
 }
 
-// bulletEnd returns the place after the list, quote or footnote marker at p, or p when there is none.
+// bulletEnd returns the place after the list, quote or footnote marker at p, or p if there is none.
 func bulletEnd(text string, p int) int {
 	switch c := text[p]; {
 	case c == '>':
 		return p + 1
 	case isDigit(c) || strings.IndexByte("-*+", c) >= 0:
-		const most = 4 // longer numbers at the start of a line are years and amounts, not the places of a list
-		if n := markdown.ItemMark(text[p:min(len(text), p+most+2)]); 1 < n && n <= most {
+		const limit = 4 // longer numbers at the start of a line are years and amounts, not list numbers
+		if n := markdown.ItemMark(text[p:min(len(text), p+limit+2)]); 1 < n && n <= limit {
 			return p + n
 		} else if n == 1 {
 			return taskEnd(text, p+1)
@@ -130,7 +131,7 @@ func taskEnd(text string, p int) int {
 	return p
 }
 
-// blockStart returns the start of the block that at stands in, not before floor.
+// blockStart returns the start of the block that contains at, not before floor.
 func blockStart(text string, at, floor int) int {
 	p := lineStart(text, at, floor)
 	for p > floor {
@@ -148,12 +149,12 @@ func blockStart(text string, at, floor int) int {
 	return p
 }
 
-// lineStart returns the start of the line that at stands in, not before floor.
+// lineStart returns the start of the line that contains at, not before floor.
 func lineStart(text string, at, floor int) int {
 	return floor + strings.LastIndexByte(text[floor:max(floor, at)], '\n') + 1
 }
 
-// nextLine returns the start of the line after p's.
+// nextLine returns the start of the line after that of p.
 func nextLine(text string, p int) int {
 	if n := strings.IndexByte(text[p:], '\n'); n >= 0 {
 		return p + n + 1
@@ -167,7 +168,7 @@ func lineAt(text string, p int) string {
 	return line
 }
 
-// fenceEnd returns the end of the code block whose fence stands at p: after the closing fence, or the end of text.
+// fenceEnd returns the end of the code block whose fence is at p: after the closing fence, or the end of text.
 func fenceEnd(text string, p int) int {
 	var fence markdown.Fence
 	for {
@@ -187,14 +188,14 @@ func atLineEnd(text string, p int) bool {
 	return p >= len(text) || text[p] == '\n' || text[p] == '\r' && (p+1 == len(text) || text[p+1] == '\n')
 }
 
-// How far a mark may reach. Text between two brackets without end must not be read again for each of them.
+// The maximum lengths of marks. They avoid reading text again for each unclosed bracket.
 const (
 	maxNote  = 64   // "[1, 2]", "[^name]", "【4:0†source】"
 	maxTitle = 300  // the words of a link before a citation
-	maxURL   = 1024 // its destination; a group of links; what stands in <sup>
+	maxURL   = 1024 // its destination; a group of links; the contents of <sup>
 )
 
-// linkEnd returns the end of the markdown link whose bracket opens at p, or p when none does on the line.
+// linkEnd returns the end of the markdown link whose bracket is at p, or p if there is none on the line.
 func linkEnd(text string, p int) int {
 	n, _ := markdown.Link(lineAt(text, p), true)
 	if n == 0 || text[p+n-1] != ')' {
@@ -203,8 +204,8 @@ func linkEnd(text string, p int) int {
 	return p + n
 }
 
-// codeEnd returns the end of the code span that begins with the backticks at p, or the place after them when it does
-// not end on the line.
+// codeEnd returns the end of the code span that begins with the backticks at p, or the place after them if it does not
+// end on the line.
 func codeEnd(text string, p int) int {
 	line := lineAt(text, p)
 	n, _ := markdown.Code(line, true)
@@ -232,7 +233,7 @@ func noteMark(text string, p int) int {
 	return p + n + 1
 }
 
-// isNumbers reports whether s is a list of numbers and ranges as citation marks have it.
+// isNumbers reports whether s is a list of numbers and ranges as in citation marks.
 func isNumbers(s string) bool {
 	digit := false
 	for _, r := range s {
@@ -262,7 +263,7 @@ func citeMark(text string, p int) int {
 	case strings.HasPrefix(rest, "(["):
 		return linkGroup(text, p)
 	case strings.HasPrefix(rest, "【"):
-		// Marks of file search, with a dagger, have file names in them and may be long.
+		// Marks of file search, with a dagger, contain file names and may be long.
 		if n := strings.Index(rest[:min(len(rest), maxURL)], "】"); n > 0 &&
 			(n < maxNote || strings.Contains(rest[:maxNote], "†")) {
 			return p + n + len("】")
@@ -280,11 +281,12 @@ const (
 	supClose = "</sup>"
 )
 
-// afterSigns returns the end of the emoji and other signs without words that end the line after p, or p.
+// afterSigns returns the end of emoji and similar symbols that end the line after p, or p if there are none or words
+// follow.
 func afterSigns(text string, p int) int {
-	const most = 48 // bytes
+	const limit = 48 // bytes
 	end := p
-	for q := p; q < min(len(text), p+most); {
+	for q := p; q < min(len(text), p+limit); {
 		r, w := runeAt(text, q)
 		switch {
 		case atLineEnd(text, q):
@@ -296,7 +298,7 @@ func afterSigns(text string, p int) int {
 			end = q
 		}
 	}
-	if p+most < len(text) {
+	if p+limit < len(text) {
 		return p
 	}
 	return end
@@ -327,8 +329,8 @@ func linkGroup(text string, p int) int {
 	}
 }
 
-// afterMarks returns the end of the citation marks that follow p on the line, apart or not. Links that are not citation
-// marks by their form are when nothing but such marks follows on the line.
+// afterMarks returns the end of the citation marks that follow p on the line, with or without spaces between them.
+// Other links count as marks if only marks and links follow on the line.
 func afterMarks(text string, p int) int {
 	kept := p
 	for {

@@ -10,7 +10,7 @@ import (
 	"github.com/clipperhouse/uax29/v2/words"
 )
 
-// Graphemes yields the graphemes of text as half-open byte ranges. They lie side by side and cover the text.
+// Graphemes yields the graphemes of text as half-open byte ranges, which are adjacent and cover the text.
 func Graphemes(text string) iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {
 		for it := graphemes.FromString(text); it.Next(); {
@@ -21,7 +21,7 @@ func Graphemes(text string) iter.Seq2[int, int] {
 	}
 }
 
-// Words yields the words of text as half-open byte ranges: those segments that have a letter or a digit in them.
+// Words yields the words of text as half-open byte ranges: the word segments with a letter or a digit.
 func Words(text string) iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {
 		for it := words.FromString(text); it.Next(); {
@@ -32,7 +32,7 @@ func Words(text string) iter.Seq2[int, int] {
 	}
 }
 
-// GraphemeEnd returns the smallest offset from at on that stands between two graphemes of text, or at its start or end.
+// GraphemeEnd returns the smallest offset from at on that is between two graphemes of text, or at its start or end.
 func GraphemeEnd(text string, at int) int {
 	at = clamp(text, at)
 	from := certainBefore(text, at, func(prev, next rune) bool {
@@ -50,12 +50,12 @@ func GraphemeEnd(text string, at int) int {
 	return runeEnd(text, at)
 }
 
-// WordEnd returns the smallest offset from at on that stands between two word segments of text and between two
-// graphemes, or at its start or end: at itself, unless at stands inside a word.
+// WordEnd returns the smallest offset from at on that is between two word segments of text and between two graphemes,
+// or at its start or end: at itself, unless at is inside a word.
 func WordEnd(text string, at int) int {
 	at = clamp(text, at)
-	// A grapheme that reaches over a word boundary is rare, and the next one doing so too unheard of; the bounds keep
-	// hostile text from making this loop walk.
+	// Graphemes that cross a word boundary are rare, and never consecutive in real text; the bounds limit the loop for
+	// hostile text.
 	limit := at + Window
 	for range 8 {
 		end := wordEnd(text, at)
@@ -83,7 +83,7 @@ func wordEnd(text string, at int) int {
 	return runeEnd(text, at)
 }
 
-// certainBefore returns the last boundary up to at of which the two runes around it make certain that it is one.
+// certainBefore returns the last boundary up to at that is certain from the two runes around it.
 func certainBefore(text string, at int, certain func(prev, next rune) bool) int {
 	if at == 0 || at == len(text) {
 		return at
@@ -101,8 +101,8 @@ func certainBefore(text string, at int, certain func(prev, next rune) bool) int 
 	return p
 }
 
-// standsAlone reports whether r starts a grapheme after, and ends one before, every other such rune. It says no to many
-// runes that do; that only costs time.
+// standsAlone reports whether there is always a grapheme boundary between r and another such rune. It is false for many
+// runes of which that is true; this only costs time.
 func standsAlone(r rune) bool {
 	switch {
 	case r < 0x300: // Latin
@@ -120,19 +120,19 @@ func standsAlone(r rune) bool {
 	}
 }
 
-// isIdeograph reports whether r is Han or Hiragana: a word of its own to UAX 29.
+// isIdeograph reports whether r is Han or Hiragana: a separate word in UAX 29.
 func isIdeograph(r rune) bool {
 	return 0x3400 <= r && r < 0xA000 || 0x3041 <= r && r < 0x3097 || r >= 0x20000 && unicode.Is(unicode.Han, r)
 }
 
-// Window is how many bytes to either side of an offset the functions that take one look at. What is longer (a sentence,
-// a word, a grapheme) is cut there, on a rune boundary.
+// Window is how many bytes to either side of an offset are examined by functions that take one. A longer sentence, word
+// or grapheme is cut there, on a rune boundary.
 const Window = 4096
 
 // clamp returns at, moved into the text.
 func clamp(text string, at int) int { return min(max(at, 0), len(text)) }
 
-// runeStart returns the start of the rune that at stands in.
+// runeStart returns the start of the rune that contains at.
 func runeStart(text string, at int) int {
 	if at >= len(text) {
 		return len(text)
@@ -145,7 +145,7 @@ func runeStart(text string, at int) int {
 	return at
 }
 
-// runeEnd returns at, or the end of the rune that at stands in.
+// runeEnd returns at, or the end of the rune that contains at.
 func runeEnd(text string, at int) int {
 	p := runeStart(text, at)
 	if p == at {
@@ -205,7 +205,7 @@ func isWord(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsNumber(r)
 }
 
-// isCaseless reports whether r is a letter of a script without capitals, as Chinese, Arabic or Hindi.
+// isCaseless reports whether r is a letter of a script without capitals, such as Chinese, Arabic or Hindi.
 func isCaseless(r rune) bool {
 	return r >= utf8.RuneSelf && unicode.Is(unicode.Lo, r)
 }
@@ -236,15 +236,15 @@ func skipBlanks(text string, p int) int {
 	return p
 }
 
-// maxSigns is how many signs of punctuation in a row are passed.
+// maxSigns is the maximum number of consecutive punctuation marks to skip.
 const maxSigns = 16
 
-// AfterPunctuation returns at, moved past the punctuation that directly follows it and belongs to the sentence it
-// stands in, so that a mark put there stands where people put one: after the comma or the full stop and after the quote
-// or the bracket that they close. It moves over nothing else: no white space, no stop inside a number, name or address,
-// no markdown. Brackets and quotes that could open as well are passed only when one of their kind is open in the block.
+// AfterPunctuation returns at, moved past the punctuation that directly follows it and belongs to its sentence, so that
+// a mark put there is where people put one: after the comma or full stop, and after the quote or bracket that closes
+// there. It skips nothing else: no white space, no stop inside a number, name or URL, no markdown. Brackets and
+// ambiguous quotes are skipped only if one of their kind is open in the block.
 //
-// At the end of a text that is still to grow the result is what it is for the text so far: "3." may become "3.14".
+// At the end of a growing text the result is that for the text so far: "3." may become "3.14".
 func AfterPunctuation(text string, at int) int {
 	if at = clamp(text, at); at < len(text) && !utf8.RuneStart(text[at]) {
 		at = runeEnd(text, at)
@@ -263,7 +263,7 @@ func AfterPunctuation(text string, at int) int {
 		}
 		p = next
 	}
-	if p == at || p == len(text) || text[p] < utf8.RuneSelf { // nothing in ASCII joins a sign of punctuation
+	if p == at || p == len(text) || text[p] < utf8.RuneSelf { // ASCII never extends a grapheme
 		return p
 	}
 	return GraphemeEnd(text, p)
@@ -276,7 +276,7 @@ func punctuationEnd(text string, p int) int {
 	case 0:
 		return p
 	case '.', ',', ';', ':', '!', '?':
-		end := p // not where they are inside a number, a name, an address or a sign of markdown
+		end := p // unless they are inside a number, a name, a URL or markdown syntax
 		for end < len(text) && strings.IndexByte(".,;:!?", text[end]) >= 0 {
 			end++
 		}
@@ -303,7 +303,7 @@ func punctuationEnd(text string, p int) int {
 		}
 		return p
 	case '’', '”', '›', '»':
-		// German turns the angle quotes round.
+		// German uses reversed angle quotes.
 		if next, _ := runeAt(text, p+w); isWord(next) && r != '”' {
 			return p
 		}
@@ -332,12 +332,12 @@ func isLinkPart(text string, p int) bool {
 	return text[p] == ']' && p+1 < len(text) && strings.IndexByte("([:", text[p+1]) >= 0
 }
 
-// before returns the part of the block before p, as far as the window reaches.
+// before returns the part of the block before p, limited by the window.
 func before(text string, p int) string {
 	return text[blockStart(text, p, runeStart(text, max(0, p-Window))):p]
 }
 
-// isOpen reports whether the bracket at p closes one that opened before it in the block.
+// isOpen reports whether the bracket at p closes one opened before it in the block.
 func isOpen(text string, p int, closer byte) bool {
 	opener := byte('(')
 	switch closer {
@@ -361,7 +361,7 @@ func isOpen(text string, p int, closer byte) bool {
 	return false
 }
 
-// quoteIsOpen reports whether an ASCII quotation mark stands open in the block before p. Apostrophes do not count.
+// quoteIsOpen reports whether an ASCII quotation mark is open in the block before p. Apostrophes do not count.
 func quoteIsOpen(text string, p int, quote byte) bool {
 	block := before(text, p)
 	open := false
@@ -379,8 +379,8 @@ func quoteIsOpen(text string, p int, quote byte) bool {
 	return open
 }
 
-// lastIsOpener reports whether the last quotation mark before p in the block is the one that r closes in languages that
-// close with it: „…“, ‚…‘, »…«, ›…‹.
+// lastIsOpener reports whether the last quotation mark before p in the block is the opening one that belongs to r as a
+// closing one: „…“, ‚…‘, »…«, ›…‹.
 func lastIsOpener(text string, p int, r rune) bool {
 	opener := "„"
 	switch r {

@@ -30,7 +30,7 @@ func TestWordEnd(t *testing.T) {
 	}
 }
 
-// What is longer than the window is cut: one call must not read all of a hostile text.
+// Anything longer than the window is cut: a call must not read all of a hostile text.
 func TestEndsAreBounded(t *testing.T) {
 	for name, text := range map[string]string{
 		"marks":  strings.Repeat("\u0301", 20000),

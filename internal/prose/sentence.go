@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// Sentences yields the sentences of text as half-open byte ranges, in order, without the white space around them and
-// without the markers their block begins with (bullets, numbers, heading, quote and table signs). A table row is a
-// block, and one sentence unless it has a terminator in it. A fenced code block is yielded whole, fences included.
-// Lines without words (a rule, the line under a table's head) are left out.
+// Sentences yields the sentences of text as half-open byte ranges, in order, without surrounding white space and
+// without the markers of their block (bullets, numbers, heading, quote and table characters). A table row is a block,
+// and one sentence unless it contains a terminator. A fenced code block is yielded whole, including its fences. Lines
+// without words (a rule, the line below a table's head) are omitted.
 func Sentences(text string) iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {
 		s := splitter{text: text, atLine: true, code: true}
@@ -24,10 +24,10 @@ func Sentences(text string) iter.Seq2[int, int] {
 }
 
 // SentenceAt returns the sentence of text that contains the offset at or ends there. In the white space after a
-// sentence it is that sentence; where no sentence of at's block stands there or before, the range is empty.
+// sentence it returns that sentence; if the block has no sentence there or before, the range is empty.
 //
-// The result is one of [Sentences] if that is not longer than [Window] and no fenced code block is near: the lines of
-// one are taken for prose.
+// The result is one of [Sentences] if that is not longer than [Window] and no fenced code block is near, whose lines
+// are treated as prose.
 func SentenceAt(text string, at int) (start, end int) {
 	at = clamp(text, at)
 	start, end = at, at
@@ -44,16 +44,16 @@ func SentenceAt(text string, at int) (start, end int) {
 	}
 }
 
-// splitter cuts a text into sentences, one after the other.
+// splitter splits a text into sentences.
 type splitter struct {
 	text   string
 	pos    int  // where the next sentence may begin
 	atLine bool // pos is the start of a line that starts a block
-	alone  bool // the block is only one line
-	code   bool // fenced code blocks are wholes
+	alone  bool // the block is a single line
+	code   bool // yield fenced code blocks whole
 }
 
-// splitterNear returns a splitter that begins with the block that at stands in.
+// splitterNear returns a splitter that begins with the block that contains at.
 func splitterNear(text string, at int) splitter {
 	at = clamp(text, at)
 	floor := runeStart(text, max(0, at-Window))
@@ -61,7 +61,7 @@ func splitterNear(text string, at int) splitter {
 	if from == 0 || text[from-1] == '\n' {
 		return splitter{text: text, pos: from, atLine: true}
 	}
-	// The block is longer than the window: begin between two words, if there is a place.
+	// The block is longer than the window: begin between two words, if possible.
 	if n := strings.IndexAny(text[from:at], " \n"); n >= 0 {
 		from += n
 	}
@@ -92,7 +92,7 @@ func (s *splitter) next() (start, end int, ok bool) {
 	return len(s.text), len(s.text), false
 }
 
-// find returns the end of the sentence that begins at pos and moves pos behind it.
+// find returns the end of the sentence that begins at pos and moves pos after it.
 func (s *splitter) find() int {
 	text, p := s.text, s.pos
 	for {
@@ -140,7 +140,7 @@ func (s *splitter) endsLine(p int) bool {
 	return kind != plainLine
 }
 
-// marksBelow returns the end of the citation marks that have the next line for themselves, or p.
+// marksBelow returns the end of citation marks that are alone on the next line, or p.
 func (s *splitter) marksBelow(p int) int {
 	q := skipBlanks(s.text, p)
 	if s.alone || q >= len(s.text) || !atLineEnd(s.text, q) {
@@ -156,8 +156,8 @@ func (s *splitter) marksBelow(p int) int {
 	return p
 }
 
-// trim takes white space, and in table rows the bars, from both ends. A range without a word or another sign beyond
-// ASCII becomes empty.
+// trim removes white space, and bars in table rows, from both ends. A range without words or non-ASCII characters
+// becomes empty.
 func (s *splitter) trim(start, end int) (from, to int) {
 	for start < end {
 		r, w := runeAt(s.text, start)
@@ -181,7 +181,7 @@ func (s *splitter) trim(start, end int) (from, to int) {
 	return start, start
 }
 
-// mayTerminate reports whether the rune at p, whose first byte is special, is worth a look at its properties.
+// mayTerminate reports whether the rune at p, whose first byte is special, may be a terminator.
 func mayTerminate(text string, p int) bool {
 	if p+2 >= len(text) || text[p] < 0xE0 {
 		return true
@@ -201,17 +201,17 @@ func mayTerminate(text string, p int) bool {
 	return true
 }
 
-// SentenceBefore returns the statement that a citation at the offset at stands for: its sentence from the start to the
-// last letter, digit, terminator or closing sign before at. Citation marks and their opening brackets right before at
-// are not part of it, nor are the markers of the block. A citation after the end of a sentence closes that sentence.
-// The range is empty where nothing stands before at in its block.
+// SentenceBefore returns the statement that a citation at the offset at supports: its sentence from the start to the
+// last letter, digit, terminator or closing quote or bracket before at. Citation marks and their opening brackets right
+// before at are not part of it, nor are the markers of the block. A citation after the end of a sentence supports that
+// sentence. The range is empty if the block has nothing before at.
 //
-// Nothing from at on is looked at, so the result is the same while the text behind it is still to come:
-// SentenceBefore(text, at) is SentenceBefore(text[:at], at).
+// The text from at on is not examined, so the result does not depend on text that is still to come:
+// SentenceBefore(text, at) equals SentenceBefore(text[:at], at).
 func SentenceBefore(text string, at int) (start, end int) {
 	text = wholeRunes(text[:clamp(text, at)])
 	start, end = len(text), len(text)
-	// A line on which nothing stands yet goes on with the block before it.
+	// An empty last line continues the block before it.
 	body, onNewLine := strings.CutSuffix(strings.TrimRight(text, " \t"), "\n")
 	for s := splitterNear(body, len(body)); ; {
 		b, e, ok := s.next()
@@ -227,11 +227,11 @@ func SentenceBefore(text string, at int) (start, end int) {
 	}
 }
 
-// maxMarks is how many citation marks in a row are taken from the end of a statement.
+// maxMarks is the maximum number of consecutive citation marks removed from the end of a statement.
 const maxMarks = 64
 
-// trimMarks returns the end of the statement in text[start:end]: without citation marks, opening signs and separators
-// at its end.
+// trimMarks returns the end of the statement in text[start:end], without trailing citation marks, opening punctuation
+// and separators.
 func trimMarks(text string, start, end int) int {
 	kept := trimTail(text, start, end)
 	p := kept
@@ -241,7 +241,7 @@ func trimMarks(text string, start, end int) int {
 			break
 		}
 		p = trimTail(text, start, q)
-		// A link may be a part of the sentence. It is a citation where it opens the sentence or stands in parentheses.
+		// A link may be part of the sentence. It is a citation if it opens the sentence or is in parentheses.
 		if certain || p == start || strings.HasSuffix(strings.TrimRight(text[start:q], " "), "(") {
 			kept = p
 		}
@@ -249,7 +249,7 @@ func trimMarks(text string, start, end int) int {
 	return kept
 }
 
-// trimTail returns end without the signs before it that close nothing.
+// trimTail returns the end of text[start:end] without trailing punctuation that closes nothing.
 func trimTail(text string, start, end int) int {
 	for end > start {
 		r, w := runeBefore(text, end)
@@ -274,7 +274,7 @@ func trimTail(text string, start, end int) int {
 	return start
 }
 
-// opens reports whether r only ever opens.
+// opens reports whether r is always opening punctuation.
 func opens(r rune) bool {
 	switch r {
 	case '(', '[', '{', '<', '¿', '¡', '„', '‚':
@@ -283,7 +283,7 @@ func opens(r rune) bool {
 	return r >= 0x2000 && unicode.Is(unicode.Ps, r)
 }
 
-// separates reports whether r stands between parts of a sentence.
+// separates reports whether r separates parts of a sentence.
 func separates(r rune) bool {
 	switch r {
 	case ',', ';', ':', '|', '-', '/', '\\', '&', '+', '=', '#', '>', '、', '，', '；', '：', '،', '؛':
@@ -292,14 +292,15 @@ func separates(r rune) bool {
 	return r >= 0x2000 && unicode.Is(unicode.Pd, r)
 }
 
-// opensQuote reports whether the ASCII quote at p opens one: nothing but white space or an opening sign comes before.
+// opensQuote reports whether the ASCII quote at p is an opening quote: after white space, opening punctuation or
+// nothing.
 func opensQuote(text string, start, p int) bool {
 	prev, w := runeBefore(text, p)
 	return p <= start || w == 0 || isSpace(prev) || opens(prev)
 }
 
-// markStart returns the start of the citation mark or link that ends at end, or end. A link whose words are no number
-// and no site is not certain to be a citation.
+// markStart returns the start of the citation mark or link that ends at end, or end. A link whose words are neither a
+// number nor a site may not be a citation.
 func markStart(text string, start, end int) (from int, certain bool) {
 	low := max(start, end-maxURL-maxTitle)
 	body := text[low:end]
@@ -327,7 +328,7 @@ func markStart(text string, start, end int) (from int, certain bool) {
 	return end, false
 }
 
-// linkStart is markStart for what ends with a parenthesis.
+// linkStart is markStart for a text that ends with a parenthesis.
 func linkStart(text string, low, end int) (from int, certain bool) {
 	depth, p := 0, end
 	for p > low {
@@ -360,18 +361,18 @@ func linkStart(text string, low, end int) (from int, certain bool) {
 	return end, false
 }
 
-// terminator says what kind of sign may end a sentence.
+// terminator is a kind of sentence terminator.
 type terminator uint8
 
 const (
 	noTerminator terminator = iota
 	period                  // one full stop
 	dots                    // an ellipsis
-	mark                    // an exclamation or question mark that white space follows
-	wide                    // a sign that ends a sentence also without white space: 。 ！ ؟ ।
+	mark                    // an exclamation or question mark that needs white space after it
+	wide                    // ends a sentence even without white space: 。 ！ ؟ ।
 )
 
-// special marks the bytes at which the search for the end of a sentence stops to look: ASCII signs, and the first byte
+// special contains the bytes that the search for the end of a sentence examines: ASCII punctuation, and the first byte
 // of every rune that may be a terminator.
 var special = [256]bool{
 	'\n': true, '\f': true, '.': true, '!': true, '?': true, '[': true, '`': true,
@@ -392,14 +393,14 @@ func terminatorOf(r rune) terminator {
 	}
 	switch {
 	case r < 0x589, '\u0900' <= r && r < '\u0980', '\u2000' <= r && r < '\u2cff', '\u3000' <= r && r < '\ua000':
-		return noTerminator // the common scripts, whose terminators are above
+		return noTerminator // common scripts, whose terminators are above
 	case unicode.Is(unicode.STerm, r):
 		return wide
 	}
 	return noTerminator
 }
 
-// terminators returns the end of the run of terminators at p and what it is as a whole.
+// terminators returns the end of the run of terminators at p and the kind of the run.
 func terminators(text string, p int) (end int, kind terminator) {
 	for {
 		r, w := runeAt(text, p)
@@ -415,8 +416,8 @@ func terminators(text string, p int) (end int, kind terminator) {
 	}
 }
 
-// stopAt decides whether the sign at p ends a sentence. If so, end is the end of the sentence, behind the closing signs
-// and citation marks; else it is where to look on.
+// stopAt reports whether the character at p ends a sentence. If so, end is the end of the sentence, after closing
+// punctuation and citation marks; else it is where to continue.
 func stopAt(text string, p int) (end int, ok bool) {
 	if text[p] == '.' && p+1 < len(text) && isASCIIWord(text[p+1]) {
 		return p + 1, false
@@ -444,7 +445,7 @@ func stopAt(text string, p int) (end int, ok bool) {
 	return behind, true
 }
 
-// endsBefore reports whether the terminator of the given kind at p ends a sentence, given what comes after white space.
+// endsBefore reports whether the terminator of the given kind at p ends a sentence, given what follows the white space.
 func endsBefore(text string, p int, kind terminator, next opening) bool {
 	if next.kind == nothingNext {
 		return true
@@ -455,37 +456,37 @@ func endsBefore(text string, p int, kind terminator, next opening) bool {
 	return kind != period || endsAfter(text, p, next)
 }
 
-// continuesWide reports whether the sentence goes on at p, after a terminator that needs no white space.
+// continuesWide reports whether the sentence continues at p, after a terminator that needs no white space.
 func continuesWide(text string, p int, quoted bool) bool {
 	r, _ := runeAt(text, p)
 	switch r {
 	case '、', '，', '；', '：', '،', '؛', ',', ';', ':':
 		return true
-	case 'と': // 「…。」と: what was said goes on with who said it
+	case 'と': // 「…。」と: a quotation, followed by its speaker
 		return quoted
 	}
 	return false
 }
 
-// opensAnew reports whether r opens a sentence where a closing sign made sure, without white space, that one is over.
+// opensAnew reports whether r begins a sentence without white space after a firm closer.
 func opensAnew(r rune) bool { return unicode.IsUpper(r) || isCaseless(r) }
 
-// endsGlued reports whether the terminator at p ends a sentence though next follows it without white space: between
-// ideographs, and where the space after an exclamation or question mark was forgotten. After a full stop that would cut
+// endsGlued reports whether the terminator at p ends a sentence although next follows it without white space: between
+// ideographs, and if the space after an exclamation or question mark is missing. After a full stop that would split
 // names such as http.Handler.
 func endsGlued(text string, p int, kind terminator, next rune) bool {
 	prev, _ := runeBefore(text, p)
 	switch {
 	case isCaseless(prev) && isCaseless(next):
-		return kind != dots && !inAddress(text, p)
+		return kind != dots && !inURL(text, p)
 	case unicode.IsLower(prev) && unicode.IsUpper(next):
-		return kind == mark && !inAddress(text, p)
+		return kind == mark && !inURL(text, p)
 	}
 	return false
 }
 
-// inAddress reports whether p stands in a URL.
-func inAddress(text string, p int) bool {
+// inURL reports whether p is in a URL.
+func inURL(text string, p int) bool {
 	const longest = 256
 	before := text[max(0, p-longest):p]
 	for {
@@ -499,8 +500,8 @@ func inAddress(text string, p int) bool {
 	}
 }
 
-// closers returns the end of the signs directly after a terminator that belong to its sentence: quotes, brackets,
-// emphasis, citation marks, emoji. It says whether one of them makes sure that the sentence is over.
+// closers returns the end of what directly follows a terminator and belongs to its sentence: quotes, brackets,
+// emphasis, citation marks, emoji. firm reports whether one of these makes it certain that the sentence has ended.
 func closers(text string, p int) (end int, firm bool) {
 	for {
 		r, w := runeAt(text, p)
@@ -534,8 +535,8 @@ func closers(text string, p int) (end int, firm bool) {
 	}
 }
 
-// opensMarkup reports whether the run of the delimiter at p begins emphasis or code of the next sentence: a word
-// follows it and none like it is open.
+// opensMarkup reports whether the run of the delimiter at p begins emphasis or code in the next sentence: a word
+// follows it, and no such delimiter is open.
 func opensMarkup(text string, p int, delimiter byte) bool {
 	end := p
 	for end < len(text) && text[end] == delimiter {
@@ -547,7 +548,7 @@ func opensMarkup(text string, p int, delimiter byte) bool {
 	return strings.Count(before(text, p), text[p:end])%2 == 0
 }
 
-// isCloser reports whether r can close a quotation or brackets.
+// isCloser reports whether r can be a closing quote or bracket.
 func isCloser(r rune) bool {
 	switch r {
 	case ')', ']', '}', '"', '\'', '»', '«', '”', '“', '’', '‘', '›', '‹':
@@ -556,7 +557,7 @@ func isCloser(r rune) bool {
 	return r >= 0x2000 && (unicode.Is(unicode.Pe, r) || unicode.Is(unicode.Pf, r))
 }
 
-// isAmbiguousQuote reports whether r also opens quotations, in this or another language.
+// isAmbiguousQuote reports whether r is also an opening quote, in this or another language.
 func isAmbiguousQuote(r rune) bool {
 	switch r {
 	case '"', '\'', '«', '»', '“', '‘', '’', '‹', '›':
@@ -565,7 +566,8 @@ func isAmbiguousQuote(r rune) bool {
 	return false
 }
 
-// isAttached reports whether r goes with the sign before it: combining marks, invisible signs, emoji, raised figures.
+// isAttached reports whether r belongs to the character before it: combining marks, invisible characters, emoji,
+// superscript digits.
 func isAttached(r rune) bool {
 	switch {
 	case r < 0xA0:

@@ -28,7 +28,7 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// Plain prose, with nothing in it that this package treats in its own way, is cut where UAX 29 cuts it.
+// Plain prose without anything that this package treats specially is split as by UAX 29.
 func TestSentencesFollowUAX29(t *testing.T) {
 	text := "The river rises in the hills. It falls 300 m (in three steps) to the sea! Who found it? Nobody knows; " +
 		"maps of 1.5 million show it. “That is odd.” So they say. Der Fluss ist lang. Größe zählt nicht! Où va-t-il ? Ça va. " +
@@ -44,8 +44,8 @@ func TestSentencesFollowUAX29(t *testing.T) {
 	}
 }
 
-// sample takes the bars that stand before a word out of c: they say where a sentence starts. A bar with a space or a
-// dash after it is one of a table.
+// sample removes the bars before words from c, which mark the start of a sentence. A bar before a space or a dash
+// belongs to a table.
 func sample(c string) (text string, want []string) {
 	var b strings.Builder
 	cut := []int{0}
@@ -66,7 +66,7 @@ func sample(c string) (text string, want []string) {
 	return text, want
 }
 
-// markers takes off a piece what belongs to the block of the piece after it.
+// markers removes from the end of s the markers that belong to the next block.
 func markers(s string) string {
 	lines := strings.Split(s, "\n")
 	for len(lines) > 0 {
@@ -88,7 +88,7 @@ func TestSentenceAt(t *testing.T) {
 	}, "sentence-at.txt")
 }
 
-// A block longer than the window must not make the result depend on its far start, nor the time.
+// In a block longer than the window, neither the result nor the time depends on its distant start.
 func TestSentenceAtLongBlock(t *testing.T) {
 	text := strings.Repeat("Some words stand here. ", 1000)
 	at := strings.Index(text[12000:], "words") + 12000
@@ -107,7 +107,7 @@ func TestSentenceAtLongBlock(t *testing.T) {
 	}
 }
 
-// testOffsets runs f for each case of a table: a text with a ^ where an offset is, and what f returns for that.
+// testOffsets runs f for each case of a table: a text with a ^ at the offset, and the expected result.
 func testOffsets(t *testing.T, f func(text string, at int) string, table string) {
 	t.Helper()
 	for _, c := range testenv.Cases(t, "testdata/tables/"+table, 3) {

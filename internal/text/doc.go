@@ -1,5 +1,5 @@
-// Package text makes other people's strings safe to repeat: in a message, a log line, a heading, a terminal. It also
-// shortens strings and reads the host out of a URL.
+// Package text makes untrusted strings safe to show in a message, a log line, a heading or a terminal. It also shortens
+// strings and extracts the host of a URL.
 //
-// It knows nothing of citations, documents or providers, and does no I/O.
+// It is independent of citations, documents and providers, and does no I/O.
 package text

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Head returns the longest prefix of s that has at most n bytes and ends between two runes. Nothing marks the cut.
-// Where s is not UTF-8 it cuts between any two bytes, so that from utf8.UTFMax on it returns more than nothing.
+// Head returns the longest prefix of s that has at most n bytes and ends between two runes. It adds no ellipsis. In
+// invalid UTF-8 it cuts between any two bytes, so that the result is not empty if n is at least utf8.UTFMax.
 func Head(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -31,7 +31,7 @@ func Tail(s string, n int) string {
 	return s[at:]
 }
 
-// Runes returns the first n runes of s. Nothing marks the cut.
+// Runes returns the first n runes of s, without an ellipsis.
 func Runes(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -44,7 +44,7 @@ func Runes(s string, n int) string {
 	return s
 }
 
-// LastRunes returns the last n runes of s. Nothing marks the cut.
+// LastRunes returns the last n runes of s, without an ellipsis.
 func LastRunes(s string, n int) string {
 	at := len(s)
 	for ; n > 0 && at > 0; n-- {
@@ -64,12 +64,12 @@ func Shorten(s string, n int) string {
 	return strings.TrimRightFunc(head, func(r rune) bool { return r == '…' || unicode.IsSpace(r) }) + "…"
 }
 
-// Line returns s as one line that shows what it says and does nothing else: runs of white space are single spaces,
-// bytes that are not UTF-8 are U+FFFD, and runes that are [Hidden] are gone. It is shortened to n runes and an
-// ellipsis; n <= 0 means that it is not shortened.
+// Line returns s as a single line that is safe to display: runs of white space become single spaces, invalid UTF-8
+// becomes U+FFFD, and [Hidden] runes are removed. The line is shortened to n runes and an ellipsis; n <= 0 means no
+// limit.
 //
-// Use it for what somebody else wrote (a file name, a title, a provider's message) before it reaches a terminal, a
-// header or a sentence of ours.
+// Use it for untrusted strings (a file name, a title, a provider's message) before showing them in a terminal, a header
+// or a message.
 func Line(s string, n int) string {
 	var b strings.Builder
 	count, space := 0, false
@@ -103,9 +103,9 @@ func Line(s string, n int) string {
 // joiners are the format characters without which Persian words and many emoji are misspelt.
 const joiners = "\u200c\u200d"
 
-// Hidden reports whether a rune cannot be seen, or only changes how its neighbours are seen or ordered: control and
-// format characters, private use, surrogates, and the letters and symbols that are drawn as nothing. White space is
-// not hidden unless it is a control character; zero-width joiners are not hidden.
+// Hidden reports whether a rune is invisible, or only affects how its neighbours are displayed or ordered: control and
+// format characters, private use, surrogates, and letters and symbols without a glyph. White space is not hidden unless
+// it is a control character; zero-width joiners are not hidden.
 func Hidden(r rune) bool {
 	switch r {
 	case '\u200c', '\u200d':
@@ -117,7 +117,7 @@ func Hidden(r rune) bool {
 		!unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }
 
-// Strings returns names of a type of their own as strings.
+// Strings converts a list of a string type to strings.
 func Strings[T ~string](names []T) []string {
 	all := make([]string, len(names))
 	for i, name := range names {
@@ -126,7 +126,7 @@ func Strings[T ~string](names []T) []string {
 	return all
 }
 
-// Host returns the host of a URL in lower case, without port, brackets and final dot; empty if it has none.
+// Host returns the host of a URL in lower case, without port, brackets and final dot, or "" if there is none.
 func Host(raw string) string {
 	u, err := url.Parse(strings.TrimSpace(raw))
 	if err != nil {
@@ -135,8 +135,8 @@ func Host(raw string) string {
 	return strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 }
 
-// BlankLine returns the line breaks that are missing between two texts for a blank line to part them. Nothing is
-// missing before the first text.
+// BlankLine returns the line breaks needed between two texts so that a blank line separates them: none if before is
+// blank.
 func BlankLine(before, after string) string {
 	if strings.Trim(before, " \t\r\n") == "" {
 		return ""

@@ -19,7 +19,7 @@ func TestHeadAndTailKeepRunesWhole(t *testing.T) {
 		{"東京", 4, "東", "京"},
 		{"東京", 2, "", ""},
 		{"a", 0, "", ""},
-		{"\x80\x80", 1, "\x80", ""}, // no rune begins in it
+		{"\x80\x80", 1, "\x80", ""}, // contains no start of a rune
 		{"\x80\x80\x80\x80\x80\x80", 5, "\x80\x80\x80\x80\x80", ""},
 	} {
 		if got := text.Head(test.s, test.n); got != test.head {
@@ -57,7 +57,7 @@ func TestLine(t *testing.T) {
 	}{
 		{"white space of any kind", " a\t\r\n b\u2028c\u00a0d ", 0, "a b c d"},
 		{"a terminal's escape", "\x1b[31mred", 0, "[31mred"},
-		{"turned text", "abc\u202e fed", 0, "abc fed"},
+		{"reversed text", "abc\u202e fed", 0, "abc fed"},
 		{"not UTF-8", "a\xffb", 0, "a\ufffdb"},
 		{"only joiners", "\u200d\u200c", 0, ""},
 		{"a family", "👩\u200d👧", 0, "👩\u200d👧"},
