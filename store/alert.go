@@ -103,7 +103,7 @@ func (s *Store) AddAlerts(ctx context.Context, list []Alert) (added int, err err
 		added, err = tx.addAlerts(ctx, list)
 		return err
 	})
-	return added, about(err, "storing alerts")
+	return added, wrap(err, "storing alerts")
 }
 
 func (tx *transaction) addAlerts(ctx context.Context, list []Alert) (added int, err error) {
@@ -118,11 +118,11 @@ func (tx *transaction) addAlerts(ctx context.Context, list []Alert) (added int, 
 		if err != nil {
 			return added, err
 		}
-		there, err := exists(ctx, tx, "SELECT 1 FROM alerts WHERE tenant = $1 AND id = $2", a.Tenant, a.ID)
+		found, err := exists(ctx, tx, "SELECT 1 FROM alerts WHERE tenant = $1 AND id = $2", a.Tenant, a.ID)
 		if err != nil {
 			return added, err
 		}
-		if there {
+		if found {
 			continue
 		}
 		if err := tx.insertNumbered(
@@ -191,12 +191,12 @@ func (s *Store) Alerts(ctx context.Context, tenant string, q *AlertQuery) (*Page
 		item: func(a *storedAlert) (Alert, int64) { return a.Alert, a.n },
 	}
 	c := conditionsOf(tenant)
-	c.andIfSaid("kind = $", lookup(string(q.Kind)))
+	c.andIfSet("kind = $", lookup(string(q.Kind)))
 	if q.Unseen {
 		c.where = append(c.where, "seen = 0")
 	}
 	page, err := alerts.page(ctx, s.db, c, q.Cursor, q.Limit)
-	return page, about(err, "listing alerts")
+	return page, wrap(err, "listing alerts")
 }
 
 const alertQuery = "SELECT n, seen, alert FROM alerts"
@@ -223,13 +223,13 @@ func (s *Store) UnseenAlerts(ctx context.Context, tenant string) (n int, err err
 		"SELECT count(*) FROM (SELECT 1 FROM alerts WHERE tenant = $1 AND seen = 0 LIMIT $2) AS found",
 		lookup(tenant), MaxCounted+1,
 	)
-	return n, about(err, "counting alerts")
+	return n, wrap(err, "counting alerts")
 }
 
 // SeeAlert marks an alert as seen, or as unseen if seen is false, and returns it. An alert already seen keeps its time.
 // It fails with [ErrNotFound] if the tenant has no such alert.
 func (s *Store) SeeAlert(ctx context.Context, tenant, id string, seen bool) (a *Alert, err error) {
-	defer explain(&err, "marking alert %.60q", id)
+	defer wrapResult(&err, "marking alert %.60q", id)
 	set, args := "seen = 0", []any{lookup(tenant), lookup(id)}
 	if seen {
 		set = "seen = CASE WHEN seen = 0 THEN $3 ELSE seen END"
@@ -271,7 +271,7 @@ func (s *Store) SeeAllAlerts(ctx context.Context, tenant string) (int, error) {
 		}
 		return tx.audit(ctx, tenant, AuditEntry{Action: AuditAlertSeen, Detail: fmt.Sprintf("all %d of them", n)})
 	})
-	return n, about(err, "marking alerts")
+	return n, wrap(err, "marking alerts")
 }
 
 // RelayAlerts queues up to limit new alerts for the webhooks that route names. It returns these alerts and, once for
@@ -280,7 +280,7 @@ func (s *Store) SeeAllAlerts(ctx context.Context, tenant string) (int, error) {
 func (s *Store) RelayAlerts(
 	ctx context.Context, limit int, route func(*Alert) []string,
 ) (relayed []Alert, dropped []string, err error) {
-	defer explain(&err, "handing alerts to webhooks")
+	defer wrapResult(&err, "handing alerts to webhooks")
 	// Usually there are none, and nothing is written.
 	if some, err := exists(ctx, s.db, "SELECT 1 FROM alerts WHERE relayed = 0 LIMIT 1"); err != nil || !some {
 		return nil, nil, err
@@ -348,7 +348,7 @@ func (s *Store) DueDeliveries(
 	}
 	where := "deliveries WHERE due <= $1 AND webhook IN (" + strings.Join(named, ", ") + ")"
 	if some, err := exists(ctx, s.db, "SELECT 1 FROM "+where+" LIMIT 1", micros(s.now())); err != nil || !some {
-		return nil, about(err, "looking for alerts to deliver")
+		return nil, wrap(err, "looking for alerts to deliver")
 	}
 	until := micros(s.now().Add(lease))
 	list, err := claimDue(
@@ -368,7 +368,7 @@ func (s *Store) DueDeliveries(
 		},
 	)
 	return slices.DeleteFunc(list, func(d Delivery) bool { return d.Alert.ID == "" }),
-		about(err, "looking for alerts to deliver")
+		wrap(err, "looking for alerts to deliver")
 }
 
 // EndDelivery records the outcome of a delivery. If next is zero, it is done, delivered or given up; otherwise it
@@ -380,7 +380,7 @@ func (s *Store) EndDelivery(ctx context.Context, d *Delivery, next time.Time) er
 		args = append(args, micros(next))
 	}
 	_, err := s.change(ctx, query, args...)
-	return about(err, "ending a delivery")
+	return wrap(err, "ending a delivery")
 }
 
 // PendingDeliveries counts the alerts waiting for webhooks, by the webhook's name.
@@ -393,5 +393,5 @@ func (s *Store) PendingDeliveries(ctx context.Context) (map[string]int, error) {
 		pending[name] = n
 		return err
 	}, "SELECT webhook, count(*) FROM deliveries GROUP BY webhook")
-	return pending, about(err, "counting deliveries")
+	return pending, wrap(err, "counting deliveries")
 }

@@ -71,13 +71,13 @@ func WithActor(ctx context.Context, actor string) context.Context {
 // in their own transactions. The entry needs Action; the actor is that of ctx.
 func (s *Store) Audit(ctx context.Context, tenant string, e AuditEntry) error {
 	err := s.update(ctx, func(tx *transaction) error { return tx.audit(ctx, tenant, e) })
-	return about(err, "writing to the audit log")
+	return wrap(err, "writing to the audit log")
 }
 
 // audit appends an entry to a tenant's audit log and logs it.
 func (tx *transaction) audit(ctx context.Context, tenant string, e AuditEntry) error {
 	tenant = lookup(tenant)
-	if err := tx.alone(ctx, "audit", tenant); err != nil {
+	if err := tx.serialize(ctx, "audit", tenant); err != nil {
 		return err
 	}
 	last, err := scanAudit(ctx, tx, "tenant = $1 ORDER BY seq DESC LIMIT 1", tenant)
@@ -120,7 +120,7 @@ func (s *Store) AuditLog(ctx context.Context, tenant, cursor string, limit int) 
 		item: func(e *AuditEntry) (AuditEntry, int64) { return *e, e.Seq },
 	}
 	page, err := entries.page(ctx, s.db, conditionsOf(tenant), cursor, limit)
-	return page, about(err, "listing the audit log")
+	return page, wrap(err, "listing the audit log")
 }
 
 // LastAudited returns the object of the last entry with an action in a tenant's audit log; empty if there is none.
@@ -131,7 +131,7 @@ func (s *Store) LastAudited(ctx context.Context, tenant string, action AuditActi
 		"SELECT object FROM audit WHERE tenant = $1 AND action = $2 ORDER BY seq DESC LIMIT 1",
 		lookup(tenant), string(action),
 	)
-	return object, about(err, "reading the audit log")
+	return object, wrap(err, "reading the audit log")
 }
 
 const auditQuery = "SELECT seq, action, object, entry FROM audit"
@@ -149,7 +149,7 @@ func scanAuditRow(rows *sql.Rows, e *AuditEntry) error {
 		return err
 	}
 	if e.Seq != seq || string(e.Action) != action || e.Object != object {
-		return fmt.Errorf("%w: %s is looked up by something else than it says", errDamaged, what)
+		return fmt.Errorf("%w: %s differs from its columns", errDamaged, what)
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func scanAudit(ctx context.Context, q querier, where string, args ...any) ([]Aud
 // entries are in order from the first on; the error describes the next. Truncation at the end can be detected only by
 // comparing with an id kept elsewhere.
 func (s *Store) CheckAudit(ctx context.Context, tenant string) (n int, err error) {
-	defer explain(&err, "checking the audit log")
+	defer wrapResult(&err, "checking the audit log")
 	tenant = lookup(tenant)
 	prev := ""
 	for {
@@ -179,11 +179,11 @@ func (s *Store) CheckAudit(ctx context.Context, tenant string) (n int, err error
 			case e.Seq != int64(n+1):
 				return n, fmt.Errorf("%w: number %d is missing", errDamaged, n+1)
 			case e.Tenant != tenant:
-				return n, fmt.Errorf("%w: number %d is of the tenant %q", errDamaged, n+1, e.Tenant)
+				return n, fmt.Errorf("%w: number %d belongs to tenant %q", errDamaged, n+1, e.Tenant)
 			case e.ID != id:
-				return n, fmt.Errorf("%w: number %d has the hash %s, its id is %q", errDamaged, n+1, id, e.ID)
+				return n, fmt.Errorf("%w: number %d has the hash %s but the id %q", errDamaged, n+1, id, e.ID)
 			case e.Prev != prev:
-				return n, fmt.Errorf("%w: number %d follows %q, and names %q", errDamaged, n+1, prev, e.Prev)
+				return n, fmt.Errorf("%w: number %d follows %q but names %q", errDamaged, n+1, prev, e.Prev)
 			}
 			prev = e.ID
 			n++

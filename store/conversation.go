@@ -77,9 +77,9 @@ func (c *Call) Asked(before *Call) []Message {
 	if before == nil {
 		return messages
 	}
-	for _, said := range sinceAnswer(before.Prompt) {
-		isAgain := len(messages) > 0 && messages[0] == said
-		if !isAgain || said.Role == RoleUser && before.Answer.Finish != ibid.FinishTool {
+	for _, m := range sinceAnswer(before.Prompt) {
+		isAgain := len(messages) > 0 && messages[0] == m
+		if !isAgain || m.Role == RoleUser && before.Answer.Finish != ibid.FinishTool {
 			break
 		}
 		messages = messages[1:]
@@ -101,13 +101,13 @@ func sinceAnswer(prompt []Message) []Message {
 // through moves to the front.
 func (s *Store) Conversations(ctx context.Context, tenant string, q *Query) (*Page[Conversation], error) {
 	page, err := listGroups(ctx, s.db, conversationTable(), tenant, q, (*group).conversation)
-	return page, about(err, "listing conversations")
+	return page, wrap(err, "listing conversations")
 }
 
 // Runs returns runs in the order of [Store.Conversations].
 func (s *Store) Runs(ctx context.Context, tenant string, q *Query) (*Page[Run], error) {
 	page, err := listGroups(ctx, s.db, runTable(), tenant, q, (*group).run)
-	return page, about(err, "listing runs")
+	return page, wrap(err, "listing runs")
 }
 
 // listGroups returns a page of a tenant's conversations or runs, converted by show.
@@ -120,7 +120,7 @@ func listGroups[T any](
 		scan: table.scan, item: func(g *group) (T, int64) { return *show(g), g.last },
 	}
 	c := conditionsOf(tenant)
-	c.where = append(c.where, table.there)
+	c.where = append(c.where, table.nonEmpty)
 	return groups.page(ctx, db, c, q.Cursor, q.Limit)
 }
 
@@ -154,7 +154,7 @@ func (t *group) began() time.Time {
 // Conversation returns a conversation with a page of its calls; only Cursor and Limit of q apply. The first page has
 // the latest calls, the next one those before them. Within a page the oldest is first.
 func (s *Store) Conversation(ctx context.Context, tenant, id string, q *Query) (c *Conversation, err error) {
-	defer explain(&err, "reading conversation %q", id)
+	defer wrapResult(&err, "reading conversation %q", id)
 	q = cmp.Or(q, &Query{})
 	var at, n int64
 	if err := readCursor(memberCursor, q.Cursor, &at, &n); err != nil {
@@ -181,7 +181,7 @@ func (s *Store) Conversation(ctx context.Context, tenant, id string, q *Query) (
 	if len(latest) > limit {
 		c.Before = latest[limit].Call
 	}
-	latest, c.Next = cut(
+	latest, c.Next = trimPage(
 		latest, limit, func(c numberedCall) string { return newCursor(memberCursor, micros(c.Started), c.n) },
 	)
 	for _, call := range slices.Backward(latest) {
@@ -197,7 +197,7 @@ func (s *Store) Conversation(ctx context.Context, tenant, id string, q *Query) (
 // Run returns a run with a page of its calls and recorded steps, like [Store.Conversation]; within a page they are
 // ordered by step.
 func (s *Store) Run(ctx context.Context, tenant, id string, q *Query) (r *Run, err error) {
-	defer explain(&err, "reading run %.60q", id)
+	defer wrapResult(&err, "reading run %.60q", id)
 	t, err := s.readGroup(ctx, runTable(), tenantID{tenant, id})
 	if err != nil {
 		return nil, err
@@ -287,7 +287,7 @@ func (s *Store) window(ctx context.Context, t *group, q *Query) (args []any, nex
 	if err != nil {
 		return nil, "", err
 	}
-	places, next = cut(places, limit, func(p place) string { return newCursor(memberCursor, p.at, p.n) })
+	places, next = trimPage(places, limit, func(p place) string { return newCursor(memberCursor, p.at, p.n) })
 	last := before
 	if len(places) > 0 {
 		last = places[len(places)-1]
@@ -327,14 +327,14 @@ const memberCursor = "m"
 func (s *Store) readGroup(ctx context.Context, table *groupTable, id tenantID) (*group, error) {
 	return readOne(
 		ctx, s.db, table.scan,
-		"SELECT "+table.all("")+" FROM "+table.name+" WHERE tenant = $1 AND id = $2 AND "+table.there,
+		"SELECT "+table.all("")+" FROM "+table.name+" WHERE tenant = $1 AND id = $2 AND "+table.nonEmpty,
 		lookup(id.tenant), lookup(id.id),
 	)
 }
 
 // Sources returns where a source was used, most recently stored first.
 func (s *Store) Sources(ctx context.Context, tenant string, q *SourceQuery) (page *Page[SourceUse], err error) {
-	defer explain(&err, "listing uses of a source")
+	defer wrapResult(&err, "listing uses of a source")
 	if q == nil || q.URL == "" && q.ID == "" {
 		return nil, errors.New("neither a URL nor an id")
 	}
@@ -374,13 +374,13 @@ func uses(c *Call, names []string) []SourceUse {
 		}
 		for k := range c.Answer.Citations {
 			citation := &c.Answer.Citations[k]
-			said, span := "", citation.Span
+			text, span := "", citation.Span
 			if citation.Placed() && 0 <= span.Start && span.Start <= span.End && span.End <= len(c.Answer.Text) {
-				said = c.Answer.Text[span.Start:span.End]
+				text = c.Answer.Text[span.Start:span.End]
 			}
 			for _, ref := range citation.Refs {
 				if ref.Source == source.ID {
-					use.Citations = append(use.Citations, SourceCitation{said, ref.Quote})
+					use.Citations = append(use.Citations, SourceCitation{text, ref.Quote})
 				}
 			}
 		}

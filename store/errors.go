@@ -17,7 +17,7 @@ var (
 	ErrNotFound = errors.New("not found")      // or another tenant's
 	ErrCursor   = errors.New("no such cursor") // not from a page of this list
 	ErrNewer    = errors.New("the store was changed by a newer ibid")
-	ErrOlder    = errors.New("the store was made by an ibid from before its first release")
+	ErrOlder    = errors.New("the store was created by an ibid from before the first release")
 	ErrConflict = errors.New("in conflict") // with what is stored, or with itself; see [RefusedError]
 	ErrLimit    = errors.New("over a limit")
 	// ErrUnreachable means that no PostgreSQL server accepts connections at the address in the DSN.
@@ -51,16 +51,16 @@ func refuse(cause error, format string, args ...any) error {
 	return &RefusedError{fmt.Sprintf(format, args...), cause}
 }
 
-// about wraps err with what was being done; nil stays nil.
-func about(err error, format string, args ...any) error {
+// wrap wraps err with what was being done; nil stays nil.
+func wrap(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
 	}
 	return fmt.Errorf(format+": %w", append(args, err)...)
 }
 
-// explain wraps the error that a function returns. It is meant to be deferred.
-func explain(err *error, format string, args ...any) { *err = about(*err, format, args...) }
+// wrapResult wraps the error that a function returns. It is meant to be deferred.
+func wrapResult(err *error, format string, args ...any) { *err = wrap(*err, format, args...) }
 
 // IsTemporary reports whether err is unrelated to what was asked, so that a retry may succeed: the engine is
 // unreachable, busy, broken or out of space. After any other error of [Store.Put], retrying the same calls does not

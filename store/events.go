@@ -41,7 +41,7 @@ func (s *Store) Events(ctx context.Context, tenant, run string, after int64, lim
 		ctx, "tenant = $1 AND run = $2 AND seq > $3 ORDER BY seq LIMIT $4", lookup(tenant), lookup(run), after,
 		limitOf(limit),
 	)
-	return list, about(err, "reading events")
+	return list, wrap(err, "reading events")
 }
 
 // Outbox returns up to limit events that have not been passed to [Store.Relayed] and are at least olderThan old; the
@@ -50,7 +50,7 @@ func (s *Store) Outbox(ctx context.Context, limit int, olderThan time.Duration) 
 	list, err := s.events(
 		ctx, "relayed = 0 AND at <= $1 ORDER BY id LIMIT $2", micros(s.now().Add(-olderThan)), limitOf(limit),
 	)
-	return list, about(err, "reading the outbox")
+	return list, wrap(err, "reading the outbox")
 }
 
 func (s *Store) events(ctx context.Context, where string, args ...any) ([]Event, error) {
@@ -77,5 +77,5 @@ func (s *Store) Relayed(ctx context.Context, ids []int64) error {
 			values,
 		)
 	})
-	return about(err, "marking events as relayed")
+	return wrap(err, "marking events as relayed")
 }

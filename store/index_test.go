@@ -74,10 +74,10 @@ func TestIndexAgainstReading(t *testing.T) {
 		}
 	}
 	check()
-	cut := len(all) / 2
-	first := testenv.Must(s.Call(t.Context(), store.DefaultTenant, all[cut].id))(t)
+	middle := len(all) / 2
+	first := testenv.Must(s.Call(t.Context(), store.DefaultTenant, all[middle].id))(t)
 	testenv.Must(s.Prune(t.Context(), &store.Retention{Default: time.Second, Now: first.Started.Add(time.Second)}))(t)
-	all = all[cut:]
+	all = all[middle:]
 	check()
 }
 

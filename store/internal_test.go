@@ -152,8 +152,8 @@ func TestReadsAreShared(t *testing.T) {
 	}
 	close(leave)
 	all.Wait()
-	if len(s.db.shares.taken) > 0 {
-		t.Errorf("left: %v", s.db.shares.taken)
+	if len(s.db.shares.byTenant) > 0 {
+		t.Errorf("left: %v", s.db.shares.byTenant)
 	}
 }
 

@@ -45,17 +45,17 @@ type Options struct {
 // Store is an open store. Its methods may be called concurrently.
 type Store struct {
 	engine
-	db     *pool         // nil until it is open
-	urgent *pool         // one connection, for queries that must not wait behind long ones
-	write  *sql.DB       // nil for PostgreSQL, which writes through db too
-	writer *preparer     // the connection of write
-	turn   chan struct{} // held while writer is in use
-	file   *sqliteFile   // nil for PostgreSQL
-	logger *slog.Logger
-	wait   time.Duration // Options.Wait, for SQLite
-	track  bool
-	packer *unpack.Packer
-	names  atomic.Pointer[PubNames] // nil until they are needed
+	db      *pool         // nil until it is open
+	urgent  *pool         // one connection, for queries that must not wait behind long ones
+	write   *sql.DB       // nil for PostgreSQL, which writes through db too
+	writer  *preparer     // the connection of write
+	writing chan struct{} // held while writer is in use
+	file    *sqliteFile   // nil for PostgreSQL
+	logger  *slog.Logger
+	wait    time.Duration // Options.Wait, for SQLite
+	track   bool
+	packer  *unpack.Packer
+	names   atomic.Pointer[PubNames] // nil until they are needed
 	// partitioned is when PostgreSQL partitions are next made, in milliseconds since 1970.
 	partitioned atomic.Int64
 }
@@ -69,12 +69,12 @@ type Store struct {
 func Open(ctx context.Context, dsn string, o *Options) (*Store, error) {
 	o = cmp.Or(o, &Options{})
 	s := &Store{
-		engine: engine{now: o.Now},
-		turn:   make(chan struct{}, 1),
-		logger: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
-		wait:   cmp.Or(o.Wait, 2*time.Second),
-		track:  o.Track,
-		packer: unpack.NewPacker(zstd.SpeedFastest, 1<<20, MaxCopy),
+		engine:  engine{now: o.Now},
+		writing: make(chan struct{}, 1),
+		logger:  cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		wait:    cmp.Or(o.Wait, 2*time.Second),
+		track:   o.Track,
+		packer:  unpack.NewPacker(zstd.SpeedFastest, 1<<20, MaxCopy),
 	}
 	if s.now == nil {
 		s.now = time.Now
@@ -96,10 +96,10 @@ func Open(ctx context.Context, dsn string, o *Options) (*Store, error) {
 func (s *Store) Close() error {
 	var errs []error
 	if s.writer != nil {
-		s.turn <- struct{}{}
+		s.writing <- struct{}{}
 		errs = append(errs, s.writer.close())
 		s.writer = nil
-		<-s.turn
+		<-s.writing
 	}
 	if s.file != nil {
 		s.file.close()
@@ -122,12 +122,12 @@ func (s *Store) Now() time.Time { return s.now() }
 func (s *Store) Ping(ctx context.Context) error {
 	if s.file != nil {
 		if err := s.file.health(ctx); err != nil {
-			return fmt.Errorf("asking the store: %w", err)
+			return fmt.Errorf("checking the store: %w", err)
 		}
 	}
 	err := each(ctx, s.urgent, func(*sql.Rows) error { return nil }, "SELECT 1 FROM conversations LIMIT 1")
 	if err != nil {
-		return fmt.Errorf("asking the store: %w", err)
+		return fmt.Errorf("checking the store: %w", err)
 	}
 	return nil
 }
@@ -135,8 +135,8 @@ func (s *Store) Ping(ctx context.Context) error {
 // migrationLock is the key of the PostgreSQL advisory lock held during migration: "ibid".
 const migrationLock = 0x69626964
 
-// moment is how long SQLite waits for a lock at a time. Longer waits check their context in between.
-const moment = 100 * time.Millisecond
+// lockWait is how long SQLite waits for a lock at a time. Longer waits check their context in between.
+const lockWait = 100 * time.Millisecond
 
 // IsPostgres reports whether dsn names a PostgreSQL server rather than a SQLite file.
 func IsPostgres(dsn string) bool {
@@ -147,14 +147,14 @@ func IsPostgres(dsn string) bool {
 func parsePostgres(dsn string) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {
-		return nil, errors.New("not a DSN of PostgreSQL") // the cause quotes it, including its password
+		return nil, errors.New("not a PostgreSQL DSN") // the cause quotes it, including its password
 	}
 	return config, nil
 }
 
 // connectTime limits connecting to PostgreSQL unless the DSN has a connect_timeout: a server that does not answer
 // counts as unreachable, like one that refuses.
-const connectTime = 5 * time.Second
+const connectTimeout = 5 * time.Second
 
 // openPostgres connects to the server that dsn names.
 func (s *Store) openPostgres(ctx context.Context, dsn string, later bool) error {
@@ -164,11 +164,11 @@ func (s *Store) openPostgres(ctx context.Context, dsn string, later bool) error 
 	}
 	config.RuntimeParams["application_name"] = cmp.Or(config.RuntimeParams["application_name"], "ibid")
 	s.postgres = true
-	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectTime)
+	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectTimeout)
 	plain := config.Copy()
-	quietDial(config)
-	s.db = newPool(stdlib.OpenDB(*config, quietOptions()...), 8, 8)
-	s.urgent = newPool(stdlib.OpenDB(*config, quietOptions()...), 1, 1)
+	timeoutDial(config)
+	s.db = newPool(stdlib.OpenDB(*config, timeoutOptions()...), 8, 8)
+	s.urgent = newPool(stdlib.OpenDB(*config, timeoutOptions()...), 1, 1)
 	migrate := func(ctx context.Context) error {
 		err := migratePostgres(ctx, plain)
 		if err == nil {
@@ -181,7 +181,7 @@ func (s *Store) openPostgres(ctx context.Context, dsn string, later bool) error 
 		s.logger.LogAttrs(
 			ctx, slog.LevelWarn, "the database cannot be reached; answers wait in the journal", slog.Any("error", err),
 		)
-		s.db.setup = &setup{migrate: migrate, turn: make(chan struct{}, 1)}
+		s.db.setup = &setup{migrate: migrate, running: make(chan struct{}, 1)}
 		s.urgent.setup = s.db.setup
 		return nil
 	}
@@ -191,12 +191,12 @@ func (s *Store) openPostgres(ctx context.Context, dsn string, later bool) error 
 // openSQLite opens a SQLite file. One connection writes, as SQLite allows only one writer anyway; the others read.
 func (s *Store) openSQLite(ctx context.Context, name string) error {
 	if name == "" || strings.HasPrefix(name, ":memory:") {
-		return errors.New("SQLite needs a file, which has a name")
+		return errors.New("SQLite needs a file name")
 	}
 	if i := strings.Index(name, "://"); i > 0 {
 		return fmt.Errorf("%.20s… is neither a file name nor postgres://…", name[:i+3])
 	}
-	if err := private(name); err != nil {
+	if err := createPrivate(name); err != nil {
 		return err
 	}
 	// FULL: a commit is on disk when it returns, because captures may wait for it. Deleted data is overwritten.
@@ -217,7 +217,7 @@ func (s *Store) openSQLite(ctx context.Context, name string) error {
 		return err
 	}
 	s.writer = &preparer{conn: conn, statements: map[string]*sql.Stmt{}}
-	if _, err := conn.ExecContext(ctx, "PRAGMA "+busyTimeout(moment)); err != nil { // from now on begin waits
+	if _, err := conn.ExecContext(ctx, "PRAGMA "+busyTimeout(lockWait)); err != nil { // from now on begin waits
 		return err
 	}
 	reader, err := sqliteDB(name, "query_only(1)")
@@ -236,7 +236,7 @@ func (s *Store) openSQLite(ctx context.Context, name string) error {
 // sqliteDB opens an existing file: a later connection must not recreate one that was deleted.
 func sqliteDB(name string, pragmas ...string) (*sql.DB, error) {
 	query := url.Values{"mode": {"rw"}}
-	for _, p := range append([]string{busyTimeout(20 * moment), "journal_mode(WAL)"}, pragmas...) {
+	for _, p := range append([]string{busyTimeout(20 * lockWait), "journal_mode(WAL)"}, pragmas...) {
 		query.Add("_pragma", p)
 	}
 	return sql.Open("sqlite", fileURL(name, query.Encode()))
@@ -253,9 +253,9 @@ func fileURL(name, query string) string {
 	return file.String()
 }
 
-// private creates the file, readable only by its owner, if it does not exist. SQLite gives the files beside it the same
+// createPrivate creates the file, readable only by its owner, if it does not exist. SQLite gives the files beside it the same
 // mode.
-func private(name string) error {
+func createPrivate(name string) error {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err

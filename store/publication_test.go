@@ -236,9 +236,9 @@ func (suite) PublishIdle(t *testing.T, dsn string) {
 			t.Errorf("%s: %v", list[i].Path, err)
 		}
 	}
-	private := call(4, "Not published.")
-	private.Run, private.Started = "work", time.Now().Add(time.Hour) // by another node's clock
-	put(t, s, private)
+	createPrivate := call(4, "Not published.")
+	createPrivate.Run, createPrivate.Started = "work", time.Now().Add(time.Hour) // by another node's clock
+	put(t, s, createPrivate)
 	for _, test := range []struct {
 		idle time.Duration
 		n    int

@@ -87,7 +87,7 @@ func TestFileLost(t *testing.T) {
 			if err := s.Ping(t.Context()); !errors.Is(err, store.ErrFile) {
 				t.Errorf("Ping: %v", err)
 			}
-			if n := strings.Count(log.String(), "the database file is not as it was; answers stay in the journal"); n != 1 ||
+			if n := strings.Count(log.String(), "the database file cannot be used any more; answers stay in the journal"); n != 1 ||
 				!strings.Contains(log.String(), "stop ibid, put a backup in its place") {
 				t.Errorf("it was said %d times: %s", n, log.String())
 			}

@@ -154,7 +154,7 @@ func (d *database) prepare(ctx context.Context) (err error) {
 			COMMIT`, version))
 	case version:
 	default:
-		err = fmt.Errorf("%w: its tables are of version %d, and this ibid knows %d", ErrVersion, found, version)
+		err = fmt.Errorf("%w: its tables have version %d, and this ibid knows up to %d", ErrVersion, found, version)
 	}
 	if err == nil {
 		d.insert, err = d.conn.PrepareContext(ctx, "INSERT INTO records (position, sum, record) VALUES (?, ?, ?)")
