@@ -12,7 +12,7 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// harms are what a bad disk does to a file.
+// harms is what a bad disk does to a file.
 var harms = []struct {
 	name string
 	do   func(b []byte, random *rand.Rand) []byte
@@ -45,8 +45,8 @@ func somePage(b []byte, random *rand.Rand) []byte {
 	return b[at : at+size]
 }
 
-// Wherever the file of a database is damaged: it is opened, or not with an error; each answer is as it was stored, or an
-// error; and what is put then is there, or was refused.
+// Wherever the file of a database is damaged, it opens or fails with an error; each answer is returned as it was stored
+// or as an error; and what is put then is stored or refused.
 func TestDamagedDatabase(t *testing.T) {
 	const answers = 40
 	name := filepath.Join(t.TempDir(), "ibid.db")
@@ -59,7 +59,7 @@ func TestDamagedDatabase(t *testing.T) {
 		want[c.AnswerID] = shown(t, c)
 	}
 	put(t, s, all...)
-	for id := range want { // as it is read
+	for id := range want { // as read
 		want[id] = shown(t, testenv.Must(s.Call(t.Context(), store.DefaultTenant, id))(t))
 	}
 	testenv.OK(t, s.Close())
