@@ -65,9 +65,9 @@ func unix(t time.Time) *int64 {
 	return &n
 }
 
-// Directory returns the JWK Set to publish. Of all, it is every manifest key there ever was, with nbf, exp and
-// revoked_at, so that what retired keys signed can be verified for years. Otherwise it is those that are neither
-// revoked nor retired, also if they are good only from a later time on: whoever reads it keeps it for a day.
+// Directory returns the JWK Set to publish. If all is set, it has every manifest key there ever was, with nbf, exp and
+// revoked_at, so that signatures of retired keys can be verified for years. Otherwise it has those that are neither
+// revoked nor retired, including keys that become valid later, because readers cache it for a day.
 func (r *Ring) Directory(all bool) ([]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -127,7 +127,7 @@ func ParseDirectory(b []byte, o *ParseOptions) ([]Key, error) {
 	for i, raw := range set.Keys {
 		k, err := parsePublished(raw, o)
 		if err == nil && k != nil && seen[k.ID] {
-			err = errors.New("it is there twice")
+			err = errors.New("it appears twice")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("reading a directory of keys: key %d: %w", i, err)
@@ -185,7 +185,7 @@ func parsePublished(raw []byte, o *ParseOptions) (*Key, error) {
 // key returns the key in the members of j, verified.
 func (j *jwk) key(testKeys bool) (*Key, error) {
 	if slices.Contains(published, j.X) && !testKeys {
-		return nil, errors.New("everybody has the private half of this test key")
+		return nil, errors.New("the private half of this test key is public")
 	}
 	plain, err := json.Marshal(&jwk{Kty: j.Kty, Crv: j.Crv, X: j.X, Y: j.Y})
 	if err != nil {
@@ -216,11 +216,11 @@ func (j *jwk) key(testKeys bool) (*Key, error) {
 	}
 	switch {
 	case again.X != j.X || again.Y != j.Y:
-		return nil, errors.New("its numbers are not written in the one way")
+		return nil, errors.New("its numbers are not in canonical form")
 	case j.Kid != "" && j.Kid != id:
 		return nil, fmt.Errorf("its id is not its thumbprint, %s", id)
 	case j.Alg != "" && named != alg:
-		return nil, errors.New("its algorithm is another")
+		return nil, errors.New("its algorithm does not match")
 	}
 	return &Key{ID: id, Algorithm: alg, Public: parsed.Key}, nil
 }
@@ -228,7 +228,7 @@ func (j *jwk) key(testKeys bool) (*Key, error) {
 // unmarshal decodes JSON whose names are unique and case-sensitive. Its errors do not quote the input.
 func unmarshal(b []byte, to any) error {
 	if json2.Unmarshal(b, to) != nil {
-		return errors.New("it is not JSON of the right form, or has a name twice")
+		return errors.New("it is not JSON of the right form, or has a duplicate name")
 	}
 	return nil
 }

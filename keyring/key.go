@@ -77,7 +77,7 @@ func Thumbprint(pub crypto.PublicKey) (string, error) {
 	}
 	sum, err := (&jose.JSONWebKey{Key: pub}).Thumbprint(crypto.SHA256)
 	if err != nil {
-		return "", fmt.Errorf("making a key's thumbprint: %w", err)
+		return "", fmt.Errorf("computing a key's thumbprint: %w", err)
 	}
 	return base64.RawURLEncoding.EncodeToString(sum), nil
 }
@@ -91,7 +91,7 @@ var published = []string{
 }
 
 // errPrivate is the only error for a private key that cannot be parsed: a parser's error may quote it.
-var errPrivate = errors.New("it is not the private key of Ed25519 or P-256 as PKCS#8 in PEM or as a JWK")
+var errPrivate = errors.New("it is not an Ed25519 or P-256 private key as PKCS#8 in PEM or as a JWK")
 
 // generate generates a private key.
 func generate(alg string) (crypto.Signer, error) {
@@ -102,7 +102,7 @@ func generate(alg string) (crypto.Signer, error) {
 	case ECDSAP256:
 		return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	}
-	return nil, fmt.Errorf("there is no algorithm %q; there are %s and %s", alg, Ed25519, ECDSAP256)
+	return nil, fmt.Errorf("there is no algorithm %q; use %s or %s", alg, Ed25519, ECDSAP256)
 }
 
 // parsePrivate parses a private key: PKCS#8 in PEM, or a private JWK.

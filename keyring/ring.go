@@ -26,8 +26,8 @@ import (
 var (
 	ErrNoKey    = errors.New("there is no usable key")
 	ErrNotFound = errors.New("there is no such key")
-	ErrExists   = errors.New("the key is there already")
-	ErrFull     = errors.New("nobody reads a directory of more keys; forget one whose manifests are gone")
+	ErrExists   = errors.New("the key exists already")
+	ErrFull     = errors.New("readers do not accept a directory of more keys; forget one whose manifests are gone")
 )
 
 // maxReason is how many bytes the reason of a revocation may have.
@@ -95,14 +95,14 @@ func (r *Ring) New(o *NewOptions) (*Key, error) {
 		o = &NewOptions{}
 	}
 	k, private, err := r.make(o)
-	for err == nil && o.Env == "" && o.Import == nil && k.ID[0] == '-' { // its id would look like a flag on a command line
+	for err == nil && o.Env == "" && o.Import == nil && k.ID[0] == '-' { // the id would look like a flag
 		k, private, err = r.make(o)
 	}
 	if err == nil {
 		err = r.change(func() error { return r.add(k, private, o.First) })
 	}
 	if err != nil {
-		return nil, fmt.Errorf("making a key: %w", err)
+		return nil, fmt.Errorf("creating a key: %w", err)
 	}
 	return k, nil
 }
@@ -143,7 +143,7 @@ func (r *Ring) privateFor(o *NewOptions, k *Key) (crypto.Signer, error) {
 	}
 	switch {
 	case o.Env != "" && o.Import != nil:
-		return nil, errors.New("it is to come from a variable and from somewhere else")
+		return nil, errors.New("it cannot come both from a variable and from elsewhere")
 	case o.Env != "":
 		k.Private = "env:" + o.Env
 		return r.fromEnv(o.Env)
@@ -194,7 +194,7 @@ func (r *Ring) Retire(id string, at time.Time) error {
 		case !k.RevokedAt.IsZero():
 			return errors.New("it is revoked")
 		case at.Before(k.NotBefore):
-			return errors.New("it was not yet good at that time")
+			return errors.New("it was not yet valid at that time")
 		}
 		k.RetiredAt, k.NotAfter = at, at
 		return nil
@@ -212,7 +212,7 @@ func (r *Ring) Revoke(id string, at time.Time, reason string) error {
 		at := r.orNow(at)
 		switch {
 		case at.After(r.now()):
-			return errors.New("that time is still to come")
+			return errors.New("that time is in the future")
 		case !k.RevokedAt.IsZero() && !at.Before(k.RevokedAt):
 			return errors.New("it is revoked already")
 		case len(reason) > maxReason || !utf8.ValidString(reason):
@@ -242,7 +242,7 @@ func (r *Ring) Forget(id string, since time.Time) error {
 		}
 		switch {
 		case k.Use != Manifest:
-			return errors.New("a log needs all its keys to know its own word")
+			return errors.New("a log needs all its keys to verify its checkpoints")
 		case end.IsZero():
 			return errors.New("it is neither retired nor revoked")
 		case !end.Before(since):
@@ -311,7 +311,7 @@ func (r *Ring) signer(k *Key) (crypto.Signer, error) {
 		return nil, err
 	}
 	if id, err := Thumbprint(s.Public()); err != nil || id != k.ID {
-		return nil, errors.New("it is the private key of another")
+		return nil, errors.New("it is the private key of another key")
 	}
 	r.signers[k.ID] = s
 	return s, nil
@@ -397,13 +397,13 @@ func (k *Key) check() error {
 	env, fromEnv := strings.CutPrefix(k.Private, "env:")
 	switch {
 	case k.Use != Manifest && k.Use != Log:
-		return fmt.Errorf("there is no use %q; there are %s and %s", k.Use, Manifest, Log)
+		return fmt.Errorf("there is no use %q; the uses are %s and %s", k.Use, Manifest, Log)
 	case k.Use == Log && k.Algorithm != Ed25519:
-		return fmt.Errorf("a log signs with %s", Ed25519)
+		return fmt.Errorf("a log key must be %s", Ed25519)
 	case fromEnv && !variable.MatchString(env):
 		return fmt.Errorf("%q is not the name of an environment variable", env)
 	case !fromEnv && k.Private != "file" && k.Private != "memory" && k.Private != "":
-		return errors.New("where its private key is cannot be understood")
+		return errors.New("the location of its private key is not valid")
 	}
 	return nil
 }
@@ -432,7 +432,7 @@ func (r *Ring) reload() error {
 
 func (r *Ring) load() ([]Key, os.FileInfo, error) {
 	if info, err := os.Stat(r.dir); err == nil && others(info, 0o022) {
-		return nil, nil, fmt.Errorf("%s: others can write to it; chmod 700 ends that", r.dir)
+		return nil, nil, fmt.Errorf("%s: others can write to it; use chmod 700", r.dir)
 	}
 	b, stamp, err := readFile(r.path("keys.json"), 0o022)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -452,14 +452,14 @@ func (r *Ring) load() ([]Key, os.FileInfo, error) {
 	for i := range f.Keys {
 		k, err := f.Keys[i].checked(r.o.TestKeys)
 		if err == nil && slices.ContainsFunc(keys, func(o Key) bool { return o.ID == k.ID }) {
-			err = errors.New("it is there twice")
+			err = errors.New("it appears twice")
 		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s: key %d: %w", r.path("keys.json"), i, err)
 		}
 		if info, err := os.Stat(r.privatePath(k.ID)); err == nil && others(info, 0o077) {
 			return nil, nil, fmt.Errorf(
-				"%s: others can read it; it may have been copied, and chmod 600 ends that", r.privatePath(k.ID),
+				"%s: others can read it and may have copied it; use chmod 600", r.privatePath(k.ID),
 			)
 		}
 		keys = append(keys, *k)
@@ -491,7 +491,7 @@ func readFile(name string, rights fs.FileMode) ([]byte, os.FileInfo, error) {
 		return nil, nil, err
 	}
 	if !info.Mode().IsRegular() || others(info, rights) || info.Size() > maxFile {
-		return nil, nil, fmt.Errorf("%s: it is not a file of the owner's alone, or longer than %d bytes", name, maxFile)
+		return nil, nil, fmt.Errorf("%s: it is not a file that only its owner can access, or is longer than %d bytes", name, maxFile)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, maxFile))
 	return b, info, err
@@ -509,7 +509,7 @@ func (r *Ring) change(f func() error) (err error) {
 	}()
 	if r.dir != "" {
 		if err := os.MkdirAll(r.dir, 0o700); err != nil {
-			return fmt.Errorf("making the directory: %w", err)
+			return fmt.Errorf("creating the directory: %w", err)
 		}
 		lock, err := file.Lock(r.path("lock"))
 		if err != nil {
