@@ -168,7 +168,7 @@ func (suite) RecordRefused(t *testing.T, dsn string) {
 		cause error
 		says  string
 	}{
-		"a number twice":       {trail.Trail{Steps: []trail.Step{{Number: 4, Question: "x"}, {Number: 4, Question: "y"}}}, store.ErrConflict, "step 4: it comes twice and says different things"},
+		"a number twice":       {trail.Trail{Steps: []trail.Step{{Number: 4, Question: "x"}, {Number: 4, Question: "y"}}}, store.ErrConflict, "step 4: it appears twice with different content"},
 		"another id":           {trail.Trail{Steps: []trail.Step{{Number: 3}, {ID: "z", Number: 1}}}, store.ErrConflict, `the step with the id "z": another step of the run has the number 1`},
 		"a number without id":  {trail.Trail{Steps: []trail.Step{{ID: "z", Number: 2}}}, store.ErrConflict, "has the number 2"},
 		"numbers change hands": {trail.Trail{Steps: []trail.Step{{ID: "a", Number: 2}}}, store.ErrConflict, "has the number 2"},
@@ -201,7 +201,7 @@ func (suite) RecordRefused(t *testing.T, dsn string) {
 	}
 	steps(t, s, fill...)
 	_, err = s.Record(t.Context(), store.DefaultTenant, &store.Recording{Run: "run", Trail: &trail.Trail{Steps: []trail.Step{{ID: "more"}}}})
-	if !errors.Is(err, store.ErrLimit) || !strings.Contains(err.Error(), "10001 recorded steps, and may have 10000") {
+	if !errors.Is(err, store.ErrLimit) || !strings.Contains(err.Error(), "10001 recorded steps; the limit is 10000") {
 		t.Errorf("one more: %v", err)
 	}
 	steps(t, s, trail.Step{ID: "s1", Question: "changed"}) // existing steps can still change

@@ -425,7 +425,7 @@ func TestKeyExchange(t *testing.T) {
 	open(t, tlog.Options{Tiles: tiles, Keys: ring.keys, File: file})
 
 	if _, err := tlog.Open(t.Context(), &tlog.Options{Origin: "new.example/log", Tiles: tiles, Keys: ring.keys}); !errors.Is(err, tlog.ErrForeign) ||
-		!strings.Contains(err.Error(), `it is of "`+origin+`"`) {
+		!strings.Contains(err.Error(), `its origin is "`+origin+`"`) {
 		t.Errorf("Open = %v with another origin, want whose log it is", err)
 	}
 }

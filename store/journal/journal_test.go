@@ -195,7 +195,7 @@ func TestErrors(t *testing.T) {
 func TestVersions(t *testing.T) {
 	old := t.TempDir()
 	testenv.OK(t, os.WriteFile(filepath.Join(old, "00000001-1-5eed.segment"), []byte("records"), 0o600))
-	if _, err := Open(old, nil); !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), "an earlier one") {
+	if _, err := Open(old, nil); !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), "an earlier version left") {
 		t.Errorf("an earlier version's: %v", err)
 	}
 	if entries, err := os.ReadDir(old); err != nil || len(entries) != 1 {
