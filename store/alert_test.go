@@ -125,9 +125,9 @@ func (suite) Deliveries(t *testing.T, dsn string) {
 	if n, _ := relay("a"); n != 0 {
 		t.Errorf("%d relayed again", n)
 	}
-	diff(t, "of nobody", due(), []string(nil))
+	diff(t, "without webhooks", due(), []string(nil))
 	list := testenv.Must(s.DueDeliveries(ctx, []string{"a"}, 10, 0))(t)
-	diff(t, "of one", len(list), 1)
+	diff(t, "for one webhook", len(list), 1)
 	diff(t, "when the lease is over", due("a", "it's"), []string{"a 1-0 0", "it's 1-0 0"})
 	diff(t, "while it lasts", due("a", "it's"), []string(nil))
 	testenv.OK(t, s.EndDelivery(ctx, &list[0], time.Now().Add(-time.Second)))

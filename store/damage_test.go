@@ -91,7 +91,7 @@ func TestDamagedDatabase(t *testing.T) {
 		late := call(answers, "It is late.")
 		if err := s.Put(t.Context(), []*store.Call{late}); err == nil {
 			if c, err := s.Call(t.Context(), store.DefaultTenant, late.AnswerID); err != nil || c.Answer.Text != "It is late." {
-				t.Errorf("%s: what was put is not there: %v", about, err)
+				t.Errorf("%s: what was put is missing: %v", about, err)
 			}
 		}
 		_ = s.Close()

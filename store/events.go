@@ -62,7 +62,7 @@ func (s *Store) events(ctx context.Context, where string, args ...any) ([]Event,
 	}, "SELECT id, tenant, run, seq, kind, at, data FROM events WHERE "+where, args...)
 }
 
-// newEvent returns an event of a run, timed now: see [transaction.tellRuns].
+// newEvent returns an event of a run, timed now: see [transaction.addRunEvents].
 func newEvent(tenant, run, kind string, data any) (Event, error) {
 	b, err := json.Marshal(data)
 	return Event{Tenant: tenant, Run: run, Kind: kind, At: time.Now(), Data: []byte(plain(string(b)))}, err

@@ -275,8 +275,8 @@ func (tx *transaction) putRuns(ctx context.Context, rows []*row) error {
 	return tx.putGroups(ctx, table, list)
 }
 
-// giveWay renumbers those steps of a run that have one of the numbers but were only counted: an explicit number always
-// belongs to the step it was given for. t.steps becomes at least the highest of the numbers.
+// renumberCounted renumbers those steps of a run that have one of the numbers but were only counted: an explicit number
+// always belongs to the step it was given for. t.steps becomes at least the highest of the numbers.
 func (tx *transaction) renumberCounted(ctx context.Context, t *group, numbers []int64) error {
 	given := map[int64]bool{}
 	for _, n := range numbers {

@@ -152,7 +152,7 @@ func parsePostgres(dsn string) (*pgx.ConnConfig, error) {
 	return config, nil
 }
 
-// connectTime limits connecting to PostgreSQL unless the DSN has a connect_timeout: a server that does not answer
+// connectTimeout limits connecting to PostgreSQL unless the DSN has a connect_timeout: a server that does not answer
 // counts as unreachable, like one that refuses.
 const connectTimeout = 5 * time.Second
 
@@ -253,8 +253,8 @@ func fileURL(name, query string) string {
 	return file.String()
 }
 
-// createPrivate creates the file, readable only by its owner, if it does not exist. SQLite gives the files beside it the same
-// mode.
+// createPrivate creates the file, readable only by its owner, if it does not exist. SQLite gives the files beside it
+// the same mode.
 func createPrivate(name string) error {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

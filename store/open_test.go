@@ -141,7 +141,7 @@ func TestTemporary(t *testing.T) {
 			t.Errorf("while it is away: %v", err)
 		}
 		if err := s.Ping(t.Context()); err == nil {
-			t.Error("Ping says that it is there")
+			t.Error("Ping succeeds")
 		}
 		server.Start(t)
 		put(t, s, call(2, "Back."))

@@ -134,7 +134,7 @@ func (s *Store) callTables(ctx context.Context) ([]string, error) {
 // errKept aborts detaching a partition in which an answer is still to be kept.
 var errKept = errors.New("an answer in it is kept")
 
-// takeOut detaches a partition from calls if all of its answers have expired, and reports whether it did. If it cannot
+// detach detaches a partition from calls if all of its answers have expired, and reports whether it did. If it cannot
 // get the lock in time, the answers are removed one by one instead.
 func (s *Store) detach(ctx context.Context, table string, r *Retention, now time.Time) (bool, error) {
 	if table == otherCalls || table == "calls" || table >= partitionOf(spanOf(now)) { // gateways still make ids for it
@@ -179,7 +179,7 @@ func (s *Store) allExpired(ctx context.Context, q querier, table string, r *Rete
 	return err
 }
 
-// removeTakenOut removes what was derived from the answers of detached partitions, in small transactions, and then the
+// removeDetached removes what was derived from the answers of detached partitions, in small transactions, and then the
 // partitions. If it is interrupted, it resumes from a mark. One node does it at a time.
 func (s *Store) removeDetached(ctx context.Context, done func(PruneReport)) error {
 	if !s.postgres {
@@ -199,7 +199,7 @@ func (s *Store) removeDetached(ctx context.Context, done func(PruneReport)) erro
 	}
 }
 
-// removeTakenOut removes a batch of the first such partition and reports whether there may be more to do.
+// removeDetached removes a batch of the first such partition and reports whether there may be more to do.
 func (tx *transaction) removeDetached(ctx context.Context) (removed PruneReport, more bool, err error) {
 	if err := each(ctx, tx, into(&more), "SELECT pg_try_advisory_xact_lock($1)", partitionLock); err != nil || !more {
 		return removed, false, err

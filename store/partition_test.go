@@ -156,7 +156,7 @@ func TestPartitionLater(t *testing.T) {
 	testenv.Must(reader.ExecContext(t.Context(), "SELECT 1 FROM calls"))(t)
 	c.set(border().Add(seven))
 	put(t, s, timed(c.now(), 1))
-	diff(t, "while somebody reads", partitions(t, db), "calls_01a2 calls_01a3 calls_other")
+	diff(t, "during a read", partitions(t, db), "calls_01a2 calls_01a3 calls_other")
 	if !strings.Contains(log.String(), "partition=calls_01a4") {
 		t.Errorf("the log: %s", log.String())
 	}
@@ -342,17 +342,17 @@ func TestPartitionKept(t *testing.T) {
 	put(t, s, late)
 	report = testenv.Must(s.Prune(t.Context(), r))(t)
 	diff(t, "but for one that began later", report.Answers, 1)
-	diff(t, "it is there", tableOf(t, db, late.AnswerID), "calls_01a2")
+	diff(t, "before it expires", tableOf(t, db, late.AnswerID), "calls_01a2")
 	// Pruning does not wait for a reader.
 	reader := testenv.Must(db.BeginTx(t.Context(), nil))(t)
 	testenv.Must(reader.ExecContext(t.Context(), "SELECT 1 FROM calls"))(t)
 	r.Now = c.now().Add(seven)
 	report = testenv.Must(s.Prune(t.Context(), r))(t)
-	diff(t, "while somebody reads", report.Answers, 7)
+	diff(t, "during a read", report.Answers, 7)
 	diff(t, "empty", partitions(t, db), "calls_01a2 calls_01a3 calls_01a4 calls_01a5 calls_other")
 	testenv.OK(t, reader.Rollback())
 	testenv.Must(s.Prune(t.Context(), r))(t)
-	diff(t, "when nobody does", partitions(t, db), "calls_01a5 calls_other")
+	diff(t, "after the read", partitions(t, db), "calls_01a5 calls_other")
 }
 
 // Nodes remove the same partitions while others store.

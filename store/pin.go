@@ -97,7 +97,7 @@ func (s *Store) AddPins(ctx context.Context, tenant string, pins []Pin) error {
 	return wrap(err, "recording citations")
 }
 
-// ofCalls returns the pins whose answers exist, and keeps those from being deleted.
+// pinsOfCalls returns the pins whose answers exist, and keeps those from being deleted.
 func (tx *transaction) pinsOfCalls(ctx context.Context, tenant string, pins []Pin) ([]Pin, error) {
 	existing := map[string]bool{}
 	ids := make([][]any, 0, len(pins))

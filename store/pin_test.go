@@ -507,7 +507,7 @@ func (suite) Passages(t *testing.T, dsn string) {
 		t.Errorf("%d pins without the answer's", n)
 	}
 	if v := testenv.Must(s.Trail(ctx, store.DefaultTenant, "work"))(t).Steps[0].Sources[0].Verification; shown(v) != "excerpt-altered" {
-		t.Errorf("said again, a passage is %s", shown(v))
+		t.Errorf("repeated, a passage is %s", shown(v))
 	}
 
 	many := func(from, n int) []trail.Source {

@@ -517,7 +517,7 @@ func (suite) VerificationTold(t *testing.T, dsn string) {
 			told = append(told, what)
 		}
 	}
-	diff(t, "told", told, []string{
+	diff(t, "events", told, []string{
 		`"verified","previous":null`, `"excerpt-missing","previous":"verified"`, `"gone","previous":"excerpt-missing"`, `"verified","previous":"gone"`,
 	})
 }

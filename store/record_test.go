@@ -164,16 +164,16 @@ func (suite) RecordRefused(t *testing.T, dsn string) {
 	}
 	long := strings.Repeat("x", store.MaxRecord)
 	for about, test := range map[string]struct {
-		said  trail.Trail
+		trail trail.Trail
 		cause error
-		says  string
+		want  string
 	}{
 		"a number twice":       {trail.Trail{Steps: []trail.Step{{Number: 4, Question: "x"}, {Number: 4, Question: "y"}}}, store.ErrConflict, "step 4: it appears twice with different content"},
 		"another id":           {trail.Trail{Steps: []trail.Step{{Number: 3}, {ID: "z", Number: 1}}}, store.ErrConflict, `the step with the id "z": another step of the run has the number 1`},
 		"a number without id":  {trail.Trail{Steps: []trail.Step{{ID: "z", Number: 2}}}, store.ErrConflict, "has the number 2"},
 		"numbers change hands": {trail.Trail{Steps: []trail.Step{{ID: "a", Number: 2}}}, store.ErrConflict, "has the number 2"},
 		"a high number":        {trail.Trail{Steps: []trail.Step{{Number: store.MaxNumber + 1}}}, store.ErrLimit, "from 1 to 1000000"},
-		"no next number":       {trail.Trail{Steps: []trail.Step{{Number: store.MaxNumber}, {}}}, store.ErrLimit, "which is the highest"},
+		"no next number":       {trail.Trail{Steps: []trail.Step{{Number: store.MaxNumber}, {}}}, store.ErrLimit, "the highest number, 1000000"},
 		"a negative number":    {trail.Trail{Steps: []trail.Step{{Number: -1}}}, store.ErrLimit, "step -1: numbers"},
 		"many sources":         {trail.Trail{Steps: []trail.Step{{Number: 9, Sources: sources(store.MaxSources + 1)}}}, store.ErrLimit, "step 9: 1001 sources"},
 		"a long id":            {trail.Trail{Steps: []trail.Step{{ID: strings.Repeat("x", store.MaxStepID+1)}}}, store.ErrLimit, "256 bytes"},
@@ -181,9 +181,9 @@ func (suite) RecordRefused(t *testing.T, dsn string) {
 		"a long question":      {trail.Trail{Question: long}, store.ErrLimit, "the run itself: "},
 		"many steps":           {trail.Trail{Steps: many}, store.ErrLimit, "10001 steps"},
 	} {
-		_, err := s.Record(t.Context(), store.DefaultTenant, &store.Recording{Run: "run", Trail: &test.said})
+		_, err := s.Record(t.Context(), store.DefaultTenant, &store.Recording{Run: "run", Trail: &test.trail})
 		refused, ok := errors.AsType[*store.RefusedError](err)
-		if !errors.Is(err, test.cause) || store.IsTemporary(err) || !ok || !strings.Contains(refused.Detail, test.says) {
+		if !errors.Is(err, test.cause) || store.IsTemporary(err) || !ok || !strings.Contains(refused.Detail, test.want) {
 			t.Errorf("%s: %v", about, err)
 		}
 	}

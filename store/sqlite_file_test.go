@@ -89,7 +89,7 @@ func TestFileLost(t *testing.T) {
 			}
 			if n := strings.Count(log.String(), "the database file cannot be used any more; answers stay in the journal"); n != 1 ||
 				!strings.Contains(log.String(), "stop ibid, put a backup in its place") {
-				t.Errorf("it was said %d times: %s", n, log.String())
+				t.Errorf("it was logged %d times: %s", n, log.String())
 			}
 			_ = s.Close() // closing a damaged file may fail
 			if !test.whole {

@@ -14,33 +14,33 @@ import (
 )
 
 const (
-	// statementTime is how long PostgreSQL may work on a statement, and how long it keeps an idle transaction open,
+	// statementTimeout is how long PostgreSQL may work on a statement, and how long it keeps an idle transaction open,
 	// unless the DSN, the role or the database sets statement_timeout. Migrations may take longer.
 	statementTimeout = 30 * time.Second
-	// answerTime is how long after that limit the answer may still arrive.
+	// responseGrace is how long after that limit the answer may still arrive.
 	responseGrace = 2 * time.Second
-	// restTime is how long a connection may have been silent to be reused without a ping, and pingTime how long the
+	// maxIdle is how long a connection may have been silent to be reused without a ping, and pingTimeout how long the
 	// ping may take.
 	maxIdle     = time.Second
 	pingTimeout = 2 * time.Second
 )
 
-// errSilent means that a connection seems to be half open: the machine at the other end lost power, or something in
+// errNoResponse means that a connection seems to be half open: the machine at the other end lost power, or something in
 // between dropped the connection without notifying either end.
 var errNoResponse = errors.New("the database does not respond")
 
-// quietConn is a connection to PostgreSQL that limits how long a read or a write may make no progress. TCP alone would
-// wait for a quarter of an hour, or forever if something between the two ends still answers.
+// timeoutConn is a connection to PostgreSQL that limits how long a read or a write may make no progress. TCP alone
+// would wait for a quarter of an hour, or forever if something between the two ends still answers.
 type timeoutConn struct {
 	net.Conn
 
-	mu    sync.Mutex
-	limit time.Duration
-	until time.Time // the deadline that pgx has set
-	heard time.Time // when something was last read
+	mu       sync.Mutex
+	limit    time.Duration
+	until    time.Time // the deadline that pgx has set
+	lastRead time.Time // when something was last read
 }
 
-// quietDial wraps the connections of a configuration in quietConns.
+// timeoutDial wraps the connections of a configuration in timeoutConns.
 func timeoutDial(config *pgx.ConnConfig) {
 	dial := config.DialFunc
 	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -52,8 +52,8 @@ func timeoutDial(config *pgx.ConnConfig) {
 	}
 }
 
-// quietOptions limit the time of statements on the connections of quietDial, at both ends, and ping idle connections
-// before they are reused.
+// timeoutOptions limit the time of statements on the connections of timeoutDial, at both ends, and ping idle
+// connections before they are reused.
 func timeoutOptions() []stdlib.OptionOpenDB {
 	return []stdlib.OptionOpenDB{
 		stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
@@ -78,7 +78,7 @@ func timeoutOptions() []stdlib.OptionOpenDB {
 		}),
 		stdlib.OptionShouldPing(func(context.Context, stdlib.ShouldPingParams) bool { return false }), // see below
 		stdlib.OptionResetSession(func(ctx context.Context, conn *pgx.Conn) error {
-			if c := timeoutConnOf(conn); c != nil && !c.rested() {
+			if c := timeoutConnOf(conn); c != nil && !c.idle() {
 				return nil
 			}
 			ctx, cancel := context.WithTimeout(ctx, pingTimeout)
@@ -91,7 +91,7 @@ func timeoutOptions() []stdlib.OptionOpenDB {
 	}
 }
 
-// quietConnOf returns the quietConn under conn, with or without TLS.
+// timeoutConnOf returns the timeoutConn under conn, with or without TLS.
 func timeoutConnOf(conn *pgx.Conn) *timeoutConn {
 	below := conn.PgConn().Conn()
 	if secure, ok := below.(interface{ NetConn() net.Conn }); ok {
@@ -101,11 +101,11 @@ func timeoutConnOf(conn *pgx.Conn) *timeoutConn {
 	return c
 }
 
-// rested reports whether nothing was read for longer than restTime.
-func (c *timeoutConn) rested() bool {
+// idle reports whether nothing was read for longer than maxIdle.
+func (c *timeoutConn) idle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return time.Since(c.heard) > maxIdle
+	return time.Since(c.lastRead) > maxIdle
 }
 
 // Read implements [net.Conn].
@@ -117,7 +117,7 @@ func (c *timeoutConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 {
 		c.mu.Lock()
-		c.heard = time.Now()
+		c.lastRead = time.Now()
 		c.mu.Unlock()
 	}
 	return n, silent(err, ours)
@@ -144,8 +144,8 @@ func (c *timeoutConn) bound(set func(time.Time) error) (ours time.Time, err erro
 	return ours, set(ours)
 }
 
-// silent returns err, or [errSilent] if our deadline passed. errSilent is not a timeout as defined by [net.Error],
-// because pgx keeps using a connection after a timeout.
+// silent returns err, or [errNoResponse] if our deadline passed. errNoResponse is not a timeout as defined by
+// [net.Error], because pgx keeps using a connection after a timeout.
 func silent(err error, ours time.Time) error {
 	timeout, ok := errors.AsType[net.Error](err)
 	if ok && timeout.Timeout() && !ours.IsZero() && !time.Now().Before(ours) {

@@ -431,8 +431,8 @@ type Hash = merkle.Hash
 type Tiles interface {
 	// Update runs one transaction that no other Update overlaps, in any process (SELECT … FOR UPDATE of the head, BEGIN
 	// IMMEDIATE). It reads the head and which of leaves exist, calls grow with them, and writes what grow returns, all
-	// or nothing. If grow returns an error or a nil Growth, it writes nothing; the error is returned wrapped. It refuses
-	// a growth with a leaf or the index of a hash that exists. It may call grow again if it has to repeat the
+	// or nothing. If grow returns an error or a nil Growth, it writes nothing; the error is returned wrapped. It
+	// refuses a growth with a leaf or the index of a hash that exists. It may call grow again if it has to repeat the
 	// transaction. There are at most MaxLeaves leaves.
 	Update(ctx context.Context, leaves []Leaf, grow func(*Before) (*Growth, error)) error
 
