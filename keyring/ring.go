@@ -491,7 +491,7 @@ func readFile(name string, rights fs.FileMode) ([]byte, os.FileInfo, error) {
 		return nil, nil, err
 	}
 	if !info.Mode().IsRegular() || others(info, rights) || info.Size() > maxFile {
-		return nil, nil, fmt.Errorf("%s: it is not a file that only its owner can access, or is longer than %d bytes", name, maxFile)
+		return nil, nil, fmt.Errorf("%s: it is not a private file, or longer than %d bytes", name, maxFile)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, maxFile))
 	return b, info, err

@@ -31,7 +31,7 @@ const (
 	AuditKeyRevoked      AuditAction = "key.revoked"
 	AuditKeyForgotten    AuditAction = "key.forgotten"
 	AuditSettingsChanged AuditAction = "settings.changed" // a server started with settings other than the last one's
-	AuditLoginFailed     AuditAction = "login.failed"     // an access token was not valid; not every failure has an entry
+	AuditLoginFailed     AuditAction = "login.failed"     // an access token was not valid; some are not logged
 )
 
 // Actors besides the ids of tokens and "cli:" followed by a user of the machine.

@@ -75,24 +75,6 @@ func (table *groupTable) all(prefix string) string {
 
 func (table *groupTable) scan(rows *sql.Rows, g *group) error { return rows.Scan(table.fields(g)...) }
 
-// values returns the rows to store for groups.
-func (table *groupTable) values(list []*group) [][]any {
-	values := make([][]any, 0, len(list))
-	for _, t := range list {
-		fields := table.fields(t)
-		for i, f := range fields {
-			switch f := f.(type) {
-			case *string:
-				fields[i] = *f
-			case *int64:
-				fields[i] = *f
-			}
-		}
-		values = append(values, fields)
-	}
-	return values
-}
-
 // upsert returns the statement that stores groups; set is what it updates in existing ones.
 func (table *groupTable) upsert(tx *transaction, set string) *tuples {
 	return tx.insertion(table.name, table.all(""), " ON CONFLICT (tenant, id) DO UPDATE SET "+set)
@@ -123,7 +105,7 @@ func (tx *transaction) lock(ctx context.Context, table *groupTable, by map[tenan
 	if tx.postgres { // only existing rows can be locked
 		query = table.upsert(tx, "last = "+table.name+".last")
 		query.after += " RETURNING " + table.all(table.name+".")
-		values = table.values(list)
+		values = rowsOf(list, table.fields)
 	} else {
 		query = &tuples{
 			before: "SELECT " + table.all("") + " FROM (VALUES ", row: "($, $)",
@@ -162,7 +144,7 @@ func (tx *transaction) putGroups(ctx context.Context, table *groupTable, list []
 	for _, column := range table.columns[2:] {
 		set = append(set, column+" = excluded."+column)
 	}
-	return tx.execAll(ctx, table.upsert(tx, strings.Join(set, ", ")), table.values(list))
+	return tx.execAll(ctx, table.upsert(tx, strings.Join(set, ", ")), rowsOf(list, table.fields))
 }
 
 // putConversations stores the conversations of rows and numbers their sources.

@@ -125,8 +125,8 @@ func sqliteLock(name string) func(context.Context) (func() error, error) {
 
 // newerError returns the error for tables that a newer ibid has changed.
 func newerError(is, known int64) error {
-	return fmt.Errorf("%w: its tables have version %d, and this ibid knows up to %d: use the newer ibid, or a copy from "+
-		"before it ran", ErrNewer, is, known)
+	return fmt.Errorf("%w: its tables have version %d, and this ibid knows up to %d: use the newer ibid, or a copy "+
+		"from before it ran", ErrNewer, is, known)
 }
 
 // refuseOlder fails if db has tables but no version: before the first release, the version was stored elsewhere.

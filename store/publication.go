@@ -358,7 +358,7 @@ func (s *Store) KeepPublication(ctx context.Context, p *Publication, signed *man
 			if err := tx.publish(ctx, &row.publicationKey, statePending, micros(s.now())); err != nil {
 				return err
 			}
-			// only once
+			// so that keeping it again schedules no other
 			if err := tx.exec(
 				ctx, "UPDATE publications SET changes = $1 WHERE path = $2", p.changes, row.path,
 			); err != nil {
@@ -461,11 +461,7 @@ func (tx *transaction) publishedRow(ctx context.Context, path, lock string) (*pu
 func (s *Store) Manifest(ctx context.Context, path string) (*manifest.Signed, error) {
 	state := ""
 	var bundle []byte
-	err := each(
-		ctx, s.db,
-		into(&state, &bundle),
-		"SELECT state, signed FROM publications WHERE path = $1", plain(path),
-	)
+	err := each(ctx, s.db, into(&state, &bundle), "SELECT state, signed FROM publications WHERE path = $1", plain(path))
 	signed := &manifest.Signed{}
 	switch {
 	case err != nil:
@@ -625,11 +621,7 @@ func (s *Store) secret(ctx context.Context, name string) ([]byte, error) {
 
 func readSecret(ctx context.Context, q querier, name string) (string, error) {
 	value := ""
-	err := each(
-		ctx, q,
-		into(&value),
-		"SELECT value FROM secrets WHERE name = $1", name,
-	)
+	err := each(ctx, q, into(&value), "SELECT value FROM secrets WHERE name = $1", name)
 	return value, err
 }
 
