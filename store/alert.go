@@ -38,6 +38,7 @@ const (
 	AlertQuota         AlertKind = "quota"          // a tenant is over its quota, and its answers are not kept
 )
 
+// AlertKinds returns all kinds.
 func AlertKinds() []AlertKind {
 	return []AlertKind{
 		AlertSourceChanged, AlertDoubtful, AlertUncited, AlertKeyRevoked, AlertStoreAway, AlertQuota,
@@ -174,7 +175,7 @@ type AlertQuery struct {
 	Kind   AlertKind
 	Unseen bool   // only unseen ones
 	Cursor string // Page.Next of the page before; empty for the first page
-	Limit  int    // 0 means DefaultLimit; MaxLimit is the most
+	Limit  int    // 0 means DefaultLimit; capped at MaxLimit
 }
 
 // storedAlert is a row of alerts.
@@ -216,7 +217,7 @@ func scanAlert(rows *sql.Rows, a *storedAlert) error {
 	return err
 }
 
-// UnseenAlerts counts a tenant's unseen alerts. Beyond [MaxCounted] it returns [MaxCounted]+1.
+// UnseenAlerts counts a tenant's unseen alerts. If there are more than [MaxCounted], it returns one more.
 func (s *Store) UnseenAlerts(ctx context.Context, tenant string) (n int, err error) {
 	err = each(
 		ctx, s.db, into(&n),

@@ -97,8 +97,8 @@ func sinceAnswer(prompt []Message) []Message {
 	return prompt
 }
 
-// Conversations returns conversations, most recently updated first. One that gets a call while the list is being paged
-// through moves to the front.
+// Conversations returns conversations, the one with the most recently stored call first. One that gets a call while the
+// list is being paged through moves to the front.
 func (s *Store) Conversations(ctx context.Context, tenant string, q *Query) (*Page[Conversation], error) {
 	page, err := listGroups(ctx, s.db, conversationTable(), tenant, q, (*group).conversation)
 	return page, wrap(err, "listing conversations")

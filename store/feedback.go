@@ -160,7 +160,7 @@ type FeedbackQuery struct {
 	Source   string
 	Strategy string // of the run: name@version
 	Cursor   string // Page.Next of the page before; empty for the first page
-	Limit    int    // 0 means DefaultLimit; MaxLimit is the most
+	Limit    int    // 0 means DefaultLimit; capped at MaxLimit
 }
 
 func (q *FeedbackQuery) conditions(tenant string) *conditions {

@@ -171,7 +171,7 @@ type IncidentQuery struct {
 	Status   string
 	AnswerID string
 	Cursor   string // Page.Next of the page before; empty for the first page
-	Limit    int    // 0 means DefaultLimit; MaxLimit is the most
+	Limit    int    // 0 means DefaultLimit; capped at MaxLimit
 }
 
 // storedIncident is a row of incidents.

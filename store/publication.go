@@ -210,7 +210,7 @@ func (tx *transaction) pubOf(ctx context.Context, where string, args ...any) (st
 	return pub, err
 }
 
-// PublishIdle makes the final manifests due of runs that were not reported finished and had no call for the given time,
+// PublishIdle makes due the final manifests of runs that were not reported finished and had no call for the given time,
 // and returns how many they are. A run of which more is published later gets another revision of its final manifest.
 // Manifests locked by others are left for the next time.
 func (s *Store) PublishIdle(ctx context.Context, idle time.Duration) (int, error) {

@@ -40,7 +40,7 @@ type Query struct {
 	// status.
 	Verification string
 	Cursor       string // Page.Next of the page before; empty for the first page
-	Limit        int    // 0 means DefaultLimit; MaxLimit is the most
+	Limit        int    // 0 means DefaultLimit; capped at MaxLimit
 }
 
 // Page is one page of a list.

@@ -52,7 +52,7 @@ type Recording struct {
 // Recorded reports what [Store.Record] did.
 type Recorded struct {
 	Created bool // nothing of the run was stored before
-	Changed bool // the record of the run itself was new or changed
+	Changed bool // the stored record of the run itself was changed
 	Steps   []RecordedStep
 	Refused int    // with [Recording.Partly], the number of steps left out
 	Why     string // why the first of them was

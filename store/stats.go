@@ -21,7 +21,7 @@ const (
 	maxBroken = 5_000
 )
 
-// Counts counts what a tenant has. A count beyond [MaxCounted] is [MaxCounted]+1.
+// Counts counts what a tenant has. If there are more than [MaxCounted], a count is one more.
 type Counts struct {
 	Answers, Conversations, Runs, Incidents int
 }

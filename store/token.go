@@ -35,6 +35,7 @@ const (
 	maxTenant    = 128
 )
 
+// Scopes returns all scopes.
 func Scopes() []string {
 	return []string{ScopeProxy, ScopeRead, ScopeWrite, ScopeVerify, ScopeAdmin, ScopePublish}
 }
