@@ -72,7 +72,7 @@ func (c *counted) QueryContext(ctx context.Context, query string, args ...any) (
 
 // Each lookup in the index begins with all entries that match. If few of these are in the result, there must not be a
 // lookup for every few hundred answers: the time would grow with the square of their number.
-func TestSearchAsksSeldom(t *testing.T) {
+func TestSearchLookups(t *testing.T) {
 	s := testenv.Must(Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil))(t)
 	defer s.Close()
 	const all = 20_000

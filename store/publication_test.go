@@ -486,7 +486,7 @@ func (suite) PublishRecorded(t *testing.T, dsn string) {
 }
 
 // A citation pinned by several manifests causes an event only if its visible status changes.
-func (suite) VerificationTold(t *testing.T, dsn string) {
+func (suite) VerificationEvents(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	c := published(1, "work")
