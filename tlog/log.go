@@ -54,9 +54,9 @@ const maxOpenCheck = 1 << 20
 
 // Options configures a log.
 type Options struct {
-	Origin string        // where it is stored
-	Tiles  Tiles         // Ed25519; signs checkpoints
-	Key    crypto.Signer // Ed25519: signs checkpoints
+	Origin string        // the log's name, as a host and path without a scheme: agent.example/ibid
+	Tiles  Tiles         // where it is stored
+	Key    crypto.Signer // Ed25519; signs checkpoints
 
 	// Former are the public Ed25519 keys used before Key. What they signed remains valid for this log.
 	Former []crypto.PublicKey
