@@ -85,7 +85,7 @@ type NewOptions struct {
 	// the environment variable with the private key, as PKCS#8 in PEM or a private JWK; the ring stores only its name
 	Env    string
 	Import []byte // a private key to store, in the same forms; nil to generate one
-	// only if there was never a key of this use; otherwise the error is ErrExists
+	// only if there is no key of this use, not even a retired or revoked one; otherwise the error is ErrExists
 	First bool
 }
 
