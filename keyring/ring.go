@@ -22,7 +22,7 @@ import (
 	"github.com/ibidhq/ibid/internal/file"
 )
 
-// Errors that are wrapped by others.
+// Errors that callers can test for. They are returned wrapped.
 var (
 	ErrNoKey    = errors.New("there is no usable key")
 	ErrNotFound = errors.New("there is no such key")

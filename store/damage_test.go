@@ -12,8 +12,8 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// harms is what a bad disk does to a file.
-var harms = []struct {
+// damages is what a bad disk does to a file.
+var damages = []struct {
 	name string
 	do   func(b []byte, random *rand.Rand) []byte
 }{
@@ -66,10 +66,10 @@ func TestDamagedDatabase(t *testing.T) {
 	whole := testenv.Must(os.ReadFile(name))(t)
 	opened, right, wrong := 0, 0, 0
 	for seed := range uint64(100) {
-		harm := harms[seed%uint64(len(harms))]
-		about := fmt.Sprintf("%s, seed %d", harm.name, seed)
+		damage := damages[seed%uint64(len(damages))]
+		about := fmt.Sprintf("%s, seed %d", damage.name, seed)
 		damaged := filepath.Join(t.TempDir(), "ibid.db")
-		testenv.OK(t, os.WriteFile(damaged, harm.do(append([]byte{}, whole...), rand.New(rand.NewPCG(seed, 0))), 0o600))
+		testenv.OK(t, os.WriteFile(damaged, damage.do(append([]byte{}, whole...), rand.New(rand.NewPCG(seed, 0))), 0o600))
 		s, err := store.Open(t.Context(), damaged, nil)
 		if err != nil {
 			continue

@@ -38,18 +38,18 @@ func TestOpenByProcesses(t *testing.T) {
 		t.Helper()
 		name := dsn(t)
 		var processes []*exec.Cmd
-		var said []*strings.Builder
+		var outputs []*strings.Builder
 		for range 4 {
 			p := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestOpenByProcesses$")
 			p.Env = append(os.Environ(), "IBID_TEST_STORE="+name)
 			out := &strings.Builder{}
 			p.Stdout, p.Stderr = out, out
 			testenv.OK(t, p.Start())
-			processes, said = append(processes, p), append(said, out)
+			processes, outputs = append(processes, p), append(outputs, out)
 		}
 		for i, p := range processes {
 			if err := p.Wait(); err != nil {
-				t.Errorf("%v\n%s", err, said[i])
+				t.Errorf("%v\n%s", err, outputs[i])
 			}
 		}
 		s := open(t, name)
@@ -74,7 +74,7 @@ func TestOpenRefuses(t *testing.T) {
 			continue
 		}
 		if strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%q: the error tells the password: %v", dsn, err)
+			t.Errorf("%q: the error contains the password: %v", dsn, err)
 		}
 	}
 	if got := readFile(t, text); !strings.HasPrefix(got, "This is no database.") {

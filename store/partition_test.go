@@ -236,11 +236,11 @@ func full(t *testing.T, s *store.Store, answers int) []*store.Call {
 		if len(events) == 0 {
 			return old
 		}
-		var told []int64
+		var relayed []int64
 		for _, e := range events {
-			told = append(told, e.ID)
+			relayed = append(relayed, e.ID)
 		}
-		testenv.OK(t, s.Relayed(ctx, told))
+		testenv.OK(t, s.Relayed(ctx, relayed))
 	}
 }
 
@@ -404,17 +404,17 @@ func TestVersion3Postgres(t *testing.T) {
 	testenv.Must(restored.ExecContext(t.Context(), string(dump)))(t)
 	testenv.OK(t, restored.Close()) // the dump has changed the session's settings
 
-	said := func() map[string][]string {
+	content := func() map[string][]string {
 		db := raw(t, dsn) // its statements are not prepared for other tables
 		all := state(t, db)
 		all["n"] = texts(t, db, "SELECT n || ' ' || answer_id || ' ' || call FROM calls ORDER BY n")
 		return all
 	}
-	before := said()
+	before := content()
 	c := clockAt(noon())
 	s := openAt(t, dsn, c)
 	db := raw(t, dsn)
-	for name, rows := range said() {
+	for name, rows := range content() {
 		diff(t, name, rows, before[name])
 	}
 	diff(t, "answers", len(before["calls"]), 4)

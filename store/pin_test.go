@@ -383,9 +383,9 @@ func (suite) Passages(t *testing.T, dsn string) {
 	t.Helper()
 	const page, other = "https://bees.example/page", "https://wasps.example/page"
 	ctx := t.Context()
-	says := func(s *store.Store, tenant, run string, told *trail.Trail) {
+	recordRun := func(s *store.Store, tenant, run string, recorded *trail.Trail) {
 		t.Helper()
-		testenv.Must(s.Record(ctx, tenant, &store.Recording{Run: run, Trail: told, Finish: true}))(t)
+		testenv.Must(s.Record(ctx, tenant, &store.Recording{Run: run, Trail: recorded, Finish: true}))(t)
 	}
 	passage := func(url, words string) trail.Source {
 		return trail.Source{DocumentID: url, URL: url, Content: words, Used: true, Verification: &ibid.Verification{Status: "verified"}}
@@ -410,7 +410,7 @@ func (suite) Passages(t *testing.T, dsn string) {
 		return strings.Join(list, " | ")
 	}
 	plain := open(t, dsn)
-	says(plain, store.DefaultTenant, "before", &trail.Trail{Answer: "They dance.", Steps: []trail.Step{step(1, passage(page, "Bees dance to tell where flowers are."))}})
+	recordRun(plain, store.DefaultTenant, "before", &trail.Trail{Answer: "They dance.", Steps: []trail.Step{step(1, passage(page, "Bees dance to tell where flowers are."))}})
 	diff(t, "while nothing is tracked", listed(plain, page), "")
 	s := testenv.Must(store.Open(ctx, dsn, &store.Options{Track: true}))(t)
 	t.Cleanup(func() { _ = s.Close() })
@@ -420,7 +420,7 @@ func (suite) Passages(t *testing.T, dsn string) {
 		}
 	}
 	diff(t, "tracked later", listed(s, page), "publisher Bees dance to tell where flowers are.")
-	says(s, "other", "before", &trail.Trail{Steps: []trail.Step{step(1, passage(page, "Another tenant's bees dance, too."))}})
+	recordRun(s, "other", "before", &trail.Trail{Steps: []trail.Step{step(1, passage(page, "Another tenant's bees dance, too."))}})
 	due := testenv.Must(s.DueRechecks(ctx, 10, time.Hour))(t)
 	if len(due) != 2 || due[0].URL != page || due[1].URL != page || due[0].Tenant == due[1].Tenant {
 		t.Errorf("due: %+v", due)
@@ -434,7 +434,7 @@ func (suite) Passages(t *testing.T, dsn string) {
 	excerpt := passage(page, "")
 	excerpt.Excerpt = "… a hive has one queen for years …"
 	span := trail.Step{ID: "span", Sources: []trail.Source{found}}
-	says(s, store.DefaultTenant, "work", &trail.Trail{Final: final, Steps: []trail.Step{
+	recordRun(s, store.DefaultTenant, "work", &trail.Trail{Final: final, Steps: []trail.Step{
 		step(1, passage(page, "Bees\n dance."), excerpt, passage("", "It has no address that anybody could read."), found),
 		{Number: 2, Nested: &trail.Trail{Steps: []trail.Step{step(1, passage(page, "Drones have no sting at all."))}}},
 		{Number: 3, NoSources: true, Sources: []trail.Source{found}},
@@ -447,7 +447,7 @@ func (suite) Passages(t *testing.T, dsn string) {
 	if len(due) != 2 { // the earlier one too: whoever is reading it may not have seen the new passage
 		t.Errorf("due: %+v", due)
 	}
-	says(s, store.DefaultTenant, "spans", &trail.Trail{Steps: []trail.Step{span}}) // without marks of what it used
+	recordRun(s, store.DefaultTenant, "spans", &trail.Trail{Steps: []trail.Step{span}}) // without marks of what it used
 	if n := len(testenv.Must(s.Pins(ctx, store.DefaultTenant, other))(t)); n != 3 {
 		t.Errorf("%d pins with that of a span", n)
 	}
@@ -502,7 +502,7 @@ func (suite) Passages(t *testing.T, dsn string) {
 	}
 
 	// A later record of a step, or of the answer, removes what the earlier one cited.
-	says(s, store.DefaultTenant, "work", &trail.Trail{Answer: "Wasps sting.", Steps: []trail.Step{step(1, excerpt), {Number: 2, Answer: "None."}}})
+	recordRun(s, store.DefaultTenant, "work", &trail.Trail{Answer: "Wasps sting.", Steps: []trail.Step{step(1, excerpt), {Number: 2, Answer: "None."}}})
 	if n := len(testenv.Must(s.Pins(ctx, store.DefaultTenant, other))(t)); n != 1 {
 		t.Errorf("%d pins without the answer's", n)
 	}
@@ -517,7 +517,7 @@ func (suite) Passages(t *testing.T, dsn string) {
 		}
 		return list
 	}
-	says(s, store.DefaultTenant, "many", &trail.Trail{Steps: []trail.Step{step(1, many(0, store.MaxPassages-3)...), step(2, many(5000, 10)...)}})
+	recordRun(s, store.DefaultTenant, "many", &trail.Trail{Steps: []trail.Step{step(1, many(0, store.MaxPassages-3)...), step(2, many(5000, 10)...)}})
 	kept := 0
 	for _, p := range testenv.Must(s.Pins(ctx, store.DefaultTenant, page))(t) {
 		if p.Run == "many" {

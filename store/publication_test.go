@@ -457,9 +457,9 @@ func (suite) PublishRecorded(t *testing.T, dsn string) {
 	put(t, s, kept)
 	steps := []trail.Step{{Number: 1, Tool: "search"}}
 	for _, test := range []struct {
-		about string
-		said  store.Recording
-		due   string
+		about     string
+		recording store.Recording
+		due       string
 	}{
 		{"not asked for", store.Recording{Run: "none", Trail: &trail.Trail{Answer: "done"}, Finish: true}, ""},
 		{"asked for later", store.Recording{Run: "none", Finish: true, Publish: true}, "/runs/P/cite"},
@@ -472,12 +472,12 @@ func (suite) PublishRecorded(t *testing.T, dsn string) {
 		{"the same end", store.Recording{Run: "other", Trail: &trail.Trail{Answer: "done"}, Finish: true, Publish: true}, ""},
 		{"another end", store.Recording{Run: "other", Trail: &trail.Trail{Answer: "done otherwise"}, Finish: true, Publish: true}, "/runs/P/cite.2</runs/P/cite"},
 	} {
-		record(t, s, &test.said)
+		record(t, s, &test.recording)
 		list, paths := due(t, s, time.Hour)
 		diff(t, test.about, paths, test.due)
 		for i := range list {
-			pub, err := s.Pub(t.Context(), store.DefaultTenant, test.said.Run)
-			if err != nil || list[i].Pub != pub || list[i].Run != test.said.Run || list[i].AnswerID != "" || len(list[i].Salt) != 32 {
+			pub, err := s.Pub(t.Context(), store.DefaultTenant, test.recording.Run)
+			if err != nil || list[i].Pub != pub || list[i].Run != test.recording.Run || list[i].AnswerID != "" || len(list[i].Salt) != 32 {
 				t.Errorf("%s: %+v, %v", test.about, list[i], err)
 			}
 			keep(t, s, &list[i], test.about)
@@ -510,14 +510,14 @@ func (suite) VerificationEvents(t *testing.T, dsn string) {
 	set(1, verify.Gone, verify.CountUnverifiable)
 	set(1, verify.Verified, verify.CountPass)
 	events := testenv.Must(s.Events(t.Context(), store.DefaultTenant, "work", 0, 0))(t)
-	var told []string
+	var changes []string
 	for _, e := range events {
 		_, rest, ok := strings.Cut(string(e.Data), `"status":`)
 		if what, _, _ := strings.Cut(rest, `,"checked_at"`); ok && e.Kind == store.EventVerification {
-			told = append(told, what)
+			changes = append(changes, what)
 		}
 	}
-	diff(t, "events", told, []string{
+	diff(t, "events", changes, []string{
 		`"verified","previous":null`, `"excerpt-missing","previous":"verified"`, `"gone","previous":"excerpt-missing"`, `"verified","previous":"gone"`,
 	})
 }

@@ -57,15 +57,15 @@ func (suite) Record(t *testing.T, dsn string) {
 			 "source_attributions": [{"document_id": "d1", "document_title": "Herons", "relevance_score": 0.9, "excerpt": "They nest.", "chunk_index": 0, "retrieval_rank": 1}]},
 			{"step_number": 2, "question": "why", "context_used": ["id:d1 They nest in alders."], "intermediate_answer": "Because."}
 		]}`)))(t)
-	said := &store.Recording{Run: "run", Trail: whole}
-	done := record(t, s, said)
+	recording := &store.Recording{Run: "run", Trail: whole}
+	done := record(t, s, recording)
 	diff(t, "recorded", done, &store.Recorded{Created: true, Steps: []store.RecordedStep{{ID: "a", Number: 1, Created: true}, {Number: 2, Created: true}}})
 	got := theTrail(t, s)
 	if whole.ID = "run"; len(whole.Steps[0].Issues) == 0 {
 		t.Fatal("the test lacks an issue")
 	}
 	diff(t, "trail", got, whole)
-	done = record(t, s, said)
+	done = record(t, s, recording)
 	diff(t, "recorded again", done, &store.Recorded{Steps: []store.RecordedStep{{ID: "a", Number: 1}, {Number: 2}}})
 	// Given fields are updated, others stay.
 	done = record(t, s, &store.Recording{Run: "run", Trail: &trail.Trail{Agent: "writer", Extra: map[string]json.RawMessage{"more": json.RawMessage("1")}}})
@@ -86,7 +86,7 @@ func (suite) Record(t *testing.T, dsn string) {
 			t.Errorf("%q: %v", tenant, err)
 		}
 	}
-	if _, err := s.Record(t.Context(), "", said); err == nil {
+	if _, err := s.Record(t.Context(), "", recording); err == nil {
 		t.Error("of no tenant")
 	}
 	if run, err := s.Run(t.Context(), store.DefaultTenant, "run", nil); err != nil || run.Parent != "outer" || run.Answer != "For safety." || len(run.Recordings) != 2 {
@@ -130,16 +130,16 @@ func (suite) RecordOrder(t *testing.T, dsn string) {
 	diff(t, "steps", numbered(theTrail(t, s)), "1:first 2:second 3:3rd 6:xxx 7:seventh 8:fourth 9:later 10:unnumbered")
 	// The first reported end counts, unless a time is given.
 	for i, test := range []struct {
-		said  store.Recording
-		want  time.Time
-		final string
+		recording store.Recording
+		want      time.Time
+		final     string
 	}{
 		{store.Recording{Finish: true, Trail: &trail.Trail{}}, began, "A"},
 		{store.Recording{Finish: true, Trail: &trail.Trail{Answer: "B", Finished: began.Add(time.Hour)}}, began.Add(time.Hour), "B"},
 		{store.Recording{Finish: true}, began.Add(time.Hour), "B"},
 	} {
-		test.said.Run = "run"
-		record(t, s, &test.said)
+		test.recording.Run = "run"
+		record(t, s, &test.recording)
 		if got := theTrail(t, s); !got.Finished.Equal(test.want) || got.Answer != test.final {
 			t.Errorf("end %d: %v %q", i, got.Finished, got.Answer)
 		}
@@ -360,8 +360,8 @@ func (suite) RecordStarted(t *testing.T, dsn string) {
 	s := open(t, dsn)
 	began := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
 	for i, test := range []struct {
-		said trail.Trail
-		want time.Time // zero for the time of arrival
+		trail trail.Trail
+		want  time.Time // zero for the time of arrival
 	}{
 		{trail.Trail{}, time.Time{}},
 		{trail.Trail{Finished: began.Add(time.Hour)}, began.Add(time.Hour)},
@@ -369,7 +369,7 @@ func (suite) RecordStarted(t *testing.T, dsn string) {
 		{trail.Trail{Steps: []trail.Step{{Number: 1, Started: began}}}, began},
 		{trail.Trail{Started: began.Add(time.Minute)}, began},
 	} {
-		record(t, s, &store.Recording{Run: "run", Trail: &test.said})
+		record(t, s, &store.Recording{Run: "run", Trail: &test.trail})
 		run := testenv.Must(s.Run(t.Context(), store.DefaultTenant, "run", nil))(t)
 		if in := theTrail(t, s).Started; !in.Equal(run.Started) || !test.want.IsZero() && !in.Equal(test.want) || in.IsZero() || run.Ended.Before(in) {
 			t.Errorf("%d: %v and %v until %v, want %v", i, in, run.Started, run.Ended, test.want)
@@ -549,7 +549,7 @@ func (suite) TrailAnswer(t *testing.T, dsn string) {
 	stranger := call(9, "From another run.")
 	put(t, s, stranger)
 	for _, test := range []struct {
-		said      store.Recording
+		recording store.Recording
 		answer    string
 		citations int // -1 for no answer document
 	}{
@@ -562,15 +562,15 @@ func (suite) TrailAnswer(t *testing.T, dsn string) {
 		{store.Recording{Trail: &trail.Trail{Answer: "Given. "}}, "Given. ", 2}, // repeated
 		{store.Recording{AnswerID: "ans_none"}, "", -1},
 	} {
-		test.said.Run = "run"
-		record(t, s, &test.said)
+		test.recording.Run = "run"
+		record(t, s, &test.recording)
 		got := theTrail(t, s)
 		citations := -1
 		if got.Final != nil {
 			citations = len(got.Final.Citations)
 		}
 		if got.Answer != test.answer || citations != test.citations {
-			t.Errorf("%+v: %q with %d citations", test.said, got.Answer, citations)
+			t.Errorf("%+v: %q with %d citations", test.recording, got.Answer, citations)
 		}
 	}
 	if issues := theTrail(t, s).Issues; len(issues) != 1 || issues[0].Code != "answer-missing" {
@@ -766,7 +766,7 @@ func (suite) Feedback(t *testing.T, dsn string) {
 	// The last verdict on a citation counts once, whoever gave it and however often; one on the whole answer does not
 	// count.
 	for _, test := range []struct {
-		said             store.Feedback
+		feedback         store.Feedback
 		citations, right int
 	}{
 		{store.Feedback{Citation: "c1", Verdict: store.VerdictRight}, 1, 1},
@@ -775,11 +775,11 @@ func (suite) Feedback(t *testing.T, dsn string) {
 		{store.Feedback{Citation: "c2", Verdict: store.VerdictWrongSource}, 2, 1},
 		{store.Feedback{Verdict: store.VerdictRight}, 2, 1},
 	} {
-		test.said.AnswerID = c.AnswerID
-		add(test.said)
+		test.feedback.AnswerID = c.AnswerID
+		add(test.feedback)
 		sum, err := s.FeedbackCounts(t.Context(), store.DefaultTenant, &store.FeedbackQuery{AnswerID: c.AnswerID})
 		if err != nil || sum.Citations != test.citations || sum.Right != test.right {
-			t.Errorf("after %+v: %+v, %v", test.said, sum, err)
+			t.Errorf("after %+v: %+v, %v", test.feedback, sum, err)
 		}
 	}
 	if err := s.AddFeedback(t.Context(), store.DefaultTenant, &store.Feedback{AnswerID: c.AnswerID, Run: "other", Verdict: "right"}); !errors.Is(err, store.ErrConflict) {
