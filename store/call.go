@@ -29,7 +29,7 @@ type Call struct {
 	// name@version of what attributes the run's answers to sources; empty if nothing does
 	Strategy  string        `json:"strategy,omitempty"`
 	Step      Step          `json:"step"`
-	Prompt    []Message     `json:"prompt,omitempty"` // as much of what was asked as may be kept
+	Prompt    []Message     `json:"prompt,omitempty"` // the messages that may be kept
 	Status    int           `json:"status"`           // of the HTTP response
 	Started   time.Time     `json:"started"`
 	FirstByte time.Duration `json:"first_byte_ns"` // from Started to the response's first byte
@@ -60,7 +60,7 @@ type CallBody struct {
 	MediaType string `json:"media_type,omitempty"`
 }
 
-// Step is the place of a call in its run.
+// Step is the position of a call in its run.
 type Step struct {
 	Number int    `json:"number"`         // from 1; 0 in a Call to be put means the run's next
 	Tool   string `json:"tool,omitempty"` // the tool that the step is

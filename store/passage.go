@@ -345,7 +345,7 @@ type checkedCitation struct {
 }
 
 // addCited fills in the results of a captured answer's checks for the passages of its step that it cites. A citation
-// without a quote is of the only passage that the step has of the document.
+// without a quote counts only if the step has a single passage of the document.
 func addCited(s *trail.Step, one *trail.StepAnswer, cited map[pinKey]checkedCitation) {
 	if one.ID == "" || one.Answer == nil {
 		return

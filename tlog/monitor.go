@@ -61,7 +61,7 @@ func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
 	return b, nil
 }
 
-// Monitor watches a log over what it serves. It is not safe for concurrent use.
+// Monitor watches a log, including those of others, through Get. It is not safe for concurrent use.
 type Monitor struct {
 	VerifierKey string // the log's vkey
 	Get         Get    // reads the log: see HTTP
@@ -144,8 +144,8 @@ func readLeaves(ctx context.Context, c *Checkpoint, t merkle.Tile, get Get) ([]L
 	return leaves, nil
 }
 
-// getTile reads a tile with rows of so many octets. A log may have dropped a partial tile that is full by now, so the
-// full one is tried next.
+// getTile reads a tile with rows of row octets. A log may have dropped a partial tile that is full by now, so the full
+// one is tried next.
 func getTile(ctx context.Context, t merkle.Tile, row int, get Get) ([]byte, error) {
 	b, err := get(ctx, tilePath(t))
 	if errors.Is(err, ErrNotFound) && t.W < tileWidth {
