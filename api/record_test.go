@@ -40,7 +40,7 @@ func TestRecordRefused(t *testing.T) {
 		status     int
 		says       string
 	}{
-		{"/v1/runs/r/steps", many, 413, "may have 10000"},
+		{"/v1/runs/r/steps", many, 413, "the limit is 10000"},
 		{"/v1/runs/r/steps", `{"step_number": 3, "intermediate_answer": "` + strings.Repeat("x", store.MaxRecord) + `"}`, 413, "step 3: "},
 		{"/v1/runs/r/steps", `{"step_number": 3, "source_attributions": [` + sources + `]}`, 413, "1001 sources"},
 		{"/v1/runs/r/finish", `{"final_answer": "` + strings.Repeat("x", store.MaxRecord) + `"}`, 413, "the run itself"},

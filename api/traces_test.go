@@ -144,7 +144,7 @@ func TestTracesMany(t *testing.T) {
 		spans[i] = fmt.Sprintf(`{"traceId":"%s","spanId":"%016x","attributes":[{"key":"openinference.span.kind","value":{"stringValue":"LLM"}}]}`, traceID, i+1)
 	}
 	res := n.do(t, "POST", "/v1/traces", fmt.Sprintf(tracesOf, strings.Join(spans, ",")), "Content-Type", "application/json")
-	if res.StatusCode != 200 || !strings.Contains(res.body, `"rejectedSpans":"50"`) || !strings.Contains(res.body, "may have 10000") {
+	if res.StatusCode != 200 || !strings.Contains(res.body, `"rejectedSpans":"50"`) || !strings.Contains(res.body, "the limit is 10000") {
 		t.Errorf("%d %s", res.StatusCode, res.body)
 	}
 	var run struct {

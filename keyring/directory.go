@@ -20,10 +20,10 @@ import (
 // MediaType is the media type of a published directory of keys.
 const MediaType = "application/http-message-signatures-directory+json"
 
-// Limits of a published directory, for those who read it and so for those who write it.
+// Limits of a published directory, for readers and so for writers.
 const (
 	maxDirectory = 64 << 10 // bytes
-	MaxKeys      = 32       // keys, also those that are passed over
+	MaxKeys      = 32       // keys, including ignored ones
 )
 
 // jwk is a public key in a JWK Set: RFC 7517, with the times of Web Bot Auth's directories and our revoked_at.
@@ -40,7 +40,7 @@ type jwk struct {
 	RevokedAt *int64 `json:"revoked_at,omitempty"`
 }
 
-// newJWK returns the members that are the key itself.
+// newJWK returns a JWK with only the members of the key itself.
 func newJWK(pub crypto.PublicKey) (*jwk, error) {
 	encode := base64.RawURLEncoding.EncodeToString
 	if _, err := httpsig.Algorithm(pub); err != nil {
@@ -65,13 +65,13 @@ func unix(t time.Time) *int64 {
 	return &n
 }
 
-// Directory returns the JWK Set to publish. Of all, it is every manifest key there ever was, with nbf, exp and
-// revoked_at, so that what retired keys signed can be verified for years. Otherwise it is those that are neither
-// revoked nor retired, also if they are good only from a later time on: whoever reads it keeps it for a day.
+// Directory returns the JWK Set to publish. If all is set, it has every manifest key there ever was, with nbf, exp and
+// revoked_at, so that signatures of retired keys can be verified for years. Otherwise it has those that are neither
+// revoked nor retired, including keys that become valid later, because readers cache it for a day.
 func (r *Ring) Directory(all bool) ([]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.fresh(); err != nil {
+	if err := r.reload(); err != nil {
 		return nil, err
 	}
 	set := struct {
@@ -98,15 +98,14 @@ func (r *Ring) Directory(all bool) ([]byte, error) {
 	return json.Marshal(set)
 }
 
-// ParseOptions are those of [ParseDirectory]; nil is all defaults.
+// ParseOptions configures [ParseDirectory]; nil means the defaults.
 type ParseOptions struct {
-	TestKeys bool // only for tests: keys whose private half is printed in a standard are accepted
+	TestKeys bool // only for tests: accept keys whose private half is printed in a standard
 }
 
-// ParseDirectory reads a published JWK Set, somebody else's too. Keys that are not for signatures, or neither Ed25519
-// nor P-256, are passed over. Everything else that is wrong makes the whole of it unbelievable: a private member of any
-// key, a key that everybody has or that is there twice, an id that is not the thumbprint, another algorithm, a time
-// that is not in whole seconds.
+// ParseDirectory parses a published JWK Set, including those of others. It ignores keys that are not for signatures, or
+// neither Ed25519 nor P-256. Any other fault invalidates the whole directory: a private member in any key, a well-known
+// or duplicate key, an id that is not the thumbprint, another algorithm, a time not in whole seconds.
 func ParseDirectory(b []byte, o *ParseOptions) ([]Key, error) {
 	if o == nil {
 		o = &ParseOptions{}
@@ -128,7 +127,7 @@ func ParseDirectory(b []byte, o *ParseOptions) ([]Key, error) {
 	for i, raw := range set.Keys {
 		k, err := parsePublished(raw, o)
 		if err == nil && k != nil && seen[k.ID] {
-			err = errors.New("it is there twice")
+			err = errors.New("it appears twice")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("reading a directory of keys: key %d: %w", i, err)
@@ -141,7 +140,7 @@ func ParseDirectory(b []byte, o *ParseOptions) ([]Key, error) {
 	return keys, nil
 }
 
-// parsePublished reads a published key; nil if it is one to be passed over.
+// parsePublished parses a published key; nil if it is to be ignored.
 func parsePublished(raw []byte, o *ParseOptions) (*Key, error) {
 	var members map[string]json.RawMessage
 	if err := unmarshal(raw, &members); err != nil {
@@ -160,33 +159,33 @@ func parsePublished(raw []byte, o *ParseOptions) (*Key, error) {
 		return nil, err
 	}
 	if j.Use != "" && j.Use != "sig" || (j.Kty != "OKP" || j.Crv != "Ed25519") && (j.Kty != "EC" || j.Crv != "P-256") {
-		return nil, nil //nolint:nilnil // passed over: RFC 7517 §5
+		return nil, nil //nolint:nilnil // ignored: RFC 7517 §5
 	}
 	k, err := j.key(o.TestKeys)
 	if err != nil {
 		return nil, err
 	}
 	for _, t := range []struct {
-		to   *time.Time
-		said *int64
+		to    *time.Time
+		value *int64
 	}{{&k.NotBefore, j.NotBefore}, {&k.NotAfter, j.NotAfter}, {&k.RevokedAt, j.RevokedAt}} {
 		const year10000 = 253402300800
 		switch {
-		case t.said == nil:
-		case *t.said < 0 || *t.said >= year10000:
+		case t.value == nil:
+		case *t.value < 0 || *t.value >= year10000:
 			return nil, errors.New("a time is not in seconds since 1970")
 		default:
-			*t.to = time.Unix(*t.said, 0).UTC()
+			*t.to = time.Unix(*t.value, 0).UTC()
 		}
 	}
 	k.Use, k.Created = Manifest, k.NotBefore
 	return k, nil
 }
 
-// key returns the key that the members are, checked.
+// key returns the key in the members of j, verified.
 func (j *jwk) key(testKeys bool) (*Key, error) {
 	if slices.Contains(published, j.X) && !testKeys {
-		return nil, errors.New("everybody has the private half of this test key")
+		return nil, errors.New("the private half of this test key is public")
 	}
 	plain, err := json.Marshal(&jwk{Kty: j.Kty, Crv: j.Crv, X: j.X, Y: j.Y})
 	if err != nil {
@@ -208,28 +207,28 @@ func (j *jwk) key(testKeys bool) (*Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	said := ""
+	named := ""
 	switch j.Alg {
 	case "EdDSA", "Ed25519", Ed25519:
-		said = Ed25519
+		named = Ed25519
 	case "ES256", ECDSAP256:
-		said = ECDSAP256
+		named = ECDSAP256
 	}
 	switch {
 	case again.X != j.X || again.Y != j.Y:
-		return nil, errors.New("its numbers are not written in the one way")
+		return nil, errors.New("its numbers are not in canonical form")
 	case j.Kid != "" && j.Kid != id:
 		return nil, fmt.Errorf("its id is not its thumbprint, %s", id)
-	case j.Alg != "" && said != alg:
-		return nil, errors.New("its algorithm is another")
+	case j.Alg != "" && named != alg:
+		return nil, errors.New("its algorithm does not match")
 	}
 	return &Key{ID: id, Algorithm: alg, Public: parsed.Key}, nil
 }
 
-// unmarshal decodes JSON whose names occur once and in their own case. Its errors quote nothing of what was read.
+// unmarshal decodes JSON whose names are unique and case-sensitive. Its errors do not quote the input.
 func unmarshal(b []byte, to any) error {
 	if json2.Unmarshal(b, to) != nil {
-		return errors.New("it is not JSON of the right form, or has a name twice")
+		return errors.New("it is not JSON of the right form, or has a duplicate name")
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/ibidhq/ibid/keyring"
 )
 
-// What is published has the members that others know, and comes back as it was.
+// The published directory has the standard members, and parses to the same keys.
 func TestDirectory(t *testing.T) {
 	r, _, at := openRing(t)
 	ed := newKey(t, r, nil)
@@ -94,7 +94,7 @@ func TestParseDirectory(t *testing.T) {
 	set := func(keys ...string) string { return `{"keys":[` + strings.Join(keys, ",") + `]}` }
 	for about, test := range map[string]struct {
 		text string
-		want int // keys; -1: refused
+		want int // keys; -1 if refused
 	}{
 		"plain":                   {set("{" + good + "}"), 1},
 		"P-256":                   {set("{" + goodEC + "}"), 1},

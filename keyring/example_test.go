@@ -8,7 +8,7 @@ import (
 	"github.com/ibidhq/ibid/keyring"
 )
 
-// A key that was on a lost laptop: what it signed before that day is still good.
+// A key on a lost laptop: what it signed before that day is still valid.
 func ExampleKey_Good() {
 	ring := keyring.Memory(nil)
 	made := time.Date(2026, 4, 28, 12, 0, 0, 0, time.UTC)
@@ -23,7 +23,7 @@ func ExampleKey_Good() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	keys, err := keyring.ParseDirectory(published, nil) // as somebody else reads it
+	keys, err := keyring.ParseDirectory(published, nil) // as a reader does
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -22,34 +22,34 @@ import (
 	"github.com/ibidhq/ibid/internal/file"
 )
 
-// What can be wrong; errors wrap these.
+// Errors that callers can test for. They are returned wrapped.
 var (
 	ErrNoKey    = errors.New("there is no usable key")
 	ErrNotFound = errors.New("there is no such key")
-	ErrExists   = errors.New("the key is there already")
-	ErrFull     = errors.New("nobody reads a directory of more keys; forget one whose manifests are gone")
+	ErrExists   = errors.New("the key exists already")
+	ErrFull     = errors.New("readers do not accept a directory of more keys; forget one whose manifests are gone")
 )
 
 // maxReason is how many bytes the reason of a revocation may have.
 const maxReason = 1024
 
-// Options are those of a ring; nil is all defaults.
+// Options configures a ring; nil means the defaults.
 type Options struct {
-	Getenv   func(name string) string // looks up env:NAME; nil: there is no environment
-	Now      func() time.Time         // nil: time.Now
-	TestKeys bool                     // only for tests: keys whose private half is printed in a standard are accepted
+	Getenv   func(name string) string // looks up env:NAME; nil means an empty environment
+	Now      func() time.Time         // nil means time.Now
+	TestKeys bool                     // only for tests: accept keys whose private half is printed in a standard
 }
 
-// Ring is the keys of one publisher. It is safe for concurrent use; several processes may use one directory, and each
-// sees what the others change at its next call.
+// Ring holds the keys of one publisher. It is safe for concurrent use. Several processes may use one directory; each
+// sees the changes of the others at its next call.
 type Ring struct {
-	dir string // empty: in memory
+	dir string // empty if in memory
 	o   Options
 
 	mu      sync.Mutex
 	keys    []Key // newest first
 	stamp   os.FileInfo
-	signers map[string]crypto.Signer // by id, as far as they were needed
+	signers map[string]crypto.Signer // by id, loaded on demand
 }
 
 func newRing(dir string, o *Options) *Ring {
@@ -60,55 +60,54 @@ func newRing(dir string, o *Options) *Ring {
 	return r
 }
 
-// Open opens the ring in a directory, which the first [Ring.New] makes if it is not there. A directory that others can
-// write to is refused, and a private key that others can read.
+// Open opens the ring in a directory, which the first [Ring.New] creates if necessary. It refuses a directory that
+// others can write to, and private keys that others can read.
 func Open(dir string, o *Options) (*Ring, error) {
 	if dir == "" {
 		return nil, errors.New("opening the keys: no directory is named")
 	}
 	r := newRing(dir, o)
-	if err := r.fresh(); err != nil {
+	if err := r.reload(); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-// Memory returns an empty ring that ends with the process: for examples, tests, and agents without a disk, which hand
-// their key to [Ring.New].
+// Memory returns an empty ring that lives only in the process: for examples, tests, and agents without a disk, which
+// pass their key to [Ring.New].
 func Memory(o *Options) *Ring { return newRing("", o) }
 
-// NewOptions says what key is to be made; nil makes an Ed25519 key for manifests that is good from now on.
+// NewOptions describes the key to create; nil means an Ed25519 key for manifests, valid from now on.
 type NewOptions struct {
-	Use       Use       // empty: Manifest
-	Algorithm string    // empty: that of Import or Env, otherwise Ed25519
-	At        time.Time // since when it is good; zero: now
-	// the environment variable that has the private key, as PKCS#8 in PEM or a private JWK; the ring keeps only its
-	// name
+	Use       Use       // empty means Manifest
+	Algorithm string    // empty means that of Import or Env, or else Ed25519
+	At        time.Time // since when it is valid; zero means now
+	// the environment variable with the private key, as PKCS#8 in PEM or a private JWK; the ring stores only its name
 	Env    string
-	Import []byte // a private key to keep, in the same forms; nil: a new one is made
-	// only if there is none of this use, whatever has become of it; otherwise the error is ErrExists
+	Import []byte // a private key to store, in the same forms; nil to generate one
+	// only if there is no key of this use, not even a retired or revoked one; otherwise the error is ErrExists
 	First bool
 }
 
-// New makes a key, or takes one in.
+// New creates or imports a key.
 func (r *Ring) New(o *NewOptions) (*Key, error) {
 	if o == nil {
 		o = &NewOptions{}
 	}
 	k, private, err := r.make(o)
-	for err == nil && o.Env == "" && o.Import == nil && k.ID[0] == '-' { // to a command line, its id would be a flag
+	for err == nil && o.Env == "" && o.Import == nil && k.ID[0] == '-' { // the id would look like a flag
 		k, private, err = r.make(o)
 	}
 	if err == nil {
 		err = r.change(func() error { return r.add(k, private, o.First) })
 	}
 	if err != nil {
-		return nil, fmt.Errorf("making a key: %w", err)
+		return nil, fmt.Errorf("creating a key: %w", err)
 	}
 	return k, nil
 }
 
-// make makes the key, without putting it into the ring.
+// make creates the key without adding it to the ring.
 func (r *Ring) make(o *NewOptions) (*Key, crypto.Signer, error) {
 	k := &Key{Use: o.Use, Created: o.At.UTC().Truncate(time.Second), Private: "file"}
 	if k.Use == "" {
@@ -137,14 +136,14 @@ func (r *Ring) make(o *NewOptions) (*Key, crypto.Signer, error) {
 	return k, private, k.check()
 }
 
-// privateFor returns the private key that is meant and says in k where it stays.
+// privateFor returns the private key for o and sets in k where it is stored.
 func (r *Ring) privateFor(o *NewOptions, k *Key) (crypto.Signer, error) {
 	if r.dir == "" {
 		k.Private = "memory"
 	}
 	switch {
 	case o.Env != "" && o.Import != nil:
-		return nil, errors.New("it is to come from a variable and from somewhere else")
+		return nil, errors.New("it cannot come both from a variable and from elsewhere")
 	case o.Env != "":
 		k.Private = "env:" + o.Env
 		return r.fromEnv(o.Env)
@@ -184,7 +183,8 @@ func (r *Ring) add(k *Key, private crypto.Signer, first bool) error {
 	return nil
 }
 
-// Retire ends a key's signing at a time, which may be one to come; zero is now. What it signed until then stays good.
+// Retire ends a key's signing at a time, which may be in the future; zero means now. What it signed until then stays
+// valid.
 func (r *Ring) Retire(id string, at time.Time) error {
 	err := r.changeKey(id, func(k *Key) error {
 		at := r.orNow(at)
@@ -194,7 +194,7 @@ func (r *Ring) Retire(id string, at time.Time) error {
 		case !k.RevokedAt.IsZero():
 			return errors.New("it is revoked")
 		case at.Before(k.NotBefore):
-			return errors.New("it was not yet good at that time")
+			return errors.New("it was not yet valid at that time")
 		}
 		k.RetiredAt, k.NotAfter = at, at
 		return nil
@@ -205,14 +205,14 @@ func (r *Ring) Retire(id string, at time.Time) error {
 	return nil
 }
 
-// Revoke says that nothing is to be believed that a key signed at a time or later; zero is now, a time to come is
-// refused. It can be moved to an earlier time and never to a later one.
+// Revoke declares a key untrusted for signatures made at a time or later; zero means now, and the future is not
+// allowed. A revocation can be moved to an earlier time but never to a later one.
 func (r *Ring) Revoke(id string, at time.Time, reason string) error {
 	err := r.changeKey(id, func(k *Key) error {
 		at := r.orNow(at)
 		switch {
 		case at.After(r.now()):
-			return errors.New("that time is still to come")
+			return errors.New("that time is in the future")
 		case !k.RevokedAt.IsZero() && !at.Before(k.RevokedAt):
 			return errors.New("it is revoked already")
 		case len(reason) > maxReason || !utf8.ValidString(reason):
@@ -227,8 +227,8 @@ func (r *Ring) Revoke(id string, at time.Time, reason string) error {
 	return nil
 }
 
-// Forget takes out a key that has signed nothing since a time, and its private half if the ring has it: a manifest key,
-// retired or revoked by then. Nobody can verify any more what it signed.
+// Forget removes a key that has signed nothing since a time, and its private half if the ring has it. It must be a
+// manifest key, retired or revoked before that time. What it signed can no longer be verified.
 func (r *Ring) Forget(id string, since time.Time) error {
 	err := r.change(func() error {
 		i := slices.IndexFunc(r.keys, func(k Key) bool { return k.ID == id })
@@ -242,7 +242,7 @@ func (r *Ring) Forget(id string, since time.Time) error {
 		}
 		switch {
 		case k.Use != Manifest:
-			return errors.New("a log needs all its keys to know its own word")
+			return errors.New("a log needs all its keys to verify its checkpoints")
 		case end.IsZero():
 			return errors.New("it is neither retired nor revoked")
 		case !end.Before(since):
@@ -263,26 +263,26 @@ func (r *Ring) Forget(id string, since time.Time) error {
 	return nil
 }
 
-// List returns the keys, newest first. If the directory cannot be read any more they are those that were read last.
+// List returns the keys, newest first. If the directory cannot be read any more, it returns those read last.
 func (r *Ring) List() []Key {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_ = r.fresh() // Signer and Directory say so
+	_ = r.reload() // Signer and Directory report the error
 	return slices.Clone(r.keys)
 }
 
-// Signer returns the newest key of this use that is good now and neither retired nor revoked, with what signs: an
-// [ed25519.PrivateKey] or *[ecdsa.PrivateKey]. It is [ErrNoKey] if there is none. If there is one whose private key
-// cannot be read, that is an error: an older key is never used in its place.
+// Signer returns the newest key of a use that is valid now and neither retired nor revoked, with its private half: an
+// [ed25519.PrivateKey] or *[ecdsa.PrivateKey]. The error is [ErrNoKey] if there is none. If its private key cannot be
+// read, Signer fails: it never falls back to an older key.
 func (r *Ring) Signer(use Use) (*Key, crypto.Signer, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.fresh(); err != nil {
+	if err := r.reload(); err != nil {
 		return nil, nil, err
 	}
 	now := r.now()
 	for _, k := range r.keys {
-		_, good := k.Good(now) // and not one that was ever revoked, whatever the clock says
+		_, good := k.Good(now) // a key that was ever revoked is excluded whatever the clock says
 		if k.Use != use || !good || !k.RevokedAt.IsZero() || k.Private == "" {
 			continue
 		}
@@ -295,7 +295,7 @@ func (r *Ring) Signer(use Use) (*Key, crypto.Signer, error) {
 	return nil, nil, fmt.Errorf("looking for a key to sign a %s: %w", use, ErrNoKey)
 }
 
-// signer returns the private key, which must be that of the public one.
+// signer returns the private key, which must match the public one.
 func (r *Ring) signer(k *Key) (crypto.Signer, error) {
 	if s := r.signers[k.ID]; s != nil {
 		return s, nil
@@ -311,7 +311,7 @@ func (r *Ring) signer(k *Key) (crypto.Signer, error) {
 		return nil, err
 	}
 	if id, err := Thumbprint(s.Public()); err != nil || id != k.ID {
-		return nil, errors.New("it is the private key of another")
+		return nil, errors.New("it is the private key of another key")
 	}
 	r.signers[k.ID] = s
 	return s, nil
@@ -332,8 +332,8 @@ func (r *Ring) fromEnv(name string) (crypto.Signer, error) {
 	return s, nil
 }
 
-// now is cut to whole seconds, as signatures and directories say times: otherwise what a new key signs would seem to be
-// older than the key.
+// now returns the time in whole seconds, as in signatures and directories: otherwise the first signatures of a new key
+// would seem older than the key.
 func (r *Ring) now() time.Time { return r.orNow(time.Time{}) }
 
 func (r *Ring) orNow(t time.Time) time.Time {
@@ -357,10 +357,10 @@ func (r *Ring) changeKey(id string, f func(*Key) error) error {
 	})
 }
 
-// maxFile is how many bytes of a file are read: thousands of keys.
+// maxFile is how many bytes of a file are read: enough for thousands of keys.
 const maxFile = 4 << 20
 
-// content is what stands in keys.json: everything about the keys that is not secret.
+// content is the content of keys.json: everything about the keys that is not secret.
 type content struct {
 	Version int      `json:"version"` // 1
 	Keys    []record `json:"keys"`
@@ -392,18 +392,18 @@ func (f *record) checked(testKeys bool) (*Key, error) {
 	return &k, k.check()
 }
 
-// check refuses keys that could not have been made here.
+// check refuses keys that could not have been created by this package.
 func (k *Key) check() error {
 	env, fromEnv := strings.CutPrefix(k.Private, "env:")
 	switch {
 	case k.Use != Manifest && k.Use != Log:
-		return fmt.Errorf("there is no use %q; there are %s and %s", k.Use, Manifest, Log)
+		return fmt.Errorf("there is no use %q; the uses are %s and %s", k.Use, Manifest, Log)
 	case k.Use == Log && k.Algorithm != Ed25519:
-		return fmt.Errorf("a log signs with %s", Ed25519)
+		return fmt.Errorf("a log key must be %s", Ed25519)
 	case fromEnv && !variable.MatchString(env):
 		return fmt.Errorf("%q is not the name of an environment variable", env)
 	case !fromEnv && k.Private != "file" && k.Private != "memory" && k.Private != "":
-		return errors.New("where its private key is cannot be understood")
+		return errors.New("the location of its private key is not valid")
 	}
 	return nil
 }
@@ -412,8 +412,8 @@ var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func (r *Ring) path(name string) string { return filepath.Join(r.dir, name) }
 
-// fresh reads keys.json if it is not the file that was read last.
-func (r *Ring) fresh() error {
+// reload reads keys.json unless it is the file that was read last.
+func (r *Ring) reload() error {
 	if r.dir == "" {
 		return nil
 	}
@@ -432,7 +432,7 @@ func (r *Ring) fresh() error {
 
 func (r *Ring) load() ([]Key, os.FileInfo, error) {
 	if info, err := os.Stat(r.dir); err == nil && others(info, 0o022) {
-		return nil, nil, fmt.Errorf("%s: others can write to it; chmod 700 ends that", r.dir)
+		return nil, nil, fmt.Errorf("%s: others can write to it; use chmod 700", r.dir)
 	}
 	b, stamp, err := readFile(r.path("keys.json"), 0o022)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -452,14 +452,14 @@ func (r *Ring) load() ([]Key, os.FileInfo, error) {
 	for i := range f.Keys {
 		k, err := f.Keys[i].checked(r.o.TestKeys)
 		if err == nil && slices.ContainsFunc(keys, func(o Key) bool { return o.ID == k.ID }) {
-			err = errors.New("it is there twice")
+			err = errors.New("it appears twice")
 		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s: key %d: %w", r.path("keys.json"), i, err)
 		}
 		if info, err := os.Stat(r.privatePath(k.ID)); err == nil && others(info, 0o077) {
 			return nil, nil, fmt.Errorf(
-				"%s: others can read it; it may have been copied, and chmod 600 ends that", r.privatePath(k.ID),
+				"%s: others can read it and may have copied it; use chmod 600", r.privatePath(k.ID),
 			)
 		}
 		keys = append(keys, *k)
@@ -468,18 +468,18 @@ func (r *Ring) load() ([]Key, os.FileInfo, error) {
 	return keys, stamp, nil
 }
 
-// sortKeys puts the newest key first; of those made in one second, the one made last.
+// sortKeys sorts keys newest first; of those created in the same second, the one added last comes first.
 func sortKeys(keys []Key) {
 	slices.Reverse(keys)
 	slices.SortStableFunc(keys, func(a, b Key) int { return b.Created.Compare(a.Created) })
 }
 
-// others reports whether anybody but the owner has one of these rights.
+// others reports whether anyone but the owner has one of these permissions.
 func others(info os.FileInfo, rights fs.FileMode) bool {
-	return runtime.GOOS != "windows" && info.Mode().Perm()&rights != 0 // Windows has other rights
+	return runtime.GOOS != "windows" && info.Mode().Perm()&rights != 0 // Windows has other permissions
 }
 
-// readFile reads a file of limited size on which nobody but the owner has one of these rights.
+// readFile reads a file of limited size that must not grant anyone but the owner one of these permissions.
 func readFile(name string, rights fs.FileMode) ([]byte, os.FileInfo, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -491,14 +491,13 @@ func readFile(name string, rights fs.FileMode) ([]byte, os.FileInfo, error) {
 		return nil, nil, err
 	}
 	if !info.Mode().IsRegular() || others(info, rights) || info.Size() > maxFile {
-		return nil, nil, fmt.Errorf("%s: it is not a file of the owner's alone, or longer than %d bytes", name, maxFile)
+		return nil, nil, fmt.Errorf("%s: it is not a private file, or longer than %d bytes", name, maxFile)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, maxFile))
 	return b, info, err
 }
 
-// change changes the keys by f, as the only one of all processes, and writes them. If that does not work, nothing has
-// changed.
+// change changes the keys by f, excluding other processes, and writes them. On error, nothing has changed.
 func (r *Ring) change(f func() error) (err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -510,7 +509,7 @@ func (r *Ring) change(f func() error) (err error) {
 	}()
 	if r.dir != "" {
 		if err := os.MkdirAll(r.dir, 0o700); err != nil {
-			return fmt.Errorf("making the directory: %w", err)
+			return fmt.Errorf("creating the directory: %w", err)
 		}
 		lock, err := file.Lock(r.path("lock"))
 		if err != nil {
@@ -518,13 +517,13 @@ func (r *Ring) change(f func() error) (err error) {
 		}
 		defer func() { _ = lock.Close() }() // unlocks
 		r.stamp = nil
-		if err := r.fresh(); err != nil {
+		if err := r.reload(); err != nil {
 			return err
 		}
 		before = r.keys
 	}
 	r.keys = slices.Clone(r.keys)
-	slices.Reverse(r.keys) // as they are in the file
+	slices.Reverse(r.keys) // in the order of the file
 	if err := f(); err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ import (
 
 var noon = time.Date(2026, 4, 28, 12, 0, 0, 0, time.UTC)
 
-// clock is a time that stands still until it is set.
+// clock is a clock that stands still until it is set.
 type clock struct{ time.Time }
 
 func (c *clock) now() time.Time { return c.Time }
@@ -49,7 +49,7 @@ func reopen(tb testing.TB, dir string, at *clock) *keyring.Ring {
 	return r
 }
 
-// newKey makes a key; none that was generated has an id that a command line takes for a flag.
+// newKey makes a key; no generated id looks like a flag on a command line.
 func newKey(tb testing.TB, r *keyring.Ring, o *keyring.NewOptions) *keyring.Key {
 	tb.Helper()
 	k, err := r.New(o)
@@ -62,7 +62,7 @@ func newKey(tb testing.TB, r *keyring.Ring, o *keyring.NewOptions) *keyring.Key 
 	return k
 }
 
-// signs reports an error unless the signer's signatures are by the key.
+// signs reports an error unless the signer's signatures verify with the key.
 func signs(tb testing.TB, k *keyring.Key, s crypto.Signer) {
 	tb.Helper()
 	text := []byte("heron")
@@ -81,8 +81,8 @@ func signs(tb testing.TB, k *keyring.Key, s crypto.Signer) {
 	}
 }
 
-// A key through its life: made, followed by another, retired, revoked. It is the same in memory, and on disk after each
-// step by another ring, as by another process.
+// The life of a key: created, followed by another, retired, revoked. It is the same in memory, and on disk as read
+// after each step by another ring, as by another process.
 func TestLife(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "keys")
 	at := &clock{noon.Add(700 * time.Millisecond)}
@@ -166,7 +166,7 @@ func names(keys ...*keyring.Key) string {
 	return strings.Join(list, " ")
 }
 
-// ids returns the ids in a ring's directory, as others read it.
+// ids returns the ids in a ring's published directory.
 func ids(tb testing.TB, r *keyring.Ring, all bool) string {
 	tb.Helper()
 	b, err := r.Directory(all)
@@ -208,7 +208,7 @@ func TestGood(t *testing.T) {
 	}
 }
 
-// What is asked for and cannot be is said, and changes nothing.
+// Invalid requests return errors and change nothing.
 func TestRefused(t *testing.T) {
 	r, dir, at := openRing(t)
 	retired, revoked, good := newKey(t, r, nil), newKey(t, r, nil), newKey(t, r, nil)
@@ -255,8 +255,8 @@ func TestRefused(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// There are never more keys than somebody else reads of a directory, and there is always room for another once one is not
-// needed any more.
+// There are never more keys than readers of a directory accept, and there is room for another once one is no longer
+// needed.
 func TestMaxKeys(t *testing.T) {
 	r := keyring.Memory(nil)
 	old := newKey(t, r, &keyring.NewOptions{At: noon})
@@ -275,7 +275,7 @@ func TestMaxKeys(t *testing.T) {
 	}
 }
 
-// A key is forgotten with its private half, when it has signed nothing for as long as is asked, and not before.
+// A key is forgotten with its private half once it has signed nothing for the requested time, and not before.
 func TestForget(t *testing.T) {
 	r, dir, at := openRing(t)
 	retired, revoked, both, good := newKey(t, r, nil), newKey(t, r, nil), newKey(t, r, nil), newKey(t, r, nil)
@@ -312,7 +312,7 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// Of many that start at once on one directory, one makes the first key.
+// If many processes start at once on one directory, one creates the first key.
 func TestFirst(t *testing.T) {
 	_, dir, at := openRing(t)
 	var all sync.WaitGroup
@@ -339,7 +339,7 @@ func TestFirst(t *testing.T) {
 	}
 }
 
-// Two rings of one directory, as two processes, see each other's changes, and none is lost.
+// Two rings of one directory, like two processes, see each other's changes, and none is lost.
 func TestConcurrent(t *testing.T) {
 	r, dir, at := openRing(t)
 	other := reopen(t, dir, at)
@@ -385,12 +385,12 @@ func TestConcurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(entries) != 4*each+1+2 { // a file a key, keys.json, lock
+	if len(entries) != 4*each+1+2 { // a file per key, keys.json, lock
 		t.Errorf("the directory has %d files: %v", len(entries), entries)
 	}
 }
 
-// Nobody else reads the private keys, and nobody else writes anything.
+// Others can neither read the private keys nor write anything.
 func TestModes(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has other rights")
@@ -420,7 +420,7 @@ func TestModes(t *testing.T) {
 			t.Errorf("%s with mode %o: %v", test.name, test.good, err)
 		}
 	}
-	// Also if it happens after the ring was opened, but before the key was needed.
+	// This holds even if it happens after the ring was opened but before the key was needed.
 	fresh := reopen(t, dir, at)
 	if err := os.Chmod(private, 0o644); err != nil {
 		t.Fatal(err)
@@ -430,7 +430,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// What stands in the directory and cannot be right is refused, and never replaced by something older.
+// Invalid content of the directory is refused, and never replaced by something older.
 func TestDamaged(t *testing.T) {
 	source, from, _ := openRing(t)
 	old := newKey(t, source, nil)
@@ -524,8 +524,8 @@ func x(tb testing.TB, k *keyring.Key) string {
 	return base64.RawURLEncoding.EncodeToString(k.Public.(ed25519.PublicKey))
 }
 
-// A key can come from elsewhere: from an environment variable, or as a file of other programs. Nothing of it is ever in an
-// error or in keys.json.
+// A key can be imported from an environment variable, or from a file of another program. No part of it ever appears in
+// an error or in keys.json.
 func TestImport(t *testing.T) {
 	ed := ed25519.NewKeyFromSeed([]byte("heron heron heron heron heron he"))
 	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -545,7 +545,7 @@ func TestImport(t *testing.T) {
 	ecJWK := fmt.Sprintf(`{"kty":"EC","crv":"P-256","x":%q,"y":%q,"d":%q,"kid":"mine"}`, b64(point[1:33]), b64(point[33:]), b64(d))
 	for about, test := range map[string]struct {
 		text string
-		alg  string // empty: refused
+		alg  string // empty if refused
 	}{
 		"Ed25519 as PEM":        {pkcs8(t, ed), keyring.Ed25519},
 		"P-256 as PEM":          {"\n" + pkcs8(t, ec) + "\n", keyring.ECDSAP256},
@@ -598,7 +598,7 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// imported checks that what came from elsewhere signs, and from a variable only where that is set.
+// imported checks that an imported key signs, and one from a variable only where that is set.
 func imported(tb testing.TB, dir string, o *keyring.Options, k *keyring.Key) {
 	tb.Helper()
 	again, s, err := must(keyring.Open(dir, o)).Signer(keyring.Manifest)
@@ -641,7 +641,7 @@ func pkcs8(tb testing.TB, key any) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 }
 
-// noSecret reports an error if any eight characters of the private key stand in a text.
+// noSecret reports an error if any eight characters of the private key appear in a text.
 func noSecret(tb testing.TB, text, secret string) {
 	tb.Helper()
 	var values map[string]string

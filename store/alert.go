@@ -17,24 +17,24 @@ import (
 )
 
 const (
-	// AlertsKept is how long alerts are kept, whether somebody has seen them or not.
+	// AlertsKept is how long alerts are kept, seen or not.
 	AlertsKept = 90 * 24 * time.Hour
-	// MaxDeliveries is how many alerts may wait for one webhook. What is over is not delivered.
+	// MaxDeliveries is how many alerts may wait for one webhook. Alerts beyond it are not delivered.
 	MaxDeliveries = 10_000
-	// maxAlertSummary is how many bytes the sentence of an alert may have; of a longer one the beginning is kept.
+	// maxAlertSummary is how many bytes an alert's summary may have; a longer one is cut.
 	maxAlertSummary = 500
 )
 
-// AlertKind says what an alert is about.
+// AlertKind is the kind of an alert.
 type AlertKind string
 
 // The kinds of alerts.
 const (
-	AlertSourceChanged AlertKind = "source-changed" // a source does not say (any more) what an answer cites of it
+	AlertSourceChanged AlertKind = "source-changed" // a source does not (or no longer) support what an answer cites
 	AlertDoubtful      AlertKind = "doubtful"       // a claim differs from its source
-	AlertUncited       AlertKind = "uncited"        // an answer that was to have citations has none
-	AlertKeyRevoked    AlertKind = "key-revoked"    // a signing key was revoked, ours or that of a manifest
-	AlertStoreAway     AlertKind = "store-away"     // the database takes no answers
+	AlertUncited       AlertKind = "uncited"        // an answer that was expected to have citations has none
+	AlertKeyRevoked    AlertKind = "key-revoked"    // a signing key was revoked, ours or a manifest's
+	AlertStoreAway     AlertKind = "store-away"     // the database accepts no answers
 	AlertQuota         AlertKind = "quota"          // a tenant is over its quota, and its answers are not kept
 )
 
@@ -45,31 +45,31 @@ func AlertKinds() []AlertKind {
 	}
 }
 
-// Alert tells the operator, or a tenant, of something to look at. What is the whole server's is the tenant
-// [DefaultTenant]'s, who is the operator.
+// Alert notifies the operator, or a tenant, of something to look at. Alerts about the whole server belong to
+// [DefaultTenant], the operator's tenant.
 type Alert struct {
-	ID        string       `json:"id"` // made of kind, tenant and subject: the same thing is told once
+	ID        string       `json:"id"` // derived from kind, tenant and subject, so that nothing is reported twice
 	CreatedAt time.Time    `json:"created_at"`
 	Kind      AlertKind    `json:"kind"`
 	Tenant    string       `json:"tenant"`
 	Subject   AlertSubject `json:"subject"`
 	Summary   string       `json:"summary"` // one sentence
-	Link      string       `json:"link"`    // the page about it: a path, or in what webhooks get an address
-	SeenAt    *time.Time   `json:"seen_at"` // null: nobody has
+	Link      string       `json:"link"`    // the page about it: a path, or a full URL in what webhooks receive
+	SeenAt    *time.Time   `json:"seen_at"` // null if unseen
 }
 
-// AlertSubject is what an alert is about. What is not known or does not apply is left out.
+// AlertSubject is what an alert is about. Unknown and inapplicable members are omitted.
 type AlertSubject struct {
 	AnswerID string `json:"answer_id,omitempty"`
-	Run      string `json:"run,omitempty"`      // of what was recorded of it, and no answer
+	Run      string `json:"run,omitempty"`      // for what was recorded of a run, without an answer
 	Source   string `json:"source,omitempty"`   // its address
 	Key      string `json:"key,omitempty"`      // the id of a signing key
 	Upstream string `json:"upstream,omitempty"` // its name at the gateway
-	Since    string `json:"since,omitempty"`    // which time it is of what can happen again: a day or a moment
+	Since    string `json:"since,omitempty"`    // distinguishes occurrences of what can happen again: a day or a time
 }
 
-// Fill gives an alert the members that follow from the others: its id, its link, and when it is from unless that is
-// said. [Store.AddAlerts] does so too.
+// Fill sets the members that follow from the others: the id, the link, and the creation time unless it is set.
+// [Store.AddAlerts] does so too.
 func (a *Alert) Fill() {
 	s := &a.Subject
 	a.ID = "alert_" + hash(strings.Join([]string{
@@ -90,7 +90,7 @@ func (a *Alert) Fill() {
 	}
 }
 
-// owner is what alerts go with: an answer, or what was recorded of a run; empty: neither.
+// owner is what an alert is deleted with: an answer, or what was recorded of a run; empty if neither.
 func (s *AlertSubject) owner() string {
 	if s.AnswerID == "" && s.Run != "" {
 		return runOwner(s.Run)
@@ -98,13 +98,13 @@ func (s *AlertSubject) owner() string {
 	return s.AnswerID
 }
 
-// AddAlerts stores alerts, and returns how many are new: what is there already stays as it is, seen or not.
+// AddAlerts stores alerts and returns how many are new. Existing ones stay as they are, seen or not.
 func (s *Store) AddAlerts(ctx context.Context, list []Alert) (added int, err error) {
 	err = s.update(ctx, func(tx *transaction) (err error) {
 		added, err = tx.addAlerts(ctx, list)
 		return err
 	})
-	return added, about(err, "storing alerts")
+	return added, wrap(err, "storing alerts")
 }
 
 func (tx *transaction) addAlerts(ctx context.Context, list []Alert) (added int, err error) {
@@ -119,11 +119,11 @@ func (tx *transaction) addAlerts(ctx context.Context, list []Alert) (added int, 
 		if err != nil {
 			return added, err
 		}
-		there, err := exists(ctx, tx, "SELECT 1 FROM alerts WHERE tenant = $1 AND id = $2", a.Tenant, a.ID)
+		found, err := exists(ctx, tx, "SELECT 1 FROM alerts WHERE tenant = $1 AND id = $2", a.Tenant, a.ID)
 		if err != nil {
 			return added, err
 		}
-		if there {
+		if found {
 			continue
 		}
 		if err := tx.insertNumbered(
@@ -137,8 +137,8 @@ func (tx *transaction) addAlerts(ctx context.Context, list []Alert) (added int, 
 	return added, nil
 }
 
-// incidentAlert returns the alert of an incident with an answer of the tenant's (empty: it is of none); nil: there is
-// none. What a check finds of the tenant's own citations is told when their status is stored.
+// incidentAlert returns the alert for an incident with one of the tenant's answers (empty if with none); nil if it
+// needs none. Findings about the tenant's own citations are reported when their status is stored.
 func incidentAlert(tenant, answer string, i *verify.Incident) *Alert {
 	a := &Alert{Tenant: tenant, Subject: AlertSubject{AnswerID: answer}}
 	if answer == "" {
@@ -155,7 +155,7 @@ func incidentAlert(tenant, answer string, i *verify.Incident) *Alert {
 	return a
 }
 
-// failedAlert returns the alert of a citation whose source does not say what is cited of it.
+// failedAlert returns the alert for a citation that its source does not support.
 func failedAlert(tenant string, p *Pin) Alert {
 	place := p.URL
 	if u, err := url.Parse(p.URL); err == nil && u.Host != "" {
@@ -170,12 +170,12 @@ func failedAlert(tenant string, p *Pin) Alert {
 	return a
 }
 
-// AlertQuery chooses alerts. Nil and the zero value mean all of them. What is said in several fields must all hold.
+// AlertQuery selects alerts. Nil and the zero value select all. Conditions in several fields must all hold.
 type AlertQuery struct {
 	Kind   AlertKind
-	Unseen bool   // only those that nobody has seen
-	Cursor string // Page.Next of the page before; empty: the first page
-	Limit  int    // 0: DefaultLimit; more than MaxLimit is MaxLimit
+	Unseen bool   // only unseen ones
+	Cursor string // Page.Next of the page before; empty for the first page
+	Limit  int    // 0 means DefaultLimit; capped at MaxLimit
 }
 
 // storedAlert is a row of alerts.
@@ -184,7 +184,7 @@ type storedAlert struct {
 	n int64
 }
 
-// Alerts returns the alerts of a tenant, the last first.
+// Alerts returns the alerts of a tenant, newest first.
 func (s *Store) Alerts(ctx context.Context, tenant string, q *AlertQuery) (*Page[Alert], error) {
 	q = cmp.Or(q, &AlertQuery{})
 	alerts := numberedList[storedAlert, Alert]{
@@ -192,12 +192,12 @@ func (s *Store) Alerts(ctx context.Context, tenant string, q *AlertQuery) (*Page
 		item: func(a *storedAlert) (Alert, int64) { return a.Alert, a.n },
 	}
 	c := conditionsOf(tenant)
-	c.andIfSaid("kind = $", lookup(string(q.Kind)))
+	c.andIfSet("kind = $", lookup(string(q.Kind)))
 	if q.Unseen {
 		c.where = append(c.where, "seen = 0")
 	}
 	page, err := alerts.page(ctx, s.db, c, q.Cursor, q.Limit)
-	return page, about(err, "listing alerts")
+	return page, wrap(err, "listing alerts")
 }
 
 const alertQuery = "SELECT n, seen, alert FROM alerts"
@@ -217,20 +217,20 @@ func scanAlert(rows *sql.Rows, a *storedAlert) error {
 	return err
 }
 
-// UnseenAlerts counts the alerts of a tenant that nobody has seen, up to [MaxCounted] and then one more.
+// UnseenAlerts counts a tenant's unseen alerts. If there are more than [MaxCounted], it returns one more.
 func (s *Store) UnseenAlerts(ctx context.Context, tenant string) (n int, err error) {
 	err = each(
 		ctx, s.db, into(&n),
 		"SELECT count(*) FROM (SELECT 1 FROM alerts WHERE tenant = $1 AND seen = 0 LIMIT $2) AS found",
 		lookup(tenant), MaxCounted+1,
 	)
-	return n, about(err, "counting alerts")
+	return n, wrap(err, "counting alerts")
 }
 
-// SeeAlert notes that somebody has seen an alert, or with seen false that nobody has, and returns it. One that was seen
-// before keeps its time. What is not there, or another tenant's, is [ErrNotFound].
+// SeeAlert marks an alert as seen, or as unseen if seen is false, and returns it. An alert already seen keeps its time.
+// It fails with [ErrNotFound] if the tenant has no such alert.
 func (s *Store) SeeAlert(ctx context.Context, tenant, id string, seen bool) (a *Alert, err error) {
-	defer explain(&err, "marking alert %.60q", id)
+	defer wrapResult(&err, "marking alert %.60q", id)
 	set, args := "seen = 0", []any{lookup(tenant), lookup(id)}
 	if seen {
 		set = "seen = CASE WHEN seen = 0 THEN $3 ELSE seen END"
@@ -260,7 +260,7 @@ func (s *Store) SeeAlert(ctx context.Context, tenant, id string, seen bool) (a *
 	return &found.Alert, nil
 }
 
-// SeeAllAlerts notes that somebody has seen all alerts of a tenant, and returns how many nobody had.
+// SeeAllAlerts marks all alerts of a tenant as seen and returns how many were not.
 func (s *Store) SeeAllAlerts(ctx context.Context, tenant string) (int, error) {
 	var n int
 	err := s.update(ctx, func(tx *transaction) (err error) {
@@ -272,17 +272,17 @@ func (s *Store) SeeAllAlerts(ctx context.Context, tenant string) (int, error) {
 		}
 		return tx.audit(ctx, tenant, AuditEntry{Action: AuditAlertSeen, Detail: fmt.Sprintf("all %d of them", n)})
 	})
-	return n, about(err, "marking alerts")
+	return n, wrap(err, "marking alerts")
 }
 
-// RelayAlerts hands up to limit alerts that were not yet handed on to the webhooks that route names, and returns these
-// alerts and, once for each delivery that was dropped, the webhook that had [MaxDeliveries] waiting. What route
-// returned for an alert is a [Delivery] from then on, also after a crash. Several nodes share the work.
+// RelayAlerts queues up to limit new alerts for the webhooks that route names. It returns these alerts and, once for
+// each delivery that was dropped, the webhook that had [MaxDeliveries] waiting. Each name that route returned for an
+// alert is a [Delivery] from then on, even after a crash. Several nodes share the work.
 func (s *Store) RelayAlerts(
 	ctx context.Context, limit int, route func(*Alert) []string,
 ) (relayed []Alert, dropped []string, err error) {
-	defer explain(&err, "handing alerts to webhooks")
-	// Mostly there are none, and then nothing is written.
+	defer wrapResult(&err, "handing alerts to webhooks")
+	// Usually there are none, and nothing is written.
 	if some, err := exists(ctx, s.db, "SELECT 1 FROM alerts WHERE relayed = 0 LIMIT 1"); err != nil || !some {
 		return nil, nil, err
 	}
@@ -294,7 +294,7 @@ func (s *Store) RelayAlerts(
 		if err != nil {
 			return err
 		}
-		waiting := map[string]int{} // by webhook, as far as it is known
+		waiting := map[string]int{} // by webhook, as far as counted
 		for i := range list {
 			a := &list[i]
 			for _, webhook := range route(&a.Alert) {
@@ -327,7 +327,7 @@ func (s *Store) RelayAlerts(
 	return relayed, dropped, err
 }
 
-// Delivery is an alert that a webhook is to be told.
+// Delivery is an alert to be sent to a webhook.
 type Delivery struct {
 	Alert    Alert
 	Webhook  string // its name
@@ -335,21 +335,21 @@ type Delivery struct {
 	n        int64
 }
 
-// DueDeliveries returns up to limit alerts that one of webhooks is to be told now, and keeps each from other callers
-// for as long as lease says, on all nodes. Each is then ended by [Store.EndDelivery].
+// DueDeliveries returns up to limit deliveries that are due to one of webhooks, and leases each: for that long, no
+// other caller on any node gets it. Each is ended by [Store.EndDelivery].
 func (s *Store) DueDeliveries(
 	ctx context.Context, webhooks []string, limit int, lease time.Duration,
 ) ([]Delivery, error) {
 	if len(webhooks) == 0 {
 		return nil, nil
 	}
-	named := make([]string, len(webhooks)) // of the configuration, whose names have no quotes
+	named := make([]string, len(webhooks)) // from the configuration, whose names have no quotes
 	for i, name := range webhooks {
 		named[i] = "'" + strings.ReplaceAll(lookup(name), "'", "''") + "'"
 	}
 	where := "deliveries WHERE due <= $1 AND webhook IN (" + strings.Join(named, ", ") + ")"
 	if some, err := exists(ctx, s.db, "SELECT 1 FROM "+where+" LIMIT 1", micros(s.now())); err != nil || !some {
-		return nil, about(err, "looking for alerts to deliver")
+		return nil, wrap(err, "looking for alerts to deliver")
 	}
 	until := micros(s.now().Add(lease))
 	list, err := claimDue(
@@ -369,11 +369,11 @@ func (s *Store) DueDeliveries(
 		},
 	)
 	return slices.DeleteFunc(list, func(d Delivery) bool { return d.Alert.ID == "" }),
-		about(err, "looking for alerts to deliver")
+		wrap(err, "looking for alerts to deliver")
 }
 
-// EndDelivery notes what came of a delivery. With a zero next it is over, delivered or given up; else it failed and is
-// due again then.
+// EndDelivery records the outcome of a delivery. If next is zero, it is done, delivered or given up; otherwise it
+// failed and is due again at next.
 func (s *Store) EndDelivery(ctx context.Context, d *Delivery, next time.Time) error {
 	query, args := "DELETE FROM deliveries WHERE webhook = $1 AND n = $2", []any{lookup(d.Webhook), d.n}
 	if !next.IsZero() {
@@ -381,10 +381,10 @@ func (s *Store) EndDelivery(ctx context.Context, d *Delivery, next time.Time) er
 		args = append(args, micros(next))
 	}
 	_, err := s.change(ctx, query, args...)
-	return about(err, "ending a delivery")
+	return wrap(err, "ending a delivery")
 }
 
-// PendingDeliveries counts the alerts that wait for webhooks, by the webhook's name.
+// PendingDeliveries counts the alerts waiting for webhooks, by the webhook's name.
 func (s *Store) PendingDeliveries(ctx context.Context) (map[string]int, error) {
 	pending := map[string]int{}
 	err := each(ctx, s.db, func(rows *sql.Rows) error {
@@ -394,5 +394,5 @@ func (s *Store) PendingDeliveries(ctx context.Context) (map[string]int, error) {
 		pending[name] = n
 		return err
 	}, "SELECT webhook, count(*) FROM deliveries GROUP BY webhook")
-	return pending, about(err, "counting deliveries")
+	return pending, wrap(err, "counting deliveries")
 }

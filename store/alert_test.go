@@ -12,8 +12,8 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// told lists the alerts of a tenant as kind, answer and link, page by page.
-func told(tb testing.TB, s *store.Store, tenant string, q store.AlertQuery) []string {
+// alertsOf lists the alerts of a tenant as kind, answer and key, page by page.
+func alertsOf(tb testing.TB, s *store.Store, tenant string, q store.AlertQuery) []string {
 	tb.Helper()
 	list := []string{}
 	for q.Limit = 2; ; {
@@ -27,7 +27,7 @@ func told(tb testing.TB, s *store.Store, tenant string, q store.AlertQuery) []st
 	}
 }
 
-// What goes wrong with an answer is told once, however often it is found; who deletes the answer deletes its alerts.
+// A problem with an answer causes one alert, however often it is found; deleting the answer deletes its alerts.
 func (suite) Alerts(t *testing.T, dsn string) {
 	t.Helper()
 	s, ctx := open(t, dsn), t.Context()
@@ -40,7 +40,7 @@ func (suite) Alerts(t *testing.T, dsn string) {
 	}
 	status(verify.ExcerptFound, verify.CountPass)
 	status(verify.Unreachable, verify.CountUnverifiable)
-	diff(t, "nothing is wrong", told(t, s, store.DefaultTenant, store.AlertQuery{}), []string{})
+	diff(t, "nothing is wrong", alertsOf(t, s, store.DefaultTenant, store.AlertQuery{}), []string{})
 	for range 2 {
 		status(verify.ExcerptAltered, verify.CountFailure)
 		status(verify.ExcerptMissing, verify.CountFailure)
@@ -56,9 +56,9 @@ func (suite) Alerts(t *testing.T, dsn string) {
 		}
 	}
 	all := []string{"key-revoked k1", "key-revoked ", "doubtful ", "source-changed ans_0001"}
-	diff(t, "alerts", told(t, s, store.DefaultTenant, store.AlertQuery{}), all)
-	diff(t, "of one kind", told(t, s, store.DefaultTenant, store.AlertQuery{Kind: store.AlertKeyRevoked}), all[:2])
-	diff(t, "of another tenant", told(t, s, "other", store.AlertQuery{}), []string{})
+	diff(t, "alerts", alertsOf(t, s, store.DefaultTenant, store.AlertQuery{}), all)
+	diff(t, "of one kind", alertsOf(t, s, store.DefaultTenant, store.AlertQuery{Kind: store.AlertKeyRevoked}), all[:2])
+	diff(t, "of another tenant", alertsOf(t, s, "other", store.AlertQuery{}), []string{})
 
 	first := testenv.Must(s.Alerts(ctx, store.DefaultTenant, nil))(t).Items[3]
 	if first.Link != "/ui/answers/ans_0001" || first.Subject.Source != "https://bees.example/page" || first.SeenAt != nil ||
@@ -78,21 +78,21 @@ func (suite) Alerts(t *testing.T, dsn string) {
 			t.Errorf("an alert that is not there: %v", err)
 		}
 	}
-	diff(t, "unseen", told(t, s, store.DefaultTenant, store.AlertQuery{Unseen: true}), all[:3])
+	diff(t, "unseen", alertsOf(t, s, store.DefaultTenant, store.AlertQuery{Unseen: true}), all[:3])
 	diff(t, "how many", testenv.Must(s.UnseenAlerts(ctx, store.DefaultTenant))(t), 3)
 	diff(t, "seen at once", testenv.Must(s.SeeAllAlerts(ctx, store.DefaultTenant))(t), 3)
 	diff(t, "how many then", testenv.Must(s.UnseenAlerts(ctx, store.DefaultTenant))(t), 0)
 	testenv.OK(t, s.Delete(ctx, store.DefaultTenant, c.AnswerID))
-	diff(t, "without the answer", told(t, s, store.DefaultTenant, store.AlertQuery{}), all[:3])
+	diff(t, "without the answer", alertsOf(t, s, store.DefaultTenant, store.AlertQuery{}), all[:3])
 	keep := &store.Retention{Now: time.Now().Add(store.AlertsKept - time.Hour)}
 	for _, want := range []int{3, 0} {
 		testenv.Must(s.Prune(ctx, keep))(t)
-		diff(t, "after pruning", len(told(t, s, store.DefaultTenant, store.AlertQuery{})), want)
+		diff(t, "after pruning", len(alertsOf(t, s, store.DefaultTenant, store.AlertQuery{})), want)
 		keep.Now = keep.Now.Add(2 * time.Hour)
 	}
 }
 
-// An alert goes to each webhook that it is routed to until that is ended, and never twice at the same time.
+// An alert goes to each webhook that it is routed to until its delivery is ended, and never twice at the same time.
 func (suite) Deliveries(t *testing.T, dsn string) {
 	t.Helper()
 	s, ctx := open(t, dsn), t.Context()
@@ -125,9 +125,9 @@ func (suite) Deliveries(t *testing.T, dsn string) {
 	if n, _ := relay("a"); n != 0 {
 		t.Errorf("%d relayed again", n)
 	}
-	diff(t, "of nobody", due(), []string(nil))
+	diff(t, "without webhooks", due(), []string(nil))
 	list := testenv.Must(s.DueDeliveries(ctx, []string{"a"}, 10, 0))(t)
-	diff(t, "of one", len(list), 1)
+	diff(t, "for one webhook", len(list), 1)
 	diff(t, "when the lease is over", due("a", "it's"), []string{"a 1-0 0", "it's 1-0 0"})
 	diff(t, "while it lasts", due("a", "it's"), []string(nil))
 	testenv.OK(t, s.EndDelivery(ctx, &list[0], time.Now().Add(-time.Second)))
@@ -148,7 +148,7 @@ func (suite) Deliveries(t *testing.T, dsn string) {
 	}
 }
 
-// fill gives a webhook so many more deliveries.
+// fill adds n deliveries for a webhook.
 func fill(t *testing.T, dsn, webhook string, n int) {
 	t.Helper()
 	testenv.Must(raw(t, dsn).ExecContext(t.Context(), fmt.Sprintf(
@@ -156,7 +156,7 @@ func fill(t *testing.T, dsn, webhook string, n int) {
 			"SELECT i + 1 FROM s WHERE i < %d) SELECT '%s', -i, 0, 0, 0 FROM s", n, webhook)))(t)
 }
 
-// How much a tenant has follows its answers as they come, change and go.
+// A tenant's usage follows its answers as they are added, changed and removed.
 func (suite) Usage(t *testing.T, dsn string) {
 	t.Helper()
 	s, ctx := open(t, dsn), t.Context()

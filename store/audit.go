@@ -14,10 +14,10 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// AuditAction says what an administrator did.
+// AuditAction is an administrative action.
 type AuditAction string
 
-// The actions that are kept.
+// The actions that are recorded.
 const (
 	AuditTokenMade       AuditAction = "token.made"
 	AuditTokenRevoked    AuditAction = "token.revoked"
@@ -30,23 +30,23 @@ const (
 	AuditKeyRetired      AuditAction = "key.retired"
 	AuditKeyRevoked      AuditAction = "key.revoked"
 	AuditKeyForgotten    AuditAction = "key.forgotten"
-	AuditSettingsChanged AuditAction = "settings.changed" // a server started with others than the last one that did
-	AuditLoginFailed     AuditAction = "login.failed"     // an access token was not valid; not each one has an entry
+	AuditSettingsChanged AuditAction = "settings.changed" // a server started with settings other than the last one's
+	AuditLoginFailed     AuditAction = "login.failed"     // an access token was not valid; some are not logged
 )
 
-// Who acts, besides the ids of tokens and "cli:" with the name of a user of the machine.
+// Actors besides the ids of tokens and "cli:" followed by a user of the machine.
 const (
-	ActorServer = "server" // ibid serve, of itself
-	ActorNobody = "nobody" // somebody without a token
+	ActorServer = "server" // ibid serve on its own behalf
+	ActorNobody = "nobody" // a client without a token
 )
 
-// maxAuditText is how many bytes a text of an entry may have; of a longer one the beginning is kept.
+// maxAuditText is how many bytes each text of an entry may have; a longer one is cut.
 const maxAuditText = 500
 
 // auditBatch is how many entries are checked at a time.
 const auditBatch = 500
 
-// AuditEntry is one act of an administrator. It holds no secret.
+// AuditEntry is one administrative act. It contains no secrets.
 type AuditEntry struct {
 	ID     string      `json:"id"` // sha256:… of the canonical JSON of all other members
 	Tenant string      `json:"tenant"`
@@ -54,30 +54,30 @@ type AuditEntry struct {
 	At     time.Time   `json:"at"`
 	Actor  string      `json:"actor"`  // the id of a token, cli:USER, server, bootstrap or nobody
 	Action AuditAction `json:"action"` // what was done
-	Object string      `json:"object"` // the id of what it was done to; empty: it has none
-	Detail string      `json:"detail"` // a few words more; may be empty
-	Prev   string      `json:"prev"`   // ID of the entry before; empty: this is the first
+	Object string      `json:"object"` // the id of the object acted on; empty if it has none
+	Detail string      `json:"detail"` // a short explanation; may be empty
+	Prev   string      `json:"prev"`   // ID of the entry before; empty for the first
 }
 
 type actorKey struct{}
 
-// WithActor returns a context for acts of somebody: the id of a token, or what [AuditEntry] says. Without one it is the
-// server's own.
+// WithActor returns a context for acts of actor: the id of a token, or a value that [AuditEntry] lists. Without one,
+// the server acts.
 func WithActor(ctx context.Context, actor string) context.Context {
 	return context.WithValue(ctx, actorKey{}, actor)
 }
 
-// Audit appends an entry to a tenant's audit log, for an act that is not the store's own: those of its methods write
-// theirs in their transactions. The entry needs Action; the actor is that of ctx.
+// Audit appends an entry to a tenant's audit log, for an act outside the store: the store's methods write their entries
+// in their own transactions. The entry needs Action; the actor is that of ctx.
 func (s *Store) Audit(ctx context.Context, tenant string, e AuditEntry) error {
 	err := s.update(ctx, func(tx *transaction) error { return tx.audit(ctx, tenant, e) })
-	return about(err, "writing to the audit log")
+	return wrap(err, "writing to the audit log")
 }
 
 // audit appends an entry to a tenant's audit log and logs it.
 func (tx *transaction) audit(ctx context.Context, tenant string, e AuditEntry) error {
 	tenant = lookup(tenant)
-	if err := tx.alone(ctx, "audit", tenant); err != nil {
+	if err := tx.serialize(ctx, "audit", tenant); err != nil {
 		return err
 	}
 	last, err := scanAudit(ctx, tx, "tenant = $1 ORDER BY seq DESC LIMIT 1", tenant)
@@ -112,18 +112,18 @@ func (tx *transaction) audit(ctx context.Context, tenant string, e AuditEntry) e
 // sum returns the hash of the entry without its id.
 func (e *AuditEntry) sum() (string, error) { return verify.HashRecord(e, "id") }
 
-// AuditLog returns a page of a tenant's audit log, the last entry first. Cursor is Page.Next of the page before, empty
-// for the first; a limit of 0 is [DefaultLimit].
+// AuditLog returns a page of a tenant's audit log, newest first. Cursor is Page.Next of the page before, or empty for
+// the first; a limit of 0 means [DefaultLimit].
 func (s *Store) AuditLog(ctx context.Context, tenant, cursor string, limit int) (*Page[AuditEntry], error) {
 	entries := numberedList[AuditEntry, AuditEntry]{
 		letter: "l", query: auditQuery, column: "seq", scan: scanAuditRow,
 		item: func(e *AuditEntry) (AuditEntry, int64) { return *e, e.Seq },
 	}
 	page, err := entries.page(ctx, s.db, conditionsOf(tenant), cursor, limit)
-	return page, about(err, "listing the audit log")
+	return page, wrap(err, "listing the audit log")
 }
 
-// LastAudited returns the object of the last entry of a tenant's audit log with an action; empty: there is none.
+// LastAudited returns the object of the last entry with an action in a tenant's audit log; empty if there is none.
 func (s *Store) LastAudited(ctx context.Context, tenant string, action AuditAction) (string, error) {
 	var object string
 	err := each(
@@ -131,12 +131,12 @@ func (s *Store) LastAudited(ctx context.Context, tenant string, action AuditActi
 		"SELECT object FROM audit WHERE tenant = $1 AND action = $2 ORDER BY seq DESC LIMIT 1",
 		lookup(tenant), string(action),
 	)
-	return object, about(err, "reading the audit log")
+	return object, wrap(err, "reading the audit log")
 }
 
 const auditQuery = "SELECT seq, action, object, entry FROM audit"
 
-// scanAuditRow reads a row of auditQuery. Where the row says something else than the entry, it is damaged.
+// scanAuditRow reads a row of auditQuery. A row whose columns differ from its entry is damaged.
 func scanAuditRow(rows *sql.Rows, e *AuditEntry) error {
 	var seq int64
 	var action, object string
@@ -149,7 +149,7 @@ func scanAuditRow(rows *sql.Rows, e *AuditEntry) error {
 		return err
 	}
 	if e.Seq != seq || string(e.Action) != action || e.Object != object {
-		return fmt.Errorf("%w: %s is looked up by something else than it says", errDamaged, what)
+		return fmt.Errorf("%w: %s differs from its columns", errDamaged, what)
 	}
 	return nil
 }
@@ -158,11 +158,11 @@ func scanAudit(ctx context.Context, q querier, where string, args ...any) ([]Aud
 	return collect(ctx, q, scanAuditRow, auditQuery+" WHERE "+where, args...)
 }
 
-// CheckAudit checks all of a tenant's audit log: no entry was changed, left out or put in between. It returns how
-// many are in order from the first on; the error says what is wrong with the next. That the last ones were cut off is
-// seen only by whoever has kept an id.
+// CheckAudit verifies a tenant's whole audit log: no entry was changed, left out or inserted. It returns how many
+// entries are in order from the first on; the error describes the next. Truncation at the end can be detected only by
+// comparing with an id kept elsewhere.
 func (s *Store) CheckAudit(ctx context.Context, tenant string) (n int, err error) {
-	defer explain(&err, "checking the audit log")
+	defer wrapResult(&err, "checking the audit log")
 	tenant = lookup(tenant)
 	prev := ""
 	for {
@@ -179,11 +179,11 @@ func (s *Store) CheckAudit(ctx context.Context, tenant string) (n int, err error
 			case e.Seq != int64(n+1):
 				return n, fmt.Errorf("%w: number %d is missing", errDamaged, n+1)
 			case e.Tenant != tenant:
-				return n, fmt.Errorf("%w: number %d is of the tenant %q", errDamaged, n+1, e.Tenant)
+				return n, fmt.Errorf("%w: number %d belongs to tenant %q", errDamaged, n+1, e.Tenant)
 			case e.ID != id:
-				return n, fmt.Errorf("%w: number %d has the hash %s, its id is %q", errDamaged, n+1, id, e.ID)
+				return n, fmt.Errorf("%w: number %d has the hash %s but the id %q", errDamaged, n+1, id, e.ID)
 			case e.Prev != prev:
-				return n, fmt.Errorf("%w: number %d follows %q, and names %q", errDamaged, n+1, prev, e.Prev)
+				return n, fmt.Errorf("%w: number %d follows %q but names %q", errDamaged, n+1, prev, e.Prev)
 			}
 			prev = e.ID
 			n++

@@ -11,7 +11,7 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// audited lists a tenant's audit log as actor, action and object, page by page, the first entry first.
+// audited lists a tenant's audit log as actor, action and object, page by page, oldest first.
 func audited(tb testing.TB, s *store.Store, tenant string) []string {
 	tb.Helper()
 	list := []string{}
@@ -27,8 +27,8 @@ func audited(tb testing.TB, s *store.Store, tenant string) []string {
 	}
 }
 
-// Every administrative act is in its tenant's log with who did it, once, and none of it tells a secret; what did not
-// happen is not.
+// Every administrative act is logged once, for its tenant and with its actor, and no entry contains a secret; acts that
+// did not happen are not logged.
 func (suite) Audit(t *testing.T, dsn string) {
 	t.Helper()
 	s, ctx := open(t, dsn), store.WithActor(t.Context(), "cli:ann")
@@ -84,7 +84,7 @@ func (suite) Audit(t *testing.T, dsn string) {
 	}
 }
 
-// Whatever of the audit log is changed, left out, put in between or moved to another tenant, the check finds it.
+// The check detects entries that were changed, left out, inserted or moved to another tenant.
 func TestAuditTampered(t *testing.T) {
 	for about, statement := range map[string]string{
 		"the actor":   `UPDATE audit SET entry = replace(entry, 'cli:eve', 'cli:ann') WHERE seq = 2`,

@@ -19,7 +19,7 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// processCPU is what the process has computed so far, on all processors, in its own code and the system's.
+// processCPU returns the CPU time of the process so far, in user and system mode on all processors.
 func processCPU(b *testing.B) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage
@@ -27,7 +27,7 @@ func processCPU(b *testing.B) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// prose makes text as common as a language's: few words often, many seldom.
+// prose generates text with the word frequencies of a natural language: few words are common, many rare.
 type prose struct {
 	words []string
 	zipf  *rand.Zipf
@@ -58,7 +58,7 @@ func (p *prose) text(n int) string {
 	return b.String()[:n]
 }
 
-// answer is an answer of the size that a model gives with a web search: n bytes of text, five sources, eight citations.
+// call has an answer as a model with web search gives it: n bytes of text, five sources, eight citations.
 func (p *prose) call(i, n int) *store.Call {
 	a := &ibid.Answer{
 		ID: fmt.Sprintf("resp_%08d", i), Provider: "openai", Format: "openai-responses", Model: "gpt-5", Text: p.text(n), Complete: true,
@@ -83,7 +83,7 @@ func (p *prose) call(i, n int) *store.Call {
 	}
 }
 
-// BenchmarkPut stores answers in batches, as the indexer does: encoded before, in conversations of eight.
+// BenchmarkPut stores answers in batches, as the indexer does: already encoded, in conversations of eight.
 func BenchmarkPut(b *testing.B) {
 	for _, size := range []int{2048, 4096} {
 		for _, batch := range []int{1, 32, 128} {
@@ -123,7 +123,7 @@ func benchmarkPut(b *testing.B, size, batch int, publish bool, o *store.Options)
 			encoded += len(record)
 			calls = append(calls, c)
 		}
-		runtime.GC() // of what was only made for this
+		runtime.GC() // collect the garbage of the preparation
 		b.StartTimer()
 		before := processCPU(b)
 		testenv.OK(b, s.Put(b.Context(), calls))
@@ -161,7 +161,7 @@ func BenchmarkEncode(b *testing.B) {
 	})
 }
 
-// BenchmarkSearch looks through 20,000 answers.
+// BenchmarkSearch searches 20,000 answers.
 func BenchmarkSearch(b *testing.B) {
 	const answers = 20_000
 	s := open(b, filepath.Join(b.TempDir(), "ibid.db"))
@@ -198,7 +198,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// BenchmarkKeep stores what was read of sources of 20 KB: new ones, and those that are there already.
+// BenchmarkKeep stores copies of sources of 20 KB: new ones and known ones.
 func BenchmarkKeep(b *testing.B) {
 	s := open(b, filepath.Join(b.TempDir(), "ibid.db"))
 	copies := s.Copies(store.DefaultTenant)
@@ -228,7 +228,8 @@ func BenchmarkKeep(b *testing.B) {
 	})
 }
 
-// BenchmarkVerification reads answers of which no citation was checked, or each: a page, a conversation, and by what came of it.
+// BenchmarkVerification reads answers without any checked citation, or with all checked: a page, a conversation, and by
+// the result of checks.
 func BenchmarkVerification(b *testing.B) {
 	const answers = 4_000
 	for _, checked := range []bool{false, true} {

@@ -13,58 +13,58 @@ import (
 
 // Call is one captured call: who made it, what was asked, what was answered.
 //
-// A Call that was encoded or put is not to be changed any more: it remembers its encoding. Calls that the store returns
-// are the receiver's to keep.
+// A Call must not be changed once it was encoded or put, because it caches its encoding. Calls that the store returns
+// belong to the caller.
 type Call struct {
-	AnswerID     string `json:"answer_id"` // minted before the call; its identity within the tenant
+	AnswerID     string `json:"answer_id"` // minted before the call; unique within the tenant
 	Tenant       string `json:"tenant"`
 	Upstream     string `json:"upstream"`               // the name of the gateway's upstream
 	Route        string `json:"route"`                  // method and path without query: "POST /v1/responses"
-	Conversation string `json:"conversation,omitempty"` // empty: in none
-	Run          string `json:"run,omitempty"`          // empty: in none, and then there is no event of it
+	Conversation string `json:"conversation,omitempty"` // empty if in none
+	Run          string `json:"run,omitempty"`          // empty if in none; then it has no events
 	Agent        string `json:"agent,omitempty"`
-	// Follows says that a front-end asked again: the AnswerID of the last answer that it kept of the conversation;
-	// empty: none. What came behind that is replaced by this call. Nil: the call follows the one before it.
+	// Follows is set if a front-end asked again: the AnswerID of the last answer of the conversation that it kept, or
+	// empty if it kept none. This call replaces the ones after that. Nil means that the call follows the one before it.
 	Follows *string `json:"follows,omitempty"`
-	// name@version of what attributes the run's answers to sources; empty: nothing does
+	// name@version of what attributes the run's answers to sources; empty if nothing does
 	Strategy  string        `json:"strategy,omitempty"`
 	Step      Step          `json:"step"`
-	Prompt    []Message     `json:"prompt,omitempty"` // what may be kept of what was asked
+	Prompt    []Message     `json:"prompt,omitempty"` // the messages that may be kept
 	Status    int           `json:"status"`           // of the HTTP response
 	Started   time.Time     `json:"started"`
 	FirstByte time.Duration `json:"first_byte_ns"` // from Started to the response's first byte
 	Duration  time.Duration `json:"duration_ns"`   // from Started to the response's end
 	Bytes     int64         `json:"bytes"`         // of the response's body
-	// Refetch marks the GET of an earlier answer. Its answer replaces the one that is stored under tenant, upstream and
-	// the provider's id, which keeps everything else, its AnswerID too. Where there is none, the call is dropped. It is
-	// dropped as well when it would replace a complete answer by an incomplete one, or by one that lacks its citations.
+	// Refetch marks the GET of an earlier answer. Its answer replaces the one stored under tenant, upstream and the
+	// provider's id, which keeps everything else, its AnswerID too. The call is dropped if there is none, or if it
+	// would replace a complete answer by an incomplete one or by one without its citations.
 	Refetch bool `json:"refetch,omitempty"`
-	// Of is the AnswerID of the call whose answer this one is a later state of, where citations were found for it after
-	// it had ended. It is stored as a refetch is, under that id instead of the provider's, and told as an
-	// [EventBackfill]. Calls that the store returns have none.
+	// Of is the AnswerID of the call whose answer this is a later state of, where citations were found after it had
+	// ended. It is stored like a refetch, but under that id instead of the provider's, and reported as an
+	// [EventBackfill]. It is empty in calls that the store returns.
 	Of string `json:"of,omitempty"`
-	// Publish says that the answer is to be published: a manifest of it is to be made. See [Store.DuePublications]. Of
-	// a later state of another answer it does not matter: that is published if the other one is.
+	// Publish requests that a manifest of the answer be published. See [Store.DuePublications]. It is ignored in a
+	// later state of another answer: that is published if the other one is.
 	Publish bool         `json:"publish,omitempty"`
-	Body    *CallBody    `json:"body,omitempty"` // what the client got; nil: not known
+	Body    *CallBody    `json:"body,omitempty"` // what the client received; nil if unknown
 	Answer  *ibid.Answer `json:"-"`              // never nil in a Call that is encoded or put
 
 	encoded []byte
-	keys    []string // of its sources, as a numbering takes them up; nil while there is no encoding
+	keys    []string // the keys of its sources in numbering order; nil until encoded
 }
 
-// CallBody names the octets of a response's body, so that a manifest can be bound to them.
+// CallBody identifies the octets of a response's body, so that a manifest can be bound to them.
 type CallBody struct {
-	// "sha256:" and 64 lower-case hexadecimal digits: of the body without content codings
+	// "sha256:" and 64 lower-case hexadecimal digits, of the body without content codings
 	Hash      string `json:"hash"`
 	MediaType string `json:"media_type,omitempty"`
 }
 
-// Step is the place of a call in its run.
+// Step is the position of a call in its run.
 type Step struct {
-	Number int    `json:"number"`         // from 1; 0 in a Call that is put: the run's next
-	Tool   string `json:"tool,omitempty"` // which tool the step is
-	// the steps it builds on; nil: the one with the number before its own; empty: none
+	Number int    `json:"number"`         // from 1; 0 in a Call to be put means the run's next
+	Tool   string `json:"tool,omitempty"` // the tool that the step is
+	// the steps that it builds on; nil for the one with the number before its own, empty for none
 	After []int `json:"after"`
 }
 
@@ -75,8 +75,8 @@ type Message struct {
 }
 
 // Encode returns c as one line of JSON: {"call":{…},"document":{…},"sum":"…"}. The document is the answer's, in UTF-8
-// bytes and with the provider's metadata, but without cited_text and what is null, false, zero or empty; the sum is of
-// what stands before it, so that a damaged disk is noticed. The result is remembered and not to be changed.
+// bytes and with the provider's metadata, but without cited_text and what is null, false, zero or empty. The sum covers
+// what precedes it, to detect a damaged disk. The result is cached and must not be changed.
 func (c *Call) Encode() ([]byte, error) {
 	if c.encoded != nil {
 		return c.encoded, nil
@@ -117,15 +117,15 @@ func (c *Call) encode() ([]byte, error) {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// sumFormat is how an encoded call ends, with the CRC-32C of all before it in hexadecimal digits.
+// sumFormat is the end of an encoded call, with the CRC-32C of all before it in hexadecimal digits.
 const (
 	sumFormat = `,"sum":"%08x"}`
 	sumBytes  = len(`,"sum":"01234567"}`)
 )
 
-// checkSum fails if an encoded call has a sum, and that of something else.
+// checkSum fails if an encoded call has a sum that does not match.
 func checkSum(b []byte) error {
-	if len(b) < sumBytes || !bytes.HasSuffix(b, []byte(`"}`)) { // it is from before there were sums
+	if len(b) < sumBytes || !bytes.HasSuffix(b, []byte(`"}`)) { // older than sums
 		return nil
 	}
 	whole, end := b[:len(b)-sumBytes], b[len(b)-sumBytes:]
@@ -135,14 +135,14 @@ func checkSum(b []byte) error {
 	return nil
 }
 
-// unverified takes out of a document what came of checking its citations: that is the pins' to say, and may change.
+// unverified removes the results of checks from a document's citations: the pins hold those, and they may change.
 func unverified(d *ibid.Document) {
 	for i := range d.Citations {
 		d.Citations[i].Verification = nil
 	}
 }
 
-// inOrder returns the keys of a numbering by their numbers.
+// inOrder returns the keys of a numbering, ordered by number.
 func inOrder(n ibid.Numbering) []string {
 	keys := make([]string, len(n))
 	for key, number := range n {
@@ -151,9 +151,9 @@ func inOrder(n ibid.Numbering) []string {
 	return keys
 }
 
-// DecodeCall returns the call that was encoded as b. It keeps b. The answer has the same document as the one that was
-// encoded, in any unit and style; what a document does not carry, such as ibid.Source.Raw, is lost, and so is what came
-// of checking its citations.
+// DecodeCall decodes a call from b, which it retains. The answer has the same document as the one that was encoded, in
+// any unit and style; what a document does not carry, such as ibid.Source.Raw, is lost, and so are the results of
+// checks.
 func DecodeCall(b []byte) (*Call, error) {
 	if err := checkSum(b); err != nil {
 		return nil, fmt.Errorf("decoding call: %w", err)
@@ -177,12 +177,12 @@ func DecodeCall(b []byte) (*Call, error) {
 	return c, nil
 }
 
-// WithAnswer returns a copy of the call that has another answer.
+// WithAnswer returns a copy of the call with another answer.
 func (c *Call) WithAnswer(a *ibid.Answer) *Call {
 	other := *c
 	other.Answer, other.encoded, other.keys = a, nil, nil
 	return &other
 }
 
-// Ended returns when the response had ended.
+// Ended returns when the response ended.
 func (c *Call) Ended() time.Time { return c.Started.Add(c.Duration) }

@@ -10,8 +10,8 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// The clock jumps by an hour while somebody has a lease: nobody else has it meanwhile but where it has ended, only one of
-// two results counts, and what is due is done when the clock has come there.
+// The clock jumps by an hour during a lease: another caller gets the source only if the lease has ended, only one of
+// two results counts, and work is done when the clock reaches its due time.
 func TestClockJumps(t *testing.T) {
 	for name, jump := range map[string]time.Duration{"back": -time.Hour, "forward": time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestClockJumps(t *testing.T) {
 			if forward := jump > 0; (len(second) == 1) != forward {
 				t.Fatalf("%d are due after the jump", len(second))
 			}
-			// Who had it first is done, an hour later or earlier.
+			// The first holder finishes, an hour later or earlier.
 			testenv.OK(t, s.SetRecheck(t.Context(), &first[0], now().Add(time.Hour), true))
 			for i := range second {
 				testenv.OK(t, s.SetRecheck(t.Context(), &second[i], now().Add(time.Hour), false))
@@ -47,10 +47,10 @@ func TestClockJumps(t *testing.T) {
 			if len(again) != 1 {
 				t.Fatal("it is never due again")
 			}
-			if want := 1 - len(second); again[0].Failures != want { // of the two, the one that had the lease last counts
+			if want := 1 - len(second); again[0].Failures != want { // of the two, the last holder's counts
 				t.Errorf("%d failures are counted, not %d", again[0].Failures, want)
 			}
-			// It dies with the lease, and the clock goes back: it is late by that.
+			// The holder dies with the lease, and the clock goes back: the recheck is delayed by that.
 			off.Add(int64(-time.Hour))
 			if len(claim()) != 0 {
 				t.Error("it is due during a lease")

@@ -12,20 +12,20 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// The roles of messages that mean something to a conversation.
+// The roles of messages that matter to a conversation.
 const (
 	RoleSystem    = "system"
 	RoleUser      = "user"
 	RoleAssistant = "assistant"
 )
 
-// Turn is one call of a conversation: what was said to the model since the call before it, and the answer.
+// Turn is one call of a conversation: what the model was told since the call before it, and the answer.
 type Turn struct {
 	Asked []Message
 	Call  *Call
 }
 
-// Turns returns the calls of a page of a conversation with what each of them says that the one before did not: see
+// Turns returns the calls of a page of a conversation, each with the messages that the one before did not have: see
 // [Call.Asked].
 func (c *Conversation) Turns() []Turn {
 	turns := make([]Turn, 0, len(c.Calls))
@@ -37,9 +37,8 @@ func (c *Conversation) Turns() []Turn {
 	return turns
 }
 
-// Shown returns the turns of a page without those that a later one replaces, because its client asked again: see
-// [Call.Follows]. Before is the call before the page; nil: there is none. Nothing is left out because of a call that is
-// on no page.
+// Shown returns the turns of a page without those that a later one replaces because its client asked again: see
+// [Call.Follows]. Before is the call before the page, or nil. A call that is on no page hides nothing.
 func Shown(turns []Turn, before *Call) []Turn {
 	var shown []Turn
 	for _, turn := range turns {
@@ -51,9 +50,9 @@ func Shown(turns []Turn, before *Call) []Turn {
 	return shown
 }
 
-// KeptBehind returns which of the turns of a page stay where a call comes behind the answer that follows names, as
-// [Call.Follows] has it, and the call that is then the last one; nil: there is none. Not ok: follows is nil, or names a
-// call that is neither on the page nor before, and all stay.
+// KeptBehind returns the turns of a page that remain when a call follows the answer named by follows, as in
+// [Call.Follows], and the call that is then the last; nil if there is none. If follows is nil, or names a call that is
+// neither on the page nor before, all remain and ok is false.
 func KeptBehind(turns []Turn, before *Call, follows *string) (kept []Turn, last *Call, ok bool) {
 	if follows == nil {
 		return turns, nil, false
@@ -70,17 +69,17 @@ func KeptBehind(turns []Turn, before *Call, follows *string) (kept []Turn, last 
 	return turns, nil, false
 }
 
-// Asked returns what a call says that the call before it in its conversation did not: a client sends all messages again
-// each time, the instructions with every question, and after a tool's result once more the same question. Nil: there is
-// no call before it.
+// Asked returns the messages of a call that the call before it in its conversation did not have: a client sends all
+// messages again each time, the instructions with every question, and after a tool's result the same question once
+// more. Before is nil for the first call.
 func (c *Call) Asked(before *Call) []Message {
 	messages := sinceAnswer(c.Prompt)
 	if before == nil {
 		return messages
 	}
-	for _, said := range sinceAnswer(before.Prompt) {
-		isAgain := len(messages) > 0 && messages[0] == said
-		if !isAgain || said.Role == RoleUser && before.Answer.Finish != ibid.FinishTool {
+	for _, m := range sinceAnswer(before.Prompt) {
+		isAgain := len(messages) > 0 && messages[0] == m
+		if !isAgain || m.Role == RoleUser && before.Answer.Finish != ibid.FinishTool {
 			break
 		}
 		messages = messages[1:]
@@ -98,20 +97,20 @@ func sinceAnswer(prompt []Message) []Message {
 	return prompt
 }
 
-// Conversations returns conversations, the one whose latest call was stored last first. One that gets a call while the
-// list is read through moves to its beginning.
+// Conversations returns conversations, the one with the most recently stored call first. One that gets a call while the
+// list is being paged through moves to the front.
 func (s *Store) Conversations(ctx context.Context, tenant string, q *Query) (*Page[Conversation], error) {
 	page, err := listGroups(ctx, s.db, conversationTable(), tenant, q, (*group).conversation)
-	return page, about(err, "listing conversations")
+	return page, wrap(err, "listing conversations")
 }
 
 // Runs returns runs in the order of [Store.Conversations].
 func (s *Store) Runs(ctx context.Context, tenant string, q *Query) (*Page[Run], error) {
 	page, err := listGroups(ctx, s.db, runTable(), tenant, q, (*group).run)
-	return page, about(err, "listing runs")
+	return page, wrap(err, "listing runs")
 }
 
-// listGroups returns a page of the conversations or the runs of a tenant. show returns what the page has of each.
+// listGroups returns a page of a tenant's conversations or runs, converted by show.
 func listGroups[T any](
 	ctx context.Context, db querier, table *groupTable, tenant string, q *Query, show func(*group) *T,
 ) (*Page[T], error) {
@@ -121,7 +120,7 @@ func listGroups[T any](
 		scan: table.scan, item: func(g *group) (T, int64) { return *show(g), g.last },
 	}
 	c := conditionsOf(tenant)
-	c.where = append(c.where, table.there)
+	c.where = append(c.where, table.nonEmpty)
 	return groups.page(ctx, db, c, q.Cursor, q.Limit)
 }
 
@@ -143,7 +142,7 @@ func (t *group) run() *Run {
 	}
 }
 
-// began returns when a run began: the earliest that is known of it, and if nothing is, when it was heard of first.
+// began returns when a run began: the earliest known time, or else when it was first heard of.
 func (t *group) began() time.Time {
 	at := cmp.Or(t.started, t.made)
 	if t.started == 0 && t.finished != 0 {
@@ -152,10 +151,10 @@ func (t *group) began() time.Time {
 	return instant(at)
 }
 
-// Conversation returns a conversation with a page of its calls: of q, Cursor and Limit count. The first page has the
-// latest calls, the next one those before them. Within a page the oldest is first.
+// Conversation returns a conversation with a page of its calls; only Cursor and Limit of q apply. The first page has
+// the latest calls, the next one those before them. Within a page the oldest is first.
 func (s *Store) Conversation(ctx context.Context, tenant, id string, q *Query) (c *Conversation, err error) {
-	defer explain(&err, "reading conversation %q", id)
+	defer wrapResult(&err, "reading conversation %q", id)
 	q = cmp.Or(q, &Query{})
 	var at, n int64
 	if err := readCursor(memberCursor, q.Cursor, &at, &n); err != nil {
@@ -166,7 +165,7 @@ func (s *Store) Conversation(ctx context.Context, tenant, id string, q *Query) (
 		return nil, err
 	}
 	limit := limitOf(q.Limit)
-	// They are in the order in which they began, which is the same after they were fetched again.
+	// Ordered by when they began, which does not change when they are fetched again.
 	latest, err := scanCalls(
 		ctx, s.db,
 		callColumns+s.first(
@@ -182,23 +181,23 @@ func (s *Store) Conversation(ctx context.Context, tenant, id string, q *Query) (
 	if len(latest) > limit {
 		c.Before = latest[limit].Call
 	}
-	latest, c.Next = cut(
+	latest, c.Next = trimPage(
 		latest, limit, func(c numberedCall) string { return newCursor(memberCursor, micros(c.Started), c.n) },
 	)
 	for _, call := range slices.Backward(latest) {
 		c.Calls = append(c.Calls, call.Call)
 	}
-	// The numbers are read after the calls, so that they include all sources of theirs.
+	// The numbers are read after the calls, so that they include all of their sources.
 	if c.Numbering, err = numbering(ctx, s.db, row); err != nil {
 		return nil, err
 	}
 	return c, s.fillVerification(ctx, tenant, c.Calls)
 }
 
-// Run returns a run with a page of its calls and of its recorded steps, as [Store.Conversation] does; within a page
-// they are by step.
+// Run returns a run with a page of its calls and recorded steps, like [Store.Conversation]; within a page they are
+// ordered by step.
 func (s *Store) Run(ctx context.Context, tenant, id string, q *Query) (r *Run, err error) {
-	defer explain(&err, "reading run %.60q", id)
+	defer wrapResult(&err, "reading run %.60q", id)
 	t, err := s.readGroup(ctx, runTable(), tenantID{tenant, id})
 	if err != nil {
 		return nil, err
@@ -247,7 +246,7 @@ func (s *Store) Run(ctx context.Context, tenant, id string, q *Query) (r *Run, e
 	return r, err
 }
 
-// scanStep reads a row of recordColumns that is of a step.
+// scanStep reads a row of recordColumns that holds a step.
 func scanStep(rows *sql.Rows, step *trail.Step) error {
 	var r record
 	if err := scanRecord(rows, &r); err != nil {
@@ -260,16 +259,16 @@ func scanStep(rows *sql.Rows, step *trail.Step) error {
 	return err
 }
 
-// compareNumbers sorts the number of a step that has none behind all others.
+// compareNumbers orders steps without a number last.
 func compareNumbers(a, b int) int {
 	return cmp.Or(cmp.Compare(min(b, 1), min(a, 1)), cmp.Compare(a, b))
 }
 
-// inWindow holds for what window chooses.
+// inWindow is the condition whose arguments window returns.
 const inWindow = "(started, n) < ($3, $4) AND (started, n) >= ($5, $6)"
 
-// window chooses a page of the calls and recorded steps of a run, the latest first. Both are numbered by the same
-// counter. It returns the arguments for [inWindow], and the cursor of the page after it.
+// window selects a page of the calls and recorded steps of a run, the latest first. Both are numbered by the same
+// counter. It returns the arguments for [inWindow], and the cursor of the next page.
 func (s *Store) window(ctx context.Context, t *group, q *Query) (args []any, next string, err error) {
 	q = cmp.Or(q, &Query{})
 	type place struct{ at, n int64 }
@@ -288,7 +287,7 @@ func (s *Store) window(ctx context.Context, t *group, q *Query) (args []any, nex
 	if err != nil {
 		return nil, "", err
 	}
-	places, next = cut(places, limit, func(p place) string { return newCursor(memberCursor, p.at, p.n) })
+	places, next = trimPage(places, limit, func(p place) string { return newCursor(memberCursor, p.at, p.n) })
 	last := before
 	if len(places) > 0 {
 		last = places[len(places)-1]
@@ -296,7 +295,7 @@ func (s *Store) window(ctx context.Context, t *group, q *Query) (args []any, nex
 	return []any{t.tenant, t.id, before.at, before.n, last.at, last.n}, next, nil
 }
 
-// steps returns the steps that calls are in. Where several are one step, the first that says something of it counts.
+// steps returns the steps that calls are in. Where several calls are one step, the first that has a value counts.
 func steps(calls []*Call) []Step {
 	var list []Step
 	for _, c := range calls {
@@ -312,7 +311,7 @@ func steps(calls []*Call) []Step {
 	for i := range list {
 		switch s := &list[i]; {
 		case s.After != nil:
-		case s.Number > 1: // whether or not it is still there
+		case s.Number > 1: // whether or not it still exists
 			s.After = []int{s.Number - 1}
 		default:
 			s.After = []int{}
@@ -321,21 +320,21 @@ func steps(calls []*Call) []Step {
 	return list
 }
 
-// memberCursor begins the cursors of what is in a conversation or a run; no list of conversations or runs has it.
+// memberCursor begins the cursors of members of a conversation or a run; no list of conversations or runs uses it.
 const memberCursor = "m"
 
 // readGroup returns a conversation or run by its id.
 func (s *Store) readGroup(ctx context.Context, table *groupTable, id tenantID) (*group, error) {
 	return readOne(
 		ctx, s.db, table.scan,
-		"SELECT "+table.all("")+" FROM "+table.name+" WHERE tenant = $1 AND id = $2 AND "+table.there,
+		"SELECT "+table.all("")+" FROM "+table.name+" WHERE tenant = $1 AND id = $2 AND "+table.nonEmpty,
 		lookup(id.tenant), lookup(id.id),
 	)
 }
 
-// Sources returns where a source was used, the last stored first.
+// Sources returns where a source was used, most recently stored first.
 func (s *Store) Sources(ctx context.Context, tenant string, q *SourceQuery) (page *Page[SourceUse], err error) {
-	defer explain(&err, "listing uses of a source")
+	defer wrapResult(&err, "listing uses of a source")
 	if q == nil || q.URL == "" && q.ID == "" {
 		return nil, errors.New("neither a URL nor an id")
 	}
@@ -356,7 +355,7 @@ func (s *Store) Sources(ctx context.Context, tenant string, q *SourceQuery) (pag
 	return page, nil
 }
 
-// uses returns the uses of the sources of c that have one of names.
+// uses returns the uses of those sources of c that have one of names.
 func uses(c *Call, names []string) []SourceUse {
 	var list []SourceUse
 	for i := range c.Answer.Sources {
@@ -375,13 +374,13 @@ func uses(c *Call, names []string) []SourceUse {
 		}
 		for k := range c.Answer.Citations {
 			citation := &c.Answer.Citations[k]
-			said, span := "", citation.Span
+			text, span := "", citation.Span
 			if citation.Placed() && 0 <= span.Start && span.Start <= span.End && span.End <= len(c.Answer.Text) {
-				said = c.Answer.Text[span.Start:span.End]
+				text = c.Answer.Text[span.Start:span.End]
 			}
 			for _, ref := range citation.Refs {
 				if ref.Source == source.ID {
-					use.Citations = append(use.Citations, SourceCitation{said, ref.Quote})
+					use.Citations = append(use.Citations, SourceCitation{text, ref.Quote})
 				}
 			}
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// harms are what a bad disk does to a file.
-var harms = []struct {
+// damages is what a bad disk does to a file.
+var damages = []struct {
 	name string
 	do   func(b []byte, random *rand.Rand) []byte
 }{
@@ -45,8 +45,8 @@ func somePage(b []byte, random *rand.Rand) []byte {
 	return b[at : at+size]
 }
 
-// Wherever the file of a database is damaged: it is opened, or not with an error; each answer is as it was stored, or an
-// error; and what is put then is there, or was refused.
+// Wherever the file of a database is damaged, it opens or fails with an error; each answer is returned as it was stored
+// or as an error; and what is put then is stored or refused.
 func TestDamagedDatabase(t *testing.T) {
 	const answers = 40
 	name := filepath.Join(t.TempDir(), "ibid.db")
@@ -59,17 +59,17 @@ func TestDamagedDatabase(t *testing.T) {
 		want[c.AnswerID] = shown(t, c)
 	}
 	put(t, s, all...)
-	for id := range want { // as it is read
+	for id := range want { // as read
 		want[id] = shown(t, testenv.Must(s.Call(t.Context(), store.DefaultTenant, id))(t))
 	}
 	testenv.OK(t, s.Close())
 	whole := testenv.Must(os.ReadFile(name))(t)
 	opened, right, wrong := 0, 0, 0
 	for seed := range uint64(100) {
-		harm := harms[seed%uint64(len(harms))]
-		about := fmt.Sprintf("%s, seed %d", harm.name, seed)
+		damage := damages[seed%uint64(len(damages))]
+		about := fmt.Sprintf("%s, seed %d", damage.name, seed)
 		damaged := filepath.Join(t.TempDir(), "ibid.db")
-		testenv.OK(t, os.WriteFile(damaged, harm.do(append([]byte{}, whole...), rand.New(rand.NewPCG(seed, 0))), 0o600))
+		testenv.OK(t, os.WriteFile(damaged, damage.do(append([]byte{}, whole...), rand.New(rand.NewPCG(seed, 0))), 0o600))
 		s, err := store.Open(t.Context(), damaged, nil)
 		if err != nil {
 			continue
@@ -91,7 +91,7 @@ func TestDamagedDatabase(t *testing.T) {
 		late := call(answers, "It is late.")
 		if err := s.Put(t.Context(), []*store.Call{late}); err == nil {
 			if c, err := s.Call(t.Context(), store.DefaultTenant, late.AnswerID); err != nil || c.Answer.Text != "It is late." {
-				t.Errorf("%s: what was put is not there: %v", about, err)
+				t.Errorf("%s: what was put is missing: %v", about, err)
 			}
 		}
 		_ = s.Close()

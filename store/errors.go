@@ -12,30 +12,30 @@ import (
 	"github.com/ibidhq/ibid/manifest"
 )
 
-// What callers branch on.
+// Errors that callers branch on.
 var (
 	ErrNotFound = errors.New("not found")      // or another tenant's
-	ErrCursor   = errors.New("no such cursor") // a Cursor that is not from a page of this list
+	ErrCursor   = errors.New("no such cursor") // not from a page of this list
 	ErrNewer    = errors.New("the store was changed by a newer ibid")
-	ErrOlder    = errors.New("the store was made by an ibid from before its first release")
-	ErrConflict = errors.New("in conflict") // with what is stored, or with itself: see [RefusedError]
+	ErrOlder    = errors.New("the store was created by an ibid from before the first release")
+	ErrConflict = errors.New("in conflict") // with what is stored, or with itself; see [RefusedError]
 	ErrLimit    = errors.New("over a limit")
-	// ErrUnreachable says that no PostgreSQL server takes connections at the address of the DSN.
+	// ErrUnreachable means that no PostgreSQL server accepts connections at the address in the DSN.
 	ErrUnreachable = errors.New("the database cannot be reached")
 )
 
 var (
-	// errCall marks what is wrong with a call itself.
+	// errCall marks faults of the call itself.
 	errCall = errors.New("call cannot be stored")
-	// errDamaged marks what is wrong with a row that is stored.
+	// errDamaged marks faults of a stored row.
 	errDamaged = errors.New("the store is damaged")
-	// errIndex says that the index cannot be read.
+	// errIndex means that the index cannot be read.
 	errIndex = fmt.Errorf("%w: the index of terms", errDamaged)
-	// errChanged says that another transaction came first.
+	// errChanged means that another transaction came first.
 	errChanged = errors.New("another transaction changed the answer")
 )
 
-// RefusedError says why something cannot be recorded, in words for whoever sent it. It is [ErrConflict] or [ErrLimit].
+// RefusedError explains to a client why something cannot be recorded. It wraps [ErrConflict] or [ErrLimit].
 type RefusedError struct {
 	Detail string
 	cause  error
@@ -44,28 +44,27 @@ type RefusedError struct {
 // Error returns the detail.
 func (e *RefusedError) Error() string { return e.Detail }
 
-// Unwrap returns which sort of refusal it is.
+// Unwrap returns [ErrConflict] or [ErrLimit].
 func (e *RefusedError) Unwrap() error { return e.cause }
 
-// refuse returns a refusal.
 func refuse(cause error, format string, args ...any) error {
 	return &RefusedError{fmt.Sprintf(format, args...), cause}
 }
 
-// about says what was being done when err happened; nil stays nil.
-func about(err error, format string, args ...any) error {
+// wrap wraps err with what was being done; nil stays nil.
+func wrap(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
 	}
 	return fmt.Errorf(format+": %w", append(args, err)...)
 }
 
-// explain is about for the error that a function returns, which defers it.
-func explain(err *error, format string, args ...any) { *err = about(*err, format, args...) }
+// wrapResult wraps the error that a function returns. It is meant to be deferred.
+func wrapResult(err *error, format string, args ...any) { *err = wrap(*err, format, args...) }
 
-// IsTemporary reports whether what err says has nothing to do with what was asked, so that it may succeed another time:
-// the engine is away, busy, broken or out of space. After any other error of [Store.Put], trying the same calls again
-// does not help: one of them is at fault, or what is stored of its conversation is damaged.
+// IsTemporary reports whether err is unrelated to what was asked, so that a retry may succeed: the engine is
+// unreachable, busy, broken or out of space. After any other error of [Store.Put], retrying the same calls does not
+// help: one of them is at fault, or what is stored of its conversation is damaged.
 func IsTemporary(err error) bool {
 	if errors.Is(err, errNotReady) || errors.Is(err, ErrFile) {
 		return true
@@ -86,21 +85,20 @@ func IsTemporary(err error) bool {
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && len(pg.Code) == 5 {
 		switch pg.Code[:2] {
-		case "21", "22", "23",
-			"54": // cardinality, data, constraint (update has tried again if it was a race), program limit
+		case "21", "22", "23", "54": // cardinality, data, constraint (update has already retried races), program limit
 			return false
 		}
 	}
 	return true
 }
 
-// isConflict reports whether a transaction failed because of another one of PostgreSQL's at the same time.
+// isConflict reports whether a transaction failed because of a concurrent one in PostgreSQL.
 func isConflict(err error) bool {
 	return errors.Is(err, errChanged) ||
 		hasState(err, "40001", "40P01", "23505") // serialization, deadlock, unique: both of us stored the same answer
 }
 
-// hasState reports whether PostgreSQL refused something with one of these codes (SQLSTATE).
+// hasState reports whether PostgreSQL returned one of these codes (SQLSTATE).
 func hasState(err error, codes ...string) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && slices.Contains(codes, pg.Code)
@@ -109,7 +107,7 @@ func hasState(err error, codes ...string) bool {
 // isBusy reports whether another connection holds the lock of a SQLite file.
 func isBusy(err error) bool { return hasCode(err, sqlite3.SQLITE_BUSY) }
 
-// isDamage reports whether SQLite says that a file is damaged.
+// isDamage reports whether SQLite considers a file damaged.
 func isDamage(err error) bool { return hasCode(err, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) }
 
 // hasCode reports whether an error has one of SQLite's primary result codes.

@@ -17,10 +17,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// The words that a person may say of a citation.
+// The verdicts on a citation.
 const (
 	VerdictRight       = "right"
-	VerdictWrongSource = "wrong-source" // it is the wrong source: another one says it
+	VerdictWrongSource = "wrong-source" // another source supports it
 	VerdictNotSaid     = "not-said"     // the source does not say this
 	VerdictOther       = "other"        // see the note
 )
@@ -37,24 +37,24 @@ const (
 	maxFeedbackName = 2 << 10
 )
 
-// Feedback is what a person said: a verdict on a citation of an answer, or how relevant a source was to a step of a
+// Feedback is a person's judgement: a verdict on a citation of an answer, or the relevance of a source to a step of a
 // run.
 type Feedback struct {
 	ID       string    `json:"id"` // set by [Store.AddFeedback]
-	At       time.Time `json:"at"` // likewise
+	At       time.Time `json:"at"` // set by [Store.AddFeedback]
 	By       string    `json:"by,omitempty"`
 	AnswerID string    `json:"answer_id,omitempty"`
-	Citation string    `json:"citation,omitempty"` // its id in the answer's document; empty: the answer as a whole
+	Citation string    `json:"citation,omitempty"` // its id in the answer's document; empty for the answer as a whole
 	Run      string    `json:"run,omitempty"`
-	Step     int       `json:"step,omitempty"`   // 0: none is named
+	Step     int       `json:"step,omitempty"`   // 0 for none
 	Source   string    `json:"source,omitempty"` // the document's id in the run, or the source's key
-	// Verdict is one of [Verdicts]; empty: it is a rating.
+	// Verdict is one of [Verdicts]; empty in a rating.
 	Verdict   string   `json:"verdict,omitempty"`
-	Relevance *float64 `json:"relevance,omitempty"` // in 0…1; nil: it is a verdict
+	Relevance *float64 `json:"relevance,omitempty"` // in 0…1; nil in a verdict
 	Note      string   `json:"note,omitempty"`
 }
 
-// Check says what is wrong with a feedback, in words for whoever sent it.
+// Check validates a feedback. The error is meant for its sender.
 func (f *Feedback) Check() error {
 	names := []struct{ name, value string }{
 		{"by", f.By}, {"answer_id", f.AnswerID}, {"citation", f.Citation}, {"run", f.Run}, {"source", f.Source},
@@ -74,33 +74,32 @@ func (f *Feedback) Check() error {
 	case f.Relevance != nil && (math.IsNaN(*f.Relevance) || *f.Relevance < 0 || *f.Relevance > 1):
 		return errors.New("relevance: it must be a number from 0 to 1")
 	case f.Relevance != nil && (f.Run == "" || f.Source == ""):
-		return errors.New("a relevance is that of a source to a run or a step of it: run and source must be said")
+		return errors.New("a relevance rates a source for a run or one of its steps: run and source are required")
 	case f.Verdict != "" && !slices.Contains(Verdicts(), f.Verdict):
-		return fmt.Errorf("verdict: there is no %.40q; there are %s", f.Verdict, strings.Join(Verdicts(), ", "))
+		return fmt.Errorf("verdict: %.40q is not one of %s", f.Verdict, strings.Join(Verdicts(), ", "))
 	case f.Verdict != "" && f.AnswerID == "":
-		return errors.New("a verdict is about a citation of an answer: answer_id must be said")
+		return errors.New("a verdict is about a citation of an answer: answer_id is required")
 	}
 	return nil
 }
 
-// subject is what was judged, and by whom, hashed. Of several feedbacks with one subject the last counts. Of one that
-// nobody signed nothing is known, so it counts for itself.
+// subject is the hash of what was judged and by whom. Among feedbacks with the same subject, the last counts. An
+// unsigned one has a subject of its own.
 func (f *Feedback) subject() string {
 	if f.By == "" {
 		return f.ID
 	}
-	// strings always can be
-	b, _ := json.Marshal([]string{
+	b, _ := json.Marshal([]string{ // strings always encode
 		f.By, f.AnswerID, f.Citation, f.Run, strconv.Itoa(f.Step), f.Source, strconv.FormatBool(f.Verdict == ""),
 	})
 	return hash(string(b))
 }
 
-// AddFeedback stores what a person said, beside what was said before, and sets its id and its time. An answer or a run
-// that is not there is [ErrNotFound], and a run that is not that of the answer [ErrConflict]. The run of a verdict is
-// that of its answer.
+// AddFeedback stores a feedback in addition to earlier ones and sets its id and time. It fails with [ErrNotFound] if
+// the answer or the run does not exist, and with [ErrConflict] if the run is not the answer's. The run of a verdict
+// defaults to that of its answer.
 func (s *Store) AddFeedback(ctx context.Context, tenant string, f *Feedback) (err error) {
-	defer explain(&err, "storing feedback")
+	defer wrapResult(&err, "storing feedback")
 	if err := f.Check(); err != nil {
 		return err
 	}
@@ -120,7 +119,7 @@ func (tx *transaction) addFeedback(ctx context.Context, tenant string, f *Feedba
 			found = true
 			err := rows.Scan(&run)
 			if err == nil && f.Run != "" && run.String != lookup(f.Run) {
-				err = refuse(ErrConflict, "run: the answer is of another run")
+				err = refuse(ErrConflict, "run: the answer belongs to another run")
 			}
 			f.Run = cmp.Or(f.Run, run.String)
 			return err
@@ -130,7 +129,7 @@ func (tx *transaction) addFeedback(ctx context.Context, tenant string, f *Feedba
 		}
 		return err
 	}
-	lock := tx.ifPostgres(" FOR SHARE") // it goes with them, so they must not go now
+	lock := tx.ifPostgres(" FOR SHARE") // feedback is deleted with them, so they must not be deleted now
 	if f.AnswerID != "" {
 		if err := exists(
 			"SELECT run FROM calls WHERE tenant = $1 AND answer_id = $2"+lock, tenant, lookup(f.AnswerID),
@@ -154,27 +153,26 @@ func (tx *transaction) addFeedback(ctx context.Context, tenant string, f *Feedba
 	)
 }
 
-// FeedbackQuery chooses feedback. Nil and the zero value mean all of it. What is said in several fields must all hold.
+// FeedbackQuery selects feedback. Nil and the zero value select all. Conditions in several fields must all hold.
 type FeedbackQuery struct {
 	AnswerID string
 	Run      string
 	Source   string
 	Strategy string // of the run: name@version
-	Cursor   string // Page.Next of the page before; empty: the first page
-	Limit    int    // 0: DefaultLimit; more than MaxLimit is MaxLimit
+	Cursor   string // Page.Next of the page before; empty for the first page
+	Limit    int    // 0 means DefaultLimit; capped at MaxLimit
 }
 
 func (q *FeedbackQuery) conditions(tenant string) *conditions {
 	c := conditionsOf(tenant)
-	c.andIfSaid("answer_id = $", lookup(q.AnswerID))
-	c.andIfSaid("run = $", lookup(q.Run))
-	c.andIfSaid("source = $", lookup(q.Source))
-	c.andIfSaid("run IN (SELECT id FROM runs WHERE tenant = $1 AND strategy = $)", lookup(q.Strategy))
+	c.andIfSet("answer_id = $", lookup(q.AnswerID))
+	c.andIfSet("run = $", lookup(q.Run))
+	c.andIfSet("source = $", lookup(q.Source))
+	c.andIfSet("run IN (SELECT id FROM runs WHERE tenant = $1 AND strategy = $)", lookup(q.Strategy))
 	return c
 }
 
-// Feedback returns what people said, the last first, also what the same person took back later by saying something
-// else.
+// Feedback returns feedback, newest first, including what the same person later replaced.
 func (s *Store) Feedback(ctx context.Context, tenant string, q *FeedbackQuery) (*Page[Feedback], error) {
 	q = cmp.Or(q, &FeedbackQuery{})
 	type item struct {
@@ -193,25 +191,25 @@ func (s *Store) Feedback(ctx context.Context, tenant string, q *FeedbackQuery) (
 		item: func(i *item) (Feedback, int64) { return i.Feedback, i.n },
 	}
 	page, err := all.page(ctx, s.db, q.conditions(tenant), q.Cursor, q.Limit)
-	return page, about(err, "listing feedback")
+	return page, wrap(err, "listing feedback")
 }
 
-// FeedbackCounts adds feedback up.
+// FeedbackCounts summarizes feedback.
 type FeedbackCounts struct {
-	Verdicts  map[string]int // by verdict; those that nobody gave are 0
+	Verdicts  map[string]int // by verdict, including those with a count of 0
 	Ratings   int            // of relevance
-	Relevance *float64       // their mean; nil: there are none
-	// Citations counts the citations that were judged, each once, and Right those of them on which the last word is
-	// [VerdictRight]: whoever said it and however often. [VerdictOther] is no word on that.
+	Relevance *float64       // their mean; nil if there are none
+	// Citations counts the citations judged, each once, and Right those whose latest verdict, from anyone, is
+	// [VerdictRight]. [VerdictOther] counts for neither.
 	Citations, Right int
 }
 
-// FeedbackCounts counts feedback. Where a person said something else of the same thing later, that counts; what nobody
-// signed counts each time. Of q the cursor and the limit do not matter.
+// FeedbackCounts counts feedback. A person's later feedback on the same subject replaces the earlier one; every
+// unsigned one counts. The cursor and the limit of q are ignored.
 func (s *Store) FeedbackCounts(
 	ctx context.Context, tenant string, q *FeedbackQuery,
 ) (counts *FeedbackCounts, err error) {
-	defer explain(&err, "counting feedback")
+	defer wrapResult(&err, "counting feedback")
 	q = cmp.Or(q, &FeedbackQuery{})
 	counts = &FeedbackCounts{Verdicts: map[string]int{}}
 	for _, v := range Verdicts() {

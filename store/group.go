@@ -12,37 +12,37 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// group is a conversation or a run, and what is new of it in a batch.
+// group is a conversation or a run, with its new rows in a batch.
 type group struct {
 	tenantID
 	runFields
 	last, started, ended, answers int64
-	numbered                      int64 // of a conversation
+	numbered                      int64 // for a conversation
 
 	rows []*row
 }
 
-// runFields is what only a run has.
+// runFields are the columns that only runs have.
 type runFields struct {
 	agent, question, strategy, captured string
 	seq, steps, counted, made           int64
 	finished, recorded, size, touched   int64
 }
 
-// groupTable is how the groups of one kind are stored.
+// groupTable describes how the groups of one kind are stored.
 type groupTable struct {
-	name    string               // the table
-	columns []string             // tenant and id come first
-	there   string               // holds for a group that there is something of
-	fields  func(t *group) []any // pointers to what the columns have
-	id      func(r *row) string  // of the group that a row is in; empty: none
+	name     string               // the table
+	columns  []string             // tenant and id come first
+	nonEmpty string               // a condition: the group is not empty
+	fields   func(t *group) []any // pointers to the values of the columns
+	id       func(r *row) string  // of the group that a row is in; empty if none
 }
 
 func conversationTable() *groupTable {
 	return &groupTable{
-		name:    "conversations",
-		columns: []string{"tenant", "id", "last", "started", "ended", "answers", "numbered"},
-		there:   "answers > 0",
+		name:     "conversations",
+		columns:  []string{"tenant", "id", "last", "started", "ended", "answers", "numbered"},
+		nonEmpty: "answers > 0",
 		fields: func(t *group) []any {
 			return []any{&t.tenant, &t.id, &t.last, &t.started, &t.ended, &t.answers, &t.numbered}
 		},
@@ -57,7 +57,7 @@ func runTable() *groupTable {
 			"tenant", "id", "last", "started", "ended", "answers", "agent", "seq", "steps", "question", "strategy",
 			"captured", "counted", "made", "finished", "recorded", "size", "touched",
 		},
-		there: "(answers > 0 OR recorded > 0)",
+		nonEmpty: "(answers > 0 OR recorded > 0)",
 		fields: func(t *group) []any {
 			return []any{
 				&t.tenant, &t.id, &t.last, &t.started, &t.ended, &t.answers, &t.agent, &t.seq, &t.steps, &t.question,
@@ -68,38 +68,20 @@ func runTable() *groupTable {
 	}
 }
 
-// all returns the columns for a query, each with a prefix.
+// all returns the columns for a query, each prefixed.
 func (table *groupTable) all(prefix string) string {
 	return prefix + strings.Join(table.columns, ", "+prefix)
 }
 
 func (table *groupTable) scan(rows *sql.Rows, g *group) error { return rows.Scan(table.fields(g)...) }
 
-// values returns what is to be stored of groups.
-func (table *groupTable) values(list []*group) [][]any {
-	values := make([][]any, 0, len(list))
-	for _, t := range list {
-		fields := table.fields(t)
-		for i, f := range fields {
-			switch f := f.(type) {
-			case *string:
-				fields[i] = *f
-			case *int64:
-				fields[i] = *f
-			}
-		}
-		values = append(values, fields)
-	}
-	return values
-}
-
-// upsert is the statement that stores groups: set says what becomes of one that is there already.
+// upsert returns the statement that stores groups; set is what it updates in existing ones.
 func (table *groupTable) upsert(tx *transaction, set string) *tuples {
 	return tx.insertion(table.name, table.all(""), " ON CONFLICT (tenant, id) DO UPDATE SET "+set)
 }
 
-// groups returns the groups that rows are in, and keeps them from changing till the transaction ends. They are in the
-// order of their ids, so that two transactions lock them in the same order.
+// groups returns the groups that rows are in and locks them until the transaction ends. They are ordered by id, so that
+// all transactions lock them in the same order.
 func (tx *transaction) groups(ctx context.Context, table *groupTable, rows []*row) ([]*group, error) {
 	by := map[tenantID]*group{}
 	for _, r := range rows {
@@ -115,15 +97,15 @@ func (tx *transaction) groups(ctx context.Context, table *groupTable, rows []*ro
 	return tx.lock(ctx, table, by)
 }
 
-// lock fills in the groups that are there already, and returns all in the order of their ids.
+// lock fills in the groups that exist, and returns all in the order of their ids.
 func (tx *transaction) lock(ctx context.Context, table *groupTable, by map[tenantID]*group) ([]*group, error) {
 	list := slices.SortedFunc(maps.Values(by), func(a, b *group) int { return a.compare(b.tenantID) })
 	var query *tuples
 	var values [][]any
-	if tx.postgres { // only what is there can be locked
+	if tx.postgres { // only existing rows can be locked
 		query = table.upsert(tx, "last = "+table.name+".last")
 		query.after += " RETURNING " + table.all(table.name+".")
-		values = table.values(list)
+		values = rowsOf(list, table.fields)
 	} else {
 		query = &tuples{
 			before: "SELECT " + table.all("") + " FROM (VALUES ", row: "($, $)",
@@ -144,8 +126,8 @@ func (tx *transaction) lock(ctx context.Context, table *groupTable, by map[tenan
 	return list, err
 }
 
-// grow adds the rows of a batch to their group.
-func (t *group) grow() {
+// addRows adds the rows of a batch to their group.
+func (t *group) addRows() {
 	for _, r := range t.rows {
 		t.last = max(t.last, r.n)
 		if started := micros(r.Started); t.started == 0 || started < t.started {
@@ -156,16 +138,16 @@ func (t *group) grow() {
 	}
 }
 
-// putGroups stores what the groups have become.
+// putGroups stores the updated groups.
 func (tx *transaction) putGroups(ctx context.Context, table *groupTable, list []*group) error {
 	set := make([]string, 0, len(table.columns))
 	for _, column := range table.columns[2:] {
 		set = append(set, column+" = excluded."+column)
 	}
-	return tx.execAll(ctx, table.upsert(tx, strings.Join(set, ", ")), table.values(list))
+	return tx.execAll(ctx, table.upsert(tx, strings.Join(set, ", ")), rowsOf(list, table.fields))
 }
 
-// putConversations stores the conversations of rows, and numbers their sources.
+// putConversations stores the conversations of rows and numbers their sources.
 func (tx *transaction) putConversations(ctx context.Context, rows []*row) error {
 	table := conversationTable()
 	list, err := tx.groups(ctx, table, rows)
@@ -173,12 +155,12 @@ func (tx *transaction) putConversations(ctx context.Context, rows []*row) error 
 		return err
 	}
 	for _, t := range list {
-		t.grow()
+		t.addRows()
 	}
 	return tx.number(ctx, table, list)
 }
 
-// number stores conversations, and the numbers of those sources of their rows that have none yet.
+// number stores conversations and numbers those sources of their rows that have no number yet.
 func (tx *transaction) number(ctx context.Context, table *groupTable, list []*group) error {
 	var numbers [][]any
 	for _, t := range list {
@@ -215,7 +197,7 @@ func (tx *transaction) number(ctx context.Context, table *groupTable, list []*gr
 	return tx.execAll(ctx, tx.insertion("numbers", "tenant, conversation, number, keys", ""), numbers)
 }
 
-// numbering returns the numbers that the sources of a conversation have.
+// numbering returns the numbers of a conversation's sources.
 func numbering(ctx context.Context, q querier, t *group) (ibid.Numbering, error) {
 	known := ibid.Numbering{}
 	err := each(ctx, q, func(rows *sql.Rows) error {
@@ -236,7 +218,7 @@ func numbering(ctx context.Context, q querier, t *group) (ibid.Numbering, error)
 	return known, err
 }
 
-// putRuns stores the runs of rows, and gives each row its step and the number of its event.
+// putRuns stores the runs of rows and assigns each row its step and the number of its event.
 func (tx *transaction) putRuns(ctx context.Context, rows []*row) error {
 	table := runTable()
 	list, err := tx.groups(ctx, table, rows)
@@ -245,17 +227,17 @@ func (tx *transaction) putRuns(ctx context.Context, rows []*row) error {
 	}
 	now := micros(tx.now())
 	for _, t := range list {
-		t.grow()
+		t.addRows()
 		t.made = cmp.Or(t.made, now)
 		for i, r := range t.rows {
 			if r.counted = r.step <= 0; r.counted {
 				t.counted++
 				r.step = int(t.steps) + 1
 			} else {
-				if err := tx.giveWay(ctx, t, []int64{int64(r.step)}); err != nil {
+				if err := tx.renumberCounted(ctx, t, []int64{int64(r.step)}); err != nil {
 					return err
 				}
-				for _, before := range t.rows[:i] { // of the same batch, they give way as well
+				for _, before := range t.rows[:i] { // steps of the same batch give way as well
 					if before.counted && before.step == r.step {
 						t.steps++
 						before.step = int(t.steps)
@@ -275,19 +257,19 @@ func (tx *transaction) putRuns(ctx context.Context, rows []*row) error {
 	return tx.putGroups(ctx, table, list)
 }
 
-// giveWay gives those steps of a run other numbers that have one of the numbers and were only counted: a number that
-// somebody said is that step's, whichever came first. t.steps becomes at least the highest of the numbers.
-func (tx *transaction) giveWay(ctx context.Context, t *group, numbers []int64) error {
-	said := map[int64]bool{}
+// renumberCounted renumbers those steps of a run that have one of the numbers but were only counted: an explicit number
+// always belongs to the step it was given for. t.steps becomes at least the highest of the numbers.
+func (tx *transaction) renumberCounted(ctx context.Context, t *group, numbers []int64) error {
+	given := map[int64]bool{}
 	for _, n := range numbers {
 		if n <= t.steps {
-			said[n] = true
+			given[n] = true
 		}
 	}
 	for _, n := range numbers {
 		t.steps = max(t.steps, n)
 	}
-	if len(said) == 0 || t.counted == 0 {
+	if len(given) == 0 || t.counted == 0 {
 		return nil
 	}
 	type counted struct {
@@ -307,7 +289,7 @@ func (tx *transaction) giveWay(ctx context.Context, t *group, numbers []int64) e
 		if err := each(ctx, tx, func(rows *sql.Rows) error {
 			c := counted{update: of.update}
 			err := rows.Scan(&c.number, &c.n)
-			if said[c.number] {
+			if given[c.number] {
 				moved = append(moved, c)
 			}
 			return err

@@ -47,7 +47,7 @@ func open(tb testing.TB, dsn string) *store.Store {
 	return s
 }
 
-// raw opens the database of a store beside it.
+// raw opens the database of a store directly.
 func raw(t *testing.T, dsn string) *sql.DB {
 	t.Helper()
 	driver := "sqlite"
@@ -59,10 +59,10 @@ func raw(t *testing.T, dsn string) *sql.DB {
 	return db
 }
 
-// noon is when the calls of the tests began: each a second after the one with the number before.
+// noon is the base time of the tests' calls: each starts a second after the one with the number before.
 func noon() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
 
-// call is the n-th call of a test, in conversation conv. Its answer says text, and cites a page of each site.
+// call is the n-th call of a test, in conversation conv. Its answer has the given text and cites a page of each site.
 func call(n int, text string, sites ...string) *store.Call {
 	a := &ibid.Answer{
 		ID: fmt.Sprintf("resp_%d", n), Provider: "openai", Format: "openai-responses", Model: "m", Text: text, Complete: true,
@@ -106,7 +106,7 @@ func ids(tb testing.TB, s *store.Store, q store.Query) []string {
 	}
 }
 
-// shown is all that a reader can see of a call.
+// shown returns everything that a reader can see of a call.
 func shown(tb testing.TB, c *store.Call) string {
 	tb.Helper()
 	copied := *c

@@ -20,7 +20,7 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// Whatever strings come: they are stored as they are, found by them, and never taken for others.
+// Arbitrary strings are stored unchanged, found by their value, and not confused with others.
 func (suite) Hostile(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -81,11 +81,11 @@ func (suite) Hostile(t *testing.T, dsn string) {
 	}
 }
 
-// Many write at once, to the same runs and conversations too: nothing is lost and no number has a gap.
+// Many writers at once, also to the same runs and conversations, lose nothing and leave no gaps in numbers.
 func (suite) Concurrent(t *testing.T, dsn string) {
 	t.Helper()
 	const writers, each = 4, 25
-	stores := []*store.Store{open(t, dsn), open(t, dsn)} // as two processes
+	stores := []*store.Store{open(t, dsn), open(t, dsn)} // like two processes
 	var wg sync.WaitGroup
 	errs := make(chan error, writers*each)
 	for w := range writers {
@@ -159,7 +159,7 @@ func (suite) Reopen(t *testing.T, dsn string) {
 		})
 	}
 	wg.Wait()
-	// A store that another version has changed is left alone.
+	// A store that a newer version has changed is left alone.
 	db := raw(t, dsn)
 	testenv.Must(db.Exec("INSERT INTO ibid_version (version_id, is_applied) VALUES (99, 1 = 1)"))(t)
 	if _, err := store.Open(t.Context(), dsn, nil); !errors.Is(err, store.ErrNewer) || store.IsTemporary(err) {
@@ -167,7 +167,7 @@ func (suite) Reopen(t *testing.T, dsn string) {
 	}
 }
 
-// Of a batch with a call that cannot be stored nothing is, and the error says that it is no use to wait.
+// If a batch contains a call that cannot be stored, nothing of it is stored, and the error is not temporary.
 func (suite) Poison(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -191,7 +191,7 @@ func (suite) Poison(t *testing.T, dsn string) {
 	put(t, s)
 }
 
-// An answer of every provider comes back as it was: the same document, in any unit and style.
+// An answer of every provider is returned as it was: with the same document, in any unit and style.
 func TestEncodeVectors(t *testing.T) {
 	names, err := filepath.Glob(filepath.Join(testenv.Root(t), "testdata", "*", "*.txtar"))
 	if err != nil || len(names) < 100 {
@@ -239,7 +239,7 @@ func TestEncodeVectors(t *testing.T) {
 	}
 }
 
-// What is written by hand is what encoding/json would write.
+// The hand-written encoding equals that of encoding/json.
 func TestEncodeCall(t *testing.T) {
 	odd := "\x00\x01\t\n\r\b\f\"\\/<>&'\x7f\xff \xe2\x80 é \u2028 \u2029 \uFFFD 🐦"
 	for _, c := range []*store.Call{
@@ -328,7 +328,7 @@ func FuzzDecodeCall(f *testing.F) {
 		}
 		encoded, err := again.Encode()
 		if err != nil {
-			return // a time that JSON cannot say
+			return // a time that JSON cannot represent
 		}
 		if _, err := store.DecodeCall(encoded); err != nil {
 			t.Errorf("%s\nbecame\n%s: %v", record, encoded, err)

@@ -20,9 +20,8 @@ const (
 	incidentBatch = 500
 )
 
-// EventIncident is the kind of event that tells of an incident with a citation of a run. Its data is an object with
-// incident_id, answer_id (null: it is not known which), manifest_url, claim_id, source_url, status, detail and
-// observed_at.
+// EventIncident is the kind of event for an incident with a citation of a run. Its data is an object with incident_id,
+// answer_id (null if unknown), manifest_url, claim_id, source_url, status, detail and observed_at.
 const EventIncident = "incident"
 
 // incidentEvent is the data of an [EventIncident].
@@ -37,16 +36,16 @@ type incidentEvent struct {
 	ObservedAt  time.Time     `json:"observed_at"`
 }
 
-// AddIncidents appends incidents to a tenant's, each with the id of the one before as its Prev, and returns those that
-// are new, with their ids: a second one with the same [verify.Incident.Key] is left out. The list itself is not
+// AddIncidents appends incidents to a tenant's, each with the id of the one before as its Prev, and returns the new
+// ones, with their ids. Incidents whose [verify.Incident.Key] is stored already are skipped. The list itself is not
 // changed.
 func (s *Store) AddIncidents(
 	ctx context.Context, tenant string, list []verify.Incident,
 ) (added []verify.Incident, err error) {
-	defer explain(&err, "storing incidents")
+	defer wrapResult(&err, "storing incidents")
 	err = s.update(ctx, func(tx *transaction) error {
 		w := &incidentWriter{tx: tx, tenant: lookup(tenant)}
-		if err := tx.alone(ctx, "incidents", w.tenant); err != nil {
+		if err := tx.serialize(ctx, "incidents", w.tenant); err != nil {
 			return err
 		}
 		last, err := scanIncidents(ctx, tx, "tenant = $1 ORDER BY seq DESC LIMIT 1", w.tenant)
@@ -65,7 +64,7 @@ func (s *Store) AddIncidents(
 		if _, err := tx.addAlerts(ctx, w.alerts); err != nil {
 			return err
 		}
-		return tx.tellRuns(ctx, w.events)
+		return tx.addRunEvents(ctx, w.events)
 	})
 	if err != nil {
 		return nil, err
@@ -84,21 +83,21 @@ type incidentWriter struct {
 	alerts []Alert
 }
 
-// add appends an incident that is not there yet.
+// add appends an incident unless it is stored already.
 func (w *incidentWriter) add(ctx context.Context, i verify.Incident) error {
 	text, err := json.Marshal(&i)
 	if err == nil {
-		err = json.Unmarshal(text, &i) // as whoever reads it has it
+		err = json.Unmarshal(text, &i) // normalized as readers will see it
 	}
 	if err != nil {
 		return err
 	}
 	row := columnsOf(&i)
-	there, err := exists(ctx, w.tx, "SELECT 1 FROM incidents WHERE tenant = $1 AND key = $2", w.tenant, row.key)
-	if err != nil || there {
+	found, err := exists(ctx, w.tx, "SELECT 1 FROM incidents WHERE tenant = $1 AND key = $2", w.tenant, row.key)
+	if err != nil || found {
 		return err
 	}
-	answer, run, err := w.whose(ctx, row.manifest, &i)
+	answer, run, err := w.owner(ctx, row.manifest, &i)
 	if err != nil {
 		return err
 	}
@@ -109,7 +108,7 @@ func (w *incidentWriter) add(ctx context.Context, i verify.Incident) error {
 		return err
 	}
 	if len(text) > MaxIncident {
-		return refuse(ErrLimit, "%d bytes of an incident are more than the %d that it may have", len(text), MaxIncident)
+		return refuse(ErrLimit, "an incident of %d bytes is over the limit of %d", len(text), MaxIncident)
 	}
 	w.seq++
 	if err := w.tx.insert(
@@ -130,8 +129,8 @@ func (w *incidentWriter) add(ctx context.Context, i verify.Incident) error {
 	return err
 }
 
-// whose returns the stored answer and run that an incident belongs to; empty: it is not known.
-func (w *incidentWriter) whose(ctx context.Context, digest string, i *verify.Incident) (answer, run string, err error) {
+// owner returns the stored answer and run that an incident belongs to; empty if unknown.
+func (w *incidentWriter) owner(ctx context.Context, digest string, i *verify.Incident) (answer, run string, err error) {
 	if digest == "" {
 		return "", "", nil
 	}
@@ -153,38 +152,37 @@ func (w *incidentWriter) whose(ctx context.Context, digest string, i *verify.Inc
 	return answer, run, err
 }
 
-// incidentColumns are those of an incident's row that say what it says itself.
+// incidentColumns are the columns of an incident's row that are derived from the incident itself.
 type incidentColumns struct{ key, manifest, source, status string }
 
 func columnsOf(i *verify.Incident) incidentColumns {
 	written := *i
-	written.ManifestSHA256 = digestOf(i.ManifestSHA256) // in one way
+	written.ManifestSHA256 = digestOf(i.ManifestSHA256) // normalized
 	return incidentColumns{written.Key(), written.ManifestSHA256, lookup(i.SourceURL), lookup(string(i.Status))}
 }
 
-// digestOf returns a SHA-256 as rows have it: hexadecimal.
+// digestOf returns a SHA-256 as it is stored: hexadecimal.
 func digestOf(s string) string { return lookup(strings.ToLower(strings.TrimPrefix(s, "sha256:"))) }
 
-// IncidentQuery chooses incidents. Nil and the zero value mean all of them. What is said in several fields must all
-// hold.
+// IncidentQuery selects incidents. Nil and the zero value select all. Conditions in several fields must all hold.
 type IncidentQuery struct {
 	Manifest string // the SHA-256 of its body, hexadecimal, with or without "sha256:"
-	Source   string // its address, as the incident has it
+	Source   string // its address, as in the incident
 	Status   string
 	AnswerID string
-	Cursor   string // Page.Next of the page before; empty: the first page
-	Limit    int    // 0: DefaultLimit; more than MaxLimit is MaxLimit
+	Cursor   string // Page.Next of the page before; empty for the first page
+	Limit    int    // 0 means DefaultLimit; capped at MaxLimit
 }
 
 // storedIncident is a row of incidents.
 type storedIncident struct {
 	verify.Incident
 	seq     int64
-	answer  string // the tenant's own; empty: it is not known, or none
+	answer  string // the tenant's own answer; empty if unknown or none
 	columns incidentColumns
 }
 
-// Incidents returns incidents, the last that was stored first.
+// Incidents returns incidents, most recently stored first.
 func (s *Store) Incidents(ctx context.Context, tenant string, q *IncidentQuery) (*Page[verify.Incident], error) {
 	q = cmp.Or(q, &IncidentQuery{})
 	incidents := numberedList[storedIncident, verify.Incident]{
@@ -192,15 +190,15 @@ func (s *Store) Incidents(ctx context.Context, tenant string, q *IncidentQuery) 
 		item: func(i *storedIncident) (verify.Incident, int64) { return i.Incident, i.seq },
 	}
 	c := conditionsOf(tenant)
-	c.andIfSaid("manifest = $", digestOf(q.Manifest))
-	c.andIfSaid("source = $", lookup(asJSON(q.Source)))
-	c.andIfSaid("status = $", lookup(asJSON(q.Status)))
-	c.andIfSaid("answer_id = $", lookup(q.AnswerID))
+	c.andIfSet("manifest = $", digestOf(q.Manifest))
+	c.andIfSet("source = $", lookup(asJSON(q.Source)))
+	c.andIfSet("status = $", lookup(asJSON(q.Status)))
+	c.andIfSet("answer_id = $", lookup(q.AnswerID))
 	page, err := incidents.page(ctx, s.db, c, q.Cursor, q.Limit)
-	return page, about(err, "listing incidents")
+	return page, wrap(err, "listing incidents")
 }
 
-// asJSON returns s as JSON has it: each byte that is no UTF-8 is a replacement character.
+// asJSON returns s as JSON encodes it: each byte that is not UTF-8 becomes a replacement character.
 func asJSON(s string) string { return string([]rune(s)) }
 
 const incidentQuery = "SELECT seq, key, manifest, source, status, answer_id, incident FROM incidents"
@@ -219,13 +217,13 @@ func scanIncidents(ctx context.Context, q querier, where string, args ...any) ([
 	return collect(ctx, q, scanIncident, incidentQuery+" WHERE "+where, args...)
 }
 
-// IncidentKey is what an incident is looked up by: see [Store.Incident].
+// IncidentKey returns the key by which [Store.Incident] finds an incident.
 func IncidentKey(i *verify.Incident) string { return columnsOf(i).key }
 
-// Incident returns the incident with a key, which [IncidentKey] returns, and the id of the answer of the tenant's own
-// that it is about; empty: it is not known, or none.
+// Incident returns the incident with a key from [IncidentKey] and the id of the tenant's own answer that it is about;
+// empty if unknown or none.
 func (s *Store) Incident(ctx context.Context, tenant, key string) (found *verify.Incident, answerID string, err error) {
-	defer explain(&err, "reading an incident")
+	defer wrapResult(&err, "reading an incident")
 	i, err := readOne(
 		ctx, s.db, scanIncident, incidentQuery+" WHERE tenant = $1 AND key = $2", lookup(tenant), lookup(key),
 	)
@@ -235,12 +233,12 @@ func (s *Store) Incident(ctx context.Context, tenant, key string) (found *verify
 	return &i.Incident, i.answer, nil
 }
 
-// CheckIncidents checks all incidents of a tenant: none was changed, also in what it is looked up by, left out or put
-// in between. It returns how many are in order from the first on; the error says what is wrong with the next, or with
-// one of the 500 after them. That the last ones were cut off shows only to whoever has kept an id.
+// CheckIncidents verifies all incidents of a tenant: none was changed, not even in its columns, left out or inserted.
+// It returns how many are in order from the first on; the error is about the next, or one of the 500 after it.
+// Truncation at the end can be detected only by comparing with an id kept elsewhere.
 func (s *Store) CheckIncidents(ctx context.Context, tenant string) (n int, err error) {
-	defer explain(&err, "checking incidents")
-	chain := []verify.Incident{} // what is checked next, behind the one before
+	defer wrapResult(&err, "checking incidents")
+	chain := []verify.Incident{} // what is checked next, preceded by the last incident checked
 	for {
 		found, err := scanIncidents(
 			ctx, s.db, "tenant = $1 AND seq > $2 ORDER BY seq LIMIT $3", lookup(tenant), n, incidentBatch,
@@ -253,7 +251,7 @@ func (s *Store) CheckIncidents(ctx context.Context, tenant string) (n int, err e
 				return n, fmt.Errorf("%w: number %d is missing", errDamaged, n+i+1)
 			}
 			if found[i].columns != columnsOf(&found[i].Incident) {
-				return n + i, fmt.Errorf("%w: number %d is looked up by something else than it says", errDamaged, n+i+1)
+				return n + i, fmt.Errorf("%w: number %d differs from its columns", errDamaged, n+i+1)
 			}
 			chain = append(chain, found[i].Incident)
 		}

@@ -19,7 +19,7 @@ func TestIndexAgainstReading(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "ibid.db"))
 	random := rand.New(rand.NewPCG(1, 2))
 	type stored struct{ id, text string }
-	var all []stored // the oldest first
+	var all []stored // oldest first
 	for n := 0; n < 3000; {
 		var batch []*store.Call
 		for range 1 + random.IntN(9) + 100*(random.IntN(12)/11) {
@@ -74,14 +74,14 @@ func TestIndexAgainstReading(t *testing.T) {
 		}
 	}
 	check()
-	cut := len(all) / 2
-	first := testenv.Must(s.Call(t.Context(), store.DefaultTenant, all[cut].id))(t)
+	middle := len(all) / 2
+	first := testenv.Must(s.Call(t.Context(), store.DefaultTenant, all[middle].id))(t)
 	testenv.Must(s.Prune(t.Context(), &store.Retention{Default: time.Second, Now: first.Started.Add(time.Second)}))(t)
-	all = all[cut:]
+	all = all[middle:]
 	check()
 }
 
-// What is deleted is not in the file any more, but for its words; and these go when the index is made anew.
+// Deleted answers are no longer in the file, except for their words, which are removed when the index is rebuilt.
 func TestDeletedIsGone(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "ibid.db")
 	s := open(t, name)
@@ -103,7 +103,7 @@ func TestDeletedIsGone(t *testing.T) {
 	}
 }
 
-// A damaged index is an error of searches; answers are stored and read all the same, and Reindex mends it.
+// A damaged index makes searches fail; answers are stored and read all the same, and Reindex repairs it.
 func TestIndexDamaged(t *testing.T) {
 	for _, damage := range []string{
 		"UPDATE words_data SET block = x'ff00ff' WHERE id > 10", "DELETE FROM words_data WHERE id > 10",
@@ -128,7 +128,7 @@ func TestIndexDamaged(t *testing.T) {
 		}
 		testenv.OK(t, s.Reindex(t.Context()))
 		if n := len(ids(t, s, store.Query{Text: "words"})); n != 14 {
-			t.Errorf("%s: %d answers are found when it is made anew", damage, n)
+			t.Errorf("%s: %d answers are found after rebuilding", damage, n)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// What a conversation or a run has is found by the index of that, however many answers the tenant has.
+// The members of a conversation or a run are found by its index, however many answers the tenant has.
 func TestListsUseTheirIndex(t *testing.T) {
 	s := testenv.Must(Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil))(t)
 	defer s.Close()
@@ -32,13 +32,13 @@ func TestListsUseTheirIndex(t *testing.T) {
 	}
 }
 
-// PostgreSQL plans a search for its words: a statement that stays prepared would get one plan for any words, which goes
-// through all answers of the tenant.
+// PostgreSQL plans each search for its words: a prepared statement would get one plan for any words, which scans all
+// answers of the tenant.
 func TestSearchesAreNotPrepared(t *testing.T) {
 	p := testenv.Postgres(t)
 	s := testenv.Must(Open(t.Context(), p.Database(t, "plans"), nil))(t)
 	defer s.Close()
-	s.db.SetMaxOpenConns(1) // whose prepared statements are looked at
+	s.db.SetMaxOpenConns(1) // the connection whose prepared statements are examined
 	for range 6 {
 		testenv.Must(s.Calls(t.Context(), DefaultTenant, &Query{Text: "herons "}))(t)
 		testenv.Must(s.Sources(t.Context(), DefaultTenant, &SourceQuery{URL: "https://heron.example/"}))(t)
@@ -70,9 +70,9 @@ func (c *counted) QueryContext(ctx context.Context, query string, args ...any) (
 	return c.querier.QueryContext(ctx, query, args...)
 }
 
-// Each question to the index begins with all that has the words. Where little of that is what is looked for, there must
-// not be a question for each few hundred answers: the time would grow with the square of their number.
-func TestSearchAsksSeldom(t *testing.T) {
+// Each lookup in the index begins with all entries that match. If few of these are in the result, there must not be a
+// lookup for every few hundred answers: the time would grow with the square of their number.
+func TestSearchLookups(t *testing.T) {
 	s := testenv.Must(Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil))(t)
 	defer s.Close()
 	const all = 20_000
@@ -100,8 +100,8 @@ func TestSearchAsksSeldom(t *testing.T) {
 	testenv.Equal(t, "questions for few answers", 2, q.n)
 }
 
-// Reads that take long, as many as there are connections, keep nobody from hearing whether a token is valid, and are not
-// taken for a store that is away.
+// Long reads on all connections do not delay checking whether a token is valid, and do not make the store look
+// unavailable.
 func TestTokensDoNotWaitForReads(t *testing.T) {
 	s := testenv.Must(Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil))(t)
 	defer s.Close()
@@ -117,7 +117,7 @@ func TestTokensDoNotWaitForReads(t *testing.T) {
 	testenv.OK(t, s.Ping(ctx))
 }
 
-// A tenant whose reads take long keeps no other tenant's waiting.
+// Long reads of one tenant do not delay those of another.
 func TestReadsAreShared(t *testing.T) {
 	s := testenv.Must(Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil))(t)
 	defer s.Close()
@@ -152,13 +152,13 @@ func TestReadsAreShared(t *testing.T) {
 	}
 	close(leave)
 	all.Wait()
-	if len(s.db.shares.taken) > 0 {
-		t.Errorf("left: %v", s.db.shares.taken)
+	if len(s.db.shares.byTenant) > 0 {
+		t.Errorf("left: %v", s.db.shares.byTenant)
 	}
 }
 
-// What PostgreSQL may take for a statement is what the operator says of it, else half a minute; and transactions in which
-// nothing is asked for end as soon.
+// PostgreSQL's statement timeout is the operator's setting, or else half a minute; idle transactions end after the same
+// time.
 func TestStatementTime(t *testing.T) {
 	dsn := testenv.Postgres(t).DSN
 	for parameter, want := range map[string]string{"": "30s", "&statement_timeout=700": "700ms"} {

@@ -11,7 +11,7 @@ import (
 	"github.com/ibidhq/ibid/tlog"
 )
 
-// Tiles returns what keeps the transparency log. It is one for the whole store, whatever tenant a manifest is of.
+// Tiles returns the storage of the transparency log. There is one log for the whole store, shared by all tenants.
 func (s *Store) Tiles() tlog.Tiles { return (*logTiles)(s) }
 
 type logTiles Store
@@ -50,10 +50,10 @@ func (l *logTiles) Update(
 		return tx.exec(ctx, "UPDATE log_head SET size = $1, checkpoint = $2 WHERE one = 1",
 			before.Size+int64(len(growth.Leaves)), growth.Checkpoint)
 	})
-	return about(err, "writing the log")
+	return wrap(err, "writing the log")
 }
 
-// insertHashes adds rows that are numbered from first on.
+// insertHashes adds rows numbered from first.
 func insertHashes[H ~[32]byte](
 	ctx context.Context, tx *transaction, table, column string, first int64, list []H,
 ) error {
@@ -67,12 +67,12 @@ func insertHashes[H ~[32]byte](
 // Head implements [tlog.Tiles].
 func (l *logTiles) Head(ctx context.Context) (int64, []byte, error) {
 	size, checkpoint, err := logHead(ctx, l.db, "")
-	return size, checkpoint, about(err, "reading the head of the log")
+	return size, checkpoint, wrap(err, "reading the head of the log")
 }
 
 func logHead(ctx context.Context, q querier, lock string) (size int64, checkpoint []byte, err error) {
-	there, err := find(ctx, q, []any{&size, &checkpoint}, "SELECT size, checkpoint FROM log_head WHERE one = 1"+lock)
-	if err == nil && !there {
+	found, err := find(ctx, q, []any{&size, &checkpoint}, "SELECT size, checkpoint FROM log_head WHERE one = 1"+lock)
+	if err == nil && !found {
 		err = fmt.Errorf("%w: the log has no head", errDamaged)
 	}
 	return size, checkpoint, err
@@ -81,7 +81,7 @@ func logHead(ctx context.Context, q querier, lock string) (size int64, checkpoin
 // Hashes implements [tlog.Tiles].
 func (l *logTiles) Hashes(ctx context.Context, indexes []int64) ([]tlog.Hash, error) {
 	list, err := logHashes(ctx, l.db, indexes)
-	return list, about(err, "reading hashes of the log")
+	return list, wrap(err, "reading hashes of the log")
 }
 
 func logHashes(ctx context.Context, q querier, indexes []int64) ([]tlog.Hash, error) {
@@ -113,14 +113,14 @@ func logHashes(ctx context.Context, q querier, indexes []int64) ([]tlog.Hash, er
 	return list, nil
 }
 
-// scanHash reads a number and what has the size of a hash.
+// scanHash reads a number and a value of the size of a hash.
 func scanHash(rows *sql.Rows) (n int64, hash [32]byte, err error) {
 	var b []byte
 	if err := rows.Scan(&n, &b); err != nil {
 		return 0, hash, err
 	}
 	if len(b) != len(hash) {
-		return 0, hash, fmt.Errorf("%w: %d bytes of the log where %d should be", errDamaged, len(b), len(hash))
+		return 0, hash, fmt.Errorf("%w: a value of the log has %d bytes instead of %d", errDamaged, len(b), len(hash))
 	}
 	return n, [32]byte(b), nil
 }
@@ -137,17 +137,17 @@ func (l *logTiles) Leaves(ctx context.Context, from int64, n int) ([]tlog.Leaf, 
 		return err
 	}, "SELECT n, leaf FROM log_leaves WHERE n >= $1 AND n < $2 ORDER BY n", from, from+int64(n))
 	if err == nil && len(list) != n {
-		err = errors.New("it has not so many")
+		err = errors.New("the log has fewer")
 	}
-	return list, about(err, "reading leaves %d to %d of the log", from, from+int64(n))
+	return list, wrap(err, "reading leaves %d to %d of the log", from, from+int64(n))
 }
 
 // Find implements [tlog.Tiles].
 func (l *logTiles) Find(ctx context.Context, leaf tlog.Leaf) (int64, error) {
 	var at int64
-	there, err := find(ctx, l.db, []any{&at}, "SELECT n FROM log_leaves WHERE leaf = $1", leaf[:])
-	if err == nil && !there {
+	found, err := find(ctx, l.db, []any{&at}, "SELECT n FROM log_leaves WHERE leaf = $1", leaf[:])
+	if err == nil && !found {
 		err = tlog.ErrNotFound
 	}
-	return at, about(err, "looking up a leaf of the log")
+	return at, wrap(err, "looking up a leaf of the log")
 }

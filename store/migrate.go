@@ -20,24 +20,24 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// maxMigration is how long opening waits for another process that brings a SQLite file up to date.
+// maxMigration is how long opening waits for another process that is migrating a SQLite file.
 const maxMigration = time.Minute
 
-// migrations are numbered and run in that order, once. They only go forward: one that is here does not change any more,
-// and testdata has a database of each version, which the tests open.
+// migrations run once each, in the order of their numbers. They only go forward, and a released one never changes;
+// testdata has a database of each version, which the tests open.
 //
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// versionTable is where the number of the last migration stands.
+// versionTable holds the number of the last migration.
 const versionTable = "ibid_version"
 
-// dialect is what the migrations say differently for the two engines.
+// dialect holds what differs between the engines in the migrations.
 type dialect struct {
 	Postgres  bool
-	Number    string // an integer of 64 bits; in SQLite one that as a primary key is the row's place
-	Bytes     string // any bytes
-	Clustered string // how a table is kept in the order of its primary key
+	Number    string // a 64-bit integer; in SQLite, one that as a primary key is the rowid
+	Bytes     string // binary data
+	Clustered string // stores a table in the order of its primary key
 }
 
 func newDialect(postgres bool) dialect {
@@ -47,7 +47,8 @@ func newDialect(postgres bool) dialect {
 	return dialect{false, "INTEGER", "BLOB", " WITHOUT ROWID"}
 }
 
-// migrate brings the tables of db up to date. lock keeps other processes from doing so until what it returns is called.
+// migrate brings the tables of db up to date. lock excludes other processes until the function that it returns is
+// called.
 func (d dialect) migrate(
 	ctx context.Context, db *sql.DB, lock func(context.Context) (func() error, error),
 ) (err error) {
@@ -65,7 +66,7 @@ func (d dialect) migrate(
 		return err
 	}
 	if current > target {
-		return newer(current, target)
+		return newerError(current, target)
 	}
 	if current == 0 {
 		if err := d.refuseOlder(ctx, db); err != nil {
@@ -76,8 +77,8 @@ func (d dialect) migrate(
 	return err
 }
 
-// migratePostgres brings the tables up to date, as the only process that does. Its connections are its own: a migration
-// may take as long as it takes.
+// migratePostgres brings the tables up to date, excluding other processes. It uses connections of its own, because a
+// migration may take any time.
 func migratePostgres(ctx context.Context, config *pgx.ConnConfig) error {
 	db := stdlib.OpenDB(*config)
 	err := newDialect(true).migrate(ctx, db, func(ctx context.Context) (func() error, error) {
@@ -96,22 +97,22 @@ func migratePostgres(ctx context.Context, config *pgx.ConnConfig) error {
 	return unreachable(errors.Join(err, db.Close()))
 }
 
-// sqliteLock returns a lock between processes: SQLite's own, of an empty file beside the database. A lock of the
-// database itself would be in the way of what it protects.
+// sqliteLock returns a lock between processes: SQLite's own lock on an empty file beside the database. A lock on the
+// database itself would block the migration.
 func sqliteLock(name string) func(context.Context) (func() error, error) {
 	return func(ctx context.Context) (func() error, error) {
-		if err := private(name + "-lock"); err != nil {
+		if err := createPrivate(name + "-lock"); err != nil {
 			return nil, err
 		}
-		// SQLite waits a moment, and then looks whether ctx has ended.
-		db, err := sql.Open("sqlite", fileURL(name+"-lock", "_pragma="+busyTimeout(moment)+"&_txlock=exclusive"))
+		// SQLite waits a moment at a time; ctx is checked in between.
+		db, err := sql.Open("sqlite", fileURL(name+"-lock", "_pragma="+busyTimeout(lockWait)+"&_txlock=exclusive"))
 		if err != nil {
 			return nil, err
 		}
 		ctx, cancel := context.WithTimeout(ctx, maxMigration)
 		defer cancel()
 		for {
-			tx, err := db.BeginTx(context.WithoutCancel(ctx), nil) // it is held for longer than ctx
+			tx, err := db.BeginTx(context.WithoutCancel(ctx), nil) // held for longer than ctx
 			if err == nil {
 				return func() error { return errors.Join(tx.Rollback(), db.Close()) }, nil
 			}
@@ -122,14 +123,13 @@ func sqliteLock(name string) func(context.Context) (func() error, error) {
 	}
 }
 
-// newer returns the error of tables that a newer ibid has changed.
-func newer(is, known int64) error {
-	return fmt.Errorf("%w: its tables are of version %d, and this ibid knows %d: use the newer ibid, or a copy from "+
-		"before it ran", ErrNewer, is, known)
+// newerError returns the error for tables that a newer ibid has changed.
+func newerError(is, known int64) error {
+	return fmt.Errorf("%w: its tables have version %d, and this ibid knows up to %d: use the newer ibid, or a copy "+
+		"from before it ran", ErrNewer, is, known)
 }
 
-// refuseOlder fails if db has no version and has tables all the same: before the first release the version was kept
-// elsewhere.
+// refuseOlder fails if db has tables but no version: before the first release, the version was stored elsewhere.
 func (d dialect) refuseOlder(ctx context.Context, db *sql.DB) error {
 	older, err := d.hasTable(ctx, db, "calls")
 	if err == nil && older {
@@ -176,7 +176,7 @@ func (d dialect) provider(db *sql.DB) (*goose.Provider, error) {
 			steps,
 			goose.NewGoMigration(version, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
 				_, err := tx.ExecContext(ctx, b.String())
-				if err == nil && version == 5 && !d.Postgres { // SQLite's index is new, and empty
+				if err == nil && version == 5 && !d.Postgres { // SQLite's index is new and empty
 					err = (&transaction{tx, engine{}, slog.New(slog.DiscardHandler)}).reindex(ctx)
 				}
 				return err
@@ -187,15 +187,15 @@ func (d dialect) provider(db *sql.DB) (*goose.Provider, error) {
 		goose.WithTableName(versionTable))
 }
 
-// Schema says how far the tables of a database are.
+// Schema is the state of a database's tables.
 type Schema struct {
-	Version int64 // of the tables; 0: there are none yet
-	Newest  int64 // what [Open] would bring them to
-	Tokens  int   // access tokens, also revoked ones
+	Version int64 // of the tables; 0 if there are none yet
+	Newest  int64 // the version to which [Open] would migrate them
+	Tokens  int   // access tokens, including revoked ones
 }
 
-// Inspect looks at the database that dsn names, as [Open] takes it, and changes nothing: it is not made if it is not
-// there. One that a newer ibid has changed is [ErrNewer].
+// Inspect examines the database that dsn names, like [Open], without creating or changing anything. It fails with
+// [ErrNewer] if a newer ibid has changed the database.
 func Inspect(ctx context.Context, dsn string) (*Schema, error) {
 	d := newDialect(IsPostgres(dsn))
 	var db *sql.DB
@@ -215,7 +215,7 @@ func Inspect(ctx context.Context, dsn string) (*Schema, error) {
 		err = errors.Join(unreachable(err), db.Close())
 	}
 	if err != nil {
-		return nil, fmt.Errorf("looking at the store: %w", err)
+		return nil, fmt.Errorf("inspecting the store: %w", err)
 	}
 	return s, nil
 }
@@ -229,7 +229,7 @@ func inspect(ctx context.Context, db *sql.DB, d dialect) (*Schema, error) {
 	for _, source := range provider.ListSources() {
 		s.Newest = max(s.Newest, source.Version)
 	}
-	if there, err := d.hasTable(ctx, db, versionTable); err != nil || !there {
+	if found, err := d.hasTable(ctx, db, versionTable); err != nil || !found {
 		return s, errors.Join(err, d.refuseOlder(ctx, db))
 	}
 	err = db.QueryRowContext(ctx, "SELECT COALESCE(MAX(version_id), 0) FROM "+versionTable).Scan(&s.Version)
@@ -237,7 +237,7 @@ func inspect(ctx context.Context, db *sql.DB, d dialect) (*Schema, error) {
 		return s, err
 	}
 	if s.Version > s.Newest {
-		return s, newer(s.Version, s.Newest)
+		return s, newerError(s.Version, s.Newest)
 	}
 	return s, db.QueryRowContext(ctx, "SELECT COUNT(*) FROM tokens").Scan(&s.Tokens)
 }

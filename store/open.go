@@ -24,57 +24,57 @@ import (
 	"github.com/ibidhq/ibid/internal/unpack"
 )
 
-// DefaultTenant is the tenant of all calls and rows as long as there are no access tokens.
+// DefaultTenant is the tenant of all calls and rows unless there are access tokens.
 const DefaultTenant = "default"
 
-// Options says how a store is opened. Nil and the zero value are the defaults.
+// Options configures a store. Nil and the zero value are the defaults.
 type Options struct {
-	Logger *slog.Logger  // nil: nothing is logged
-	Wait   time.Duration // how long a write to SQLite waits for another process that writes; 0: 2 s
-	// Track says that the web addresses of the sources that answers cite are noted as they are put, to be read again:
-	// see [Store.DueRechecks].
+	Logger *slog.Logger  // nil disables logging
+	Wait   time.Duration // how long a write to SQLite waits for another process's; 0 means 2 s
+	// Track records the web addresses of cited sources as answers are put, so that the sources can be read again: see
+	// [Store.DueRechecks].
 	Track bool
-	// Later opens a store whose server of PostgreSQL cannot be reached: until it can be, everything that is asked of
-	// it fails with [ErrUnreachable], and is temporary. The first who reaches it brings its tables up to date.
+	// Later lets the store open while its PostgreSQL server cannot be reached. Until it can, every operation fails with
+	// [ErrUnreachable], which is temporary. The first one that reaches the server brings its tables up to date.
 	Later bool
-	// Now is the clock by which work is due, leases end, answers expire and PostgreSQL's partitions are made; nil:
-	// [time.Now]. It may jump: what was to be done later is late by as much as it went back.
+	// Now is the clock by which work is due, leases end, answers expire and PostgreSQL's partitions are made; nil means
+	// [time.Now]. It may jump: if it is set back, scheduled work is delayed by as much.
 	Now func() time.Time
 }
 
-// Store is an open store. Its methods may be called by many goroutines at once.
+// Store is an open store. Its methods may be called concurrently.
 type Store struct {
 	engine
-	db     *pool         // nil until it is open
-	urgent *pool         // one connection, for questions that must not wait behind others' long ones
-	write  *sql.DB       // nil for PostgreSQL, which writes by db as well
-	writer *preparer     // the connection of write
-	turn   chan struct{} // taken by who uses writer
-	file   *sqliteFile   // nil for PostgreSQL
-	logger *slog.Logger
-	wait   time.Duration // of SQLite: Options.Wait
-	track  bool
-	packer *unpack.Packer
-	names  atomic.Pointer[PubNames] // nil until they are needed
-	// partitioned is when partitions are next to be made in PostgreSQL, in milliseconds since 1970.
+	db      *pool         // nil until it is open
+	urgent  *pool         // one connection, for queries that must not wait behind long ones
+	write   *sql.DB       // nil for PostgreSQL, which writes through db too
+	writer  *preparer     // the connection of write
+	writing chan struct{} // held while writer is in use
+	file    *sqliteFile   // nil for PostgreSQL
+	logger  *slog.Logger
+	wait    time.Duration // Options.Wait, for SQLite
+	track   bool
+	packer  *unpack.Packer
+	names   atomic.Pointer[PubNames] // nil until they are needed
+	// partitioned is when PostgreSQL partitions are next made, in milliseconds since 1970.
 	partitioned atomic.Int64
 }
 
-// Open opens the store that dsn names, the name of a SQLite file or postgres://…, makes what is not there and brings
-// its tables up to date. Any number of processes may do so at the same time. A store that a newer ibid has changed is
-// refused with [ErrNewer], one from before the first release with [ErrOlder]; [ErrUnreachable] says that there is no
-// server, unless Options.Later has it open all the same.
+// Open opens the store that dsn names, a SQLite file or postgres://…, creates what is missing and brings its tables up
+// to date. Any number of processes may do so at the same time. It fails with [ErrNewer] if a newer ibid has changed the
+// store, with [ErrOlder] if the store is from before the first release, and with [ErrUnreachable] if there is no
+// server, unless Options.Later is set.
 //
 // ctx bounds opening only.
 func Open(ctx context.Context, dsn string, o *Options) (*Store, error) {
 	o = cmp.Or(o, &Options{})
 	s := &Store{
-		engine: engine{now: o.Now},
-		turn:   make(chan struct{}, 1),
-		logger: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
-		wait:   cmp.Or(o.Wait, 2*time.Second),
-		track:  o.Track,
-		packer: unpack.NewPacker(zstd.SpeedFastest, 1<<20, MaxCopy),
+		engine:  engine{now: o.Now},
+		writing: make(chan struct{}, 1),
+		logger:  cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		wait:    cmp.Or(o.Wait, 2*time.Second),
+		track:   o.Track,
+		packer:  unpack.NewPacker(zstd.SpeedFastest, 1<<20, MaxCopy),
 	}
 	if s.now == nil {
 		s.now = time.Now
@@ -92,14 +92,14 @@ func Open(ctx context.Context, dsn string, o *Options) (*Store, error) {
 	return s, nil
 }
 
-// Close ends all use of the store. It waits for a [Store.Put] that is under way.
+// Close closes the store. It waits for a [Store.Put] in progress.
 func (s *Store) Close() error {
 	var errs []error
 	if s.writer != nil {
-		s.turn <- struct{}{}
+		s.writing <- struct{}{}
 		errs = append(errs, s.writer.close())
 		s.writer = nil
-		<-s.turn
+		<-s.writing
 	}
 	if s.file != nil {
 		s.file.close()
@@ -115,46 +115,46 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// Now returns the time by the clock that the store was opened with.
+// Now returns the time by the store's clock.
 func (s *Store) Now() time.Time { return s.now() }
 
-// Ping reports whether the store can be read and written now.
+// Ping checks that the store can be read and written.
 func (s *Store) Ping(ctx context.Context) error {
 	if s.file != nil {
 		if err := s.file.health(ctx); err != nil {
-			return fmt.Errorf("asking the store: %w", err)
+			return fmt.Errorf("checking the store: %w", err)
 		}
 	}
 	err := each(ctx, s.urgent, func(*sql.Rows) error { return nil }, "SELECT 1 FROM conversations LIMIT 1")
 	if err != nil {
-		return fmt.Errorf("asking the store: %w", err)
+		return fmt.Errorf("checking the store: %w", err)
 	}
 	return nil
 }
 
-// migrationLock is the number of PostgreSQL's advisory lock that is held while tables are brought up to date: "ibid".
+// migrationLock is the key of the PostgreSQL advisory lock held during migration: "ibid".
 const migrationLock = 0x69626964
 
-// moment is how long SQLite waits for a lock at a time. Whoever waits for longer looks at its context in between.
-const moment = 100 * time.Millisecond
+// lockWait is how long SQLite waits for a lock at a time. Longer waits check their context in between.
+const lockWait = 100 * time.Millisecond
 
-// IsPostgres reports whether dsn is that of a PostgreSQL server, and not the name of a SQLite file.
+// IsPostgres reports whether dsn names a PostgreSQL server rather than a SQLite file.
 func IsPostgres(dsn string) bool {
 	return strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://")
 }
 
-// parsePostgres reads the DSN of a server.
+// parsePostgres parses the DSN of a server.
 func parsePostgres(dsn string) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {
-		return nil, errors.New("not a DSN of PostgreSQL") // the reason quotes it, with its password
+		return nil, errors.New("not a PostgreSQL DSN") // the cause quotes it, including its password
 	}
 	return config, nil
 }
 
-// connectTime is how long connecting to PostgreSQL may take unless the DSN has a connect_timeout: what does not answer
-// at all is as far away as what refuses.
-const connectTime = 5 * time.Second
+// connectTimeout limits connecting to PostgreSQL unless the DSN has a connect_timeout: a server that does not answer
+// counts as unreachable, like one that refuses.
+const connectTimeout = 5 * time.Second
 
 // openPostgres connects to the server that dsn names.
 func (s *Store) openPostgres(ctx context.Context, dsn string, later bool) error {
@@ -164,11 +164,11 @@ func (s *Store) openPostgres(ctx context.Context, dsn string, later bool) error 
 	}
 	config.RuntimeParams["application_name"] = cmp.Or(config.RuntimeParams["application_name"], "ibid")
 	s.postgres = true
-	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectTime)
+	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectTimeout)
 	plain := config.Copy()
-	quietDial(config)
-	s.db = newPool(stdlib.OpenDB(*config, quietOptions()...), 8, 8)
-	s.urgent = newPool(stdlib.OpenDB(*config, quietOptions()...), 1, 1)
+	timeoutDial(config)
+	s.db = newPool(stdlib.OpenDB(*config, timeoutOptions()...), 8, 8)
+	s.urgent = newPool(stdlib.OpenDB(*config, timeoutOptions()...), 1, 1)
 	migrate := func(ctx context.Context) error {
 		err := migratePostgres(ctx, plain)
 		if err == nil {
@@ -181,26 +181,25 @@ func (s *Store) openPostgres(ctx context.Context, dsn string, later bool) error 
 		s.logger.LogAttrs(
 			ctx, slog.LevelWarn, "the database cannot be reached; answers wait in the journal", slog.Any("error", err),
 		)
-		s.db.setup = &setup{migrate: migrate, turn: make(chan struct{}, 1)}
+		s.db.setup = &setup{migrate: migrate, running: make(chan struct{}, 1)}
 		s.urgent.setup = s.db.setup
 		return nil
 	}
 	return err
 }
 
-// openSQLite opens the file of that name. One connection writes, as SQLite allows one at a time anyway; the others
-// read.
+// openSQLite opens a SQLite file. One connection writes, as SQLite allows only one writer anyway; the others read.
 func (s *Store) openSQLite(ctx context.Context, name string) error {
 	if name == "" || strings.HasPrefix(name, ":memory:") {
-		return errors.New("SQLite needs a file, which has a name")
+		return errors.New("SQLite needs a file name")
 	}
 	if i := strings.Index(name, "://"); i > 0 {
 		return fmt.Errorf("%.20s… is neither a file name nor postgres://…", name[:i+3])
 	}
-	if err := private(name); err != nil {
+	if err := createPrivate(name); err != nil {
 		return err
 	}
-	// A commit is on disk when it returns (FULL): captures may wait for it. What is deleted is overwritten.
+	// FULL: a commit is on disk when it returns, because captures may wait for it. Deleted data is overwritten.
 	writer, err := sqliteDB(
 		name, "synchronous(FULL)", "secure_delete(ON)", "cache_size(-8192)", "temp_store(MEMORY)",
 		"wal_autocheckpoint(4000)",
@@ -218,7 +217,7 @@ func (s *Store) openSQLite(ctx context.Context, name string) error {
 		return err
 	}
 	s.writer = &preparer{conn: conn, statements: map[string]*sql.Stmt{}}
-	if _, err := conn.ExecContext(ctx, "PRAGMA "+busyTimeout(moment)); err != nil { // from now on begin waits
+	if _, err := conn.ExecContext(ctx, "PRAGMA "+busyTimeout(lockWait)); err != nil { // from now on begin waits
 		return err
 	}
 	reader, err := sqliteDB(name, "query_only(1)")
@@ -234,28 +233,29 @@ func (s *Store) openSQLite(ctx context.Context, name string) error {
 	return err
 }
 
-// sqliteDB opens a file, which has to be there: a later connection must not make one that was deleted.
+// sqliteDB opens an existing file: a later connection must not recreate one that was deleted.
 func sqliteDB(name string, pragmas ...string) (*sql.DB, error) {
 	query := url.Values{"mode": {"rw"}}
-	for _, p := range append([]string{busyTimeout(20 * moment), "journal_mode(WAL)"}, pragmas...) {
+	for _, p := range append([]string{busyTimeout(20 * lockWait), "journal_mode(WAL)"}, pragmas...) {
 		query.Add("_pragma", p)
 	}
 	return sql.Open("sqlite", fileURL(name, query.Encode()))
 }
 
-// busyTimeout returns the pragma that says how long SQLite waits for a lock.
+// busyTimeout returns the pragma that sets how long SQLite waits for a lock.
 func busyTimeout(wait time.Duration) string {
 	return "busy_timeout(" + strconv.FormatInt(wait.Milliseconds(), 10) + ")"
 }
 
-// fileURL returns what SQLite takes for a file whose name may have any character.
+// fileURL returns the URL by which SQLite opens a file, whose name may contain any character.
 func fileURL(name, query string) string {
 	file := url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(name)}).EscapedPath(), RawQuery: query}
 	return file.String()
 }
 
-// private makes the file, for nobody else to read, if it is not there. SQLite gives the files beside it the same mode.
-func private(name string) error {
+// createPrivate creates the file, readable only by its owner, if it does not exist. SQLite gives the files beside it
+// the same mode.
+func createPrivate(name string) error {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err

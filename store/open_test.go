@@ -26,9 +26,9 @@ func readFile(t *testing.T, name string) string {
 	return string(b)
 }
 
-// Several processes start at once on a store that is not there yet: one makes its tables, the others wait for it.
+// Several processes open a store that does not exist yet: one creates its tables, the others wait for it.
 func TestOpenByProcesses(t *testing.T) {
-	if dsn := os.Getenv("IBID_TEST_STORE"); dsn != "" { // one of them
+	if dsn := os.Getenv("IBID_TEST_STORE"); dsn != "" { // this is one of them
 		s := testenv.Must(store.Open(t.Context(), dsn, nil))(t)
 		put(t, s, call(os.Getpid(), "Hello."))
 		testenv.OK(t, s.Close())
@@ -38,18 +38,18 @@ func TestOpenByProcesses(t *testing.T) {
 		t.Helper()
 		name := dsn(t)
 		var processes []*exec.Cmd
-		var said []*strings.Builder
+		var outputs []*strings.Builder
 		for range 4 {
 			p := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestOpenByProcesses$")
 			p.Env = append(os.Environ(), "IBID_TEST_STORE="+name)
 			out := &strings.Builder{}
 			p.Stdout, p.Stderr = out, out
 			testenv.OK(t, p.Start())
-			processes, said = append(processes, p), append(said, out)
+			processes, outputs = append(processes, p), append(outputs, out)
 		}
 		for i, p := range processes {
 			if err := p.Wait(); err != nil {
-				t.Errorf("%v\n%s", err, said[i])
+				t.Errorf("%v\n%s", err, outputs[i])
 			}
 		}
 		s := open(t, name)
@@ -74,7 +74,7 @@ func TestOpenRefuses(t *testing.T) {
 			continue
 		}
 		if strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%q: the error tells the password: %v", dsn, err)
+			t.Errorf("%q: the error contains the password: %v", dsn, err)
 		}
 	}
 	if got := readFile(t, text); !strings.HasPrefix(got, "This is no database.") {
@@ -82,7 +82,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// A file name may have any character.
+// A file name may contain any character.
 func TestOpenOddName(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -96,7 +96,7 @@ func TestOpenOddName(t *testing.T) {
 	}
 }
 
-// What was put is on disk when Put returns, and is in a copy made as docs/store.md says.
+// What was put is on disk when Put returns, and in a copy made as described in docs/store.md.
 func TestBackup(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, filepath.Join(dir, "ibid.db"))
@@ -113,7 +113,7 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-// A store that another program is writing to is busy, and one whose server is away comes back: neither is the answers' fault.
+// A store that another program is writing to is busy, and a server may come back: neither is the fault of the answers.
 func TestTemporary(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		name := filepath.Join(t.TempDir(), "ibid.db")
@@ -141,7 +141,7 @@ func TestTemporary(t *testing.T) {
 			t.Errorf("while it is away: %v", err)
 		}
 		if err := s.Ping(t.Context()); err == nil {
-			t.Error("Ping says that it is there")
+			t.Error("Ping succeeds")
 		}
 		server.Start(t)
 		put(t, s, call(2, "Back."))
@@ -151,8 +151,8 @@ func TestTemporary(t *testing.T) {
 	})
 }
 
-// The connections that were made before a server died are dead when it is back. No reader or writer finds that out, however
-// many there are of them and however soon it is.
+// Connections made before a server died are dead when it is back. No reader or writer notices, however many connections
+// there are and however soon they are used.
 func TestReconnect(t *testing.T) {
 	server := testenv.Postgres(t)
 	s := open(t, server.DSN)
@@ -162,7 +162,7 @@ func TestReconnect(t *testing.T) {
 	testenv.OK(t, admin.Ping())
 	for n := range 10 {
 		var all sync.WaitGroup
-		for range 20 { // readers: so that there are many connections
+		for range 20 { // readers, so that there are many connections
 			all.Go(func() {
 				if _, err := s.Call(t.Context(), store.DefaultTenant, "ans_0001"); err != nil {
 					t.Error(err)
@@ -197,7 +197,7 @@ func TestReconnect(t *testing.T) {
 	put(t, s, call(20, "Back."))
 }
 
-// Opening waits for another process that brings the tables up to date, as long as its context lets it.
+// Opening waits for another process that is migrating, as long as its context allows.
 func TestOpenWaits(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "ibid.db")
 	db := testenv.Must(sql.Open("sqlite", "file:"+name+"-lock?_txlock=exclusive"))(t)
@@ -239,8 +239,8 @@ func TestWait(t *testing.T) {
 	testenv.OK(t, <-waited)
 }
 
-// testdata/v1.db.gz is a store as version 1 of the tables has it. Every later version opens it, reads it and finds what
-// is in it.
+// testdata/v1.db.gz is a store with version 1 of the tables. Every later version opens it, reads it and finds its
+// content.
 func TestVersion1(t *testing.T) {
 	packed := testenv.Must(os.Open(filepath.Join("testdata", "v1.db.gz")))(t)
 	defer packed.Close()
@@ -257,7 +257,7 @@ func TestVersion1(t *testing.T) {
 	diff(t, "found", ids(t, s, store.Query{Text: "herons"}), []string{"3", "1"})
 }
 
-// A database from before the first release is refused, and stays as it is.
+// A database from before the first release is refused and left unchanged.
 func TestOlder(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "ibid.db")
 	db := raw(t, name)
@@ -271,7 +271,7 @@ func TestOlder(t *testing.T) {
 	}
 }
 
-// Several prune at once, as the nodes of a gateway do each hour: what has answers that are kept keeps them.
+// Several nodes of a gateway prune at once: groups that still have answers stay.
 func (suite) PruneTogether(t *testing.T, dsn string) {
 	t.Helper()
 	stores := []*store.Store{open(t, dsn), open(t, dsn), open(t, dsn)}
@@ -314,7 +314,7 @@ func (suite) PruneTogether(t *testing.T, dsn string) {
 	}
 }
 
-// An answer that is deleted while it is fetched again stays deleted, and its conversation with it.
+// An answer that is deleted while it is fetched again stays deleted, and so does its conversation.
 func (suite) RefetchOfDeleted(t *testing.T, dsn string) {
 	t.Helper()
 	one, other := open(t, dsn), open(t, dsn)
@@ -345,7 +345,7 @@ func (suite) RefetchOfDeleted(t *testing.T, dsn string) {
 	}
 }
 
-// An answer may have more sources than are found by their names.
+// An answer may have more sources than are indexed by name.
 func (suite) ManySources(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -362,7 +362,7 @@ func (suite) ManySources(t *testing.T, dsn string) {
 	}
 }
 
-// A refetch that cannot find what it is of, because that is damaged, is dropped: it does not hold up others.
+// A refetch whose earlier answer cannot be read because it is damaged is dropped and does not block others.
 func (suite) Damaged(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -382,7 +382,7 @@ func (suite) Damaged(t *testing.T, dsn string) {
 	}
 }
 
-// So is one that the index, damaged, does not find.
+// So is one that the damaged index does not find.
 func TestIndexDamagedRefetch(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "ibid.db")
 	s := open(t, name)

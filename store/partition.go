@@ -9,37 +9,37 @@ import (
 	"time"
 )
 
-// In PostgreSQL answers stand in partitions of calls by answer_id. The ids that a gateway makes are "ans_" and a UUID
-// of version 7, which begins with the time: its first four digits count spans of 2³² ms, some seven weeks, and each
-// span is a partition, calls_019a for ans_019a…. Ids that are not by time, and those of a span without a partition, are
-// in calls_other. Statements name calls alone; PostgreSQL finds the partition of an answer_id.
+// PostgreSQL partitions calls by answer_id. The ids that a gateway makes are "ans_" and a UUID version 7, which begins
+// with the time: its first four digits count spans of 2³² ms, some seven weeks. Each span is a partition, calls_019a
+// for ans_019a…. Ids without a time, and those of a span without a partition, are in calls_other. Statements name only
+// calls; PostgreSQL finds the partition for an answer_id.
 
-// spanBits says how long a span is: 2 to the power of it, in milliseconds.
+// spanBits is the binary logarithm of a span's length in milliseconds.
 const spanBits = 32
 
-// otherCalls is the partition for ids of no span.
+// otherCalls is the default partition, for ids outside of all spans.
 const otherCalls = "calls_other"
 
-// gonePrefix begins the name of a partition that is taken out: what was derived of its answers is still to be removed.
+// gonePrefix begins the name of a detached partition whose derived rows are still to be removed.
 const gonePrefix = "gone_"
 
-// partitionLock is the number of the advisory lock that is held while partitions are made or removed: "ibip".
+// partitionLock is the key of the advisory lock held while partitions are created or removed: "ibip".
 const partitionLock = 0x69626970
 
-// partitionWait is how long a change of partitions waits for the statements that use calls; new ones queue behind it.
-// It is longer than deadlock_timeout, a second, after which autovacuum gives way.
+// partitionWait is how long a change of partitions waits for statements that use calls; new ones queue behind it. It
+// exceeds deadlock_timeout, one second, after which autovacuum yields.
 const partitionWait = "3s"
 
-// partitionRetry is how long after a failure partitions are made again.
+// partitionRetry is the delay before creating partitions is retried.
 const partitionRetry = time.Minute
 
 func spanOf(t time.Time) int64 { return t.UnixMilli() >> spanBits }
 
 func partitionOf(span int64) string { return fmt.Sprintf("calls_%04x", span) }
 
-// partition makes the partitions of this span and of the next one. The latter is there seven weeks before it is needed,
-// so that a failure, which is logged, leaves time to try again. Answers of a span that has no partition go to
-// calls_other, and stay there.
+// partition creates the partitions of the current span and of the next one. The latter exists seven weeks before it is
+// needed, so that a failure, which is logged, leaves time to retry. Answers of a span that has no partition go to
+// calls_other and stay there.
 func (s *Store) partition(ctx context.Context) {
 	if !s.postgres {
 		return
@@ -55,7 +55,7 @@ func (s *Store) partition(ctx context.Context) {
 			continue
 		}
 		s.logger.LogAttrs(
-			ctx, slog.LevelWarn, "a partition of calls could not be made; its answers are kept in "+otherCalls,
+			ctx, slog.LevelWarn, "a partition of calls could not be created; its answers are kept in "+otherCalls,
 			slog.String("partition", partitionOf(span)), slog.Any("error", err),
 		)
 		if !hasState(err, "23514") { // check_violation: such answers are in calls_other already
@@ -65,12 +65,12 @@ func (s *Store) partition(ctx context.Context) {
 	s.partitioned.CompareAndSwap(now.Add(partitionRetry).UnixMilli(), next)
 }
 
-// makePartition makes the partition of a span unless it is there. It does not use [Store.update], which waits until the
-// store is set up: making partitions may be a part of that.
+// makePartition creates the partition of a span unless it exists. It does not use [Store.update], which waits until the
+// store is set up: creating partitions may be part of that.
 func (s *Store) makePartition(ctx context.Context, span int64) error {
 	name := partitionOf(span)
-	there, err := newDialect(true).hasTable(ctx, s.db.DB, name)
-	if there || err != nil {
+	found, err := newDialect(true).hasTable(ctx, s.db.DB, name)
+	if found || err != nil {
 		return err
 	}
 	return s.inOneTransaction(
@@ -83,7 +83,7 @@ func (s *Store) makePartition(ctx context.Context, span int64) error {
 	)
 }
 
-// inOneTransaction executes statements of PostgreSQL, all of them or none.
+// inOneTransaction executes statements in PostgreSQL, all or none.
 func (s *Store) inOneTransaction(ctx context.Context, statements ...string) error {
 	tx, err := s.db.DB.BeginTx(ctx, nil)
 	if err != nil {
@@ -97,15 +97,15 @@ func (s *Store) inOneTransaction(ctx context.Context, statements ...string) erro
 	return tx.Commit()
 }
 
-// countTerms returns the statement that has PostgreSQL know the frequencies of ten times as many terms as by default.
-// All others it takes to be half as frequent as the rarest one that it knows: with millions of answers, so frequent
-// that it would look for a rare word in one answer after the other, the newest first, and not in the index.
+// countTerms returns the statement that makes PostgreSQL record the frequencies of ten times as many terms as by
+// default. It assumes all others to be half as frequent as the rarest recorded one: with millions of answers, frequent
+// enough to look for a rare word by scanning answers, newest first, instead of using the index.
 func countTerms(table string) string {
 	return "ALTER TABLE " + table + " ALTER terms SET STATISTICS 1000"
 }
 
-// analyze has PostgreSQL's planner learn what all partitions of calls hold together, if it did not within a day.
-// Autovacuum analyzes partitions, never the table that they are of.
+// analyze updates the planner's statistics of calls as a whole unless that was done within a day. Autovacuum analyzes
+// partitions, but never the partitioned table.
 func (s *Store) analyze(ctx context.Context) error {
 	if !s.postgres {
 		return nil
@@ -118,11 +118,11 @@ func (s *Store) analyze(ctx context.Context) error {
 	if err := s.inOneTransaction(ctx, "SET LOCAL lock_timeout = '"+partitionWait+"'", countTerms("calls")); err != nil {
 		return err
 	}
-	// It takes minutes where there are millions of answers, and keeps nobody from reading or writing.
+	// This takes minutes with millions of answers, but blocks neither reads nor writes.
 	return s.inOneTransaction(ctx, "SET LOCAL statement_timeout = 0", "ANALYZE calls")
 }
 
-// callTables lists the tables that answers stand in, the oldest first.
+// callTables lists the tables that hold answers, oldest first.
 func (s *Store) callTables(ctx context.Context) ([]string, error) {
 	if !s.postgres {
 		return []string{"calls"}, nil
@@ -131,13 +131,13 @@ func (s *Store) callTables(ctx context.Context) ([]string, error) {
 		"WHERE inhparent = 'calls'::regclass ORDER BY relname")
 }
 
-// errKept ends the transaction that would take a partition out with an answer that is to be kept.
+// errKept aborts detaching a partition in which an answer is still to be kept.
 var errKept = errors.New("an answer in it is kept")
 
-// takeOut takes a partition out of calls if all of its answers have expired, and reports whether it did. Where others
-// do not let go of calls in time, its answers are removed one by one instead.
-func (s *Store) takeOut(ctx context.Context, table string, r *Retention, now time.Time) (bool, error) {
-	if table == otherCalls || table == "calls" || table >= partitionOf(spanOf(now)) { // ids for it are still made
+// detach detaches a partition from calls if all of its answers have expired, and reports whether it did. If it cannot
+// get the lock in time, the answers are removed one by one instead.
+func (s *Store) detach(ctx context.Context, table string, r *Retention, now time.Time) (bool, error) {
+	if table == otherCalls || table == "calls" || table >= partitionOf(spanOf(now)) { // gateways still make ids for it
 		return false, nil
 	}
 	err := s.allExpired(ctx, s.db, table, r, now)
@@ -150,13 +150,13 @@ func (s *Store) takeOut(ctx context.Context, table string, r *Retention, now tim
 					return err
 				}
 			}
-			if err := s.allExpired(ctx, tx, table, r, now); err != nil { // nobody else writes to it now
+			if err := s.allExpired(ctx, tx, table, r, now); err != nil { // nobody else can write to it now
 				return err
 			}
 			return tx.exec(ctx, "ALTER TABLE "+table+" RENAME TO "+gonePrefix+table)
 		})
 	}
-	// lock_not_available; or another node did it: object_not_in_prerequisite_state, or no such table
+	// lock_not_available; or another node did it: object_not_in_prerequisite_state or undefined_table
 	if errors.Is(err, errKept) || hasState(err, "55P03", "55000") || isNoTable(err) {
 		return false, nil
 	}
@@ -179,9 +179,9 @@ func (s *Store) allExpired(ctx context.Context, q querier, table string, r *Rete
 	return err
 }
 
-// removeTakenOut removes what was derived of the answers of partitions that were taken out, in small transactions, and
-// then the partitions. If it was interrupted before, a mark says how far it came. One node does it at a time.
-func (s *Store) removeTakenOut(ctx context.Context, done func(PruneReport)) error {
+// removeDetached removes what was derived from the answers of detached partitions, in small transactions, and then the
+// partitions. If it is interrupted, it resumes from a mark. One node does it at a time.
+func (s *Store) removeDetached(ctx context.Context, done func(PruneReport)) error {
 	if !s.postgres {
 		return nil
 	}
@@ -189,7 +189,7 @@ func (s *Store) removeTakenOut(ctx context.Context, done func(PruneReport)) erro
 		var removed PruneReport
 		more := false
 		err := s.update(ctx, func(tx *transaction) (err error) {
-			removed, more, err = tx.removeTakenOut(ctx)
+			removed, more, err = tx.removeDetached(ctx)
 			return err
 		})
 		if err != nil || !more {
@@ -199,8 +199,8 @@ func (s *Store) removeTakenOut(ctx context.Context, done func(PruneReport)) erro
 	}
 }
 
-// removeTakenOut removes some of the first such partition, and reports whether there may be more to do.
-func (tx *transaction) removeTakenOut(ctx context.Context) (removed PruneReport, more bool, err error) {
+// removeDetached removes a batch of the first such partition and reports whether there may be more to do.
+func (tx *transaction) removeDetached(ctx context.Context) (removed PruneReport, more bool, err error) {
 	if err := each(ctx, tx, into(&more), "SELECT pg_try_advisory_xact_lock($1)", partitionLock); err != nil || !more {
 		return removed, false, err
 	}
@@ -225,8 +225,8 @@ func (tx *transaction) removeTakenOut(ctx context.Context) (removed PruneReport,
 	return removed, true, tx.exec(ctx, "DROP TABLE "+gone[0])
 }
 
-// isNoTable reports whether a table is not there, such as a partition that another node has taken out meanwhile.
+// isNoTable reports whether a table does not exist, such as a partition that another node has just detached.
 func isNoTable(err error) bool { return hasState(err, "42P01") }
 
-// scanText reads a row of one text, for [collect].
+// scanText reads a row of one text column, for [collect].
 func scanText(rows *sql.Rows, text *string) error { return rows.Scan(text) }

@@ -21,10 +21,10 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// seven is how long a partition of calls goes on: some seven weeks.
+// seven is the span of a partition of calls: some seven weeks.
 const seven = time.Duration(1<<32) * time.Millisecond
 
-// border is when a partition begins: that of ids with ans_01a2.
+// border is when the partition of ids with ans_01a2 begins.
 func border() time.Time { return time.UnixMilli(0x01a2 << 32).UTC() }
 
 // timedID is an id as the gateway makes it at a time.
@@ -40,7 +40,7 @@ func timed(at time.Time, n int, sites ...string) *store.Call {
 	return c
 }
 
-// clock is what a store takes for the time.
+// clock is a store's clock.
 type clock struct{ ms atomic.Int64 }
 
 func clockAt(t time.Time) *clock {
@@ -52,7 +52,7 @@ func clockAt(t time.Time) *clock {
 func (c *clock) set(t time.Time) { c.ms.Store(t.UnixMilli()) }
 func (c *clock) now() time.Time  { return time.UnixMilli(c.ms.Load()) }
 
-// openAt opens a store that has a clock.
+// openAt opens a store with a clock.
 func openAt(t *testing.T, dsn string, c *clock) *store.Store {
 	t.Helper()
 	s := testenv.Must(store.Open(t.Context(), dsn, &store.Options{Wait: time.Minute, Now: c.now}))(t)
@@ -60,7 +60,7 @@ func openAt(t *testing.T, dsn string, c *clock) *store.Store {
 	return s
 }
 
-// texts returns the rows of a query, each of one text.
+// texts returns the rows of a query for one text column.
 func texts(t *testing.T, db *sql.DB, query string, args ...any) []string {
 	t.Helper()
 	rows := testenv.Must(db.QueryContext(t.Context(), query, args...))(t)
@@ -75,21 +75,21 @@ func texts(t *testing.T, db *sql.DB, query string, args ...any) []string {
 	return list
 }
 
-// partitions lists the tables that answers stand in, and those that were taken out.
+// partitions lists the tables that hold answers, and the detached ones.
 func partitions(t *testing.T, db *sql.DB) string {
 	t.Helper()
 	return strings.Join(texts(t, db, "SELECT relname FROM pg_class WHERE relkind = 'r' AND (relname LIKE 'calls\\_%' "+
 		"OR relname LIKE 'gone\\_%') ORDER BY relname"), " ")
 }
 
-// stands says which table an answer stands in.
-func stands(t *testing.T, db *sql.DB, id string) string {
+// tableOf returns the table that holds an answer.
+func tableOf(t *testing.T, db *sql.DB, id string) string {
 	t.Helper()
 	return strings.Join(texts(t, db, "SELECT tableoid::regclass::text FROM calls WHERE answer_id = $1", id), " ")
 }
 
-// A partition is made long before it is needed, each answer goes where its id belongs, and ids that are not by time are
-// stored, found and deleted as all others are.
+// A partition is created long before it is needed, each answer is stored in the partition of its id, and answers with
+// ids without a time are stored, found and deleted like all others.
 func TestPartitions(t *testing.T) {
 	dsn := testenv.Postgres(t).DSN
 	c := clockAt(border().Add(-time.Hour))
@@ -115,7 +115,7 @@ func TestPartitions(t *testing.T) {
 	diff(t, "listed", len(ids(t, s, store.Query{})), len(want))
 	diff(t, "found", len(ids(t, s, store.Query{Text: "somewhere", Source: "https://a.example/page", Limit: 2})), len(want))
 	for id, table := range want {
-		diff(t, id, stands(t, db, id), table)
+		diff(t, id, tableOf(t, db, id), table)
 		if got, err := s.Call(t.Context(), store.DefaultTenant, id); err != nil || got.AnswerID != id {
 			t.Errorf("%s: %+v, %v", id, got, err)
 		}
@@ -128,24 +128,24 @@ func TestPartitions(t *testing.T) {
 		testenv.OK(t, s.Delete(t.Context(), store.DefaultTenant, id))
 	}
 	diff(t, "left", len(ids(t, s, store.Query{})), 1)
-	// What is stored where a partition would have to be is in the way of that alone.
+	// Answers stored where a partition would have to be block only that partition.
 	c.set(border().Add(9 * seven))
 	ahead := timed(c.now().Add(seven), 21)
 	c.set(border())
 	put(t, s, ahead)
-	diff(t, "ahead of its time", stands(t, db, ahead.AnswerID), "calls_other")
+	diff(t, "ahead of its time", tableOf(t, db, ahead.AnswerID), "calls_other")
 	c.set(border().Add(9 * seven))
 	put(t, s, timed(c.now(), 22))
 	diff(t, "one of two", partitions(t, db), "calls_01a1 calls_01a2 calls_01a3 calls_01ab calls_other")
 	c.set(border().Add(10 * seven))
 	put(t, s, timed(c.now(), 23))
 	diff(t, "the next", partitions(t, db), "calls_01a1 calls_01a2 calls_01a3 calls_01ab calls_01ad calls_other")
-	if got := stands(t, db, timedID(c.now(), 23)); got != "calls_other" {
+	if got := tableOf(t, db, timedID(c.now(), 23)); got != "calls_other" {
 		t.Errorf("without a partition of its own it is in %s", got)
 	}
 }
 
-// Answers are stored while a partition cannot be made, and it is made when it can be.
+// Answers are stored while a partition cannot be created, and it is created once it can be.
 func TestPartitionLater(t *testing.T) {
 	dsn := testenv.Postgres(t).DSN
 	c := clockAt(border())
@@ -156,7 +156,7 @@ func TestPartitionLater(t *testing.T) {
 	testenv.Must(reader.ExecContext(t.Context(), "SELECT 1 FROM calls"))(t)
 	c.set(border().Add(seven))
 	put(t, s, timed(c.now(), 1))
-	diff(t, "while somebody reads", partitions(t, db), "calls_01a2 calls_01a3 calls_other")
+	diff(t, "during a read", partitions(t, db), "calls_01a2 calls_01a3 calls_other")
 	if !strings.Contains(log.String(), "partition=calls_01a4") {
 		t.Errorf("the log: %s", log.String())
 	}
@@ -169,7 +169,7 @@ func TestPartitionLater(t *testing.T) {
 	testenv.OK(t, s.Close())
 }
 
-// Nodes make partitions and store at once.
+// Nodes create partitions and store at the same time.
 func TestPartitionsTogether(t *testing.T) {
 	dsn := testenv.Postgres(t).DSN
 	c := clockAt(border())
@@ -188,7 +188,7 @@ func TestPartitionsTogether(t *testing.T) {
 		}
 		all.Wait()
 		c.set(c.now().Add(time.Minute))
-		put(t, stores[0], timed(c.now(), 100*step+60)) // if it could not be made at once, it is now
+		put(t, stores[0], timed(c.now(), 100*step+60)) // if it could not be created at once, it is now
 	}
 	db := raw(t, dsn)
 	diff(t, "made", partitions(t, db), "calls_01a2 calls_01a3 calls_01a4 calls_01a5 calls_other")
@@ -196,7 +196,7 @@ func TestPartitionsTogether(t *testing.T) {
 		[]string{"calls_01a2 17", "calls_01a3 17", "calls_01a4 17"})
 }
 
-// full stores answers of two partitions with all that hangs on answers, and returns those of the first.
+// full stores answers of two partitions with everything that belongs to answers, and returns those of the first.
 func full(t *testing.T, s *store.Store, answers int) []*store.Call {
 	t.Helper()
 	ctx := t.Context()
@@ -236,15 +236,15 @@ func full(t *testing.T, s *store.Store, answers int) []*store.Call {
 		if len(events) == 0 {
 			return old
 		}
-		var told []int64
+		var relayed []int64
 		for _, e := range events {
-			told = append(told, e.ID)
+			relayed = append(relayed, e.ID)
 		}
-		testenv.OK(t, s.Relayed(ctx, told))
+		testenv.OK(t, s.Relayed(ctx, relayed))
 	}
 }
 
-// state is what a store has, but for what chance and the clock say: the ids of runs that are public, salts, and when
+// state returns the content of a store except for random and time-dependent values: public ids of runs, salts, and when
 // rows were made.
 func state(t *testing.T, db *sql.DB) map[string][]string {
 	t.Helper()
@@ -271,7 +271,7 @@ func state(t *testing.T, db *sql.DB) map[string][]string {
 	return all
 }
 
-// An expired partition goes as a whole, and takes with it just what deleting its answers would have.
+// An expired partition is removed as a whole, with exactly what deleting its answers would have removed.
 func TestPartitionExpires(t *testing.T) {
 	server := testenv.Postgres(t)
 	var got [2]map[string][]string
@@ -293,7 +293,7 @@ func TestPartitionExpires(t *testing.T) {
 		report := testenv.Must(s.Prune(t.Context(), r))(t)
 		diff(t, "dry run", report.Answers, 600)
 		r.DryRun = false
-		// It ends after the first batch, and goes on the next time.
+		// It is interrupted after the first batch and resumes the next time.
 		ctx, cancel := context.WithCancel(t.Context())
 		r.Progress = func(store.PruneReport) { cancel() }
 		if report, err := s.Prune(ctx, r); !errors.Is(err, context.Canceled) || report.Answers != 256 {
@@ -312,15 +312,15 @@ func TestPartitionExpires(t *testing.T) {
 		if report = testenv.Must(s.Prune(t.Context(), r))(t); report != (store.PruneReport{}) {
 			t.Errorf("once more: %+v", report)
 		}
-		put(t, s, old[0]) // from a journal of then
-		diff(t, "without a partition", stands(t, db, old[0].AnswerID), "calls_other")
+		put(t, s, old[0]) // from an old journal
+		diff(t, "without a partition", tableOf(t, db, old[0].AnswerID), "calls_other")
 	}
 	for name := range got[0] {
 		diff(t, name, got[0][name], got[1][name])
 	}
 }
 
-// A partition with one answer that is kept stays, and its other answers go; so does one that somebody reads.
+// A partition with one answer that is kept stays, and its other answers are removed; so does one that is being read.
 func TestPartitionKept(t *testing.T) {
 	dsn := testenv.Postgres(t).DSN
 	c := clockAt(border())
@@ -334,25 +334,25 @@ func TestPartitionKept(t *testing.T) {
 	report := testenv.Must(s.Prune(t.Context(), r))(t)
 	diff(t, "one by one", report.Answers, len(old))
 	diff(t, "all are there", partitions(t, db), "calls_01a2 calls_01a3 calls_other")
-	diff(t, "what is kept", stands(t, db, kept.AnswerID), "calls_01a2")
-	// Its own time has not come when its partition's has.
+	diff(t, "what is kept", tableOf(t, db, kept.AnswerID), "calls_01a2")
+	// Its answer has not expired when its partition has.
 	r.ByProvider = nil
 	late := timed(border().Add(seven), 10_000)
 	late.AnswerID = timedID(border(), 10_000)
 	put(t, s, late)
 	report = testenv.Must(s.Prune(t.Context(), r))(t)
 	diff(t, "but for one that began later", report.Answers, 1)
-	diff(t, "it is there", stands(t, db, late.AnswerID), "calls_01a2")
-	// A reader is not waited for.
+	diff(t, "before it expires", tableOf(t, db, late.AnswerID), "calls_01a2")
+	// Pruning does not wait for a reader.
 	reader := testenv.Must(db.BeginTx(t.Context(), nil))(t)
 	testenv.Must(reader.ExecContext(t.Context(), "SELECT 1 FROM calls"))(t)
 	r.Now = c.now().Add(seven)
 	report = testenv.Must(s.Prune(t.Context(), r))(t)
-	diff(t, "while somebody reads", report.Answers, 7)
+	diff(t, "during a read", report.Answers, 7)
 	diff(t, "empty", partitions(t, db), "calls_01a2 calls_01a3 calls_01a4 calls_01a5 calls_other")
 	testenv.OK(t, reader.Rollback())
 	testenv.Must(s.Prune(t.Context(), r))(t)
-	diff(t, "when nobody does", partitions(t, db), "calls_01a5 calls_other")
+	diff(t, "after the read", partitions(t, db), "calls_01a5 calls_other")
 }
 
 // Nodes remove the same partitions while others store.
@@ -362,7 +362,7 @@ func TestPartitionsExpireTogether(t *testing.T) {
 	stores := []*store.Store{openAt(t, dsn, c), openAt(t, dsn, c), openAt(t, dsn, c)}
 	old := full(t, stores[0], 600)
 	c.set(border().Add(2 * seven))
-	put(t, stores[0], timed(c.now(), 999)) // makes the partitions of now
+	put(t, stores[0], timed(c.now(), 999)) // creates the current partitions
 	r := store.Retention{Default: seven + seven/2, Now: c.now()}
 	removed := make([]int, len(stores))
 	var all sync.WaitGroup
@@ -384,7 +384,7 @@ func TestPartitionsExpireTogether(t *testing.T) {
 		})
 	}
 	all.Wait()
-	left := testenv.Must(stores[0].Prune(t.Context(), &r))(t) // what one left to another that had ended
+	left := testenv.Must(stores[0].Prune(t.Context(), &r))(t) // what one left to another that had already ended
 	diff(t, "once each", removed[0]+removed[1]+removed[2]+left.Answers, len(old))
 	diff(t, "left", partitions(t, raw(t, dsn)), "calls_01a3 calls_01a4 calls_01a5 calls_other")
 	talk, err := stores[1].Conversation(t.Context(), store.DefaultTenant, "talk0", nil)
@@ -393,8 +393,8 @@ func TestPartitionsExpireTogether(t *testing.T) {
 	}
 }
 
-// testdata/v3.postgres.sql.gz is a database as version 3 of the tables has it, by pg_dump --inserts. Its answers come to
-// stand in partitions, and nothing of them is lost.
+// testdata/v3.postgres.sql.gz is a database with version 3 of the tables, from pg_dump --inserts. Its answers are moved
+// to partitions without loss.
 func TestVersion3Postgres(t *testing.T) {
 	dsn := testenv.Postgres(t).DSN
 	packed := testenv.Must(os.Open(filepath.Join("testdata", "v3.postgres.sql.gz")))(t)
@@ -404,17 +404,17 @@ func TestVersion3Postgres(t *testing.T) {
 	testenv.Must(restored.ExecContext(t.Context(), string(dump)))(t)
 	testenv.OK(t, restored.Close()) // the dump has changed the session's settings
 
-	said := func() map[string][]string {
-		db := raw(t, dsn) // whose statements are not prepared for other tables
+	content := func() map[string][]string {
+		db := raw(t, dsn) // its statements are not prepared for other tables
 		all := state(t, db)
 		all["n"] = texts(t, db, "SELECT n || ' ' || answer_id || ' ' || call FROM calls ORDER BY n")
 		return all
 	}
-	before := said()
+	before := content()
 	c := clockAt(noon())
 	s := openAt(t, dsn, c)
 	db := raw(t, dsn)
-	for name, rows := range said() {
+	for name, rows := range content() {
 		diff(t, name, rows, before[name])
 	}
 	diff(t, "answers", len(before["calls"]), 4)
@@ -433,7 +433,7 @@ func TestVersion3Postgres(t *testing.T) {
 	}
 }
 
-// The planner knows what all partitions hold together: pruning has it counted, once a day.
+// Pruning updates the planner's statistics of all partitions together, once a day.
 func TestPartitionsAnalyzed(t *testing.T) {
 	dsn := testenv.Postgres(t).DSN
 	c := clockAt(border().Add(-time.Hour))
@@ -449,7 +449,7 @@ func TestPartitionsAnalyzed(t *testing.T) {
 	put(t, s, timed(border(), 4))
 	diff(t, "the same day", known(), "3")
 
-	// Rare words are looked for in the index only if the planner knows the frequencies of many.
+	// The index is used for rare words only if the planner knows the frequencies of many.
 	diff(t, "what has another target", texts(t, db, "SELECT attrelid::regclass::text FROM pg_attribute JOIN pg_class c ON c.oid = attrelid "+
 		"WHERE attname = 'terms' AND relname LIKE 'calls%' AND relkind IN ('r', 'p') AND attstattarget <> 1000"), []string{})
 }

@@ -15,25 +15,25 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// What was recorded of a run cites sources, too: the passages that its steps used, and the citations of its final
-// answer. They are pins like those of captured answers, with the run in the place of the answer, and are there from
-// when they are recorded: first as a [Pin] that is Noted, and completed when the source is read.
+// A recorded run cites sources, too: the passages that its steps used, and the citations of its final answer. They are
+// pins like those of captured answers, with the run in place of the answer. They exist as soon as they are recorded,
+// first as a [Pin] that is Noted, and are completed when the source is read.
 
-// MaxPassages is how many passages and citations of what was recorded of a run are compared with their sources: the
-// first that came.
+// MaxPassages is how many recorded passages and citations of a run are compared with their sources, in the order in
+// which they came.
 const MaxPassages = 1_000
 
 const (
-	// ownRun begins what stands in the place of an answer's id for what was recorded of a run itself.
+	// ownRun begins the value of answer_id in pins of the recorded run itself.
 	ownRun = "run:"
-	// ofStep begins what stands in the place of a citation's id for a passage that a step recorded.
+	// ofStep begins the citation id of a passage that a step recorded.
 	ofStep = "step:"
 )
 
-// runOwner is what pins are looked up by that are of what was recorded of a run itself.
+// runOwner returns the owner of the pins of a recorded run.
 func runOwner(run string) string { return lookup(ownRun + lookup(run)) }
 
-// owner is what the pins of the same answer, or of the same run itself, are looked up by.
+// owner returns the lookup key shared by all pins of the same answer, or of the same recorded run.
 func (p *Pin) owner() string {
 	if p.AnswerID == "" {
 		return runOwner(p.Run)
@@ -41,11 +41,11 @@ func (p *Pin) owner() string {
 	return lookup(p.AnswerID)
 }
 
-// Noted reports whether the pin says only what a run recorded: its source was not read yet. See [Store.SetPins].
+// Noted reports whether the pin has only what a run recorded: its source was not read yet. See [Store.SetPins].
 func (p *Pin) Noted() bool { return p.AnswerID == "" && p.Path == "" && p.Source.URL == "" }
 
-// SetPins stores what pins say now that their source was read: Claim and Source. One that was not [Pin.Noted] any more,
-// or is not there any more, is left out.
+// SetPins stores the Claim and Source of pins whose source has now been read. Pins that are no longer [Pin.Noted], or
+// no longer exist, are left out.
 func (s *Store) SetPins(ctx context.Context, tenant string, pins []Pin) error {
 	err := s.update(ctx, func(tx *transaction) error {
 		for i := range pins {
@@ -62,11 +62,11 @@ func (s *Store) SetPins(ctx context.Context, tenant string, pins []Pin) error {
 		}
 		return nil
 	})
-	return about(err, "completing what a run recorded of a source")
+	return wrap(err, "completing recorded citations")
 }
 
-// withAddress returns the address of a document that can be read again; empty: it has none.
-func withAddress(url string) string {
+// recheckAddress returns the address from which a document can be read again; empty if it has none.
+func recheckAddress(url string) string {
 	if !strings.HasPrefix(url, "http") {
 		return ""
 	}
@@ -77,9 +77,9 @@ func withAddress(url string) string {
 	return clean
 }
 
-// passage returns what a recorded passage is looked up by, and its words; false: it has no address, or says too little.
+// passage returns the lookup keys and the text of a recorded passage; false if it has no address or is too short.
 func passage(f *trail.Source) (address, claim, words string, ok bool) {
-	address = withAddress(f.URL)
+	address = recheckAddress(f.URL)
 	words = snapshot.Normalize(f.Quote())
 	if address == "" || snapshot.ShortExcerpt(words) {
 		return "", "", "", false
@@ -87,14 +87,14 @@ func passage(f *trail.Source) (address, claim, words string, ok bool) {
 	return address, manifest.ClaimID(words), words, true
 }
 
-// quoted returns a pin of words that were quoted of the source at an address; nobody has read it yet.
+// quoted returns a pin for a quotation from the source at an address that is still to be read.
 func quoted(address, run, citation, words, origin string) Pin {
 	return Pin{URL: address, Run: run, Citation: citation, Claim: manifest.ClaimSource{
 		URL: address, Excerpt: &manifest.Excerpt{Exact: words}, ExcerptOrigin: origin,
 	}}
 }
 
-// eachSource visits the sources of a step, and of the runs nested in it, with the steps that have them.
+// eachSource visits the sources of a step and of the runs nested in it, each with its step.
 func eachSource(s *trail.Step, depth int, visit func(*trail.Step, *trail.Source)) {
 	for i := range s.Sources {
 		visit(s, &s.Sources[i])
@@ -107,14 +107,14 @@ func eachSource(s *trail.Step, depth int, visit func(*trail.Step, *trail.Source)
 	}
 }
 
-// counts reports whether a step draws on a source. Of one that says of none of its sources that it used them, as spans
-// do, all count, unless it says that it used none.
+// counts reports whether a step draws on a source. If a step marks none of its sources as used, as spans do, all count,
+// unless it states that it used none.
 func counts(s *trail.Step, f *trail.Source) bool {
 	used := func(f trail.Source) bool { return f.Used || f.Cited }
 	return used(*f) || !s.NoSources && !slices.ContainsFunc(s.Sources, used)
 }
 
-// passagesOf returns the pins of the passages that a record of a step has, each once.
+// passagesOf returns the pins of the passages in a step's record, each once.
 func passagesOf(run, record string, s *trail.Step) []Pin {
 	var pins []Pin
 	seen := map[[2]string]bool{}
@@ -130,7 +130,7 @@ func passagesOf(run, record string, s *trail.Step) []Pin {
 	return pins
 }
 
-// citationsOf returns the pins of the citations of the final answer that was recorded of a run.
+// citationsOf returns the pins of the citations of a run's recorded final answer.
 func citationsOf(run string, a *ibid.Answer) []Pin {
 	if a == nil {
 		return nil
@@ -146,34 +146,34 @@ func citationsOf(run string, a *ibid.Answer) []Pin {
 		if claim.Len() == 0 {
 			claim = c.Span
 		}
-		said := a.Text[claim.Start:claim.End]
+		claimText := a.Text[claim.Start:claim.End]
 		for k := range c.Refs {
 			s := a.Source(c.Refs[k].Source)
-			if s == nil || withAddress(s.URL) == "" {
+			if s == nil || recheckAddress(s.URL) == "" {
 				continue
 			}
 			words := snapshot.Normalize(text.Runes(c.Refs[k].Quote, trail.MaxQuote))
-			p := quoted(withAddress(s.URL), run, c.ID, words, by)
+			p := quoted(recheckAddress(s.URL), run, c.ID, words, by)
 			if snapshot.ShortExcerpt(words) {
-				if said == "" {
+				if claimText == "" {
 					continue
 				}
-				p.Claim.Excerpt, p.Claim.ExcerptOrigin, p.Words = nil, "", text.Runes(said, trail.MaxQuote)
+				p.Claim.Excerpt, p.Claim.ExcerptOrigin, p.Words = nil, "", text.Runes(claimText, trail.MaxQuote)
 			}
-			p.ClaimID, p.SourceID = manifest.ClaimID(said), s.ID
+			p.ClaimID, p.SourceID = manifest.ClaimID(claimText), s.ID
 			pins = append(pins, p)
 		}
 	}
 	return pins
 }
 
-// pinKey tells the pins of a run apart that are in no manifest.
+// pinKey identifies a pin of a run that is in no manifest.
 type pinKey struct{ citation, claim, source string }
 
-// putPassages stores the pins of records of a run, in the place of those that the same records had before, and notes
-// their addresses.
+// putPassages stores the pins of a run's records, replacing those that the same records had before, and tracks their
+// addresses.
 func (tx *transaction) putPassages(ctx context.Context, run tenantID, records []*record) error {
-	owns := make(map[string]bool, len(records)) // by the citations of their pins; empty: of the run itself
+	owns := make(map[string]bool, len(records)) // by the citations of their pins; empty for the run itself
 	fresh := map[pinKey]*Pin{}
 	for _, r := range records {
 		if r.id == headID {
@@ -186,7 +186,7 @@ func (tx *transaction) putPassages(ctx context.Context, run tenantID, records []
 			fresh[pinKey{lookup(p.Citation), lookup(p.ClaimID), lookup(p.SourceID)}] = p
 		}
 	}
-	there := 0
+	kept := 0
 	var stale []int64
 	err := each(ctx, tx, func(rows *sql.Rows) error {
 		var n int64
@@ -202,7 +202,7 @@ func (tx *transaction) putPassages(ctx context.Context, run tenantID, records []
 			stale = append(stale, n)
 			return nil
 		}
-		there++
+		kept++
 		delete(fresh, k)
 		return nil
 	}, "SELECT n, citation, claim, source FROM pins WHERE tenant = $1 AND answer_id = $2 AND path = ''",
@@ -221,7 +221,7 @@ func (tx *transaction) putPassages(ctx context.Context, run tenantID, records []
 		for i := range r.pins {
 			p := &r.pins[i]
 			k := pinKey{lookup(p.Citation), lookup(p.ClaimID), lookup(p.SourceID)}
-			if fresh[k] != p || there+len(pins) == MaxPassages {
+			if fresh[k] != p || kept+len(pins) == MaxPassages {
 				continue
 			}
 			pins, addresses = append(pins, *p), append(addresses, tenantID{run.tenant, p.URL})
@@ -233,7 +233,7 @@ func (tx *transaction) putPassages(ctx context.Context, run tenantID, records []
 	return tx.track(ctx, addresses, trackAgain())
 }
 
-// trackRecords notes what a batch of records of runs cite, and returns how many these are and the number of the last.
+// trackRecords tracks the citations of a batch of records of runs, and returns their count and the number of the last.
 func (tx *transaction) trackRecords(ctx context.Context, mark int64) (int, int64, error) {
 	n := 0
 	by := map[tenantID][]*record{}
@@ -246,7 +246,7 @@ func (tx *transaction) trackRecords(ctx context.Context, mark int64) (int, int64
 		mark = max(mark, r.n)
 		n++
 		if r.id == headID {
-			if h, err := decodeHead(r.text); err == nil { // else whoever reads it is told
+			if h, err := decodeHead(r.text); err == nil { // errors are reported to whoever reads it
 				r.pins = citationsOf(run.id, h.Final)
 			}
 		} else if s, err := decodeStep(r.text); err == nil {
@@ -266,8 +266,8 @@ func (tx *transaction) trackRecords(ctx context.Context, mark int64) (int, int64
 	return n, mark, err
 }
 
-// withoutChecks takes what an agent says of checks out of a step that is to be stored: only the store knows. It changes
-// nothing that others have.
+// withoutChecks removes results of checks that an agent reports from a step to be stored: only the store's own count.
+// It does not modify data shared with others.
 func withoutChecks(s *trail.Step, depth int) {
 	s.Sources, s.Answers = slices.Clone(s.Sources), slices.Clone(s.Answers)
 	for i := range s.Sources {
@@ -287,7 +287,7 @@ func withoutChecks(s *trail.Step, depth int) {
 	s.Nested = &nested
 }
 
-// uncheckedAnswer returns an answer without what is said of checks of its citations.
+// uncheckedAnswer returns an answer without the results of checks of its citations.
 func uncheckedAnswer(a *ibid.Answer) *ibid.Answer {
 	if a == nil || !slices.ContainsFunc(a.Citations, func(c ibid.Citation) bool { return c.Verification != nil }) {
 		return a
@@ -300,13 +300,13 @@ func uncheckedAnswer(a *ibid.Answer) *ibid.Answer {
 	return &copied
 }
 
-// addChecks fills in what came of checking the citations of the run's answers and the passages of its steps: of each
-// the worst.
+// addChecks fills in the results of checking the citations of the run's answers and the passages of its steps: the
+// worst for each.
 func (b *trailBuilder) addChecks(ctx context.Context, s *Store, tenant string) error {
 	owners, by := citing(b.calls)
 	own := runOwner(b.out.ID)
 	passages := map[pinKey]*ibid.Verification{}
-	cited := map[pinKey]checkedCitation{} // by the answer and its citation, and the address
+	cited := map[pinKey]checkedCitation{} // by the answer, its citation and the address
 	place := 0
 	err := s.checks(ctx, tenant, append(owners, own), func(c *check) {
 		v := c.Verification
@@ -337,15 +337,15 @@ func (b *trailBuilder) addChecks(ctx context.Context, s *Store, tenant string) e
 	return nil
 }
 
-// checkedCitation is what came of checking one source of a citation. Of two, the one with the greater place is worse.
+// checkedCitation is the result of checking one source of a citation. Of two, the one with the greater place is worse.
 type checkedCitation struct {
 	*ibid.Verification
 
 	place int
 }
 
-// addCited fills in what came of checking a captured answer for the passages of its step that it cites. A citation
-// without a quote is of the only passage that the step has of the document.
+// addCited fills in the results of a captured answer's checks for the passages of its step that it cites. A citation
+// without a quote counts only if the step has a single passage of the document.
 func addCited(s *trail.Step, one *trail.StepAnswer, cited map[pinKey]checkedCitation) {
 	if one.ID == "" || one.Answer == nil {
 		return
@@ -353,7 +353,7 @@ func addCited(s *trail.Step, one *trail.StepAnswer, cited map[pinKey]checkedCita
 	rows := map[string][]*trail.Source{} // by address
 	for i := range s.Sources {
 		if f := &s.Sources[i]; f.URL != "" {
-			address := lookup(withAddress(f.URL))
+			address := lookup(recheckAddress(f.URL))
 			rows[address] = append(rows[address], f)
 		}
 	}
@@ -365,7 +365,7 @@ func addCited(s *trail.Step, one *trail.StepAnswer, cited map[pinKey]checkedCita
 			if source == nil {
 				continue
 			}
-			address := lookup(withAddress(source.URL))
+			address := lookup(recheckAddress(source.URL))
 			found := cited[pinKey{lookup(one.ID), lookup(c.ID), address}]
 			for _, f := range rows[address] {
 				if found.place > worst[f] &&

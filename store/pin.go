@@ -16,32 +16,32 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// MaxPin is how many bytes what a pin says may have, as JSON.
+// MaxPin is how many bytes the record of a pin may have as JSON.
 const MaxPin = 256 << 10
 
-// Pin is what was cited: one source of one claim, as it was read, so that it can be compared with the source of today.
+// Pin is a citation: one source of one claim as it was read, so that it can be compared with the source of today.
 type Pin struct {
 	ID       int64                // set by the store
-	URL      string               // of the source, as snapshot.CleanURL returns it: what it is looked up by
-	AnswerID string               // the answer that cites; empty: the run itself, by what was recorded of it
-	Run      string               // empty: the answer is in none
-	Citation string               // ibid.Citation.ID; of a passage of a step: "step:" and what the step is known by
+	URL      string               // of the source, as snapshot.CleanURL returns it; pins are looked up by it
+	AnswerID string               // the citing answer; empty for what was recorded of the run itself
+	Run      string               // empty if the answer is in none
+	Citation string               // ibid.Citation.ID; for a passage of a step, "step:" and the key of the step's record
 	ClaimID  string               // manifest.Claim.ID
 	SourceID string               // manifest.Source.ID
 	Claim    manifest.ClaimSource // the excerpt
 	Source   manifest.Source      // the document
-	Path     string               // of the manifest that says so; empty: none does
-	Digest   string               // of that manifest's body, hexadecimal; empty: none
-	// Words are those of the answer that the source is cited for. Only pins have them that a run has by what was
-	// recorded of it, and that nobody quoted anything for.
+	Path     string               // of the manifest that contains it; empty if none does
+	Digest   string               // of that manifest's body, hexadecimal; empty if there is none
+	// Words is the text of the answer that the source is cited for. It is set only on pins made from a recorded run,
+	// where nothing was quoted.
 	Words string
-	// What came of the last check. Of a Pin that is added they are not looked at.
-	Status    verify.Status   // empty: it was not checked
-	CheckedAt time.Time       // zero: likewise
-	Detail    json.RawMessage // nil: none
+	// The result of the last check. AddPins ignores these fields.
+	Status    verify.Status   // empty if unchecked
+	CheckedAt time.Time       // zero if unchecked
+	Detail    json.RawMessage // nil if there is none
 }
 
-// pinRecord is what a pin says that its columns do not.
+// pinRecord holds what a pin's columns do not.
 type pinRecord struct {
 	URL    string               `json:"url"`
 	Claim  manifest.ClaimSource `json:"claim"`
@@ -52,16 +52,16 @@ type pinRecord struct {
 
 func (p *Pin) record() pinRecord { return pinRecord{p.URL, p.Claim, p.Source, p.Digest, p.Words} }
 
-// PinStatus is what came of comparing a pin with its source.
+// PinStatus is the result of comparing a pin with its source.
 type PinStatus struct {
 	ID        int64 // Pin.ID
 	Status    verify.Status
-	Counts    verify.Counts // what the status means
+	Counts    verify.Counts // how the status counts
 	CheckedAt time.Time
-	Detail    json.RawMessage // whatever explains it; nil: nothing
+	Detail    json.RawMessage // an explanation; nil if there is none
 }
 
-// severity orders what statuses count as: of several the highest one tells. 0 is that of what was not checked.
+// severity ranks how statuses count: the highest rank of several applies. 0 is the rank of what was not checked.
 func severity(c verify.Counts) int64 {
 	switch c {
 	case verify.CountPass:
@@ -72,42 +72,42 @@ func severity(c verify.Counts) int64 {
 		return rankPassed + 2
 	case verify.CountFailure:
 		return rankFailed
-	default: // what nobody knows passes for nothing
+	default: // an unknown status passes for nothing
 		return rankUnverifiable
 	}
 }
 
-// The ranks of pins. Those from rankPassed to below rankUnverifiable are passed.
+// The ranks of pins. Those from rankPassed to below rankUnverifiable have passed.
 const (
 	rankPassed       = 1
 	rankUnverifiable = 4
 	rankFailed       = 5
 )
 
-// AddPins notes what was cited by answers whose manifests nobody publishes. What is noted already stays as it is; what
-// an answer cites that is not there (any more) is left out.
+// AddPins records the citations of answers whose manifests are not published. Existing pins stay as they are, and pins
+// of answers that do not, or no longer, exist are left out.
 func (s *Store) AddPins(ctx context.Context, tenant string, pins []Pin) error {
 	err := s.update(ctx, func(tx *transaction) error {
-		there, err := tx.ofCalls(ctx, lookup(tenant), pins)
+		existing, err := tx.pinsOfCalls(ctx, lookup(tenant), pins)
 		if err != nil {
 			return err
 		}
-		return tx.putPins(ctx, lookup(tenant), &published{}, there)
+		return tx.putPins(ctx, lookup(tenant), &published{}, existing)
 	})
-	return about(err, "noting what was cited")
+	return wrap(err, "recording citations")
 }
 
-// ofCalls returns the pins whose answers are there, and keeps those from being deleted.
-func (tx *transaction) ofCalls(ctx context.Context, tenant string, pins []Pin) ([]Pin, error) {
-	there := map[string]bool{}
+// pinsOfCalls returns the pins whose answers exist, and keeps those from being deleted.
+func (tx *transaction) pinsOfCalls(ctx context.Context, tenant string, pins []Pin) ([]Pin, error) {
+	existing := map[string]bool{}
 	ids := make([][]any, 0, len(pins))
 	for i := range pins {
-		if id := lookup(pins[i].AnswerID); !there[id] {
-			there[id] = true
+		if id := lookup(pins[i].AnswerID); !existing[id] {
+			existing[id] = true
 			ids = append(ids, []any{tenant, id})
 		}
 	}
-	clear(there)
+	clear(existing)
 	t := &tuples{
 		before: "SELECT answer_id FROM calls WHERE (tenant, answer_id) IN (VALUES ",
 		row:    "($, $)",
@@ -116,14 +116,14 @@ func (tx *transaction) ofCalls(ctx context.Context, tenant string, pins []Pin) (
 	err := tx.list(ctx, t, ids, func(rows *sql.Rows) error {
 		id := ""
 		err := rows.Scan(&id)
-		there[id] = true
+		existing[id] = true
 		return err
 	})
-	return slices.DeleteFunc(slices.Clone(pins), func(p Pin) bool { return !there[lookup(p.AnswerID)] }), err
+	return slices.DeleteFunc(slices.Clone(pins), func(p Pin) bool { return !existing[lookup(p.AnswerID)] }), err
 }
 
-// putPins stores the pins of a manifest, in the places of those of the one that it supersedes and of those that were in
-// none.
+// putPins stores the pins of a manifest, which replace those of the manifest that it supersedes and those in no
+// manifest.
 func (tx *transaction) putPins(ctx context.Context, tenant string, of *published, pins []Pin) error {
 	answers, err := tx.insertPins(ctx, tenant, of.path, pins)
 	if err != nil || of.path == "" {
@@ -135,7 +135,7 @@ func (tx *transaction) putPins(ctx context.Context, tenant string, of *published
 	return tx.replacePins(ctx, tenant, of.path, of.supersedes, answers)
 }
 
-// insertPins stores pins that are not there yet, and returns the answers that they are of.
+// insertPins stores new pins and returns the answers they belong to.
 func (tx *transaction) insertPins(ctx context.Context, tenant, path string, pins []Pin) (map[string]bool, error) {
 	answers := map[string]bool{}
 	if len(pins) == 0 {
@@ -173,8 +173,8 @@ func (tx *transaction) insertPins(ctx context.Context, tenant, path string, pins
 	), values)
 }
 
-// replacePins removes the pins that those of path stand in the places of: of the manifest that it supersedes, and of
-// answers that were in none. Pins of the same keep what came of the last check.
+// replacePins removes the pins that those of path replace: of the manifest that it supersedes, and of answers in no
+// manifest. Equal pins keep the result of the last check.
 func (tx *transaction) replacePins(
 	ctx context.Context, tenant, path, supersedes string, answers map[string]bool,
 ) error {
@@ -205,17 +205,16 @@ func (tx *transaction) replacePins(
 	return nil
 }
 
-// Pins returns what was cited of a source, by its address as [Pin].URL has it, the oldest first.
+// Pins returns the citations of a source, by its address as in [Pin].URL, oldest first.
 func (s *Store) Pins(ctx context.Context, tenant, url string) ([]Pin, error) {
 	list, err := scanPins(ctx, s.db, "tenant = $1 AND url = $2 ORDER BY n", lookup(tenant), lookup(url))
-	return list, about(err, "reading what was cited of %.200s", url)
+	return list, wrap(err, "reading citations of %.200s", url)
 }
 
-// AnswerPins returns what an answer cites, as far as it was looked up, with what came of the last check of each, the
-// oldest first.
+// AnswerPins returns the recorded citations of an answer, each with the result of its last check, oldest first.
 func (s *Store) AnswerPins(ctx context.Context, tenant, answerID string) ([]Pin, error) {
 	list, err := scanPins(ctx, s.db, "tenant = $1 AND answer_id = $2 ORDER BY n", lookup(tenant), lookup(answerID))
-	return list, about(err, "reading what the answer %.200s cites", answerID)
+	return list, wrap(err, "reading citations of answer %.200s", answerID)
 }
 
 func scanPins(ctx context.Context, q querier, where string, args ...any) ([]Pin, error) {
@@ -247,10 +246,9 @@ func scanPins(ctx context.Context, q querier, where string, args ...any) ([]Pin,
 		args...)
 }
 
-// EventVerification is the kind of event that tells that readers see another status of a citation than before. Its data
-// is an object with answer_id and citation (both null: it is of passages that a step of the run recorded), source_url
-// and claim_id (of the source that it has the status for), status, previous (null: it had not been checked), checked_at
-// and detail.
+// EventVerification is the kind of event for a change of the status that readers see of a citation. Its data is an
+// object with answer_id and citation (both null for passages recorded by a step of the run), source_url and claim_id
+// (of the source that determines the status), status, previous (null if unchecked before), checked_at and detail.
 const EventVerification = "verification"
 
 // verificationEvent is the data of an [EventVerification].
@@ -265,14 +263,14 @@ type verificationEvent struct {
 	Detail    json.RawMessage `json:"detail"`
 }
 
-// SetStatuses stores what came of checks, all of it or nothing, and tells of those citations that readers see with
-// another status than before: see [ibid.Citation.Verification]. A pin that is not there any more is left out.
+// SetStatuses stores the results of checks, all or none, and writes events for the citations whose visible status
+// changes: see [ibid.Citation.Verification]. Pins that no longer exist are left out.
 func (s *Store) SetStatuses(ctx context.Context, tenant string, list []PinStatus) error {
 	if len(list) == 0 {
 		return nil
 	}
 	err := s.update(ctx, func(tx *transaction) error { return tx.setStatuses(ctx, lookup(tenant), list) })
-	return about(err, "storing what came of checks")
+	return wrap(err, "storing check results")
 }
 
 func (tx *transaction) setStatuses(ctx context.Context, tenant string, list []PinStatus) error {
@@ -322,11 +320,11 @@ func (tx *transaction) setStatuses(ctx context.Context, tenant string, list []Pi
 	if _, err := tx.addAlerts(ctx, alerts); err != nil {
 		return err
 	}
-	return tx.tellRuns(ctx, events)
+	return tx.addRunEvents(ctx, events)
 }
 
-// citations returns the citations that pins are of, each once, with the status that readers see of it, and keeps their
-// runs from changing: everybody locks these before what is of them.
+// citations returns the citations of pins, each once, with the status that readers see, and locks their runs: all
+// transactions lock runs before what belongs to them.
 func (tx *transaction) citations(ctx context.Context, tenant string, list []PinStatus) ([]Pin, error) {
 	var cited []Pin
 	known, runs := map[[2]string]bool{}, map[tenantID]bool{}
@@ -360,8 +358,8 @@ func (tx *transaction) citations(ctx context.Context, tenant string, list []PinS
 	return cited, nil
 }
 
-// seen returns the pin whose status readers see of the citation that another is of, as fillVerification has it; nil:
-// none was checked.
+// seen returns the pin that determines the status readers see of the citation of another pin, as in fillVerification;
+// nil if none was checked.
 func (tx *transaction) seen(ctx context.Context, tenant string, of *Pin) (*Pin, error) {
 	pins, err := scanPins(ctx, tx, "tenant = $1 AND answer_id = $2 AND citation = $3 AND rank > 0 "+
 		"ORDER BY rank + 0 DESC, checked DESC, n DESC LIMIT 1", tenant, of.owner(), of.Citation)
@@ -371,19 +369,19 @@ func (tx *transaction) seen(ctx context.Context, tenant string, of *Pin) (*Pin, 
 	return &pins[0], nil
 }
 
-// check is what came of checking a pin, which is named as it is looked up by.
+// check is the result of checking a pin. Its names are in the form of lookup.
 type check struct {
 	answer, citation, claim, source, url string
 	ibid.Verification
 }
 
-// checks calls visit with what came of checking the pins of answers, or of runs themselves, by what they are looked up
-// by: of each from the best to the worst, and of equals the latest is last.
+// checks calls visit with the results for the pins of owners, which are answers or runs in the form of [Pin.owner],
+// from the best to the worst, and the latest last among equals.
 func (s *Store) checks(ctx context.Context, tenant string, owners []string, visit func(*check)) error {
 	for part := range slices.Chunk(owners, MaxLimit) {
 		c := conditions{args: []any{lookup(tenant)}}
 		in(&c, "answer_id", part)
-		// Not sorted by rank itself: SQLite would take the index that has it in order, and read all of the tenant's.
+		// Not sorted by rank itself: SQLite would use the index on it and read all of the tenant's pins.
 		err := each(ctx, s.db, func(rows *sql.Rows) error {
 			var one check
 			var checked int64
@@ -400,14 +398,14 @@ func (s *Store) checks(ctx context.Context, tenant string, owners []string, visi
 	return nil
 }
 
-// fillVerification fills in what came of checking the citations of calls of one tenant: of each citation the worst that
-// came of any of its sources.
+// fillVerification sets the verification of the citations of one tenant's calls: the worst result among the sources of
+// each citation.
 func (s *Store) fillVerification(ctx context.Context, tenant string, calls []*Call) error {
 	ids, by := citing(calls)
 	return s.checks(ctx, tenant, ids, func(c *check) { c.fill(by[c.answer]) })
 }
 
-// citing returns the answers of calls that have citations, by what they are looked up by.
+// citing returns the answers of calls that have citations, by lookup key.
 func citing(calls []*Call) (ids []string, by map[string]*ibid.Answer) {
 	by = make(map[string]*ibid.Answer, len(calls))
 	for _, call := range calls {
@@ -419,7 +417,7 @@ func citing(calls []*Call) (ids []string, by map[string]*ibid.Answer) {
 	return ids, by
 }
 
-// fill takes it up for the citation of an answer that it is of, if it has it.
+// fill sets the result on the citation of a that it belongs to, if there is one.
 func (c *check) fill(a *ibid.Answer) {
 	for i := range a.Citations {
 		if lookup(a.Citations[i].ID) == c.citation {
@@ -428,16 +426,16 @@ func (c *check) fill(a *ibid.Answer) {
 	}
 }
 
-// What [Query].Verification may say besides a status.
+// Values of [Query].Verification besides a status.
 const (
 	VerifiedFailed       = "failed"       // a check failed
-	VerifiedUnverifiable = "unverifiable" // a source could not be looked at, and none failed
-	VerifiedPassed       = "passed"       // what was checked was in order
+	VerifiedUnverifiable = "unverifiable" // a source could not be checked, and none failed
+	VerifiedPassed       = "passed"       // all checks passed
 	VerifiedUnchecked    = "unchecked"    // nothing was checked
 )
 
-// verification adds what [Query].Verification says to the conditions on calls. What few answers are is looked up once,
-// what most are of each answer until the page is full.
+// verification adds the conditions of [Query].Verification on calls. A value that few answers have is looked up once;
+// one that most have is tested answer by answer until the page is full.
 func (c *conditions) verification(what string) {
 	const (
 		some = "answer_id IN (SELECT answer_id FROM pins WHERE tenant = $1 AND rank > 0"
@@ -462,34 +460,33 @@ func (c *conditions) verification(what string) {
 }
 
 const (
-	// maxAddress is how many bytes an address may have that is to be read again. Longer ones are no addresses of
-	// documents.
+	// maxAddress is how many bytes an address to be read again may have. Longer ones are not addresses of documents.
 	maxAddress = 8 << 10
-	// trackBatch is how many answers, or records of runs, TrackStored looks at in one transaction.
+	// trackBatch is how many answers, or records of runs, TrackStored processes in one transaction.
 	trackBatch = 256
-	// trackMark is the mark of how far TrackStored has come with answers, trackRecordsMark with records of runs.
+	// trackMark records the progress of TrackStored through answers, trackRecordsMark through records of runs.
 	trackMark        = "tracked"
 	trackRecordsMark = "tracked records"
 )
 
-// Recheck is a source that is to be read again: see [Store.DueRechecks].
+// Recheck is a source to be read again: see [Store.DueRechecks].
 type Recheck struct {
 	Tenant   string
 	URL      string    // as snapshot.CleanURL returns it
-	Checked  time.Time // when it was read last; zero: never
-	Failures int       // how often it could not be read since then
+	Checked  time.Time // when it was last read; zero if never
+	Failures int       // failed attempts since then
 
 	claim int64
 }
 
-// cited returns the addresses of the web sources that an answer cites, in the order of their names.
+// cited returns the addresses of the web sources that an answer cites, sorted.
 func cited(a *ibid.Answer) []string {
 	var list []string
 	for i := range a.Sources {
 		s := &a.Sources[i]
 		cites := func(r ibid.Ref) bool { return r.Source == s.ID }
 		if slices.ContainsFunc(a.Citations, func(c ibid.Citation) bool { return slices.ContainsFunc(c.Refs, cites) }) {
-			if address := withAddress(s.URL); address != "" {
+			if address := recheckAddress(s.URL); address != "" {
 				list = append(list, address)
 			}
 		}
@@ -498,7 +495,7 @@ func cited(a *ibid.Answer) []string {
 	return slices.Compact(list)
 }
 
-// trackRows notes the addresses of what rows cite.
+// trackRows tracks the addresses that rows cite.
 func (tx *transaction) trackRows(ctx context.Context, rows []*row) error {
 	var list []tenantID
 	for _, r := range rows {
@@ -509,21 +506,21 @@ func (tx *transaction) trackRows(ctx context.Context, rows []*row) error {
 	return tx.track(ctx, list, " DO NOTHING")
 }
 
-// againAfter is how long ago a source must have been read that is read again because a run recorded more of it.
+// againAfter is how long after its last reading a source is read again because a run recorded more of it.
 const againAfter = 15 * time.Minute
 
-// trackAgain ends a statement for addresses of what runs recorded. Whoever reads one of them now may not have seen what
-// is noted with it, so that it is due again.
+// trackAgain ends a statement for addresses recorded by runs. Whoever is reading one of them now may have missed what
+// is being recorded, so it becomes due again.
 func trackAgain() string {
 	early := "rechecks.checked + " + strconv.FormatInt(againAfter.Microseconds(), 10)
 	return " DO UPDATE SET due = CASE WHEN rechecks.due <= excluded.due OR rechecks.due <= " + early +
 		" THEN rechecks.due WHEN " + early + " > excluded.due THEN " + early + " ELSE excluded.due END"
 }
 
-// track notes addresses of tenants that are to be read again. After says what becomes of those that are already.
+// track stores addresses of tenants to be read again. after is the conflict action for those already stored.
 func (tx *transaction) track(ctx context.Context, list []tenantID, after string) error {
 	due := micros(tx.now())
-	slices.SortFunc(list, tenantID.compare) // as everybody locks them
+	slices.SortFunc(list, tenantID.compare) // the order in which all transactions lock them
 	list = slices.Compact(list)
 	values := rowsOf(list, func(l tenantID) []any { return []any{l.tenant, lookup(l.id), plain(l.id), due, 0, 0} })
 	return tx.execAll(ctx, tx.insertion(
@@ -531,9 +528,9 @@ func (tx *transaction) track(ctx context.Context, list []tenantID, after string)
 	), values)
 }
 
-// TrackStored notes the web addresses of what those answers cite, and those runs recorded, that were stored while
-// [Options.Track] was off, and returns how many answers and records it looked at. It goes on where it ended the last
-// time, and takes small transactions.
+// TrackStored tracks the web addresses cited by answers and recorded by runs that were stored while [Options.Track] was
+// off, and returns how many answers and records it processed. It resumes where it ended the last time, in small
+// transactions.
 func (s *Store) TrackStored(ctx context.Context) (int, error) {
 	sum := 0
 	for _, part := range []struct {
@@ -554,14 +551,14 @@ func (s *Store) TrackStored(ctx context.Context) (int, error) {
 				), [][]any{{part.mark, mark}})
 			})
 			if err != nil {
-				return sum, about(err, "noting what is stored of sources")
+				return sum, wrap(err, "tracking stored sources")
 			}
 		}
 	}
 	return sum, nil
 }
 
-// trackStored notes what a batch of answers cite, and returns how many these are and the number of the last.
+// trackStored tracks the citations of a batch of answers, and returns their count and the number of the last.
 func (tx *transaction) trackStored(ctx context.Context, mark int64) (int, int64, error) {
 	n := 0
 	var list []*row
@@ -570,7 +567,7 @@ func (tx *transaction) trackStored(ctx context.Context, mark int64) (int, int64,
 		err := scanCall(rows, &c)
 		mark = max(mark, c.n)
 		n++
-		if errors.Is(err, errDamaged) { // whoever reads it is told
+		if errors.Is(err, errDamaged) { // reported to whoever reads it
 			return nil
 		}
 		if err == nil {
@@ -584,8 +581,8 @@ func (tx *transaction) trackStored(ctx context.Context, mark int64) (int, int64,
 	return n, mark, err
 }
 
-// DueRechecks returns up to limit sources that are to be read again now, those that wait longest first, and keeps them
-// from other callers for as long as lease says, on all nodes. Each is then ended by [Store.SetRecheck].
+// DueRechecks returns up to limit sources that are due to be read again, longest overdue first, and leases each: for
+// that long, no other caller on any node gets it. Each is ended by [Store.SetRecheck].
 func (s *Store) DueRechecks(ctx context.Context, limit int, lease time.Duration) ([]Recheck, error) {
 	until := micros(s.now().Add(lease))
 	list, err := claimDue(
@@ -602,12 +599,11 @@ func (s *Store) DueRechecks(ctx context.Context, limit int, lease time.Duration)
 			)
 		},
 	)
-	return list, about(err, "looking for sources to read again")
+	return list, wrap(err, "looking for sources to read again")
 }
 
-// RecheckNow makes the sources that an answer cites due at once, as far as they are read again by the clock and were
-// not read within the last so long, and returns how many these are. Whoever claims them next reads them: see
-// [Store.DueRechecks].
+// RecheckNow makes the sources that an answer cites due at once, unless they are not tracked or were read within the
+// given time, and returns how many are. They are read by whoever claims them next: see [Store.DueRechecks].
 func (s *Store) RecheckNow(ctx context.Context, tenant string, a *ibid.Answer, within time.Duration) (int, error) {
 	now := s.now()
 	due := 0
@@ -625,12 +621,11 @@ func (s *Store) RecheckNow(ctx context.Context, tenant string, a *ibid.Answer, w
 		}
 		return nil
 	})
-	return due, about(err, "having sources read again")
+	return due, wrap(err, "rescheduling sources")
 }
 
-// SetRecheck says when a source is to be read the next time, and whether it could not be read now. With a zero next it
-// is not read any more, until another answer cites it. Where the lease has ended and somebody else has taken it,
-// nothing changes.
+// SetRecheck sets when a source is read next, and whether reading it has failed. If next is zero, it is not read again
+// until another answer cites it. If the lease has ended and another caller holds it, nothing changes.
 func (s *Store) SetRecheck(ctx context.Context, r *Recheck, next time.Time, failed bool) error {
 	args := []any{lookup(r.Tenant), lookup(r.URL), r.claim}
 	query := "DELETE FROM rechecks"
@@ -644,5 +639,5 @@ func (s *Store) SetRecheck(ctx context.Context, r *Recheck, next time.Time, fail
 		args = append(args, micros(next), micros(s.now()))
 	}
 	_, err := s.change(ctx, query+" WHERE tenant = $1 AND url = $2 AND due = $3", args...)
-	return about(err, "setting when %.200s is read again", r.URL)
+	return wrap(err, "rescheduling %.200s", r.URL)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// pinsOf pins what a call cites.
+// pinsOf returns pins of the citations of a call.
 func pinsOf(c *store.Call) []store.Pin {
 	var list []store.Pin
 	for i, citation := range c.Answer.Citations {
@@ -33,20 +33,21 @@ func pinsOf(c *store.Call) []store.Pin {
 	return list
 }
 
-// pins returns what was cited of a site of the tests.
+// pins returns the citations of a site of the tests.
 func pins(t *testing.T, s *store.Store, site string) []store.Pin {
 	t.Helper()
 	return testenv.Must(s.Pins(t.Context(), store.DefaultTenant, "https://"+site+"/page"))(t)
 }
 
-// setStatus says what came of checking a pin.
+// setStatus stores the result of checking a pin.
 func setStatus(t *testing.T, s *store.Store, status store.PinStatus) {
 	t.Helper()
 	status.Detail = json.RawMessage(`{"why":"é"}`)
 	testenv.OK(t, s.SetStatuses(t.Context(), store.DefaultTenant, []store.PinStatus{status}))
 }
 
-// What came of checks is read with the citations, found by, told of, and kept when an answer is published anew.
+// Results of checks are returned with the citations, searchable, reported as events, and kept when an answer is
+// republished.
 func (suite) Pins(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -68,7 +69,7 @@ func (suite) Pins(t *testing.T, dsn string) {
 	if len(got) != 1 || got[0].Path != list[0].Path || got[0].Status != verify.DriftedExcerptIntact || !got[0].CheckedAt.Equal(at) || got[0].Digest != "d" {
 		t.Errorf("published: %+v", got)
 	}
-	// The same: nobody is told.
+	// The same status again causes no event.
 	setStatus(t, s, store.PinStatus{ID: got[0].ID, Status: verify.DriftedExcerptIntact, Counts: verify.CountInfo, CheckedAt: at.Add(time.Hour)})
 	setStatus(t, s, store.PinStatus{ID: got[0].ID, Status: verify.ExcerptMissing, Counts: verify.CountFailure, CheckedAt: at.Add(2 * time.Hour)})
 	diff(t, "events", kinds(t, s), "answer verification manifest verification")
@@ -84,12 +85,12 @@ func (suite) Pins(t *testing.T, dsn string) {
 	diff(t, "of a conversation", statuses(talk.Calls[0].Answer), wantStatuses)
 	whole := testenv.Must(s.Trail(ctx, store.DefaultTenant, "work"))(t)
 	diff(t, "of a trail", statuses(whole.Final), wantStatuses)
-	// Nobody stores it with the answer, where it would stay.
+	// It is not stored with the answer, where it would remain.
 	record, err := (&store.Call{AnswerID: "a", Answer: one.Answer}).Encode()
 	if err != nil || strings.Contains(string(record), "excerpt-missing") {
 		t.Errorf("%s, %v", record, err)
 	}
-	// A later state that lacks the citation forgets it.
+	// A later state without the citation has no status.
 	later := call(4, "Bees dance.", "wasps.example")
 	later.Of = "ans_0001"
 	put(t, s, later)
@@ -125,7 +126,7 @@ func refsOf(ids ...string) []ibid.Ref {
 	return list
 }
 
-// Answers are found by what came of checking them; the worst counts.
+// Answers are found by the results of their checks; the worst counts.
 func (suite) Verification(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -167,7 +168,7 @@ func (suite) Verification(t *testing.T, dsn string) {
 		diff(t, what, strings.Join(ids(t, s, store.Query{Verification: what}), " "), want)
 		diff(t, what+" and words", strings.Join(ids(t, s, store.Query{Verification: what, Text: "answer", Limit: 2}), " "), want)
 	}
-	// One citation of two sources has the status of the worse one.
+	// A citation of two sources has the status of the worse one.
 	c := call(9, "Both say so.", "a.example", "b.example")
 	c.Answer.Citations = nil
 	refs := slices.Clone(pinsOf(call(9, "Both say so.", "a.example", "b.example")))
@@ -211,7 +212,7 @@ func (suite) Verification(t *testing.T, dsn string) {
 	}
 }
 
-// What is cited is read again when its time comes, by one node at a time.
+// Cited sources are read again when they are due, by one node at a time.
 func (suite) Rechecks(t *testing.T, dsn string) {
 	t.Helper()
 	plain, ctx := open(t, dsn), t.Context()
@@ -258,7 +259,7 @@ func (suite) Rechecks(t *testing.T, dsn string) {
 		case strings.Contains(r.URL, "later"):
 			next = time.Now().Add(time.Hour)
 		}
-		for range 2 { // the second one is not its to say
+		for range 2 { // the second one is no longer its to set
 			testenv.OK(t, s.SetRecheck(ctx, r, next, strings.Contains(r.URL, "bees")))
 		}
 	}
@@ -269,7 +270,7 @@ func (suite) Rechecks(t *testing.T, dsn string) {
 			t.Errorf("%+v", r)
 		}
 	}
-	// Somebody wants it read now: only what is read by the clock, and what was not read a moment ago.
+	// An immediate recheck applies only to tracked sources that were not read just now.
 	for _, want := range []struct {
 		answer *store.Call
 		within time.Duration
@@ -284,7 +285,7 @@ func (suite) Rechecks(t *testing.T, dsn string) {
 	}
 }
 
-// What is added up is the tenant's own, each citation once, on the day of its answer.
+// Counts are per tenant, with each citation once, on the day of its answer.
 func (suite) Stats(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -360,7 +361,7 @@ func incidentIsOnce(t *testing.T, s *store.Store) {
 	}
 }
 
-// Of more than is counted there is one more.
+// Beyond the limit of counting, the result is one more.
 func (suite) StatsBounded(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -377,14 +378,14 @@ func (suite) StatsBounded(t *testing.T, dsn string) {
 	diff(t, "counts", *counts, store.Counts{Answers: store.MaxCounted + 1})
 }
 
-// What a run recorded of sources is compared with them, as what answers cite is.
+// What a run recorded of sources is compared with them, like the citations of answers.
 func (suite) Passages(t *testing.T, dsn string) {
 	t.Helper()
 	const page, other = "https://bees.example/page", "https://wasps.example/page"
 	ctx := t.Context()
-	says := func(s *store.Store, tenant, run string, told *trail.Trail) {
+	recordRun := func(s *store.Store, tenant, run string, recorded *trail.Trail) {
 		t.Helper()
-		testenv.Must(s.Record(ctx, tenant, &store.Recording{Run: run, Trail: told, Finish: true}))(t)
+		testenv.Must(s.Record(ctx, tenant, &store.Recording{Run: run, Trail: recorded, Finish: true}))(t)
 	}
 	passage := func(url, words string) trail.Source {
 		return trail.Source{DocumentID: url, URL: url, Content: words, Used: true, Verification: &ibid.Verification{Status: "verified"}}
@@ -409,7 +410,7 @@ func (suite) Passages(t *testing.T, dsn string) {
 		return strings.Join(list, " | ")
 	}
 	plain := open(t, dsn)
-	says(plain, store.DefaultTenant, "before", &trail.Trail{Answer: "They dance.", Steps: []trail.Step{step(1, passage(page, "Bees dance to tell where flowers are."))}})
+	recordRun(plain, store.DefaultTenant, "before", &trail.Trail{Answer: "They dance.", Steps: []trail.Step{step(1, passage(page, "Bees dance to tell where flowers are."))}})
 	diff(t, "while nothing is tracked", listed(plain, page), "")
 	s := testenv.Must(store.Open(ctx, dsn, &store.Options{Track: true}))(t)
 	t.Cleanup(func() { _ = s.Close() })
@@ -419,7 +420,7 @@ func (suite) Passages(t *testing.T, dsn string) {
 		}
 	}
 	diff(t, "tracked later", listed(s, page), "publisher Bees dance to tell where flowers are.")
-	says(s, "other", "before", &trail.Trail{Steps: []trail.Step{step(1, passage(page, "Another tenant's bees dance, too."))}})
+	recordRun(s, "other", "before", &trail.Trail{Steps: []trail.Step{step(1, passage(page, "Another tenant's bees dance, too."))}})
 	due := testenv.Must(s.DueRechecks(ctx, 10, time.Hour))(t)
 	if len(due) != 2 || due[0].URL != page || due[1].URL != page || due[0].Tenant == due[1].Tenant {
 		t.Errorf("due: %+v", due)
@@ -427,13 +428,13 @@ func (suite) Passages(t *testing.T, dsn string) {
 
 	final := &ibid.Answer{Provider: "openai", Text: "Wasps sting. Bees do, too.", Sources: []ibid.Source{{ID: "a", Kind: ibid.Web, URL: other}}}
 	testenv.OK(t, final.Cite(ibid.Span{End: 12}, ibid.Ref{Source: "a", Quote: "A wasp may sting several times."}))
-	testenv.OK(t, final.Cite(ibid.Span{Start: 13, End: 26}, ibid.Ref{Source: "a", Quote: "sting"})) // too short to tell anything
+	testenv.OK(t, final.Cite(ibid.Span{Start: 13, End: 26}, ibid.Ref{Source: "a", Quote: "sting"})) // too short
 	found := passage(other, "It was found, and nobody used it for anything.")
 	found.Used, found.Retrieved = false, true
 	excerpt := passage(page, "")
 	excerpt.Excerpt = "… a hive has one queen for years …"
 	span := trail.Step{ID: "span", Sources: []trail.Source{found}}
-	says(s, store.DefaultTenant, "work", &trail.Trail{Final: final, Steps: []trail.Step{
+	recordRun(s, store.DefaultTenant, "work", &trail.Trail{Final: final, Steps: []trail.Step{
 		step(1, passage(page, "Bees\n dance."), excerpt, passage("", "It has no address that anybody could read."), found),
 		{Number: 2, Nested: &trail.Trail{Steps: []trail.Step{step(1, passage(page, "Drones have no sting at all."))}}},
 		{Number: 3, NoSources: true, Sources: []trail.Source{found}},
@@ -443,10 +444,10 @@ func (suite) Passages(t *testing.T, dsn string) {
 		"publisher Bees dance to tell where flowers are. | publisher Drones have no sting at all. | publisher a hive has one queen for years")
 	diff(t, "of the answer", listed(s, other), "for Bees do, too. | provider A wasp may sting several times.")
 	due = testenv.Must(s.DueRechecks(ctx, 10, time.Hour))(t)
-	if len(due) != 2 { // that of before too: somebody may be reading it, who has not seen what is new
+	if len(due) != 2 { // the earlier one too: whoever is reading it may not have seen the new passage
 		t.Errorf("due: %+v", due)
 	}
-	says(s, store.DefaultTenant, "spans", &trail.Trail{Steps: []trail.Step{span}}) // nothing says what it used
+	recordRun(s, store.DefaultTenant, "spans", &trail.Trail{Steps: []trail.Step{span}}) // without marks of what it used
 	if n := len(testenv.Must(s.Pins(ctx, store.DefaultTenant, other))(t)); n != 3 {
 		t.Errorf("%d pins with that of a span", n)
 	}
@@ -500,13 +501,13 @@ func (suite) Passages(t *testing.T, dsn string) {
 		t.Errorf("another tenant sees %+v", v)
 	}
 
-	// A later word about a step, or about the answer, takes what the earlier one cited away.
-	says(s, store.DefaultTenant, "work", &trail.Trail{Answer: "Wasps sting.", Steps: []trail.Step{step(1, excerpt), {Number: 2, Answer: "None."}}})
+	// A later record of a step, or of the answer, removes what the earlier one cited.
+	recordRun(s, store.DefaultTenant, "work", &trail.Trail{Answer: "Wasps sting.", Steps: []trail.Step{step(1, excerpt), {Number: 2, Answer: "None."}}})
 	if n := len(testenv.Must(s.Pins(ctx, store.DefaultTenant, other))(t)); n != 1 {
 		t.Errorf("%d pins without the answer's", n)
 	}
 	if v := testenv.Must(s.Trail(ctx, store.DefaultTenant, "work"))(t).Steps[0].Sources[0].Verification; shown(v) != "excerpt-altered" {
-		t.Errorf("said again, a passage is %s", shown(v))
+		t.Errorf("repeated, a passage is %s", shown(v))
 	}
 
 	many := func(from, n int) []trail.Source {
@@ -516,7 +517,7 @@ func (suite) Passages(t *testing.T, dsn string) {
 		}
 		return list
 	}
-	says(s, store.DefaultTenant, "many", &trail.Trail{Steps: []trail.Step{step(1, many(0, store.MaxPassages-3)...), step(2, many(5000, 10)...)}})
+	recordRun(s, store.DefaultTenant, "many", &trail.Trail{Steps: []trail.Step{step(1, many(0, store.MaxPassages-3)...), step(2, many(5000, 10)...)}})
 	kept := 0
 	for _, p := range testenv.Must(s.Pins(ctx, store.DefaultTenant, page))(t) {
 		if p.Run == "many" {

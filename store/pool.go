@@ -18,27 +18,27 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// pool is connections to one database. When its server has been away, those of before are dead, which whoever takes one
-// finds out by using it: pgx tries one only after it was idle for a second, and database/sql takes another only where
-// pgx knows that nothing was sent. A query and the beginning of a transaction change nothing, so they are tried with
-// the next.
+// pool is a pool of connections to one database. After the server has been away, connections from before are dead,
+// which only shows when they are used: pgx tests a connection only after it was idle for a second, and database/sql
+// takes another only if pgx knows that nothing was sent. Queries and the beginning of transactions change nothing, so
+// they are retried with the next connection.
 type pool struct {
 	*sql.DB
 
-	size  int    // connections at the same time
-	setup *setup // what is left to do before the first query; nil: nothing
+	size  int    // maximum number of connections
+	setup *setup // what must be done before the first query; nil if nothing
 
 	shares shares
 }
 
-// newPool returns a pool of up to size connections, of which some stay open while they rest.
-func newPool(db *sql.DB, size, resting int) *pool {
+// newPool returns a pool of up to size connections, of which up to idle stay open when unused.
+func newPool(db *sql.DB, size, idle int) *pool {
 	db.SetMaxOpenConns(size)
-	db.SetMaxIdleConns(resting)
-	return &pool{DB: db, size: size, shares: shares{most: max(1, size/2), taken: map[string]*share{}}}
+	db.SetMaxIdleConns(idle)
+	return &pool{DB: db, size: size, shares: shares{limit: max(1, size/2), byTenant: map[string]*share{}}}
 }
 
-// QueryContext is that of [sql.DB].
+// QueryContext is like that of [sql.DB].
 func (p *pool) QueryContext(ctx context.Context, query string, args ...any) (rows *sql.Rows, err error) {
 	if err := p.setup.ready(ctx); err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (p *pool) QueryContext(ctx context.Context, query string, args ...any) (row
 	return rows, err
 }
 
-// BeginTx is that of [sql.DB].
+// BeginTx is like that of [sql.DB].
 func (p *pool) BeginTx(ctx context.Context, o *sql.TxOptions) (tx *sql.Tx, err error) {
 	if err := p.setup.ready(ctx); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (p *pool) BeginTx(ctx context.Context, o *sql.TxOptions) (tx *sql.Tx, err e
 	return tx, err
 }
 
-// retry does something with one connection after another as long as these are dead: each is found out once.
+// retry repeats do with one connection after another while these are dead. Each fails only once.
 func (p *pool) retry(do func() error) error {
 	for range p.size {
 		if err := do(); !isDead(err) {
@@ -72,7 +72,7 @@ func (p *pool) retry(do func() error) error {
 	return do()
 }
 
-// isDead reports whether an error says that the connection to PostgreSQL, once made, is no more.
+// isDead reports whether err means that an established connection to PostgreSQL is gone.
 func isDead(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
@@ -81,17 +81,17 @@ func isDead(err error) bool {
 		return false
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
-		// the server ended it: by an administrator's command, after a crash
+		// the server closed it: by an administrator's command or after a crash
 		return pg.Code == "57P01" || pg.Code == "57P02"
 	}
-	// What database/sql gives up with ErrBadConn was tried with three connections that all were dead: under load, where
-	// others hand back theirs.
+	// database/sql returns ErrBadConn after trying three connections that were all dead. This happens under load, when
+	// others return theirs.
 	broken := []error{driver.ErrBadConn, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.EPIPE, syscall.ECONNRESET}
 	return slices.ContainsFunc(broken, func(b error) bool { return errors.Is(err, b) })
 }
 
-// unreachable marks an error that says that there is no server that takes connections. Where a server answers, it says
-// what the operator has to do there first.
+// unreachable marks an error that means that no server accepts connections. If a server answers, it adds what the
+// operator has to do there.
 func unreachable(err error) error {
 	pg, answered := errors.AsType[*pgconn.PgError](err)
 	connect, connecting := errors.AsType[*pgconn.ConnectError](err)
@@ -106,7 +106,7 @@ func unreachable(err error) error {
 	return err
 }
 
-// setupError is an error of a PostgreSQL server that is not set up for ibid.
+// setupError is an error from a PostgreSQL server that is not set up for ibid.
 type setupError struct {
 	error
 
@@ -115,10 +115,10 @@ type setupError struct {
 
 func (e *setupError) Unwrap() error { return e.error }
 
-// Hint says what to do at the server.
+// Hint returns what to do on the server.
 func (e *setupError) Hint() string { return e.hint }
 
-// advised adds what to do about an error of a server that was to be used by that role and database.
+// advised adds a hint to an error from a server that was to be used with role and database.
 func advised(err error, pg *pgconn.PgError, role, database string) error {
 	role, database = pgx.Identifier{role}.Sanitize(), pgx.Identifier{database}.Sanitize()
 	var hint string
@@ -126,18 +126,18 @@ func advised(err error, pg *pgconn.PgError, role, database string) error {
 	case "3D000": // invalid_catalog_name
 		hint = "as the server's administrator: CREATE DATABASE " + database + " OWNER " + role + ";"
 	case "28P01": // invalid_password
-		hint = "the password is that of PGPASSWORD, ~/.pgpass or the URL; as the server's administrator: " +
+		hint = "the password comes from PGPASSWORD, ~/.pgpass or the URL; as the server's administrator: " +
 			"ALTER ROLE " + role + " PASSWORD '…'; or, if there is no such role, CREATE ROLE " + role +
 			" LOGIN PASSWORD '…';"
 	case "28000": // invalid_authorization_specification
 		hint = "as the server's administrator: CREATE ROLE " + role + " LOGIN PASSWORD '…'; CREATE DATABASE " +
 			database + " OWNER " + role + ";"
 		if strings.Contains(pg.Message, "pg_hba.conf") {
-			hint = "pg_hba.conf on the server says who may connect from where, and whether only with " +
+			hint = "pg_hba.conf on the server determines who may connect from where, and whether only with " +
 				"?sslmode=require or verify-full in the URL"
 		}
 	case "42501": // insufficient_privilege
-		hint = "ibid makes its tables itself; as the server's administrator: ALTER DATABASE " + database +
+		hint = "ibid creates its tables itself; as the server's administrator: ALTER DATABASE " + database +
 			" OWNER TO " + role + "; or GRANT CREATE ON SCHEMA public TO " + role + ";"
 	default:
 		return err
@@ -145,15 +145,15 @@ func advised(err error, pg *pgconn.PgError, role, database string) error {
 	return &setupError{err, hint}
 }
 
-// errNotReady marks why a database that could not be reached when the store was opened is not ready yet. Whatever it
-// is, it says nothing of what was to be stored.
+// errNotReady marks errors of a database that could not be reached when the store was opened and is not ready yet. They
+// say nothing about what was to be stored.
 var errNotReady = errors.New("the database is not ready")
 
-// setup brings the tables of a database up to date that could not be reached when the store was opened. Whoever needs
-// the database tries it; others wait meanwhile. Nil is one that was reached.
+// setup migrates a database that could not be reached when the store was opened. The first caller that needs the
+// database does it, while others wait. A nil setup is ready.
 type setup struct {
 	migrate func(context.Context) error
-	turn    chan struct{}
+	running chan struct{}
 	done    atomic.Bool
 }
 
@@ -163,8 +163,8 @@ func (s *setup) ready(ctx context.Context) error {
 		return nil
 	}
 	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
+	case s.running <- struct{}{}:
+		defer func() { <-s.running }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -180,44 +180,44 @@ func (s *setup) ready(ctx context.Context) error {
 
 type readerKey struct{}
 
-// WithReader returns a context for reads on behalf of a tenant: together they use half of the connections at most, so
-// that others' reads do not wait until they have ended. Without one there is no such bound.
+// WithReader returns a context for reads on behalf of a tenant, which together use at most half of the connections, so
+// that others' reads need not wait for them. Without it, reads are not limited.
 func WithReader(ctx context.Context, tenant string) context.Context {
 	return context.WithValue(ctx, readerKey{}, tenant)
 }
 
-// shares are the parts of a pool's connections that tenants have.
+// shares limits how many of a pool's connections each tenant uses.
 type shares struct {
-	most int // of one tenant
+	limit int // per tenant
 
-	mu    sync.Mutex
-	taken map[string]*share
+	mu       sync.Mutex
+	byTenant map[string]*share
 }
 
-// share is that of one tenant.
+// share is the share of one tenant.
 type share struct {
-	turns chan struct{} // has one for each read that goes on
-	users int           // reads that go on or wait
+	slots chan struct{} // holds one element per running read
+	users int           // reads running or waiting
 }
 
-// take waits until one more of the reader's reads may go on. Release ends it.
-func (s *shares) take(ctx context.Context) (release func(), err error) {
+// acquire waits until the tenant may start another read. The caller must call release when the read ends.
+func (s *shares) acquire(ctx context.Context) (release func(), err error) {
 	tenant, ok := ctx.Value(readerKey{}).(string)
 	if !ok {
 		return func() {}, nil
 	}
 	s.mu.Lock()
-	mine := s.taken[tenant]
-	if mine == nil {
-		mine = &share{turns: make(chan struct{}, s.most)}
-		s.taken[tenant] = mine
+	own := s.byTenant[tenant]
+	if own == nil {
+		own = &share{slots: make(chan struct{}, s.limit)}
+		s.byTenant[tenant] = own
 	}
-	mine.users++
+	own.users++
 	s.mu.Unlock()
 	select {
-	case mine.turns <- struct{}{}:
+	case own.slots <- struct{}{}:
 		return func() {
-			<-mine.turns
+			<-own.slots
 			s.leave(tenant)
 		}, nil
 	case <-ctx.Done():
@@ -229,7 +229,7 @@ func (s *shares) take(ctx context.Context) (release func(), err error) {
 func (s *shares) leave(tenant string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.taken[tenant].users--; s.taken[tenant].users == 0 {
-		delete(s.taken, tenant)
+	if s.byTenant[tenant].users--; s.byTenant[tenant].users == 0 {
+		delete(s.byTenant, tenant)
 	}
 }

@@ -17,26 +17,26 @@ import (
 // pruneBatch is how many answers, or records of runs, are removed in one transaction.
 const pruneBatch = 256
 
-// Retention says how long answers, and what was recorded of runs, are kept. A duration of zero or less means for ever.
+// Retention is how long answers and recorded runs are kept. A duration of zero or less means forever.
 type Retention struct {
-	Default    time.Duration            // of what was recorded of runs, and of providers that are not in ByProvider
-	ByProvider map[string]time.Duration // by ibid.Answer.Provider; by the upstream's name where the answer says none
-	// of octets of sources, from when they were read last; of what is known of a version nobody cites, too
+	Default    time.Duration            // for recorded runs, and for providers not in ByProvider
+	ByProvider map[string]time.Duration // by ibid.Answer.Provider, or else by the upstream's name
+	// for octets of sources, since they were last read; also for the metadata of versions that nothing cites
 	Copies time.Duration
-	// of manifests, from when they were published. Those of deleted answers stay as long
+	// for manifests, since they were published, even if their answers are deleted
 	Manifests time.Duration
-	Now       time.Time         // zero: now
-	DryRun    bool              // count, and remove nothing
-	Progress  func(PruneReport) // called after each batch with what has been removed so far; nil: not
+	Now       time.Time         // zero means the current time
+	DryRun    bool              // only count what would be removed
+	Progress  func(PruneReport) // called after each batch with the totals so far; may be nil
 }
 
-// PruneReport says what was removed.
+// PruneReport counts what was removed.
 type PruneReport struct {
 	Answers       int
-	Conversations int // that have no answer any more
-	Runs          int // likewise, and nothing recorded, with their events
+	Conversations int // that have no answers left
+	Runs          int // that have no answers and records left, with their events
 	Events        int
-	Steps         int // that were recorded
+	Steps         int // recorded steps
 	Manifests     int
 	Copies        int // octets of sources
 	Versions      int // of sources
@@ -53,24 +53,24 @@ func (r *PruneReport) add(more PruneReport) {
 	r.Versions += more.Versions
 }
 
-// expiry says which answers of a provider have expired.
+// expiry is when the answers of a provider expire.
 type expiry struct {
 	provider string
 	before   int64
 }
 
-// Prune removes the answers that are older than r says, and what was recorded of runs to which nothing was added for so
-// long, in small transactions, so that nobody waits long for it. An answer goes by its provider's retention also where
-// its run was recorded. Events that were not handed on yet are kept, and so is their run. What was removed before an
-// error stays removed and is in the report, and in the audit log, which is written last. Once a day PostgreSQL counts
-// what the partitions of answers hold together, which it never does by itself.
+// Prune removes the answers that are older than r allows, and the records of runs that did not change for that long, in
+// small transactions, so that others need not wait long. An answer is subject to its provider's retention even if its
+// run was recorded. Events that were not yet handed on are kept, and so are their runs. What was removed before an
+// error stays removed; it is in the report, and in the audit log, which is written last. Once a day it also updates
+// PostgreSQL's statistics of the partitioned table, which autovacuum never does.
 func (s *Store) Prune(ctx context.Context, r *Retention) (report PruneReport, err error) {
-	defer explain(&err, "pruning answers")
+	defer wrapResult(&err, "pruning answers")
 	now := r.Now
 	if now.IsZero() {
 		now = s.now()
 	}
-	var touched int64 // what was recorded before goes
+	var touched int64 // records unchanged since then expire
 	if r.Default > 0 {
 		touched = micros(now.Add(-r.Default))
 	}
@@ -112,10 +112,10 @@ func (s *Store) Prune(ctx context.Context, r *Retention) (report PruneReport, er
 	return report, err
 }
 
-// neverExpires is an expiry before all times, in microseconds.
+// neverExpires is before all times, in microseconds.
 const neverExpires = int64(math.MinInt64)
 
-// expiries says for each provider of the answers in a table from when on they are kept.
+// expiries returns when the answers of each provider in a table expire.
 func expiries(ctx context.Context, q querier, table string, r *Retention, now time.Time) ([]expiry, error) {
 	keep := make(map[string]time.Duration, len(r.ByProvider))
 	for provider, duration := range r.ByProvider {
@@ -124,14 +124,14 @@ func expiries(ctx context.Context, q querier, table string, r *Retention, now ti
 	var list []expiry
 	provider := ""
 	for compare := ">="; ; compare = ">" {
-		// From one to the next: DISTINCT would look at every row.
+		// From one provider to the next: DISTINCT would read every row.
 		found, err := find(ctx, q, []any{&provider},
 			"SELECT provider FROM "+table+" WHERE provider "+compare+" $1 ORDER BY provider LIMIT 1", provider)
 		if err != nil || !found {
 			return list, err
 		}
-		duration, said := keep[provider]
-		if !said {
+		duration, ok := keep[provider]
+		if !ok {
 			duration = r.Default
 		}
 		before := neverExpires
@@ -142,14 +142,14 @@ func expiries(ctx context.Context, q querier, table string, r *Retention, now ti
 	}
 }
 
-// pruneAnswers removes the answers that have expired: a partition of which all have as a whole.
+// pruneAnswers removes expired answers. A partition in which all have expired is removed as a whole.
 func (s *Store) pruneAnswers(ctx context.Context, r *Retention, now time.Time, done func(PruneReport)) error {
 	tables, err := s.callTables(ctx)
 	if err != nil {
 		return err
 	}
 	for _, table := range tables {
-		out, err := s.takeOut(ctx, table, r, now)
+		out, err := s.detach(ctx, table, r, now)
 		if err == nil && !out {
 			err = s.pruneRows(ctx, table, r, now, done)
 		}
@@ -157,10 +157,10 @@ func (s *Store) pruneAnswers(ctx context.Context, r *Retention, now time.Time, d
 			return err
 		}
 	}
-	return s.removeTakenOut(ctx, done)
+	return s.removeDetached(ctx, done)
 }
 
-// pruneRows removes the answers of a table that have expired, some at a time.
+// pruneRows removes the expired answers of a table in batches.
 func (s *Store) pruneRows(
 	ctx context.Context, table string, r *Retention, now time.Time, done func(PruneReport),
 ) error {
@@ -173,7 +173,7 @@ func (s *Store) pruneRows(
 	}
 	query := "DELETE FROM " + table + " WHERE n IN (SELECT n FROM " + table +
 		" WHERE provider = $1 AND started < $2 ORDER BY started LIMIT $3" +
-		s.skipLocked() + // whoever prunes at the same time takes others
+		s.skipLocked() + // concurrent pruning takes others
 		") RETURNING " + removedColumns
 	for _, e := range list {
 		for {
@@ -197,7 +197,7 @@ func (s *Store) pruneRows(
 	return nil
 }
 
-// pruneRecords removes what was recorded of runs, and the runs that are empty without it.
+// pruneRecords removes expired records of runs, and the runs that are empty without them.
 func (s *Store) pruneRecords(ctx context.Context, touched int64, done func(PruneReport)) error {
 	lock := s.skipLocked()
 	for more := true; more; {
@@ -213,7 +213,7 @@ func (s *Store) pruneRecords(ctx context.Context, touched int64, done func(Prune
 		done(removed)
 	}
 	var removed PruneReport
-	// Runs whose last event was not handed on when their last answer went.
+	// These are runs whose last event was not yet handed on when their last answer was removed.
 	if err := s.update(ctx, func(tx *transaction) error {
 		removed = PruneReport{}
 		return tx.removeEmpty(ctx, &removed)
@@ -224,8 +224,7 @@ func (s *Store) pruneRecords(ctx context.Context, touched int64, done func(Prune
 	return nil
 }
 
-// removeRecords removes some of what was recorded of runs that nobody has touched since then, and reports whether there
-// may be more.
+// removeRecords removes a batch of the records of runs unchanged since then, and reports whether there may be more.
 func (tx *transaction) removeRecords(
 	ctx context.Context, touched int64, lock string, report *PruneReport,
 ) (more bool, err error) {
@@ -253,8 +252,8 @@ func (tx *transaction) removeRecords(
 	return true, tx.removeEmpty(ctx, report)
 }
 
-// removeRecordsOf removes what was recorded of a run, or so many of its records, and returns how many those were. What
-// was said of the run itself goes last.
+// removeRecordsOf removes up to most of a run's records and returns how many it removed. The record of the run itself
+// is removed last.
 func (tx *transaction) removeRecordsOf(ctx context.Context, run tenantID, most int, report *PruneReport) (int, error) {
 	records, size := 0, 0
 	err := each(ctx, tx, func(rows *sql.Rows) error {
@@ -283,13 +282,13 @@ func (tx *transaction) removeRecordsOf(ctx context.Context, run tenantID, most i
 		return 0, err
 	}
 	set, args := "recorded = recorded - $3, size = size - $4", []any{run.tenant, run.id, records, size}
-	if records < most { // that was all
+	if records < most { // none are left
 		set, args = "recorded = 0, size = 0", args[:2]
 	}
 	return records, tx.exec(ctx, "UPDATE runs SET "+set+" WHERE tenant = $1 AND id = $2", args...)
 }
 
-// prunable counts what prune would remove.
+// prunable counts what would be pruned of answers and records.
 func (s *Store) prunable(ctx context.Context, expiries []expiry, touched int64) (PruneReport, error) {
 	var report PruneReport
 	terms := append(make([]string, 0, len(expiries)+1), "1 = 0")
@@ -331,15 +330,15 @@ func (s *Store) prunable(ctx context.Context, expiries []expiry, touched int64) 
 	return report, nil
 }
 
-// oldRows says which rows of what was published and read have expired.
+// oldRows describes how one kind of publication or copy expires.
 type oldRows struct {
-	keep  time.Duration // how long they are kept; zero or less: for ever
-	which string        // a query for their keys, up to $1, without a limit
-	drop  string        // before the keys of those that go, in brackets
+	keep  time.Duration // how long rows are kept; zero or less means forever
+	which string        // a query for the keys of expired rows, up to $1, without a limit
+	drop  string        // the statement before the list of keys to remove
 	count func(*PruneReport) *int
 }
 
-// old lists what expires besides answers and what was recorded.
+// old lists what expires besides answers and records.
 func (r *Retention) old() []oldRows {
 	return []oldRows{
 		{
@@ -350,7 +349,7 @@ func (r *Retention) old() []oldRows {
 		},
 		{
 			r.Copies, "SELECT hash FROM copies WHERE seen < $1",
-			"DELETE FROM copies WHERE seen < $1 AND hash IN ", // said twice: it may be seen while we wait for its row
+			"DELETE FROM copies WHERE seen < $1 AND hash IN ", // repeated, as it may be seen while we wait
 			func(p *PruneReport) *int { return &p.Copies },
 		},
 		{
@@ -362,7 +361,7 @@ func (r *Retention) old() []oldRows {
 	}
 }
 
-// pruneRead removes what has expired of what was published and read.
+// pruneRead removes expired publications and copies.
 func (s *Store) pruneRead(ctx context.Context, r *Retention, now time.Time, done func(PruneReport)) error {
 	if r.Copies > 0 {
 		if err := s.pruneVersions(ctx, micros(now.Add(-r.Copies)), done); err != nil {
@@ -391,12 +390,12 @@ func (s *Store) pruneRead(ctx context.Context, r *Retention, now time.Time, done
 	return nil
 }
 
-// versionCited holds for versions of sources that a pin is of.
+// versionCited holds for versions of sources that have a pin.
 const versionCited = "EXISTS (SELECT 1 FROM pins WHERE pins.tenant = versions.tenant AND pins.url = versions.url)"
 
-// pruneVersions removes what is known of versions that were seen last before then, but for what is cited.
+// pruneVersions removes versions last seen before the given time, except those of cited sources.
 func (s *Store) pruneVersions(ctx context.Context, before int64, done func(PruneReport)) error {
-	seen, last := int64(math.MinInt64), int64(0) // of the one looked at last: those that stay are looked at once
+	seen, last := int64(math.MinInt64), int64(0) // the position of the scan: rows that stay are read only once
 	for read := pruneBatch; read == pruneBatch; {
 		var at, n int64
 		removed := 0
@@ -429,7 +428,7 @@ func (s *Store) pruneVersions(ctx context.Context, before int64, done func(Prune
 	return nil
 }
 
-// pruneMemory removes the oldest of what verifiers remember where that is too much.
+// pruneMemory removes the oldest values that verifiers remember beyond the limit.
 func (s *Store) pruneMemory(ctx context.Context) error {
 	over := map[[2]string]int{}
 	err := each(ctx, s.db, func(rows *sql.Rows) error {
@@ -447,8 +446,8 @@ func (s *Store) pruneMemory(ctx context.Context) error {
 	return err
 }
 
-// forgetOldest removes the n oldest of what verifiers of a tenant remember of a kind. It asks where these end first: a
-// list of their keys would be looked up one by one in a table of which PostgreSQL has no statistics yet.
+// forgetOldest removes the n oldest values of a kind that a tenant's verifiers remember. It first looks up where these
+// end: PostgreSQL would look up a list of keys one by one in a table without statistics.
 func (s *Store) forgetOldest(ctx context.Context, tenant, kind string, n int) error {
 	var at int64
 	var key string
@@ -486,9 +485,9 @@ func (s *Store) prunableRead(ctx context.Context, r *Retention, now time.Time, r
 	return nil
 }
 
-// Delete removes an answer, all that was derived from it and what people said of it. The numbers of its sources stay
-// with its conversation as long as that has other answers, and the events of its run as long as that has anything; they
-// hold nothing of its text. What was recorded of its run stays.
+// Delete removes an answer, everything derived from it and its feedback. The numbers of its sources stay while its
+// conversation has other answers, and the events of its run while the run has anything; they contain none of its text.
+// The records of its run stay.
 func (s *Store) Delete(ctx context.Context, tenant, answerID string) error {
 	err := s.update(ctx, func(tx *transaction) error {
 		report, _, err := tx.removeAnswers(
@@ -503,15 +502,15 @@ func (s *Store) Delete(ctx context.Context, tenant, answerID string) error {
 		}
 		return tx.audit(ctx, tenant, AuditEntry{Action: AuditAnswerDeleted, Object: answerID})
 	})
-	return about(err, "deleting answer %q", answerID)
+	return wrap(err, "deleting answer %q", answerID)
 }
 
-// removedColumns are what [transaction.removeAnswers] has to know of answers.
+// removedColumns are the columns that [transaction.removeAnswers] needs.
 const removedColumns = "n, tenant, answer_id, conversation, run, octet_length(call)"
 
-// removeAnswers removes what was derived of the answers that query deletes and returns, or returns of those that are
-// gone, and the conversations and runs that are empty without them. It returns the highest number of theirs. What
-// another transaction removes at the same time is not among them: only what was really deleted is counted.
+// removeAnswers removes what was derived from the answers that query deletes and returns, or returns because they are
+// gone, and the conversations and runs that are empty without them. It also returns the highest number of the answers.
+// Answers that another transaction removes at the same time are not counted.
 func (tx *transaction) removeAnswers(
 	ctx context.Context, query string, args ...any,
 ) (report PruneReport, last int64, err error) {
@@ -542,14 +541,14 @@ func (tx *transaction) removeAnswers(
 	report.Answers, last = len(ns), slices.Max(ns)
 	for _, remove := range []func() error{
 		func() error { return tx.unindex(ctx, ns) },
-		// Runs before what is published of them, and that before its pins: as everybody locks them.
+		// Runs before their publications, and those before pins: the order in which all transactions lock them.
 		func() error { return tx.shrink(ctx, "conversations", conversations) },
 		func() error { return tx.shrink(ctx, "runs", runs) },
 		func() error { return tx.endClaims(ctx, slices.SortedFunc(maps.Keys(runs), tenantID.compare)) },
-		func() error { return tx.removeSaid(ctx, answers, "answer_id") },
+		func() error { return tx.removeDerived(ctx, answers, "answer_id") },
 		func() error { return tx.removeAlerts(ctx, answers) },
 		func() error { return tx.removeEmpty(ctx, &report) },
-		func() error { return tx.grow(ctx, shrunk) },
+		func() error { return tx.addUsage(ctx, shrunk) },
 	} {
 		if err := remove(); err != nil {
 			return report, last, err
@@ -558,7 +557,7 @@ func (tx *transaction) removeAnswers(
 	return report, last, nil
 }
 
-// removeAlerts removes the alerts of answers, or of what was recorded of runs.
+// removeAlerts removes the alerts of answers or of recorded runs.
 func (tx *transaction) removeAlerts(ctx context.Context, of []tenantID) error {
 	for _, query := range []string{
 		"DELETE FROM deliveries WHERE n IN (SELECT n FROM alerts WHERE tenant = $1 AND answer_id = $2)",
@@ -571,8 +570,7 @@ func (tx *transaction) removeAlerts(ctx context.Context, of []tenantID) error {
 	return nil
 }
 
-// endClaims takes what is to be published of runs from whoever builds it now, because he may have read what is not
-// there any more.
+// endClaims revokes the leases on the publications of runs, because their builders may have read what no longer exists.
 func (tx *transaction) endClaims(ctx context.Context, runs []tenantID) error {
 	_, err := tx.removeOf(
 		ctx, runs, "UPDATE publications SET due = 0 WHERE tenant = $1 AND run = $2 AND state = '"+statePending+"'",
@@ -580,7 +578,7 @@ func (tx *transaction) endClaims(ctx context.Context, runs []tenantID) error {
 	return err
 }
 
-// shrink takes answers off the counts of groups.
+// shrink subtracts removed answers from the counts of groups.
 func (tx *transaction) shrink(ctx context.Context, table string, by map[tenantID]int64) error {
 	for _, t := range slices.SortedFunc(maps.Keys(by), tenantID.compare) {
 		if err := tx.exec(
@@ -592,11 +590,11 @@ func (tx *transaction) shrink(ctx context.Context, table string, by map[tenantID
 	return nil
 }
 
-// idle holds for runs of which every event was handed on.
+// idle holds for runs all of whose events were handed on.
 const idle = "NOT EXISTS (SELECT 1 FROM events WHERE tenant = runs.tenant AND run = runs.id AND relayed = 0)"
 
-// removeEmpty removes conversations without answers, and runs without answers and records that are idle: first
-// themselves, so that nothing of one is removed that has got an answer meanwhile.
+// removeEmpty removes conversations without answers, and idle runs without answers and records. It removes the groups
+// themselves first, so that nothing is removed from one that has just gained an answer.
 func (tx *transaction) removeEmpty(ctx context.Context, report *PruneReport) error {
 	conversations, err := tx.ids(ctx, "DELETE FROM conversations WHERE answers <= 0 RETURNING tenant, id")
 	if err != nil {
@@ -618,15 +616,15 @@ func (tx *transaction) removeEmpty(ctx context.Context, report *PruneReport) err
 	report.Conversations += len(conversations)
 	report.Runs += len(runs)
 	report.Events += events
-	return tx.removeSaid(ctx, runs, "run")
+	return tx.removeDerived(ctx, runs, "run")
 }
 
-// removeSaid removes what was said and published of answers or runs, by the column that has their ids.
-func (tx *transaction) removeSaid(ctx context.Context, of []tenantID, column string) error {
+// removeDerived removes the feedback, publications and pins of answers or runs, by the column that has their ids.
+func (tx *transaction) removeDerived(ctx context.Context, of []tenantID, column string) error {
 	for _, query := range []string{
 		"DELETE FROM feedback WHERE ",
 		"DELETE FROM publications WHERE digest = '' AND ",
-		"UPDATE publications SET salt = '' WHERE ", // what was private and hashed cannot be found out any more
+		"UPDATE publications SET salt = '' WHERE ", // so that hashed private inputs can no longer be guessed
 		"DELETE FROM pins WHERE ",
 	} {
 		if _, err := tx.removeOf(ctx, of, query+"tenant = $1 AND "+column+" = $2"); err != nil {
@@ -636,13 +634,13 @@ func (tx *transaction) removeSaid(ctx context.Context, of []tenantID, column str
 	return nil
 }
 
-// ids returns the tenants and ids that a query, or a statement with RETURNING, has as its columns.
+// ids returns the tenants and ids that a query, or a statement with RETURNING, yields.
 func (tx *transaction) ids(ctx context.Context, query string, args ...any) ([]tenantID, error) {
 	scan := func(rows *sql.Rows, t *tenantID) error { return rows.Scan(&t.tenant, &t.id) }
 	return collect(ctx, tx, scan, query, args...)
 }
 
-// removeOf runs a query for what belongs to each of groups, and returns how many rows that were.
+// removeOf runs a statement for each of groups and returns how many rows it changed.
 func (tx *transaction) removeOf(ctx context.Context, groups []tenantID, query string) (int, error) {
 	sum := 0
 	for _, t := range groups {
@@ -655,10 +653,10 @@ func (tx *transaction) removeOf(ctx context.Context, groups []tenantID, query st
 	return sum, nil
 }
 
-// tenantID is an id of a tenant's.
+// tenantID is an id within a tenant.
 type tenantID struct{ tenant, id string }
 
-// compare says the order in which rows are locked, which is the same for everybody.
+// compare orders ids. All transactions lock rows in this order.
 func (t tenantID) compare(other tenantID) int {
 	return cmp.Or(strings.Compare(t.tenant, other.tenant), strings.Compare(t.id, other.id))
 }

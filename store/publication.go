@@ -25,52 +25,52 @@ import (
 
 // The states of a publication.
 const (
-	stateWaiting = "waiting" // for the end of its run
+	stateWaiting = "waiting" // for its run to end
 	statePending = "pending" // to be built
-	stateBuilt   = "built"   // it is served, and does not change any more
-	stateFailed  = "failed"  // it cannot be built
-	stateExpired = "expired" // its retention is over: only its digest is left, so that no other can have its path
+	stateBuilt   = "built"   // served, and never changed again
+	stateFailed  = "failed"  // cannot be built
+	stateExpired = "expired" // its retention is over; only its digest is left, so that nothing else can have its path
 )
 
 const (
-	// maxPublicationError is how many bytes of why a publication could not be built are kept.
+	// maxPublicationError is how many bytes of the error of a failed build are kept.
 	maxPublicationError = 1 << 10
-	// idleBatch is how many runs PublishIdle looks at in one transaction.
+	// idleBatch is how many runs PublishIdle processes in one transaction.
 	idleBatch = 256
 )
 
-// Publication is a manifest that is to be built: see [Store.DuePublications].
+// Publication is a manifest to be built: see [Store.DuePublications].
 type Publication struct {
 	Pub        string // the public id of the run
 	Tenant     string
-	Run        string // empty: the answer is in none
-	AnswerID   string // empty: the run's final one
-	Revision   int    // from 1: of what was published and has changed since
+	Run        string // empty if the answer is in none
+	AnswerID   string // empty for the run's final one
+	Revision   int    // from 1; a change after publication makes the next
 	Path       string // where it will be served: see [manifest.Path]
-	Supersedes string // the path of the revision before it; empty: none
-	Salt       []byte // 32 bytes: of the HMACs of private inputs. [Store.Salt] tells it later
-	Attempts   int    // how often it was tried, this time included
-	Error      string // why it could not be built the last time, if that was said
+	Supersedes string // the path of the revision before it; empty if there is none
+	Salt       []byte // 32 bytes, for the HMACs of private inputs; see [Store.Salt]
+	Attempts   int    // including this one
+	Error      string // why it could not be built the last time, if known
 
-	claim   int64 // until when it is ours
-	changes int64 // of what it is made of, until it was claimed
+	claim   int64 // the end of our lease
+	changes int64 // of its content, as of the claim
 }
 
-// publicationKey is what publications are revisions of.
+// publicationKey identifies the manifest that publications are revisions of.
 type publicationKey struct{ pub, tenant, run, answer string }
 
-// putPublications notes what is to be published of fresh rows: each answer, and of a run once its final manifest, which
-// a call in no run has not. What is noted already stays as it is.
+// putPublications records what is to be published of new rows: each answer, and once for each run its final manifest,
+// which a call outside of runs does not have. Existing publications stay as they are.
 func (tx *transaction) putPublications(ctx context.Context, rows []*row) error {
 	now := micros(tx.now())
 	var answers [][]any
-	finals := map[publicationKey]bool{} // whether nobody named the run: it is made for one call, and has no other
+	finals := map[publicationKey]bool{} // whether the run is implicit: made for one call, it gets no other
 	for _, r := range rows {
 		if r.pub == "" {
 			continue
 		}
 		k := publicationKey{r.pub, lookup(r.Tenant), lookup(r.Run), lookup(r.AnswerID)}
-		answers = append(answers, k.fresh(statePending, now))
+		answers = append(answers, k.firstRow(statePending, now))
 		if k.answer = ""; r.Run != "" {
 			alone := strings.TrimPrefix(r.Run, "run_") == strings.TrimPrefix(r.AnswerID, "ans_")
 			finals[k] = finals[k] || alone
@@ -79,10 +79,10 @@ func (tx *transaction) putPublications(ctx context.Context, rows []*row) error {
 	if err := tx.insertPublications(ctx, " ON CONFLICT (pub, answer_id, revision) DO NOTHING", answers...); err != nil {
 		return err
 	}
-	// as everybody locks them
+	// in the order in which all transactions lock them
 	byPub := func(a, b publicationKey) int { return strings.Compare(a.pub, b.pub) }
 	for _, k := range slices.SortedFunc(maps.Keys(finals), byPub) {
-		var finished int64 // it may be said that a run has ended before its last answer is indexed
+		var finished int64 // a run may be reported finished before its last answer is stored
 		const finish = "SELECT finished FROM runs WHERE tenant = $1 AND id = $2"
 		if err := each(ctx, tx, into(&finished), finish, k.tenant, k.run); err != nil {
 			return err
@@ -98,19 +98,19 @@ func (tx *transaction) putPublications(ctx context.Context, rows []*row) error {
 	return nil
 }
 
-// insertPublications stores rows. What is there already is as after says.
+// insertPublications stores rows. after is the conflict action.
 func (tx *transaction) insertPublications(ctx context.Context, after string, rows ...[]any) error {
 	const columns = "pub, answer_id, revision, tenant, run, path, supersedes, state, due, attempts, changes, salt, " +
 		"digest, signed, error"
 	return tx.execAll(ctx, tx.insertion("publications", columns, after), rows)
 }
 
-// fresh returns the row of a first revision.
-func (k *publicationKey) fresh(state string, now int64) []any {
+// firstRow returns the row of a first revision.
+func (k *publicationKey) firstRow(state string, now int64) []any {
 	return k.row(&published{revision: 1, state: state, due: now}, newSalt())
 }
 
-// row returns the row of a revision, of which at least the number, the state and when it is due are known.
+// row returns the row of a revision, of which at least the number, the state and the due time are set.
 func (k *publicationKey) row(p *published, salt string) []any {
 	path := cmp.Or(p.path, manifest.Path(k.pub, k.answer, int(p.revision)))
 	return []any{
@@ -118,26 +118,26 @@ func (k *publicationKey) row(p *published, salt string) []any {
 	}
 }
 
-// publish notes that what k names is to be published, or has changed: state is waiting or pending. What was built has
-// another revision after it; what is pending stays so.
+// publish schedules the publication of what k names, which is new or has changed: state is waiting or pending. If the
+// latest revision was built, it adds another; if it is pending, it stays so.
 func (tx *transaction) publish(ctx context.Context, k *publicationKey, state string, now int64) error {
 	var revision int64
-	var there, path, salt string
+	var current, path, salt string
 	err := each(
-		ctx, tx, into(&revision, &there, &path, &salt),
+		ctx, tx, into(&revision, &current, &path, &salt),
 		"SELECT revision, state, path, salt FROM publications WHERE pub = $1 AND answer_id = $2 ORDER BY "+
 			"revision DESC LIMIT 1"+tx.forUpdate(), k.pub, k.answer,
 	)
 	if err != nil {
 		return err
 	}
-	switch there {
+	switch current {
 	case "":
-		return tx.insertPublications(ctx, "", k.fresh(state, now))
+		return tx.insertPublications(ctx, "", k.firstRow(state, now))
 	case stateBuilt, stateExpired:
 		next := &published{revision: revision + 1, supersedes: path, state: state, due: now}
 		return tx.insertPublications(ctx, "", k.row(next, cmp.Or(salt, newSalt())))
-	case statePending: // it is not made to wait again; due may be somebody's claim
+	case statePending: // not delayed again; due may be the end of a lease
 		return tx.exec(ctx, "UPDATE publications SET changes = changes + 1 WHERE path = $1", path)
 	}
 	return tx.exec(
@@ -147,7 +147,7 @@ func (tx *transaction) publish(ctx context.Context, k *publicationKey, state str
 	)
 }
 
-// publishAgain notes that an answer that is published has changed, if it is, and with it its run.
+// publishAgain schedules a new revision of an answer that has changed, and of its run, if they are published.
 func (tx *transaction) publishAgain(ctx context.Context, c *Call) error {
 	pub, err := tx.pubOf(ctx, "tenant = $1 AND answer_id = $2", lookup(c.Tenant), lookup(c.AnswerID))
 	if err != nil || pub == "" {
@@ -170,9 +170,9 @@ func (tx *transaction) publishAgain(ctx context.Context, c *Call) error {
 	return tx.publish(ctx, &k, state, now)
 }
 
-// PublishAgain has the manifest at path superseded, and with that of an answer that of its run: what is known of its
-// sources has changed. An empty answerID says that path is a run's. It does nothing where another revision is there
-// already or being built, or the answer is gone.
+// PublishAgain schedules a new revision of the manifest at path, and with that of an answer, also of its run, because
+// what is known about its sources has changed. answerID is empty if path is a run's. It does nothing if there is a
+// later revision already, built or not, or if the answer was deleted.
 func (s *Store) PublishAgain(ctx context.Context, tenant, answerID, path string) error {
 	var call *Call
 	var err error
@@ -200,19 +200,19 @@ func (s *Store) PublishAgain(ctx context.Context, tenant, answerID, path string)
 			}
 		})
 	}
-	return about(err, "publishing "+path+" again")
+	return wrap(err, "publishing "+path+" again")
 }
 
-// pubOf returns the public id of what is published where that holds; empty: nothing is.
+// pubOf returns the public id of a publication that where selects; empty if there is none.
 func (tx *transaction) pubOf(ctx context.Context, where string, args ...any) (string, error) {
 	pub := ""
 	err := each(ctx, tx, into(&pub), "SELECT pub FROM publications WHERE "+where+" LIMIT 1", args...)
 	return pub, err
 }
 
-// PublishIdle makes the final manifests of those runs due that nobody said the end of, and that had no call for so
-// long, and returns how many these are. A run of which more is published later has another revision of its final
-// manifest. One that somebody is busy with now is left to the next time.
+// PublishIdle makes due the final manifests of runs that were not reported finished and had no call for the given time,
+// and returns how many they are. A run of which more is published later gets another revision of its final manifest.
+// Manifests locked by others are left for the next time.
 func (s *Store) PublishIdle(ctx context.Context, idle time.Duration) (int, error) {
 	now, sum := s.now(), 0
 	for {
@@ -233,10 +233,10 @@ func (s *Store) PublishIdle(ctx context.Context, idle time.Duration) (int, error
 	}
 }
 
-// DuePublications returns up to limit manifests that are to be built now, those that wait longest first, and keeps them
-// from other callers for as long as lease says, on all nodes. Each is then ended by [Store.KeepPublication],
-// [Store.PostponePublication] or [Store.FailPublication]; one of which nobody is heard comes again after its lease, and
-// one of whose run something is deleted meanwhile comes again at once.
+// DuePublications returns up to limit manifests that are due to be built, longest overdue first, and leases each: for
+// that long, no other caller on any node gets it. Each is ended by [Store.KeepPublication], [Store.PostponePublication]
+// or [Store.FailPublication]. Otherwise it is due again after its lease, or at once if part of its run is deleted
+// meanwhile.
 func (s *Store) DuePublications(ctx context.Context, limit int, lease time.Duration) ([]Publication, error) {
 	until := micros(s.now().Add(lease))
 	list, err := claimDue(
@@ -261,21 +261,20 @@ func (s *Store) DuePublications(ctx context.Context, limit int, lease time.Durat
 			)
 		},
 	)
-	return list, about(err, "looking for due manifests")
+	return list, wrap(err, "looking for due manifests")
 }
 
-// PostponePublication says that p cannot be built now, and why, and makes it due again after that time.
+// PostponePublication records why p cannot be built now, and makes it due again after the given time.
 func (s *Store) PostponePublication(ctx context.Context, p *Publication, why string, after time.Duration) error {
 	return s.endClaim(ctx, p, statePending, why, s.now().Add(after))
 }
 
-// FailPublication says that p cannot be built, and why. Its path is not found from then on, unless what it is of
-// changes.
+// FailPublication records why p cannot be built. From then on its path is not found, unless its content changes.
 func (s *Store) FailPublication(ctx context.Context, p *Publication, why string) error {
 	return s.endClaim(ctx, p, stateFailed, why, s.now())
 }
 
-// endClaim changes a publication if it is still p's. What has changed meanwhile is tried at once.
+// endClaim updates a publication if it is still leased to p. If its content has changed meanwhile, it is due at once.
 func (s *Store) endClaim(ctx context.Context, p *Publication, state, why string, due time.Time) error {
 	_, err := s.change(
 		ctx,
@@ -284,11 +283,11 @@ func (s *Store) endClaim(ctx context.Context, p *Publication, state, why string,
 			"WHERE path = $5 AND state = '"+statePending+"' AND due = $6",
 		p.changes, state, micros(due), text.Head(plain(why), maxPublicationError), p.Path, p.claim,
 	)
-	return about(err, "setting manifest %s aside", p.Path)
+	return wrap(err, "releasing manifest %s", p.Path)
 }
 
-// Salt returns the salt of the private inputs in the manifest of an answer, or in the final one of a run, for whoever
-// audits them. That of an answer that was deleted is gone: [ErrNotFound].
+// Salt returns the salt of the private inputs in the manifest of an answer, or in the final one of a run, for auditors.
+// If the answer was deleted, it fails with [ErrNotFound].
 func (s *Store) Salt(ctx context.Context, tenant, answerOrRun string) ([]byte, error) {
 	text := ""
 	err := each(
@@ -306,9 +305,9 @@ func (s *Store) Salt(ctx context.Context, tenant, answerOrRun string) ([]byte, e
 	return salt, nil
 }
 
-// EventManifest is the kind of event that tells that a manifest is served from now on. Its data is an object with
-// answer_id (null: it is the run's final one), path (where it is served, below the publisher's address), sha256 (of its
-// body, hexadecimal), revision, and supersedes (the path of the revision before it; null: none).
+// EventManifest is the kind of event for a manifest that has been published. Its data is an object with answer_id (null
+// for the run's final one), path (where it is served, below the publisher's address), sha256 (of its body,
+// hexadecimal), revision, and supersedes (the path of the revision before it, or null).
 const EventManifest = "manifest"
 
 // manifestEvent is the data of an [EventManifest].
@@ -323,7 +322,7 @@ type manifestEvent struct {
 // maxPath is how many bytes the path of a manifest may have.
 const maxPath = 2 << 10
 
-// published is a row of publications, as far as keeping it needs.
+// published holds those columns of a row of publications that keeping it needs.
 type published struct {
 	publicationKey
 	revision   int64
@@ -335,14 +334,14 @@ type published struct {
 	digest     string
 }
 
-// KeepPublication stores a manifest that was built, with its pins, and tells of it: from then on it is served, and
-// never changes. The pins take the places of those of the revision before it and of those that were in no manifest, and
-// keep the status of an equal one. If what it is of has changed since p was claimed, its next revision is due at once.
+// KeepPublication stores a manifest that was built, with its pins, and writes an event: from then on it is served and
+// never changes. The pins replace those of the revision before it and those in no manifest, and keep the status of an
+// equal one. If its content has changed since p was claimed, the next revision is due at once.
 //
-// Keeping the same again changes nothing but the pins. [manifest.ErrMutated] is that another body is there: that one
-// stays. Nothing is kept of an answer that was deleted meanwhile, or where the manifest has expired: [ErrNotFound]; nor
-// if p is not the caller's any more, because its lease ended and somebody else has it, or something of its run was
-// deleted: [ErrConflict].
+// Keeping the same manifest again changes nothing but the pins. It fails with [manifest.ErrMutated] if another body is
+// stored, which stays; with [ErrNotFound] if the answer was deleted meanwhile or the manifest has expired; and with
+// [ErrConflict] if p is no longer the caller's, because its lease ended and another caller holds it or part of its run
+// was deleted.
 func (s *Store) KeepPublication(ctx context.Context, p *Publication, signed *manifest.Signed, pins []Pin) error {
 	err := s.update(ctx, func(tx *transaction) error {
 		row, err := tx.published(ctx, p.Path)
@@ -350,7 +349,7 @@ func (s *Store) KeepPublication(ctx context.Context, p *Publication, signed *man
 			return err
 		}
 		if row.digest == "" && (row.state != statePending || row.due != p.claim) {
-			return refuse(ErrConflict, "what it is of was deleted in part, or somebody else builds it")
+			return refuse(ErrConflict, "part of its content was deleted, or another node is building it")
 		}
 		if err := tx.insertPublication(ctx, row, signed); err != nil {
 			return err
@@ -359,7 +358,7 @@ func (s *Store) KeepPublication(ctx context.Context, p *Publication, signed *man
 			if err := tx.publish(ctx, &row.publicationKey, statePending, micros(s.now())); err != nil {
 				return err
 			}
-			// once
+			// so that keeping it again schedules no other
 			if err := tx.exec(
 				ctx, "UPDATE publications SET changes = $1 WHERE path = $2", p.changes, row.path,
 			); err != nil {
@@ -368,11 +367,11 @@ func (s *Store) KeepPublication(ctx context.Context, p *Publication, signed *man
 		}
 		return tx.putPins(ctx, row.tenant, row, pins)
 	})
-	return about(err, "keeping manifest %s", p.Path)
+	return wrap(err, "keeping manifest %s", p.Path)
 }
 
-// KeepManifest stores a manifest under a path, as [manifest.Manifests] wants it: one that is to be published by the
-// store itself, or any other of an agent that has paths of its own. See [Store.KeepPublication] for the first.
+// KeepManifest stores a manifest under a path, as [manifest.Manifests] requires: one that the store itself publishes
+// (see [Store.KeepPublication]), or any other of an agent that chooses its own paths.
 func (s *Store) KeepManifest(ctx context.Context, path string, signed *manifest.Signed) error {
 	if path != plain(path) || len(path) > maxPath {
 		return fmt.Errorf("keeping a manifest: its path is not text of up to %d bytes", maxPath)
@@ -397,10 +396,10 @@ func (s *Store) KeepManifest(ctx context.Context, path string, signed *manifest.
 		}
 		return tx.insertPublication(ctx, row, signed)
 	})
-	return about(err, "keeping manifest %s", path)
+	return wrap(err, "keeping manifest %s", path)
 }
 
-// insertPublication stores what is served under the path of row.
+// insertPublication stores the manifest that is served under the path of row.
 func (tx *transaction) insertPublication(ctx context.Context, row *published, signed *manifest.Signed) error {
 	sum := signed.Digest()
 	digest := hex.EncodeToString(sum[:])
@@ -431,10 +430,10 @@ func (tx *transaction) insertPublication(ctx context.Context, row *published, si
 	if err != nil {
 		return err
 	}
-	return tx.tellRuns(ctx, []Event{event})
+	return tx.addRunEvents(ctx, []Event{event})
 }
 
-// published returns the row of a path, which is kept from changing, and so is its run, which others lock first.
+// published returns the row of a path and locks it and its run. Others lock the run first.
 func (tx *transaction) published(ctx context.Context, path string) (*published, error) {
 	row, err := tx.publishedRow(ctx, path, "")
 	if err == nil && tx.postgres {
@@ -456,16 +455,13 @@ func (tx *transaction) publishedRow(ctx context.Context, path, lock string) (*pu
 		"publications WHERE path = $1"+lock, path)
 }
 
-// Manifest returns what is served under a path, as [manifest.Manifests] wants it. [manifest.ErrPending] is that it is
-// still to be built, [manifest.ErrNotFound] that there is none, or that it cannot be built.
+// Manifest returns the manifest served under a path, as [manifest.Manifests] requires. It fails with
+// [manifest.ErrPending] if it is still to be built, and with [manifest.ErrNotFound] if there is none or it cannot be
+// built.
 func (s *Store) Manifest(ctx context.Context, path string) (*manifest.Signed, error) {
 	state := ""
 	var bundle []byte
-	err := each(
-		ctx, s.db,
-		into(&state, &bundle),
-		"SELECT state, signed FROM publications WHERE path = $1", plain(path),
-	)
+	err := each(ctx, s.db, into(&state, &bundle), "SELECT state, signed FROM publications WHERE path = $1", plain(path))
 	signed := &manifest.Signed{}
 	switch {
 	case err != nil:
@@ -482,9 +478,9 @@ func (s *Store) Manifest(ctx context.Context, path string) (*manifest.Signed, er
 	return signed, nil
 }
 
-// LastManifest returns where the last revision of a manifest is, of those that are served or still to be built, and the
-// SHA-256 of its body, hexadecimal; empty: it is still to be built. pub is the public id of its run, and answerID is
-// empty for the run's final one. [manifest.ErrNotFound] is that there is none.
+// LastManifest returns the path of the latest revision of a manifest that is served or still to be built, and the
+// SHA-256 of its body, hexadecimal, which is empty if it is still to be built. pub is the public id of its run, and
+// answerID is empty for the run's final manifest. It fails with [manifest.ErrNotFound] if there is none.
 func (s *Store) LastManifest(ctx context.Context, pub, answerID string) (path, digest string, err error) {
 	err = each(
 		ctx, s.db,
@@ -502,9 +498,8 @@ func (s *Store) LastManifest(ctx context.Context, pub, answerID string) (path, d
 	return path, digest, nil
 }
 
-// tellRuns writes down events of runs, and gives them their numbers. A run that is not there (any more) is told
-// nothing.
-func (tx *transaction) tellRuns(ctx context.Context, events []Event) error {
+// addRunEvents numbers and stores events of runs. Events of runs that do not, or no longer, exist are dropped.
+func (tx *transaction) addRunEvents(ctx context.Context, events []Event) error {
 	seqs := map[tenantID]int64{} // how many events a run gets, then the number of its last one so far
 	for i := range events {
 		if events[i].Run != "" {
@@ -523,7 +518,7 @@ func (tx *transaction) tellRuns(ctx context.Context, events []Event) error {
 	told := make([]Event, 0, len(events))
 	for _, e := range events {
 		run := tenantID{e.Tenant, e.Run}
-		if _, there := seqs[run]; there {
+		if _, ok := seqs[run]; ok {
 			seqs[run]++
 			e.Seq = seqs[run]
 			told = append(told, e)
@@ -532,28 +527,28 @@ func (tx *transaction) tellRuns(ctx context.Context, events []Event) error {
 	return tx.addEvents(ctx, told)
 }
 
-// addSeq takes the next n numbers for events of a run, and returns the last of them; 0: there is no such run.
+// addSeq reserves the next n event numbers of a run and returns the last; 0 if there is no such run.
 func (tx *transaction) addSeq(ctx context.Context, run tenantID, n int64) (last int64, err error) {
 	err = each(ctx, tx, into(&last), "UPDATE runs SET seq = seq + $1 WHERE tenant = $2 AND id = $3 RETURNING seq",
 		n, run.tenant, run.id)
 	return last, err
 }
 
-// hasRun reports whether there is a run, and keeps it from changing.
+// hasRun reports whether a run exists, and locks it.
 func (tx *transaction) hasRun(ctx context.Context, id tenantID) (bool, error) {
 	return exists(ctx, tx, "SELECT 1 FROM runs WHERE tenant = $1 AND id = $2"+tx.forUpdate(), id.tenant, id.id)
 }
 
-// pubBytes is how much of the HMAC a public id has: 128 bits cannot be guessed.
+// pubBytes is how much of the HMAC a public id contains: 128 bits cannot be guessed.
 const pubBytes = 16
 
-// PubNames gives runs the ids under which their manifests are published. They are the same whenever they are asked for,
-// from before anything of the run is stored; they show neither the tenant nor the client's name of the run, and cannot
-// be computed without a secret of the store. It may be used by many goroutines at once.
+// PubNames derives the ids under which manifests of runs are published. The id of a run is always the same, even before
+// anything of the run is stored. It reveals neither the tenant nor the client's name of the run, and cannot be computed
+// without a secret of the store. PubNames is safe for concurrent use.
 type PubNames struct{ secret []byte }
 
-// Of returns the public id of a run: 26 characters of a-z and 2-7. It does no I/O. A call in no run is published under
-// that of its answer's id.
+// Of returns the public id of a run: 26 characters of a-z and 2-7. It does no I/O. A call outside of runs is published
+// under the id derived from its answer's id.
 func (p *PubNames) Of(tenant, run string) string {
 	mac := hmac.New(sha256.New, p.secret)
 	var size [8]byte
@@ -565,7 +560,7 @@ func (p *PubNames) Of(tenant, run string) string {
 	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:pubBytes]))
 }
 
-// Pub returns the public id of a run, which need not be there: see [PubNames.Of].
+// Pub returns the public id of a run, which need not exist: see [PubNames.Of].
 func (s *Store) Pub(ctx context.Context, tenant, run string) (string, error) {
 	names, err := s.Publications(ctx)
 	if err != nil {
@@ -574,14 +569,14 @@ func (s *Store) Pub(ctx context.Context, tenant, run string) (string, error) {
 	return names.Of(tenant, run), nil
 }
 
-// Publications returns what gives runs their public ids. The store is asked for its secret once; the first who asks of
-// a new store makes it.
+// Publications returns the source of the public ids of runs. It reads the store's secret once; in a new store, the
+// first caller creates it.
 func (s *Store) Publications(ctx context.Context) (*PubNames, error) {
 	names := s.names.Load()
 	if names == nil {
 		secret, err := s.secret(ctx, "publications")
 		if err != nil {
-			return nil, fmt.Errorf("reading what publications are named by: %w", err)
+			return nil, fmt.Errorf("reading the secret of publication ids: %w", err)
 		}
 		names = &PubNames{secret}
 		s.names.Store(names)
@@ -589,8 +584,7 @@ func (s *Store) Publications(ctx context.Context) (*PubNames, error) {
 	return names, nil
 }
 
-// KnownPub returns what [Store.Pub] does, without asking anybody; empty: the store could not be asked for its secret
-// yet.
+// KnownPub is like [Store.Pub] but does no I/O; it returns the empty string if the store's secret was not read yet.
 func (s *Store) KnownPub(tenant, run string) string {
 	names := s.names.Load()
 	if names == nil {
@@ -599,8 +593,8 @@ func (s *Store) KnownPub(tenant, run string) string {
 	return names.Of(tenant, run)
 }
 
-// secret returns 32 random bytes that are always the same for a name. Of several nodes that make them at the same time
-// one does.
+// secret returns 32 random bytes, always the same for a name. If several nodes create them at the same time, one
+// prevails.
 func (s *Store) secret(ctx context.Context, name string) ([]byte, error) {
 	value, err := readSecret(ctx, s.db, name)
 	if err == nil && value == "" {
@@ -627,17 +621,13 @@ func (s *Store) secret(ctx context.Context, name string) ([]byte, error) {
 
 func readSecret(ctx context.Context, q querier, name string) (string, error) {
 	value := ""
-	err := each(
-		ctx, q,
-		into(&value),
-		"SELECT value FROM secrets WHERE name = $1", name,
-	)
+	err := each(ctx, q, into(&value), "SELECT value FROM secrets WHERE name = $1", name)
 	return value, err
 }
 
 // newSalt returns 32 random bytes as they are stored.
 func newSalt() string {
 	var random [sha256.Size]byte
-	_, _ = rand.Read(random[:]) // never fails: it says so
+	_, _ = rand.Read(random[:]) // never fails, as documented
 	return base64.RawURLEncoding.EncodeToString(random[:])
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// What was deleted while a manifest was built is not published by it: neither by the answer's own nor by its run's.
+// What was deleted while a manifest was built is not published by it: neither the answer's own nor its run's.
 func (suite) PublishDeletedMeanwhile(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -46,14 +46,14 @@ func (suite) PublishDeletedMeanwhile(t *testing.T, dsn string) {
 		if m, err := s.Manifest(ctx, p.Path); m != nil {
 			t.Errorf("%s is served: %v", p.Path, err)
 		}
-		if err := s.FailPublication(ctx, p, "not found"); err != nil { // it is nobody's any more
+		if err := s.FailPublication(ctx, p, "not found"); err != nil { // it is no longer leased
 			t.Error(err)
 		}
 	}
 	diff(t, "of another run", kept, 2)
 	_, paths := due(t, s, time.Hour)
 	diff(t, "built without it", paths, "/runs/P/cite/ans_0001 /runs/P/cite")
-	// What was recorded of a run is in its manifests, too.
+	// The records of a run are in its manifests, too.
 	put(t, s, published(4, "recorded"))
 	record(t, s, &store.Recording{Run: "recorded", Trail: &trail.Trail{Answer: "done"}, Finish: true})
 	list, _ = due(t, s, time.Hour)
@@ -67,7 +67,7 @@ func (suite) PublishDeletedMeanwhile(t *testing.T, dsn string) {
 	diff(t, "of a run whose records went", len(list), 2)
 }
 
-// An answer is deleted in the moment in which its manifest is kept: either comes first, wholly, and nobody waits for a deadlock.
+// An answer is deleted at the moment its manifest is kept: either comes first, completely, without a deadlock.
 func (suite) PublishDeletedTogether(t *testing.T, dsn string) {
 	t.Helper()
 	s, other := open(t, dsn), open(t, dsn)
@@ -110,7 +110,7 @@ func (suite) PublishDeletedTogether(t *testing.T, dsn string) {
 		}
 	}
 	t.Logf("%d of %d were kept", kept, rounds)
-	// What nobody publishes is not noted of what is deleted either.
+	// Unpublished citations of deleted answers are not recorded either.
 	c := call(1000, "Bees.", "late.example")
 	testenv.OK(t, s.AddPins(ctx, store.DefaultTenant, pinsOf(c)))
 	diff(t, "noted", len(pins(t, s, "late.example")), 0)
@@ -122,7 +122,7 @@ func (suite) PublishDeletedTogether(t *testing.T, dsn string) {
 	}
 }
 
-// No name of an answer is the path of another's revision.
+// No answer's name is the path of another's revision.
 func (suite) PublishPaths(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -139,7 +139,7 @@ func (suite) PublishPaths(t *testing.T, dsn string) {
 	diff(t, "due", paths, "/runs/P/cite/ans_0001.2</runs/P/cite/ans_0001 /runs/P/cite/ans_0004 /runs/P/cite/ans_0001~2E2")
 }
 
-// A constraint that is violated again and again is not the weather.
+// A constraint that is violated every time is not a temporary error.
 func TestIsTemporary(t *testing.T) {
 	for code, want := range map[string]bool{"23505": false, "22003": false, "40001": true, "40P01": true, "57P01": true, "": true} {
 		if got := store.IsTemporary(fmt.Errorf("storing: %w", &pgconn.PgError{Code: code})); got != want {
@@ -148,7 +148,7 @@ func TestIsTemporary(t *testing.T) {
 	}
 }
 
-// The last revision is the one that is served or still to be built, whatever became of those before and after it.
+// The last revision is the one that is served or still to be built, whatever happened to those before and after it.
 func (suite) PublishLast(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -199,7 +199,7 @@ func (suite) PublishLast(t *testing.T, dsn string) {
 	last("of another", "ans_0002", "", "")
 }
 
-// What has expired is not there, whoever keeps it again.
+// An expired manifest is not found, even if it is kept again.
 func (suite) PublishExpired(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -223,7 +223,7 @@ func (suite) PublishExpired(t *testing.T, dsn string) {
 	}
 }
 
-// Nobody waits for a run that another is busy with, and of many none is left out.
+// Locked runs are not waited for, and of many none is left out.
 func (suite) PublishIdleTogether(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -247,7 +247,7 @@ func (suite) PublishIdleTogether(t *testing.T, dsn string) {
 	}
 }
 
-// Octets that are read again are kept, also in the moment in which they expire.
+// Octets that are read again are kept, even at the moment they expire.
 func (suite) CopiesPruned(t *testing.T, dsn string) {
 	t.Helper()
 	s, other := open(t, dsn), open(t, dsn)
@@ -273,7 +273,7 @@ func (suite) CopiesPruned(t *testing.T, dsn string) {
 	}
 }
 
-// Versions of what is cited stay, however many there are, and do not hide those that go.
+// Versions of cited sources stay, however many there are, and do not hide those that expire.
 func (suite) VersionsPruned(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -282,7 +282,7 @@ func (suite) VersionsPruned(t *testing.T, dsn string) {
 	c := call(1, "Cited.", "bees.example")
 	put(t, s, c)
 	testenv.OK(t, s.AddPins(ctx, store.DefaultTenant, pinsOf(c)))
-	for n := range many + 20 { // of one page, all seen last at the same time
+	for n := range many + 20 { // of one page, all last seen at the same time
 		p := page(fmt.Sprint(n), 0)
 		if n >= many {
 			p.URL = fmt.Sprintf("https://wasps.example/%d", n)
@@ -301,7 +301,7 @@ func (suite) VersionsPruned(t *testing.T, dsn string) {
 	}
 }
 
-// A verifier remembers so much of a kind and not more: the oldest goes.
+// A verifier remembers a limited number of values of a kind: the oldest are removed.
 func (suite) MemoryFull(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -321,7 +321,7 @@ func (suite) MemoryFull(t *testing.T, dsn string) {
 	}
 }
 
-// What is wrong with a manifest that nobody could read is told of each address once.
+// Problems of a manifest that could not be read are reported once for each address.
 func (suite) IncidentsUnread(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)

@@ -26,7 +26,7 @@ func published(n int, run string) *store.Call {
 	return c
 }
 
-// due claims what is due, and returns the paths.
+// due claims due publications and returns their paths.
 func due(t *testing.T, s *store.Store, lease time.Duration) (list []store.Publication, paths string) {
 	t.Helper()
 	list = testenv.Must(s.DuePublications(t.Context(), 0, lease))(t)
@@ -40,7 +40,7 @@ func due(t *testing.T, s *store.Store, lease time.Duration) (list []store.Public
 	return list, strings.TrimSpace(paths)
 }
 
-// bundle is a manifest that says body.
+// bundle is a manifest with a body.
 func bundle(body string) *manifest.Signed {
 	return &manifest.Signed{TargetURI: "https://agent.example/x", Status: 200, ContentType: "application/json", Body: []byte(body), Proof: []byte("proof\x00")}
 }
@@ -64,23 +64,23 @@ func kinds(t *testing.T, s *store.Store) string {
 	return strings.Join(list, " ")
 }
 
-// A run may be said to have ended before its last answer is here: its final manifest does not wait for anything then.
+// A run may be reported finished before its last answer is stored: then its final manifest is due at once.
 func (suite) PublishLate(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	record(t, s, &store.Recording{Run: "work", Trail: &trail.Trail{Question: "Why?"}, Finish: true})
 	put(t, s, published(1, "work"), published(2, "other"))
 	_, paths := due(t, s, time.Hour)
-	diff(t, "due", strings.Count(paths, "/runs/"), 3) // each answer, and the end of the run that has ended
+	diff(t, "due", strings.Count(paths, "/runs/"), 3) // each answer, and the final manifest of the finished run
 }
 
-// Public ids are the same on every node and after every start, and tell nobody what they are of.
+// Public ids are the same on every node and after every start, and reveal nothing.
 func (suite) Pub(t *testing.T, dsn string) {
 	t.Helper()
 	a, b := open(t, dsn), open(t, dsn)
 	got := make([]string, 8)
 	var wait sync.WaitGroup
-	for i := range got { // the first who ask make the secret
+	for i := range got { // the first callers create the secret
 		wait.Go(func() {
 			var err error
 			if got[i], err = []*store.Store{a, b}[i%2].Pub(t.Context(), "tenant", "run"); err != nil {
@@ -109,7 +109,7 @@ func (suite) Pub(t *testing.T, dsn string) {
 	}
 }
 
-// What is to be published becomes due once, and is served when it was built.
+// A publication becomes due once and is served after it was built.
 func (suite) Publish(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -153,7 +153,7 @@ func (suite) Publish(t *testing.T, dsn string) {
 	events := testenv.Must(s.Events(ctx, store.DefaultTenant, "work", 2, 0))(t)
 	sum := bundle(`{"one":1}`).Digest()
 	diff(t, "event", string(events[0].Data), fmt.Sprintf(`{"answer_id":"ans_0002","path":%q,"sha256":"%x","revision":1,"supersedes":null}`, first, sum))
-	// The run ends twice, with other words.
+	// The run ends twice, with different answers.
 	for _, answer := range []string{"done", "done", "done otherwise"} {
 		record(t, s, &store.Recording{Run: "work", Trail: &trail.Trail{Answer: answer}, Finish: true})
 	}
@@ -172,7 +172,7 @@ func (suite) Publish(t *testing.T, dsn string) {
 	}
 }
 
-// An answer that changes has another manifest, and its run too once that had ended.
+// An answer that changes gets another manifest, and so does its run if it had ended.
 func (suite) PublishAgain(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -184,7 +184,7 @@ func (suite) PublishAgain(t *testing.T, dsn string) {
 	}
 	list, paths := due(t, s, time.Hour)
 	diff(t, "due", paths, "/runs/P/cite/ans_0001 /runs/P/cite")
-	put(t, s, later(2, "While it is built.")) // which may or may not be in what is built
+	put(t, s, later(2, "While it is built.")) // may or may not be in the build
 	for range 2 {
 		keep(t, s, &list[0], "1")
 	}
@@ -219,18 +219,18 @@ func (suite) PublishAgain(t *testing.T, dsn string) {
 	}
 }
 
-// Runs end when nothing more comes, and a lease ends too.
+// Idle runs end, and so do leases.
 func (suite) PublishIdle(t *testing.T, dsn string) {
 	t.Helper()
 	s, other := open(t, dsn), open(t, dsn)
 	alone := published(1, "")
 	put(t, s, alone, published(2, "work"))
 	list, paths := due(t, s, 0)
-	diff(t, "due", paths, "/runs/P/cite/ans_0002 /runs/P/cite/ans_0001") // a call in no run has no run's
+	diff(t, "due", paths, "/runs/P/cite/ans_0002 /runs/P/cite/ans_0001") // a call outside of runs has no run's manifest
 	if again, _ := due(t, other, time.Hour); len(again) != 2 {
 		t.Errorf("after the lease %d are due", len(again))
 	}
-	for i := range list { // they are another's now
+	for i := range list { // now leased to another
 		testenv.OK(t, s.FailPublication(t.Context(), &list[i], "too late"))
 		if _, err := s.Manifest(t.Context(), list[i].Path); !errors.Is(err, manifest.ErrPending) {
 			t.Errorf("%s: %v", list[i].Path, err)
@@ -259,7 +259,7 @@ func (suite) PublishIdle(t *testing.T, dsn string) {
 	}
 }
 
-// Of many nodes each builds other manifests.
+// Each of many nodes builds other manifests.
 func (suite) PublishTogether(t *testing.T, dsn string) {
 	t.Helper()
 	s, other := open(t, dsn), open(t, dsn)
@@ -296,7 +296,7 @@ func (suite) PublishTogether(t *testing.T, dsn string) {
 	diff(t, "claimed", len(seen), 60)
 }
 
-// What is deleted is not published any more; what was published stays until its time is over, and nothing else comes in its place.
+// Deleted answers are no longer published; what was published stays until it expires, and nothing else replaces it.
 func (suite) PublishDeleted(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -418,7 +418,7 @@ func (suite) PublishHostile(t *testing.T, dsn string) {
 	}
 }
 
-// A record without what came later decodes, and what came later survives.
+// A record of an older version decodes, and unknown members survive.
 func TestCallBody(t *testing.T) {
 	c := call(1, "x")
 	c.Publish, c.Body = true, &store.CallBody{Hash: "sha256:00", MediaType: "text/plain"}
@@ -434,7 +434,7 @@ func TestCallBody(t *testing.T) {
 	}
 }
 
-// statuses lists what the citations of an answer are said to be.
+// statuses lists the statuses of an answer's citations.
 func statuses(a *ibid.Answer) []string {
 	var list []string
 	for i := range a.Citations {
@@ -447,7 +447,8 @@ func statuses(a *ibid.Answer) []string {
 	return list
 }
 
-// A run that was only recorded has a final manifest if it is to have one and there is an answer, and another one for another answer.
+// A run that was only recorded has a final manifest if it requests one and has an answer, and another one for another
+// answer.
 func (suite) PublishRecorded(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -456,9 +457,9 @@ func (suite) PublishRecorded(t *testing.T, dsn string) {
 	put(t, s, kept)
 	steps := []trail.Step{{Number: 1, Tool: "search"}}
 	for _, test := range []struct {
-		about string
-		said  store.Recording
-		due   string
+		about     string
+		recording store.Recording
+		due       string
 	}{
 		{"not asked for", store.Recording{Run: "none", Trail: &trail.Trail{Answer: "done"}, Finish: true}, ""},
 		{"asked for later", store.Recording{Run: "none", Finish: true, Publish: true}, "/runs/P/cite"},
@@ -471,12 +472,12 @@ func (suite) PublishRecorded(t *testing.T, dsn string) {
 		{"the same end", store.Recording{Run: "other", Trail: &trail.Trail{Answer: "done"}, Finish: true, Publish: true}, ""},
 		{"another end", store.Recording{Run: "other", Trail: &trail.Trail{Answer: "done otherwise"}, Finish: true, Publish: true}, "/runs/P/cite.2</runs/P/cite"},
 	} {
-		record(t, s, &test.said)
+		record(t, s, &test.recording)
 		list, paths := due(t, s, time.Hour)
 		diff(t, test.about, paths, test.due)
 		for i := range list {
-			pub, err := s.Pub(t.Context(), store.DefaultTenant, test.said.Run)
-			if err != nil || list[i].Pub != pub || list[i].Run != test.said.Run || list[i].AnswerID != "" || len(list[i].Salt) != 32 {
+			pub, err := s.Pub(t.Context(), store.DefaultTenant, test.recording.Run)
+			if err != nil || list[i].Pub != pub || list[i].Run != test.recording.Run || list[i].AnswerID != "" || len(list[i].Salt) != 32 {
 				t.Errorf("%s: %+v, %v", test.about, list[i], err)
 			}
 			keep(t, s, &list[i], test.about)
@@ -484,8 +485,8 @@ func (suite) PublishRecorded(t *testing.T, dsn string) {
 	}
 }
 
-// A citation that several manifests pin is told of where what readers see of it changes, and only there.
-func (suite) VerificationTold(t *testing.T, dsn string) {
+// A citation pinned by several manifests causes an event only if its visible status changes.
+func (suite) VerificationEvents(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	c := published(1, "work")
@@ -505,29 +506,29 @@ func (suite) VerificationTold(t *testing.T, dsn string) {
 	}
 	set(0, verify.ExcerptMissing, verify.CountFailure)
 	set(1, verify.ExcerptMissing, verify.CountFailure)
-	set(0, verify.Verified, verify.CountPass) // the other one is missing still
+	set(0, verify.Verified, verify.CountPass) // the other one is still missing
 	set(1, verify.Gone, verify.CountUnverifiable)
 	set(1, verify.Verified, verify.CountPass)
 	events := testenv.Must(s.Events(t.Context(), store.DefaultTenant, "work", 0, 0))(t)
-	var told []string
+	var changes []string
 	for _, e := range events {
 		_, rest, ok := strings.Cut(string(e.Data), `"status":`)
 		if what, _, _ := strings.Cut(rest, `,"checked_at"`); ok && e.Kind == store.EventVerification {
-			told = append(told, what)
+			changes = append(changes, what)
 		}
 	}
-	diff(t, "told", told, []string{
+	diff(t, "events", changes, []string{
 		`"verified","previous":null`, `"excerpt-missing","previous":"verified"`, `"gone","previous":"excerpt-missing"`, `"verified","previous":"gone"`,
 	})
 }
 
-// What stands beside an incident is what it says, or somebody has changed it.
+// The columns of an incident match it, or somebody has changed them.
 func (suite) IncidentColumns(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	for n := range 2 {
 		in := incident(n, verify.ExcerptMissing)
-		in.SourceURL, in.ClaimID = in.SourceURL+"\xff\xff", in.ClaimID+"\x00\xff" // not as JSON has it
+		in.SourceURL, in.ClaimID = in.SourceURL+"\xff\xff", in.ClaimID+"\x00\xff" // unlike in JSON
 		testenv.Must(s.AddIncidents(t.Context(), "one", []verify.Incident{in}))(t)
 	}
 	db := raw(t, dsn)

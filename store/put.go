@@ -20,12 +20,11 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// Put stores calls in one transaction: all of them or, with an error, none. A call whose AnswerID its tenant has
-// already is left out, so that what was put before a crash can be put again: nothing changes and no second event is
-// written.
+// Put stores calls in one transaction: all of them or, on error, none. A call whose AnswerID its tenant has already is
+// skipped, so that what was put before a crash can be put again: nothing changes and no second event is written.
 //
-// The order of calls is the order in which the sources of a conversation are numbered and the steps of a run are
-// counted. In a batch of 32 or more each costs far less than alone. See [IsTemporary] for what to do about an error.
+// The sources of a conversation are numbered, and the steps of a run counted, in the order of calls. In a batch of 32
+// or more each costs far less than alone. See [IsTemporary] for how to handle an error.
 func (s *Store) Put(ctx context.Context, calls []*Call) error {
 	if len(calls) == 0 {
 		return nil
@@ -50,10 +49,10 @@ func (s *Store) Put(ctx context.Context, calls []*Call) error {
 	}
 	s.partition(ctx)
 	err := s.update(ctx, func(tx *transaction) error { return tx.putRows(ctx, rows) })
-	return about(err, "storing %d answers", len(calls))
+	return wrap(err, "storing %d answers", len(calls))
 }
 
-// putRows stores rows. A later state may be of an answer that is before it in the same batch.
+// putRows stores rows. A later state may belong to an answer earlier in the same batch.
 func (tx *transaction) putRows(ctx context.Context, rows []*row) error {
 	known, err := tx.known(ctx, rows)
 	if err != nil {
@@ -62,7 +61,7 @@ func (tx *transaction) putRows(ctx context.Context, rows []*row) error {
 	fresh, grown := make([]*row, 0, len(rows)), map[string]int64{}
 	for _, r := range rows {
 		if r.isLater() {
-			if err := tx.insertRows(ctx, fresh); err != nil { // what it is of must be found
+			if err := tx.insertRows(ctx, fresh); err != nil { // the answer must be found
 				return err
 			}
 			fresh = fresh[:0]
@@ -82,10 +81,10 @@ func (tx *transaction) putRows(ctx context.Context, rows []*row) error {
 	if err := tx.insertRows(ctx, fresh); err != nil {
 		return err
 	}
-	return tx.grow(ctx, grown)
+	return tx.addUsage(ctx, grown)
 }
 
-// known returns which of the answers are there already.
+// known returns which of the answers are already stored.
 func (tx *transaction) known(ctx context.Context, rows []*row) (map[tenantID]bool, error) {
 	ids := rowsOf(rows, func(r *row) []any { return []any{lookup(r.Tenant), lookup(r.AnswerID)} })
 	known := make(map[tenantID]bool, len(rows))
@@ -102,7 +101,7 @@ func (tx *transaction) known(ctx context.Context, rows []*row) (map[tenantID]boo
 	return known, err
 }
 
-// insertRows stores rows that are not there yet.
+// insertRows stores new rows.
 func (tx *transaction) insertRows(ctx context.Context, rows []*row) error {
 	if len(rows) == 0 {
 		return nil
@@ -124,7 +123,7 @@ func (tx *transaction) insertRows(ctx context.Context, rows []*row) error {
 	return nil
 }
 
-// insertNumbered adds a row whose first column is the next number of calls.n.
+// insertNumbered adds a row whose first column is the next number of the counter calls_n.
 func (tx *transaction) insertNumbered(ctx context.Context, table, columns string, values ...any) error {
 	n, err := tx.nextNumbers(ctx, "calls_n", 1)
 	if err != nil {
@@ -165,8 +164,8 @@ func (tx *transaction) putCalls(ctx context.Context, rows []*row) error {
 	return tx.execAll(ctx, tx.insertion("calls", columns, ""), values)
 }
 
-// text returns b, which does not change any more, for a column of type TEXT. Neither engine checks or changes it, but
-// PostgreSQL takes only UTF-8. JSON has no NUL, but as an escape.
+// text returns b, which must not change any more, for a column of type TEXT. Neither engine checks or changes it,
+// except that PostgreSQL accepts only UTF-8. In JSON, NUL is always escaped.
 func (tx *transaction) text(b []byte) string {
 	// a copy would be half of all that storing an answer allocates
 	s := unsafe.String(unsafe.SliceData(b), len(b)) //nolint:gosec // b does not change
@@ -193,7 +192,7 @@ func (tx *transaction) putEvents(ctx context.Context, rows []*row) error {
 	return tx.addEvents(ctx, events)
 }
 
-// addEvents stores events, and gives them their ids.
+// addEvents assigns ids to events and stores them.
 func (tx *transaction) addEvents(ctx context.Context, events []Event) error {
 	if len(events) == 0 {
 		return nil
@@ -210,15 +209,14 @@ func (tx *transaction) addEvents(ctx context.Context, events []Event) error {
 	return tx.execAll(ctx, tx.insertion("events", "id, tenant, run, seq, kind, at, relayed, data", ""), values)
 }
 
-// maxLookup is how long a text may be that is looked up, in bytes. PostgreSQL's indexes take 2,704 for all columns of
-// one.
+// maxLookup is how many bytes a lookup key may have. PostgreSQL limits all columns of an index entry to 2,704.
 const maxLookup = 384
 
-// hashMark stands before the hash of what [lookup] does not take as it is.
+// hashMark precedes the hash in a shortened lookup key.
 const hashMark = "…sha256:"
 
-// lookup returns s as what it is looked up by: itself, or a short form with its hash where it is too long, or has what
-// a database's text cannot.
+// lookup returns s as a lookup key: itself, or a short form with its hash if s is too long or contains what a
+// database's text cannot.
 func lookup(s string) string {
 	if len(s) <= maxLookup && utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
 		return s
@@ -226,7 +224,7 @@ func lookup(s string) string {
 	return plain(s[:min(len(s), maxLookup-80)]) + hashMark + hash(s)
 }
 
-// plain returns s as text that every database takes.
+// plain returns s as text that every database accepts.
 func plain(s string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "\uFFFD"), "\uFFFD")
 }
@@ -236,27 +234,27 @@ func hash(s string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// row is a call on its way into the store.
+// row is a call to be stored.
 type row struct {
 	*Call
 	encoded  []byte
-	document *string // for PostgreSQL; nil: it can read that of encoded
-	terms    string  // what it is found by
+	document *string // for PostgreSQL; nil if it can read the one in encoded
+	terms    string  // the search terms
 
 	n         int64
 	step      int
-	counted   bool // nobody said the step
+	counted   bool // the step was counted, not given
 	refetched string
-	pub       string   // the public id of its run; empty: it is not to be published
-	cited     []string // the addresses that are to be read again
-	// Of its event.
+	pub       string   // the public id of its run; empty if it is not to be published
+	cited     []string // the addresses to be read again
+	// For its event.
 	seq   int64
 	kind  string
 	at    time.Time
-	again bool // the answer was fetched again
+	again bool // the answer is a later state
 }
 
-// newRow works out what can be said of a call before its transaction begins.
+// newRow prepares what it can of a call before its transaction begins.
 func newRow(c *Call, postgres bool) (*row, error) {
 	if c.AnswerID == "" || c.Tenant == "" {
 		return nil, fmt.Errorf("%w: it has no answer id or no tenant", errCall)
@@ -274,7 +272,7 @@ func newRow(c *Call, postgres bool) (*row, error) {
 	return r, nil
 }
 
-// numberedKeys returns the keys under which a numbering has the sources of c, in the order in which it takes them up.
+// numberedKeys returns the keys of the sources of c, in the order of a numbering.
 func numberedKeys(c *Call) []string {
 	if c.keys == nil { // it was decoded
 		var fresh ibid.Numbering
@@ -284,8 +282,8 @@ func numberedKeys(c *Call) []string {
 	return c.keys
 }
 
-// postgresDocument returns the document for queries by JSONB, which takes no NUL. What a provider sent besides is left
-// out: it may hold numbers and depths that JSONB does not take.
+// postgresDocument returns the document for queries by JSONB, which cannot contain NUL. It omits the provider's
+// metadata, whose numbers and depth JSONB may not accept.
 func postgresDocument(c *Call) (*string, error) {
 	document := c.Answer.Document(&ibid.DocumentOptions{Bare: true, AnswerID: c.AnswerID})
 	unverified(document)
@@ -297,12 +295,12 @@ func postgresDocument(c *Call) (*string, error) {
 	return &text, nil
 }
 
-// maxDepth is how deep JSON may be that PostgreSQL reads when it is asked for the views. It recurses, and its stack is
-// the server's to configure.
+// maxDepth is how deeply JSON may be nested for PostgreSQL to read it in the views. It recurses, and its stack size is
+// a setting of the server.
 const maxDepth = 64
 
-// isPlainJSON reports whether PostgreSQL's type json takes JSON and can look into it: there is no NUL, no escaped
-// surrogate, which may be half of a pair, and it is not deep.
+// isPlainJSON reports whether PostgreSQL's type json can hold and process JSON: without NUL, escaped surrogates, which
+// may be half of a pair, or deep nesting.
 func isPlainJSON(b []byte) bool {
 	depth, quoted := 0, false
 	for i := 0; i < len(b); i++ {
@@ -375,10 +373,10 @@ func (r *row) event() ([]byte, error) {
 	})
 }
 
-// provider is by whose retention the answer goes.
+// provider returns the key of the answer's retention.
 func (r *row) provider() string { return lookup(cmp.Or(r.Answer.Provider, r.Upstream)) }
 
-// nullable returns a pointer to v, or nil for the zero value: JSON has null for it.
+// nullable returns a pointer to v, or nil, which is null in JSON, for the zero value.
 func nullable[T comparable](v T) *T {
 	var zero T
 	if v == zero {
@@ -387,7 +385,7 @@ func nullable[T comparable](v T) *T {
 	return &v
 }
 
-// oneIf returns a flag as rows have it.
+// oneIf returns a flag as an integer column.
 func oneIf(flag bool) int {
 	if flag {
 		return 1
@@ -395,7 +393,7 @@ func oneIf(flag bool) int {
 	return 0
 }
 
-// orNull returns what s is looked up by, or NULL for none.
+// orNull returns the lookup key of s, or NULL if s is empty.
 func orNull(s string) any {
 	if s == "" {
 		return nil
@@ -411,9 +409,9 @@ func instant(us int64) time.Time {
 	return time.UnixMicro(us).UTC()
 }
 
-// refetch puts the answer of r in the place of the one it is a later state of, if there is one and it is no step back:
-// under a new number, as what the index says of the old one no longer holds. Where the store is damaged so that the
-// earlier one cannot be read, r is dropped: a log line is all that is left to do.
+// refetch replaces the answer of which r is a later state, if there is one and r is no step back. The row gets a new
+// number, as the index entries of the old one no longer apply. If the earlier answer is damaged, r is dropped: all that
+// can be done is to log it.
 func (tx *transaction) refetch(ctx context.Context, r *row) (grown int64, err error) {
 	old, err := tx.earlier(ctx, r)
 	if errors.Is(err, errDamaged) {
@@ -465,8 +463,8 @@ func (tx *transaction) refetch(ctx context.Context, r *row) (grown int64, err er
 	return grown, tx.publishAgain(ctx, c)
 }
 
-// replaceCall stores r in the place of the call with the number old. That another transaction has changed or deleted it
-// meanwhile is errChanged, so that this one begins anew with what is there now.
+// replaceCall replaces the call with the number old by r. If another transaction has changed or deleted it, it returns
+// errChanged, so that this one starts over with the current state.
 func (tx *transaction) replaceCall(ctx context.Context, old int64, r *row) (grown int64, err error) {
 	var before int64
 	if err := each(ctx, tx, into(&before), "SELECT octet_length(call) FROM calls WHERE n = $1 AND answer_id = $2",
@@ -488,10 +486,10 @@ func (tx *transaction) replaceCall(ctx context.Context, old int64, r *row) (grow
 	return int64(len(r.encoded)) - before, tx.unindex(ctx, []int64{old})
 }
 
-// isLater reports whether the call has a later state of the answer of another.
+// isLater reports whether the call is a later state of another's answer.
 func (c *Call) isLater() bool { return c.Refetch || c.Of != "" }
 
-// earlier returns the row of which r has a later state; nil if there is none, or if it has that state or a better one.
+// earlier returns the row of which r is a later state; nil if there is none, or if it is not older.
 func (tx *transaction) earlier(ctx context.Context, r *row) (*row, error) {
 	var found []numberedCall
 	var err error
@@ -510,7 +508,7 @@ func (tx *transaction) earlier(ctx context.Context, r *row) (*row, error) {
 		return nil, err
 	}
 	old := &row{Call: found[0].Call, n: found[0].n, step: found[0].Step.Number, refetched: found[0].refetched}
-	// Answer ids grow, so what is put again is not over the last.
+	// Answer ids increase, so one that is put again does not exceed the last.
 	if lookup(r.AnswerID) <= old.refetched || isStepBack(old.Answer, r.Answer) {
 		return nil, nil
 	}

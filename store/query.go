@@ -19,80 +19,81 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// How many items a page has: unless told otherwise, and at most.
+// The number of items of a page: by default, and at most.
 const (
 	DefaultLimit = 50
 	MaxLimit     = 500
 )
 
-// Query chooses from a list. Nil and the zero value mean its first page, unfiltered. What is said in several fields
-// must all hold. Fields that make no sense for a list are not looked at.
+// Query selects from a list. Nil and the zero value select its first page, unfiltered. Conditions in several fields
+// must all hold. Fields that do not apply to a list are ignored.
 type Query struct {
-	// Text asks for answers that have all of its words in their text, prompt, quotes or titles of sources. It is plain
-	// text: nothing in it is syntax. Of its last word the beginning suffices, unless something that is no word follows
-	// it.
+	// Text selects answers that contain all of its words in their text, prompt, quotes or titles of sources. It is
+	// plain text without any syntax. Its last word matches as a prefix unless it is followed by something that is not a
+	// word.
 	Text         string
 	Source       string // the URL of a source, in any form, or its ibid.Source.Key
 	Conversation string
 	Run          string
-	// Verification asks for answers by what came of checking their citations: [VerifiedFailed], [VerifiedUnverifiable],
-	// [VerifiedPassed] and [VerifiedUnchecked] by all of them, any other word by one that has this status.
+	// Verification selects answers by the results of checking their citations: [VerifiedFailed],
+	// [VerifiedUnverifiable], [VerifiedPassed] and [VerifiedUnchecked] by all of them, any other value by one with this
+	// status.
 	Verification string
-	Cursor       string // Page.Next of the page before; empty: the first page
-	Limit        int    // 0: DefaultLimit; more than MaxLimit is MaxLimit
+	Cursor       string // Page.Next of the page before; empty for the first page
+	Limit        int    // 0 means DefaultLimit; capped at MaxLimit
 }
 
-// Page is a part of a list.
+// Page is one page of a list.
 type Page[T any] struct {
 	Items []T
-	Next  string // the cursor of the page after it; empty: this is the last
+	Next  string // the cursor of the next page; empty on the last
 }
 
-// Conversation is a group of calls that its client named.
+// Conversation is a group of calls to which a client gave a common name.
 type Conversation struct {
 	ID      string
 	Started time.Time // its first call
 	Updated time.Time // its last call
-	Answers int       // how many calls it has
-	Calls   []*Call   // a page of them, oldest first; nil in a list
-	Before  *Call     // the one before those; nil: there is none
-	Next    string    // the cursor of the page that ends with Before; empty: there is none
-	// Numbering has the numbers of all sources of the conversation, also of answers that are deleted; nil in a list.
+	Answers int       // the number of its calls
+	Calls   []*Call   // a page of its calls, oldest first; nil in a list
+	Before  *Call     // the one before those; nil if there is none
+	Next    string    // the cursor of the page that ends with Before; empty if there is none
+	// Numbering has the numbers of all sources of the conversation, including those of deleted answers; nil in a list.
 	Numbering ibid.Numbering
 }
 
-// Run is one piece of an agent's work: one call, or the steps that its client named or recorded. [Store.Trail] has all
-// of it.
+// Run is one piece of an agent's work: a single call, or the steps that its client named or recorded. [Store.Trail]
+// returns all of it.
 type Run struct {
 	ID       string
 	Agent    string
-	Question string // as it was recorded; in a list only its beginning
-	Strategy string // as it was recorded: name@version
+	Question string // as recorded; in a list only its beginning
+	Strategy string // as recorded: name@version
 	Started  time.Time
-	Ended    time.Time // when its last call so far had its answer, or its last recorded step ended
-	Finished time.Time // when it ended, as it was recorded; zero: that was not
-	Answers  int       // how many calls it has
-	Recorded int       // how many steps were recorded of it
+	Ended    time.Time // when its last call so far was answered, or its last recorded step ended
+	Finished time.Time // when it ended, as recorded; zero if that was not recorded
+	Answers  int       // the number of its calls
+	Recorded int       // the number of its recorded steps
 
-	Parent   string // the run that it is nested in, as it was recorded; as all that follows not in a list
-	Answer   string // the final answer, as it was recorded; empty: it was not
-	AnswerID string // the captured answer that was said to be the final one
+	Parent   string // the run that it is nested in, as recorded; this and the following are not in a list
+	Answer   string // the final answer, as recorded; empty if it was not
+	AnswerID string // the captured answer that was named as the final one
 
-	Steps      []Step       // those of Calls, by number, After filled in
-	Calls      []*Call      // a page of them, by step, then oldest first
-	Recordings []trail.Step // that were recorded, on the same page, by number; those without one come last
-	Next       string       // the cursor of the page with what was before; empty: there is nothing
+	Steps      []Step       // those of Calls, by number, with After filled in
+	Calls      []*Call      // a page of its calls, by step, then oldest first
+	Recordings []trail.Step // the recorded steps on the same page, by number; those without one come last
+	Next       string       // the cursor of the page before it in time; empty if there is none
 }
 
-// SourceQuery chooses uses of one source. One of URL and ID must be said; with both, either suffices.
+// SourceQuery selects uses of one source by URL or ID; at least one is required. With both, either match suffices.
 type SourceQuery struct {
-	URL    string // in any form: it is normalised
-	ID     string // an ibid.Source.Key, a provider's global id, or the id that a source has in its answer
+	URL    string // in any form
+	ID     string // an ibid.Source.Key, a provider's global id, or the source's id in its answer
 	Cursor string
 	Limit  int
 }
 
-// SourceUse says that an answer has a source.
+// SourceUse is the use of a source by an answer.
 type SourceUse struct {
 	Key          string // ibid.Source.Key
 	URL          string
@@ -101,13 +102,13 @@ type SourceUse struct {
 	Conversation string
 	Run          string
 	Started      time.Time
-	Citations    []SourceCitation // empty: the source was found, but not cited
+	Citations    []SourceCitation // empty if the source was found but not cited
 }
 
-// SourceCitation is what was cited of a source: the answer's words, and the source's.
+// SourceCitation is what was cited of a source: the answer's words and the source's.
 type SourceCitation struct {
-	CitedText string // empty: the citation has no place in the text
-	Quote     string // empty: the provider sent none
+	CitedText string // empty if the citation has no place in the text
+	Quote     string // empty if the provider sent none
 }
 
 // Call returns an answer with its call.
@@ -124,8 +125,8 @@ func (s *Store) Call(ctx context.Context, tenant, answerID string) (*Call, error
 	return c.Call, nil
 }
 
-// Calls returns calls, the last stored first; one that was fetched again counts as stored then. Calls that arrive while
-// a list is read through are not in its later pages, so nothing is in it twice.
+// Calls returns calls, most recently stored first; fetching one again counts as storing it. Calls that arrive while a
+// list is paged through do not appear in its later pages, so nothing is listed twice.
 func (s *Store) Calls(ctx context.Context, tenant string, q *Query) (*Page[*Call], error) {
 	q = cmp.Or(q, &Query{})
 	f := filter{
@@ -140,7 +141,7 @@ func (s *Store) Calls(ctx context.Context, tenant string, q *Query) (*Page[*Call
 		for _, word := range words {
 			f.terms = append(f.terms, []queryTerm{word})
 		}
-		if len(words) == 0 { // there is nothing that has none
+		if len(words) == 0 { // nothing lacks all words
 			f.terms = append(f.terms, nil)
 		}
 	}
@@ -161,7 +162,7 @@ func (s *Store) Calls(ctx context.Context, tenant string, q *Query) (*Page[*Call
 	return page, nil
 }
 
-// page returns the calls behind a cursor, and the cursor behind them.
+// page returns the calls after a cursor, and the next cursor.
 func (s *Store) page(
 	ctx context.Context, letter, cursor string, f *filter,
 ) (calls []numberedCall, next string, err error) {
@@ -177,20 +178,20 @@ func (s *Store) page(
 	if err != nil {
 		return nil, "", err
 	}
-	calls, next = cut(found, f.limit-1, func(c numberedCall) string { return newCursor(letter, c.n) })
+	calls, next = trimPage(found, f.limit-1, func(c numberedCall) string { return newCursor(letter, c.n) })
 	return calls, next, nil
 }
 
-// filter chooses calls.
+// filter selects calls.
 type filter struct {
 	tenant, conversation, run, verification string
 	terms                                   termQuery
-	source                                  bool  // a source is among the terms
+	source                                  bool  // the terms include a source
 	before                                  int64 // calls.n
 	limit                                   int
 }
 
-// addSource asks for calls with a source of one of these names.
+// addSource selects calls with a source that has one of names.
 func (f *filter) addSource(names []string) {
 	list := make([]queryTerm, 0, len(names))
 	for _, name := range names {
@@ -199,9 +200,9 @@ func (f *filter) addSource(names []string) {
 	f.source, f.terms = true, append(f.terms, list)
 }
 
-// listByIndex is list for SQLite's index of terms, which is read with the calls as of one moment.
+// listByIndex is list for SQLite's index of terms, read in the same snapshot as the calls.
 func (s *Store) listByIndex(ctx context.Context, f *filter) ([]numberedCall, error) {
-	release, err := s.db.shares.take(ctx)
+	release, err := s.db.shares.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -210,8 +211,8 @@ func (s *Store) listByIndex(ctx context.Context, f *filter) ([]numberedCall, err
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close() //nolint:errcheck // it goes back
-	// Not with ctx: where that ends while the transaction begins, the connection would go back with it open.
+	defer conn.Close() //nolint:errcheck // returns it to the pool
+	// Without ctx: if it ended while the transaction begins, the connection would be returned with an open transaction.
 	tx, err := conn.BeginTx(context.WithoutCancel(ctx), nil)
 	if err != nil {
 		return nil, err
@@ -220,7 +221,7 @@ func (s *Store) listByIndex(ctx context.Context, f *filter) ([]numberedCall, err
 	return found, errors.Join(err, tx.Rollback())
 }
 
-// list returns the calls of a filter, the newest first.
+// list returns the calls that a filter selects, newest first.
 func list(ctx context.Context, q querier, e engine, f *filter) ([]numberedCall, error) {
 	if slices.ContainsFunc(f.terms, func(terms []queryTerm) bool { return len(terms) == 0 }) {
 		return nil, nil
@@ -231,14 +232,14 @@ func list(ctx context.Context, q querier, e engine, f *filter) ([]numberedCall, 
 	}
 	if e.postgres {
 		c.and("terms @@ $::tsquery", f.terms.tsquery())
-		// Planned for these words each time. A prepared statement gets one plan for all, which goes through the answers
-		// in their order: good for common words, and slow for others.
+		// Planned for these words each time. A prepared statement gets one generic plan, which scans the answers in
+		// order: good for common words, but slow for others.
 		query := callColumns + c.newest(e, f.order(), f.limit)
 		return scanCalls(ctx, q, query, append([]any{pgx.QueryExecModeExec}, c.args...)...)
 	}
 	var all []numberedCall
 	what := f.terms
-	// All answers of a tenant are many to step over, and needless where nobody else has any.
+	// A tenant's term matches many answers, and is needless if no other tenant has any.
 	shared, err := exists(ctx, q, "SELECT 1 FROM usage WHERE tenant <> $1 LIMIT 1", lookup(f.tenant))
 	if err != nil {
 		return nil, err
@@ -256,18 +257,18 @@ func list(ctx context.Context, q querier, e engine, f *filter) ([]numberedCall, 
 	return all, err
 }
 
-// conditions are what is asked for but for words.
+// conditions returns the conditions other than terms.
 func (f *filter) conditions() *conditions {
 	c := conditionsOf(f.tenant)
 	c.and(f.order()+" < $", f.before)
-	c.andIfSaid("conversation = $", lookup(f.conversation))
-	c.andIfSaid("run = $", lookup(f.run))
+	c.andIfSet("conversation = $", lookup(f.conversation))
+	c.andIfSet("run = $", lookup(f.run))
 	c.verification(f.verification)
 	return c
 }
 
-// order is what calls are sorted by. The few of a conversation, a run or a source are found by these: a sum is in no
-// index, so that an engine does not go through all calls of the tenant in the order of n instead.
+// order is the sort key of calls. The few calls of a conversation, a run or a source should be found by these: a sum is
+// in no index, which keeps an engine from scanning all calls of the tenant in the order of n.
 func (f *filter) order() string {
 	if f.conversation != "" || f.run != "" || f.source {
 		return "n + 0"
@@ -275,33 +276,33 @@ func (f *filter) order() string {
 	return "n"
 }
 
-// conditions builds what follows WHERE.
+// conditions builds a WHERE clause.
 type conditions struct {
 	where []string
 	args  []any
 }
 
-// conditionsOf returns the condition that a row is of a tenant, whose parameter is $1.
+// conditionsOf returns the condition that a row belongs to a tenant, whose parameter is $1.
 func conditionsOf(tenant string) *conditions {
 	return &conditions{where: []string{"tenant = $1"}, args: []any{lookup(tenant)}}
 }
 
 func (c *conditions) text() string { return strings.Join(c.where, " AND ") }
 
-// and adds a condition; the last $ stands for arg.
+// and adds a condition; arg replaces the last $ in it.
 func (c *conditions) and(condition string, arg any) {
 	i := strings.LastIndexByte(condition, '$')
 	c.where = append(c.where, condition[:i]+c.param(arg)+condition[i+1:])
 }
 
-// andIfSaid adds a condition unless value is empty.
-func (c *conditions) andIfSaid(condition, value string) {
+// andIfSet adds a condition unless value is empty.
+func (c *conditions) andIfSet(condition, value string) {
 	if value != "" {
 		c.and(condition, value)
 	}
 }
 
-// in adds that a column has one of these values.
+// in adds the condition that a column has one of values.
 func in[T any](c *conditions, column string, values []T) {
 	params := make([]string, 0, len(values))
 	for _, v := range values {
@@ -315,14 +316,14 @@ func (c *conditions) param(arg any) string {
 	return "$" + strconv.Itoa(len(c.args))
 }
 
-// newest returns all conditions, for so many of the newest calls by [filter.order].
+// newest returns all conditions, for up to limit of the newest calls by [filter.order].
 func (c *conditions) newest(e engine, order string, limit int) string {
 	return e.first(c.text(), order+" DESC", c.param(limit))
 }
 
-// first returns what follows [callColumns] for the first calls in an order, which may be of several columns. In SQLite
-// they are chosen by their numbers: to sort whole calls would be to read them all. PostgreSQL reads them anyway, and
-// would look for each number in every partition.
+// first returns what follows [callColumns] for the first calls in an order, which may have several columns. In SQLite
+// they are selected by number, because sorting whole calls would read them all. PostgreSQL reads them anyway, and would
+// look up each number in every partition.
 func (e engine) first(where, order, limit string) string {
 	sorted := "WHERE " + where + " ORDER BY " + order + " LIMIT " + limit
 	if e.postgres {
@@ -331,7 +332,7 @@ func (e engine) first(where, order, limit string) string {
 	return "WHERE n IN (SELECT n FROM calls " + sorted + ") ORDER BY " + order
 }
 
-// numberedCall is a call with its place in the order of arrival.
+// numberedCall is a call with its number in the order of arrival.
 type numberedCall struct {
 	*Call
 	n         int64
@@ -360,7 +361,7 @@ func scanCall(rows *sql.Rows, c *numberedCall) error {
 	return nil
 }
 
-// A cursor is the numbers by which the last item of a page is sorted, behind a letter for the list that it is of.
+// A cursor is a letter for its list, followed by the numbers by which the last item of a page is sorted.
 func newCursor(list string, numbers ...int64) string {
 	b := []byte(list)
 	for i, n := range numbers {
@@ -372,7 +373,7 @@ func newCursor(list string, numbers ...int64) string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// readCursor reads the numbers of a cursor; the empty one is before everything.
+// readCursor reads the numbers of a cursor; the empty cursor starts at the beginning.
 func readCursor(list, cursor string, numbers ...*int64) error {
 	if cursor == "" {
 		for _, n := range numbers {
@@ -401,16 +402,16 @@ func limitOf(limit int) int {
 	return min(limit, MaxLimit)
 }
 
-// numberedList is a list of rows by the number in a column, the highest first.
+// numberedList is a list of rows sorted by a number, highest first.
 type numberedList[R, T any] struct {
 	letter string // begins its cursors
 	query  string // without conditions
 	column string
 	scan   func(*sql.Rows, *R) error
-	item   func(*R) (T, int64) // what a page has of a row, and its number
+	item   func(*R) (T, int64) // the item for a row, and its number
 }
 
-// page returns the page of the rows behind a cursor for which c holds.
+// page returns the page of the rows after a cursor that meet c.
 func (l *numberedList[R, T]) page(
 	ctx context.Context, q querier, c *conditions, cursor string, limit int,
 ) (*Page[T], error) {
@@ -426,7 +427,7 @@ func (l *numberedList[R, T]) page(
 		return nil, err
 	}
 	page := &Page[T]{}
-	found, page.Next = cut(found, limit, func(row R) string {
+	found, page.Next = trimPage(found, limit, func(row R) string {
 		_, n := l.item(&row)
 		return newCursor(l.letter, n)
 	})
@@ -437,8 +438,8 @@ func (l *numberedList[R, T]) page(
 	return page, nil
 }
 
-// cut takes the one item too many off that says that there is another page.
-func cut[T any](items []T, limit int, cursor func(T) string) (page []T, next string) {
+// trimPage removes the extra item that indicates another page.
+func trimPage[T any](items []T, limit int, cursor func(T) string) (page []T, next string) {
 	if len(items) <= limit {
 		return items, ""
 	}

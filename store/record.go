@@ -18,67 +18,68 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// What may be recorded of one run. Beyond it [Store.Record] returns [ErrLimit].
+// Limits of what may be recorded of one run. Beyond them [Store.Record] returns [ErrLimit].
 const (
 	MaxSteps    = 10_000    // steps
 	MaxNumber   = 1_000_000 // the highest number of a step
 	MaxSources  = 1_000     // sources of one step
-	MaxRecord   = 1 << 20   // bytes of one step, and of what is said of the run itself, as JSON
-	maxRecorded = 64 << 20  // bytes of all of them
+	MaxRecord   = 1 << 20   // bytes of one step, and of the record of the run itself, as JSON
+	maxRecorded = 64 << 20  // bytes of all of these
 	MaxStepID   = 256       // bytes of the id of a step
 )
 
-// maxInList is how many bytes of a question and of an agent's name a list of runs shows.
+// maxInList is how many bytes of a question and of an agent's name appear in a list of runs.
 const maxInList = 1 << 10
 
-// Recording is what an agent says of a run: of the run itself what is given, and any of its steps.
+// Recording is what an agent reports about a run: about the run itself, and any of its steps.
 type Recording struct {
-	Run string // the run's id; needed
-	// Trail has what is said. Its ID is not looked at, and neither are steps that are not in it. What is zero in it was
-	// not said and stays as it was, but for steps: each stands for the whole of it. A step is known by its ID, else by
-	// its number; with neither it is the run's next.
+	Run string // the run's id; required
+	// Trail is what is reported. Its ID is ignored, and stored steps that are not in it stay as they are. Its zero
+	// fields leave what was recorded unchanged, except in steps, which are replaced as a whole. A step is identified by
+	// its ID, or else by its number; without either it becomes the run's next.
 	Trail *trail.Trail
-	// AnswerID names the captured answer that is the run's final one, in the place of Trail.Answer. Empty: not said.
+	// AnswerID names the captured answer that is the run's final one, in place of Trail.Answer. Empty means unchanged.
 	AnswerID string
-	// Finish says that the run has ended: at Trail.Finished, else now, unless it had ended before.
+	// Finish reports that the run has ended: at Trail.Finished, or else now, unless it had ended before.
 	Finish bool
-	// Publish says that the run's final manifest is to be published even if no call of the run is: once it has ended,
-	// or its final answer is said, and if it has one. It counts in that recording only.
+	// Publish requests that the run's final manifest be published even if none of its calls is: when this recording
+	// ends the run or sets its final answer, provided that it has one. It applies to this recording only.
 	Publish bool
-	// Partly says that steps that are refused are left out, and the others recorded: for whoever cannot mend them.
+	// Partly leaves out steps that are refused and records the others, for callers who cannot fix them.
 	Partly bool
 }
 
-// Recorded says what [Store.Record] did.
+// Recorded reports what [Store.Record] did.
 type Recorded struct {
-	Created bool // there was nothing of the run
-	Changed bool // of the run itself something was said that was not known
+	Created bool // nothing of the run was stored before
+	Changed bool // the stored record of the run itself was changed
 	Steps   []RecordedStep
-	Refused int    // with [Recording.Partly]: how many steps were left out
+	Refused int    // with [Recording.Partly], the number of steps left out
 	Why     string // why the first of them was
 }
 
-// RecordedStep says what became of a step.
+// RecordedStep reports what happened to a step.
 type RecordedStep struct {
 	ID       string
-	Number   int  // 0: it has an id and no number
-	Created  bool // it was not there
-	Replaced bool // it was there and said something else; with neither, it was there already
+	Number   int  // 0 if it has an id and no number
+	Created  bool // it is new
+	Replaced bool // it was stored and differed; if neither is set, it was stored already
 }
 
-// Record stores what an agent says of a run, all of it or, with an error, nothing. It may come in any order, before the
-// run's first call and after its end, and again: what is stored already changes nothing and is told by no event. A
-// later word about a step takes the place of the earlier one; its number stays if the later one has none.
+// Record stores what an agent reports about a run, all or, on error, nothing. Recordings may come in any order, before
+// the run's first call and after its end, and repeatedly: what is stored already changes nothing and causes no event. A
+// later recording of a step replaces the earlier one, whose number stays if the later one has none.
 //
-// [ErrConflict] is that a step has the number of another one, or stands twice in the recording with different words;
-// [ErrLimit] that there would be more than may be recorded of a run. Both say of which step.
+// Record fails with [ErrConflict] if a step has the number of another one, or appears twice in the recording with
+// different content, and with [ErrLimit] if a limit of what may be recorded would be exceeded. Both errors name the
+// step.
 func (s *Store) Record(ctx context.Context, tenant string, r *Recording) (*Recorded, error) {
 	if r.Run == "" || tenant == "" {
 		return nil, errors.New("recording a run: it has no id or no tenant")
 	}
 	if r.Trail == nil {
-		said := *r
-		said.Trail, r = &trail.Trail{}, &said
+		copied := *r
+		copied.Trail, r = &trail.Trail{}, &copied
 	}
 	var done *Recorded
 	var err error
@@ -87,12 +88,12 @@ func (s *Store) Record(ctx context.Context, tenant string, r *Recording) (*Recor
 		pub, err = s.Pub(ctx, tenant, r.Run)
 	}
 	if n := len(r.Trail.Steps); n > MaxSteps && !r.Partly {
-		err = refuse(ErrLimit, "%d steps are more than the %d that a run may have", n, MaxSteps)
+		err = refuse(ErrLimit, "%d steps exceed the limit of %d for a run", n, MaxSteps)
 	}
 	if err == nil {
 		err = s.update(ctx, func(tx *transaction) error {
 			id := tenantID{lookup(tenant), lookup(r.Run)}
-			runs, err := tx.lock(ctx, runTable(), map[tenantID]*group{id: {tenantID: id}}) // it need not be there
+			runs, err := tx.lock(ctx, runTable(), map[tenantID]*group{id: {tenantID: id}}) // it need not exist
 			if err != nil {
 				return err
 			}
@@ -113,7 +114,7 @@ func (s *Store) Record(ctx context.Context, tenant string, r *Recording) (*Recor
 	return done, nil
 }
 
-// stepName says which step is meant, the i-th of those that were given.
+// stepName describes the i-th step of a recording for error messages.
 func stepName(s *trail.Step, i int) string {
 	switch {
 	case s.ID != "":
@@ -121,37 +122,37 @@ func stepName(s *trail.Step, i int) string {
 	case s.Number != 0:
 		return fmt.Sprintf("step %d", s.Number)
 	}
-	return fmt.Sprintf("the step in place %d", i+1)
+	return fmt.Sprintf("the step at position %d", i+1)
 }
 
-// recorder records in one transaction.
+// recorder stores a recording in one transaction.
 type recorder struct {
 	tx   *transaction
-	run  *group // it is kept from changing
+	run  *group // locked
 	now  int64
 	done Recorded
-	// What is stored of what the recording names, with what is made of it.
+	// Stored records that the recording names, updated, and new ones.
 	byID     map[string]*record
 	byNumber map[int64]*record
-	fresh    []*record // that are to be stored
-	changed  []*record // that are stored and have changed
+	fresh    []*record // to be inserted
+	changed  []*record // to be updated
 	events   []Event
-	next     int64  // the highest number of a step, also of those that are still to come
-	ended    bool   // the run was said to have ended
+	next     int64  // the highest number of a step, including those still to come
+	ended    bool   // the recording ended the run
 	answered bool   // it has a final answer
-	pub      string // its public id, if it is to be published; empty: not unless it is
+	pub      string // its public id if publishing was requested; otherwise empty
 	track    bool   // its sources are to be read again
 }
 
 func (w *recorder) record(ctx context.Context, r *Recording) error {
 	w.done.Created = w.run.answers == 0 && w.run.recorded == 0
-	var said []int64
+	var given []int64
 	for i := range r.Trail.Steps {
 		if n := r.Trail.Steps[i].Number; n != 0 {
-			said = append(said, int64(n))
+			given = append(given, int64(n))
 		}
 	}
-	if err := w.tx.giveWay(ctx, w.run, said); err != nil {
+	if err := w.tx.renumberCounted(ctx, w.run, given); err != nil {
 		return err
 	}
 	w.next = w.run.steps
@@ -178,17 +179,17 @@ func (w *recorder) record(ctx context.Context, r *Recording) error {
 	return w.publish(ctx, r)
 }
 
-// step records one step, the i-th of the recording.
+// step records the i-th step of the recording.
 func (w *recorder) step(s *trail.Step, i int) error {
 	named, name := *s, stepName(s, i)
 	switch {
 	case s.Number < 0 || s.Number > MaxNumber:
-		return refuse(ErrLimit, "%s: numbers go from 1 to %d", name, MaxNumber)
+		return refuse(ErrLimit, "%s: numbers range from 1 to %d", name, MaxNumber)
 	case len(s.Sources) > MaxSources:
-		const many = "%s: %d sources are more than the %d that it may have"
+		const many = "%s: %d sources exceed the limit of %d"
 		return refuse(ErrLimit, many, name, len(s.Sources), MaxSources)
 	case len(s.ID) > MaxStepID:
-		return refuse(ErrLimit, "%s: its id may have %d bytes", name, MaxStepID)
+		return refuse(ErrLimit, "%s: its id is limited to %d bytes", name, MaxStepID)
 	}
 	old, err := w.find(&named, name)
 	if err != nil {
@@ -202,7 +203,7 @@ func (w *recorder) step(s *trail.Step, i int) error {
 		id = countedID + strconv.Itoa(named.Number)
 	}
 	if named.Number > MaxNumber {
-		return refuse(ErrLimit, "the steps of the run have come to the number %d, which is the highest", MaxNumber)
+		return refuse(ErrLimit, "the steps of the run have reached the highest number, %d", MaxNumber)
 	}
 	withoutChecks(&named, 0)
 	encoded, err := json.Marshal(&named)
@@ -225,7 +226,7 @@ func (w *recorder) step(s *trail.Step, i int) error {
 	if w.track {
 		old.pins = passagesOf(w.run.id, old.id, &named)
 	}
-	w.seen(s.Started, s.Started.Add(s.Duration))
+	w.addTimes(s.Started, s.Started.Add(s.Duration))
 	event := stepEvent{
 		nullable(named.Number), nullable(named.ID), nullable(named.Tool), len(named.Sources), 0, named.Error != "",
 		!isNew,
@@ -238,9 +239,9 @@ func (w *recorder) step(s *trail.Step, i int) error {
 	return w.addEvent(EventStep, &event)
 }
 
-// find returns what is stored of a step, and completes its identity; nil: nothing is.
+// find returns the stored record of a step and completes the step's identity; nil if there is none.
 func (w *recorder) find(s *trail.Step, name string) (*record, error) {
-	old := w.byNumber[int64(s.Number)] // there is none with the number 0
+	old := w.byNumber[int64(s.Number)] // nil for the number 0
 	if s.ID == "" {
 		if old == nil {
 			return nil, nil
@@ -259,29 +260,29 @@ func (w *recorder) find(s *trail.Step, name string) (*record, error) {
 	return byID, nil
 }
 
-// setRecord gives a record a text and a number, and reports whether that is new. Name says what it is, for people.
+// setRecord sets the text and number of a record and reports whether that changes it. name describes it in errors.
 func (w *recorder) setRecord(r *record, name, text string, number int64) (changed bool, err error) {
 	if len(text) > MaxRecord {
 		return false, refuse(
-			ErrLimit, "%s: %d bytes as JSON are more than the %d that it may have", name, len(text), MaxRecord,
+			ErrLimit, "%s: %d bytes as JSON exceed the limit of %d", name, len(text), MaxRecord,
 		)
 	}
 	if r.text == text && r.number == number {
-		r.said = true
+		r.given = true
 		return false, nil
 	}
-	if r.said {
-		return false, refuse(ErrConflict, "%s: it comes twice and says different things", name)
+	if r.given {
+		return false, refuse(ErrConflict, "%s: it appears twice with different content", name)
 	}
 	more := int64(len(text) - len(r.text))
 	if size := w.run.size + more; more > 0 && size > maxRecorded {
 		return false, refuse(
-			ErrLimit, "%s: with it %d bytes would be recorded of the run, and %d may be", name, size, maxRecorded,
+			ErrLimit, "%s: it would bring the run's records to %d bytes; the limit is %d", name, size, maxRecorded,
 		)
 	}
 	if r.n == 0 && r.id != headID && w.steps() == MaxSteps {
 		return false, refuse(
-			ErrLimit, "%s: with it the run would have %d recorded steps, and may have %d", name, MaxSteps+1, MaxSteps,
+			ErrLimit, "%s: it would bring the run to %d recorded steps; the limit is %d", name, MaxSteps+1, MaxSteps,
 		)
 	}
 	if r.n != 0 {
@@ -292,12 +293,12 @@ func (w *recorder) setRecord(r *record, name, text string, number int64) (change
 		w.fresh = append(w.fresh, r)
 	}
 	w.run.size += more
-	r.text, r.said = text, true
+	r.text, r.given = text, true
 	w.number(r, number)
 	return true, nil
 }
 
-// steps returns how many steps are recorded, with those that are to be.
+// steps returns the number of recorded steps, including those to be stored.
 func (w *recorder) steps() int64 {
 	if w.byID[headID] != nil {
 		return w.run.recorded - 1
@@ -305,7 +306,7 @@ func (w *recorder) steps() int64 {
 	return w.run.recorded
 }
 
-// number gives a record another number; 0 is none.
+// number changes the number of a record; 0 means none.
 func (w *recorder) number(r *record, number int64) {
 	delete(w.byNumber, r.number)
 	if r.number = number; number != 0 {
@@ -313,13 +314,13 @@ func (w *recorder) number(r *record, number int64) {
 	}
 }
 
-// The ids of the records of steps that nobody named begin with countedID, and come before countedEnd.
+// The ids of the records of steps with neither id nor number begin with countedID and sort before countedEnd.
 const (
 	countedID  = "a:"
 	countedEnd = "a;"
 )
 
-// recordID is what the record of a step is known by that has an id or a number.
+// recordID returns the id of the record of a step that has an id or a number.
 func recordID(s *trail.Step) string {
 	if s.ID != "" {
 		return "id:" + lookup(s.ID)
@@ -327,20 +328,20 @@ func recordID(s *trail.Step) string {
 	return "n:" + strconv.Itoa(s.Number)
 }
 
-// maxIssues is how many issues of a run itself are kept: of those that come again and again with another detail, the
-// first.
+// maxIssues is how many issues of a run itself are kept, in case some keep recurring with different details: the first
+// ones.
 const maxIssues = 100
 
 // headID is the id of the record of a run itself.
 const headID = ""
 
-// head is what was recorded of a run itself: a trail without steps.
+// head is the record of a run itself: a trail without steps.
 type head struct {
 	trail.Trail
-	AnswerID string // the captured answer that is the final one; empty: none is
+	AnswerID string // the captured answer that is the final one; empty if none is
 }
 
-// head records what is said of the run itself.
+// head records what is reported about the run itself.
 func (w *recorder) head(r *Recording) error {
 	old, h := w.byID[headID], &head{}
 	if old == nil {
@@ -361,7 +362,7 @@ func (w *recorder) head(r *Recording) error {
 		return err
 	}
 	isNew := old.text == ""
-	changed, err := w.setRecord(old, "what is said of the run itself", plain(string(encoded)), 0)
+	changed, err := w.setRecord(old, "the record of the run itself", plain(string(encoded)), 0)
 	if err != nil || !changed {
 		return err
 	}
@@ -374,7 +375,7 @@ func (w *recorder) head(r *Recording) error {
 	t.question = cmp.Or(beginning(plain(h.Question)), t.question)
 	t.strategy = cmp.Or(t.captured, lookup(h.Strategy), t.strategy)
 	t.finished = cmp.Or(knownMicros(h.Finished), t.finished)
-	w.seen(h.Started, h.Finished)
+	w.addTimes(h.Started, h.Finished)
 	if !ended {
 		return nil
 	}
@@ -382,7 +383,7 @@ func (w *recorder) head(r *Recording) error {
 	return w.addEvent(EventFinish, &finishEvent{nullable(h.AnswerID), w.answered})
 }
 
-// headRecord is a head as JSON.
+// headRecord is a head as stored.
 type headRecord struct {
 	Run      json.RawMessage `json:"run"`
 	AnswerID string          `json:"answer_id,omitempty"`
@@ -391,9 +392,9 @@ type headRecord struct {
 func decodeHead(text string) (*head, error) {
 	var record headRecord
 	h := &head{}
-	err := decode([]byte(text), &record, "what was recorded of a run")
+	err := decode([]byte(text), &record, "the record of a run")
 	if err == nil {
-		err = decode(record.Run, &h.Trail, "what was recorded of a run")
+		err = decode(record.Run, &h.Trail, "the record of a run")
 	}
 	if err != nil {
 		return nil, err
@@ -403,7 +404,7 @@ func decodeHead(text string) (*head, error) {
 	return h, err
 }
 
-// merge takes up what a recording says of the run itself, and reports whether it tells of its end what was not known.
+// merge applies a recording to the head and reports whether that changes the end of the run or its final answer.
 func (h *head) merge(r *Recording, now int64) (ended bool) {
 	t, before := r.Trail, *h
 	h.Agent, h.Question = cmp.Or(t.Agent, h.Agent), cmp.Or(t.Question, h.Question)
@@ -423,7 +424,7 @@ func (h *head) merge(r *Recording, now int64) (ended bool) {
 	case t.Answer != "" || t.Final != nil:
 		final := t.Final
 		if final == nil && h.Final != nil && strings.TrimSpace(h.Final.Text) == strings.TrimSpace(t.Answer) {
-			final = h.Final // said again, it keeps its citations
+			final = h.Final // repeated, it keeps its citations
 		}
 		h.AnswerID, h.Answer, h.Final = "", t.Answer, uncheckedAnswer(final)
 	}
@@ -442,8 +443,8 @@ func (h *head) merge(r *Recording, now int64) (ended bool) {
 	return !h.Finished.Equal(before.Finished) || h.AnswerID != before.AnswerID || h.Answer != before.Answer
 }
 
-// seen takes up when something of the run began and ended, as far as that is known.
-func (w *recorder) seen(began, ended time.Time) {
+// addTimes extends the run's time span by the begin and end of something, as far as they are known.
+func (w *recorder) addTimes(began, ended time.Time) {
 	at := knownMicros(began)
 	if at != 0 && (w.run.started == 0 || at < w.run.started) {
 		w.run.started = at
@@ -454,7 +455,7 @@ func (w *recorder) seen(began, ended time.Time) {
 	}
 }
 
-// knownMicros is micros, and 0 for a time that is not known.
+// knownMicros is like micros but returns 0 for the zero time.
 func knownMicros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -462,7 +463,7 @@ func knownMicros(t time.Time) int64 {
 	return micros(t)
 }
 
-// beginning returns what a list of runs shows of s: its first maxInList bytes, an ellipsis included.
+// beginning returns s as a list of runs shows it: cut to maxInList bytes, including an ellipsis.
 func beginning(s string) string {
 	const more = "…"
 	if len(s) <= maxInList {
@@ -475,8 +476,8 @@ func beginning(s string) string {
 type record struct {
 	n, number, started int64 // n is 0 until it is stored
 	id, text           string
-	said               bool  // in the recording that is under way
-	pins               []Pin // of what it cites, if it is new or has changed
+	given              bool  // appeared in the current recording
+	pins               []Pin // of its citations, if it is new or has changed
 }
 
 // recordColumns begins a query for records.
@@ -487,7 +488,7 @@ func scanRecord(rows *sql.Rows, r *record) error {
 	return rows.Scan(&r.n, &r.number, &r.started, &r.id, &r.text)
 }
 
-// load reads what is stored of the run itself and of the steps that are named.
+// load reads the record of the run itself and those of the named steps.
 func (w *recorder) load(ctx context.Context, r *Recording) error {
 	if w.run.recorded == 0 {
 		return nil
@@ -529,7 +530,7 @@ func (w *recorder) load(ctx context.Context, r *Recording) error {
 	}, numbers, scan)
 }
 
-// write stores what the recording has changed.
+// write stores the changes of the recording.
 func (w *recorder) write(ctx context.Context) error {
 	t := w.run
 	next, err := w.tx.nextNumbers(ctx, "calls_n", len(w.fresh)+1)
@@ -565,7 +566,7 @@ func (w *recorder) write(ctx context.Context) error {
 	return w.tx.putGroups(ctx, runTable(), []*group{t})
 }
 
-// publish notes that the run has ended, if any of it is published or it is to be.
+// publish schedules the run's final manifest if the run has ended and any of it is published, or if that was requested.
 func (w *recorder) publish(ctx context.Context, r *Recording) error {
 	ends := r.Finish || r.AnswerID != "" || r.Trail.Answer != "" || r.Trail.Final != nil
 	asked := w.pub != "" && ends && (w.answered || w.run.answers > 0)
@@ -584,7 +585,7 @@ func (w *recorder) publish(ctx context.Context, r *Recording) error {
 	return w.tx.publish(ctx, &publicationKey{pub, w.run.tenant, w.run.id, ""}, statePending, w.now)
 }
 
-// step returns the step that a record is of.
+// step returns the step in a record.
 func (r *record) step() (*trail.Step, error) {
 	s, err := decodeStep(r.text)
 	if err == nil {
@@ -593,7 +594,7 @@ func (r *record) step() (*trail.Step, error) {
 	return s, err
 }
 
-// stepID returns the id of the step that a record is of; empty: it has none.
+// stepID returns the id of the step in a record; empty if it has none.
 func (r *record) stepID() (string, error) {
 	id, ok := strings.CutPrefix(r.id, "id:")
 	switch {
@@ -609,7 +610,7 @@ func (r *record) stepID() (string, error) {
 	return s.ID, nil
 }
 
-// decodeStep reads the record of a step. Its issues are those that it had, and not what reading it finds again.
+// decodeStep decodes the record of a step. Its issues are those recorded with it, not those found again in decoding.
 func decodeStep(text string) (*trail.Step, error) {
 	s := &trail.Step{}
 	if err := decode([]byte(text), s, "a recorded step"); err != nil {
@@ -620,7 +621,7 @@ func decodeStep(text string) (*trail.Step, error) {
 	return s, err
 }
 
-// issuesOf returns the issues that a record has. Found are those of reading it.
+// issuesOf returns the issues in a record. found are those of decoding it.
 func issuesOf(text string, found []ibid.Issue) ([]ibid.Issue, error) {
 	if len(found) == 0 {
 		return nil, nil
@@ -647,7 +648,7 @@ type finishEvent struct {
 	Answered bool    `json:"answered"`
 }
 
-// addEvent writes down an event of the run.
+// addEvent adds an event of the run.
 func (w *recorder) addEvent(kind string, data any) error {
 	b, err := json.Marshal(data)
 	if err != nil {

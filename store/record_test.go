@@ -44,7 +44,7 @@ func numbered(t *trail.Trail) string {
 	return strings.Join(list, " ")
 }
 
-// What was recorded is read again as it was, and recording it again changes nothing.
+// A recording is returned as it was stored, and storing it again changes nothing.
 func (suite) Record(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -57,17 +57,17 @@ func (suite) Record(t *testing.T, dsn string) {
 			 "source_attributions": [{"document_id": "d1", "document_title": "Herons", "relevance_score": 0.9, "excerpt": "They nest.", "chunk_index": 0, "retrieval_rank": 1}]},
 			{"step_number": 2, "question": "why", "context_used": ["id:d1 They nest in alders."], "intermediate_answer": "Because."}
 		]}`)))(t)
-	said := &store.Recording{Run: "run", Trail: whole}
-	done := record(t, s, said)
+	recording := &store.Recording{Run: "run", Trail: whole}
+	done := record(t, s, recording)
 	diff(t, "recorded", done, &store.Recorded{Created: true, Steps: []store.RecordedStep{{ID: "a", Number: 1, Created: true}, {Number: 2, Created: true}}})
 	got := theTrail(t, s)
 	if whole.ID = "run"; len(whole.Steps[0].Issues) == 0 {
 		t.Fatal("the test lacks an issue")
 	}
 	diff(t, "trail", got, whole)
-	done = record(t, s, said)
+	done = record(t, s, recording)
 	diff(t, "recorded again", done, &store.Recorded{Steps: []store.RecordedStep{{ID: "a", Number: 1}, {Number: 2}}})
-	// Fields that are given are taken up, others stay.
+	// Given fields are updated, others stay.
 	done = record(t, s, &store.Recording{Run: "run", Trail: &trail.Trail{Agent: "writer", Extra: map[string]json.RawMessage{"more": json.RawMessage("1")}}})
 	if !done.Changed || done.Created {
 		t.Errorf("%+v", done)
@@ -86,7 +86,7 @@ func (suite) Record(t *testing.T, dsn string) {
 			t.Errorf("%q: %v", tenant, err)
 		}
 	}
-	if _, err := s.Record(t.Context(), "", said); err == nil {
+	if _, err := s.Record(t.Context(), "", recording); err == nil {
 		t.Error("of no tenant")
 	}
 	if run, err := s.Run(t.Context(), store.DefaultTenant, "run", nil); err != nil || run.Parent != "outer" || run.Answer != "For safety." || len(run.Recordings) != 2 {
@@ -120,7 +120,7 @@ func (suite) RecordOrder(t *testing.T, dsn string) {
 	if strings.Count(issues, "step-after-finish") != 2 {
 		t.Errorf("issues: %s", issues)
 	}
-	// A later word takes the place of an earlier one: by id, by number, and with a number that comes later.
+	// A later record replaces an earlier one: by id, by number, and with a number that is given later.
 	diff(t, "by number", steps(t, s, trail.Step{Number: 3, Question: "3rd"}), []store.RecordedStep{{Number: 3, Replaced: true}})
 	diff(t, "a number that comes later", steps(t, s, trail.Step{ID: "x", Number: 5, Question: "x"}), []store.RecordedStep{{ID: "x", Number: 5, Replaced: true}})
 	diff(t, "the number stays", steps(t, s, trail.Step{ID: "x", Question: "xx"}), []store.RecordedStep{{ID: "x", Number: 5, Replaced: true}})
@@ -128,25 +128,25 @@ func (suite) RecordOrder(t *testing.T, dsn string) {
 	diff(t, "the same", steps(t, s, trail.Step{ID: "x", Question: "xxx"}), []store.RecordedStep{{ID: "x", Number: 5}})
 	diff(t, "another number", steps(t, s, trail.Step{ID: "x", Number: 6, Question: "xxx"}), []store.RecordedStep{{ID: "x", Number: 6, Replaced: true}})
 	diff(t, "steps", numbered(theTrail(t, s)), "1:first 2:second 3:3rd 6:xxx 7:seventh 8:fourth 9:later 10:unnumbered")
-	// The end is the first one that was said, unless a time is given.
+	// The first reported end counts, unless a time is given.
 	for i, test := range []struct {
-		said  store.Recording
-		want  time.Time
-		final string
+		recording store.Recording
+		want      time.Time
+		final     string
 	}{
 		{store.Recording{Finish: true, Trail: &trail.Trail{}}, began, "A"},
 		{store.Recording{Finish: true, Trail: &trail.Trail{Answer: "B", Finished: began.Add(time.Hour)}}, began.Add(time.Hour), "B"},
 		{store.Recording{Finish: true}, began.Add(time.Hour), "B"},
 	} {
-		test.said.Run = "run"
-		record(t, s, &test.said)
+		test.recording.Run = "run"
+		record(t, s, &test.recording)
 		if got := theTrail(t, s); !got.Finished.Equal(test.want) || got.Answer != test.final {
 			t.Errorf("end %d: %v %q", i, got.Finished, got.Answer)
 		}
 	}
 }
 
-// What cannot be recorded leaves everything as it was.
+// What cannot be recorded changes nothing.
 func (suite) RecordRefused(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -164,16 +164,16 @@ func (suite) RecordRefused(t *testing.T, dsn string) {
 	}
 	long := strings.Repeat("x", store.MaxRecord)
 	for about, test := range map[string]struct {
-		said  trail.Trail
+		trail trail.Trail
 		cause error
-		says  string
+		want  string
 	}{
-		"a number twice":       {trail.Trail{Steps: []trail.Step{{Number: 4, Question: "x"}, {Number: 4, Question: "y"}}}, store.ErrConflict, "step 4: it comes twice and says different things"},
+		"a number twice":       {trail.Trail{Steps: []trail.Step{{Number: 4, Question: "x"}, {Number: 4, Question: "y"}}}, store.ErrConflict, "step 4: it appears twice with different content"},
 		"another id":           {trail.Trail{Steps: []trail.Step{{Number: 3}, {ID: "z", Number: 1}}}, store.ErrConflict, `the step with the id "z": another step of the run has the number 1`},
 		"a number without id":  {trail.Trail{Steps: []trail.Step{{ID: "z", Number: 2}}}, store.ErrConflict, "has the number 2"},
 		"numbers change hands": {trail.Trail{Steps: []trail.Step{{ID: "a", Number: 2}}}, store.ErrConflict, "has the number 2"},
 		"a high number":        {trail.Trail{Steps: []trail.Step{{Number: store.MaxNumber + 1}}}, store.ErrLimit, "from 1 to 1000000"},
-		"no next number":       {trail.Trail{Steps: []trail.Step{{Number: store.MaxNumber}, {}}}, store.ErrLimit, "which is the highest"},
+		"no next number":       {trail.Trail{Steps: []trail.Step{{Number: store.MaxNumber}, {}}}, store.ErrLimit, "the highest number, 1000000"},
 		"a negative number":    {trail.Trail{Steps: []trail.Step{{Number: -1}}}, store.ErrLimit, "step -1: numbers"},
 		"many sources":         {trail.Trail{Steps: []trail.Step{{Number: 9, Sources: sources(store.MaxSources + 1)}}}, store.ErrLimit, "step 9: 1001 sources"},
 		"a long id":            {trail.Trail{Steps: []trail.Step{{ID: strings.Repeat("x", store.MaxStepID+1)}}}, store.ErrLimit, "256 bytes"},
@@ -181,9 +181,9 @@ func (suite) RecordRefused(t *testing.T, dsn string) {
 		"a long question":      {trail.Trail{Question: long}, store.ErrLimit, "the run itself: "},
 		"many steps":           {trail.Trail{Steps: many}, store.ErrLimit, "10001 steps"},
 	} {
-		_, err := s.Record(t.Context(), store.DefaultTenant, &store.Recording{Run: "run", Trail: &test.said})
+		_, err := s.Record(t.Context(), store.DefaultTenant, &store.Recording{Run: "run", Trail: &test.trail})
 		refused, ok := errors.AsType[*store.RefusedError](err)
-		if !errors.Is(err, test.cause) || store.IsTemporary(err) || !ok || !strings.Contains(refused.Detail, test.says) {
+		if !errors.Is(err, test.cause) || store.IsTemporary(err) || !ok || !strings.Contains(refused.Detail, test.want) {
 			t.Errorf("%s: %v", about, err)
 		}
 	}
@@ -194,18 +194,18 @@ func (suite) RecordRefused(t *testing.T, dsn string) {
 	if err != nil || len(events) != 4 {
 		t.Errorf("%d events, %v", len(events), err)
 	}
-	// Ten thousand in all, and no more.
+	// At most ten thousand in all.
 	fill := many[:store.MaxSteps-4]
 	for i := range fill {
 		fill[i] = trail.Step{ID: fmt.Sprint("s", i)}
 	}
 	steps(t, s, fill...)
 	_, err = s.Record(t.Context(), store.DefaultTenant, &store.Recording{Run: "run", Trail: &trail.Trail{Steps: []trail.Step{{ID: "more"}}}})
-	if !errors.Is(err, store.ErrLimit) || !strings.Contains(err.Error(), "10001 recorded steps, and may have 10000") {
+	if !errors.Is(err, store.ErrLimit) || !strings.Contains(err.Error(), "10001 recorded steps; the limit is 10000") {
 		t.Errorf("one more: %v", err)
 	}
-	steps(t, s, trail.Step{ID: "s1", Question: "changed"}) // of those that are there each can still change
-	// So many bytes in all.
+	steps(t, s, trail.Step{ID: "s1", Question: "changed"}) // existing steps can still change
+	// The limit of bytes in all.
 	large := strings.Repeat("x", store.MaxRecord-1000)
 	n := 0
 	for ; err == nil || n == 0; n++ {
@@ -218,7 +218,7 @@ func (suite) RecordRefused(t *testing.T, dsn string) {
 	record(t, s, &store.Recording{Run: "bytes", Trail: &trail.Trail{Steps: []trail.Step{{Number: 65, Answer: large}}}})
 }
 
-// Names and texts may hold anything, and are told apart by it.
+// Names and texts may contain anything and are distinguished by it.
 func (suite) RecordHostile(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -263,7 +263,7 @@ func (suite) RecordEvents(t *testing.T, dsn string) {
 	put(t, s, c)
 	step := trail.Step{ID: "a", Number: 2, Tool: "search", Started: future, Sources: []trail.Source{{DocumentID: "d", Retrieved: true}, {DocumentID: "e", Cited: true}}}
 	steps(t, s, step)
-	steps(t, s, step) // says nothing new
+	steps(t, s, step) // nothing new
 	step.Error = "broken"
 	steps(t, s, step)
 	steps(t, s, trail.Step{ID: "later"})
@@ -291,7 +291,7 @@ func (suite) RecordEvents(t *testing.T, dsn string) {
 	}
 }
 
-// A number that somebody said is that step's: those that were only counted make room, whatever came first.
+// An explicit number belongs to its step: counted steps give way, whichever came first.
 func (suite) RecordCounted(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -334,7 +334,7 @@ func (suite) RecordCounted(t *testing.T, dsn string) {
 	diff(t, "at once", numbered(got), "1:said 2:counted")
 }
 
-// The strategy of captured calls is the run's, whatever an agent says.
+// The strategy of captured calls takes precedence over the recorded one.
 func (suite) RecordStrategy(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -354,14 +354,14 @@ func (suite) RecordStrategy(t *testing.T, dsn string) {
 	}
 }
 
-// When a run began is the earliest that is known of it, in the list and in the trail.
+// A run began at the earliest known time, in the list and in the trail.
 func (suite) RecordStarted(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	began := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
 	for i, test := range []struct {
-		said trail.Trail
-		want time.Time // zero: when it came
+		trail trail.Trail
+		want  time.Time // zero for the time of arrival
 	}{
 		{trail.Trail{}, time.Time{}},
 		{trail.Trail{Finished: began.Add(time.Hour)}, began.Add(time.Hour)},
@@ -369,7 +369,7 @@ func (suite) RecordStarted(t *testing.T, dsn string) {
 		{trail.Trail{Steps: []trail.Step{{Number: 1, Started: began}}}, began},
 		{trail.Trail{Started: began.Add(time.Minute)}, began},
 	} {
-		record(t, s, &store.Recording{Run: "run", Trail: &test.said})
+		record(t, s, &store.Recording{Run: "run", Trail: &test.trail})
 		run := testenv.Must(s.Run(t.Context(), store.DefaultTenant, "run", nil))(t)
 		if in := theTrail(t, s).Started; !in.Equal(run.Started) || !test.want.IsZero() && !in.Equal(test.want) || in.IsZero() || run.Ended.Before(in) {
 			t.Errorf("%d: %v and %v until %v, want %v", i, in, run.Started, run.Ended, test.want)
@@ -377,7 +377,7 @@ func (suite) RecordStarted(t *testing.T, dsn string) {
 	}
 }
 
-// Steps that are refused leave the others alone, where that is asked for.
+// On request, refused steps do not prevent storing the others.
 func (suite) RecordPartly(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -398,7 +398,7 @@ func (suite) RecordPartly(t *testing.T, dsn string) {
 	}
 }
 
-// Many agents record the same run at once, and calls of it are stored meanwhile: no step is lost, and no number given twice.
+// Many agents record the same run at once while calls of it are stored: no step is lost, and no number is given twice.
 func (suite) RecordTogether(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -465,7 +465,7 @@ func (suite) RecordPaging(t *testing.T, dsn string) {
 		}
 	}
 	diff(t, "pages", strings.Join(got, " "), "c8 c10 r9 r11 | c4 c6 r5 r7 | c2 r3 |")
-	// Runs with records only are in the list, by what happened last.
+	// Runs with only records are listed, too, by their latest change.
 	record(t, s, &store.Recording{Run: "empty"})
 	record(t, s, &store.Recording{Run: "other", Trail: &trail.Trail{Question: strings.Repeat("é", 1000)}})
 	steps(t, s, trail.Step{Number: 3, Question: "changed"})
@@ -488,7 +488,7 @@ func (suite) RecordPaging(t *testing.T, dsn string) {
 	}
 }
 
-// A recorded step and a captured call with its number are one.
+// A recorded step and a captured call with its number are merged.
 func (suite) Trail(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -524,7 +524,7 @@ func (suite) Trail(t *testing.T, dsn string) {
 	if got.Answer != "Answer 2." || got.Final == nil || len(got.Final.Citations) != 1 {
 		t.Errorf("final answer: %q, %+v", got.Answer, got.Final)
 	}
-	// What a deleted answer said is gone; the recorded step stays.
+	// The content of a deleted answer is gone; the recorded step stays.
 	for _, id := range []string{"ans_0001", "ans_0002", "ans_0003"} {
 		testenv.OK(t, s.Delete(t.Context(), store.DefaultTenant, id))
 	}
@@ -534,7 +534,7 @@ func (suite) Trail(t *testing.T, dsn string) {
 	}
 }
 
-// The final answer is the one that was said, with its citations where they are known.
+// The final answer is the recorded one, with its citations if they are known.
 func (suite) TrailAnswer(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -549,9 +549,9 @@ func (suite) TrailAnswer(t *testing.T, dsn string) {
 	stranger := call(9, "From another run.")
 	put(t, s, stranger)
 	for _, test := range []struct {
-		said      store.Recording
+		recording store.Recording
 		answer    string
-		citations int // -1: no answer document
+		citations int // -1 for no answer document
 	}{
 		{store.Recording{}, "Wasps do not.", 1},
 		{store.Recording{Trail: &trail.Trail{Answer: " Bees dance.\n"}}, "Bees dance.", 1},
@@ -559,18 +559,18 @@ func (suite) TrailAnswer(t *testing.T, dsn string) {
 		{store.Recording{AnswerID: "ans_0002"}, "Wasps do not.", 1},
 		{store.Recording{AnswerID: "ans_0009"}, "From another run.", 0},
 		{store.Recording{Trail: &trail.Trail{Final: call(1, "Given.", "a.example", "b.example").Answer}}, "Given.", 2},
-		{store.Recording{Trail: &trail.Trail{Answer: "Given. "}}, "Given. ", 2}, // said again
+		{store.Recording{Trail: &trail.Trail{Answer: "Given. "}}, "Given. ", 2}, // repeated
 		{store.Recording{AnswerID: "ans_none"}, "", -1},
 	} {
-		test.said.Run = "run"
-		record(t, s, &test.said)
+		test.recording.Run = "run"
+		record(t, s, &test.recording)
 		got := theTrail(t, s)
 		citations := -1
 		if got.Final != nil {
 			citations = len(got.Final.Citations)
 		}
 		if got.Answer != test.answer || citations != test.citations {
-			t.Errorf("%+v: %q with %d citations", test.said, got.Answer, citations)
+			t.Errorf("%+v: %q with %d citations", test.recording, got.Answer, citations)
 		}
 	}
 	if issues := theTrail(t, s).Issues; len(issues) != 1 || issues[0].Code != "answer-missing" {
@@ -578,7 +578,7 @@ func (suite) TrailAnswer(t *testing.T, dsn string) {
 	}
 }
 
-// Spans of a trace come one by one, in any order and more than once, beside what else is known of the run.
+// Spans of a trace come one by one, in any order and repeatedly, beside other data of the run.
 func (suite) TrailSpans(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -614,7 +614,7 @@ func (suite) TrailSpans(t *testing.T, dsn string) {
 	}
 }
 
-// Of a run with too many captured calls the latest are there, and that is said.
+// If a run has too many captured calls, the trail contains the latest and an issue.
 func (suite) TrailLimits(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -657,15 +657,15 @@ func (suite) PruneRecords(t *testing.T, dsn string) {
 	c.Run, c.Started = "both", time.Now()
 	put(t, s, c)
 	relay()
-	// Times that agents say do not count: it is when they said it.
+	// Retention counts from when records were stored, not from times that agents report.
 	record(t, s, &store.Recording{Run: "old", Trail: &trail.Trail{Started: noon().Add(-10000 * time.Hour), Finished: noon().Add(10000 * time.Hour)}})
 	report, err := s.Prune(t.Context(), &store.Retention{Default: time.Hour})
 	if err != nil || report != (store.PruneReport{}) {
 		t.Errorf("nothing is old: %+v, %v", report, err)
 	}
 	r := &store.Retention{Default: time.Hour, ByProvider: map[string]time.Duration{"openai": 0}, Now: time.Now().Add(2 * time.Hour), DryRun: true}
-	want := store.PruneReport{Steps: 601, Runs: 1, Events: 600} // the event of old is still to be told
-	r.Progress = func(store.PruneReport) {                      // what was said of the run itself goes last
+	want := store.PruneReport{Steps: 601, Runs: 1, Events: 600} // the event of old is not relayed yet
+	r.Progress = func(store.PruneReport) {                      // the record of the run itself is removed last
 		if run, err := s.Run(t.Context(), store.DefaultTenant, "long", nil); err == nil && run.Parent != "outer" {
 			t.Errorf("%d steps are left of a run without its head", run.Recorded)
 		}
@@ -730,13 +730,13 @@ func (suite) Feedback(t *testing.T, dsn string) {
 			c.Relevance = &mean
 		}
 		if not > 0 {
-			c.Citations = 1 // on which the last word is not "right"
+			c.Citations = 1 // whose last verdict is not "right"
 		}
 		return c
 	}
 	for about, test := range map[string]struct {
 		q    store.FeedbackQuery
-		want []int // of all, the last first
+		want []int // newest first
 		sum  *store.FeedbackCounts
 	}{
 		"all":      {store.FeedbackQuery{}, []int{8, 7, 6, 5, 4, 3, 2, 1, 0}, counts(1, 1, 2, 3, 0.5)},
@@ -763,9 +763,10 @@ func (suite) Feedback(t *testing.T, dsn string) {
 		sum := testenv.Must(s.FeedbackCounts(t.Context(), store.DefaultTenant, &test.q))(t)
 		diff(t, about+", counted", sum, test.sum)
 	}
-	// Whoever says it and however often, the last word on a citation counts once; a word on the whole answer is none.
+	// The last verdict on a citation counts once, whoever gave it and however often; one on the whole answer does not
+	// count.
 	for _, test := range []struct {
-		said             store.Feedback
+		feedback         store.Feedback
 		citations, right int
 	}{
 		{store.Feedback{Citation: "c1", Verdict: store.VerdictRight}, 1, 1},
@@ -774,11 +775,11 @@ func (suite) Feedback(t *testing.T, dsn string) {
 		{store.Feedback{Citation: "c2", Verdict: store.VerdictWrongSource}, 2, 1},
 		{store.Feedback{Verdict: store.VerdictRight}, 2, 1},
 	} {
-		test.said.AnswerID = c.AnswerID
-		add(test.said)
+		test.feedback.AnswerID = c.AnswerID
+		add(test.feedback)
 		sum, err := s.FeedbackCounts(t.Context(), store.DefaultTenant, &store.FeedbackQuery{AnswerID: c.AnswerID})
 		if err != nil || sum.Citations != test.citations || sum.Right != test.right {
-			t.Errorf("after %+v: %+v, %v", test.said, sum, err)
+			t.Errorf("after %+v: %+v, %v", test.feedback, sum, err)
 		}
 	}
 	if err := s.AddFeedback(t.Context(), store.DefaultTenant, &store.Feedback{AnswerID: c.AnswerID, Run: "other", Verdict: "right"}); !errors.Is(err, store.ErrConflict) {
@@ -808,7 +809,7 @@ func (suite) Feedback(t *testing.T, dsn string) {
 	}
 }
 
-// What people said of an answer or a run goes with it.
+// Feedback on an answer or a run is deleted with it.
 func (suite) FeedbackDeleted(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)

@@ -19,21 +19,21 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// The index of terms in SQLite is an FTS5 table without content: of each answer it has the terms, but not where they
-// stand (detail='none'), under the answer's number. Terms are cut by us (see tokenizer), so FTS5 only splits at spaces,
-// and both engines find the same. An answer that changes gets a new number. What is deleted is marked, and leaves the
-// index when FTS5 merges what it stands in, or with [Store.Reindex].
+// SQLite's index of terms is a contentless FTS5 table: for each answer, under its number, it has the terms but not
+// their positions (detail='none'). We split text into terms ourselves (see tokenizer), so FTS5 only splits at spaces,
+// and both engines find the same. An answer that changes gets a new number. Deleted entries are marked, and leave the
+// index when FTS5 merges their segment, or with [Store.Reindex].
 
 const (
-	// searchPage is how many answers are looked up in the index at first, and taken at a time.
+	// searchPage is how many answers the first lookup in the index returns, and how many are processed at a time.
 	searchPage = 256
-	// searchPages is how many more are looked up each time that those were not enough, up to searchMost: the index goes
-	// through all that has the words for each question.
+	// searchPages is the factor by which each further lookup grows, up to searchMost: every lookup goes through all
+	// entries that match.
 	searchPages = 4
 	searchMost  = 256 * searchPage
 )
 
-// termText returns the terms of an answer, each once; for PostgreSQL quoted.
+// termText returns the terms of an answer, each once; for PostgreSQL they are quoted.
 func termText(c *Call, postgres bool) string {
 	seen := map[string]bool{}
 	var b strings.Builder
@@ -45,7 +45,7 @@ func termText(c *Call, postgres bool) string {
 		}
 		switch {
 		case !isNew:
-		case postgres && bytes.HasPrefix(term, []byte(tenantTerm)): // nobody asks it: the tenant is a column
+		case postgres && bytes.HasPrefix(term, []byte(tenantTerm)): // not needed: the tenant is a column
 		case !postgres:
 			b.Write(term)
 			b.WriteByte(' ')
@@ -59,16 +59,16 @@ func termText(c *Call, postgres bool) string {
 	return b.String()
 }
 
-// index adds answers that were stored just now to the index.
+// index adds answers that were just stored to the index.
 func (tx *transaction) index(ctx context.Context, rows []*row) error {
-	if tx.postgres { // there the terms are a column
+	if tx.postgres { // the terms are a column
 		return nil
 	}
 	values := rowsOf(rows, func(r *row) []any { return []any{r.n, r.terms} })
 	return tx.changeIndex(ctx, &tuples{before: "INSERT INTO words (rowid, terms) VALUES ", row: "($, $)"}, values)
 }
 
-// unindex takes deleted answers out of the index.
+// unindex removes deleted answers from the index.
 func (tx *transaction) unindex(ctx context.Context, ns []int64) error {
 	if tx.postgres {
 		return nil
@@ -77,19 +77,19 @@ func (tx *transaction) unindex(ctx context.Context, ns []int64) error {
 	return tx.changeIndex(ctx, &tuples{before: "DELETE FROM words WHERE rowid IN (", row: "$", after: ")"}, values)
 }
 
-// changeIndex runs a statement that changes the index. One that is damaged stays as it is: searches say so, and no
-// answer waits for it.
+// changeIndex runs a statement that changes the index. If the index is damaged, it stays as it is: searches report
+// that, and answers are stored all the same.
 func (tx *transaction) changeIndex(ctx context.Context, t *tuples, rows [][]any) error {
 	if err := tx.exec(ctx, "SAVEPOINT words"); err != nil {
 		return err
 	}
 	err := tx.execAll(ctx, t, rows)
-	if err == nil { // else FTS5 would write, and find the damage, only with the commit
+	if err == nil { // otherwise FTS5 would write, and find the damage, only at the commit
 		err = tx.exec(ctx, "INSERT INTO words (words) VALUES ('flush')")
 	}
 	if isCorrupt(err) {
 		tx.logger.LogAttrs(ctx, slog.LevelError, "the index is damaged: it does not find new answers until it "+
-			"is made anew",
+			"is rebuilt",
 			slog.Any("error", err))
 		err = tx.exec(ctx, "ROLLBACK TO words")
 	}
@@ -99,13 +99,13 @@ func (tx *transaction) changeIndex(ctx context.Context, t *tuples, rows [][]any)
 	return err
 }
 
-// isCorrupt reports whether SQLite found the index damaged: as such, or because it has already what is new.
+// isCorrupt reports whether SQLite found the index damaged: explicitly, or because it already contains a new row.
 func isCorrupt(err error) bool {
 	return hasCode(err, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_CONSTRAINT)
 }
 
-// Reindex makes the index of SQLite anew from the answers that are stored: when it is damaged, or to remove what it
-// still has of deleted ones at once. Nothing is written meanwhile. PostgreSQL does all this itself (REINDEX).
+// Reindex rebuilds SQLite's index from the stored answers, to repair it or to remove deleted entries at once. Nothing
+// else is written meanwhile. PostgreSQL has REINDEX and needs none of this.
 func (s *Store) Reindex(ctx context.Context) error {
 	if s.postgres {
 		return nil
@@ -116,7 +116,7 @@ func (s *Store) Reindex(ctx context.Context) error {
 		}
 		return tx.audit(ctx, DefaultTenant, AuditEntry{Action: AuditIndexRebuilt})
 	})
-	return about(err, "making the index anew")
+	return wrap(err, "rebuilding the index")
 }
 
 func (tx *transaction) reindex(ctx context.Context) error {
@@ -135,7 +135,7 @@ func (tx *transaction) reindex(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if r.Call, err = DecodeCall(encoded); err == nil { // a damaged answer is found by nothing
+			if r.Call, err = DecodeCall(encoded); err == nil { // a damaged answer is not found
 				r.terms = termText(r.Call, false)
 				rows = append(rows, &r)
 			}
@@ -150,13 +150,13 @@ func (tx *transaction) reindex(ctx context.Context) error {
 	}
 }
 
-// createWords makes the index; the migrations do too.
+// createWords creates the index, like the migrations.
 const createWords = `CREATE VIRTUAL TABLE words USING fts5(
 	terms, content='', contentless_delete=1, detail='none', tokenize='ascii')`
 
-// searchIndex calls take with the numbers of answers before a number that have what is looked for, the newest first and
-// some hundred at a time, until it reports that it has enough. It is for SQLite; q is a transaction, so that all of it
-// is as of one moment.
+// searchIndex calls take with the numbers below before of answers that match, newest first and up to searchPage at a
+// time, until it reports that it has enough. It is for SQLite; q is a transaction, so that all is read from one
+// snapshot.
 func searchIndex(
 	ctx context.Context, q querier, what termQuery, before int64, take func(ns []int64) (enough bool, err error),
 ) error {
@@ -184,13 +184,13 @@ func searchIndex(
 	}
 }
 
-// ftsQuery returns what is looked for as FTS5 takes it. No character of a term means anything between quotes.
+// ftsQuery returns the query in the syntax of FTS5. No character of a term is special between quotes.
 func (q termQuery) ftsQuery() string { return q.format(`"`, " OR ", " AND ", " *") }
 
-// tsquery returns what is looked for as PostgreSQL takes it.
+// tsquery returns the query in PostgreSQL's syntax.
 func (q termQuery) tsquery() string { return q.format("'", " | ", " & ", ":*") }
 
-// format writes a query with an engine's quotes, words for or and and, and mark for the beginning of a term.
+// format writes a query with an engine's quotes, its operators for or and and, and its suffix for a prefix match.
 func (q termQuery) format(quote, or, and, prefix string) string {
 	var b strings.Builder
 	for i, list := range q {
@@ -213,14 +213,15 @@ func (q termQuery) format(quote, or, and, prefix string) string {
 	return b.String()
 }
 
-// A term is what an answer is found by: a word of it, or, behind a character that is in no word, the hash of a name.
+// A term is what an answer is found by: one of its words, or the hash of a name, after a character that occurs in no
+// word.
 const (
 	tenantTerm   = "\ue000" // all answers of a tenant
 	sourceTerm   = "\ue001" // a source
 	providerTerm = "\ue002" // the upstream and the provider's id
 )
 
-// hashed returns the term for names of one kind.
+// hashed returns the term for a name, which may have several parts.
 func hashed(kind string, names ...string) string {
 	return string(appendHashed(nil, kind, []byte(strings.Join(names, "\x00"))))
 }
@@ -230,8 +231,8 @@ func appendHashed(b []byte, kind string, name []byte) []byte {
 	return hex.AppendEncode(append(b, kind...), sum[:12])
 }
 
-// eachTerm calls put with the terms of an answer, some of them again and again, until the limit of an answer is
-// reached. Term is only valid until put returns; put reports whether the answer did not have it yet.
+// eachTerm calls put with the terms of an answer, possibly repeatedly, until the limit of an answer is reached. A term
+// is only valid until put returns; put reports whether the term is new.
 func (t *tokenizer) eachTerm(c *Call, put func(term []byte) bool) {
 	t.put, t.bytes = put, 0
 	t.addNames(c)
@@ -250,7 +251,7 @@ func (t *tokenizer) eachTerm(c *Call, put func(term []byte) bool) {
 	}
 }
 
-// addNames puts the terms of an answer that are no words.
+// addNames puts the terms that are not words.
 func (t *tokenizer) addNames(c *Call) {
 	t.addName(tenantTerm, c.Tenant)
 	if c.Answer.ID != "" {
@@ -284,7 +285,7 @@ func sourceNames(s *ibid.Source) []string {
 	return names
 }
 
-// isCount reports whether an id only counts the sources of its answer, as web:0 does.
+// isCount reports whether an id only counts the sources of its answer, like web:0.
 func isCount(id string) bool {
 	kind, digits, found := strings.Cut(id, ":")
 	return found && strings.Trim(kind, "abcdefghijklmnopqrstuvwxyz") == "" && strings.Trim(digits, "0123456789") == ""
@@ -295,46 +296,46 @@ func addressNames(address string) []string {
 	var names []string
 	for _, kind := range []ibid.SourceKind{ibid.Web, ibid.File, ibid.DocumentKind, ibid.Tool, ibid.Map, ibid.Image} {
 		source := ibid.Source{Kind: kind, URL: address}
-		if key := source.Key(); strings.HasPrefix(key, string(kind)+":") { // else it is no address
+		if key := source.Key(); strings.HasPrefix(key, string(kind)+":") { // otherwise it is not an address
 			names = append(names, key)
 		}
 	}
 	return names
 }
 
-// queryTerm is a term that is looked for.
+// queryTerm is a term to search for.
 type queryTerm struct {
 	text   string
-	prefix bool // it is only the beginning of one
+	prefix bool // match all terms that begin with it
 }
 
-// termQuery is what answers are looked for by: of each list of terms at least one.
+// termQuery is a search: at least one term of each list must match.
 type termQuery [][]queryTerm
 
-// The limits of what is searched. Beyond them text is stored all the same, but not found by its words.
+// Limits of what is searchable. Text beyond them is stored, but not found by its words.
 const (
-	maxWord = 64 // bytes of one word; what is longer is found by these
-	// bytes of all different names of an answer, as hashes: some 18,000; PostgreSQL takes 1 MiB with the words
+	maxWord = 64 // bytes of one word; longer ones are cut
+	// bytes of all different names of an answer, as hashes: some 18,000; PostgreSQL accepts 1 MiB including the words
 	maxNames      = 512 << 10
 	maxWords      = 512 << 10 // bytes of all different words of an answer
-	maxQueryWords = 64        // of a query; the rest of it is not looked at
+	maxQueryWords = 64        // of a query; the rest is ignored
 )
 
-// A tokenizer cuts text into words, as they are searched: in lower case, without accents and in compatibility form.
-// Scripts that put no spaces between words are cut into pairs of characters, and the last character of a run also is a
-// word by itself, so that each character begins a word.
+// A tokenizer splits text into words as they are searched: in lower case, without accents and in compatibility form.
+// Text in scripts without spaces between words is split into pairs of characters, plus the last character of each run,
+// so that each character begins a word.
 type tokenizer struct {
-	put   func(word []byte) bool // takes a word; reports whether the answer did not have it yet
-	bytes int                    // of the terms that put did not have yet
+	put   func(word []byte) bool // receives a word; reports whether it is new
+	bytes int                    // of the new terms
 
 	word  []byte // the one being read
 	plain bool   // it is ASCII, and in lower case
-	pair  []byte // the last character of a run without spaces, and when it is put the next
+	pair  []byte // the last character of a run without spaces, and the next one while it is put
 	size  int    // of that last character
-	alone bool   // it began its run
+	alone bool   // it is the first of its run
 
-	query bool        // the words are looked for: an end of a run only counts if it is all of it
-	asked []queryTerm // by a query, in their order
+	query bool        // parsing a query: the last character of a run counts only if it is the whole run
+	asked []queryTerm // the terms of a query, in their order
 }
 
 // add puts the words of text.
@@ -408,9 +409,9 @@ func (t *tokenizer) end() {
 	t.word = t.word[:0]
 }
 
-// fold takes accents off, and what else is only another way to write the same.
+// fold removes accents and other variations in writing.
 func (t *tokenizer) fold() {
-	if len(t.word) > 8*maxWord { // it is cut anyway
+	if len(t.word) > 8*maxWord { // it will be cut anyway
 		t.word = t.word[:8*maxWord]
 	}
 	folded := t.word[:0]
@@ -430,7 +431,7 @@ func (t *tokenizer) endRun() {
 	t.pair, t.size = t.pair[:0], 0
 }
 
-// addWord hands a word on. In a query a single character out of a run stands for all pairs that begin with it.
+// addWord puts a word. In a query, a single-character run matches all pairs that begin with it.
 func (t *tokenizer) addWord(word []byte, single bool) {
 	switch {
 	case t.query && len(t.asked) < maxQueryWords:
@@ -440,14 +441,14 @@ func (t *tokenizer) addWord(word []byte, single bool) {
 	}
 }
 
-// isUnspaced reports whether r is of a script that is written without spaces between words, or with endings that are.
+// isUnspaced reports whether r belongs to a script without spaces between words, or with unspaced endings.
 func isUnspaced(r rune) bool {
-	const prolonged = 'ー' // of no script
+	const prolonged = 'ー' // belongs to no script
 	return r >= 0x0E00 && (r < 0x2000 || r > 0x2E7F) && (r == prolonged || unicode.In(r, unicode.Han, unicode.Hiragana,
 		unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar))
 }
 
-// queryWords returns the words of a query. The last is a beginning, unless something that is no word follows it.
+// queryWords returns the words of a query. The last is a prefix unless it is followed by something that is not a word.
 func queryWords(query string) []queryTerm {
 	t := tokenizer{query: true}
 	t.add(query)

@@ -16,8 +16,8 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// The file of an open database is deleted or damaged: what is put then is refused for the time being, so that the journal
-// keeps it, and the operator hears how to go on. SQLite would take it, and it would be lost.
+// The file of an open database is deleted or damaged: puts are refused as temporary, so that the journal keeps the
+// answers, and the operator is told what to do. SQLite would accept them, and they would be lost.
 func TestFileLost(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -73,7 +73,7 @@ func TestFileLost(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			name := filepath.Join(t.TempDir(), "data", "ibid.db")
 			testenv.OK(t, os.Mkdir(filepath.Dir(name), 0o700))
-			testenv.OK(t, testenv.Must(store.Open(t.Context(), name, nil))(t).Close()) // so that the file has its tables
+			testenv.OK(t, testenv.Must(store.Open(t.Context(), name, nil))(t).Close()) // creates the tables
 			var log bytes.Buffer
 			s := testenv.Must(store.Open(t.Context(), name, &store.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}))(t)
 			put(t, s, call(1, "Before."))
@@ -87,11 +87,11 @@ func TestFileLost(t *testing.T) {
 			if err := s.Ping(t.Context()); !errors.Is(err, store.ErrFile) {
 				t.Errorf("Ping: %v", err)
 			}
-			if n := strings.Count(log.String(), "the database file is not as it was; answers stay in the journal"); n != 1 ||
+			if n := strings.Count(log.String(), "the database file cannot be used any more; answers stay in the journal"); n != 1 ||
 				!strings.Contains(log.String(), "stop ibid, put a backup in its place") {
-				t.Errorf("it was said %d times: %s", n, log.String())
+				t.Errorf("it was logged %d times: %s", n, log.String())
 			}
-			_ = s.Close() // a file that is damaged cannot be closed well
+			_ = s.Close() // closing a damaged file may fail
 			if !test.whole {
 				return
 			}
@@ -109,7 +109,7 @@ func TestFileLost(t *testing.T) {
 	}
 }
 
-// A server that is not set up for ibid says so when the store is opened, and what to do there.
+// A server that is not set up for ibid causes an error on opening, with a hint what to do there.
 func TestPostgresNotSetUp(t *testing.T) {
 	server := testenv.Postgres(t)
 	admin := testenv.Must(sql.Open("pgx", server.DSN))(t)
@@ -133,7 +133,8 @@ func TestPostgresNotSetUp(t *testing.T) {
 	}
 }
 
-// PostgreSQL is away when the store is opened: what is asked fails until it is there, and then works without anybody's help.
+// PostgreSQL is unreachable when the store is opened: operations fail until it is back, and then succeed without
+// intervention.
 func TestOpenLater(t *testing.T) {
 	server := testenv.Postgres(t)
 	server.Stop(t)
@@ -160,7 +161,7 @@ func TestOpenLater(t *testing.T) {
 	}
 }
 
-// Of an access token the database has the hash, and nowhere the secret.
+// The database contains the hash of an access token, and nowhere its secret.
 func TestTokenIsKeptAsHash(t *testing.T) {
 	dir := t.TempDir()
 	s := testenv.Must(store.Open(t.Context(), filepath.Join(dir, "ibid.db"), nil))(t)

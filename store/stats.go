@@ -11,18 +11,17 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// The bounds of what is added up for an overview. What is beyond them is not looked at, so that it takes no longer
-// where there is more.
+// Limits of what is counted for an overview, so that it takes no longer in a large store.
 const (
 	// MaxCounted is how far [Store.Counts] counts.
 	MaxCounted = 10_000
-	// maxChecked is of how many answers, the last stored ones, [Store.CheckedDays] looks at the citations.
+	// maxChecked is how many answers, most recently stored first, [Store.CheckedDays] covers.
 	maxChecked = 5_000
-	// maxBroken is how many citations of each status [Store.BrokenSources] looks at.
+	// maxBroken is how many citations of each status [Store.BrokenSources] covers.
 	maxBroken = 5_000
 )
 
-// Counts says how much a tenant has: each up to [MaxCounted] and then one more.
+// Counts counts what a tenant has. If there are more than [MaxCounted], a count is one more.
 type Counts struct {
 	Answers, Conversations, Runs, Incidents int
 }
@@ -32,32 +31,33 @@ func (s *Store) Counts(ctx context.Context, tenant string) (*Counts, error) {
 	upTo := func(from string) string {
 		return "(SELECT count(*) FROM (SELECT 1 FROM " + from + " LIMIT $2) AS found)"
 	}
-	there := func(t *groupTable) string { return upTo(t.name + " WHERE tenant = $1 AND " + t.there) }
+	nonEmpty := func(t *groupTable) string { return upTo(t.name + " WHERE tenant = $1 AND " + t.nonEmpty) }
 	c := &Counts{}
 	err := each(
 		ctx, s.db,
 		into(&c.Answers, &c.Conversations, &c.Runs, &c.Incidents),
-		"SELECT "+upTo("calls WHERE tenant = $1")+", "+there(conversationTable())+", "+there(runTable())+", "+
+		"SELECT "+upTo("calls WHERE tenant = $1")+", "+nonEmpty(conversationTable())+", "+nonEmpty(runTable())+", "+
 			upTo("incidents WHERE tenant = $1"),
 		lookup(tenant), MaxCounted+1,
 	)
-	return c, about(err, "counting what there is")
+	return c, wrap(err, "counting what is stored")
 }
 
-// CheckedDay says what came of checking the citations of the answers that began on one day. A citation counts once, by
-// the worst that came of its sources; one that was never checked does not count.
+// CheckedDay counts the checked citations of the answers that began on one day. Each counts once, by the worst result
+// among its sources; unchecked ones do not count.
 type CheckedDay struct {
 	Day                          time.Time // its midnight, UTC
 	Passed, Unverifiable, Failed int
 }
 
-// day is how many microseconds a day has.
+// day is the number of microseconds in a day.
 const day = int64(24 * time.Hour / time.Microsecond)
 
-// CheckedDays returns what came of checking the citations of the last 5,000 answers, by the day of the answer, the
-// oldest first. Days without a checked citation are left out.
+// CheckedDays returns the results of checking the citations of the last 5,000 answers, by the day of the answer, oldest
+// first. Days without a checked citation are left out.
 func (s *Store) CheckedDays(ctx context.Context, tenant string) ([]CheckedDay, error) {
-	// CROSS JOIN, for SQLite: the answers first, then of each its pins. Else it reads all of a tenant's.
+	// CROSS JOIN makes SQLite start with the answers and look up their pins. Otherwise it reads all of the tenant's
+	// pins.
 	list, err := collect(ctx, s.db, func(rows *sql.Rows, d *CheckedDay) error {
 		var number int64
 		err := rows.Scan(&number, &d.Passed, &d.Unverifiable, &d.Failed)
@@ -70,18 +70,18 @@ func (s *Store) CheckedDays(ctx context.Context, tenant string) ([]CheckedDay, e
 	WHERE pins.tenant = $1 AND pins.answer_id = recent.answer_id AND pins.rank > 0
 	GROUP BY recent.started / $3, pins.answer_id, pins.citation
 ) AS citations GROUP BY day ORDER BY day`, lookup(tenant), rankUnverifiable, day, maxChecked)
-	return list, about(err, "adding up what was checked")
+	return list, wrap(err, "counting checks")
 }
 
-// BrokenSource is a source that does not say (any more) what was cited of it, or that cannot be read.
+// BrokenSource is a source that does not (or no longer) support what was cited from it, or that cannot be read.
 type BrokenSource struct {
 	Pin // the last citation of it with that status
 
-	Answers int // how many rest on it
+	Answers int // how many cite it
 }
 
-// brokenStatuses returns what sources come to that are broken: not those that nobody may or can look at, and none that
-// passes.
+// brokenStatuses returns the statuses of broken sources. It includes neither those that must not or cannot be checked
+// nor those that pass.
 func brokenStatuses() []verify.Status {
 	return []verify.Status{
 		verify.Gone, verify.Unreachable, verify.AccessDenied, verify.ExcerptMissing, verify.ExcerptAltered,
@@ -89,15 +89,14 @@ func brokenStatuses() []verify.Status {
 	}
 }
 
-// BrokenSources returns up to limit sources that were found broken, the one that was cited last first. A source that is
-// broken in several ways comes once for each. Of more than 5,000 citations that are broken in one way not all are
-// looked at.
+// BrokenSources returns up to limit broken sources, most recently cited first. A source that is broken in several ways
+// is listed once for each. At most 5,000 citations are considered for each status.
 func (s *Store) BrokenSources(ctx context.Context, tenant string, limit int) (list []BrokenSource, err error) {
-	defer explain(&err, "listing broken sources")
+	defer wrapResult(&err, "listing broken sources")
 	c := conditions{args: []any{lookup(tenant), maxBroken}}
 	pinned := "pins"
 	if !s.postgres {
-		pinned += " INDEXED BY pins_by_status" // else it reads all that were checked, by pins_by_rank
+		pinned += " INDEXED BY pins_by_status" // otherwise it reads all checked pins, by pins_by_rank
 	}
 	some := make([]string, 0, len(brokenStatuses()))
 	for _, status := range brokenStatuses() {
@@ -126,15 +125,14 @@ func (s *Store) BrokenSources(ctx context.Context, tenant string, limit int) (li
 	return list, err
 }
 
-// Usage returns how many bytes the stored answers of some tenants have, as they are encoded: one that has none is left
-// out.
+// Usage returns the size in bytes of the stored answers of tenants, as encoded. Tenants without answers are left out.
 func (s *Store) Usage(ctx context.Context, tenants []string) (map[string]int64, error) {
 	usage := make(map[string]int64, len(tenants))
 	for _, tenant := range tenants {
 		var bytes int64
 		found, err := find(ctx, s.db, []any{&bytes}, "SELECT bytes FROM usage WHERE tenant = $1", lookup(tenant))
 		if err != nil {
-			return nil, about(err, "reading how much is stored")
+			return nil, wrap(err, "reading usage")
 		}
 		if found {
 			usage[tenant] = bytes
@@ -143,8 +141,8 @@ func (s *Store) Usage(ctx context.Context, tenants []string) (map[string]int64, 
 	return usage, nil
 }
 
-// grow adds to how many bytes tenants have, as the last that a transaction does: their rows are everybody's.
-func (tx *transaction) grow(ctx context.Context, by map[string]int64) error {
+// addUsage updates tenants' usage. It is the last step of a transaction, because these rows are contended.
+func (tx *transaction) addUsage(ctx context.Context, by map[string]int64) error {
 	for _, tenant := range slices.Sorted(maps.Keys(by)) {
 		if by[tenant] == 0 {
 			continue

@@ -16,7 +16,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// The scopes of a [Token]: what it allows.
+// The scopes of a [Token].
 const (
 	ScopeProxy   = "proxy"   // calls to the upstreams
 	ScopeRead    = "read"    // what is stored
@@ -26,10 +26,10 @@ const (
 	ScopePublish = "publish" // manifests
 )
 
-// secretPrefix begins every secret, so that whoever finds one knows what it is.
+// secretPrefix begins every secret, so that it can be recognized.
 const secretPrefix = "ibid_"
 
-// How long the names of a token and of a tenant may be, in bytes.
+// The maximum lengths of a token's name and of a tenant, in bytes.
 const (
 	maxTokenName = 200
 	maxTenant    = 128
@@ -40,21 +40,21 @@ func Scopes() []string {
 	return []string{ScopeProxy, ScopeRead, ScopeWrite, ScopeVerify, ScopeAdmin, ScopePublish}
 }
 
-// Token is an access token of a gateway. Its secret is known to its holder only: the store has a hash of it.
+// Token is an access token of a gateway. Only its holder has the secret: the store has a hash of it.
 type Token struct {
 	ID      string // tok_ and a UUIDv7
 	Tenant  string
 	Name    string // for people
 	Scopes  []string
-	Publish bool // answers that come by it are published unless told otherwise
+	Publish bool // answers to its calls are published by default
 	Created time.Time
-	Revoked time.Time // zero: it is valid
+	Revoked time.Time // zero if valid
 }
 
-// NewToken stores t and returns its secret: "ibid_" and 43 characters, of which only the SHA-256 is kept. It fills in
-// t.ID and t.Created, and [DefaultTenant] where there is no tenant. It is an error when [Token.Check] has one.
+// NewToken stores t and returns its secret: "ibid_" and 43 characters, of which only the SHA-256 is stored. It sets
+// t.ID and t.Created, and t.Tenant to [DefaultTenant] if empty. It fails if [Token.Check] does.
 func (s *Store) NewToken(ctx context.Context, t *Token) (secret string, err error) {
-	defer explain(&err, "making a token")
+	defer wrapResult(&err, "creating a token")
 	if t.Tenant == "" {
 		t.Tenant = DefaultTenant
 	}
@@ -66,7 +66,7 @@ func (s *Store) NewToken(ctx context.Context, t *Token) (secret string, err erro
 		return "", err
 	}
 	var random [32]byte
-	_, _ = rand.Read(random[:]) // never fails: it says so
+	_, _ = rand.Read(random[:]) // never fails, as documented
 	secret = secretPrefix + base64.RawURLEncoding.EncodeToString(random[:])
 	t.ID, t.Created, t.Revoked = "tok_"+id.String(), instant(micros(s.now())), time.Time{}
 	return secret, s.update(ctx, func(tx *transaction) error {
@@ -81,9 +81,8 @@ func (s *Store) NewToken(ctx context.Context, t *Token) (secret string, err erro
 	})
 }
 
-// Check says what is wrong with a token that somebody wants, in words for them: its name is up to 200 bytes of text
-// without control characters, its tenant up to 128 printable characters of ASCII without spaces, and it has one of
-// [Scopes] or more.
+// Check validates a new token. The error is meant for its creator. The name is up to 200 bytes of text without control
+// characters, the tenant up to 128 printable ASCII characters without spaces, and there is at least one of [Scopes].
 func (t *Token) Check() error {
 	switch {
 	case len(t.Name) > maxTokenName || !utf8.ValidString(t.Name) || strings.ContainsFunc(t.Name, unicode.IsControl):
@@ -94,24 +93,24 @@ func (t *Token) Check() error {
 			"the tenant must be a name of up to %d printable characters of ASCII, without spaces", maxTenant,
 		)
 	case len(t.Scopes) == 0:
-		return fmt.Errorf("there must be a scope: %s", strings.Join(Scopes(), ", "))
+		return fmt.Errorf("at least one scope is required: %s", strings.Join(Scopes(), ", "))
 	}
 	for _, scope := range t.Scopes {
 		if !slices.Contains(Scopes(), scope) {
-			return fmt.Errorf("there is no scope %.40q; there are %s", scope, strings.Join(Scopes(), ", "))
+			return fmt.Errorf("there is no scope %.40q; the scopes are %s", scope, strings.Join(Scopes(), ", "))
 		}
 	}
 	return nil
 }
 
-// Tokens returns all tokens, the oldest first, revoked ones too.
+// Tokens returns all tokens, including revoked ones, oldest first.
 func (s *Store) Tokens(ctx context.Context) ([]Token, error) {
 	found, err := s.tokens(ctx, "1 = 1 ORDER BY created, id")
 	list := make([]Token, 0, len(found))
 	for _, t := range found {
 		list = append(list, t.Token)
 	}
-	return list, about(err, "listing tokens")
+	return list, wrap(err, "listing tokens")
 }
 
 // HashedToken is a token with the SHA-256 of its secret, in hexadecimal.
@@ -120,13 +119,13 @@ type HashedToken struct {
 	Hash string
 }
 
-// HashedTokens returns what [Store.Tokens] does, so that others can tell a secret when they see it.
+// HashedTokens is like [Store.Tokens], with hashes by which others can recognize a secret.
 func (s *Store) HashedTokens(ctx context.Context) ([]HashedToken, error) {
 	list, err := s.tokens(ctx, "1 = 1 ORDER BY created, id")
-	return list, about(err, "listing tokens")
+	return list, wrap(err, "listing tokens")
 }
 
-// TokenBySecret returns the token that has this secret. One that is revoked or unknown is [ErrNotFound].
+// TokenBySecret returns the token with a secret. It fails with [ErrNotFound] if the token is revoked or unknown.
 func (s *Store) TokenBySecret(ctx context.Context, secret string) (*Token, error) {
 	sum := hash(secret)
 	found, err := s.tokens(ctx, "hash = $1 AND revoked = 0", sum)
@@ -141,8 +140,8 @@ func (s *Store) TokenBySecret(ctx context.Context, secret string) (*Token, error
 	return nil, fmt.Errorf("token: %w", ErrNotFound)
 }
 
-// RevokeToken makes a token invalid from now on. One that is revoked already stays as it is; an unknown one is
-// [ErrNotFound].
+// RevokeToken revokes a token. It does nothing if the token is revoked already, and fails with [ErrNotFound] if it is
+// unknown.
 func (s *Store) RevokeToken(ctx context.Context, id string) error {
 	err := s.update(ctx, func(tx *transaction) error {
 		var tenant string
@@ -164,7 +163,7 @@ func (s *Store) RevokeToken(ctx context.Context, id string) error {
 		}
 		return tx.audit(ctx, tenant, AuditEntry{Action: AuditTokenRevoked, Object: id})
 	})
-	return about(err, "revoking token %.60q", id)
+	return wrap(err, "revoking token %.60q", id)
 }
 
 func (s *Store) tokens(ctx context.Context, where string, args ...any) ([]HashedToken, error) {

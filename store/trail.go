@@ -14,7 +14,7 @@ import (
 	"github.com/ibidhq/ibid/trail/otel"
 )
 
-// How much of the captured calls of one run a trail has: the latest. That there are more is an issue of it.
+// How much of a run's captured calls a trail contains: the latest. If there are more, it has an issue.
 const (
 	maxTrailCalls = 10_000
 	MaxTrailBytes = 64 << 20 // of their encoding
@@ -23,20 +23,20 @@ const (
 // The codes of the issues that [Store.Trail] adds.
 const (
 	issueCallsLeftOut = "calls-left-out" // the run has more captured calls than fit
-	// the captured answer that was said to be the final one is not there (any more)
+	// the captured answer named as the final one does not (or no longer) exist
 	issueNoAnswer = "answer-missing"
 )
 
-// Trail returns all that is known of a run: what was recorded of it, by steps or by spans, with its captured calls. A
-// captured call is a step with the sources of its answer; where a recorded step has the same number the two are one,
-// and what was recorded goes before what the call says. Spans of a trace are arranged by [otel.Arrange]; other
-// steps that were recorded without a number have the numbers after all others, in the order in which they began.
+// Trail returns everything known about a run: what was recorded, as steps or spans, and its captured calls. A captured
+// call is a step with the sources of its answer; if a recorded step has the same number, the two are merged, and what
+// was recorded takes precedence. Spans of a trace are arranged by [otel.Arrange]; other steps recorded without a number
+// are numbered after all others, in the order in which they began.
 //
-// The final answer is the one that was recorded, with its citations if a call of the run was answered in the same
-// words; else that of the last call that was answered with text. One that was said to be the final answer and was
-// deleted is none.
+// The final answer is the recorded one, with the citations of a call of the run that was answered in the same words, if
+// any; otherwise it is that of the last call answered with text. If the answer named as the final one was deleted,
+// there is none.
 func (s *Store) Trail(ctx context.Context, tenant, run string) (t *trail.Trail, err error) {
-	defer explain(&err, "reading the trail of run %.60q", run)
+	defer wrapResult(&err, "reading the trail of run %.60q", run)
 	row, err := s.readGroup(ctx, runTable(), tenantID{tenant, run})
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (s *Store) Trail(ctx context.Context, tenant, run string) (t *trail.Trail, 
 	if err := b.addCalls(ctx, s.db); err != nil {
 		return nil, err
 	}
-	if err := b.addNamed(ctx, s, tenant); err != nil {
+	if err := b.addFinal(ctx, s, tenant); err != nil {
 		return nil, err
 	}
 	otel.Arrange(b.out) // what came as spans of a trace
@@ -66,9 +66,9 @@ func (s *Store) Trail(ctx context.Context, tenant, run string) (t *trail.Trail, 
 	return b.out, nil
 }
 
-// Weight returns how many bytes are stored of what [Store.Trail] reads.
+// Weight returns how many bytes [Store.Trail] reads.
 func (s *Store) Weight(ctx context.Context, tenant, run string) (size int64, err error) {
-	defer explain(&err, "weighing run %.60q", run)
+	defer wrapResult(&err, "measuring run %.60q", run)
 	row, err := s.readGroup(ctx, runTable(), tenantID{tenant, run})
 	if err != nil {
 		return 0, err
@@ -81,17 +81,17 @@ func (s *Store) Weight(ctx context.Context, tenant, run string) (size int64, err
 	return row.size + min(size, MaxTrailBytes), err
 }
 
-// trailBuilder makes a trail of what is stored.
+// trailBuilder builds a trail from what is stored.
 type trailBuilder struct {
 	run   *group
 	head  head
-	steps []trail.Step // that were recorded
-	calls []*Call      // the oldest first
+	steps []trail.Step // the recorded ones
+	calls []*Call      // oldest first
 	out   *trail.Trail
-	at    map[int]int // the places of steps by number
+	at    map[int]int // the indexes of steps by number
 }
 
-// readRecords reads what was recorded.
+// readRecords reads the records.
 func (b *trailBuilder) readRecords(ctx context.Context, q querier) error {
 	if b.run.recorded == 0 {
 		return nil
@@ -120,10 +120,10 @@ func (b *trailBuilder) readRecords(ctx context.Context, q querier) error {
 	}, recordColumns+"records WHERE tenant = $1 AND run = $2 ORDER BY n", b.run.tenant, b.run.id)
 }
 
-// errEnough ends a query whose rows suffice.
+// errEnough ends a query after enough rows.
 var errEnough = errors.New("enough rows")
 
-// addCalls reads the captured calls, and makes steps of them.
+// addCalls reads the captured calls and turns them into steps.
 func (b *trailBuilder) addCalls(ctx context.Context, q querier) error {
 	if b.run.answers == 0 {
 		return nil
@@ -144,9 +144,9 @@ func (b *trailBuilder) addCalls(ctx context.Context, q querier) error {
 		"DESC LIMIT $3", b.run.tenant, b.run.id, maxTrailCalls+1)
 	if errors.Is(err, errEnough) {
 		err = nil
-		b.odd(
+		b.addIssue(
 			issueCallsLeftOut,
-			fmt.Sprintf("the run has %d captured calls; the latest %d are here", b.run.answers, len(b.calls)),
+			fmt.Sprintf("the run has %d captured calls; only the latest %d are included", b.run.answers, len(b.calls)),
 		)
 	}
 	slices.Reverse(b.calls)
@@ -171,11 +171,11 @@ func (b *trailBuilder) addCalls(ctx context.Context, q querier) error {
 	return err
 }
 
-func (b *trailBuilder) odd(code, detail string) {
+func (b *trailBuilder) addIssue(code, detail string) {
 	b.out.Issues = append(b.out.Issues, ibid.Issue{Code: code, Detail: detail})
 }
 
-// asked returns what a call was asked: the last words of a user, as far as they were kept.
+// asked returns what a call was asked: the last message of a user, as far as it was kept.
 func asked(c *Call) string {
 	for _, m := range slices.Backward(c.Prompt) {
 		if m.Role == RoleUser {
@@ -185,17 +185,17 @@ func asked(c *Call) string {
 	return ""
 }
 
-// addNamed takes the final answer from the call that was said to have it.
-func (b *trailBuilder) addNamed(ctx context.Context, s *Store, tenant string) error {
+// addFinal takes the final answer from the call named as having it.
+func (b *trailBuilder) addFinal(ctx context.Context, s *Store, tenant string) error {
 	id := b.head.AnswerID
 	if id == "" {
 		return nil
 	}
-	c := b.last(func(c *Call) bool { return c.AnswerID == id })
+	c := b.lastCall(func(c *Call) bool { return c.AnswerID == id })
 	if c == nil {
 		var err error
 		if c, err = s.Call(ctx, tenant, id); errors.Is(err, ErrNotFound) {
-			b.odd(issueNoAnswer, fmt.Sprintf("the final answer %.60q is not stored (any more)", id))
+			b.addIssue(issueNoAnswer, fmt.Sprintf("the final answer %.60q is not, or no longer, stored", id))
 			return nil
 		} else if err != nil {
 			return err
@@ -205,7 +205,7 @@ func (b *trailBuilder) addNamed(ctx context.Context, s *Store, tenant string) er
 	return nil
 }
 
-// number gives the steps without a number theirs, in the order in which they began, and sorts all.
+// number numbers the steps without a number, in the order in which they began, and sorts all steps.
 func (b *trailBuilder) number() {
 	highest := 0
 	var without []int
@@ -222,8 +222,8 @@ func (b *trailBuilder) number() {
 	slices.SortStableFunc(b.out.Steps, func(a, b trail.Step) int { return cmp.Compare(a.Number, b.Number) })
 }
 
-// conclude fills in what nobody said of the run itself, and the citations of the final answer where a call was answered
-// with it.
+// conclude fills in what was not recorded of the run itself, and the citations of the final answer if a call was
+// answered with it.
 func (b *trailBuilder) conclude() {
 	t := b.out
 	if t.Question == "" && len(b.calls) > 0 {
@@ -233,19 +233,19 @@ func (b *trailBuilder) conclude() {
 	switch {
 	case t.Final != nil:
 		t.Answer = cmp.Or(t.Answer, t.Final.Text)
-	case b.head.AnswerID != "": // it is gone, and no other answer is the final one
+	case b.head.AnswerID != "": // it was deleted, and no other answer is the final one
 	case t.Answer != "":
-		c = b.last(func(c *Call) bool { return strings.TrimSpace(c.Answer.Text) == strings.TrimSpace(t.Answer) })
+		c = b.lastCall(func(c *Call) bool { return strings.TrimSpace(c.Answer.Text) == strings.TrimSpace(t.Answer) })
 	default:
-		c = b.last(func(c *Call) bool { return strings.TrimSpace(c.Answer.Text) != "" })
+		c = b.lastCall(func(c *Call) bool { return strings.TrimSpace(c.Answer.Text) != "" })
 	}
 	if c != nil {
-		t.Answer, t.Final, t.AnswerID = c.Answer.Text, c.Answer, c.AnswerID // citations are of these bytes
+		t.Answer, t.Final, t.AnswerID = c.Answer.Text, c.Answer, c.AnswerID // citations refer to these bytes
 	}
 }
 
-// last returns the last call that is so.
-func (b *trailBuilder) last(is func(c *Call) bool) *Call {
+// lastCall returns the last call that satisfies is.
+func (b *trailBuilder) lastCall(is func(c *Call) bool) *Call {
 	for _, c := range slices.Backward(b.calls) {
 		if is(c) {
 			return c

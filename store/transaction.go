@@ -12,29 +12,29 @@ import (
 	"time"
 )
 
-// errClosed is what a Store says after Close.
+// errClosed is returned after Close.
 var errClosed = errors.New("the store is closed")
 
-// querier runs statements: a transaction of PostgreSQL, or the one connection that writes to SQLite.
+// querier runs statements: a pool, a transaction of PostgreSQL, or the one connection that writes to SQLite.
 type querier interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// transaction is a transaction under way. What is done through it is done wholly or not at all.
+// transaction is a running transaction. Its changes are made all or none.
 type transaction struct {
 	querier
 	engine
 	logger *slog.Logger
 }
 
-// engine says which database it is, and what time.
+// engine holds the kind of database and the clock.
 type engine struct {
 	postgres bool
 	now      func() time.Time // Options.Now
 }
 
-// ifPostgres returns a part of a statement that SQLite does not need, where one transaction writes at a time.
+// ifPostgres returns a part of a statement that SQLite, where only one transaction writes at a time, does not need.
 func (e engine) ifPostgres(clause string) string {
 	if e.postgres {
 		return clause
@@ -42,14 +42,14 @@ func (e engine) ifPostgres(clause string) string {
 	return ""
 }
 
-// forUpdate ends a query for rows that are to be changed.
+// forUpdate ends a query for rows to be changed.
 func (e engine) forUpdate() string { return e.ifPostgres(" FOR UPDATE") }
 
-// skipLocked ends a query for rows that others may be busy with, who then have them.
+// skipLocked ends a query for rows to be changed that skips those locked by others.
 func (e engine) skipLocked() string { return e.ifPostgres(" FOR UPDATE SKIP LOCKED") }
 
-// insertion returns a statement that adds rows, with what follows them. Any error ends the transaction, so that SQLite
-// need not keep what it would need to undo only the statement.
+// insertion returns a statement that adds rows, with a clause after them. Any error ends the transaction, which saves
+// SQLite from keeping what it would need to undo only the statement.
 func (tx *transaction) insertion(table, columns, after string) *tuples {
 	verb := "INSERT INTO "
 	if !tx.postgres {
@@ -67,10 +67,10 @@ func (tx *transaction) insert(ctx context.Context, table, columns string, values
 	return tx.execAll(ctx, tx.insertion(table, columns, ""), [][]any{values})
 }
 
-// maxAttempts is how often a transaction is tried that others are in the way of.
+// maxAttempts is how often a transaction is tried that conflicts with others.
 const maxAttempts = 5
 
-// update runs do in a transaction. PostgreSQL may refuse one because of another at the same time: then do runs again.
+// update runs do in a transaction. If PostgreSQL aborts it because of a conflict, do runs again.
 func (s *Store) update(ctx context.Context, do func(*transaction) error) error {
 	if !s.postgres {
 		return s.updateSQLite(ctx, do)
@@ -96,8 +96,8 @@ func (s *Store) updatePostgres(ctx context.Context, do func(*transaction) error)
 
 func (s *Store) updateSQLite(ctx context.Context, do func(*transaction) error) error {
 	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
+	case s.writing <- struct{}{}:
+		defer func() { <-s.writing }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -114,19 +114,19 @@ func (s *Store) updateSQLite(ctx context.Context, do func(*transaction) error) e
 	}
 	if err == nil {
 		if _, err = s.writer.ExecContext(ctx, "COMMIT"); err == nil {
-			_ = s.file.wrote(ctx, nil)
-			return s.file.check(ctx) // what went to a file that was deleted meanwhile is not kept
+			_ = s.file.recordWrite(ctx, nil)
+			return s.file.check(ctx) // what was written to a file deleted meanwhile is lost
 		}
 	}
-	err = s.file.wrote(ctx, err)
-	// An error that ended the transaction by itself, such as a full disk, makes this one fail: nothing is lost by that.
-	// Where ctx ended while it began, it may have begun all the same.
+	err = s.file.recordWrite(ctx, err)
+	// An error that ended the transaction by itself, such as a full disk, makes this fail harmlessly. If ctx ended
+	// during BEGIN, the transaction may have begun.
 	_, _ = s.writer.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 	return err
 }
 
-// begin begins a transaction of SQLite's. While another process writes, SQLite waits for a moment at a time, and does
-// not look at ctx meanwhile.
+// begin begins a SQLite transaction. While another process writes, SQLite waits for lockWait at a time without checking
+// ctx.
 func (s *Store) begin(ctx context.Context) error {
 	begun := time.Now()
 	s.writer.pace.begun = begun
@@ -145,19 +145,19 @@ type preparer struct {
 	pace       pacer
 }
 
-// pacer interrupts the long work of storing many answers: SQLite runs in this process. On a machine with one core Go
-// looks for what came from the network only when nothing else wants to run, or after 10 ms: calls that pass through
-// would wait as long, at each of their steps.
+// pacer pauses the long work of storing many answers, as SQLite runs in this process. On a machine with one core, Go
+// polls the network only when nothing else is runnable, or after 10 ms: calls passing through would wait that long at
+// each of their steps.
 type pacer struct{ begun time.Time }
 
 const (
-	maxStretch = time.Millisecond      // of work without a pause
-	breath     = 50 * time.Microsecond // what waits goes first, however long it takes
+	maxWork   = time.Millisecond      // of work without a pause
+	pauseTime = 50 * time.Microsecond // other goroutines go first, however long they take
 )
 
 func (p *pacer) pause() {
-	if time.Since(p.begun) > maxStretch {
-		time.Sleep(breath) //nolint:forbidigo // no event is waited for: others go first
+	if time.Since(p.begun) > maxWork {
+		time.Sleep(pauseTime) //nolint:forbidigo // yields to other goroutines
 		p.begun = time.Now()
 	}
 }
@@ -173,19 +173,19 @@ func (p *preparer) prepare(ctx context.Context, query string) (*sql.Stmt, error)
 	return s, err
 }
 
-// ExecContext is that of [sql.Conn].
+// ExecContext is like that of [sql.Conn].
 func (p *preparer) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	p.pace.pause()
-	s, err := p.prepare(ctx, query) //nolint:sqlclosecheck // by close
+	s, err := p.prepare(ctx, query) //nolint:sqlclosecheck // closed by close
 	if err != nil {
 		return nil, err
 	}
 	return s.ExecContext(ctx, args...)
 }
 
-// QueryContext is that of [sql.Conn].
+// QueryContext is like that of [sql.Conn].
 func (p *preparer) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	s, err := p.prepare(ctx, query) //nolint:sqlclosecheck // by close
+	s, err := p.prepare(ctx, query) //nolint:sqlclosecheck // closed by close
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +206,7 @@ type tuples struct {
 	row           string // the parameters of one row, as $: "($, $::jsonb)"
 }
 
-// rowsOf returns the rows for [transaction.execAll] or [transaction.list] that row makes of a list.
+// rowsOf converts a list to rows for [transaction.execAll] or [transaction.list].
 func rowsOf[T any](list []T, row func(T) []any) [][]any {
 	rows := make([][]any, len(list))
 	for i, item := range list {
@@ -215,12 +215,13 @@ func rowsOf[T any](list []T, row func(T) []any) [][]any {
 	return rows
 }
 
-// maxTuples is how many rows go into one statement, and maxTuplesLite how many into one of SQLite's, so that it does
-// not run long: see [pacer]. They are split into powers of two, so that there are few statements to prepare. PostgreSQL
-// takes 65,535 parameters, SQLite 32,766.
+// maxTuples is how many rows one statement has at most, and maxTuplesLite the limit for SQLite, so that it does not run
+// long: see [pacer]. Rows are split into powers of two, so that there are few statements to prepare. PostgreSQL accepts
+// 65,535 parameters, SQLite 32,766.
 const maxTuples, maxTuplesLite = 64, 16
 
-// text returns the statement for n rows. SQLite's parameters have no names: its driver would look for each of them.
+// text returns the statement for n rows. SQLite's parameters are unnamed, because its driver would search for each
+// name.
 func (t *tuples) text(n int, postgres bool) string {
 	var b strings.Builder
 	b.WriteString(t.before)
@@ -245,7 +246,7 @@ func (t *tuples) text(n int, postgres bool) string {
 	return b.String()
 }
 
-// split calls do with the statement and the arguments for a part of rows, until all had their turn.
+// split calls do with the statement and the arguments for successive parts of rows.
 func (t *tuples) split(rows [][]any, postgres bool, do func(query string, args []any) error) error {
 	for len(rows) > 0 {
 		n := maxTuplesLite
@@ -267,7 +268,6 @@ func (t *tuples) split(rows [][]any, postgres bool, do func(query string, args [
 	return nil
 }
 
-// exec runs a statement.
 func (tx *transaction) exec(ctx context.Context, query string, args ...any) error {
 	_, err := tx.ExecContext(ctx, query, args...)
 	return err
@@ -280,7 +280,7 @@ func (tx *transaction) execAll(ctx context.Context, t *tuples, rows [][]any) err
 	})
 }
 
-// list runs t for all rows and calls scan for each row of what it returns.
+// list runs t for all rows and calls scan for each row returned.
 func (tx *transaction) list(ctx context.Context, t *tuples, rows [][]any, scan func(*sql.Rows) error) error {
 	return t.split(
 		rows, tx.postgres, func(query string, args []any) error { return each(ctx, tx, scan, query, args...) },
@@ -306,8 +306,8 @@ func (s *Store) change(ctx context.Context, query string, args ...any) (n int, e
 	return n, err
 }
 
-// claimDue returns up to limit of the rows that a query finds due, which the end of it sorts, and has claim keep each
-// from other callers.
+// claimDue returns up to limit of the rows that a query selects as due, and claims each for the caller. The query ends
+// with the sort order.
 func claimDue[T any](
 	ctx context.Context, s *Store, limit int, query string, scan func(*sql.Rows, *T) error,
 	claim func(*transaction, *T) error,
@@ -325,7 +325,7 @@ func claimDue[T any](
 	return list, nil
 }
 
-// collect runs a query and returns what scan makes of each row; nil with an error.
+// collect runs a query and returns the items that scan reads from its rows; nil on error.
 func collect[T any](
 	ctx context.Context, q querier, scan func(*sql.Rows, *T) error, query string, args ...any,
 ) ([]T, error) {
@@ -342,7 +342,7 @@ func collect[T any](
 	return list, nil
 }
 
-// readOne returns what scan makes of the first row of a query; [ErrNotFound]: there is none.
+// readOne returns the item that scan reads from the first row of a query, or [ErrNotFound].
 func readOne[T any](
 	ctx context.Context, q querier, scan func(*sql.Rows, *T) error, query string, args ...any,
 ) (*T, error) {
@@ -364,7 +364,7 @@ func exists(ctx context.Context, q querier, query string, args ...any) (bool, er
 	return find(ctx, q, nil, query, args...)
 }
 
-// find reads the row of a query into dest, if dest is not nil, and reports whether there is one. Of several rows the
+// find reads the row of a query into dest, unless dest is nil, and reports whether there is one. Of several rows the
 // last counts.
 func find(ctx context.Context, q querier, dest []any, query string, args ...any) (found bool, err error) {
 	err = each(ctx, q, func(rows *sql.Rows) error {
@@ -376,12 +376,12 @@ func find(ctx context.Context, q querier, dest []any, query string, args ...any)
 	return found, err
 }
 
-// into returns a function for [each] that reads the columns of a row into dest, which stays as it is without a row.
+// into returns a function for [each] that reads the columns of a row into dest, which is unchanged if there is none.
 func into(dest ...any) func(*sql.Rows) error {
 	return func(rows *sql.Rows) error { return rows.Scan(dest...) }
 }
 
-// decode reads the JSON of a row; what says which, for the error.
+// decode decodes the JSON of a row; what describes it in the error.
 func decode(text []byte, v any, what string) error {
 	if err := json.Unmarshal(text, v); err != nil {
 		return fmt.Errorf("%w: %s: %w", errDamaged, what, err)
@@ -389,10 +389,10 @@ func decode(text []byte, v any, what string) error {
 	return nil
 }
 
-// each runs a query and calls scan, which asks nothing itself, for each row of what it returns.
+// each runs a query and calls scan, which must not run queries itself, for each row.
 func each(ctx context.Context, q querier, scan func(*sql.Rows) error, query string, args ...any) (err error) {
 	if p, ok := q.(*pool); ok {
-		release, err := p.shares.take(ctx)
+		release, err := p.shares.acquire(ctx)
 		if err != nil {
 			return err
 		}

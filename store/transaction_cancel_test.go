@@ -11,8 +11,8 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// A call whose context ends while its transaction begins leaves none open: SQLite may have begun it all the same, and every call behind
-// it would fail with "cannot start a transaction within a transaction".
+// A call whose context ends during BEGIN leaves no transaction open: SQLite may have begun it all the same, and every
+// later call would fail with "cannot start a transaction within a transaction".
 func TestCancelledBeginning(t *testing.T) {
 	t.Parallel()
 	s := testenv.Must(store.Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil))(t)

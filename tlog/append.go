@@ -9,10 +9,10 @@ import (
 	merkle "golang.org/x/mod/sumdb/tlog"
 )
 
-// Append adds the digests of manifests and signs a checkpoint that has them. It returns the index of each. A digest
-// that is there keeps its index, so an Append whose outcome is unknown is simply repeated. More than [MaxLeaves] are
-// added in several transactions. An [ErrInconsistent] means that the log was tampered with or put back: nothing was
-// signed.
+// Append adds the digests of manifests, signs a checkpoint that covers them and returns their indexes. A digest that is
+// already in the log keeps its index, so an Append whose outcome is unknown can simply be repeated. More than
+// [MaxLeaves] digests are added in several transactions. An [ErrInconsistent] means that the log was tampered with or
+// restored from a backup; nothing was signed.
 func (l *Log) Append(ctx context.Context, digests ...Leaf) ([]int64, error) {
 	if err := l.opened(ctx); err != nil {
 		return nil, fmt.Errorf("appending to the log: %w", err)
@@ -20,7 +20,7 @@ func (l *Log) Append(ctx context.Context, digests ...Leaf) ([]int64, error) {
 	return l.appendAll(ctx, digests)
 }
 
-// appendAll is Append to a log that need not be open yet.
+// appendAll is Append for a log that may not be open yet.
 func (l *Log) appendAll(ctx context.Context, digests []Leaf) ([]int64, error) {
 	var indexes []int64
 	for first := true; first || len(digests) > 0; first = false {
@@ -66,7 +66,7 @@ func (l *Log) append(ctx context.Context, digests []Leaf) ([]int64, error) {
 	return indexes, nil
 }
 
-// place returns the index that each digest has or gets, and the digests that are not there yet.
+// place returns the index that each digest has or gets, and the new digests.
 func place(digests []Leaf, b *Before) (indexes []int64, fresh []Leaf) {
 	indexes = make([]int64, len(digests))
 	added := make(map[Leaf]int64)
@@ -85,7 +85,7 @@ func place(digests []Leaf, b *Before) (indexes []int64, fresh []Leaf) {
 	return indexes, fresh
 }
 
-// signed reports whether a checkpoint has the signature of today's key, not just of a former one.
+// signed reports whether a checkpoint has the signature of the current key, not just of a former one.
 func (k *keys) signed(checkpoint []byte) bool {
 	if checkpoint == nil {
 		return false
@@ -94,22 +94,21 @@ func (k *keys) signed(checkpoint []byte) bool {
 	return err == nil
 }
 
-// grow computes the hashes that leaves add to the tree of a checkpoint, and signs the checkpoint of the tree that has
-// them.
+// grow computes the hashes that leaves add to the tree of a checkpoint, and signs the checkpoint of the new tree.
 func (l *Log) grow(b *Before, from *Checkpoint, leaves []Leaf, by *signer) (*Growth, *Checkpoint, error) {
 	size := b.Size + int64(len(leaves))
 	if size > maxSize {
 		return nil, nil, fmt.Errorf("the log is full: %d leaves", b.Size)
 	}
 	g := &Growth{Leaves: leaves, FirstHash: merkle.StoredHashCount(b.Size)}
-	// The hashes that are needed are those the root is made of, which one query reads, and those just computed.
+	// The hashes needed are those that make up the root, which one query reads, and those just computed.
 	var edge edgeReader
 	switch root, err := merkle.TreeHash(b.Size, edge.learn(hashesOf(b))); {
 	case err != nil:
 		return nil, nil, fmt.Errorf("reading the edge of the tree: %w", err)
 	case root != from.Root:
 		return nil, nil, fmt.Errorf(
-			"%w: the root of its %d leaves is %s, signed was %s", ErrRewritten, b.Size, root, from.Root,
+			"%w: the root of its %d leaves is %s, but %s was signed", ErrRewritten, b.Size, root, from.Root,
 		)
 	}
 	edge.first, edge.added = g.FirstHash, &g.Hashes
@@ -143,14 +142,14 @@ func hashesOf(b *Before) merkle.HashReader {
 	})
 }
 
-// edgeReader knows the hashes that a tree's root is made of, and those that were added since.
+// edgeReader holds the hashes that make up a tree's root, and those added since.
 type edgeReader struct {
 	known map[int64]Hash
-	first int64   // index of the first that was added
-	added *[]Hash // those that were added
+	first int64   // index of the first added hash
+	added *[]Hash // the added hashes
 }
 
-// learn returns a reader that remembers in e what it reads from r.
+// learn returns a reader that stores in e what it reads from r.
 func (e *edgeReader) learn(r merkle.HashReader) merkle.HashReader {
 	e.known = make(map[int64]Hash)
 	return merkle.HashReaderFunc(func(indexes []int64) ([]Hash, error) {
@@ -175,7 +174,7 @@ func (e *edgeReader) ReadHashes(indexes []int64) ([]Hash, error) {
 		}
 		h, ok := e.known[index]
 		if !ok {
-			return nil, fmt.Errorf("hash %d is not of the tree's edge", index)
+			return nil, fmt.Errorf("hash %d is not on the tree's edge", index)
 		}
 		hashes[i] = h
 	}
@@ -185,8 +184,8 @@ func (e *edgeReader) ReadHashes(indexes []int64) ([]Hash, error) {
 // maxHashes is how many hashes are read from a store at a time: a tile.
 const maxHashes = tileWidth
 
-// Check hashes all leaves anew and compares everything that is kept with that: the checkpoint and every hash. It reads
-// the whole log, in time linear in its size and memory that hardly depends on it. Appends may go on meanwhile.
+// Check recomputes the tree from all leaves and compares it with the stored checkpoint and every stored hash. It reads
+// the whole log, in linear time and nearly constant memory. Appends may continue meanwhile.
 func (l *Log) Check(ctx context.Context) error {
 	head, err := l.head(ctx)
 	if err != nil {
@@ -219,13 +218,13 @@ func (l *Log) checkLeaves(ctx context.Context, head *Checkpoint, hashes bool) er
 	}
 	if root != head.Root {
 		return fmt.Errorf(
-			"%w: the leaves' root is %s, signed was %s for these %d", ErrRewritten, root, head.Root, head.Size,
+			"%w: the leaves' root is %s, but %s was signed for these %d", ErrRewritten, root, head.Root, head.Size,
 		)
 	}
 	return nil
 }
 
-// compareHashes compares stored hashes from index first on with what they must be.
+// compareHashes compares stored hashes from index first with the expected ones.
 func (l *Log) compareHashes(ctx context.Context, first int64, want []Hash) error {
 	for chunk := range slices.Chunk(want, maxHashes) {
 		indexes := make([]int64, len(chunk))
@@ -238,7 +237,7 @@ func (l *Log) compareHashes(ctx context.Context, first int64, want []Hash) error
 		}
 		for i := range chunk {
 			if got[i] != chunk[i] {
-				return fmt.Errorf("%w: hash %d is not that of its leaves", ErrRewritten, indexes[i])
+				return fmt.Errorf("%w: hash %d does not match its leaves", ErrRewritten, indexes[i])
 			}
 		}
 		first += int64(len(chunk))
@@ -246,8 +245,8 @@ func (l *Log) compareHashes(ctx context.Context, first int64, want []Hash) error
 	return nil
 }
 
-// add moves the edge on by leaves that follow it: what was known before and added is forgotten but for what the tree's
-// root is made of.
+// add advances the edge by the leaves that follow it. Of the earlier hashes, it keeps only those that make up the
+// tree's root.
 func (e *edgeReader) add(from int64, leaves []Leaf) error {
 	kept := &edgeReader{}
 	if _, err := merkle.TreeHash(from, kept.learn(e)); err != nil {

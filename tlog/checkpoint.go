@@ -16,27 +16,26 @@ import (
 	merkle "golang.org/x/mod/sumdb/tlog"
 )
 
-// What comes from outside is refused beyond these limits.
+// Limits on input from outside.
 const (
-	// maxSize is how many leaves a checkpoint may speak of. It keeps the arithmetic of hash indexes far from overflow.
+	// maxSize is the largest tree size in a checkpoint. It keeps the arithmetic of hash indexes far from overflow.
 	maxSize = 1 << 48
 
 	// MaxCheckpoint is how many octets a checkpoint may have. Witnesses add their signatures to it.
 	MaxCheckpoint = 64 << 10
 )
 
-// Checkpoint is what a log signed: how large its tree was, and with which root. It comes from [ParseCheckpoint] or
-// [VerifyProof], which verify the signature; who makes one by hand vouches for it.
+// Checkpoint is a state signed by a log: the size and root of its tree. [ParseCheckpoint] and [VerifyProof] return it
+// only after verifying the signature; callers that construct one vouch for it.
 type Checkpoint struct {
 	Origin string // the log's name
-	Size   int64  // leaves
+	Size   int64  // number of leaves
 	Root   Hash
-	Note   []byte // the signed note, as it was read
+	Note   []byte // the signed note, as read
 }
 
-// ParseCheckpoint reads a signed checkpoint (c2sp.org/tlog-checkpoint) and verifies that the log of vkey signed it.
-// Signatures of others, such as witnesses, are not looked at, nor are extension lines. Errors are [ErrMalformed] or
-// [ErrUnsigned].
+// ParseCheckpoint parses a signed checkpoint (c2sp.org/tlog-checkpoint) and verifies that the log of vkey signed it. It
+// ignores extension lines and the signatures of others, such as witnesses. Errors are [ErrMalformed] or [ErrUnsigned].
 func ParseCheckpoint(signed []byte, vkey string) (*Checkpoint, error) {
 	verifier, err := newVerifier(vkey)
 	if err != nil {
@@ -45,7 +44,7 @@ func ParseCheckpoint(signed []byte, vkey string) (*Checkpoint, error) {
 	return openCheckpoint(signed, verifier.Name(), note.VerifierList(verifier))
 }
 
-// newVerifier wants an Ed25519 key, the one algorithm that x/mod knows.
+// newVerifier accepts an Ed25519 key, the only algorithm that x/mod supports.
 func newVerifier(vkey string) (note.Verifier, error) {
 	verifier, err := note.NewVerifier(vkey)
 	if err != nil {
@@ -68,7 +67,7 @@ func openCheckpoint(signed []byte, origin string, known note.Verifiers) (*Checkp
 		}
 		return nil, fmt.Errorf("reading a checkpoint: %w: %w", ErrMalformed, err)
 	}
-	lines := strings.Split(strings.TrimSuffix(n.Text, "\n"), "\n") // behind the third are extensions
+	lines := strings.Split(strings.TrimSuffix(n.Text, "\n"), "\n") // extensions may follow the third
 	if len(lines) < 3 {
 		return nil, fmt.Errorf("reading a checkpoint: %w: %d lines, not origin, size and root",
 			ErrMalformed, len(lines))
@@ -83,38 +82,37 @@ func openCheckpoint(signed []byte, origin string, known note.Verifiers) (*Checkp
 	if c.Root, err = parseHash(lines[2]); err != nil {
 		return nil, fmt.Errorf("reading a checkpoint: the root: %w", err)
 	}
-	// A key may have been used for another log's name in the text: only the log that the key is for can speak for
-	// itself.
+	// A key may have signed text with another log's name: a log's key is valid only for that log.
 	if c.Origin != origin {
-		return nil, fmt.Errorf("reading a checkpoint: %w: it is of %q, not of %q", ErrUnsigned, c.Origin, origin)
+		return nil, fmt.Errorf("reading a checkpoint: %w: its origin is %q, not %q", ErrUnsigned, c.Origin, origin)
 	}
 	return c, nil
 }
 
-// text is what is signed.
+// text returns the text to be signed.
 func (c *Checkpoint) text() string {
 	return fmt.Sprintf("%s\n%d\n%s\n", c.Origin, c.Size, c.Root)
 }
 
-// parseCount reads a number of leaves in the one way it may be written.
+// parseCount parses a number of leaves in its canonical form.
 func parseCount(s string) (int64, error) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n < 0 || n > maxSize || strconv.FormatInt(n, 10) != s {
-		return 0, fmt.Errorf("%w: %.40q is no number from 0 to 2^48", ErrMalformed, s)
+		return 0, fmt.Errorf("%w: %.40q is not a number from 0 to 2^48", ErrMalformed, s)
 	}
 	return n, nil
 }
 
-// parseHash reads a hash in the one way it may be written.
+// parseHash parses a hash in its canonical form.
 func parseHash(s string) (Hash, error) {
 	h, err := merkle.ParseHash(s)
 	if err != nil || h.String() != s {
-		return Hash{}, fmt.Errorf("%w: %.60q is no hash in base64", ErrMalformed, s)
+		return Hash{}, fmt.Errorf("%w: %.60q is not a hash in base64", ErrMalformed, s)
 	}
 	return h, nil
 }
 
-// signer signs notes with a key that may live elsewhere.
+// signer signs notes with a key that may be held elsewhere.
 type signer struct {
 	name string
 	hash uint32
@@ -128,7 +126,7 @@ func (s *signer) Sign(msg []byte) ([]byte, error) {
 	return s.key.Sign(nil, msg, crypto.Hash(0))
 }
 
-// vkeyOf writes the verifier key of a log.
+// vkeyOf returns the verifier key of a log.
 func vkeyOf(origin string, public crypto.PublicKey) (string, error) {
 	key, ok := public.(ed25519.PublicKey)
 	if !ok || len(key) != ed25519.PublicKeySize {
@@ -138,8 +136,8 @@ func vkeyOf(origin string, public crypto.PublicKey) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the verifier key: %w", err)
 	}
-	if _, err := note.NewVerifier(vkey); err != nil { // NewEd25519VerifierKey takes names that nobody can read again
-		return "", fmt.Errorf("%q cannot be an origin: it may have no white space, no plus and not be empty", origin)
+	if _, err := note.NewVerifier(vkey); err != nil { // NewEd25519VerifierKey accepts names that cannot be parsed again
+		return "", fmt.Errorf("%q cannot be an origin: it must not be empty or contain white space or a plus", origin)
 	}
 	return vkey, nil
 }
@@ -152,23 +150,22 @@ const maxPath = 48
 
 const proofHeader = "c2sp.org/tlog-proof@v1"
 
-// proof is an inclusion proof with the checkpoint it leads to (c2sp.org/tlog-proof@v1). It says nothing by itself: see
-// [VerifyProof].
+// proof is an inclusion proof with its checkpoint (c2sp.org/tlog-proof@v1). It is unverified: see [VerifyProof].
 type proof struct {
 	Index      int64  // of the leaf
-	Extra      []byte // what nobody signed; ibid writes none
+	Extra      []byte // unsigned; ibid writes none
 	Hashes     []Hash // from the leaf's sibling to the root's child
 	Checkpoint []byte // the signed note
 }
 
-// parseProof reads a proof and verifies nothing. Errors are [ErrMalformed].
+// parseProof parses a proof without verifying it. Errors are [ErrMalformed].
 func parseProof(b []byte) (*proof, error) {
 	if len(b) > maxProof {
 		return nil, fmt.Errorf("%w: %d octets, at most %d", ErrMalformed, len(b), maxProof)
 	}
 	head, checkpoint, ok := strings.Cut(string(b), "\n\n")
 	if !ok || checkpoint == "" {
-		return nil, fmt.Errorf("%w: no empty line with a checkpoint behind it", ErrMalformed)
+		return nil, fmt.Errorf("%w: no empty line followed by a checkpoint", ErrMalformed)
 	}
 	lines := strings.Split(head, "\n")
 	if lines[0] != proofHeader {
@@ -179,7 +176,7 @@ func parseProof(b []byte) (*proof, error) {
 	if len(lines) > 0 && strings.HasPrefix(lines[0], "extra ") {
 		extra, err := base64.StdEncoding.Strict().DecodeString(strings.TrimPrefix(lines[0], "extra "))
 		if err != nil || len(extra) == 0 || strings.Contains(lines[0], "\r") { // the decoder reads over line ends
-			return nil, fmt.Errorf("%w: the extra data are none, or not base64", ErrMalformed)
+			return nil, fmt.Errorf("%w: the extra data are empty or not base64", ErrMalformed)
 		}
 		p.Extra, lines = extra, lines[1:]
 	}
@@ -204,7 +201,7 @@ func parseProof(b []byte) (*proof, error) {
 	return p, nil
 }
 
-// format writes the proof as it is served.
+// format returns the proof as served.
 func (p *proof) format() []byte {
 	var b strings.Builder
 	b.WriteString(proofHeader + "\n")
@@ -220,8 +217,8 @@ func (p *proof) format() []byte {
 	return []byte(b.String())
 }
 
-// VerifyProof verifies that a digest was in the log of vkey, with what stands in the proof and nothing else, and
-// returns the checkpoint that says so. Errors are [ErrMalformed], [ErrUnsigned] or [ErrNotIncluded].
+// VerifyProof verifies that a digest is in the log of vkey, using only the proof, and returns its checkpoint. Errors
+// are [ErrMalformed], [ErrUnsigned] or [ErrNotIncluded].
 func VerifyProof(b []byte, digest Leaf, vkey string) (*Checkpoint, error) {
 	p, err := parseProof(b)
 	if err != nil {
@@ -237,15 +234,15 @@ func VerifyProof(b []byte, digest Leaf, vkey string) (*Checkpoint, error) {
 	return c, nil
 }
 
-// VerifyConsistency verifies that the tree of newer begins with the tree of older: that nothing was changed or taken
-// out in between. It reads tiles through get and believes none that does not lead to newer's root; these are at most
-// about two for each level of tiles, so a dozen for a billion leaves. An error is [ErrShorter], [ErrRewritten] or
-// [ErrForeign] if the log is inconsistent; another one means that nothing could be found out.
+// VerifyConsistency verifies that the tree of newer begins with the tree of older: that nothing was changed or removed
+// in between. It reads tiles through get and accepts only those that lead to newer's root. It needs at most about two
+// for each level of tiles, so a dozen for a billion leaves. If the log is inconsistent, the error is [ErrShorter],
+// [ErrRewritten] or [ErrForeign]; any other error means that the check could not be completed.
 func VerifyConsistency(ctx context.Context, older, newer *Checkpoint, get Get) error {
 	switch {
 	case older.Origin != newer.Origin:
 		return fmt.Errorf(
-			"comparing checkpoints: %w: one is of %q, the other of %q", ErrForeign, older.Origin, newer.Origin,
+			"comparing checkpoints: %w: one is from %q, the other from %q", ErrForeign, older.Origin, newer.Origin,
 		)
 	case older.Size < 0 || newer.Size > maxSize:
 		return fmt.Errorf("comparing checkpoints: %w: sizes %d and %d", ErrMalformed, older.Size, newer.Size)
@@ -262,7 +259,7 @@ func VerifyConsistency(ctx context.Context, older, newer *Checkpoint, get Get) e
 		}
 	}
 	if root != older.Root {
-		return fmt.Errorf("comparing checkpoints: %w: the root of the first %d leaves is %s, signed was %s",
+		return fmt.Errorf("comparing checkpoints: %w: the root of the first %d leaves is %s, but %s was signed",
 			ErrRewritten, older.Size, root, older.Root)
 	}
 	return nil

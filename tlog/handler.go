@@ -17,13 +17,13 @@ const (
 	tileHeight = 8
 	tileWidth  = 1 << tileHeight
 
-	entriesLevel = -1 // entry bundles, as x/mod names the level of the data
+	entriesLevel = -1 // entry bundles; x/mod's level of the data
 
-	// maxTilePath is as long as the path of a tile in a log of maxSize leaves can be, and a little more.
+	// maxTilePath is slightly more than the length of a tile's path in a log of maxSize leaves.
 	maxTilePath = 48
 )
 
-// tilePath writes the path of a tile as C2SP has it. That of x/mod also has the height, which C2SP fixes, and calls
+// tilePath returns the path of a tile in C2SP's form. x/mod's form also has the height, which C2SP fixes, and calls
 // entries data.
 func tilePath(t merkle.Tile) string {
 	_, rest, _ := strings.Cut(strings.TrimPrefix(t.Path(), "tile/"), "/")
@@ -33,7 +33,7 @@ func tilePath(t merkle.Tile) string {
 	return "tile/" + rest
 }
 
-// parseTilePath reads a path in the one way it may be written.
+// parseTilePath parses a path in its canonical form.
 func parseTilePath(path string) (merkle.Tile, bool) {
 	rest, ok := strings.CutPrefix(path, "tile/")
 	if !ok || len(path) > maxTilePath {
@@ -48,7 +48,7 @@ func parseTilePath(path string) (merkle.Tile, bool) {
 	return t, err == nil
 }
 
-// inTree reports whether a tree of so many leaves has a tile.
+// inTree reports whether a tree of size leaves has a tile.
 func inTree(t merkle.Tile, size int64) bool {
 	level := max(t.L, 0)
 	if level >= 8 || t.N > maxSize>>tileHeight {
@@ -57,14 +57,13 @@ func inTree(t merkle.Tile, size int64) bool {
 	return t.N<<tileHeight+int64(t.W) <= size>>(tileHeight*level)
 }
 
-// Handler serves the log as c2sp.org/tlog-tiles has it: /checkpoint, /tile/<L>/<N>, /tile/entries/<N>, and tiles that
-// are not full yet as …/<N>.p/<W>. It takes paths from the root on: put an [http.StripPrefix] before it where the log
-// has another place. It reads nothing of a request but method and path, and at most one tile for it. Tiles never change
-// and may be kept forever.
+// Handler serves the log as in c2sp.org/tlog-tiles: /checkpoint, /tile/<L>/<N>, /tile/entries/<N>, and partial tiles as
+// …/<N>.p/<W>. Paths are relative to the root: use [http.StripPrefix] if the log is elsewhere. It uses only the method
+// and path of a request, and reads at most one tile for it. Tiles never change and may be cached forever.
 func (l *Log) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		w.Header().Set("Access-Control-Allow-Origin", "*") // a page in a browser can verify
+		w.Header().Set("Access-Control-Allow-Origin", "*") // so that a page in a browser can verify
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
 			refuse(w, http.StatusMethodNotAllowed)
@@ -94,11 +93,11 @@ func (l *Log) Handler() http.Handler {
 			w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 		}
 		w.Header().Set("Content-Length", strconv.Itoa(len(b)))
-		w.Write(b) //nolint:errcheck,gosec // the client has gone; no browser shows these types as a page
+		w.Write(b) //nolint:errcheck,gosec // the client is gone; browsers do not render these types
 	})
 }
 
-// refuse keeps what is not there from being remembered: a tile that is missing now may be there in a minute.
+// refuse prevents caching: a tile that is missing now may exist in a minute.
 func refuse(w http.ResponseWriter, status int) {
 	w.Header().Set("Cache-Control", "no-store")
 	http.Error(w, http.StatusText(status), status)
@@ -113,7 +112,7 @@ func (l *Log) serve(ctx context.Context, path string) ([]byte, error) {
 		return nil, ErrNotFound
 	}
 	size := l.seen().Size
-	if !inTree(t, size) { // another process may have made it
+	if !inTree(t, size) { // another process may have created it
 		head, err := l.head(ctx)
 		if err != nil {
 			return nil, err
@@ -133,7 +132,7 @@ func (l *Log) serve(ctx context.Context, path string) ([]byte, error) {
 	return b, nil
 }
 
-// bundle returns leaves, each with its length before it.
+// bundle returns leaves, each prefixed with its length.
 func (l *Log) bundle(ctx context.Context, t merkle.Tile) ([]byte, error) {
 	leaves, err := l.tiles.Leaves(ctx, t.N<<tileHeight, t.W)
 	if err != nil {
@@ -147,7 +146,7 @@ func (l *Log) bundle(ctx context.Context, t merkle.Tile) ([]byte, error) {
 	return b, nil
 }
 
-// parseBundle reads n leaves.
+// parseBundle parses n leaves.
 func parseBundle(b []byte, n int) ([]Leaf, error) {
 	const entry = 2 + len(Leaf{})
 	if len(b) != n*entry {

@@ -51,7 +51,7 @@ func TestHandler(t *testing.T) {
 		{"GET", "/log/tile/entries/000", 200, 256 * 34},
 		{"GET", "/log/tile/entries/273.p/112", 200, 112 * 34},
 		{"GET", "/log/tile/entries/273", 404, -1},
-		// What is no path of a log, or written in another way.
+		// Paths that are not a log's, or not in canonical form.
 		{"GET", "/log/", 404, -1},
 		{"GET", "/log/checkpoint/", 404, -1},
 		{"GET", "/log/tile/0/0", 404, -1},
@@ -128,7 +128,7 @@ func TestHandlerFollows(t *testing.T) {
 	}
 }
 
-// A log that somebody else runs may answer anything.
+// A foreign log may answer anything.
 func TestHostileLog(t *testing.T) {
 	l := open(t, tlog.Options{})
 	appendN(t, l, 0, 10)
@@ -188,7 +188,7 @@ func TestHostileLog(t *testing.T) {
 	}
 }
 
-// A log may forget the part of a tile that is full by now.
+// A log may have dropped a partial tile that is full by now.
 func TestForgottenPart(t *testing.T) {
 	l := open(t, tlog.Options{})
 	appendN(t, l, 0, 100)
@@ -277,7 +277,7 @@ func FuzzParseCheckpoint(f *testing.F) {
 	})
 }
 
-// Whatever sizes a log signs and whatever it serves as tiles, it is found out in bounded time.
+// Whatever sizes a log signs and whatever tiles it serves, a forgery is detected in bounded time.
 func FuzzVerifyConsistency(f *testing.F) {
 	f.Add(int64(10), int64(300), []byte("seed"))
 	f.Add(int64(1), int64(tlog.MaxSize), []byte{})

@@ -20,64 +20,66 @@ import (
 	"github.com/ibidhq/ibid/internal/file"
 )
 
-// ErrInconsistent says that a log is not what it signed before. It is one of the errors below, which say why.
+// ErrInconsistent means that a log contradicts what it signed before. It is wrapped by the errors below, which tell
+// how.
 var ErrInconsistent = errors.New("the log is inconsistent")
 
 // The ways in which a log can be inconsistent.
 var (
-	// ErrShorter: there are fewer leaves than a checkpoint says, or the later of two checkpoints has the smaller tree.
-	// A database that was put back to an earlier state looks like that.
-	ErrShorter = fmt.Errorf("%w: the tree is shorter than a checkpoint that was signed", ErrInconsistent)
+	// ErrShorter means that there are fewer leaves than in a checkpoint, or that the later of two checkpoints has the
+	// smaller tree. Restoring an earlier state of the database causes it.
+	ErrShorter = fmt.Errorf("%w: the tree is shorter than in a signed checkpoint", ErrInconsistent)
 
-	// ErrRewritten: the leaves that a checkpoint spoke of are no longer the first of the tree.
-	ErrRewritten = fmt.Errorf("%w: the tree is not the one that a checkpoint was signed for", ErrInconsistent)
+	// ErrRewritten means that the leaves covered by a checkpoint are no longer the first of the tree.
+	ErrRewritten = fmt.Errorf("%w: the tree does not match a signed checkpoint", ErrInconsistent)
 
-	// ErrForeign: the checkpoint kept last was not signed with this log's key, or for another origin.
+	// ErrForeign means that the last stored checkpoint was not signed with this log's key, or is for another origin.
 	ErrForeign = fmt.Errorf("%w: the checkpoint is not this log's", ErrInconsistent)
 )
 
-// What is wrong with proofs and checkpoints that come from outside.
+// Errors of proofs and checkpoints from outside.
 var (
 	ErrNotFound = errors.New("not in the log")
-	// ErrMalformed says that something does not have the form, or is over a limit.
+	// ErrMalformed means that the format is wrong or a limit is exceeded.
 	ErrMalformed = errors.New("malformed")
-	// ErrUnsigned says that nothing of it is known to be the log's word.
+	// ErrUnsigned means that no valid signature of the log was found.
 	ErrUnsigned = errors.New("not signed with the log's key")
-	// ErrNotIncluded says that a proof is of another leaf or another tree, or forged.
+	// ErrNotIncluded means that a proof is for another leaf or another tree, or forged.
 	ErrNotIncluded = errors.New("the proof does not lead to the checkpoint's root")
 )
 
-// maxOpenCheck is up to how many leaves Open hashes all of them anew, which takes half a second in memory. Of a longer
-// log it looks at the hashes that the root is made of; [Log.Check] looks at everything.
+// maxOpenCheck is the number of leaves up to which Open rehashes all of them, which takes half a second in memory. In a
+// longer log it checks only the hashes that make up the root; [Log.Check] checks everything.
 const maxOpenCheck = 1 << 20
 
-// Options says what a log is.
+// Options configures a log.
 type Options struct {
 	Origin string        // the log's name, as a host and path without a scheme: agent.example/ibid
-	Tiles  Tiles         // where it is kept
-	Key    crypto.Signer // Ed25519: signs checkpoints
+	Tiles  Tiles         // where it is stored
+	Key    crypto.Signer // Ed25519; signs checkpoints
 
-	// Former are the public Ed25519 keys that signed before Key did: what they signed is still this log's word.
+	// Former are the public Ed25519 keys used before Key. What they signed remains valid for this log.
 	Former []crypto.PublicKey
 
-	// Keys, if it is there, says instead of Key and Former who signs and who did before. It is asked anew at each
-	// Append, and where a checkpoint was read that another process signed, so that keys can be exchanged while the log
-	// is open. Former may have the signer's own key in it, and counts with an error, too: then nothing is signed. It
-	// must be safe for concurrent use.
+	// Keys, if set, replaces Key and Former and returns the current signer and the former keys. It is called at each
+	// Append, and after reading a checkpoint that another process signed, so that keys can be replaced while the log is
+	// open. former may include the signer's own key, and is used even with an error; then nothing is signed. Keys must
+	// be safe for concurrent use.
 	Keys func() (signer crypto.Signer, former []crypto.PublicKey, err error)
 
-	// File is a copy of the last checkpoint outside the database; empty: none. It is made where it is missing.
-	// Processes that share a log may share the file or have one each.
+	// File is a copy of the last checkpoint outside of the database; empty for none. It is created if missing.
+	// Processes that share a log may share the file or use one each.
 	File string
 
-	// Later reports whether an error of Tiles says only that they cannot be asked now. Then [Open] returns the log all
-	// the same, and the first Append compares it with the checkpoints, before it adds anything. Nil: no error does.
+	// Later reports whether an error of Tiles only means that they are unavailable now. Then [Open] returns the log all
+	// the same, and the first Append compares it with the checkpoints before it adds anything. Nil means that no error
+	// does.
 	Later func(error) bool
 
-	Logger *slog.Logger // what the handler could not serve; nil: nothing is logged
+	Logger *slog.Logger // logs what the handler could not serve; nil disables logging
 }
 
-// Log is a transparency log that is ours. It is safe for concurrent use, and several processes may have the same one
+// Log is a transparency log to write to. It is safe for concurrent use, and several processes may have the same log
 // open.
 type Log struct {
 	origin string
@@ -86,7 +88,7 @@ type Log struct {
 	logger *slog.Logger
 
 	opening  sync.Mutex
-	unopened bool // the tree is still to be compared with the checkpoints; opening is held
+	unopened bool // the tree has not been compared with the checkpoints yet; guarded by opening
 
 	mu   sync.Mutex
 	last *Checkpoint // the largest one known to be right
@@ -94,8 +96,8 @@ type Log struct {
 	file checkpointCopy
 }
 
-// Open opens a log, or begins one in an empty store. It compares the tree with the checkpoint kept in the store and
-// with the one in the file; if one of them says otherwise, the error is an [ErrInconsistent] that says which.
+// Open opens a log, or starts one in an empty store. It compares the tree with the checkpoints in the store and in the
+// file; if one of them contradicts the tree, the error is an [ErrInconsistent].
 func Open(ctx context.Context, o *Options) (*Log, error) {
 	l, err := newLog(o)
 	if err != nil {
@@ -144,7 +146,7 @@ func (l *Log) open(ctx context.Context) error {
 		return err
 	}
 	if kept != nil {
-		// What the file says counts as seen: the store may have gone on since, but not back and not elsewhere.
+		// The checkpoint in the file counts as seen: the store may have grown since, but not shrunk or diverged.
 		if l.last, err = l.parse(kept); err != nil {
 			return fmt.Errorf("the checkpoint in %s: %w", l.file.name, err)
 		}
@@ -153,7 +155,7 @@ func (l *Log) open(ctx context.Context) error {
 	return l.compare(ctx)
 }
 
-// opened compares the tree with the checkpoints where that could not be done by [Open].
+// opened compares the tree with the checkpoints if [Open] could not.
 func (l *Log) opened(ctx context.Context) error {
 	l.opening.Lock()
 	defer l.opening.Unlock()
@@ -169,7 +171,7 @@ func (l *Log) opened(ctx context.Context) error {
 
 // compare compares the tree with the checkpoints in the store and in the file.
 func (l *Log) compare(ctx context.Context) error {
-	// signs the empty tree, or what a former key has signed, and makes the copy
+	// signs the empty tree, or one signed by a former key, and creates the copy
 	if _, err := l.appendAll(ctx, nil); err != nil {
 		return err
 	}
@@ -179,8 +181,8 @@ func (l *Log) compare(ctx context.Context) error {
 	return nil
 }
 
-// VerifierKey returns the log's vkey, which checks its checkpoints and proofs: origin, key hash and key. When the log
-// has got another key, that is the one that signed the newest checkpoint.
+// VerifierKey returns the log's vkey, which verifies its checkpoints and proofs: origin, key hash and key. After a key
+// change, it is the one that signed the newest checkpoint.
 func (l *Log) VerifierKey() string {
 	k, err := l.keys()
 	if err != nil && k == nil {
@@ -195,7 +197,7 @@ func (l *Log) VerifierKey() string {
 	return k.vkeys[0]
 }
 
-// parse reads a checkpoint that must be ours.
+// parse parses a checkpoint that must be ours.
 func (l *Log) parse(signed []byte) (*Checkpoint, error) {
 	k, err := l.keys()
 	if k == nil {
@@ -205,7 +207,7 @@ func (l *Log) parse(signed []byte) (*Checkpoint, error) {
 	if err != nil {
 		origin, _, _ := bytes.Cut(signed[:min(len(signed), MaxCheckpoint)], []byte("\n"))
 		if string(origin) != l.origin {
-			err = fmt.Errorf("it is of %.80q: %w", origin, err)
+			err = fmt.Errorf("its origin is %.80q: %w", origin, err)
 		}
 		return nil, fmt.Errorf("%w: %w", ErrForeign, err)
 	}
@@ -226,8 +228,8 @@ func (l *Log) setSeen(c *Checkpoint) {
 	}
 }
 
-// checkHead says whether a head of the store goes on from the checkpoint that was seen before it was read. A head
-// without a checkpoint is right for a tree without leaves; it is returned without a note.
+// checkHead checks that a head of the store extends the checkpoint that was seen before it was read. A tree without
+// leaves needs no checkpoint; then the head is returned without a note.
 func (l *Log) checkHead(seen *Checkpoint, size int64, signed []byte, hashes merkle.HashReader) (*Checkpoint, error) {
 	if signed != nil && bytes.Equal(signed, seen.Note) && size == seen.Size {
 		return seen, nil
@@ -254,16 +256,16 @@ func (l *Log) checkHead(seen *Checkpoint, size int64, signed []byte, hashes merk
 		}
 		if root != c.Root {
 			return nil, fmt.Errorf(
-				"%w: the root of the first %d leaves is %s, signed was %s", ErrRewritten, c.Size, root, c.Root,
+				"%w: the root of the first %d leaves is %s, but %s was signed", ErrRewritten, c.Size, root, c.Root,
 			)
 		}
 	}
 	return head, nil
 }
 
-// head returns the newest checkpoint after comparing it with what was seen before.
+// head returns the newest checkpoint after comparing it with the one seen before.
 func (l *Log) head(ctx context.Context) (*Checkpoint, error) {
-	seen := l.seen() // before the head is read: what is read afterwards cannot be older
+	seen := l.seen() // before the head is read, which then cannot be older
 	size, signed, err := l.tiles.Head(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading the log's head: %w", err)
@@ -285,7 +287,7 @@ func (l *Log) reader(ctx context.Context) merkle.HashReader {
 	})
 }
 
-// Checkpoint returns the newest checkpoint, of whichever process signed it.
+// Checkpoint returns the newest checkpoint, whichever process signed it.
 func (l *Log) Checkpoint(ctx context.Context) ([]byte, error) {
 	head, err := l.head(ctx)
 	if err != nil {
@@ -294,8 +296,8 @@ func (l *Log) Checkpoint(ctx context.Context) ([]byte, error) {
 	return slices.Clone(head.Note), nil
 }
 
-// Proof returns the proof that a digest is in the log, as c2sp.org/tlog-proof@v1 with the newest checkpoint; an error
-// that is [ErrNotFound] if it is not there.
+// Proof returns the proof that a digest is in the log, as c2sp.org/tlog-proof@v1 with the newest checkpoint. It fails
+// with [ErrNotFound] if the digest is not in the log.
 func (l *Log) Proof(ctx context.Context, digest Leaf) ([]byte, error) {
 	index, err := l.tiles.Find(ctx, digest)
 	if err != nil {
@@ -309,28 +311,28 @@ func (l *Log) Proof(ctx context.Context, digest Leaf) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("proving leaf %d: %w", index, err)
 	}
-	// Nobody is given a proof that does not hold.
+	// Never return a proof that does not hold.
 	if err := merkle.CheckRecord(hashes, head.Size, head.Root, index, merkle.RecordHash(digest[:])); err != nil {
 		return nil, fmt.Errorf("proving leaf %d of %d: %w", index, head.Size, ErrRewritten)
 	}
 	return (&proof{Index: index, Hashes: hashes, Checkpoint: head.Note}).format(), nil
 }
 
-// keys are those of a log at one moment.
+// keys are the keys of a log at one moment.
 type keys struct {
-	signer *signer  // nil: there is none
-	vkeys  []string // of the signer, and of those that signed before
+	signer *signer  // nil if there is none
+	vkeys  []string // of the signer and the former signers
 	ours   note.Verifiers
 }
 
-// keys asks for them. Without a signer there is an error, and what the former ones signed can be read all the same; the
-// keys are nil if there is none at all, or one that is no log's.
+// keys returns the current keys. Without a signer it returns an error, too, and what the former keys signed can still
+// be read; the keys are nil if there are none at all, or if one is invalid.
 func (l *Log) keys() (*keys, error) {
 	private, former, missing := l.ask()
 	if missing != nil {
-		missing = fmt.Errorf("asking for the log's key: %w", missing)
+		missing = fmt.Errorf("getting the log's key: %w", missing)
 	} else if private == nil {
-		missing = errors.New("asking for the log's key: there is none")
+		missing = errors.New("getting the log's key: there is none")
 	} else {
 		former = append([]crypto.PublicKey{private.Public()}, former...)
 	}
@@ -360,15 +362,15 @@ func (l *Log) keys() (*keys, error) {
 	return k, missing
 }
 
-// checkpointCopy is the copy of the last checkpoint that lies beside the database.
+// checkpointCopy is the copy of the last checkpoint in a file beside the database.
 type checkpointCopy struct {
-	name string // empty: none
+	name string // empty for none
 
-	mu   sync.Mutex
-	what []byte // what this process wrote last
+	mu      sync.Mutex
+	written []byte // what this process last wrote
 }
 
-// read returns what the file has; nil if there is none.
+// read returns the content of the file; nil if there is none.
 func (c *checkpointCopy) read() ([]byte, error) {
 	if c.name == "" {
 		return nil, nil
@@ -380,8 +382,8 @@ func (c *checkpointCopy) read() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the copy of the checkpoint: %w", err)
 	}
-	defer f.Close()                                          //nolint:errcheck // it was only read
-	b, err := io.ReadAll(io.LimitReader(f, MaxCheckpoint+1)) // what is longer is refused when it is parsed
+	defer f.Close()                                          //nolint:errcheck // read only
+	b, err := io.ReadAll(io.LimitReader(f, MaxCheckpoint+1)) // longer content is refused by the parser
 	if err != nil {
 		return nil, fmt.Errorf("reading the copy of the checkpoint: %w", err)
 	}
@@ -391,8 +393,8 @@ func (c *checkpointCopy) read() ([]byte, error) {
 	return b, nil
 }
 
-// save makes the file a copy of the store's checkpoint. Other processes may write to the same file: whoever has written
-// looks again, so the last one to write has written what is newest.
+// save copies the store's checkpoint to the file. Other processes may write to the same file: each checks again after
+// writing, so that the last writer has written the newest checkpoint.
 func (l *Log) save(ctx context.Context) error {
 	if l.file.name == "" {
 		return nil
@@ -404,13 +406,13 @@ func (l *Log) save(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("copying the checkpoint: %w", err)
 		}
-		if bytes.Equal(head.Note, l.file.what) {
+		if bytes.Equal(head.Note, l.file.written) {
 			return nil
 		}
 		if err := file.Replace(l.file.name, head.Note, 0o644); err != nil {
 			return fmt.Errorf("copying the checkpoint: %w", err)
 		}
-		l.file.what = head.Note
+		l.file.written = head.Note
 	}
 }
 
@@ -420,42 +422,42 @@ type Leaf = [32]byte
 // Hash is a hash of the tree.
 type Hash = merkle.Hash
 
-// Tiles keeps a log: its leaves, the hashes of its tree and the checkpoint signed last. A store knows no Merkle tree;
-// it reads and writes what the log tells it to. [MemoryTiles] is the one in memory; package tlogtest says whether
-// another one is right.
+// Tiles stores a log: its leaves, the hashes of its tree and the last signed checkpoint. A store need not understand
+// Merkle trees; it reads and writes what the log tells it to. [MemoryTiles] is an implementation in memory; package
+// tlogtest tests others.
 //
 // In SQL it is two tables and a row: leaves (index, leaf; both unique), hashes (index, hash) and the head (size,
-// checkpoint). Implementations are safe for concurrent use, by several processes where their storage is.
+// checkpoint). Implementations are safe for concurrent use, by several processes if their storage is.
 type Tiles interface {
-	// Update makes one transaction that no other Update overlaps, in whatever process (SELECT … FOR UPDATE of the head,
-	// BEGIN IMMEDIATE). It reads the head and which of leaves are there, calls grow with them, and writes what grow
-	// returns: all of it or nothing. With an error of grow, or a nil Growth, it writes nothing; the error is returned
-	// wrapped. It refuses a growth with a leaf or the index of a hash that is there already. It may call grow again
-	// when it has to repeat the transaction. leaves are at most MaxLeaves.
+	// Update runs one transaction that no other Update overlaps, in any process (SELECT … FOR UPDATE of the head, BEGIN
+	// IMMEDIATE). It reads the head and which of leaves exist, calls grow with them, and writes what grow returns, all
+	// or nothing. If grow returns an error or a nil Growth, it writes nothing; the error is returned wrapped. It
+	// refuses a growth with a leaf or the index of a hash that exists. It may call grow again if it has to repeat the
+	// transaction. There are at most MaxLeaves leaves.
 	Update(ctx context.Context, leaves []Leaf, grow func(*Before) (*Growth, error)) error
 
-	// Head returns the head that the last Update left. Of a new log that is 0 and nil.
+	// Head returns the head that the last Update wrote; 0 and nil for a new log.
 	Head(ctx context.Context) (size int64, checkpoint []byte, err error)
 
-	// Hashes returns the hashes at indexes, in their order. One that is missing is an error. Indexes are up to 256, in
+	// Hashes returns the hashes at indexes, in their order. A missing one is an error. There are up to 256 indexes, in
 	// any order.
 	Hashes(ctx context.Context, indexes []int64) ([]Hash, error)
 
-	// Leaves returns the n leaves from index from on. One that is missing is an error. n is at most MaxLeaves.
+	// Leaves returns the n leaves from index from on. A missing one is an error. n is at most MaxLeaves.
 	Leaves(ctx context.Context, from int64, n int) ([]Leaf, error)
 
 	// Find returns the index of a leaf, or an error that is ErrNotFound.
 	Find(ctx context.Context, leaf Leaf) (int64, error)
 }
 
-// MaxLeaves is how many leaves are read from a store, and given to one Update, at a time.
+// MaxLeaves is how many leaves are read from a store, or passed to one Update, at a time.
 const MaxLeaves = 4096
 
 // Before is what an Update has read.
 type Before struct {
-	Size       int64          // how many leaves there are
-	Checkpoint []byte         // the one signed last; nil: none yet
-	Known      map[Leaf]int64 // the indexes of those of the given leaves that are there
+	Size       int64          // the number of leaves
+	Checkpoint []byte         // the last one signed; nil if none yet
+	Known      map[Leaf]int64 // the indexes of those given leaves that are in the log
 
 	// Hashes reads within the transaction, like Tiles.Hashes.
 	Hashes func(indexes []int64) ([]Hash, error)
@@ -463,13 +465,14 @@ type Before struct {
 
 // Growth is what an Update writes.
 type Growth struct {
-	Leaves     []Leaf // the first has the index Before.Size; none is there yet, none is in it twice
-	FirstHash  int64  // index of the first hash: the number of hashes that are there
+	Leaves     []Leaf // the first has the index Before.Size; all are new and distinct
+	FirstHash  int64  // index of the first hash: the number of existing hashes
 	Hashes     []Hash
 	Checkpoint []byte // replaces the one before
 }
 
-// MemoryTiles keeps a log in memory. The zero value is empty and ready; it must not be copied. Safe for concurrent use.
+// MemoryTiles keeps a log in memory. The zero value is an empty log. It must not be copied, and is safe for concurrent
+// use.
 type MemoryTiles struct {
 	mu         sync.RWMutex
 	leaves     []Leaf
@@ -510,7 +513,7 @@ func (m *MemoryTiles) Update(ctx context.Context, leaves []Leaf, grow func(*Befo
 	for i, leaf := range growth.Leaves {
 		_, old := m.at[leaf]
 		if _, twice := at[leaf]; old || twice {
-			return fmt.Errorf("updating the log: leaf %x is there already", leaf[:4])
+			return fmt.Errorf("updating the log: leaf %x already exists", leaf[:4])
 		}
 		at[leaf] = before.Size + int64(i)
 	}
@@ -539,7 +542,7 @@ func (m *MemoryTiles) Hashes(_ context.Context, indexes []int64) ([]Hash, error)
 	return m.read(indexes)
 }
 
-// read wants the lock held.
+// read requires the lock to be held.
 func (m *MemoryTiles) read(indexes []int64) ([]Hash, error) {
 	hashes := make([]Hash, len(indexes))
 	for i, at := range indexes {

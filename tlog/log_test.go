@@ -81,7 +81,7 @@ func local(l *tlog.Log) tlog.Get {
 	}
 }
 
-// mth is the Merkle tree hash as RFC 6962, section 2.1, defines it.
+// mth is the Merkle tree hash as defined in RFC 6962, section 2.1.
 func mth(leaves []tlog.Leaf) tlog.Hash {
 	switch len(leaves) {
 	case 0:
@@ -97,7 +97,7 @@ func mth(leaves []tlog.Leaf) tlog.Hash {
 	return sha256.Sum256(append(append([]byte{1}, left[:]...), right[:]...))
 }
 
-// The published example's leaf hash is the one of RFC 6962.
+// The published example's leaf hash is that of RFC 6962.
 func TestLeafHash(t *testing.T) {
 	headers, err := os.ReadFile(filepath.Join(testenv.Shared(t), "spec", "golden", "headers.txt"))
 	if err != nil {
@@ -120,7 +120,7 @@ func TestLeafHash(t *testing.T) {
 	}
 }
 
-// A log's form, octet for octet. The signature of Ed25519 is determined by key and text.
+// The format of a log, octet by octet. An Ed25519 signature is determined by key and text.
 func TestForm(t *testing.T) {
 	l := open(t, tlog.Options{})
 	if _, err := l.Append(t.Context(), tlogtest.Digest(0), tlogtest.Digest(1), tlogtest.Digest(2)); err != nil {
@@ -149,7 +149,8 @@ func TestForm(t *testing.T) {
 	}
 }
 
-// Every size up to 600: its root is that of the definition, every leaf is proven in it, and it is consistent with those before.
+// For every size up to 600, the root matches the definition, every leaf has a proof, and the tree is consistent with
+// those before.
 func TestAllSizes(t *testing.T) {
 	const most = 600
 	edges := map[int]bool{1: true, 2: true, 255: true, 256: true, 257: true, 511: true, 512: true, 513: true, most: true}
@@ -187,7 +188,7 @@ func TestAllSizes(t *testing.T) {
 			}
 		}
 	}
-	// Old checkpoints stay provable by what the grown log serves, one of a changed tree is not.
+	// Old checkpoints remain provable from what the grown log serves; one of a changed tree does not.
 	get := local(l)
 	for _, older := range heads {
 		if err := tlog.VerifyConsistency(t.Context(), older, heads[len(heads)-1], get); err != nil {
@@ -201,7 +202,7 @@ func TestAllSizes(t *testing.T) {
 	}
 }
 
-// A proof of one leaf is a proof of no other, whatever is changed about it.
+// A proof of one leaf proves no other, whatever is changed in it.
 func TestVerifyProofRefuses(t *testing.T) {
 	l := open(t, tlog.Options{})
 	appendN(t, l, 0, 300)
@@ -254,7 +255,7 @@ func TestVerifyProofRefuses(t *testing.T) {
 	}
 }
 
-// The log of another program is another log, even if one key signs both.
+// A log of another origin is another log, even if one key signs both.
 func TestForeignText(t *testing.T) {
 	vkey := open(t, tlog.Options{}).VerifierKey()
 	for _, test := range []struct {
@@ -346,7 +347,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// A log changes its key: the checkpoint that the former one signed counts, and the next one has the new signature.
+// A log changes its key: the checkpoint signed by the former one counts, and the next one has the new signature.
 func TestKeyChange(t *testing.T) {
 	tiles, file := new(tlog.MemoryTiles), filepath.Join(t.TempDir(), "checkpoint")
 	appendN(t, open(t, tlog.Options{Tiles: tiles, File: file}), 0, 5)
@@ -363,10 +364,10 @@ func TestKeyChange(t *testing.T) {
 	appendN(t, open(t, tlog.Options{Tiles: tiles, Key: tlogtest.Key(2), File: file}), 5, 6) // without the former key
 }
 
-// keyring is a log's keys as they are at the moment.
+// keyring holds a log's current keys.
 type keyring struct {
 	mu     sync.Mutex
-	signer crypto.Signer // nil: none
+	signer crypto.Signer // nil for none
 	former []crypto.PublicKey
 }
 
@@ -390,8 +391,8 @@ func (k *keyring) keys() (crypto.Signer, []crypto.PublicKey, error) {
 
 var errNoKey = errors.New("no key signs now")
 
-// A log that is open notices that its key is exchanged: one that was revoked signs nothing more, and what another process signs
-// with the next one is ours.
+// An open log notices that its key is replaced: a revoked one signs nothing more, and what another process signs with
+// the next one is accepted.
 func TestKeyExchange(t *testing.T) {
 	tiles, file := new(tlog.MemoryTiles), filepath.Join(t.TempDir(), "checkpoint")
 	ring := &keyring{}
@@ -424,12 +425,12 @@ func TestKeyExchange(t *testing.T) {
 	open(t, tlog.Options{Tiles: tiles, Keys: ring.keys, File: file})
 
 	if _, err := tlog.Open(t.Context(), &tlog.Options{Origin: "new.example/log", Tiles: tiles, Keys: ring.keys}); !errors.Is(err, tlog.ErrForeign) ||
-		!strings.Contains(err.Error(), `it is of "`+origin+`"`) {
+		!strings.Contains(err.Error(), `its origin is "`+origin+`"`) {
 		t.Errorf("Open = %v with another origin, want whose log it is", err)
 	}
 }
 
-// Everything x/mod reads from our tiles by C2SP's paths is what it would read from the log.
+// What x/mod reads from our tiles by C2SP's paths equals what it reads from the log.
 func TestTileHashReader(t *testing.T) {
 	l := open(t, tlog.Options{})
 	digests := make([]tlog.Leaf, 70_000)
@@ -474,7 +475,7 @@ func TestTileHashReader(t *testing.T) {
 	}
 }
 
-// webTiles reads C2SP's paths, which it makes itself.
+// webTiles reads C2SP's paths, which it constructs itself.
 type webTiles struct {
 	t   *testing.T
 	get tlog.Get

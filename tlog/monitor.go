@@ -12,16 +12,15 @@ import (
 	merkle "golang.org/x/mod/sumdb/tlog"
 )
 
-// MaxResource is how many octets [HTTP] reads of one resource: what a checkpoint may have, and more than any tile.
+// MaxResource is how many octets [HTTP] reads of one resource: the limit of a checkpoint, and more than any tile.
 const MaxResource = MaxCheckpoint
 
 // Get reads one resource of a log by its path below the log's URL: checkpoint, tile/0/000, tile/entries/x001/234.p/56.
-// The error for one that is not there is [ErrNotFound].
+// The error for a missing one is [ErrNotFound].
 type Get = func(ctx context.Context, path string) ([]byte, error)
 
-// HTTP reads the log at a URL. At most [MaxResource] octets are read of an answer, and only a 200 counts. The client
-// decides which networks may be reached, how long that may take and where redirects may lead; nil:
-// [http.DefaultClient].
+// HTTP returns a Get for the log at a URL. It reads at most [MaxResource] octets of a response and accepts only status
+// 200. The client controls which networks may be reached, timeouts and redirects; nil means [http.DefaultClient].
 func HTTP(client *http.Client, url string) Get {
 	if client == nil {
 		client = http.DefaultClient
@@ -44,7 +43,7 @@ func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close() //nolint:errcheck // it was only read
+	defer resp.Body.Close() //nolint:errcheck // read only
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusNotFound, http.StatusGone:
@@ -62,18 +61,17 @@ func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
 	return b, nil
 }
 
-// Monitor watches a log, anybody's, over what it serves. It is not safe for concurrent use.
+// Monitor watches a log, including those of others, through Get. It is not safe for concurrent use.
 type Monitor struct {
 	VerifierKey string // the log's vkey
-	Get         Get    // reads it: see HTTP
-	// Last is the checkpoint that was verified last. Whoever watches for long keeps its Note, for ParseCheckpoint to
-	// read again. Nil: there is none, and the first one is believed.
+	Get         Get    // reads the log: see HTTP
+	// Last is the last verified checkpoint. To watch over restarts, store its Note and parse it again with
+	// ParseCheckpoint. If it is nil, the first checkpoint is trusted.
 	Last *Checkpoint
 }
 
-// Update reads the log's checkpoint, verifies its signature, verifies that its tree is the one of Last grown on, and
-// makes it Last. An [ErrInconsistent] is the proof that the log was rewritten: keep both notes, Last and the one
-// returned.
+// Update reads the log's checkpoint, verifies its signature and that its tree extends the one of Last, and makes it
+// Last. An [ErrInconsistent] proves that the log was rewritten: keep both notes, that of Last and the one returned.
 func (m *Monitor) Update(ctx context.Context) (*Checkpoint, error) {
 	signed, err := m.Get(ctx, "checkpoint")
 	if err != nil {
@@ -92,12 +90,12 @@ func (m *Monitor) Update(ctx context.Context) (*Checkpoint, error) {
 	return c, nil
 }
 
-// Leaves returns the leaves of Last from an index on, in their order, each verified. It reads at most 256 of them at a
-// time, and ends with the first error.
+// Leaves returns the leaves of Last from an index on, in order, each verified. It reads at most 256 leaves at a time,
+// and ends with the first error.
 func (m *Monitor) Leaves(ctx context.Context, from int64) iter.Seq2[Leaf, error] {
 	return func(yield func(Leaf, error) bool) {
 		if m.Last == nil || from < 0 {
-			yield(Leaf{}, errors.New("reading a log's leaves: there is no checkpoint to read them by, or no such leaf"))
+			yield(Leaf{}, errors.New("reading a log's leaves: there is no verified checkpoint, or no such leaf"))
 			return
 		}
 		for from < m.Last.Size {
@@ -120,7 +118,7 @@ func (m *Monitor) Leaves(ctx context.Context, from int64) iter.Seq2[Leaf, error]
 	}
 }
 
-// readLeaves reads an entry bundle and compares it with the hashes of the tree.
+// readLeaves reads an entry bundle and verifies it against the hashes of the tree.
 func readLeaves(ctx context.Context, c *Checkpoint, t merkle.Tile, get Get) ([]Leaf, error) {
 	b, err := getTile(ctx, t, 2+len(Leaf{}), get)
 	if err != nil {
@@ -146,8 +144,8 @@ func readLeaves(ctx context.Context, c *Checkpoint, t merkle.Tile, get Get) ([]L
 	return leaves, nil
 }
 
-// getTile reads a tile whose rows have so many octets. A log may have forgotten a part of a tile that is full by now,
-// so the full one is asked for next.
+// getTile reads a tile with rows of row octets. A log may have dropped a partial tile that is full by now, so the full
+// one is tried next.
 func getTile(ctx context.Context, t merkle.Tile, row int, get Get) ([]byte, error) {
 	b, err := get(ctx, tilePath(t))
 	if errors.Is(err, ErrNotFound) && t.W < tileWidth {
@@ -166,7 +164,7 @@ func getTile(ctx context.Context, t merkle.Tile, row int, get Get) ([]byte, erro
 	return b, nil
 }
 
-// tileReader reads hashes from tiles, and verifies that they are of the tree.
+// tileReader reads hashes from tiles, and verifies that they belong to the tree.
 type tileReader struct {
 	merkle.HashReader
 	fetch *tileFetch
@@ -177,7 +175,7 @@ func newTileReader(ctx context.Context, c *Checkpoint, get Get) *tileReader {
 	return &tileReader{merkle.TileHashReader(merkle.Tree{N: c.Size, Hash: c.Root}, fetch), fetch}
 }
 
-// ReadHashes implements [merkle.HashReader]. It tells tiles that could not be read from tiles that are wrong.
+// ReadHashes implements [merkle.HashReader]. It distinguishes tiles that could not be read from wrong ones.
 func (r *tileReader) ReadHashes(indexes []int64) ([]Hash, error) {
 	if len(indexes) == 0 {
 		return nil, nil
@@ -189,7 +187,7 @@ func (r *tileReader) ReadHashes(indexes []int64) ([]Hash, error) {
 	return hashes, err
 }
 
-// tileFetch is a [merkle.TileReader].
+// tileFetch implements [merkle.TileReader].
 type tileFetch struct {
 	ctx context.Context //nolint:containedctx // x/mod's interface has none
 	get Get

@@ -18,7 +18,7 @@ import (
 	merkle "golang.org/x/mod/sumdb/tlog"
 )
 
-// Whoever can write to the database can do all that is done here to MemoryTiles.
+// Whoever can write to the database can do everything that is done here to MemoryTiles.
 
 func testKey(seed byte) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, ed25519.SeedSize))
@@ -50,7 +50,7 @@ func grown(t *testing.T, tiles *MemoryTiles, file string, to int) *Log {
 	return l
 }
 
-// backup is what a database's backup holds.
+// backup is the content of a database backup.
 func (m *MemoryTiles) backup() *MemoryTiles {
 	return &MemoryTiles{
 		leaves: slices.Clone(m.leaves), at: maps.Clone(m.at), hashes: slices.Clone(m.hashes), checkpoint: slices.Clone(m.checkpoint),
@@ -73,7 +73,8 @@ func handlerGet(l *Log) Get {
 	}
 }
 
-// What is done to a log of 300 leaves, and how opening it again, an Append of the running log and a full check answer.
+// The changes to a log of 300 leaves, and the results of reopening it, of an Append to the running log and of a full
+// check.
 func TestTampering(t *testing.T) {
 	for _, test := range []struct {
 		name              string
@@ -138,7 +139,7 @@ func TestTampering(t *testing.T) {
 	}
 }
 
-// fork is a log that was put back and went on differently, by a process without the file.
+// fork is a log that was restored and continued differently, by a process without the file.
 func fork(earlier *MemoryTiles, to int) *MemoryTiles {
 	m := earlier.backup()
 	l, err := Open(context.Background(), testOptions(m, ""))
@@ -163,7 +164,7 @@ func forge(key byte, origin string, n int) *MemoryTiles {
 	return m
 }
 
-// A proof that does not hold is not given away, and a monitor notices a changed entry that the log's own start would.
+// A proof that does not hold is not returned, and a monitor detects a changed entry, as reopening the log would.
 func TestTamperedServing(t *testing.T) {
 	m := new(MemoryTiles)
 	l := grown(t, m, "", 300)
@@ -185,7 +186,7 @@ func TestTamperedServing(t *testing.T) {
 	}
 }
 
-// Somebody else notices, with the vkey and HTTP alone, that a log was put back, rewritten or forked.
+// A third party detects, with only the vkey and HTTP, that a log was restored, rewritten or forked.
 func TestMonitorNotices(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -231,7 +232,7 @@ func TestMonitorNotices(t *testing.T) {
 	}
 }
 
-// A copy that is damaged, of another log or newer than the database is no start.
+// A copy that is damaged, of another log or newer than the database prevents opening the log.
 func TestCopy(t *testing.T) {
 	other := forge(2, "agent.example/ibid", 1)
 	for _, test := range []struct {

@@ -157,7 +157,7 @@ var advice = []struct {
 	{store.ErrUnreachable, "", "is PostgreSQL running there? ibid serve starts without it, and answers wait in the " +
 		"journal"},
 	{store.ErrFile, "", "put a backup in its place, or move it away with its -wal and -shm: answers that wait in the " +
-		"journal are stored then; `sqlite3 FILE .recover` reads what is left"},
+		"journal are stored then; `sqlite3 FILE .recover` salvages what is left"},
 	{syscall.ECONNREFUSED, "", "is it running there?"},
 	{server.ErrConfigFile, "", "--config names a YAML file; ibid serve works without one, too"},
 	{fs.ErrNotExist, "", "name a file, or - for standard input"},

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// How long it takes until a record is durable.
+// BenchmarkSync measures how long it takes until a record is durable.
 func BenchmarkSync(b *testing.B) {
 	for _, writers := range []int{1, 8, 32} {
 		b.Run(fmt.Sprint("writers=", writers), func(b *testing.B) {

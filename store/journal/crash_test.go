@@ -14,10 +14,10 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// crashDir is set in the environment of the process that is to be killed.
+// crashDir is set in the environment of the process to be killed.
 const crashDir = "IBID_TEST_JOURNAL_DIR"
 
-// crashChild appends as fast as it can and prints each record once Sync returned for it. It ends only by being killed.
+// crashChild appends as fast as it can and prints each record once Sync returned for it, until it is killed.
 func crashChild(dir string) {
 	j, err := Open(dir, nil)
 	if err != nil {
@@ -46,14 +46,14 @@ func crashChild(dir string) {
 	select {}
 }
 
-// A process is killed while it writes: every record of which Sync returned is there, and nothing counts as damaged.
+// A process is killed while it writes: every record for which Sync returned is there, and nothing counts as damaged.
 func TestKill(t *testing.T) {
 	rounds := 10
 	if testing.Short() {
 		rounds = 2
 	}
 	dir := t.TempDir()
-	said := make(map[string]bool)
+	synced := make(map[string]bool)
 	for round := range rounds {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), crashDir+"="+dir)
@@ -66,10 +66,10 @@ func TestKill(t *testing.T) {
 				testenv.OK(t, cmd.Process.Kill())
 			}
 			line, err := lines.ReadString('\n')
-			if err != nil { // what is not a whole line was not said
+			if err != nil { // an incomplete line does not count
 				break
 			}
-			said[strings.TrimSuffix(line, "\n")] = true
+			synced[strings.TrimSuffix(line, "\n")] = true
 		}
 		_ = cmd.Wait() // killed
 		got, stats := readAll(t, dir)
@@ -77,14 +77,14 @@ func TestKill(t *testing.T) {
 		for _, record := range got {
 			there[record] = true
 		}
-		for record := range said {
+		for record := range synced {
 			if !there[record] {
 				t.Fatalf("round %d: %.40q… is missing", round, record)
 			}
 		}
-		if stats.Damaged != 0 || len(said) < 100 {
-			t.Errorf("round %d: %d records said, %+v", round, len(said), stats)
+		if stats.Damaged != 0 || len(synced) < 100 {
+			t.Errorf("round %d: %d records synced, %+v", round, len(synced), stats)
 		}
 	}
-	t.Logf("%d records", len(said))
+	t.Logf("%d records", len(synced))
 }

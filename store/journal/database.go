@@ -22,15 +22,15 @@ const (
 	fileName = "journal.db"
 	version  = 1 // of the tables, in user_version
 
-	// A checkpoint begins after so many bytes of records, and the log of SQLite is kept no longer than walBytes.
+	// A checkpoint begins after this many bytes of records; SQLite's log is truncated to walBytes.
 	checkpointBytes = 4 << 20
 	walBytes        = 64 << 20
 
-	deleteRows  = 64       // that are deleted together
-	pageSize    = 16 << 10 // a group takes fewer system calls than with SQLite's usual 4 KiB
+	deleteRows  = 64       // deleted together
+	pageSize    = 16 << 10 // a group takes fewer system calls than with SQLite's default of 4 KiB
 	shrinkPages = 256      // free pages that may stay: 4 MiB
 	pageBytes   = 4 << 20  // how many bytes of records a reader reads ahead
-	maxGap      = 100_000  // positions that are looked for in vain in a damaged file
+	maxGap      = 100_000  // consecutive positions missing in a damaged file before the search ends
 )
 
 // hasCode reports whether an error has one of SQLite's primary result codes.
@@ -39,10 +39,10 @@ func hasCode(err error, codes ...int) bool {
 	return ok && slices.Contains(codes, e.Code()&0xff)
 }
 
-// isDamage reports whether err says that the file is not what SQLite wrote.
+// isDamage reports whether err means that the file is not what SQLite wrote.
 func isDamage(err error) bool { return hasCode(err, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) }
 
-// openFile opens a file of SQLite's whose name may have any character.
+// openFile opens a SQLite file, whose name may contain any character.
 func openFile(name string, pragmas ...string) (*sql.DB, error) {
 	query := url.Values{"_txlock": {"exclusive"}}
 	for _, p := range pragmas {
@@ -52,9 +52,9 @@ func openFile(name string, pragmas ...string) (*sql.DB, error) {
 	return sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: path, RawQuery: query.Encode()}).String())
 }
 
-// makePrivate makes the file, for nobody else to read, if it is not there. SQLite gives the files beside it the same
-// mode.
-func makePrivate(name string) error {
+// createPrivate creates the file, readable only by its owner, if it does not exist. SQLite gives the files beside it
+// the same mode.
+func createPrivate(name string) error {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the operator names it
 	if err != nil {
 		return err
@@ -62,10 +62,10 @@ func makePrivate(name string) error {
 	return f.Close()
 }
 
-// lockDir locks the directory against other processes, by a transaction in an empty database that never ends.
+// lockDir locks the directory against other processes with a transaction that stays open in an empty database.
 func lockDir(dir string) (unlock func() error, err error) {
 	name := filepath.Join(dir, "lock")
-	if err := makePrivate(name); err != nil {
+	if err := createPrivate(name); err != nil {
 		return nil, err
 	}
 	db, err := openFile(name)
@@ -82,22 +82,22 @@ func lockDir(dir string) (unlock func() error, err error) {
 	return func() error { return errors.Join(tx.Rollback(), db.Close()) }, nil
 }
 
-// database is the file. Only the journal's writer calls what changes it.
+// database is the file. Only the journal's writer calls methods that change it.
 type database struct {
 	writes, reads *sql.DB
-	conn, lazy    *sql.Conn // of writes: lazy does not wait for the disk
+	conn, lazy    *sql.Conn // of writes; lazy does not wait for the disk
 	insert        *sql.Stmt
 	closed        bool
-	unchecked     int // bytes that were written since the last checkpoint
+	unchecked     int // bytes written since the last checkpoint
 
-	checkpoints chan struct{} // asks for one
-	ready       chan struct{} // 1: only the end of the log is not copied
+	checkpoints chan struct{} // requests one
+	ready       chan struct{} // signals that all but the end of the log is copied
 	stop        sync.WaitGroup
 }
 
 func openDatabase(dir string) (_ *database, err error) {
 	name := filepath.Join(dir, fileName)
-	if err := makePrivate(name); err != nil {
+	if err := createPrivate(name); err != nil {
 		return nil, err
 	}
 	d := &database{checkpoints: make(chan struct{}, 1), ready: make(chan struct{}, 1)}
@@ -136,7 +136,7 @@ func openDatabase(dir string) (_ *database, err error) {
 	return d, nil
 }
 
-// prepare makes the tables where there are none.
+// prepare creates the tables if there are none.
 func (d *database) prepare(ctx context.Context) (err error) {
 	var found int
 	if err := d.conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&found); err != nil {
@@ -146,15 +146,15 @@ func (d *database) prepare(ctx context.Context) (err error) {
 	case 0:
 		_, err = d.conn.ExecContext(ctx, fmt.Sprintf(`BEGIN;
 			CREATE TABLE records (
-				position INTEGER PRIMARY KEY AUTOINCREMENT, -- none is given twice
-				sum      INTEGER NOT NULL, -- CRC-32C, begun with the position
+				position INTEGER PRIMARY KEY AUTOINCREMENT, -- never reused
+				sum      INTEGER NOT NULL, -- CRC-32C, seeded with the position
 				record   BLOB NOT NULL
 			);
 			PRAGMA user_version = %d;
 			COMMIT`, version))
 	case version:
 	default:
-		err = fmt.Errorf("%w: its tables are of version %d, and this ibid knows %d", ErrVersion, found, version)
+		err = fmt.Errorf("%w: its tables have version %d, and this ibid knows up to %d", ErrVersion, found, version)
 	}
 	if err == nil {
 		d.insert, err = d.conn.PrepareContext(ctx, "INSERT INTO records (position, sum, record) VALUES (?, ?, ?)")
@@ -162,7 +162,7 @@ func (d *database) prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// close ends all use of the file. It may be called twice.
+// close closes the file. It may be called twice.
 func (d *database) close() error {
 	if d.closed {
 		return nil
@@ -191,7 +191,7 @@ func (d *database) closeAll() error {
 	return errors.Join(errs...)
 }
 
-// extent returns the position before the first record, that of the last, and how many bytes all have.
+// extent returns the position before the first record, the last position, and the size of all records in bytes.
 func (d *database) extent() (before, last Position, bytes int64, err error) {
 	var first, given int64
 	err = d.conn.QueryRowContext(context.Background(),
@@ -204,11 +204,11 @@ func (d *database) extent() (before, last Position, bytes int64, err error) {
 	return Position(first - 1), Position(given), bytes, err //nolint:gosec // they count from 0
 }
 
-// write commits the entries: all or none.
+// write commits entries, all or none.
 func (d *database) write(entries []entry, beforeCommit func() error) error {
 	ctx := context.Background()
 	select {
-	case <-d.ready: // a checkpoint has copied all but the end of SQLite's log: it begins from the front again
+	case <-d.ready: // a checkpoint has copied all but the end of SQLite's log: restart the log
 		_, _ = d.conn.ExecContext(ctx, "PRAGMA wal_checkpoint(RESTART)") // or after the next one
 	default:
 	}
@@ -247,11 +247,11 @@ func (d *database) write(entries []entry, beforeCommit func() error) error {
 	return nil
 }
 
-// checkpoint copies SQLite's log into the file, beside the commits. The second time little is left to copy.
+// checkpoint copies SQLite's log into the file, concurrently with commits. The second run has little left to copy.
 func (d *database) checkpoint() {
 	for range d.checkpoints {
 		for range 2 {
-			_, _ = d.reads.ExecContext(context.Background(), "PRAGMA wal_checkpoint(PASSIVE)") // else the next one does
+			_, _ = d.reads.ExecContext(context.Background(), "PRAGMA wal_checkpoint(PASSIVE)") // or the next one does
 		}
 		select {
 		case d.ready <- struct{}{}:
@@ -260,14 +260,14 @@ func (d *database) checkpoint() {
 	}
 }
 
-// deleteTo deletes the records up to p, and returns how many bytes they had. After a power cut they may be there again.
+// deleteTo deletes the records up to p and returns how many bytes that freed. After a power cut they may reappear.
 func (d *database) deleteTo(p Position) (freed int64) {
 	rows, err := d.lazy.QueryContext(context.Background(),
 		"DELETE FROM records WHERE position <= ? RETURNING length(record)", int64(p)) //nolint:gosec // few
 	if err != nil {
-		return 0 // another time
+		return 0 // retried later
 	}
-	defer rows.Close() //nolint:errcheck // Err says all
+	defer rows.Close() //nolint:errcheck // see Err
 	for rows.Next() {
 		var size int64
 		if rows.Scan(&size) == nil {
@@ -280,7 +280,7 @@ func (d *database) deleteTo(p Position) (freed int64) {
 	return freed
 }
 
-// shrink gives some of the free pages back, if there are many, and reports whether there are still.
+// shrink releases some of the free pages, if there are many, and reports whether there still are.
 func (d *database) shrink() (more bool) {
 	ctx := context.Background()
 	var free int
@@ -291,21 +291,21 @@ func (d *database) shrink() (more bool) {
 	if err != nil {
 		return false
 	}
-	for rows.Next() { // each gives one page back
+	for rows.Next() { // each frees one page
 	}
-	//nolint:sqlclosecheck // what follows has to come after the end of the statement
+	//nolint:sqlclosecheck // the statement must end before what follows
 	if errors.Join(rows.Err(), rows.Close()) != nil {
 		return false
 	}
 	select {
-	case d.checkpoints <- struct{}{}: // only then the file is shorter
+	case d.checkpoints <- struct{}{}: // only then is the file shorter
 	default:
 	}
 	return free > 2*shrinkPages
 }
 
-// page returns some of the records after one position and up to another: those whose checksum is right. It has looked
-// at all up to to.
+// page returns some of the records after one position and up to another whose checksums are right, and the position up
+// to which it has read.
 func (d *database) page(after, durable Position) (to Position, page []entry, err error) {
 	rows, err := d.reads.QueryContext(context.Background(),
 		"SELECT position, sum, record FROM records WHERE position > ? AND position <= ? ORDER BY position",
@@ -331,7 +331,7 @@ func (d *database) page(after, durable Position) (to Position, page []entry, err
 	return to, page, rows.Err()
 }
 
-// setAside renames the file and what belongs to it, and returns the new name.
+// setAside renames the file and those beside it, and returns the new name.
 func setAside(dir string) (string, error) {
 	name := filepath.Join(dir, fileName)
 	aside := filepath.Join(dir, "damaged-"+time.Now().UTC().Format("20060102T150405.000000000Z")+".db")
@@ -344,8 +344,8 @@ func setAside(dir string) (string, error) {
 	return aside, nil
 }
 
-// salvage copies into d, which is empty, the records of a damaged file that can be read, one by one, those after from
-// and up to to; to 0: as far as the file says. It returns what extent would.
+// salvage copies the readable records of a damaged file, one by one, into d, which is empty: those after from and up to
+// to, or up to the last known position if to is 0. It returns what extent would.
 func (d *database) salvage(name string, from, to Position) (released, last Position, bytes int64, err error) {
 	damaged, err := openFile(name, "query_only(1)")
 	if err != nil {
@@ -364,7 +364,7 @@ func (d *database) salvage(name string, from, to Position) (released, last Posit
 		group, size = nil, 0
 		return err
 	}
-	// From the end, because how far back the records go may not be known.
+	// Backwards, because it may be unknown how far back the records go.
 	for at := to; at > from && gap < maxGap; at-- {
 		e := entry{at: at}
 		var sum int64
@@ -394,7 +394,7 @@ func (d *database) salvage(name string, from, to Position) (released, last Posit
 	return released, to, bytes, err
 }
 
-// lastOf returns the highest position that a damaged file tells of.
+// lastOf returns the highest position found in a damaged file.
 func lastOf(damaged *sql.DB) (last Position) {
 	for _, query := range []string{
 		"SELECT max(position) FROM records", "SELECT seq FROM sqlite_sequence WHERE name = 'records'",

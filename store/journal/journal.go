@@ -14,22 +14,21 @@ import (
 	"time"
 )
 
-// The errors that callers tell apart.
+// Errors that callers distinguish.
 var (
-	// ErrFull says that the journal has Options.MaxBytes: it takes records again when some are released.
+	// ErrFull means that Options.MaxBytes is reached. Records are accepted again after some are released.
 	ErrFull = errors.New("the journal is full")
-	// ErrBusy says that 64 MiB wait to be written: the disk is slower than what is appended, or stands
-	// still.
-	ErrBusy = errors.New("the journal cannot write as fast as records come")
-	// ErrTooLarge says that a record has more than [MaxRecord] bytes, or more than fits in an empty journal.
+	// ErrBusy means that 64 MiB are waiting to be written: the disk is slower than the appends, or stalled.
+	ErrBusy = errors.New("the journal cannot keep up with new records")
+	// ErrTooLarge means that a record is larger than [MaxRecord], or than an empty journal can hold.
 	ErrTooLarge = errors.New("the record is too large for the journal")
-	// ErrClosed says that [Journal.Close] was called before.
+	// ErrClosed means that [Journal.Close] was called before.
 	ErrClosed = errors.New("the journal is closed")
-	// ErrLocked says that the directory is open already: in another process, or in this one, where a [Reader] that is
-	// not closed keeps it so.
+	// ErrLocked means that the directory is already open: in another process, or in this one until all its [Reader]s
+	// are closed.
 	ErrLocked = errors.New("the journal is in use")
-	// ErrVersion says that an ibid of another version wrote the directory, which this one does not read.
-	ErrVersion = errors.New("the journal is of another version of ibid")
+	// ErrVersion means that the directory was written by an incompatible version of ibid.
+	ErrVersion = errors.New("the journal belongs to another version of ibid")
 )
 
 const (
@@ -40,34 +39,34 @@ const (
 	// defaultMaxBytes is the default of [Options].MaxBytes.
 	defaultMaxBytes = 8 << 30
 
-	groupWait   = 2 * time.Millisecond   // how long a record for which nobody calls Sync may stay unwritten
-	groupSize   = 1 << 20                // bytes that are written at once, whoever waits
-	companyWait = 300 * time.Microsecond // how long a commit smaller than the last one waits for more records
-	retryWait   = 500 * time.Millisecond // after a failed commit, before the next try
-	idleWait    = 100 * time.Millisecond // after the last commit, until what was released is deleted
+	groupWait  = 2 * time.Millisecond   // how long a record may stay unwritten if Sync is not called
+	groupSize  = 1 << 20                // bytes that are written at once, even without Sync
+	gatherWait = 300 * time.Microsecond // how long a commit smaller than the last one waits for more records
+	retryWait  = 500 * time.Millisecond // delay after a failed commit
+	idleWait   = 100 * time.Millisecond // delay from the last commit to deleting what was released
 )
 
-// Position is the place of a record in the order of a journal: the first has 1, the next 2. It lasts over restarts, but
-// that of a record that was not durable is given again.
+// Position is the position of a record in a journal: the first has 1, the next 2. It survives restarts, but the
+// position of a record that did not become durable is reused.
 type Position uint64
 
-// Options says how a journal is kept. Nil and zero values mean the defaults.
+// Options configures a journal. Nil and zero values are the defaults.
 type Options struct {
-	MaxBytes int64        // of all records that are not deleted, together; 0: 8 GiB
-	Logger   *slog.Logger // told of damage, a full journal and failing disks, once each; nil: nobody is
+	MaxBytes int64        // of all records that are not deleted; 0 means 8 GiB
+	Logger   *slog.Logger // logs damage, a full journal and failing disks, once each; nil disables logging
 
-	commit func() error // called before each commit, by tests: an error makes it fail
+	commit func() error // set by tests: called before each commit, which fails if it does
 }
 
-// Stats says how a journal is.
+// Stats is the state of a journal.
 type Stats struct {
 	Bytes   int64 // of the records that are not deleted
-	Records int64 // appended and not released; damaged ones count until what follows them is released
-	Damaged int64 // records lost to damage, as far as Readers came upon them since Open
-	Err     error // why records are not taken or not written: ErrFull or the disk's error; nil: the journal is healthy
+	Records int64 // appended and not released; damaged ones count until later ones are released
+	Damaged int64 // records lost to damage that Readers have found since Open
+	Err     error // why records are refused or not written: ErrFull or the disk's error; nil if the journal is healthy
 }
 
-// Journal is a queue of records on disk; [Open] makes one. Its methods may be called by many goroutines at once.
+// Journal is a queue of records on disk. Use [Open] to create one. Its methods may be called concurrently.
 type Journal struct {
 	dir     string
 	options Options
@@ -76,30 +75,30 @@ type Journal struct {
 	wake chan struct{} // for the writer
 	done chan struct{} // closed when the writer has ended
 
-	mu       sync.Mutex
-	db       *database
-	lock     func() error  // gives the directory back; nil: that was done
-	changed  chan struct{} // closed, and another one made, when something below changes that Sync and Readers wait for
-	queue    []entry       // appended and not durable
-	queued   int           // bytes of queue
-	company  int           // records of the last group
-	bytes    int64         // Stats.Bytes
-	last     Position      // that was given
-	durable  Position      // up to which all is on disk
-	released Position
-	deleted  Position // of what was released
-	urgent   bool     // somebody waits for what is queued
-	damage   bool     // a reader found the file damaged
-	err      error    // with which the last commit failed; nil: it did not
-	full     bool     // ErrFull was returned, and nothing was deleted since
-	damaged  int64
-	missed   Position // the last of the damaged, so that a second reader does not count them again
-	readers  int
-	closed   bool // no more is taken
-	ended    bool // and nothing is written any more
+	mu        sync.Mutex
+	db        *database
+	lock      func() error  // unlocks the directory; nil once called
+	changed   chan struct{} // closed and replaced when something below changes that Sync and Readers wait for
+	queue     []entry       // appended but not yet durable
+	queued    int           // bytes of queue
+	lastGroup int           // records in the last group
+	bytes     int64         // Stats.Bytes
+	last      Position      // the last position assigned
+	durable   Position      // everything up to it is on disk
+	released  Position
+	deleted   Position // how much of released was deleted
+	urgent    bool     // a Sync is waiting for the queue
+	damage    bool     // a reader found the file damaged
+	err       error    // of the last commit; nil if it succeeded
+	full      bool     // ErrFull was returned, and nothing was deleted since
+	damaged   int64
+	counted   Position // the last damaged position counted, so that other readers do not count again
+	readers   int
+	closed    bool // no more records are accepted
+	ended     bool // and nothing more is written
 }
 
-// entry is a record with its place.
+// entry is a record with its position.
 type entry struct {
 	at     Position
 	record []byte
@@ -107,13 +106,13 @@ type entry struct {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// sum covers the position too, so that a record is never taken for another.
+// sum includes the position, so that no record is mistaken for another.
 func (e *entry) sum() int64 {
-	return int64(crc32.Update(uint32(e.at), castagnoli, e.record)) //nolint:gosec // the low bits of it do
+	return int64(crc32.Update(uint32(e.at), castagnoli, e.record)) //nolint:gosec // the low bits suffice
 }
 
-// Open opens the journal in dir, which it makes if it is not there: of mode 0700, its files 0600. It fails with
-// ErrLocked while the directory is open elsewhere, and with ErrVersion where another version's journal is.
+// Open opens the journal in dir, which it creates if necessary, with mode 0700 and its files with 0600. It fails with
+// ErrLocked if the directory is open elsewhere, and with ErrVersion if it has a journal of an incompatible version.
 func Open(dir string, o *Options) (*Journal, error) {
 	j, err := open(dir, o)
 	if err != nil {
@@ -131,7 +130,7 @@ func open(dir string, o *Options) (*Journal, error) {
 		return nil, err
 	}
 	if old, _ := filepath.Glob(filepath.Join(dir, "*.segment")); len(old) > 0 {
-		return nil, fmt.Errorf("%w: an earlier one left %s there; start with an empty directory, "+
+		return nil, fmt.Errorf("%w: an earlier version left %s there; start with an empty directory, "+
 			"or let the ibid that wrote it store what is in it first", ErrVersion, filepath.Base(old[0]))
 	}
 	lock, err := lockDir(dir)
@@ -155,7 +154,7 @@ func open(dir string, o *Options) (*Journal, error) {
 	return j, nil
 }
 
-// load opens the file and finds out what it has. A damaged one is replaced.
+// load opens the file and reads its extent. A damaged file is replaced.
 func (j *Journal) load() (err error) {
 	if j.db, err = openDatabase(j.dir); err == nil {
 		if j.released, j.durable, j.bytes, err = j.db.extent(); err != nil {
@@ -170,12 +169,11 @@ func (j *Journal) load() (err error) {
 }
 
 // Append queues a record, which must not change afterwards, and returns its position. It does not wait for the disk:
-// when Append returns, the record is in memory, and [Journal.Sync] says when it is durable. Without that it is written
-// a moment later.
+// use [Journal.Sync] for that. Without Sync, the record is written a moment later.
 //
-// The error is ErrTooLarge, ErrFull, ErrBusy (joined by the disk's error, if writing fails) or ErrClosed; then the
-// record is not in the journal. While writing fails records are still taken until the queue is full, and are written
-// when it works again.
+// The error is ErrTooLarge, ErrFull, ErrBusy (joined with the disk's error if writing fails) or ErrClosed; then the
+// record is not in the journal. While writing fails, records are accepted until the queue is full, and are written once
+// the disk works again.
 func (j *Journal) Append(record []byte) (Position, error) {
 	size := int64(len(record))
 	if size > MaxRecord || size > j.options.MaxBytes {
@@ -190,9 +188,9 @@ func (j *Journal) Append(record []byte) (Position, error) {
 	case j.bytes+size > j.options.MaxBytes:
 		if !j.full {
 			j.full = true
-			j.log.Error("the journal is full and takes no more records", slog.Int64("bytes", j.bytes))
+			j.log.Error("the journal is full and accepts no more records", slog.Int64("bytes", j.bytes))
 		}
-		j.wakeWriter() // it may have something to delete
+		j.wakeWriter() // there may be something to delete
 		refused = ErrFull
 	case j.queued > 0 && int64(j.queued)+size > maxQueued:
 		refused = errors.Join(ErrBusy, j.err)
@@ -217,15 +215,15 @@ func (j *Journal) wakeWriter() {
 	}
 }
 
-// tellChange wakes all who wait for the writer. j.mu is held.
-func (j *Journal) tellChange() {
+// notify wakes all who wait for the writer. j.mu must be held.
+func (j *Journal) notify() {
 	close(j.changed)
 	j.changed = make(chan struct{})
 }
 
-// Sync returns nil when the record at p and all before it are on disk. All who call it while the disk is at work share
-// the next commit. The error is ctx's, the disk's, or ErrClosed; then nothing is known of the record: it may become
-// durable later, for records that could not be written are tried again. While writing fails Sync does not wait.
+// Sync waits until the record at p and all before it are on disk. Concurrent callers share the next commit. The error
+// is ctx's, the disk's, or ErrClosed; then the state of the record is unknown: it may become durable later, because
+// failed writes are retried. While writing fails, Sync does not wait.
 func (j *Journal) Sync(ctx context.Context, p Position) error {
 	for {
 		j.mu.Lock()
@@ -258,9 +256,9 @@ func (j *Journal) Sync(ctx context.Context, p Position) error {
 	}
 }
 
-// Release says that everything up to and including p is kept elsewhere: it may be deleted, and is not read again after
-// a restart, unless the process ends soon after. Where p was released before, it does nothing. It is an error if p is
-// not yet durable. It works after Close for as long as a [Reader] is open.
+// Release declares everything up to and including p as stored elsewhere: it may be deleted, and is not read again after
+// a restart, unless the process ends soon. Releasing p again does nothing. It is an error if p is not yet durable.
+// Release works after Close while a [Reader] is open.
 func (j *Journal) Release(p Position) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -277,7 +275,7 @@ func (j *Journal) Release(p Position) error {
 	return nil
 }
 
-// Stats returns how the journal is now.
+// Stats returns the current state of the journal.
 func (j *Journal) Stats() Stats {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -293,8 +291,8 @@ func (j *Journal) Stats() Stats {
 	return s
 }
 
-// Close writes what was appended, and closes the journal once all readers are closed. The error is that of writing it;
-// then what could not be written is lost.
+// Close writes what was appended, and closes the journal once all readers are closed. If it returns a write error, what
+// could not be written is lost.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	j.closed = true
@@ -310,7 +308,7 @@ func (j *Journal) Close() error {
 	return nil
 }
 
-// unlock closes the file and gives the directory back when nobody uses it any more.
+// unlock closes the file and unlocks the directory when neither is in use any more.
 func (j *Journal) unlock() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -323,17 +321,17 @@ func (j *Journal) unlock() error {
 	return err
 }
 
-// Reader gets the records of a journal in their order, once they are durable. One goroutine at a time may use it. It
-// must be closed.
+// Reader returns the records of a journal in order, once they are durable. It must be closed, and is not safe for
+// concurrent use.
 type Reader struct {
 	j      *Journal
-	last   Position // that was read, or is known to be lost
+	last   Position // position last read, or known to be lost
 	page   []entry  // read ahead
 	closed bool
 }
 
-// Reader returns a reader that begins with the first record that is not released. Several may read at once, each all
-// records.
+// Reader returns a reader that begins with the first record that is not released. Several readers may be open at once;
+// each returns all records.
 func (j *Journal) Reader() *Reader {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -344,7 +342,7 @@ func (j *Journal) Reader() *Reader {
 	return r
 }
 
-// Close lets go of the directory. It must not be called during Next.
+// Close closes the reader. It must not be called during Next.
 func (r *Reader) Close() error {
 	if r.closed {
 		return nil
@@ -359,10 +357,10 @@ func (r *Reader) Close() error {
 	return nil
 }
 
-// Next returns the next record, which belongs to the caller, and its position. It waits until there is one; one that is
-// there is returned even if ctx has ended, so ctx's error says that there was none. After [Journal.Close] it returns
-// io.EOF once all is read; after Close ErrClosed. Damaged records are skipped, counted and logged. Any other error is
-// ctx's or one of reading; calling again tries again.
+// Next returns the next record, which belongs to the caller, and its position. It waits until there is one. An
+// available record is returned even if ctx has ended, so an error of ctx means that there was none. After
+// [Journal.Close], Next returns io.EOF once all is read; after Close, ErrClosed. Damaged records are skipped, counted
+// and logged. Any other error is ctx's or a read error; calling Next again retries.
 func (r *Reader) Next(ctx context.Context) (Position, []byte, error) {
 	for !r.closed {
 		if len(r.page) > 0 {
@@ -401,13 +399,13 @@ func (r *Reader) Next(ctx context.Context) (Position, []byte, error) {
 	return 0, nil, fmt.Errorf("reading journal: %w", ErrClosed)
 }
 
-// reportDamage has the writer replace the file where err says that it is damaged, and reports whether reading is to be
-// tried again when that is done.
+// reportDamage makes the writer replace the file if err means that it is damaged, and reports whether reading is to be
+// retried after that.
 func (j *Journal) reportDamage(db *database, err error) (again bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.db != db { // it was replaced meanwhile
-		j.tellChange()
+		j.notify()
 		return true
 	}
 	if !isDamage(err) {
@@ -418,16 +416,16 @@ func (j *Journal) reportDamage(db *database, err error) (again bool) {
 	return true
 }
 
-// skipTo is told that p is the next record there is. Those between were damaged, unless they are released.
+// skipTo records that p is the next existing record. Those in between were damaged, unless they are released.
 func (r *Reader) skipTo(p Position) {
 	j := r.j
 	j.mu.Lock()
-	from := max(r.last, j.released, j.missed)
+	from := max(r.last, j.released, j.counted)
 	lost := int64(0)
 	if p > from+1 {
 		lost = int64(p - from - 1) //nolint:gosec // few
 		j.damaged += lost
-		j.missed = p - 1
+		j.counted = p - 1
 	}
 	j.mu.Unlock()
 	r.last = max(r.last, p-1)

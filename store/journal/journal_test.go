@@ -88,7 +88,7 @@ func drain(tb testing.TB, j *Journal, r *Reader) []string {
 	return got
 }
 
-// readAll opens the journal in dir, returns what it has and closes it.
+// readAll opens the journal in dir, returns its records and closes it.
 func readAll(tb testing.TB, dir string) ([]string, Stats) {
 	tb.Helper()
 	j := testenv.Must(Open(dir, nil))(tb)
@@ -114,7 +114,7 @@ func TestJournal(t *testing.T) {
 			t.Errorf("%s has mode %v, want %v", name, info.Mode(), want)
 		}
 	}
-	appendAll(t, j, "four") // nobody syncs it, but Close does
+	appendAll(t, j, "four") // written by Close, without Sync
 	if diff := cmp.Diff([]string{"4 four"}, drain(t, j, r)); diff != "" {
 		t.Error(diff)
 	}
@@ -191,11 +191,11 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// What an earlier ibid left is refused, and stays as it is; so is what a later one wrote.
+// Journals of earlier and later versions of ibid are refused and left unchanged.
 func TestVersions(t *testing.T) {
 	old := t.TempDir()
 	testenv.OK(t, os.WriteFile(filepath.Join(old, "00000001-1-5eed.segment"), []byte("records"), 0o600))
-	if _, err := Open(old, nil); !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), "an earlier one") {
+	if _, err := Open(old, nil); !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), "an earlier version left") {
 		t.Errorf("an earlier version's: %v", err)
 	}
 	if entries, err := os.ReadDir(old); err != nil || len(entries) != 1 {
@@ -211,7 +211,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// testdata/v1.db is a journal as version 1 of the tables has it. Every later version reads it.
+// testdata/v1.db is a journal with version 1 of the tables. Every later version reads it.
 func TestVersion1(t *testing.T) {
 	dir := t.TempDir()
 	fixture := testenv.Must(os.ReadFile(filepath.Join("testdata", "v1.db")))(t)
@@ -222,7 +222,7 @@ func TestVersion1(t *testing.T) {
 	}
 }
 
-// A record for which nobody calls Sync is written all the same, and a reader that waits gets it.
+// A record without Sync is written all the same, and a waiting reader gets it.
 func TestUnsynced(t *testing.T) {
 	j := openFor(t, t.TempDir(), nil)
 	r := reader(t, j)
@@ -264,7 +264,7 @@ func TestRestarts(t *testing.T) {
 			want = append(want, fmt.Sprint(appendSync(t, j, record), " ", record))
 		}
 		r := j.Reader()
-		for range round % 9 { // sometimes more than there come, sometimes fewer
+		for range round % 9 { // sometimes more than there are, sometimes fewer
 			released, _ = next(t, r)
 			testenv.OK(t, j.Release(released))
 		}
@@ -277,7 +277,7 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
-// copyFiles copies the files of the journal in dir as they are, which is what a power cut leaves.
+// copyFiles copies the files of the journal in dir in their current state, as a power cut leaves them.
 func copyFiles(tb testing.TB, dir string, change func(name string, b []byte) []byte) string {
 	tb.Helper()
 	to := tb.TempDir()
@@ -291,7 +291,7 @@ func copyFiles(tb testing.TB, dir string, change func(name string, b []byte) []b
 	return to
 }
 
-// The power is cut: what was durable is there, and what was half written is not, wherever the log ends.
+// After a power cut, what was durable is there and what was half written is not, wherever the log ends.
 func TestPowerCut(t *testing.T) {
 	dir := t.TempDir()
 	j := openFor(t, dir, nil)
@@ -321,7 +321,7 @@ func TestPowerCut(t *testing.T) {
 	}
 }
 
-// A record whose bytes have changed is skipped, once, and that is known.
+// A record whose bytes have changed is skipped, and counted once.
 func TestFlippedByte(t *testing.T) {
 	dir := t.TempDir()
 	j := openFor(t, dir, nil)
@@ -336,7 +336,7 @@ func TestFlippedByte(t *testing.T) {
 		})
 		var log bytes.Buffer
 		j := openFor(t, left, &Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		for range 2 { // readers; the damage is the same
+		for range 2 { // readers; they find the same damage
 			r := reader(t, j)
 			for _, want := range []string{"first", "third"} {
 				if _, got := next(t, r); got != want {
@@ -350,8 +350,8 @@ func TestFlippedByte(t *testing.T) {
 	}
 }
 
-// readDamaged appends a last record and reads up to it, and returns how many were read and where it is. The others have to
-// be whole.
+// readDamaged appends a last record and reads up to it, and returns how many records it read and the position of the
+// last. The others have to be intact.
 func readDamaged(t *testing.T, j *Journal, r *Reader, whole func(Position, string) bool) (got int, p Position) {
 	t.Helper()
 	p = appendSync(t, j, "the last")
@@ -361,7 +361,7 @@ func readDamaged(t *testing.T, j *Journal, r *Reader, whole func(Position, strin
 		var err error
 		at, record, err = r.Next(ctx)
 		cancel()
-		if errors.Is(err, context.DeadlineExceeded) { // it was lost with what it was beside
+		if errors.Is(err, context.DeadlineExceeded) { // it was lost with its neighbours
 			p = appendSync(t, j, "the last")
 			continue
 		}
@@ -373,8 +373,8 @@ func readDamaged(t *testing.T, j *Journal, r *Reader, whole func(Position, strin
 	return got, p
 }
 
-// A damaged file is set aside, when it is opened and while it is used; what can be read of it is kept, and the journal
-// goes on.
+// A damaged file is set aside, when it is opened and while it is in use; what can be read of it is kept, and the
+// journal continues.
 func TestDamagedFile(t *testing.T) {
 	page := func(n int) func([]byte) {
 		return func(b []byte) { copy(b[n*pageSize:], bytes.Repeat([]byte("garbage "), pageSize/8)) }
@@ -476,7 +476,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// After an outage of the store the file becomes shorter.
+// After an outage of the store the file shrinks.
 func TestShrinks(t *testing.T) {
 	dir := t.TempDir()
 	j := openFor(t, dir, nil)
@@ -503,7 +503,8 @@ func TestShrinks(t *testing.T) {
 	})
 }
 
-// While a disk fails nothing is said to be durable, nothing taken is lost, and when it works again all is well.
+// While a disk fails, nothing is reported durable, nothing accepted is lost, and once it works again everything is
+// written.
 func TestDiskErrors(t *testing.T) {
 	for _, fault := range []error{syscall.EIO, syscall.ENOSPC, errors.New("the disk is full")} {
 		dir := t.TempDir()
@@ -514,7 +515,7 @@ func TestDiskErrors(t *testing.T) {
 			defer mu.Unlock()
 			broken = err
 		}
-		full := fault.Error() == "the disk is full" // SQLite finds out by itself
+		full := fault.Error() == "the disk is full" // SQLite detects this itself
 		j := openFor(t, dir, &Options{commit: func() error {
 			mu.Lock()
 			defer mu.Unlock()
@@ -563,7 +564,7 @@ func TestDiskErrors(t *testing.T) {
 	}
 }
 
-// A disk that fails to the end: Close says so.
+// If a disk fails to the end, Close returns the error.
 func TestCloseFails(t *testing.T) {
 	dir := t.TempDir()
 	var fails sync.Map
@@ -587,7 +588,7 @@ func TestCloseFails(t *testing.T) {
 	}
 }
 
-// The queue is bounded, and while a disk stands still Sync waits no longer than its caller wants.
+// The queue is bounded, and while a disk is stalled Sync waits no longer than its context.
 func TestBusy(t *testing.T) {
 	gate := make(chan struct{})
 	j := openFor(t, t.TempDir(), &Options{commit: func() error {
@@ -663,7 +664,7 @@ func TestConcurrent(t *testing.T) {
 				}
 				seen[w]++
 				if releases && p%50 == 0 {
-					released.Wait() // else the other would miss some
+					released.Wait() // otherwise the other would miss some
 					if err := j.Release(p); err != nil {
 						t.Error(err)
 					}
@@ -677,7 +678,7 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// FuzzOpen opens what may be a journal: it is read to its end, makes nothing up, and can be written to.
+// FuzzOpen opens what may be a journal: it is read to its end, invents no records, and can be written to.
 func FuzzOpen(f *testing.F) {
 	dir := f.TempDir()
 	j := openFor(f, dir, nil)
@@ -730,8 +731,8 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// Wherever a bad disk damages the file and its log: the journal opens, what is read is as it was written, and it takes and
-// keeps what comes then.
+// Wherever a bad disk damages the file and its log, the journal opens, records are returned as they were written, and
+// new ones are accepted and kept.
 func TestDamagedAnywhere(t *testing.T) {
 	dir := t.TempDir()
 	j := openFor(t, dir, nil)
@@ -771,7 +772,7 @@ func TestDamagedAnywhere(t *testing.T) {
 			return b
 		})
 		j, err := Open(damaged, nil)
-		if errors.Is(err, ErrVersion) { // its number was hit: it is refused, and stays as it is
+		if errors.Is(err, ErrVersion) { // the version was hit: the file is refused and left unchanged
 			continue
 		}
 		if err != nil {
@@ -792,8 +793,8 @@ func TestDamagedAnywhere(t *testing.T) {
 	}
 }
 
-// A reader whose time is over returns what is there all the same: that it says it has nothing left is how the indexer
-// knows that earlier processes left nothing.
+// A reader whose context has ended still returns what is there: when it reports nothing left, the indexer knows that
+// earlier processes left nothing.
 func TestNextReturnsWhatIsThere(t *testing.T) {
 	j := testenv.Must(Open(t.TempDir(), nil))(t)
 	defer j.Close()

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// run writes what is appended, until Close. It alone changes the file.
+// run writes what is appended, until Close. Only run changes the file.
 func (j *Journal) run() {
 	defer close(j.done)
 	timer := time.NewTimer(idleWait)
@@ -31,8 +31,7 @@ func (j *Journal) run() {
 	}
 }
 
-// writeQueue writes what is queued, group by group, and returns after how long there is something to do again; under 0:
-// never.
+// writeQueue writes the queue, group by group, and returns when to call it again; a negative duration means never.
 func (j *Journal) writeQueue() time.Duration {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -44,7 +43,7 @@ func (j *Journal) writeQueue() time.Duration {
 			err := j.replaceFile(nil)
 			j.mu.Lock()
 			j.noteError(err)
-			j.tellChange()
+			j.notify()
 		}
 		switch {
 		case j.full:
@@ -55,28 +54,28 @@ func (j *Journal) writeQueue() time.Duration {
 		switch {
 		case len(j.queue) == 0 && j.closed:
 			j.ended, j.err = true, nil
-			j.tellChange()
+			j.notify()
 			return -1
-		case len(j.queue) == 0 && j.released > deleted: // there is something to delete, or to give back
+		case len(j.queue) == 0 && j.released > deleted: // there is something to delete or to shrink
 			return idleWait
 		case len(j.queue) == 0:
-			return time.Hour // until somebody wakes it
+			return time.Hour // until woken
 		}
-		if first && !j.urgent && !j.closed && j.queued < groupSize { // nobody waits: more may come
+		if first && !j.urgent && !j.closed && j.queued < groupSize { // nothing is waiting: more may come
 			j.mu.Unlock()
 			select {
 			case <-j.wake:
 			case <-time.After(groupWait):
 			}
 			j.mu.Lock()
-		} else if len(j.queue) < j.company { // a commit costs much more than a record more
+		} else if len(j.queue) < j.lastGroup { // a commit costs much more than one more record
 			j.mu.Unlock()
-			time.Sleep(companyWait) //nolint:forbidigo // records gather meanwhile; it waits for no event
+			time.Sleep(gatherWait) //nolint:forbidigo // gathers records; there is no event to wait for
 			j.mu.Lock()
 		}
 		first = false
 		group := j.queue
-		j.company = len(group)
+		j.lastGroup = len(group)
 		j.urgent = false
 		j.mu.Unlock()
 		err := j.db.write(group, j.options.commit)
@@ -94,12 +93,12 @@ func (j *Journal) writeQueue() time.Duration {
 				j.queued -= len(group[i].record)
 			}
 		}
-		j.tellChange()
+		j.notify()
 		switch {
 		case err == nil:
 		case j.closed:
 			j.ended = true
-			j.tellChange()
+			j.notify()
 			return -1
 		default:
 			return retryWait
@@ -107,7 +106,7 @@ func (j *Journal) writeQueue() time.Duration {
 	}
 }
 
-// noteError keeps why the file cannot be written, and logs when that begins and ends. j.mu is held.
+// noteError stores why the file cannot be written, and logs when that begins and ends. j.mu must be held.
 func (j *Journal) noteError(err error) {
 	switch {
 	case err != nil && j.err == nil:
@@ -118,7 +117,7 @@ func (j *Journal) noteError(err error) {
 	j.err = err
 }
 
-// deleteReleased deletes what was released, up to a position. j.mu is held, but not meanwhile.
+// deleteReleased deletes released records up to a position. j.mu must be held; it is unlocked meanwhile.
 func (j *Journal) deleteReleased(to Position) {
 	if to == j.deleted {
 		return
@@ -131,8 +130,7 @@ func (j *Journal) deleteReleased(to Position) {
 	j.full = j.full && freed == 0
 }
 
-// replaceFile puts the file aside, which is damaged, and goes on with a new one that has every record which can still
-// be read.
+// replaceFile sets the damaged file aside and continues with a new one that has every record that can still be read.
 func (j *Journal) replaceFile(why error) error {
 	if j.db != nil {
 		_ = j.db.close()
@@ -159,7 +157,7 @@ func (j *Journal) replaceFile(why error) error {
 		bytes += int64(len(j.queue[i].record))
 	}
 	j.db, j.released, j.deleted, j.durable, j.bytes = fresh, released, released, last, bytes
-	j.log.Error("the journal was damaged: it was set aside, and what can be read of it is in a new one",
+	j.log.Error("the journal was damaged: it was set aside, and its readable records were copied to a new one",
 		slog.String("file", aside), slog.Int64("bytes", bytes), slog.Any("error", why))
 	return nil
 }

@@ -1,5 +1,5 @@
--- The views say of a citation what a table of citations usually has: the document's name, the words of it that are quoted,
--- the places in the answer, how sure the provider is, and when the answer came.
+-- Columns that tables of citations usually have: the document's name, the quoted words, the positions in the answer,
+-- the provider's confidence, and the time of the answer.
 
 DROP VIEW citations;
 DROP VIEW sources;

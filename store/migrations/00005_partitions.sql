@@ -1,6 +1,6 @@
 {{if .Postgres -}}
--- Answers stand in partitions by answer_id, which begins with the time of the call: see partition.go. Text is compared
--- byte by byte there, as ids grow. document is only filled where PostgreSQL cannot read it in call.
+-- Answers are partitioned by answer_id, which begins with the time of the call: see partition.go. It is compared byte
+-- by byte, the order in which ids increase. document is only set if PostgreSQL cannot read it in call.
 
 DROP VIEW citations;
 DROP VIEW sources;
@@ -41,7 +41,7 @@ CREATE INDEX calls_by_conversation ON calls (tenant, conversation, started, n) W
 CREATE INDEX calls_by_run ON calls (tenant, run, started, n) WHERE run IS NOT NULL;
 CREATE INDEX calls_by_age ON calls (provider, started);
 CREATE INDEX calls_by_term ON calls USING gin (terms);
--- Compared with calls.answer_id, which an index of another collation would not be used for.
+-- Compared with calls.answer_id; an index with another collation would not be used for that.
 ALTER TABLE pins ALTER COLUMN answer_id TYPE TEXT COLLATE "C";
 
 CREATE VIEW sources AS
@@ -62,7 +62,7 @@ SELECT tenant, answer_id, s.value->>'id' AS id, s.value->>'key' AS key, s.value-
 	datetime(started / 1000000, 'unixepoch') AS created_at
 FROM calls, json_each(call, '$.document.sources') AS s;
 
--- Which answers have a term, and no longer where in them: that nobody asks. Reindex fills it.
+-- Which answers have a term, without its positions, which are not needed. Reindex fills it.
 DROP TABLE words;
 CREATE VIRTUAL TABLE words USING fts5(terms, content='', contentless_delete=1, detail='none', tokenize='ascii');
 {{- end}}

@@ -1,2 +1,2 @@
-// Package tlogtest says whether a store of logs is right: every [tlog.Tiles] passes [TestTiles]. Only tests import it.
+// Package tlogtest tests implementations of [tlog.Tiles] with [TestTiles]. Only tests import it.
 package tlogtest

@@ -16,11 +16,11 @@ import (
 	"github.com/ibidhq/ibid/tlog"
 )
 
-// Opener returns a handle on the store of a name. In one test the first handle of a name has an empty store, and later
-// ones the same store, as if another process had opened it.
+// Opener returns a handle on the store with a name. In one test the first handle of a name has an empty store, and
+// later ones the same store, as if another process had opened it.
 type Opener func(name string) tlog.Tiles
 
-// TestTiles exercises a store. It calls start once for each of its subtests, all of whose stores are new.
+// TestTiles tests a store. It calls start once for each of its subtests, all of whose stores are new.
 func TestTiles(t *testing.T, start func(t *testing.T) Opener) {
 	t.Helper()
 	for _, test := range []struct {
@@ -39,15 +39,15 @@ func TestTiles(t *testing.T, start func(t *testing.T) Opener) {
 	}
 }
 
-// Digest returns the digest of a manifest that nobody wrote.
+// Digest returns the digest of an imaginary manifest.
 func Digest(i int) tlog.Leaf { return sha256.Sum256(fmt.Appendf(nil, "manifest %d", i)) }
 
-// Key returns a key that everybody knows; another for each seed.
+// Key returns a well-known key, different for each seed.
 func Key(seed byte) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, ed25519.SeedSize))
 }
 
-// growth has hashes and a checkpoint that mean nothing: to a store they are octets.
+// growth has a meaningless checkpoint and hashes: to a store they are octets.
 func growth(checkpoint string, firstHash int64, hashes []tlog.Hash, leaves ...tlog.Leaf) *tlog.Growth {
 	return &tlog.Growth{Leaves: leaves, FirstHash: firstHash, Hashes: hashes, Checkpoint: []byte(checkpoint)}
 }
@@ -149,7 +149,7 @@ func exerciseNothing(t *testing.T, open Opener) {
 	if !errors.Is(err, wrong) {
 		t.Errorf("Update = %v, want the error of grow", err)
 	}
-	// A growth that does not fit, because the leaf is there or because hashes are missing before its own, is refused
+	// A growth that does not fit, because the leaf exists or because hashes before its own are missing, is refused as a
 	// whole.
 	for _, g := range []*tlog.Growth{
 		growth("two", 1, []tlog.Hash{{2}, {3}}, Digest(1), Digest(0)),
@@ -193,7 +193,7 @@ func exerciseMissing(t *testing.T, open Opener) {
 	}
 }
 
-// The most that is written and read at a time, and one more.
+// exerciseLarge writes and reads one more than the maximum at a time.
 func exerciseLarge(t *testing.T, open Opener) {
 	t.Helper()
 	l := openLog(t, open("log"), "")
@@ -229,7 +229,7 @@ func exerciseLog(t *testing.T, open Opener) {
 	}
 }
 
-// Two processes append to one log at the same time, what they have in common too.
+// exerciseTogether appends to one log from two processes at once, with some leaves in common.
 func exerciseTogether(t *testing.T, open Opener) {
 	t.Helper()
 	const each, common = 40, 10

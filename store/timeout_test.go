@@ -13,7 +13,7 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// throughRelay returns the DSN of a database that is reached by way of a relay, and with other parameters.
+// throughRelay returns the DSN of a database behind a relay, with other parameters.
 func throughRelay(t *testing.T, dsn, parameters string) (*testenv.Relay, string) {
 	t.Helper()
 	u := testenv.Must(url.Parse(dsn))(t)
@@ -22,8 +22,8 @@ func throughRelay(t *testing.T, dsn, parameters string) (*testenv.Relay, string)
 	return r, "postgres://postgres@" + r.Addr() + u.Path + "?sslmode=disable&" + parameters
 }
 
-// Connections to PostgreSQL that are dead without a word keep nobody waiting for longer than a statement may take, whether
-// they rested or were in the middle of one, and what they had locked does not stay so.
+// Silently dead connections to PostgreSQL block nobody for longer than a statement may take, idle or in the middle of
+// one, and their locks are released.
 func TestSilentDatabase(t *testing.T) {
 	relay, dsn := throughRelay(t, testenv.Postgres(t).DSN, "statement_timeout=1000")
 	s := open(t, dsn)

@@ -14,7 +14,7 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// suite has what holds of a store on either engine. Each method is a test, with a database of its own.
+// suite holds the tests of a store on either engine. Each method is a test, with a database of its own.
 type suite struct{}
 
 func TestStore(t *testing.T) {
@@ -54,7 +54,7 @@ func (suite) Answers(t *testing.T, dsn string) {
 
 func second[T any](_ T, err error) error { return err }
 
-// The same ids with two tenants are two of everything, and neither sees the other's.
+// The same ids of two tenants are different objects, and neither tenant sees the other's.
 func (suite) Tenants(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -106,7 +106,7 @@ func (suite) Tenants(t *testing.T, dsn string) {
 	}
 }
 
-// What is put again, in the same batch or after a crash, changes nothing.
+// Putting a call again, in the same batch or after a crash, changes nothing.
 func (suite) Replay(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -183,7 +183,7 @@ func (suite) Search(t *testing.T, dsn string) {
 	}
 }
 
-// A list stays the same while it is paged through and more arrives.
+// A list does not change while it is paged through and more arrives.
 func (suite) Paging(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -268,7 +268,7 @@ func (suite) Sources(t *testing.T, dsn string) {
 	}
 }
 
-// Numbers run on over the answers in the order in which they arrive, and mean the same for ever.
+// Numbers continue over the answers in the order of arrival, and never change.
 func (suite) Conversations(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -369,8 +369,8 @@ func (suite) Runs(t *testing.T, dsn string) {
 	}
 }
 
-// A conversation and a run are read a page at a time, the latest calls first, and each page from its oldest to its latest. An
-// answer that is fetched again keeps its place.
+// A conversation and a run are read a page at a time, the latest calls first, and each page from its oldest to its
+// latest. An answer that is fetched again keeps its place.
 func (suite) ThreadPaging(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -417,7 +417,7 @@ func (suite) ThreadPaging(t *testing.T, dsn string) {
 	}
 }
 
-// A later state of an answer takes the place of the earlier one, once, and never a worse one.
+// A later state of an answer replaces the earlier one, once, and never a worse one.
 func (suite) Refetch(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -461,14 +461,14 @@ func (suite) Refetch(t *testing.T, dsn string) {
 	}
 }
 
-// Citations that were found for an answer take the place of it once, however often they are put, wherever the batches of a
-// replayed journal begin; and the provider's own answer, fetched again, does not take them away.
+// Citations found for an answer replace it once, however often they are put, wherever the batches of a replayed journal
+// begin; and refetching the provider's own answer does not remove them.
 func (suite) Backfill(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	batch := func() []*store.Call {
 		first, other := call(1, "Bees dance."), call(2, "Bees dance.")
-		first.Answer.ID, other.Answer.ID = "", "" // not every provider gives one
+		first.Answer.ID, other.Answer.ID = "", "" // not every provider sets one
 		first.Run, other.Run, first.Conversation = "run", "run", "talk"
 		found := call(3, "Bees dance.", "bees.example")
 		found.Answer.ID, found.Of, found.Run, found.Started, found.Duration = "", first.AnswerID, "", first.Started, time.Hour
@@ -571,7 +571,7 @@ func (suite) Delete(t *testing.T, dsn string) {
 	if _, err := s.Run(t.Context(), store.DefaultTenant, "run", nil); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("the empty run: %v", err)
 	}
-	// Nobody has heard of the answers yet, so their events are still there, and numbers go on behind them.
+	// The events of the answers are not relayed yet, so they are still there, and numbers continue after them.
 	events, err := s.Outbox(t.Context(), 0, 0)
 	if err != nil || len(events) != 2 {
 		t.Fatalf("outbox: %v, %v", events, err)
@@ -616,7 +616,7 @@ func (suite) Prune(t *testing.T, dsn string) {
 	if n := len(ids(t, s, store.Query{})); n != 355 || steps != 2 {
 		t.Errorf("%d answers are left after %d steps", n, steps)
 	}
-	// Of the other, and the rest: only runs with events that nobody has heard of stay.
+	// The other tenant's, and the rest: only runs with unrelayed events stay.
 	r.ByProvider, r.Now = nil, time.Now()
 	report = testenv.Must(s.Prune(t.Context(), r))(t)
 	diff(t, "the rest", report, store.PruneReport{Answers: 355, Conversations: 10})

@@ -7,14 +7,14 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// A call that is made again replaces what stands behind the answer that it names, also where that is before the page.
+// A call that is repeated replaces the turns after the answer that it names, even if that is before the page.
 func TestKeptBehind(t *testing.T) {
 	call := func(id string) *store.Call { return &store.Call{AnswerID: id} }
 	before, turns := call("ans_0"), []store.Turn{{Call: call("ans_1")}, {Call: call("ans_2")}}
 	for _, test := range []struct {
 		follows *string
 		kept    int
-		last    string // empty: there is none
+		last    string // empty if there is none
 		ok      bool
 	}{
 		{nil, 2, "", false},

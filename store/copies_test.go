@@ -21,7 +21,7 @@ import (
 	"github.com/ibidhq/ibid/verify/verifytest"
 )
 
-// page is what was read of the page of a test, after so many minutes.
+// page is the test's page as read at a minute.
 func page(octets string, minutes int) *snapshot.Snapshot {
 	return &snapshot.Snapshot{
 		URL: "https://bees.example/page", FinalURL: "https://bees.example/p", Hops: []string{"https://bees.example/q"}, Status: 200,
@@ -72,7 +72,7 @@ func (suite) Copies(t *testing.T, dsn string) {
 	got := list[3].Snapshot
 	want.Octets, want.Header = nil, got.Header
 	diff(t, "version", got, *want)
-	// The octets are another's only when it has read them.
+	// Another tenant gets the octets only after reading them itself.
 	if v, err := s.Copy(ctx, "one", want.Hash); err != nil || string(v.Octets) != long {
 		t.Errorf("%v, %v", v, err)
 	}
@@ -83,7 +83,7 @@ func (suite) Copies(t *testing.T, dsn string) {
 	if _, err := s.Copy(ctx, "two", want.Hash); err != nil {
 		t.Errorf("read, too: %v", err)
 	}
-	// What is too large, or not what it says, leaves only its facts.
+	// Of octets that are too large, or do not match their hash, only the metadata is kept.
 	forged := page("forged", 10)
 	forged.Hash = want.Hash
 	for about, p := range map[string]*snapshot.Snapshot{"large": page(strings.Repeat("x", store.MaxCopy+1), 11), "forged": forged} {
@@ -102,7 +102,7 @@ func (suite) Copies(t *testing.T, dsn string) {
 	pruneCopies(t, s, versions)
 }
 
-// pruneCopies goes on where suite.Copies ends.
+// pruneCopies continues suite.Copies.
 func pruneCopies(t *testing.T, s *store.Store, versions func(string) []store.Version) {
 	t.Helper()
 	ctx := t.Context()
@@ -121,7 +121,7 @@ func pruneCopies(t *testing.T, s *store.Store, versions func(string) []store.Ver
 	if report, err := s.Prune(ctx, &store.Retention{}); err != nil || report != (store.PruneReport{}) {
 		t.Errorf("for ever: %+v, %v", report, err)
 	}
-	// What is cited keeps its versions, without their octets.
+	// Versions of cited sources stay, without their octets.
 	c := call(1, "Cited.", "bees.example")
 	c.Tenant = "one"
 	put(t, s, c)
@@ -162,7 +162,7 @@ func incident(n int, status verify.Status) verify.Incident {
 	}
 }
 
-// Incidents are a chain of each tenant's, each told once, and none is ever changed.
+// Incidents form a chain for each tenant, each is reported once, and none is ever changed.
 func (suite) Incidents(t *testing.T, dsn string) {
 	t.Helper()
 	s, other := open(t, dsn), open(t, dsn)
@@ -194,7 +194,7 @@ func (suite) Incidents(t *testing.T, dsn string) {
 		}
 	}
 	diff(t, "incidents", len(all), many/2)
-	// One of ours is told to its run.
+	// An incident of ours causes an event of its run.
 	c := published(1, "work")
 	put(t, s, c)
 	list, _ := due(t, s, time.Hour)
@@ -237,7 +237,7 @@ func (suite) Incidents(t *testing.T, dsn string) {
 	}
 }
 
-// What verifiers remember is each tenant's, and what only saves work is forgotten in time.
+// What verifiers remember is separate for each tenant, and what only saves work expires.
 func (suite) Memory(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
@@ -296,7 +296,7 @@ func TestMemory(t *testing.T) {
 	})
 }
 
-// Whatever is done to the incidents of a database shows.
+// Any change to the incidents of a database is detected.
 func TestIncidentsTampered(t *testing.T) {
 	all := make([]verify.Incident, 520)
 	for i := range all {
