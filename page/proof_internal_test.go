@@ -74,11 +74,11 @@ func TestVerifiedChart(t *testing.T) {
 	}
 }
 
-// What could not be looked at does not count against what could.
+// Citations that could not be checked do not count against the others.
 func TestVerifiedChartUnreachable(t *testing.T) {
 	at := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
 	c := verifiedChart([]store.CheckedDay{{Day: at, Passed: 3, Failed: 1, Unverifiable: 6}, {Day: at.AddDate(0, 0, 1), Unverifiable: 2}})
-	want := [][]string{{"2 March 2026", "3", "6", "1", "75 %"}, {"3 March 2026", "0", "2", "0", "none could be looked at"}}
+	want := [][]string{{"2 March 2026", "3", "6", "1", "75 %"}, {"3 March 2026", "0", "2", "0", "none could be checked"}}
 	if diff := cmp.Diff(want, c.Rows); diff != "" {
 		t.Error(diff)
 	}

@@ -505,7 +505,7 @@ func TestVerifyPage(t *testing.T) {
 		checkHTML(t, got.body)
 		for _, want := range []string{
 			"1 of 4 quotes has changed", "not signed", "closed its <mark>doors</mark> in the autumn of <mark>1987</mark>", "closed its <mark>gates</mark> in the autumn of <mark>1989</mark>",
-			"The source is not there any more.", ">1 changed</span>, ", ">1 not reachable</span>, ", ">2 not fetched</span>", "lies in a private network", "has a user name or a password", "not fetched",
+			"The source no longer exists.", ">1 changed</span>, ", ">1 not reachable</span>, ", ">2 not fetched</span>", "lies in a private network", "has a user name or a password", "not fetched",
 		} {
 			if !strings.Contains(got.body, want) {
 				t.Errorf("%s: no %q in %s", name, want, got.body)
