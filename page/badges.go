@@ -135,7 +135,7 @@ var legend = []badge{
 	{Kind: badgeBad, Word: wordMisquoted, Title: "The source never had these words."},
 	{Kind: badgeBad, Word: wordMissing, Title: "The source has nothing like these words."},
 	{Kind: badgeBad, Word: wordWrongSource, Title: "Another source of the answer says it; this one does not."},
-	{Kind: badgeClose, Word: wordDoubtful, Title: "The words differ from the sentence, or say almost nothing about it."},
+	{Kind: badgeClose, Word: wordDoubtful, Title: "The words differ from the sentence, or say little about it."},
 	{Kind: badgeLost, Word: wordUnreachable, Title: "The source could not be read or compared."},
 	{Kind: badgeBare, Word: wordBare, Title: "The sentence names no source."},
 	{Kind: badgeNone, Word: wordUnchecked, Title: "The source has not been read again."},

@@ -236,7 +236,7 @@ func (p *Page) conversation(ctx context.Context, r *httpx.Request) (*view, error
 	}
 	p.captured.CatchUp(ctx)
 	cursor := r.URL.Query().Get("cursor")
-	arriving := p.arriving.of(r.Who.Tenant, id) // before the store, so that an answer that ends now is in one or the other
+	arriving := p.arriving.of(r.Who.Tenant, id) // before the store, or one that ends now could be missed
 	var failed []*failedTurn
 	if cursor == "" {
 		failed = p.arriving.failures(r.Who.Tenant, id)
