@@ -117,7 +117,7 @@ func TestAnswer(t *testing.T) {
 		{"quotes", "blockquote", "", []string{"Core vaccines for dogs include CDV, CAV, and CPV.", "A vet knows.", "Nobody.", "Opening hours."}},
 		{"badges", "span", "badge", []string{"supported", "not checked"}},
 		{"uses", "div", "use", []string{
-			"Core vaccines for dogs include CDV, CAV, and CPV. p. 12 confidence 0.95, said by the provider In the text Is this right?",
+			"Core vaccines for dogs include CDV, CAV, and CPV. p. 12 confidence 0.95, given by the provider In the text Is this right?",
 			"no quote supported In the text Open Is this right?",
 			"A vet knows. found afterwards for no certain place in the text Open Is this right?",
 			"source gone Nobody. not checked found afterwards for no certain place in the text Is this right?",
@@ -147,7 +147,7 @@ func TestAnswer(t *testing.T) {
 	for _, part := range []string{
 		`<ibid-cite id="m-1" data-s="supported" data-cites="c-1" data-n="1 2"><a class="chip good" href="#s-1">`, `<div class="source active" role="listitem" tabindex="-1" id="s-1" data-s="supported">`, `href="#m-1"`,
 		`href="https://www.xn--bcher-kva.example/dogs"`, `>bücher.example<`, `read <time datetime="2026-02-03T00:00:00Z">3 February 2026</time>`,
-		`score 0.85, said by the retriever`, `href="/ui/answers/ans_1/sources/2"`, `href="/ui/runs/run_1"`, `href="/ui/conversations/talk#a-ans_1"`,
+		`score 0.85, given by the retriever`, `href="/ui/answers/ans_1/sources/2"`, `href="/ui/runs/run_1"`, `href="/ui/conversations/talk#a-ans_1"`,
 		`href="/ui/answers/ans_1/export?as=bibtex"`, `href="https://www.xn--bcher-kva.example/dogs#:~:text=A%20vet%20knows."`,
 	} {
 		if !strings.Contains(s.body, part) {
@@ -435,7 +435,7 @@ func TestChangeSentence(t *testing.T) {
 		{"It began in 1968, they say.", "seen in 1968, a year after", "seen in 1986, a year after", "The source now says 1986, the answer 1968."},
 		{"It began with a pair.", "seen in 1968, a year after", "seen in 1986, a year after", "The source now says “1986” instead of “1968”."},
 		{"They built in an old alder.", "built in an old alder there", "built in a young oak there", "The source now says “a young oak”, the answer “an old alder”."},
-		{"It is not open.", "It is not open now.", "It is open now.", "The source does not say “not” any more."},
+		{"It is not open.", "It is not open now.", "It is open now.", "The source no longer says “not”."},
 		{"It is open.", "It is open now.", "It is not open now.", "The source now also says “not”."},
 		{"It began in 1968.", "In 1968 pairs came twice.", "In 1986 pairs came thrice.", "The source now says 1986, the answer 1968. More of it changed."},
 	} {

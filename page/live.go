@@ -251,7 +251,7 @@ func (s *liveStream) look(ctx context.Context) error {
 		}, "\x00",
 	)
 	got, err, _ := s.p.arriving.whole.Do(key, func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askStore) // the client that started this may leave
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askStore) // the caller may leave
 		defer cancel()
 		return s.readWhole(ctx)
 	})
@@ -424,7 +424,7 @@ func (s *liveStream) sendBlocks() error {
 	o := s.options
 	o.numbering = &numbering
 	call := &store.Call{AnswerID: s.answerID, Run: s.run, Answer: a}
-	if state.sources != before.sources || state.citations != before.citations { // cards are filled before their chips appear
+	if state.sources != before.sources || state.citations != before.citations { // cards are filled before their chips
 		if err := s.sendSources(call, o); err != nil {
 			return err
 		}

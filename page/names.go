@@ -416,14 +416,14 @@ func originWords(o ibid.ScoreOrigin) string {
 	case "":
 		return ""
 	case ibid.ScoreProvider:
-		return "from the provider"
+		return "given by the provider"
 	case ibid.ScoreRank:
 		return "from its rank in the list"
 	case ibid.ScoreOverlap:
 		return "from shared words"
 	case ibid.ScoreRetriever:
 	}
-	return "from the " + string(o)
+	return "given by the " + string(o)
 }
 
 // claimOf returns the words of an answer that a citation is for, as in the answer; empty if it has no place.

@@ -125,13 +125,13 @@ func TestVerdictOfReport(t *testing.T) {
 		claims     []verify.ClaimReport
 		kind, want string
 	}{
-		{verify.Valid, nil, badgeNone, "Nothing is quoted that could be checked"},
+		{verify.Valid, nil, badgeNone, "There is no quote to check"},
 		{verify.Pending, nil, badgeLost, "The answer is not published yet"},
 		{verify.Trusted, []verify.ClaimReport{claim(good, found)}, badgeGood, "The quote is still in its source, and supports the sentence"},
 		{verify.Valid, []verify.ClaimReport{claim(good, found), claim(none, found)}, badgeFound, "All 2 quotes are still in their sources"},
 		{verify.Valid, []verify.ClaimReport{claim(doubt, found, found)}, badgeClose, "All 2 quotes are still in their sources; 1 sentence is doubtful"},
 		{verify.Unverifiable, []verify.ClaimReport{claim(good, found, gone)}, badgeLost, "1 of 2 quotes could not be checked"},
-		{verify.Unverifiable, []verify.ClaimReport{claim(good, found)}, badgeLost, "The quote is still in its source; not all else could be checked"},
+		{verify.Unverifiable, []verify.ClaimReport{claim(good, found)}, badgeLost, "The quote is still in its source; something else could not be checked"},
 		{verify.Valid, []verify.ClaimReport{claim(none, verify.VerifiedHashOnly)}, badgeFound, "1 source is unchanged"},
 		{verify.Valid, []verify.ClaimReport{claim(good, found), claim(none, verify.VerifiedHashOnly)}, badgeFound, "The quote is still in its source"},
 		{verify.Invalid, []verify.ClaimReport{claim(none, altered)}, badgeBad, "The quote has changed"},
@@ -161,11 +161,11 @@ func TestVerdictOfReport(t *testing.T) {
 func TestUnreadable(t *testing.T) {
 	beneath := errors.New("lookup nobody.example on 10.9.9.9:53: no such host")
 	for want, e := range map[string]*snapshot.FetchError{
-		"No such host: nobody.example.":                    {URL: "https://nobody.example/x", Kind: snapshot.Unreachable, Reason: "dns", Err: beneath},
-		"There is no answer at this address (404).":        {Kind: snapshot.Gone, Status: 404},
-		"This address may not be read by everybody (401).": {Kind: snapshot.AccessDenied, Status: 401},
-		"Its server takes no connections.":                 {Kind: snapshot.Unreachable, Reason: "connect", Err: beneath},
-		"What is there is too large for an answer.":        {Kind: snapshot.TooLarge, Reason: "sent"},
+		"No such host: nobody.example.":             {URL: "https://nobody.example/x", Kind: snapshot.Unreachable, Reason: "dns", Err: beneath},
+		"There is no answer at this address (404).": {Kind: snapshot.Gone, Status: 404},
+		"This address is not public (401).":         {Kind: snapshot.AccessDenied, Status: 401},
+		"Its server does not accept connections.":   {Kind: snapshot.Unreachable, Reason: "connect", Err: beneath},
+		"The response is too large for an answer.":  {Kind: snapshot.TooLarge, Reason: "sent"},
 	} {
 		if got := unreadableWords(&verify.Report{Unread: e}); got != want {
 			t.Errorf("%q, want %q", got, want)

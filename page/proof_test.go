@@ -378,7 +378,7 @@ func TestSourcePage(t *testing.T) {
 	body := w.get(t, "GET", "/ui/sources?url="+url.QueryEscape("https://mill.example/default#part")).body
 	hash := snapshot.Hash([]byte(store.DefaultTenant))
 	for _, want := range []string{
-		"The mill of default&#34;&gt;&lt;script", "ans_default_002", "<mark>1987</mark>", "quote found", "changed", "not reachable", hash, "A source changed: it has something similar",
+		"The mill of default&#34;&gt;&lt;script", "ans_default_002", "<mark>1987</mark>", "quote found", "changed", "not reachable", hash, "A source changed: it has similar words",
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %q", want)
@@ -545,7 +545,7 @@ func TestVerificationOfAnswer(t *testing.T) {
 	checkHTML(t, got.body)
 	for _, want := range []string{
 		`<a href="/ui/answers/` + call.AnswerID + `" rel="noopener noreferrer nofollow">When did the mill`, `aria-current="page">Verification`, "1 of 2 quotes has changed",
-		"not published, so nobody signed it", "<mark>gates</mark>", `<button name="url" value="` + w.URL + `/v1/answers/` + call.AnswerID + `">Check again`,
+		"not published, so not signed", "<mark>gates</mark>", `<button name="url" value="` + w.URL + `/v1/answers/` + call.AnswerID + `">Check again`,
 	} {
 		if !strings.Contains(got.body, want) {
 			t.Errorf("no %q in %s", want, got.body)
@@ -582,7 +582,7 @@ func TestVerifyPageRefuses(t *testing.T) {
 		"too much of it": {map[string]string{"text": strings.Repeat("x", 9<<20)}, 400, "too long"},
 		"a bad address":  {map[string]string{"url": "ftp://" + hostile}, 422, "It was not fetched: only http and https are."},
 		"no answer":      {map[string]string{"url": w.site.URL + "/none"}, 422, "There is no answer at this address (410)."},
-		"nothing cited":  {map[string]string{"url": w.site.URL + "/mill"}, 422, "What is there names no sources that could be verified"},
+		"nothing cited":  {map[string]string{"url": w.site.URL + "/mill"}, 422, "The response names no sources to verify"},
 	} {
 		got := w.verifyForm(t, test.fields, nil)
 		if got.StatusCode != test.status || !strings.Contains(got.body, test.want) {

@@ -70,7 +70,7 @@ func TestRun(t *testing.T) {
 	steps := every(root, "step")
 	for i, words := range [][]string{
 		{"Which questions have to be answered?", "plan", "400 ms", "no source", "No sources used."},
-		{"Where do grey herons nest?", "1.2 s", "confidence 0.92", "The Heron Book", "0.93, said by the retriever", "retrieved, not used", "sentence 2"},
+		{"Where do grey herons nest?", "1.2 s", "confidence 0.92", "The Heron Book", "0.93, given by the retriever", "retrieved, not used", "sentence 2"},
 		{"How many eggs do grey herons lay", "builds on step 1", "0.88"},
 		{"A run of its own: When can young herons fly?", "heron fledging", "Ringing Report 1998", "50 days"},
 		{"Failed: the index of maps timed out", "No sources used."},
