@@ -199,10 +199,10 @@ func heading(prompt []store.Message) (short, full string) {
 
 // endings are the notices on how an answer ended.
 var endings = map[ibid.Finish]notice{
-	ibid.FinishLength:  {Kind: badgeClose, Text: "The answer ends at the length that it was allowed."},
+	ibid.FinishLength:  {Kind: badgeClose, Text: "The answer was cut off at its maximum length."},
 	ibid.FinishRefusal: {Kind: badgeLost, Text: "The model refused to answer."},
 	ibid.FinishFilter:  {Kind: badgeLost, Text: "A filter of the provider stopped the answer."},
-	ibid.FinishTool:    {Kind: badgeNone, Text: "This is not the end: the model waits for the result of a tool."},
+	ibid.FinishTool:    {Kind: badgeNone, Text: "This is not the end: the model is waiting for the result of a tool."},
 	ibid.FinishError:   {Kind: badgeBad, Text: "The answer ended with an error."},
 }
 
@@ -323,7 +323,7 @@ func (l *layout) stand() {
 		l.standings[i] = standingOf(c, claim, last)
 		if right := l.rightSource(i); right != nil && l.standings[i].Word == wordWrongSource {
 			l.standings[i].Note = "see " + strconv.Itoa(right.Number)
-			l.standings[i].Title = "What is quoted of this source does not say it. Source " +
+			l.standings[i].Title = "The words quoted from this source do not say it. Source " +
 				strconv.Itoa(right.Number) + " does: “" + text.Shorten(line(claim.WrongSource.Excerpt), maxSaid) + "”"
 		}
 		if l.trust == nil || l.standings[i].Kind != badgeBad {

@@ -119,8 +119,8 @@ func TestAnswer(t *testing.T) {
 		{"uses", "div", "use", []string{
 			"Core vaccines for dogs include CDV, CAV, and CPV. p. 12 confidence 0.95, given by the provider In the text Is this right?",
 			"no quote supported In the text Open Is this right?",
-			"A vet knows. found afterwards for no certain place in the text Open Is this right?",
-			"source gone Nobody. not checked found afterwards for no certain place in the text Is this right?",
+			"A vet knows. found afterwards for no particular place in the text Open Is this right?",
+			"source gone Nobody. not checked found afterwards for no particular place in the text Is this right?",
 		}},
 		{"heads of lists", "h2", "", []string{"Sources 2"}},
 		{"other heads", "h3", "", []string{"Citations without their source", "Not cited", "Searches"}},
@@ -183,11 +183,11 @@ func TestAnswerNotices(t *testing.T) {
 		"uncited":          {ibid.Answer{Text: "Paris.", Complete: true, Sources: []ibid.Source{{ID: "a", Title: "A"}}}, nil, "No sources"},
 		"broken":           {ibid.Answer{Text: "Par"}, []string{"The answer broke off. This is what had arrived."}, "No sources"},
 		"stopped":          {ibid.Answer{Text: "Par", Issues: []ibid.Issue{{Code: gateway.IssueStopped}}}, []string{"The answer was stopped. This is what had arrived."}, "No sources"},
-		"cut":              {ibid.Answer{Text: "Par", Complete: true, Finish: ibid.FinishLength}, []string{"The answer ends at the length that it was allowed."}, "No sources"},
+		"cut":              {ibid.Answer{Text: "Par", Complete: true, Finish: ibid.FinishLength}, []string{"The answer was cut off at its maximum length."}, "No sources"},
 		"refused":          {ibid.Answer{Text: "No.", Complete: true, Finish: ibid.FinishRefusal}, []string{"The model refused to answer."}, "No sources"},
 		"filtered":         {ibid.Answer{Complete: true, Finish: ibid.FinishFilter}, []string{"A filter of the provider stopped the answer."}, "No sources"},
 		"nothing":          {ibid.Answer{Complete: true}, []string{"The answer has no text."}, "No sources"},
-		"waits for a tool": {ibid.Answer{Text: "Let me look.", Complete: true, Finish: ibid.FinishTool}, []string{"This is not the end: the model waits for the result of a tool."}, "No sources"},
+		"waits for a tool": {ibid.Answer{Text: "Let me look.", Complete: true, Finish: ibid.FinishTool}, []string{"This is not the end: the model is waiting for the result of a tool."}, "No sources"},
 		"error": {
 			ibid.Answer{Error: &ibid.ProviderError{Code: "overloaded", Message: "Try\nlater."}, Finish: ibid.FinishError},
 			[]string{"The provider answered with an error: overloaded: Try later."},
@@ -346,7 +346,7 @@ func TestWrongSource(t *testing.T) {
 	testenv.Equal(t, "what is said above", []notice{wrong}, v.Notices)
 	testenv.Equal(t, "the line of trust", "1 wrong source", v.Trust.Parts[1].Text)
 	doubt := v.Cited[0].Uses[0].Doubt
-	testenv.Equal(t, "its card", "What is quoted of this source does not say it. Source 2 does: “The bridge has eight lanes of traffic.”", doubt.Title)
+	testenv.Equal(t, "its card", "The words quoted from this source do not say it. Source 2 does: “The bridge has eight lanes of traffic.”", doubt.Title)
 }
 
 // A sentence that has no source says so, in an answer that has some, and takes no number.

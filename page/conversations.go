@@ -56,7 +56,7 @@ func choices(chosen string, all ...choice) []choice {
 // verificationChoices returns the filters for lists of answers.
 func verificationChoices(chosen string) []choice {
 	return choices(
-		chosen, choice{Value: "", Word: "any badge"},
+		chosen, choice{Value: "", Word: "any result"},
 		choice{Value: store.VerifiedPassed, Word: "checked and in order"},
 		choice{Value: store.VerifiedFailed, Word: "a check failed"},
 		choice{Value: store.VerifiedUnverifiable, Word: "a source could not be read"},

@@ -312,7 +312,7 @@ var alertWords = map[store.AlertKind][2]string{
 	store.AlertDoubtful:      {"doubtful claim", badgeClose},
 	store.AlertUncited:       {"no citations", badgeClose},
 	store.AlertKeyRevoked:    {"key revoked", badgeBad},
-	store.AlertStoreAway:     {"database away", badgeBad},
+	store.AlertStoreAway:     {"database unreachable", badgeBad},
 	store.AlertQuota:         {"not kept", badgeLost},
 }
 

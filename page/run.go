@@ -539,7 +539,7 @@ var unlooked = map[support.SkipReason]string{
 	support.SkipQuestion:    "a question",
 	support.SkipCode:        "code",
 	support.SkipShort:       "too short to make a statement",
-	support.SkipBoilerplate: "makes no statement that needs a source",
+	support.SkipBoilerplate: "a phrase that needs no source",
 }
 
 func (b *runBody) sentence(n int, s *trail.Sentence) *sentenceView {

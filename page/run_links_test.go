@@ -29,7 +29,7 @@ func TestRunLinks(t *testing.T) {
 	}{
 		{
 			"an answer of sources that no step has", `{"answer":` + answerDocument + `}`,
-			[]string{`href="https://nobody.example/y`, `href="https://nobody.example/z`, `href="#final-s-1"`, "Of the answer, and of no step"},
+			[]string{`href="https://nobody.example/y`, `href="https://nobody.example/z`, `href="#final-s-1"`, "Only in the answer, in no step"},
 			[]string{`href="/ui/answers/#`},
 		},
 		{

@@ -186,7 +186,7 @@ func seen(root *html.Node, class string) string {
 
 func TestRuns(t *testing.T) {
 	w := newWorld(t, nil)
-	if res := w.get(t, "/ui/runs"); res.StatusCode != 200 || !strings.Contains(res.body, "No run is stored here.") {
+	if res := w.get(t, "/ui/runs"); res.StatusCode != 200 || !strings.Contains(res.body, "No runs are stored here.") {
 		t.Errorf("%d %s", res.StatusCode, res.body)
 	}
 	w.herons(t)
@@ -353,7 +353,7 @@ func TestStepTenants(t *testing.T) {
 			t.Errorf("HEAD %s: %d %v %q", path, head.StatusCode, head.Header, head.body)
 		}
 	}
-	if res := w.get(t, "/ui/runs", "Authorization", theirs); !strings.Contains(res.body, "No run is stored here") {
+	if res := w.get(t, "/ui/runs", "Authorization", theirs); !strings.Contains(res.body, "No runs are stored here") {
 		t.Error("another tenant's runs are listed")
 	}
 }
