@@ -16,7 +16,7 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// The words of a query are marked as the store finds them: in any case, without accents, of the last one the beginning.
+// Days are summed up by weeks unless they are few, without gaps.
 func TestSpans(t *testing.T) {
 	monday := time.Date(2026, 8, 31, 0, 0, 0, 0, time.UTC)
 	each := func(step, n int) (days []store.CheckedDay) {
@@ -28,7 +28,7 @@ func TestSpans(t *testing.T) {
 	tests := []struct {
 		name       string
 		days       []store.CheckedDay
-		want       string // the passed of each span
+		want       string // the passed counts of the spans
 		weeks, cut bool
 	}{
 		{"nothing", nil, "", false, false},
@@ -58,7 +58,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// The chart says of which years its weeks are, and a week without a check has no share.
+// The chart states the years of its weeks, and a week without a check has no share.
 func TestVerifiedChart(t *testing.T) {
 	day := func(month time.Month, day int) time.Time { return time.Date(2025, month, day, 0, 0, 0, 0, time.UTC) }
 	c := verifiedChart([]store.CheckedDay{
@@ -84,7 +84,7 @@ func TestVerifiedChartUnreachable(t *testing.T) {
 	}
 }
 
-// Only all is 100 %, and only nothing is 0 %.
+// Badges agree with how verify counts a status.
 func TestBadgesAgreeWithCounts(t *testing.T) {
 	for status, want := range map[verify.Status]badge{
 		verify.Verified:            {Kind: badgeFound, Word: "quote found"},
@@ -105,11 +105,11 @@ func TestBadgesAgreeWithCounts(t *testing.T) {
 		}
 	}
 	if b := quoteBadge(&ibid.Verification{Status: "hash-mismatch"}); strings.Contains(b.Title, "does not have") {
-		t.Errorf("nobody looked for words, and it says %q", b.Title)
+		t.Errorf("no words were looked for, but it says %q", b.Title)
 	}
 }
 
-// A report says in a sentence what it came to: what failed before what is doubtful, and that before what was not read.
+// A report states its result in a sentence: failures before doubts, and doubts before what was not read.
 func TestVerdictOfReport(t *testing.T) {
 	claim := func(finding verify.ClaimFinding, statuses ...verify.Status) verify.ClaimReport {
 		c := verify.ClaimReport{Finding: finding}
@@ -157,7 +157,8 @@ func TestVerdictOfReport(t *testing.T) {
 	}
 }
 
-// Why an address could not be read is said without what is beneath it: who resolves names here is nobody's business.
+// The reason why an address could not be read is shown without the underlying error: which resolver is used here must
+// not leak.
 func TestUnreadable(t *testing.T) {
 	beneath := errors.New("lookup nobody.example on 10.9.9.9:53: no such host")
 	for want, e := range map[string]*snapshot.FetchError{
@@ -173,7 +174,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// What came of checking the chain is a sentence, whatever the number.
+// The result of checking the chain is a sentence, whatever the number.
 func TestChainWords(t *testing.T) {
 	for _, test := range []struct {
 		n      int
@@ -193,7 +194,7 @@ func TestChainWords(t *testing.T) {
 	}
 }
 
-// Columns are as high as their shares, and never invisible.
+// Columns are proportional to their counts, and never invisible.
 func TestDraw(t *testing.T) {
 	bars := draw([]column{{parts: []int{1, 1}, kinds: []string{"a", "b"}}, {parts: []int{0}, kinds: []string{"a"}}, {parts: []int{1, 100000}, kinds: []string{"a", "b"}}}, 0)
 	if p := bars[0].Parts; len(p) != 2 || p[0].Height != p[1].Height || p[0].Y != p[1].Y+p[1].Height {
@@ -204,7 +205,7 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-// A digest is good for a minute, and there is room for so many of them: the oldest goes.
+// A digest is valid for a minute, and their number is limited: the oldest is dropped.
 func TestDigestsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all digests
@@ -235,7 +236,8 @@ func TestDigestsAreBounded(t *testing.T) {
 	})
 }
 
-// A search has the answers first whose question has the words, then those whose sources are called so; others keep their order.
+// A search lists first the answers whose question has the words, then those whose sources' titles do; others keep their
+// order.
 func TestRank(t *testing.T) {
 	call := func(id, question, title, said string) *store.Call {
 		return &store.Call{AnswerID: id, Prompt: []store.Message{{Role: "user", Text: question}}, Answer: &ibid.Answer{Text: said, Sources: []ibid.Source{{ID: "a", Title: title}}}}
