@@ -358,7 +358,7 @@ func (j *joining) addAnswer(a *ibid.Answer) {
 	case a.Error != nil:
 		j.add("*The provider answered with an error.*")
 	case !a.Complete:
-		j.add("*The answer was broken off here.*")
+		j.add("*The answer broke off here.*")
 	}
 }
 

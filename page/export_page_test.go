@@ -63,7 +63,7 @@ It is.[3] This:
 
 ` + "```go\nx :=\n```" + `
 
-*The answer was broken off here.*
+*The answer broke off here.*
 
 Sources:
 

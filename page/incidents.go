@@ -237,10 +237,10 @@ func chainWords(n int, broken bool) string {
 	case broken && n == 0:
 		return "The chain is broken: one of its first incidents " + wrong
 	case broken && n == 1:
-		return "The chain is broken: the first incident is in order, and one after it " + wrong
+		return "The chain is broken: the first incident is in order, and a later one " + wrong
 	case broken:
 		return fmt.Sprintf(
-			"The chain is broken: the first %d incidents are in order, and one after them "+wrong,
+			"The chain is broken: the first %d incidents are in order, and a later one "+wrong,
 			n,
 		)
 	case n == 0:

@@ -185,8 +185,8 @@ func TestChainWords(t *testing.T) {
 		{1, false, "The only incident is in order"},
 		{5, false, "All 5 incidents are in order"},
 		{0, true, "The chain is broken: one of its first incidents was changed"},
-		{1, true, "the first incident is in order, and one of those behind it was changed"},
-		{5, true, "the first 5 incidents are in order, and one of those behind them was changed"},
+		{1, true, "the first incident is in order, and a later one was changed"},
+		{5, true, "the first 5 incidents are in order, and a later one was changed"},
 	} {
 		if got := chainWords(test.n, test.broken); !strings.Contains(got, test.want) {
 			t.Errorf("%d %v: %s", test.n, test.broken, got)

@@ -62,7 +62,7 @@ func TestUnknownAnswerIsGivenUp(t *testing.T) {
 		{false, liveUnknown - time.Second, ""},
 		{false, liveUnknown + time.Second, "nothing of it was kept"},
 		{true, liveUnknown + time.Second, ""},
-		{true, liveQuiet + time.Second, "broken off"},
+		{true, liveQuiet + time.Second, "broke off"},
 	} {
 		w := httptest.NewRecorder()
 		s := &liveStream{Stream: httpx.NewStream(w, liveWrite), known: test.known, heard: time.Now().Add(-test.quiet)}

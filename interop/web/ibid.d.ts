@@ -388,8 +388,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Asks a provider, and tells its answer with citations as it comes: as server-sent events, or with stream=no as one answer document
-         * @description What the AI SDK's useChat sends is understood too. Scope: proxy.
+         * Asks a provider, and sends its answer with citations as it arrives: as server-sent events, or with stream=no as one answer document
+         * @description Requests of the AI SDK's useChat are accepted too. Scope: proxy.
          */
         post: operations["postChat"];
         delete?: never;
@@ -406,14 +406,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Tells an answer that is being given: what came so far, and what is still to come
+         * Sends an answer that is arriving: what has arrived so far, and what follows
          * @description 204 if there is none. Scope: read.
          */
         get: operations["getChatByIdStream"];
         put?: never;
         post?: never;
         /**
-         * Ends an answer that is being given
+         * Ends an answer that is arriving
          * @description Scope: proxy.
          */
         delete: operations["deleteChatByIdStream"];
