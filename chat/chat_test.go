@@ -206,7 +206,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// reader counts what is read.
+// reader copies what is read.
 type reader struct {
 	io.ReadCloser
 	to *strings.Builder

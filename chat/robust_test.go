@@ -272,7 +272,7 @@ func TestNoAnswer(t *testing.T) {
 		t.Errorf("%d %s", res.StatusCode, res.body)
 	}
 	res := w.do(t, "POST", "/v1/chat?stream=no", question("openai", "page"))
-	if d := unmarshal[ibid.Document](t, res.body); d.Error == nil || d.Error.Message != "what the upstream sent is no answer of a model" {
+	if d := unmarshal[ibid.Document](t, res.body); d.Error == nil || d.Error.Message != "the upstream's response is not the answer of a model" {
 		t.Errorf("%s", res.body)
 	}
 }
@@ -330,8 +330,8 @@ func TestNumbersAtOnce(t *testing.T) {
 	}
 }
 
-// A policy withholds a complete answer, which is stored all the same; a stream passes, and only its header reports the
-// violation.
+// A policy that blocks withholds a complete answer, which is stored all the same; a stream passes. One that only asks for
+// a header adds it.
 func TestPolicies(t *testing.T) {
 	for action, want := range map[string]struct {
 		status int
