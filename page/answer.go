@@ -13,7 +13,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
-	callwords "github.com/ibidhq/ibid/internal/call"
+	calls "github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/store"
@@ -35,7 +35,7 @@ func (p *Page) answer(ctx context.Context, r *httpx.Request) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	said, err := p.said(ctx, r.Who.Tenant, call.AnswerID)
+	feedback, err := p.feedbackOf(ctx, r.Who.Tenant, call.AnswerID)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (p *Page) answer(ctx context.Context, r *httpx.Request) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := p.answerView(call, &answerOptions{said: said, mute: !mayWrite(r), trust: known})
+	body := p.answerView(call, &answerOptions{feedback: feedback, readOnly: !mayWrite(r), trust: known})
 	body.Tabs = tabsOf(call.AnswerID, call.Run, p.stepsIn(ctx, r.Who.Tenant, call.Run), "answer")
 	return &view{Name: "answer", Title: body.Heading, Body: body}, nil
 }
@@ -80,9 +80,9 @@ type answerOptions struct {
 	prefix    string          // prefix of all ids of this answer on the page: letters, digits, hyphens
 	live      bool            // it is still arriving
 	checking  bool            // its sources are being read for the first time
-	mute      bool            // its reader may not give feedback
+	readOnly  bool            // its reader may not give feedback
 	strip     bool            // its sources are a strip of tiles that opens
-	said      *sayings        // feedback on it; nil if there is none
+	feedback  *answerFeedback // feedback on it; nil if there is none
 	trust     *trust          // what else is known of it; nil for nothing, which also leaves out the summary line
 	sentences *answerText     // sentences of the run that led to it, to be marked with what they rest on; nil for none
 }
@@ -152,15 +152,15 @@ func (p *Page) answerView(call *store.Call, o *answerOptions) *answerView {
 	}
 	v := &answerView{Call: call, Prefix: o.prefix, Live: o.live, Strip: o.strip, Notices: notices(call.Answer, o.live)}
 	v.Heading, v.Question = heading(call.Prompt)
-	if o.said != nil {
-		v.Said = o.said.words
+	if o.feedback != nil {
+		v.Said = o.feedback.words
 	}
 	l := p.layOut(call, o)
 	if len(call.Answer.Sources) == 0 && !o.live && call.Answer.Complete {
 		if p.o.Demo != nil {
 			v.Samples = p.o.Demo.Questions
 		}
-		v.AskFor = callwords.AskForSources(cmp.Or(call.Answer.Provider, call.Upstream))
+		v.AskFor = calls.AskForSources(cmp.Or(call.Answer.Provider, call.Upstream))
 	}
 	v.Text = l.text
 	v.Notices = append(v.Notices, l.changeNotices()...)
@@ -290,7 +290,7 @@ func (p *Page) layOut(call *store.Call, o *answerOptions) *layout {
 	for i, source := range slices.Backward(a.Sources) { // of two with the same id the first counts
 		l.index[source.ID] = i
 	}
-	l.stand()
+	l.setStandings()
 	for i := range a.Citations {
 		l.ids = append(l.ids, token(a.Citations[i].ID))
 	}
@@ -299,7 +299,7 @@ func (p *Page) layOut(call *store.Call, o *answerOptions) *layout {
 		IDPrefix: o.prefix, Numbering: &all, Marker: l.writeChip, Cited: l.markClaim,
 	}
 	if o.sentences != nil {
-		o.sentences.stand(l)
+		o.sentences.applyStandings(l)
 		o.sentences.open()
 		o.sentences.link(l)
 		shown = o.sentences.mark(l, how)
@@ -308,15 +308,15 @@ func (p *Page) layOut(call *store.Call, o *answerOptions) *layout {
 	return l
 }
 
-// stand sets the standings of all citations.
-func (l *layout) stand() {
+// setStandings sets the standings of all citations.
+func (l *layout) setStandings() {
 	l.standings = make([]standing, len(l.answer.Citations))
 	for i := range l.answer.Citations {
 		c := &l.answer.Citations[i]
 		claim := reportOf(l.weighed.claims, i)
 		var last *verdict
-		if l.said != nil {
-			if v, ok := l.said.last[c.ID]; ok {
+		if l.feedback != nil {
+			if v, ok := l.feedback.last[c.ID]; ok {
 				last = &v
 			}
 		}
@@ -414,7 +414,7 @@ func (l *layout) badge(b badge) template.HTML {
 // markClaim returns the tags around words that are cited.
 func (l *layout) markClaim(citations []int) (before, after string) {
 	var ids []string
-	var here among
+	var here standingSet
 	for _, c := range citations[:min(len(citations), maxMarked)] {
 		if c < len(l.ids) { // else it is a sentence without a source
 			ids = append(ids, l.ids[c])
@@ -436,13 +436,13 @@ func (l *layout) shownClass(words ...string) string {
 	return ""
 }
 
-// among collects the standings of the citations at one place. The zero value is empty.
-type among struct {
+// standingSet collects the standings of the citations at one place. The zero value is empty.
+type standingSet struct {
 	worst standing
 	words []string // each once
 }
 
-func (a *among) add(s *standing) {
+func (a *standingSet) add(s *standing) {
 	if !slices.Contains(a.words, s.Word) {
 		a.words = append(a.words, s.Word)
 	}
@@ -450,7 +450,7 @@ func (a *among) add(s *standing) {
 }
 
 // slugs returns them as the value of data-s.
-func (a *among) slugs() string {
+func (a *standingSet) slugs() string {
 	var all []string
 	for _, word := range a.words {
 		all = append(all, slug(word))
@@ -482,7 +482,7 @@ func (l *layout) writeChip(m ibid.Marker) string {
 	first := &m.Items[0]
 	var cites []string
 	var rows []int
-	var here among
+	var here standingSet
 	for i := range m.Items {
 		rows = append(rows, m.Items[i].Number)
 		for _, c := range m.Items[i].Citations {

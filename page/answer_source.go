@@ -52,7 +52,7 @@ type useView struct {
 	Inferred   bool          // a program found the citation, after the fact
 	Back       string        // the id of the first chip in the text; empty if there is none
 	Open       string        // where the source can be opened at these words; empty if nowhere
-	Said       *saidView
+	Said       *verdictView
 	Judge      string        // where a reader can give feedback on it; empty if nowhere
 	Diff       template.HTML // from the quote to what the source says now; empty if equal or unknown
 	Now        string        // where the source can be opened at what it says now; empty if nowhere
@@ -87,8 +87,8 @@ type savedLink struct {
 	On  time.Time
 }
 
-// saidView is the last feedback on a citation.
-type saidView struct {
+// verdictView is the last feedback on a citation.
+type verdictView struct {
 	verdict
 
 	URL string // where all feedback on it is shown
@@ -212,7 +212,7 @@ func (l *layout) useView(citation int, ref *ibid.Ref, key *useKey, claim string)
 		Check:      l.badge(l.standings[citation].badge),
 		Back:       l.back(citation),
 		Inferred:   key.inferred,
-		Said:       l.saidOf(citation),
+		Said:       l.lastVerdict(citation),
 		word:       l.standings[citation].Word,
 	}
 	if s := &l.standings[citation]; s.isDoubt() {
@@ -221,7 +221,7 @@ func (l *layout) useView(citation int, ref *ibid.Ref, key *useKey, claim string)
 	if b := supportBadge(c.Support); b.Word != wordSupported && b.Word != wordDoubtful { // the standing has these
 		u.Support = l.badge(b)
 	}
-	if !l.mute && !l.live {
+	if !l.readOnly && !l.live {
 		u.Judge = feedbackURL(l.call.AnswerID, c.ID)
 	}
 	if strings.TrimSpace(key.quote) != "" {
@@ -252,7 +252,7 @@ func (l *layout) addCitation(u *useView, citation int, claim string) {
 		u.Cites += " " + id
 	}
 	u.Back = cmp.Or(u.Back, l.back(citation))
-	u.Said = cmp.Or(u.Said, l.saidOf(citation))
+	u.Said = cmp.Or(u.Said, l.lastVerdict(citation))
 }
 
 // addChange adds how a source differs from what a citation quotes of it, and links to both.
@@ -312,15 +312,15 @@ func (l *layout) back(citation int) string {
 	return l.prefix + "m-" + strconv.Itoa(l.places[citation])
 }
 
-// saidOf returns the last feedback on a citation; nil if there is none.
-func (l *layout) saidOf(citation int) *saidView {
-	if l.said == nil {
+// lastVerdict returns the last feedback on a citation; nil if there is none.
+func (l *layout) lastVerdict(citation int) *verdictView {
+	if l.feedback == nil {
 		return nil
 	}
 	id := l.answer.Citations[citation].ID
-	v, ok := l.said.last[id]
+	v, ok := l.feedback.last[id]
 	if !ok {
 		return nil
 	}
-	return &saidView{v, feedbackURL(l.call.AnswerID, id)}
+	return &verdictView{v, feedbackURL(l.call.AnswerID, id)}
 }

@@ -54,7 +54,7 @@ func attr(n *html.Node, name string) string {
 	return ""
 }
 
-// said returns the text of an element, with single spaces.
+// feedbackOf returns the text of an element, with single spaces.
 func said(n *html.Node) string {
 	var b strings.Builder
 	for d := range n.Descendants() {
@@ -248,7 +248,7 @@ func TestAnswerJudged(t *testing.T) {
 	if len(links) == 0 || attr(links[0], "href") != "/ui/feedback?answer=ans_1&citation=c-1" {
 		t.Errorf("links to judge: %q", texts(links))
 	}
-	if v := p.answerView(call, &answerOptions{mute: true}); v.Cited[0].Uses[0].Judge != "" {
+	if v := p.answerView(call, &answerOptions{readOnly: true}); v.Cited[0].Uses[0].Judge != "" {
 		t.Error("a reader who may not judge is asked to")
 	}
 }
@@ -291,7 +291,7 @@ func TestStandings(t *testing.T) {
 		}
 		o := &answerOptions{}
 		if test.said != "" {
-			o.said = &sayings{last: map[string]verdict{"c": {Word: test.said}}}
+			o.feedback = &answerFeedback{last: map[string]verdict{"c": {Word: test.said}}}
 		}
 		call := &store.Call{AnswerID: name, Answer: &ibid.Answer{Text: text, Complete: true, Sources: []ibid.Source{{ID: "a", URL: "https://a.example/"}}, Citations: []ibid.Citation{c}}}
 		html := string(p.answerView(call, o).Text)

@@ -25,8 +25,8 @@ import (
 const (
 	// maxQuestionSize is the maximum size of a question in bytes.
 	maxQuestionSize = 256 << 10
-	// recalled is how many of the latest turns of a conversation are sent with a question.
-	recalled = 50
+	// maxRecalled is how many of the latest turns of a conversation are sent with a question.
+	maxRecalled = 50
 	// maxArriving is how many arriving answers a page keeps track of; further ones show up once they have ended.
 	maxArriving = 1024
 )
@@ -241,10 +241,10 @@ func (p *Page) ask(w *httpx.Reply, r *httpx.Request) error {
 	}
 	switch {
 	case question == "":
-		return again("Write a question first.", unfit)
+		return again("Write a question first.", statusRejected)
 	case len(question) > maxQuestionSize:
 		wrong := fmt.Sprintf("The question has more than %d KiB.", maxQuestionSize>>10)
-		return again(wrong, unfit)
+		return again(wrong, statusRejected)
 	}
 	if err := p.recall(r, q); err != nil {
 		if gateway.IsInternal(err) {
@@ -309,7 +309,7 @@ func (p *Page) recall(r *httpx.Request, q *chat.Question) error {
 	// Before the store is read, so that an answer that ends now is in one or the other.
 	begun := len(p.arriving.of(r.Who.Tenant, q.Conversation)) > 0 ||
 		len(p.arriving.failures(r.Who.Tenant, q.Conversation)) > 0
-	c, err := p.o.Store.Conversation(ctx, r.Who.Tenant, q.Conversation, &store.Query{Limit: recalled})
+	c, err := p.o.Store.Conversation(ctx, r.Who.Tenant, q.Conversation, &store.Query{Limit: maxRecalled})
 	if begun && errors.Is(err, store.ErrNotFound) {
 		return nil // its first answer is still arriving, or never came: there is nothing to recall
 	}

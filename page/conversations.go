@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// listed is how many conversations a page of their list has.
-	listed = 20
-	// glanced is how many of a conversation's latest answers its entry in the list is made from.
-	glanced = 12
-	// searches is how often up to listed answers are read for one page of a filtered list, which ends once it has
-	// listed conversations.
-	searches = 6
+	// pageSize is how many conversations a page of their list has.
+	pageSize = 20
+	// previewed is how many of a conversation's latest answers its entry in the list is made from.
+	previewed = 12
+	// maxScans is how often up to pageSize answers are read for one page of a filtered list, which ends once it has
+	// pageSize conversations.
+	maxScans = 6
 	// maxTurns is the maximum number of answers on a page of a conversation, and maxTurnsBytes their approximate
 	// maximum size with all quotes: of large answers there are fewer.
 	maxTurns      = 20
@@ -96,7 +96,7 @@ func (p *Page) conversations(ctx context.Context, r *httpx.Request) (*view, erro
 	if list.Filtered() {
 		list.Items, next, err = p.findConversations(ctx, r.Who.Tenant, list, cursor)
 	} else {
-		list.Items, next, err = p.latestConversations(ctx, r.Who.Tenant, cursor, listed)
+		list.Items, next, err = p.latestConversations(ctx, r.Who.Tenant, cursor, pageSize)
 	}
 	if err != nil {
 		return nil, err
@@ -127,9 +127,9 @@ func (p *Page) findConversations(
 	ctx context.Context, tenant string, list *conversationList, cursor string,
 ) (items []conversationItem, next string, err error) {
 	var ids []string
-	for range searches {
+	for range maxScans {
 		page, err := p.o.Store.Calls(
-			ctx, tenant, &store.Query{Text: list.Query, Verification: list.Badge, Cursor: cursor, Limit: listed},
+			ctx, tenant, &store.Query{Text: list.Query, Verification: list.Badge, Cursor: cursor, Limit: pageSize},
 		)
 		if err != nil {
 			return nil, "", err
@@ -139,7 +139,7 @@ func (p *Page) findConversations(
 				ids = append(ids, c.Conversation)
 			}
 		}
-		if cursor = page.Next; cursor == "" || len(ids) >= listed {
+		if cursor = page.Next; cursor == "" || len(ids) >= pageSize {
 			break
 		}
 	}
@@ -152,7 +152,7 @@ func (p *Page) conversationItems(ctx context.Context, tenant string, ids []strin
 	var items []conversationItem
 	until := time.Now().Add(listFor)
 	for _, id := range ids {
-		c, err := p.o.Store.Conversation(ctx, tenant, id, &store.Query{Limit: glanced})
+		c, err := p.o.Store.Conversation(ctx, tenant, id, &store.Query{Limit: previewed})
 		if errors.Is(err, store.ErrNotFound) {
 			continue // it was deleted meanwhile
 		}
@@ -385,7 +385,7 @@ func sizeOf(calls []*store.Call) int {
 func (p *Page) addTurns(ctx context.Context, r *httpx.Request, body *conversationBody, turns []store.Turn) error {
 	numbering := maps.Clone(body.Numbering)
 	for i, turn := range turns {
-		said, err := p.said(ctx, r.Who.Tenant, turn.Call.AnswerID)
+		feedback, err := p.feedbackOf(ctx, r.Who.Tenant, turn.Call.AnswerID)
 		if err != nil {
 			return err
 		}
@@ -394,7 +394,7 @@ func (p *Page) addTurns(ctx context.Context, r *httpx.Request, body *conversatio
 			return err
 		}
 		o := &answerOptions{
-			numbering: &numbering, prefix: "m" + strconv.Itoa(i+1) + "-", said: said, mute: !mayWrite(r), strip: true,
+			numbering: &numbering, prefix: "m" + strconv.Itoa(i+1) + "-", feedback: feedback, readOnly: !mayWrite(r), strip: true,
 			trust: known, checking: p.isChecking(turn.Call),
 		}
 		t := turnView{Answer: p.answerView(turn.Call, o)}
@@ -433,7 +433,7 @@ func (p *Page) arrivingViews(
 		}
 		o := &answerOptions{
 			numbering: &numbering, prefix: "live" + strconv.Itoa(len(views)+1) + "-", live: call == nil,
-			mute: !mayWrite(r), strip: true,
+			readOnly: !mayWrite(r), strip: true,
 		}
 		if call != nil {
 			var err error

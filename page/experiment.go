@@ -61,7 +61,7 @@ func (p *Page) experiments(_ context.Context, r *httpx.Request) (*view, error) {
 		return v, nil
 	}
 	if body.Wrong = body.check(); body.Wrong != "" {
-		v.Status = unfit
+		v.Status = statusRejected
 		return v, nil
 	}
 	return v, p.compareStrategies(ctx, r.Who.Tenant, body) //nolint:contextcheck // it may take longer than ctx

@@ -350,7 +350,7 @@ func (j *joining) addAnswer(a *ibid.Answer) {
 		}
 		j.answer.Citations = append(j.answer.Citations, c)
 	}
-	if fence := openFence(a.Text); fence != "" { // it would include all that follows
+	if fence, _ := fenceIn(a.Text); fence != "" { // it would include all that follows
 		j.text.WriteString("\n" + fence)
 		j.answer.Parts[len(j.answer.Parts)-1].End = j.text.Len()
 	}
@@ -400,12 +400,6 @@ func quoted(text string) string {
 		lines[i] = strings.TrimRight("> "+line, " ")
 	}
 	return strings.Join(lines, "\n")
-}
-
-// openFence returns what closes the code block that a text ends in; empty if it does not end in one.
-func openFence(text string) string {
-	fence, _ := fenceIn(text)
-	return fence
 }
 
 // fenceIn returns what closes the code block that a text ends in, empty if it does not end in one, and where the last

@@ -44,21 +44,21 @@ type verdict struct {
 	At   time.Time
 }
 
-// sayings are the feedback on an answer.
-type sayings struct {
+// answerFeedback is the feedback on an answer.
+type answerFeedback struct {
 	last  map[string]verdict // by citation id; that on the answer as a whole by ""
 	words int                // number of entries in all, up to store.MaxLimit
 }
 
-// said returns the feedback on an answer. If there are more than store.MaxLimit entries the latest count.
-func (p *Page) said(ctx context.Context, tenant, answerID string) (*sayings, error) {
+// feedbackOf returns the feedback on an answer. If there are more than store.MaxLimit entries the latest count.
+func (p *Page) feedbackOf(ctx context.Context, tenant, answerID string) (*answerFeedback, error) {
 	ctx, cancel := context.WithTimeout(ctx, askStore)
 	defer cancel()
 	words, err := p.o.Store.Feedback(ctx, tenant, &store.FeedbackQuery{AnswerID: answerID, Limit: store.MaxLimit})
 	if err != nil {
 		return nil, err
 	}
-	s := &sayings{last: map[string]verdict{}, words: len(words.Items)}
+	s := &answerFeedback{last: map[string]verdict{}, words: len(words.Items)}
 	for _, f := range words.Items {
 		if _, later := s.last[f.Citation]; f.Verdict != "" && !later {
 			s.last[f.Citation] = verdict{f.Verdict, f.By, f.Note, f.At}
@@ -67,21 +67,21 @@ func (p *Page) said(ctx context.Context, tenant, answerID string) (*sayings, err
 	return s, nil
 }
 
-// rated is what a relevance was given for.
-type rated struct {
+// ratingKey is what a relevance was given for.
+type ratingKey struct {
 	Step   int // 0: the run as a whole
 	Source string
 }
 
 // ratings returns the last relevance given for each source of a run, by step and the name used for it.
-func (p *Page) ratings(ctx context.Context, tenant, run string) (map[rated]float64, error) {
+func (p *Page) ratings(ctx context.Context, tenant, run string) (map[ratingKey]float64, error) {
 	words, err := p.o.Store.Feedback(ctx, tenant, &store.FeedbackQuery{Run: run, Limit: store.MaxLimit})
 	if err != nil {
 		return nil, err
 	}
-	last := map[rated]float64{}
+	last := map[ratingKey]float64{}
 	for _, f := range words.Items {
-		of := rated{f.Step, f.Source}
+		of := ratingKey{f.Step, f.Source}
 		if _, later := last[of]; f.Relevance != nil && !later {
 			last[of] = *f.Relevance
 		}
@@ -179,7 +179,7 @@ func (p *Page) showFeedback(w *httpx.Reply, r *httpx.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), askStore)
 	defer cancel()
 	body, title := &feedbackBody{}, "Feedback"
-	what := &store.FeedbackQuery{AnswerID: asked(r, "answer"), Cursor: q.Get("cursor"), Limit: listed}
+	what := &store.FeedbackQuery{AnswerID: asked(r, "answer"), Cursor: q.Get("cursor"), Limit: pageSize}
 	citation := asked(r, "citation")
 	if what.AnswerID != "" {
 		body.One = answerURL(what.AnswerID)
@@ -234,11 +234,11 @@ func (p *Page) feedbackForm(ctx context.Context, r *httpx.Request, answerID, cit
 			form.Sources = append(form.Sources, sourceTitle(s))
 		}
 	}
-	said, err := p.said(ctx, r.Who.Tenant, answerID)
+	feedback, err := p.feedbackOf(ctx, r.Who.Tenant, answerID)
 	if err != nil {
 		return nil, err
 	}
-	last := said.last[citation]
+	last := feedback.last[citation]
 	for _, v := range store.Verdicts() {
 		form.Verdicts = append(form.Verdicts, choice{v, capital(verdictWords(v)), last.Word == v})
 	}

@@ -71,8 +71,8 @@ type navEntry struct {
 	Current  bool
 }
 
-// unfit is the status of a page whose form was not accepted.
-const unfit = http.StatusUnprocessableEntity
+// statusRejected is the status of a page whose form was not accepted.
+const statusRejected = http.StatusUnprocessableEntity
 
 // show writes a page as HTML, compressed if the client accepts that. On error nothing is written.
 func (p *Page) show(w *httpx.Reply, r *httpx.Request, v *view) error {

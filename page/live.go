@@ -136,7 +136,7 @@ func (s *liveStream) prepare() error {
 		return err
 	}
 	s.options = answerOptions{
-		prefix: idPrefix(q.Get("prefix")), live: true, mute: !mayWrite(s.r), strip: q.Get("conversation") != "",
+		prefix: idPrefix(q.Get("prefix")), live: true, readOnly: !mayWrite(s.r), strip: q.Get("conversation") != "",
 	}
 	var err error
 	s.numbering, s.head, err = s.number(ctx)
@@ -176,7 +176,7 @@ func (s *liveStream) follow(ctx context.Context, listener *bus.Listener) error {
 	defer tick.Stop()
 	beat := time.NewTicker(liveBeat)
 	defer beat.Stop()
-	if err := s.look(ctx); err != nil { // it may have ended before the listener was there
+	if err := s.poll(ctx); err != nil { // it may have ended before the listener was there
 		return err
 	}
 	for {
@@ -188,10 +188,10 @@ func (s *liveStream) follow(ctx context.Context, listener *bus.Listener) error {
 			if !open { // it fell behind, and will reconnect
 				return errLiveEnd
 			}
-			err = s.hear(ctx, &m)
+			err = s.receive(ctx, &m)
 		case <-done:
 			done, s.ended = nil, time.Now()
-			err = s.look(ctx)
+			err = s.poll(ctx)
 		case <-tick.C:
 			err = s.tick(ctx)
 		case <-beat.C:
@@ -209,8 +209,8 @@ func (s *liveStream) follow(ctx context.Context, listener *bus.Listener) error {
 // answerEvents are the kinds of events that change a stored answer.
 var answerEvents = []string{store.EventAnswer, store.EventBackfill, store.EventVerification, store.EventManifest}
 
-// hear processes a message of the bus.
-func (s *liveStream) hear(ctx context.Context, m *bus.Message) error {
+// receive processes a message of the bus.
+func (s *liveStream) receive(ctx context.Context, m *bus.Message) error {
 	switch {
 	case m.Live != nil && m.Live.AnswerID == s.answerID:
 		s.heard, s.known = time.Now(), true
@@ -221,11 +221,11 @@ func (s *liveStream) hear(ctx context.Context, m *bus.Message) error {
 		}
 		if json.Unmarshal(m.Event.Data, &of) == nil && of.AnswerID == s.answerID {
 			s.whole, s.ended = false, time.Now()
-			return s.look(ctx)
+			return s.poll(ctx)
 		}
 	case m.Wake:
 		s.whole = false
-		return s.look(ctx)
+		return s.poll(ctx)
 	}
 	return nil
 }
@@ -242,11 +242,11 @@ type wholeAnswer struct {
 	signed    bool // it is published
 }
 
-// look sends the complete answer if it is readable. Hundreds may watch it end: concurrent calls share one read.
-func (s *liveStream) look(ctx context.Context) error {
+// poll sends the complete answer if it is readable. Hundreds may watch it end: concurrent calls share one read.
+func (s *liveStream) poll(ctx context.Context) error {
 	key := strings.Join(
 		[]string{
-			s.r.Who.Tenant, s.answerID, s.conversation, s.options.prefix, strconv.FormatBool(s.options.mute),
+			s.r.Who.Tenant, s.answerID, s.conversation, s.options.prefix, strconv.FormatBool(s.options.readOnly),
 			strconv.FormatBool(s.r.Who.May(store.ScopeVerify)),
 		}, "\x00",
 	)
@@ -370,26 +370,26 @@ func (s *liveStream) tick(ctx context.Context) error {
 	case s.whole && now.Sub(s.ended) > liveLate:
 		return s.end()
 	case s.whole && s.checking && now.Sub(s.ended) > liveChecking:
-		return s.look(ctx)
+		return s.poll(ctx)
 	case s.whole:
 		return nil
 	case !s.ended.IsZero() && now.Sub(s.ended) > liveStore:
-		return s.give("The answer has ended, but was not kept.")
+		return s.giveUp("The answer has ended, but was not kept.")
 	case !s.ended.IsZero() && now.Before(s.again):
 		return nil
 	case !s.ended.IsZero():
 		s.pause = min(max(2*s.pause, liveEvery), liveAgain)
 		s.again = now.Add(s.pause)
-		return s.look(ctx)
+		return s.poll(ctx)
 	case s.arriving == nil && !s.known && now.Sub(s.heard) > liveUnknown:
-		return s.give("The answer was interrupted, and nothing of it was kept. Ask again.")
+		return s.giveUp("The answer was interrupted, and nothing of it was kept. Ask again.")
 	case s.arriving == nil && now.Sub(s.heard) > liveQuiet:
-		return s.give("The answer broke off: nothing more of it has arrived.")
+		return s.giveUp("The answer broke off: nothing more of it has arrived.")
 	}
 	return s.sendBlocks()
 }
 
-func (s *liveStream) give(why string) error {
+func (s *liveStream) giveUp(why string) error {
 	if err := s.send("gone", map[string]any{"text": why}); err != nil {
 		return err
 	}

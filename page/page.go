@@ -274,7 +274,7 @@ func (p *Page) login(w *httpx.Reply, r *httpx.Request) error {
 			return err
 		}
 		body := loginBody{Next: next, Wrong: problem.Detail}
-		return p.show(w, r, &view{Name: "login", Status: unfit, Title: "Sign in", Body: body})
+		return p.show(w, r, &view{Name: "login", Status: statusRejected, Title: "Sign in", Body: body})
 	}
 	http.SetCookie(w, gateway.SessionOf(secret, p.secure(r)))
 	http.Redirect(w, r.Request, next, http.StatusSeeOther)

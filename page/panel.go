@@ -340,7 +340,7 @@ func (o *panel) collect(all []store.Pin) {
 			if ref.Source != o.body.ID {
 				continue
 			}
-			o.rests(i)
+			o.addClaim(i)
 			if ref.Quote == "" || seen[ref.Quote] != nil {
 				continue
 			}
@@ -355,8 +355,8 @@ func (o *panel) collect(all []store.Pin) {
 	}
 }
 
-// rests adds the sentence of a citation.
-func (o *panel) rests(citation int) {
+// addClaim adds the sentence of a citation.
+func (o *panel) addClaim(citation int) {
 	c := &o.call.Answer.Citations[citation]
 	b, claim := o.body, claimOf(o.call.Answer, c)
 	if len(b.Rested) > 0 && b.Rested[len(b.Rested)-1].claim == claim {

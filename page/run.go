@@ -144,7 +144,7 @@ type runBody struct {
 	at      map[int]int // the index of the first step of each number
 	docs    map[string]*documentView
 	all     []*documentView // values of docs, each once
-	ratings map[rated]float64
+	ratings map[ratingKey]float64
 	known   *trust      // of its answer
 	axis    int64       // length of the time axis of the steps in microseconds, see traces
 	placed  map[int]int // the step that shows a passage, by the passage's number
@@ -272,7 +272,7 @@ func (p *Page) run(ctx context.Context, r *httpx.Request) (*view, error) {
 			b.chosen.Passage = number(r, "passage")
 		}
 	}
-	o := &answerOptions{mute: true, prefix: "final-"}
+	o := &answerOptions{readOnly: true, prefix: "final-"}
 	if final := s.Run.FinalID(); final != "" {
 		b.Tabs = tabsOf(final, id, len(s.Run.Steps), "steps")
 	}

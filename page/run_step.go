@@ -210,9 +210,9 @@ func (b *runBody) stepSource(s *trail.Step, f *trail.Source) stepSource {
 			v.Placed = true
 		}
 	}
-	said, ok := b.ratings[rated{s.Number, f.DocumentID}]
+	said, ok := b.ratings[ratingKey{s.Number, f.DocumentID}]
 	if !ok && f.Key != "" {
-		said, ok = b.ratings[rated{s.Number, f.Key}]
+		said, ok = b.ratings[ratingKey{s.Number, f.Key}]
 	}
 	if ok {
 		row.Rating = score(&said)

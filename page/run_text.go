@@ -52,9 +52,9 @@ func (p *Page) addAnswer(b *runBody, o *answerOptions) {
 	}
 }
 
-// stand gives the passages that a layout's citations name the standings of these, so that they show the same as the
+// applyStandings gives the passages that a layout's citations name the standings of these, so that they show the same as the
 // chips.
-func (a *answerText) stand(l *layout) {
+func (a *answerText) applyStandings(l *layout) {
 	for i := range l.answer.Citations {
 		c, s := &l.answer.Citations[i], l.standings[i]
 		for _, sentence := range a.Sentences {

@@ -125,7 +125,7 @@ func (p *Page) verify(w *httpx.Reply, r *httpx.Request) error {
 		if body.Examples, err = p.examples(r.Context(), r); err != nil {
 			return err
 		}
-		v.Status = unfit
+		v.Status = statusRejected
 		return p.show(w, r, v)
 	}
 	body.Report, body.Heading = &reportView{Report: report, base: body.Base}, "What you sent"
