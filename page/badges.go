@@ -108,7 +108,7 @@ var badges = map[subject][]badgeRow{
 		{"error not-checked", badgeNone, wordUnchecked, "The sentence could not be compared with its quotes."},
 	},
 	aboutSignature: {
-		{"none", badgeNone, "not signed", "Nobody signed the manifest."},
+		{"none", badgeNone, "not signed", "The manifest is not signed."},
 		{"unchecked", badgeNone, "signed, not checked", "The manifest has a signature. Verify checks it."},
 		{"pending", badgeNone, "being built", "The manifest is not built yet."},
 		{"lost", badgeLost, "not there", "The manifest cannot be read at the moment."},

@@ -312,7 +312,7 @@ var (
 	}
 	// unfetched are the reasons why an address is not fetched from here, as the rest of a sentence.
 	unfetched = map[string]string{
-		"network": "its address lies in a private network. Whoever runs this server can allow that.",
+		"network": "its address lies in a private network. The server's operator can allow it.",
 		"port":    "only the ports 80 and 443 are.", "scheme": "only http and https are.",
 		"userinfo": "its address has a user name or a password.", "zone": "its address has a zone.",
 		"downgrade": "it redirects from https to http.", "offline": "you asked to stay offline.",
