@@ -303,7 +303,7 @@ func (c *call) run(transport http.RoundTripper, r *http.Request) {
 	c.turn.idle.stop()
 	c.sent = nil
 	c.releaseBody()
-	c.late() //nolint:contextcheck // the context is the call's own
+	c.awaitLate() //nolint:contextcheck // the context is the call's own
 }
 
 // unanswered returns why there is no response.
@@ -456,8 +456,8 @@ func (c *call) finish() {
 	close(t.done)
 }
 
-// late waits until the search for citations that follow the answer has ended.
-func (c *call) late() {
+// awaitLate waits until the search for citations that follow the answer has ended.
+func (c *call) awaitLate() {
 	t := c.turn
 	t.mu.Lock()
 	waits := t.answer != nil && t.status == uimessage.Pending

@@ -45,7 +45,7 @@ type Options struct {
 	Gateway *gateway.Gateway // answers it captured but has not stored yet are shown too; nil if there is none
 	Bus     *bus.Bus         // nil disables showing answers while they arrive
 	Chat    *chat.Chat       // nil disables asking questions
-	// Verifies lets readers verify things. The API does it, as for POST /v1/verify.
+	// Verifies allows readers to verify answers. The API does it, as for POST /v1/verify.
 	Verifies bool
 	// Rechecks says that cited sources are re-read on a schedule, so that readers may also have them read now.
 	Rechecks bool
@@ -429,5 +429,5 @@ func newBounds() *bounds {
 	}
 }
 
-// busy is the error for work that others are using up at the moment.
+// busy is the error for a request beyond one of these limits.
 func busy(detail string) error { return gateway.TooMany(retryAfter, detail, "Try again in a moment.") }
