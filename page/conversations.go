@@ -394,8 +394,8 @@ func (p *Page) addTurns(ctx context.Context, r *httpx.Request, body *conversatio
 			return err
 		}
 		o := &answerOptions{
-			numbering: &numbering, prefix: "m" + strconv.Itoa(i+1) + "-", feedback: feedback, readOnly: !mayWrite(r), strip: true,
-			trust: known, checking: p.isChecking(turn.Call),
+			numbering: &numbering, prefix: "m" + strconv.Itoa(i+1) + "-", feedback: feedback, readOnly: !mayWrite(r),
+			strip: true, trust: known, checking: p.isChecking(turn.Call),
 		}
 		t := turnView{Answer: p.answerView(turn.Call, o)}
 		for _, m := range turn.Asked {

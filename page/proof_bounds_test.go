@@ -65,7 +65,7 @@ func TestOverviewOfLongAnswers(t *testing.T) {
 	}
 	for _, path := range []string{"/ui/overview", "/ui/sources"} {
 		got := w.get(t, "GET", path)
-		if got.StatusCode != http.StatusOK || !regexp.MustCompile(`(Of|In) the last [12] answers?`).MatchString(got.body) {
+		if got.StatusCode != http.StatusOK || !regexp.MustCompile(`the latest [12] answers?`).MatchString(got.body) {
 			t.Errorf("%s: %d %s", path, got.StatusCode, got.body)
 		}
 	}

@@ -366,7 +366,7 @@ func TestSearchPage(t *testing.T) {
 	if got := w.get(t, "GET", "/ui/search?cursor=nonsense"); got.StatusCode != http.StatusBadRequest {
 		t.Errorf("a cursor that is none: %d", got.StatusCode)
 	}
-	if got := w.get(t, "GET", "/ui/search?q=nothinghasthis").body; !strings.Contains(got, "No answer is like that") {
+	if got := w.get(t, "GET", "/ui/search?q=nothinghasthis").body; !strings.Contains(got, "No answer matches") {
 		t.Error(got)
 	}
 }

@@ -52,8 +52,8 @@ func (p *Page) addAnswer(b *runBody, o *answerOptions) {
 	}
 }
 
-// applyStandings gives the passages that a layout's citations name the standings of these, so that they show the same as the
-// chips.
+// applyStandings gives the passages that a layout's citations name the standings of these, so that they show the same
+// as the chips.
 func (a *answerText) applyStandings(l *layout) {
 	for i := range l.answer.Citations {
 		c, s := &l.answer.Citations[i], l.standings[i]

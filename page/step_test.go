@@ -274,7 +274,7 @@ func TestRunHuge(t *testing.T) {
 	if got := len(every(root, "step")); got != 50 {
 		t.Errorf("%d steps", got)
 	}
-	for _, want := range []string{"Steps 1 to 50 of 1000", "And 3 passages more.", "sources more are not shown", `?from=51`} {
+	for _, want := range []string{"Steps 1 to 50 of 1000", "And 3 more passages.", "more sources are not shown", `?from=51`} {
 		if !strings.Contains(res.body, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -303,7 +303,7 @@ func TestRunManyPassages(t *testing.T) {
 	}
 	w.record(t, "mill", run, true)
 	res := w.get(t, "/ui/runs/mill")
-	if !strings.Contains(res.body, "And 3 passages more.") || strings.Contains(res.body, ">no sentence rests on it<") {
+	if !strings.Contains(res.body, "And 3 more passages.") || strings.Contains(res.body, ">no sentence rests on it<") {
 		t.Errorf("%d passages name no sentence", strings.Count(res.body, ">no sentence rests on it<"))
 	}
 }
