@@ -4,6 +4,7 @@ import (
 	"context"
 	"html/template"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -122,25 +123,10 @@ func (p *Page) display(w *httpx.Reply, r *httpx.Request) error {
 	return nil
 }
 
-// withoutLinks renames two elements that show nothing: link, some kinds of which open a connection whatever the policy
-// says, and meta, which can set headers. Everything that looks like one is renamed, wherever it is, so that nothing
-// depends on how a browser parses tags; wbr has no end tag either.
-func withoutLinks(sent string) string {
-	var b strings.Builder
-	for {
-		open := strings.IndexByte(sent, '<')
-		if open < 0 {
-			b.WriteString(sent)
-			return b.String()
-		}
-		open++
-		b.WriteString(sent[:open])
-		sent = sent[open:]
-		for _, name := range [...]string{"link", "meta"} {
-			if len(sent) >= len(name) && strings.EqualFold(sent[:len(name)], name) {
-				b.WriteString("wbr")
-				sent = sent[len(name):]
-			}
-		}
-	}
-}
+// linkOrMeta matches the beginning of a tag of two elements that show nothing: link, some kinds of which open a
+// connection whatever the policy says, and meta, which can set headers.
+var linkOrMeta = regexp.MustCompile(`(?i)<(link|meta)`)
+
+// withoutLinks renames these elements to wbr, which has no end tag either. Everything that looks like one is renamed,
+// wherever it is, so that nothing depends on how a browser parses tags.
+func withoutLinks(sent string) string { return linkOrMeta.ReplaceAllLiteralString(sent, "<wbr") }

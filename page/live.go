@@ -498,13 +498,9 @@ func (s *liveStream) send(name string, data any) error {
 
 // idPrefix returns the id prefix that a page asked for, if it is valid.
 func idPrefix(s string) string {
-	if len(s) > 32 {
+	isOther := func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' }
+	if len(s) > 32 || strings.ContainsFunc(s, isOther) {
 		return ""
-	}
-	for _, c := range []byte(s) {
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
-			return ""
-		}
 	}
 	return s
 }

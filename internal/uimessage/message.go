@@ -248,13 +248,13 @@ func sourcePart(s *ibid.DocumentSource) Part {
 		s.Index, s.ID, s.Key, s.Kind, s.Title, s.URL, s.OriginalURL, s.Filename, s.Site, s.Authors, s.PublishedAt,
 		s.RetrievedAt, s.License, s.Score, s.ScoreOrigin, s.Cited,
 	})
-	p.Title = cmp.Or(said(s.Title), said(s.Filename), said(s.Site))
-	if opens(said(s.URL)) {
+	p.Title = cmp.Or(deref(s.Title), deref(s.Filename), deref(s.Site))
+	if opens(deref(s.URL)) {
 		p.Type, p.URL = typeURL, *s.URL
 		return p
 	}
-	p.Filename = said(s.Filename)
-	p.Title = cmp.Or(p.Title, said(s.URL), p.SourceID) // clients reject a document without one
+	p.Filename = deref(s.Filename)
+	p.Title = cmp.Or(p.Title, deref(s.URL), p.SourceID) // clients reject a document without one
 	p.MediaType = mediaType(cmp.Or(p.Filename, p.Title), s.Kind)
 	return p
 }
@@ -286,7 +286,7 @@ var mediaTypes = map[string]string{
 	"pptx": officeType + "presentationml.presentation", "xlsx": officeType + "spreadsheetml.sheet",
 }
 
-func said(s *string) string {
+func deref(s *string) string {
 	if s == nil {
 		return ""
 	}
