@@ -1040,7 +1040,7 @@ export interface components {
             tool: string | null;
             upstream: string;
         };
-        /** @description A question as it is sent: by ibid's own clients, or as what useChat is told to send besides. */
+        /** @description A question as it is sent: by ibid's own clients, or as additional data of useChat. */
         ChatRequest: {
             agent?: string;
             citations?: string;
@@ -3859,9 +3859,9 @@ export interface operations {
     postChat: {
         parameters: {
             query?: {
-                /** @description How the answer is told; without it, as request and Accept say. */
+                /** @description The form of the answer; default: by the request and Accept. */
                 stream?: "events" | "ui" | "openai" | "no" | "";
-                /** @description What offsets count; without it, what the form does. */
+                /** @description What offsets count; default: by the form. */
                 unit?: "utf-8" | "code-point" | "utf-16" | "";
             };
             header?: never;
@@ -3913,9 +3913,9 @@ export interface operations {
     getChatByIdStream: {
         parameters: {
             query?: {
-                /** @description How the answer is told; without it, as request and Accept say. */
+                /** @description The form of the answer; default: by the request and Accept. */
                 stream?: "events" | "ui" | "openai" | "no" | "";
-                /** @description What offsets count; without it, what the form does. */
+                /** @description What offsets count; default: by the form. */
                 unit?: "utf-8" | "code-point" | "utf-16" | "";
             };
             header?: never;
