@@ -8,7 +8,7 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// Format says what a bibliography is written as.
+// Format is the form of a bibliography.
 type Format string
 
 // The formats of a bibliography.
@@ -24,7 +24,7 @@ const (
 // Formats returns all formats, data first.
 func Formats() []Format { return []Format{BibTeX, RIS, CSLJSON, APA, MLA, Chicago} }
 
-// MediaType returns the media type of what [Write] writes in the format, for a [Plain] style; empty for an unknown
+// MediaType returns the media type of the output of [Write] in the format, for a [Plain] style; empty for an unknown
 // format.
 func (f Format) MediaType() string {
 	switch f {
@@ -40,23 +40,23 @@ func (f Format) MediaType() string {
 	return ""
 }
 
-// Markup says how the styles [APA], [MLA] and [Chicago] write italics and links.
+// Markup is how the styles [APA], [MLA] and [Chicago] write italics and links.
 type Markup string
 
 // The markups of a style.
 const (
-	Plain    Markup = ""         // neither; one line an entry
-	Markdown Markup = "markdown" // CommonMark, one paragraph an entry
-	HTML     Markup = "html"     // one p element an entry
+	Plain    Markup = ""         // neither; one line per entry
+	Markdown Markup = "markdown" // CommonMark, one paragraph per entry
+	HTML     Markup = "html"     // one p element per entry
 )
 
 // Entry is one source of a bibliography.
 type Entry struct {
-	// Number is the mark that stands for the source in the answer's text. 0: none. The styles write it before the
-	// entry, the data formats do not.
+	// Number is the source's mark in the answer's text; 0 if it has none. The styles write it before the entry, the
+	// data formats do not.
 	Number int
 	Source ibid.Source
-	// Accessed is when somebody last saw the source. Zero: when it was retrieved, if the source says so. Its day is
+	// Accessed is when the source was last seen. If zero, it is when the source was retrieved, if known. Its day is
 	// taken in its own location.
 	Accessed time.Time
 }
@@ -78,19 +78,19 @@ func Cited(a *ibid.Answer) []Entry {
 	return entries
 }
 
-// Options says how [Write] writes.
+// Options configure [Write].
 type Options struct {
-	Markup Markup // of the styles; the data formats have none
+	Markup Markup // for the styles; the data formats have none
 }
 
 // Write writes the entries to w in one piece. Nil options are the zero [Options].
 //
-// A style with an entry without a number among its entries is in their order; see the package's documentation for lists
-// without any. The data formats always keep the order. Their keys are made of the author or the site, the year and a
+// If any entry has a number, the styles keep the order of the entries; see the package's documentation for lists
+// without numbers. The data formats always keep the order. Their keys consist of the author or the site, the year and a
 // word of the title, in lower-case ASCII letters and digits, and do not depend on other entries, unless two would be
-// the same: then the later one gets a letter.
+// equal: then the later one gets a letter.
 //
-// The error is w's, or says that there is no such format or markup.
+// The error is that of w, or says that there is no such format or markup.
 func Write(w io.Writer, f Format, entries []Entry, opts *Options) error {
 	if opts == nil {
 		opts = &Options{}

@@ -16,7 +16,7 @@ import (
 
 var day = time.Date(2025, time.January, 2, 23, 30, 0, 0, time.UTC)
 
-// write returns what Write writes.
+// write returns the output of Write.
 func write(tb testing.TB, f Format, m Markup, entries ...Entry) string {
 	tb.Helper()
 	var out bytes.Buffer
@@ -165,7 +165,7 @@ func TestMarkup(t *testing.T) {
 	}
 }
 
-// failing is a writer that is full.
+// failing is a writer that always fails.
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errFull }

@@ -42,8 +42,8 @@ func appendBibTeX(out []byte, items []item) []byte {
 	return out
 }
 
-// bibtex returns the name as one element of an author list. Braces keep names that are whole, and parts that the syntax
-// of names would cut, in one piece.
+// bibtex returns the name as one element of an author list. Braces protect whole names, and parts that the syntax of
+// names would split.
 func (n name) bibtex() string {
 	if n.whole != "" {
 		return verbatimTeX(n.whole)
@@ -61,7 +61,7 @@ func (n name) bibtex() string {
 	return family + ", " + escapeTeX(n.given)
 }
 
-// hasParticle reports whether one of several words is in lower case, which would end the particles.
+// hasParticle reports whether one of several words is in lower case, which would be read as the end of the particles.
 func hasParticle(family string) bool {
 	for word := range strings.FieldsSeq(family) {
 		if first, _ := utf8.DecodeRuneInString(word); unicode.IsLower(first) {
@@ -71,8 +71,8 @@ func hasParticle(family string) bool {
 	return false
 }
 
-// verbatimTeX returns s in braces of its own, which keep titles from being recased and names and sites from being cut
-// at an "and". Empty stays empty.
+// verbatimTeX returns s in braces of its own, which keep titles from being recased, and names and sites from being
+// split at an "and". An empty s stays empty.
 func verbatimTeX(s string) string {
 	if s == "" {
 		return ""
@@ -80,8 +80,8 @@ func verbatimTeX(s string) string {
 	return "{" + escapeTeX(s) + "}"
 }
 
-// escapeTeX returns s as text of TeX. Braces stay balanced, since BibTeX counts escaped ones too: a brace without its
-// partner becomes a command.
+// escapeTeX returns s as TeX text. Braces stay balanced, since BibTeX counts escaped ones too: an unpaired brace
+// becomes a command.
 func escapeTeX(s string) string {
 	paired := pairedBraces(s)
 	var b strings.Builder
@@ -110,7 +110,7 @@ var texEscapes = map[rune]string{
 	'>': `\textgreater{}`, '%': `\%`, '$': `\$`, '#': `\#`, '_': `\_`, '&': `\&`,
 }
 
-// pairedBraces returns where the braces of s stand that have a partner.
+// pairedBraces returns the positions of the braces of s that are paired.
 func pairedBraces(s string) map[int]bool {
 	if !strings.ContainsAny(s, "{}") {
 		return nil
@@ -164,11 +164,10 @@ func appendRIS(out []byte, items []item) []byte {
 	return out
 }
 
-// ris returns the date as year, month and day, each ended by a slash but the last.
+// ris returns the date as year, month and day, each but the last followed by a slash.
 func (d date) ris() string { return d.format("2006/00//", "2006/01//", "2006/01/02") }
 
-// ris returns the name as "Family, Given, Suffix". A comma is how RIS knows persons, so names that are whole lose
-// theirs.
+// ris returns the name as "Family, Given, Suffix". In RIS a comma marks a person, so whole names lose theirs.
 func (n name) ris() string {
 	if n.whole != "" {
 		return strings.ReplaceAll(n.whole, ",", "")
@@ -180,7 +179,7 @@ func (n name) ris() string {
 	return s
 }
 
-// cslItem is an item of the CSL 1.0.2 data schema, as far as sources fill it.
+// cslItem is an item of the CSL 1.0.2 data schema, with the fields that sources can fill.
 type cslItem struct {
 	ID        string    `json:"id"`
 	Type      string    `json:"type"`

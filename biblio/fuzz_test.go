@@ -16,7 +16,7 @@ var (
 	ourTags = regexp.MustCompile(`(?i)</?[pi]>|<a href="http[^"<>]*">|</a>`) // all markup of a style
 )
 
-// checkAll writes the entries in every format and reports what breaks its grammar.
+// checkAll writes the entries in every format and reports violations of its grammar.
 func checkAll(t *testing.T, entries []Entry) {
 	t.Helper()
 	checkBibTeX(t, write(t, BibTeX, Plain, entries...), len(entries))
@@ -44,7 +44,7 @@ func checkAll(t *testing.T, entries []Entry) {
 	}
 }
 
-// checkBibTeX reads entries as BibTeX does, which counts every brace whether escaped or not.
+// checkBibTeX reads entries like BibTeX, which counts every brace whether escaped or not.
 func checkBibTeX(t *testing.T, out string, entries int) {
 	t.Helper()
 	depth, found := 0, 0
@@ -121,7 +121,7 @@ func FuzzParseName(f *testing.F) {
 		if n.whole == "" && s != "" && (n.family == "" || n.given == "") {
 			t.Fatalf("%q has lost its family or given name: %+v", s, n)
 		}
-		// Splitting may move words, but adds and loses none.
+		// Splitting may move words, but neither adds nor loses any.
 		words := func(s string) (sum int) {
 			for w := range strings.FieldsSeq(strings.ReplaceAll(s, ",", " ")) {
 				sum += len(w)

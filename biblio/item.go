@@ -10,12 +10,12 @@ import (
 	"github.com/ibidhq/ibid/internal/text"
 )
 
-// item is an entry as all formats need it: its words are cleaned, its kind decided. An empty field is not known.
+// item is an entry as all formats need it: its words are cleaned, its class is decided. Unknown fields are empty.
 type item struct {
 	number   int
 	key      string
 	class    class
-	genre    string // what it is, where the class does not say it
+	genre    string // what it is, if the class does not say it
 	names    []name
 	title    string
 	site     string
@@ -26,7 +26,7 @@ type item struct {
 	pages    []int // first and last
 }
 
-// class is what a source is to a bibliography.
+// class is the kind of a source in a bibliography.
 type class uint8
 
 const (
@@ -35,7 +35,7 @@ const (
 	dataset
 )
 
-// classes says what a class is called, and what biblatex's data model calls its site.
+// classes are the names of the classes, and of their site in biblatex's data model.
 var classes = [...]struct{ bibtex, site, ris, csl, untitled string }{
 	webpage:  {"online", "organization", "ELEC", "webpage", "webpage"},
 	document: {"misc", "organization", "GEN", "document", "document"},
@@ -83,7 +83,7 @@ func newItem(e *Entry) item {
 	return it
 }
 
-// classify decides what a source is, see the package's documentation, and describes what no class describes.
+// classify decides what a source is, see the package's documentation, and describes what has no class of its own.
 func classify(s *ibid.Source, address string) (class, string) {
 	ext := strings.ToLower(path.Ext(fileName(s, address)))
 	switch {
@@ -103,7 +103,7 @@ func classify(s *ibid.Source, address string) (class, string) {
 	return document, "Unpublished document"
 }
 
-// fileName returns what looks most like the name of the source's file.
+// fileName returns the most likely name of the source's file.
 func fileName(s *ibid.Source, address string) string {
 	if s.Filename != "" {
 		return s.Filename
@@ -111,7 +111,7 @@ func fileName(s *ibid.Source, address string) string {
 	if u, err := url.Parse(address); err == nil && path.Ext(u.Path) != "" {
 		return u.Path
 	}
-	// The title of a web page may end in a file name that it writes about.
+	// The title of a web page may end in a file name that the page is about.
 	if s.Kind == ibid.File || s.Kind != ibid.Web && !strings.ContainsRune(strings.TrimSpace(s.Title), ' ') {
 		return strings.TrimSpace(s.Title)
 	}
@@ -134,7 +134,7 @@ func set(list string) map[string]bool {
 	return words
 }
 
-// pageRange returns first and last page if the chunks name exactly one range of several pages.
+// pageRange returns the first and last page if the chunks name exactly one range of several pages.
 func pageRange(chunks []ibid.Chunk) []int {
 	var pages []int
 	for i := range chunks {
@@ -152,15 +152,15 @@ func pageRange(chunks []ibid.Chunk) []int {
 	return pages
 }
 
-// date is a day, a month of a year (day 0), a year (month 0) or not known (year 0).
+// date is a day, a month (day 0), a year (month 0) or unknown (year 0).
 type date struct {
 	year  int
 	month time.Month
 	day   int
 }
 
-// parseDate reads an ISO 8601 date of any precision, or the day of an RFC 3339 time as it is written. What it cannot
-// read is not known.
+// parseDate reads an ISO 8601 date of any precision, or the day of an RFC 3339 time as written. Anything else is
+// unknown.
 func parseDate(s string) date {
 	s = strings.TrimSpace(s)
 	day := s
@@ -189,7 +189,7 @@ func dateOf(t time.Time) date {
 
 func (d date) known() bool { return d.year > 0 }
 
-// format returns the date in one of three layouts of package time, to its precision; nothing for one that is not known.
+// format returns the date in the layout of package time for its precision; empty if it is unknown.
 func (d date) format(year, month, day string) string {
 	switch {
 	case !d.known():
@@ -208,7 +208,7 @@ func (d date) iso() string { return d.format("2006", "2006-01", "2006-01-02") }
 // american returns the date as Chicago writes it: March 5, 2024.
 func (d date) american() string { return d.format("2006", "January 2006", "January 2, 2006") }
 
-// short returns the date as MLA writes it: 5 Mar. 2024. Names of months of up to four letters are not shortened.
+// short returns the date as MLA writes it: 5 Mar. 2024. Month names of up to four letters are not shortened.
 func (d date) short() string {
 	name := "Jan."
 	switch {
@@ -220,7 +220,7 @@ func (d date) short() string {
 	return d.format("2006", name+" 2006", "2 "+name+" 2006")
 }
 
-// parts returns year, month and day, as far as they are known.
+// parts returns the known ones of year, month and day.
 func (d date) parts() []int {
 	switch {
 	case !d.known():

@@ -10,13 +10,13 @@ import (
 	"unicode"
 )
 
-// The most bytes of a key that come from the author or site, and from the title.
+// The maximum numbers of bytes of a key that come from the author or site, and from the title.
 const (
 	maxKeyAuthor = 24
 	maxKeyTitle  = 16
 )
 
-// baseKey returns the entry's key, as far as it follows from the entry alone: lower-case ASCII letters and digits.
+// baseKey returns the entry's key before it is made unique: lower-case ASCII letters and digits.
 func (it *item) baseKey() string {
 	year := "nd"
 	if it.issued.known() {
@@ -27,7 +27,7 @@ func (it *item) baseKey() string {
 		return who + year + title
 	}
 	if title == "" {
-		// Nothing is Latin: a digest keeps keys apart, and the same when the list changes.
+		// There is nothing in Latin script: a digest keeps keys apart, and the same if the list changes.
 		sum := sha256.Sum256([]byte(it.url + "\n" + it.title))
 		title = "source" + hex.EncodeToString(sum[:3])
 	}
@@ -51,7 +51,7 @@ func (it *item) keyAuthor() string {
 	return keyName(domainLabel(u.Hostname()))
 }
 
-// keyName joins the words of a name that fit into a key, at least the first.
+// keyName joins the words of a name that fit into a key, at least the first one.
 func keyName(s string) string {
 	var b strings.Builder
 	for _, word := range keyWords(s) {
@@ -63,7 +63,7 @@ func keyName(s string) string {
 	return b.String()[:min(b.Len(), maxKeyAuthor)]
 }
 
-// keyWord returns the first word of a title that says something, else the first word.
+// keyWord returns the first meaningful word of a title, else the first word.
 func keyWord(title string) string {
 	words := keyWords(title)
 	if len(words) == 0 {
@@ -80,18 +80,18 @@ func keyWord(title string) string {
 }
 
 // keyWords splits s into words of ASCII letters and digits, in lower case and without accents. Words in other scripts
-// go.
+// are dropped.
 func keyWords(s string) []string {
 	return strings.FieldsFunc(foldLatin(strings.ReplaceAll(s, "'", "")), func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
 	})
 }
 
-// stopWords say nothing about a title.
+// stopWords have no meaning in a title.
 var stopWords = set("what when where which with from this that they your into about does have will https http")
 
-// domainLabel returns the label of a domain name that somebody registered, "wikipedia" of "en.wikipedia.org", and
-// anything else as it is. It knows no public suffixes but the common two-part ones: a key need only be recognisable.
+// domainLabel returns the registered label of a domain name, "wikipedia" of "en.wikipedia.org", and anything else
+// unchanged. The only public suffixes it knows are the common two-part ones: a key need only be recognisable.
 func domainLabel(s string) string {
 	labels := strings.Split(strings.ToLower(s), ".")
 	n := len(labels)
@@ -106,8 +106,8 @@ func domainLabel(s string) string {
 
 var secondLevels = set("co com org ac gov net edu or ne go")
 
-// uniqueKey returns key, or key and the first of a, b, …, z, aa, … that makes it different from those taken, and takes
-// it.
+// uniqueKey returns key, followed if necessary by the first of a, b, …, z, aa, … that makes it differ from those taken,
+// and adds it to them.
 func uniqueKey(key string, taken map[string]bool) string {
 	unique := key
 	for n := 0; taken[unique]; n++ {
@@ -117,7 +117,7 @@ func uniqueKey(key string, taken map[string]bool) string {
 	return unique
 }
 
-// letters numbers from 0 in letters: a, b, …, z, aa, ab, …
+// letters returns the n-th of a, b, …, z, aa, ab, …, from 0.
 func letters(n int) string {
 	s := string(rune('a' + n%26))
 	if n >= 26 {
@@ -142,7 +142,7 @@ func foldLatin(s string) string {
 }
 
 // asciiBase spells a lower-case letter of Western, Central and Northern European languages and of Vietnamese in ASCII;
-// others stay.
+// other letters are unchanged.
 func asciiBase(r rune) string {
 	if spelt := asciiSpelling[r]; spelt != "" {
 		return spelt

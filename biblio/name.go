@@ -7,17 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// name is an author: a person in parts, or whole.
+// name is an author: a person's name in parts, or a whole name.
 type name struct {
-	whole    string // organisations and persons that are not split; the other fields are then empty
+	whole    string // organisations, and persons whose names are not split; the other fields are then empty
 	family   string
 	given    string // may be empty
 	particle string // van der, de, von: before the family name
 	suffix   string // Jr., III
 }
 
-// parseName splits a person's name. It keeps whole whatever might be something else, because a name that is split
-// wrongly is abbreviated and sorted wrongly everywhere. The name must be clean.
+// parseName splits a person's name. Anything that might be something else is kept whole, because a wrongly split name
+// is abbreviated and sorted wrongly everywhere. The name must be clean.
 func parseName(s string) name {
 	whole := name{whole: s}
 	if strings.ContainsFunc(s, func(r rune) bool {
@@ -85,7 +85,7 @@ func parseInverted(s string) name {
 	return n
 }
 
-// splitWords splits the words of a name in its natural order. Trailing initials say that the family name stands first.
+// splitWords splits the words of a name in natural order. Trailing initials mean that the family name comes first.
 func splitWords(words []string) (given, family []string) {
 	if last := len(words) - 1; isInitials(words[last]) && !isInitials(words[0]) && !particles[words[last-1]] {
 		first := last
@@ -99,12 +99,12 @@ func splitWords(words []string) (given, family []string) {
 	case at == 0:
 		at = len(words) - 1
 	case (words[at] == "y" || words[at] == "e") && at > 1:
-		at-- // Ortega y Gasset: the family name has begun before
+		at-- // Ortega y Gasset: the family name begins before that
 	}
 	return words[:at], words[at:]
 }
 
-// withParticle makes a name of family names that may begin with particles.
+// withParticle makes a name from family names that may begin with particles.
 func withParticle(words []string) name {
 	n := 0
 	for n < len(words) && particles[words[n]] {
@@ -113,8 +113,8 @@ func withParticle(words []string) name {
 	return name{particle: strings.Join(words[:n], " "), family: strings.Join(words[n:], " ")}
 }
 
-// personal reports whether words may be parts of a person's name: in a script with capitals, each capital or a
-// particle, and none that only organisations have.
+// personal reports whether words may be parts of a person's name: in a script with capitals, each capitalized or a
+// particle, and none that only organisations use.
 func personal(words []string) bool {
 	for _, w := range words {
 		first, size := utf8.DecodeRuneInString(w)
@@ -140,7 +140,7 @@ var (
 		te zu zum zur af av y e 't`)
 	suffixes  = set("Jr. Jr Sr. Sr II III IV")
 	companies = set("inc inc. ltd ltd. llc llp corp corp. co. gmbh ag plc s.a. b.v. n.v. kg limited incorporated")
-	// organisational are words that names of organisations have and names of persons do not.
+	// organisational are words in names of organisations that names of persons do not have.
 	organisational = set(`the academy agency association authority bank board bureau center centre college commission
 		committee community company consortium contributors corporation council court daily department desk
 		developers digital documentation editorial editors federation foundation fund global government

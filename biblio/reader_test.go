@@ -18,7 +18,7 @@ import (
 	"github.com/ibidhq/ibid/internal/text"
 )
 
-// nasty returns sources that a careless writer would break its format with.
+// nasty returns sources that would break the formats of a careless writer.
 func nasty() []Entry {
 	titles := []string{
 		`Plain`,
@@ -74,7 +74,7 @@ func nasty() []Entry {
 	return entries
 }
 
-// read is what another program understood of an entry.
+// read is an entry as another program understood it.
 type read struct {
 	ID, Title, URL, DOI, Issued, Accessed, Site string
 	Authors                                     []string
@@ -107,7 +107,7 @@ func output(t *testing.T, in string, program string, args ...string) []byte {
 	return out
 }
 
-// pandocReads returns what pandoc understands of a bibliography.
+// pandocReads returns the entries that pandoc reads from a bibliography.
 func pandocReads(t *testing.T, pandoc, format, in string) []read {
 	t.Helper()
 	var items []struct {
@@ -152,13 +152,13 @@ func pandocReads(t *testing.T, pandoc, format, in string) []read {
 	return all
 }
 
-// straight undoes what pandoc's typography may do to words: it sets quotation marks anew.
+// straight undoes pandoc's typography, which changes quotation marks.
 func straight(s string) string {
 	return strings.NewReplacer("’", "'", "‘", "'", "“", "'", "”", "'", `"`, "'", "…", "...").Replace(s)
 }
 
-// withoutLoneBraces drops the braces that BibTeX cannot hold as such: TeX prints the commands that stand for them,
-// pandoc does not know these commands.
+// withoutLoneBraces drops the braces that BibTeX cannot represent as such: TeX prints the commands written for them,
+// but pandoc does not know these.
 func withoutLoneBraces(s string) string {
 	paired := pairedBraces(s)
 	var b strings.Builder
@@ -210,8 +210,8 @@ func TestPandocReadsWhatWeWrite(t *testing.T) {
 	}
 }
 
-// TestRISReadsBack reads our RIS as reference managers do: a tag, two spaces, a hyphen and a space begin a field, what
-// has another form is none, and a comma tells a person's name. (Debian's pandoc has no reader of RIS.)
+// TestRISReadsBack reads our RIS like reference managers do: a tag, two spaces, a hyphen and a space begin a field,
+// lines of another form are not fields, and a comma marks a person's name. (Debian's pandoc cannot read RIS.)
 func TestRISReadsBack(t *testing.T) {
 	entries := nasty()
 	var got []read
@@ -239,7 +239,7 @@ func TestRISReadsBack(t *testing.T) {
 			r.URL = value
 		case "DO":
 			r.DOI = value
-		case "PY", "DA": // the finer one comes last
+		case "PY", "DA": // the more precise one comes last
 			r.Issued = iso(value)
 		case "Y2":
 			r.Accessed = iso(value)
@@ -261,7 +261,7 @@ func TestRISReadsBack(t *testing.T) {
 }
 
 // TestMarkdownReadsBack renders our Markdown with all of GitHub's extensions: the words must be those of our HTML, and
-// the only elements ours.
+// all elements must be ours.
 func TestMarkdownReadsBack(t *testing.T) {
 	pandoc := testenv.Tool(t, "pandoc")
 	entries := nasty()
@@ -297,9 +297,9 @@ var (
 	cslMarks = regexp.MustCompile(`</?(?:a|span|p|div)\b[^>]*>`)
 )
 
-// TestStylesAgreeWithCSL compares our entries with those of citeproc and the published definitions of the styles,
-// italics included. Titles are in title case and sources differ from one another, because CSL recases titles and puts
-// dashes for repeated names, which we do not.
+// TestStylesAgreeWithCSL compares our entries, including italics, with those of citeproc and the published style
+// definitions. Titles are in title case and sources differ from one another, because CSL recases titles and replaces
+// repeated names by dashes, which we do not.
 func TestStylesAgreeWithCSL(t *testing.T) {
 	pandoc := testenv.Tool(t, "pandoc")
 	sources := []ibid.Source{

@@ -24,7 +24,7 @@ func appendStyle(out []byte, f Format, m Markup, items []item) ([]byte, error) {
 	return out, nil
 }
 
-// text returns the entry in a style. The letter is APA's alone.
+// text returns the entry in a style. Only APA uses the letter.
 func (it *item) text(f Format, letter string) entryText {
 	if f == MLA {
 		return it.mla()
@@ -46,7 +46,7 @@ func sortItems(f Format, items []item) {
 	})
 }
 
-// head returns what the entry begins with in a style.
+// head returns the beginning of the entry in a style.
 func (it *item) head(f Format) string {
 	switch {
 	case len(it.names) > 0 && f == APA:
@@ -63,7 +63,7 @@ func (it *item) head(f Format) string {
 	return it.title
 }
 
-// sortKey returns s without what sorting ignores: case, accents, punctuation and an article in front.
+// sortKey returns s without what sorting ignores: case, accents, punctuation and a leading article.
 func sortKey(s string) string {
 	words := strings.FieldsFunc(foldLatin(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
 	if len(words) > 1 && (words[0] == "the" || words[0] == "a" || words[0] == "an") {
@@ -72,8 +72,8 @@ func sortKey(s string) string {
 	return strings.Join(words, " ")
 }
 
-// yearLetters returns, for each entry that APA would cite like a neighbour of a sorted list, the letter that tells them
-// apart: 2024a, n.d.-b. Where marks are numbers nothing is cited by year.
+// yearLetters returns the letters that distinguish entries which APA would cite alike, in a sorted list: 2024a, n.d.-b.
+// Numbered entries are not cited by year, and have none.
 func yearLetters(f Format, items []item) []string {
 	all := make([]string, len(items))
 	if f != APA || slices.ContainsFunc(items, func(it item) bool { return it.number != 0 }) {
@@ -98,7 +98,7 @@ func yearLetters(f Format, items []item) []string {
 	return all
 }
 
-// styleSite returns the site, unless the entry says the same words as author or title.
+// styleSite returns the site, unless the entry has the same words as author or title.
 func (it *item) styleSite() string {
 	if strings.EqualFold(it.site, it.title) || len(it.names) == 1 && strings.EqualFold(it.site, it.names[0].whole) {
 		return ""
@@ -106,7 +106,7 @@ func (it *item) styleSite() string {
 	return it.site
 }
 
-// untitled describes what has no title.
+// untitled describes an entry without a title.
 func (it *item) untitled() string {
 	if it.genre != "" {
 		return "Untitled " + strings.TrimPrefix(strings.ToLower(it.genre), "untitled ")
@@ -114,7 +114,7 @@ func (it *item) untitled() string {
 	return "Untitled " + classes[it.class].untitled
 }
 
-// inverted returns a person's name with the family name in front, whole names as they are.
+// inverted returns a person's name with the family name first, and whole names unchanged.
 func (n name) inverted() string {
 	if n.whole != "" {
 		return n.whole
@@ -122,7 +122,7 @@ func (n name) inverted() string {
 	return joinNonEmpty(", ", joinNonEmpty(" ", n.particle, n.family), n.given, n.suffix)
 }
 
-// natural returns the name as it is spoken.
+// natural returns the name in natural order.
 func (n name) natural() string {
 	return joinNonEmpty(" ", n.whole, n.given, n.particle, n.family, n.suffix)
 }
@@ -131,7 +131,7 @@ func joinNonEmpty(sep string, words ...string) string {
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), sep)
 }
 
-// apa returns the entry of an APA reference list. The letter tells works of one author and year apart.
+// apa returns the entry of an APA reference list. The letter distinguishes works of the same author and year.
 func (it *item) apa(letter string) entryText {
 	var t entryText
 	when := it.apaDate(letter)
@@ -161,7 +161,7 @@ func (it *item) apa(letter string) entryText {
 	return t
 }
 
-// apaTitle adds the title and, in parentheses and brackets, what belongs to it.
+// apaTitle adds the title and, in parentheses and brackets, its details.
 func (it *item) apaTitle(t *entryText) {
 	if it.title == "" {
 		t.add(upright, "["+it.untitled()+"]")
@@ -179,7 +179,7 @@ func (it *item) apaTitle(t *entryText) {
 	}
 }
 
-// apaDate returns the year, and for web pages, which change by the day, month and day.
+// apaDate returns the year, and for web pages also month and day.
 func (it *item) apaDate(letter string) string {
 	d := it.issued
 	if !d.known() {
@@ -195,7 +195,7 @@ func (it *item) apaDate(letter string) string {
 	return fmt.Sprintf("%s, %s %d", year, d.month, d.day)
 }
 
-// apaNames names up to twenty authors, and of more the first nineteen and the last.
+// apaNames returns the names of up to twenty authors; if there are more, of the first nineteen and the last.
 func apaNames(names []name) string {
 	all := make([]string, len(names))
 	for i, n := range names {
@@ -228,7 +228,7 @@ func (it *item) mla() entryText {
 		t.add(upright, it.untitled())
 	case it.class == webpage && site != "":
 		t.add(upright, quoted(it.title, "."))
-	default: // it stands alone
+	default: // it is not part of a site
 		t.add(italic, it.title)
 	}
 	t.stop()
@@ -260,7 +260,7 @@ func (it *item) mla() entryText {
 	return t
 }
 
-// mlaNames names one or two authors, and of more the first.
+// mlaNames returns the names of one or two authors; if there are more, of the first.
 func mlaNames(names []name) string {
 	first := names[0].inverted()
 	switch len(names) {
@@ -285,7 +285,7 @@ func (it *item) chicago() entryText {
 		t.add(upright, site)
 		t.stop()
 		t.add(upright, " ")
-		site = "" // it has moved
+		site = "" // it was added above
 	}
 
 	var published []run
@@ -321,7 +321,7 @@ func (it *item) chicagoTitle(t *entryText, mark string) {
 	t.add(upright, quoted(it.title, mark))
 }
 
-// siteLeads reports whether the site stands where the author would: it answers for a web page that nobody signed.
+// siteLeads reports whether the site takes the place of the author, as for a web page without one.
 func (it *item) siteLeads() bool {
 	return len(it.names) == 0 && it.class == webpage && it.styleSite() != ""
 }
@@ -331,7 +331,7 @@ func (it *item) titledGenre() string {
 	return pick(it.title == "", "", it.genre)
 }
 
-// chicagoDate returns the date, which for what has none is "n.d.", or nothing where the day of access is given instead.
+// chicagoDate returns the date. If there is none it returns "n.d.", or nothing if the day of access is given instead.
 func (it *item) chicagoDate() string {
 	switch {
 	case it.issued.known():
@@ -342,7 +342,7 @@ func (it *item) chicagoDate() string {
 	return "n.d."
 }
 
-// chicagoNames names up to ten authors, and of more the first seven.
+// chicagoNames returns the names of up to ten authors; if there are more, of the first seven.
 func chicagoNames(names []name) string {
 	all := make([]string, len(names))
 	for i, n := range names {

@@ -55,8 +55,8 @@ func ended(s string) bool {
 	return strings.HasSuffix(s, ".") || strings.HasSuffix(s, "?") || strings.HasSuffix(s, "!")
 }
 
-// quoted returns the title in quotation marks, its own marks turned into single ones, and the mark that follows it
-// inside, as American typography has it. Where the title ends like a sentence the mark is left out.
+// quoted returns the title in quotation marks, with its own marks as single ones, and the following mark inside, as in
+// American typography. If the title ends like a sentence the mark is left out.
 func quoted(title, mark string) string {
 	var b strings.Builder
 	before := ' '
@@ -130,7 +130,7 @@ func (t entryText) appendHTML(out []byte) []byte {
 	return append(out, "</p>\n"...)
 }
 
-// escapeMarkdown returns s as text of CommonMark and its common extensions, in which nothing is a link.
+// escapeMarkdown returns s as text for CommonMark and its common extensions, without any links.
 func escapeMarkdown(s string) string {
 	var b strings.Builder
 	for i, r := range s {
@@ -151,7 +151,7 @@ func startsEntity(s string) bool {
 	return s != "" && (s[0] == '#' || s[0]|0x20 >= 'a' && s[0]|0x20 <= 'z')
 }
 
-// escapeLineStart keeps s from beginning a heading, a list or a rule.
+// escapeLineStart keeps s from starting a heading, a list or a rule.
 func escapeLineStart(s string) string {
 	if s != "" && strings.ContainsRune("#+-=", rune(s[0])) {
 		return `\` + s
@@ -170,8 +170,8 @@ func pick(condition bool, yes, no string) string {
 	return no
 }
 
-// cleanURL returns s with everything percent-encoded that cannot stand in an address, and nothing for an address that
-// is not one of a place. Letters beyond ASCII stay: encoding them would break a host name.
+// cleanURL returns s with every character percent-encoded that is not allowed in an address; empty if the address does
+// not name a place. Letters beyond ASCII stay: encoding them would break a host name.
 func cleanURL(s string) string {
 	s = strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 	if !safeScheme(s) {
@@ -195,7 +195,7 @@ func cleanURL(s string) string {
 	return b.String()
 }
 
-// safeScheme reports whether the scheme of the address s names a place where something is kept, or s has none.
+// safeScheme reports whether the scheme of the address s names a place, or s has none.
 func safeScheme(s string) bool {
 	scheme, _, found := strings.Cut(s, ":")
 	if !found || strings.ContainsAny(scheme, "/?#") {
@@ -208,15 +208,15 @@ func safeScheme(s string) bool {
 	return false
 }
 
-// linkable reports whether readers may be offered the cleaned address as a link.
+// linkable reports whether the cleaned address may be shown as a link.
 func linkable(address string) bool {
 	scheme, rest, _ := strings.Cut(address, "://")
 	scheme = strings.ToLower(scheme)
 	return (scheme == "http" || scheme == "https") && rest != ""
 }
 
-// doi returns the DOI that an address of the DOI system resolves, or nothing. A DOI with unusual characters is left to
-// its address, where they are safe.
+// doi returns the DOI that an address of the DOI system resolves; empty if it is no such address. A DOI with unusual
+// characters is left in the address, where they are safe.
 func doi(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

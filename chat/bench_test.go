@@ -12,7 +12,8 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// BenchmarkFirstToken measures from a question to the first words of its answer, from the upstream itself and by each form of chat.
+// BenchmarkFirstToken measures the time from a question to the first words of its answer, from the upstream itself and
+// in each form.
 func BenchmarkFirstToken(b *testing.B) {
 	upstream := replay.New(nil)
 	direct := httptest.NewServer(upstream)

@@ -27,24 +27,24 @@ import (
 )
 
 const (
-	// maxRefusal is how much of an upstream's error is read.
+	// maxRefusal is how many bytes of an upstream's error are read.
 	maxRefusal = 64 << 10
-	// CodeEnded is the code of an answer that somebody ended, see [Turn.Err].
+	// CodeEnded is the code of an answer that was ended on request, see [Turn.Err].
 	CodeEnded = "ended"
-	// maxDecoded is how many bytes of a response are decoded: as much as the gateway does.
+	// maxDecoded is how many bytes of a response are decoded: as in the gateway.
 	maxDecoded = 32 << 20
 )
 
-// Ask puts a question, and returns when the provider has begun to answer, or has not: then the error is a problem. The
-// turn goes on when ctx ends, and is part of the question's conversation for whoever resumes it; with ctx ends only the
-// waiting, and a turn that has not begun and is part of no conversation, since nobody could find it.
+// Ask asks a question, and returns when the provider has begun to answer, or has failed to: then the error is a
+// problem. The turn goes on when ctx ends, and can be resumed as part of its conversation. The end of ctx only ends the
+// waiting, and a turn that has not begun and belongs to no conversation, since no one could find it.
 func (c *Chat) Ask(ctx context.Context, who gateway.Identity, q *Question) (*Turn, error) {
-	return c.putQuestion(ctx, who, q, form{name: formEvents}, func() {})
+	return c.startTurn(ctx, who, q, form{name: formEvents}, func() {})
 }
 
-// putQuestion puts a question. Whoever does is one of its turn's followers until they leave. Release is called when the
-// question's body is needed no more.
-func (c *Chat) putQuestion(
+// startTurn starts a turn, with the caller as a follower until they leave. release is called when the question's body
+// is no longer needed.
+func (c *Chat) startTurn(
 	ctx context.Context, who gateway.Identity, q *Question, f form, release func(),
 ) (*Turn, error) {
 	call, r, err := c.prepare(ctx, who, q, f)
@@ -59,7 +59,7 @@ func (c *Chat) putQuestion(
 	select {
 	case <-t.begun:
 	case <-ctx.Done():
-		t.patience.addFollowers(-1)
+		t.idle.addFollowers(-1)
 		if t.Conversation == "" {
 			t.stop()
 		}
@@ -71,7 +71,7 @@ func (c *Chat) putQuestion(
 	return t, nil
 }
 
-// prepare makes a question ready to be put.
+// prepare builds the call for a question.
 func (c *Chat) prepare(ctx context.Context, who gateway.Identity, q *Question, f form) (*call, *http.Request, error) {
 	p, err := c.provider(q.Provider)
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *Chat) prepare(ctx context.Context, who gateway.Identity, q *Question, f
 	if err := q.check(); err != nil {
 		return nil, nil, err
 	}
-	built, said, err := build(p, q)
+	built, prompt, err := build(p, q)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -92,7 +92,7 @@ func (c *Chat) prepare(ctx context.Context, who gateway.Identity, q *Question, f
 		upstream:     p.Upstream,
 		model:        cmp.Or(q.Model, p.Model),
 		form:         f,
-		prompt:       said,
+		prompt:       prompt,
 		asked:        time.Now(),
 		begun:        make(chan struct{}),
 		done:         make(chan struct{}),
@@ -106,15 +106,15 @@ func (c *Chat) prepare(ctx context.Context, who gateway.Identity, q *Question, f
 	r := request(on, p, q, built)
 	if r == nil {
 		cancel(nil)
-		return nil, nil, httpx.BadRequest("the model's name cannot stand in an address", "name another one")
+		return nil, nil, httpx.BadRequest("the model's name cannot be part of an address", "name another one")
 	}
 	call.keys = calls.KeysOf(r.Header)
 	if calls.ReadsRequest(route.Format) {
 		call.sent = built.Body
 	}
-	t.patience = newPatience(cmp.Or(c.options.Silence, maxSilence), func() { cancel(errSilent) })
+	t.idle = newIdleTimer(cmp.Or(c.options.Silence, maxSilence), func() { cancel(errSilent) })
 	if err := c.turns.add(t); err != nil {
-		t.patience.stop()
+		t.idle.stop()
 		cancel(nil)
 		return nil, nil, err
 	}
@@ -134,7 +134,7 @@ func (c *Chat) provider(name string) (*Provider, error) {
 	return nil, httpx.BadRequest("provider: there is none of that name", "there is "+strings.Join(names, ", "))
 }
 
-// build writes the question in the provider's words, and returns what is said with it.
+// build writes the question in the provider's format, and returns the messages that it sends.
 func build(p *Provider, q *Question) (*calls.Built, []store.Message, error) {
 	w := calls.Chat{
 		Model:     cmp.Or(q.Model, p.Model),
@@ -160,20 +160,20 @@ func build(p *Provider, q *Question) (*calls.Built, []store.Message, error) {
 		built, err = calls.BuildRequest(p.Provider, &w)
 	}
 	if err != nil {
-		hint := "docs/chat.md says what a question may hold"
+		hint := "see docs/chat.md for the format of a question"
 		if w.Model == "" {
 			hint = "name a model, or give the provider one: ibid serve --chat NAME=MODEL"
 		}
 		return nil, nil, httpx.BadRequest(err.Error(), hint)
 	}
-	said := make([]store.Message, 0, len(w.Messages))
+	prompt := make([]store.Message, 0, len(w.Messages))
 	for _, m := range w.Messages {
-		said = append(said, store.Message{Role: m.Role, Text: m.Text})
+		prompt = append(prompt, store.Message{Role: m.Role, Text: m.Text})
 	}
-	return built, said, nil
+	return built, prompt, nil
 }
 
-// documents returns documents as a request has them.
+// documents converts documents for a request.
 func documents(list []ibid.Source) []wire.Source {
 	var all []wire.Source
 	for i := range list {
@@ -194,8 +194,8 @@ func documents(list []ibid.Source) []wire.Source {
 	return all
 }
 
-// withDocuments puts documents into a message of their own before the user's newest, so that this one stays what was
-// asked. What is known of a document besides its words is a passage of its own before them.
+// withDocuments inserts documents as a message before the user's newest, which stays as it was asked. What is known of
+// a document besides its text becomes a passage before it.
 func withDocuments(messages []calls.Message, list []ibid.Source) []calls.Message {
 	known := documents(list)
 	list = slices.Clone(list)
@@ -222,7 +222,7 @@ func request(ctx context.Context, p *Provider, q *Question, built *calls.Built) 
 	address := "http://ibid/" + p.Upstream + built.Path
 	r, err := http.NewRequestWithContext(ctx, built.Method, address, calls.NewBody(built.Body))
 	if err != nil {
-		return nil // paths are ours, and escaped: the caller says what else it may be
+		return nil // paths are ours, and escaped: the caller reports what else may be wrong
 	}
 	r.ContentLength = int64(len(built.Body))
 	maps.Copy(r.Header, built.Header)
@@ -240,20 +240,20 @@ func request(ctx context.Context, p *Provider, q *Question, built *calls.Built) 
 	return r
 }
 
-// call is a question on its way.
+// call is a question being asked.
 type call struct {
 	ctx      context.Context
 	chat     *Chat
 	turn     *Turn
 	provider *Provider
-	search   *gateway.LateSearch // for citations that come behind the answer
+	search   *gateway.LateSearch // for citations that follow the answer
 	format   string              // of its answers
 	keys     calls.Keys
-	sent     []byte // the request's body, where the answer cannot be read without it
-	release  func() // lets go of what the body weighs; nil: that was done
+	sent     []byte // the request's body, if it is needed to read the answer
+	release  func() // frees the quota of the body; nil if that was done
 }
 
-// run makes the call and tells the turn what comes of it.
+// run makes the call and passes the results to the turn.
 func (c *call) run(transport http.RoundTripper, r *http.Request) {
 	defer c.chat.running.Done()
 	defer context.AfterFunc(c.chat.ending, c.turn.stop)() //nolint:contextcheck // the context is the call's own
@@ -284,13 +284,13 @@ func (c *call) run(transport http.RoundTripper, r *http.Request) {
 		ev, _ = calls.Mask(c.keys, ev)
 		c.turn.event(ev)
 	})
-	body := tee.NewBody(heard{res.Body, c.turn.patience}, &tee.Options{
+	body := tee.NewBody(aliveBody{res.Body, c.turn.idle}, &tee.Options{
 		// as the gateway does
 		Decode:   ibid.DecodeOptions{Provider: c.provider.Provider, Format: c.format, Request: c.sent, One: true},
 		Encoding: strings.Join(res.Header["Content-Encoding"], ", "), Length: res.ContentLength, Limit: maxDecoded,
 		OnEvent: func(ev ibid.Event) {
 			if ev.Candidate == 0 && ev.Kind != ibid.EventAnswer {
-				mask.Event(ev) // what there is no room for, the whole answer has
+				mask.Event(ev) // the complete answer has what did not fit
 			}
 		},
 		Done: func(r tee.Result) {
@@ -298,15 +298,15 @@ func (c *call) run(transport http.RoundTripper, r *http.Request) {
 			c.answered(r)
 		},
 	})
-	_, _ = io.Copy(io.Discard, body) // Done is told why it broke off
+	_, _ = io.Copy(io.Discard, body) // Done gets the error
 	_ = body.Close()
-	c.turn.patience.stop()
+	c.turn.idle.stop()
 	c.sent = nil
 	c.releaseBody()
-	c.late() //nolint:contextcheck // the context is the call's own
+	c.awaitLate() //nolint:contextcheck // the context is the call's own
 }
 
-// unanswered says why there is no response at all.
+// unanswered returns why there is no response.
 func (c *call) unanswered(err error) error {
 	switch {
 	case errors.Is(context.Cause(c.ctx), errSilent):
@@ -323,9 +323,9 @@ func (c *call) unanswered(err error) error {
 		"upstream "+c.provider.Upstream+": the call broke off", "try again; ibid's log says more")
 }
 
-// refusal returns the problem that a response with an error is: the gateway's own, or the provider's words.
+// refusal returns the problem for an error response: the gateway's own, or one with the provider's words.
 func (c *call) refusal(res *http.Response) error {
-	data, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal)) // what came of it
+	data, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal)) // as far as it was received
 	var header http.Header
 	if after := res.Header.Get("Retry-After"); after != "" {
 		header = http.Header{"Retry-After": {after}}
@@ -341,7 +341,7 @@ func (c *call) refusal(res *http.Response) error {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
 		code, header = gateway.CodeBadRequest, nil
 	case http.StatusUnauthorized, http.StatusForbidden:
-		header, hint = nil, "it is the key in ibid's configuration that it does not accept"
+		header, hint = nil, "it does not accept the key in ibid's configuration"
 	default:
 		header = nil
 	}
@@ -355,38 +355,38 @@ func (c *call) refusal(res *http.Response) error {
 	return p
 }
 
-// problemOf returns the problem that the gateway answered with; nil: it is not the gateway's.
+// problemOf returns the problem that the gateway answered with; nil if the response is not the gateway's.
 func problemOf(res *http.Response, data []byte) *gateway.Problem {
 	if !strings.HasPrefix(res.Header.Get("Content-Type"), "application/problem+json") {
 		return nil
 	}
-	var said struct{ Type, Title, Detail, Hint string }
-	_ = json.Unmarshal(data, &said) // what can be read of it
-	if said.Detail == "" {
+	var problem struct{ Type, Title, Detail, Hint string }
+	_ = json.Unmarshal(data, &problem) // as far as it can be read
+	if problem.Detail == "" {
 		return nil
 	}
-	_, code, _ := strings.Cut(said.Type, "#")
+	_, code, _ := strings.Cut(problem.Type, "#")
 	return &gateway.Problem{
-		Status: res.StatusCode, Code: code, Title: said.Title, Detail: said.Detail, Hint: said.Hint,
+		Status: res.StatusCode, Code: code, Title: problem.Title, Detail: problem.Detail, Hint: problem.Hint,
 	}
 }
 
-// answerBegins says that there is an answer, and what it is kept as.
+// answerBegins records that the answer has begun, and its id.
 func (c *call) answerBegins(h http.Header) {
 	t := c.turn
 	t.AnswerID, t.Run = h.Get(gateway.AnswerHeader), cmp.Or(h.Get(gateway.RunHeader), t.Run)
-	t.patience.hear()
+	t.idle.hear()
 	if c.sent == nil {
 		c.releaseBody()
 	}
 	if t.Conversation != "" {
-		c.chat.running.Go(func() { c.chat.number(c.ctx, t) }) // so that nobody waits for it
+		c.chat.running.Go(func() { c.chat.number(c.ctx, t) }) // so that no one waits for it
 	}
 	c.chat.turns.markBegun(t)
 	close(t.begun)
 }
 
-// releaseBody lets go of what the question's body weighs.
+// releaseBody frees the quota of the question's body.
 func (c *call) releaseBody() {
 	if c.release != nil {
 		c.release()
@@ -394,13 +394,13 @@ func (c *call) releaseBody() {
 	}
 }
 
-// answered takes the answer. The tee calls it once.
+// answered stores the answer. It is called once by the tee.
 func (c *call) answered(r tee.Result) {
 	t, a := c.turn, r.Answer
 	gateway.HideKeys(c.keys, a)
 	a, _ = calls.Mask(c.keys, a)
 	status := uimessage.StatusOf(a)
-	if c.chat.options.Late > 0 && c.search.Begun() { // citations may come behind the answer
+	if c.chat.options.Late > 0 && c.search.Begun() { // citations may follow the answer
 		status = uimessage.Pending
 	}
 	t.update(func() {
@@ -408,29 +408,29 @@ func (c *call) answered(r tee.Result) {
 	})
 }
 
-// failure says why an answer is not whole; nil: it is.
+// failure returns why an answer is not complete; nil if it is.
 func (c *call) failure(r *tee.Result) *ibid.ProviderError {
 	switch {
 	case r.Answer.Error != nil:
 		return r.Answer.Error
 	case r.Answer.Format == ibid.Generic:
 		return &ibid.ProviderError{
-			Code: gateway.CodeUpstream, Message: "what the upstream sent is no answer of a model",
+			Code: gateway.CodeUpstream, Message: "the upstream's response is not the answer of a model",
 		}
 	case r.Answer.Complete:
 		return nil
 	case errors.Is(context.Cause(c.ctx), errSilent):
 		return &ibid.ProviderError{Code: gateway.CodeUpstreamSlow, Message: errSilent.Error()}
 	case c.ctx.Err() != nil:
-		return &ibid.ProviderError{Code: CodeEnded, Message: "the answer was ended before it was whole"}
+		return &ibid.ProviderError{Code: CodeEnded, Message: "the answer was ended before it was complete"}
 	}
 	return &ibid.ProviderError{Code: gateway.CodeUpstream, Message: "the answer broke off"}
 }
 
-// finish ends the turn, whatever became of it. Readers who come after its end do not find it any more.
+// finish ends the turn in any case. It can no longer be found after that.
 func (c *call) finish() {
 	t := c.turn
-	t.patience.stop()
+	t.idle.stop()
 	t.stop()
 	c.releaseBody()
 	c.chat.turns.end(t)
@@ -441,7 +441,7 @@ func (c *call) finish() {
 		case !t.known:
 			result = resultRefused
 			if t.refused == nil {
-				t.refused = errors.New("put a question: it was given up")
+				t.refused = errors.New("ask a question: it was abandoned")
 			}
 			close(t.begun)
 			return
@@ -456,8 +456,8 @@ func (c *call) finish() {
 	close(t.done)
 }
 
-// late waits until the search for citations that come behind the answer has ended.
-func (c *call) late() {
+// awaitLate waits until the search for citations that follow the answer has ended.
+func (c *call) awaitLate() {
 	t := c.turn
 	t.mu.Lock()
 	waits := t.answer != nil && t.status == uimessage.Pending
@@ -474,46 +474,46 @@ func (c *call) late() {
 	}
 	found := c.search.Answer()
 	if found != nil {
-		c.chat.reader.CatchUp(ctx) // so that whoever is told finds it stored
+		c.chat.reader.CatchUp(ctx) // so that clients which are told of it find it stored
 	}
 	t.update(func() {
-		t.late = cmp.Or(found, t.answer) // nothing came: now that is final
+		t.late = cmp.Or(found, t.answer) // nothing was found, so the answer is final
 	})
 }
 
 const (
-	// maxSilence is how long a provider may say nothing, before its answer and within it, unless [Options] say
-	// otherwise: models think for minutes.
+	// maxSilence is how long a provider may send nothing, before its answer and within it, unless [Options] differ:
+	// models think for minutes.
 	maxSilence = 10 * time.Minute
-	// maxSilenceAlone is how long it may while nobody follows: a question that nobody waits for must not take another's
-	// place for long.
+	// maxSilenceAlone is the same while there are no followers: a question that no one waits for must not take up
+	// another's place for long.
 	maxSilenceAlone = time.Minute
 )
 
-var errSilent = errors.New("the provider said nothing for too long")
+var errSilent = errors.New("the provider sent nothing for too long")
 
-// patience ends a call whose provider says nothing for too long.
-type patience struct {
-	most, alone time.Duration // alone: while nobody follows
+// idleTimer ends a call whose provider sends nothing for too long.
+type idleTimer struct {
+	most, alone time.Duration // alone applies while there are no followers
 	end         func()
 
 	mu        sync.Mutex
-	heard     time.Time // when the provider said something
+	heard     time.Time // when the provider last sent something
 	followers int
-	timer     *time.Timer // nil: it is not waited for any more
+	timer     *time.Timer // nil once it was stopped
 }
 
-// newPatience begins to wait. There is one follower, who asked.
-func newPatience(most time.Duration, end func()) *patience {
-	p := &patience{most: most, alone: min(most, maxSilenceAlone), end: end, heard: time.Now(), followers: 1}
+// newIdleTimer starts a timer with one follower, the caller.
+func newIdleTimer(most time.Duration, end func()) *idleTimer {
+	p := &idleTimer{most: most, alone: min(most, maxSilenceAlone), end: end, heard: time.Now(), followers: 1}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.timer = time.AfterFunc(most, p.check)
 	return p
 }
 
-// left returns how long the provider may go on saying nothing.
-func (p *patience) left() time.Duration {
+// left returns how much longer the provider may send nothing.
+func (p *idleTimer) left() time.Duration {
 	most := p.most
 	if p.followers == 0 {
 		most = p.alone
@@ -521,8 +521,8 @@ func (p *patience) left() time.Duration {
 	return most - time.Since(p.heard)
 }
 
-// check ends the call if it is time, or looks again later.
-func (p *patience) check() {
+// check ends the call if the time is up, or checks again later.
+func (p *idleTimer) check() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch left := p.left(); {
@@ -535,8 +535,8 @@ func (p *patience) check() {
 	}
 }
 
-// addFollowers says that somebody waits for the answer, or with -1 that somebody left.
-func (p *patience) addFollowers(n int) {
+// addFollowers adds n followers; -1 removes one.
+func (p *idleTimer) addFollowers(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.followers += n
@@ -545,15 +545,15 @@ func (p *patience) addFollowers(n int) {
 	}
 }
 
-// hear says that the provider said something.
-func (p *patience) hear() {
+// hear records that the provider sent something.
+func (p *idleTimer) hear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.heard = time.Now()
 }
 
-// stop says that nothing more is to be said.
-func (p *patience) stop() {
+// stop stops the timer.
+func (p *idleTimer) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.timer != nil {
@@ -562,14 +562,14 @@ func (p *patience) stop() {
 	}
 }
 
-// heard is a response's body whose bytes show that the provider is alive.
-type heard struct {
+// aliveBody is a response's body that resets the timer when bytes arrive.
+type aliveBody struct {
 	io.ReadCloser
 
-	by *patience
+	by *idleTimer
 }
 
-func (h heard) Read(b []byte) (int, error) {
+func (h aliveBody) Read(b []byte) (int, error) {
 	n, err := h.ReadCloser.Read(b)
 	if n > 0 {
 		h.by.hear()

@@ -21,63 +21,63 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// Provider is somebody who can be asked.
+// Provider is a provider that can be asked.
 type Provider struct {
-	Upstream     string            // its name at the gateway, which is also the name that questions call it by
-	Provider     string            // whose API it speaks: one that ibid can write requests for
-	Model        string            // the model of questions that name none; empty: they have to
-	Key          string            // sent in the provider's own header; empty: none is
-	HasKey       bool              // said by [Chat.Providers], which does not say the key
-	Tools        []json.RawMessage // of questions that bring none, in the provider's own words
-	Instructions string            // stand before every conversation; empty: none do
+	Upstream     string            // its name at the gateway, by which questions refer to it
+	Provider     string            // whose API it uses: one that ibid can write requests for
+	Model        string            // for questions that name none; empty if they must name one
+	Key          string            // sent in the provider's own header; empty for none
+	HasKey       bool              // set by [Chat.Providers], which does not return the key
+	Tools        []json.RawMessage // for questions without tools, in the provider's own format
+	Instructions string            // sent before every conversation; may be empty
 }
 
-// Options are what a Chat works with.
+// Options configure a Chat.
 type Options struct {
-	Gateway   *gateway.Gateway // needed
-	Guard     *gateway.Guard   // needed
-	Store     *store.Store     // needed
-	Providers []Provider       // the first one is asked when a question names none; needed
-	// Late is how long a stream stays open at most while citations are searched for that the answer came without, by a
-	// second call or by attribution; it ends with the search. 0: it does not stay open.
+	Gateway   *gateway.Gateway // required
+	Guard     *gateway.Guard   // required
+	Store     *store.Store     // required
+	Providers []Provider       // required; the first one is asked if a question names none
+	// Late is how long at most a stream stays open while a second call or attribution searches for citations of an
+	// answer that came without any; it ends with the search. With 0 it does not stay open.
 	Late time.Duration
-	// Silence is how long a provider may say nothing before its call is ended; 0: [maxSilence]. While nobody follows it
-	// is [maxSilenceAlone], if that is less.
+	// Silence is how long a provider may send nothing before its call is ended; 0 means [maxSilence]. While there are
+	// no followers it is [maxSilenceAlone], if that is less.
 	Silence time.Duration
-	Logger  *slog.Logger          // nil: nothing is logged
-	Metrics prometheus.Registerer // nil: nothing is registered
+	Logger  *slog.Logger          // nil disables logging
+	Metrics prometheus.Registerer // nil disables metrics
 }
 
-// Chat answers POST /v1/chat, and GET and DELETE /v1/chat/{id}/stream. Its methods may be called at the same time.
+// Chat serves POST /v1/chat, and GET and DELETE /v1/chat/{id}/stream. Its methods may be called concurrently.
 type Chat struct {
 	options Options
 	log     *slog.Logger
-	asked   *prometheus.CounterVec // questions, by upstream and what came of them
+	asked   *prometheus.CounterVec // questions, by upstream and result
 	mux     *httpx.Mux
 	reader  httpx.Reader
 	turns   turns
-	bodies  *httpx.Bodies // questions, until their answers begin, and longer where they are needed to read those
+	bodies  *httpx.Bodies // questions, until their answers begin, or longer if they are needed to read these
 
-	stillEvery time.Duration
+	recheckEvery time.Duration
 
 	running sync.WaitGroup  // the calls
-	closing context.Context // ended by Close: nobody waits for late citations any more
+	closing context.Context // canceled by Close: late citations are no longer awaited
 	close   context.CancelFunc
-	ending  context.Context // ended when Close has waited enough: calls are broken off
+	ending  context.Context // canceled when Close has waited long enough: calls are aborted
 	end     context.CancelFunc
 }
 
-// New returns a Chat. The error says which provider is no good.
+// New returns a Chat. The error names the provider that is not valid.
 func New(o *Options) (*Chat, error) {
 	if o == nil || o.Gateway == nil || o.Guard == nil || o.Store == nil || len(o.Providers) == 0 {
 		return nil, errors.New("make the chat: it needs a gateway, a guard, a store and a provider")
 	}
 	c := &Chat{
-		options:    *o,
-		log:        o.Logger,
-		bodies:     httpx.NewBodies(maxReading, MaxRequest),
-		stillEvery: stillEvery,
-		turns:      turns{open: httpx.Quota{Most: MaxTurns}},
+		options:      *o,
+		log:          o.Logger,
+		bodies:       httpx.NewBodies(maxReading, MaxRequest),
+		recheckEvery: recheckEvery,
+		turns:        turns{open: httpx.Quota{Most: MaxTurns}},
 	}
 	c.reader = httpx.Reader{Store: o.Store, Gateway: o.Gateway, Logger: c.log, Wait: catchUp}
 	c.options.Providers = slices.Clone(o.Providers)
@@ -91,10 +91,10 @@ func New(o *Options) (*Chat, error) {
 	}
 	c.asked = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "ibid_chat_questions_total",
-		Help: "Questions that were put by /v1/chat or the page, by upstream and what came of them.",
+		Help: "Questions asked by /v1/chat or the page, by upstream and result.",
 	}, []string{"upstream", "result"})
 	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "ibid_chat_open", Help: "Questions that are being answered now.",
+		Name: "ibid_chat_open", Help: "Questions that are being answered.",
 	}, func() float64 { return float64(c.turns.open.Total()) })
 	for _, m := range []prometheus.Collector{c.asked, open} {
 		if o.Metrics == nil {
@@ -113,19 +113,19 @@ func New(o *Options) (*Chat, error) {
 // Routes returns the endpoints of a Chat as data: their handlers cannot be called.
 func Routes() []httpx.Route { return (&Chat{}).routes() }
 
-// routes are the endpoints.
+// routes returns the endpoints.
 func (c *Chat) routes() []httpx.Route {
 	form := []httpx.Param{
-		httpx.AnyOf("stream: how the answer is told; without it, as request and Accept say", formNames...),
-		httpx.AnyOf("unit: what offsets count; without it, what the form does", text.Strings(ibid.Units())...),
+		httpx.AnyOf("stream: the form of the answer; default: by the request and Accept", formNames...),
+		httpx.AnyOf("unit: what offsets count; default: by the form", text.Strings(ibid.Units())...),
 	}
 	media := []string{"text/event-stream"}
 	return []httpx.Route{
 		{
 			Method: "POST", Pattern: "/v1/chat", Scope: store.ScopeProxy, Params: form, Handle: c.postQuestion,
 			Fail: c.fail, Sentences: true,
-			Doc: "Asks a provider, and tells its answer with citations as it comes: as server-sent events, or with " +
-				"stream=no as one answer document. What the AI SDK's useChat sends is understood too.",
+			Doc: "Asks a provider, and sends its answer with citations as it arrives: as server-sent events, or with " +
+				"stream=no as one answer document. Requests of the AI SDK's useChat are accepted too.",
 			Request: body{}, Response: ibid.Document{}, Media: media, MaxBody: MaxRequest,
 			Problems: []string{
 				gateway.CodePolicy, gateway.CodeTooMany, gateway.CodeUpstream, gateway.CodeUpstreamSlow,
@@ -135,21 +135,21 @@ func (c *Chat) routes() []httpx.Route {
 		{
 			Pattern: "/v1/chat/{id}/stream", Scope: store.ScopeRead, Params: form, Handle: c.resume, Fail: c.fail,
 			Sentences: true,
-			Doc: "Tells an answer that is being given: what came so far, and what is still to come. 204 if there " +
+			Doc: "Sends an answer that is arriving: what has arrived so far, and what follows. 204 if there " +
 				"is none.",
 			Response: ibid.Document{}, Media: media, Status: []int{200, 204},
 		},
 		{
 			Method: "DELETE", Pattern: "/v1/chat/{id}/stream", Scope: store.ScopeProxy, Handle: c.stop,
-			Doc: "Ends an answer that is being given.", Status: []int{204},
+			Doc: "Ends an answer that is arriving.", Status: []int{204},
 		},
 	}
 }
 
-// check says what is wrong with a provider that stands behind others.
+// check returns what is wrong with a provider that follows others.
 func (p *Provider) check(before []Provider) error {
 	if slices.ContainsFunc(before, func(other Provider) bool { return other.Upstream == p.Upstream }) {
-		return errors.New("it is there twice")
+		return errors.New("it is listed twice")
 	}
 	if p.Upstream == "" {
 		return errors.New("it has no upstream")
@@ -164,7 +164,7 @@ func (p *Provider) check(before []Provider) error {
 	return err
 }
 
-// Providers returns who can be asked, without keys.
+// Providers returns the providers that can be asked, without their keys.
 func (c *Chat) Providers() []Provider {
 	list := slices.Clone(c.options.Providers)
 	for i := range list {
@@ -173,12 +173,12 @@ func (c *Chat) Providers() []Provider {
 	return list
 }
 
-// ServeHTTP answers a request for one of the paths of a Chat. Other paths get a 404.
+// ServeHTTP serves the paths of a Chat. Any other path is a 404.
 func (c *Chat) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.mux.ServeHTTP(w, r) }
 
-// Close takes no more questions, waits for late citations no more, and returns when all calls have ended and told their
-// answers. When ctx ends it breaks off those that have not, and returns its error. Close it before the gateway, and
-// while the server shuts down, which waits for the streams.
+// Close accepts no more questions, stops waiting for late citations, and returns when all calls have ended and their
+// answers were sent. When ctx ends it aborts the remaining calls and returns its error. Call it before closing the
+// gateway, and while the server shuts down, which waits for the streams.
 func (c *Chat) Close(ctx context.Context) error {
 	c.turns.close()
 	c.close()
@@ -198,9 +198,9 @@ func (c *Chat) Close(ctx context.Context) error {
 	return err
 }
 
-// The results of a question, as the metric has them.
+// The results of a question, as values of the metric.
 const (
-	resultAnswered = "answered" // whole
-	resultBroken   = "broken"   // it began, and did not end well
+	resultAnswered = "answered" // complete
+	resultBroken   = "broken"   // it began, but did not end well
 	resultRefused  = "refused"  // there was no answer
 )

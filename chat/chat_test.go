@@ -23,7 +23,7 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// question returns a body of our own form.
+// question returns a body in our own format.
 func question(provider, words string, more ...string) string {
 	b, _ := json.Marshal(words)
 	return `{"provider":"` + provider + `","messages":[{"role":"user","content":` + string(b) + `}]` + strings.Join(more, "") + `}`
@@ -31,7 +31,7 @@ func question(provider, words string, more ...string) string {
 
 const herons = "How many herons nest at Lake Tonbo?"
 
-// stored returns the answer that a response says it is kept as, once it is in the store.
+// stored returns the answer that a response names, once it is stored.
 func (w *world) stored(tb testing.TB, h http.Header) *store.Call {
 	tb.Helper()
 	testenv.OK(tb, w.Gateway.CatchUp(tb.Context()))
@@ -42,7 +42,7 @@ func (w *world) stored(tb testing.TB, h http.Header) *store.Call {
 	return call
 }
 
-// Whoever is asked: the events build up to the answer, which is the one that is kept, and all forms tell the same.
+// For each provider, the events build up to the stored answer, and all forms have the same.
 func TestProviders(t *testing.T) {
 	var mu sync.Mutex
 	keys := map[string]string{}
@@ -88,11 +88,11 @@ func TestProviders(t *testing.T) {
 		}
 	}
 	if log := w.Log.String(); strings.Contains(log, key) || strings.Contains(log, herons) {
-		t.Errorf("the log has secrets: %s", log)
+		t.Errorf("the log contains secrets: %s", log)
 	}
 }
 
-// checkEvents checks that events are what docs/chat.md says.
+// checkEvents checks that events are as described in docs/chat.md.
 func checkEvents(t *testing.T, res *response, unit ibid.Unit) {
 	t.Helper()
 	if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" {
@@ -146,7 +146,7 @@ func checkEvents(t *testing.T, res *response, unit ibid.Unit) {
 	}
 }
 
-// bare returns rows without what only the whole answer tells, in an order of their own.
+// bare returns rows without what only the complete answer has, in an order of their own.
 func bare(rows []ibid.DocumentCitation) []string {
 	all := []string{}
 	for _, row := range rows {
@@ -158,7 +158,7 @@ func bare(rows []ibid.DocumentCitation) []string {
 	return all
 }
 
-// Sources keep their numbers through a conversation, also where the answer before has only just ended.
+// Sources keep their numbers through a conversation, even if the previous answer has only just ended.
 func TestNumbers(t *testing.T) {
 	w := newWorld(t, nil)
 	w.do(t, "POST", "/v1/chat", question("openai", herons, `,"conversation":"c1"`))
@@ -177,7 +177,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// Documents reach the model, whoever it is: in its provider's place for them, or else in a message of their own.
+// Documents reach every model: in the provider's own field for them, or else in a message of their own.
 func TestDocuments(t *testing.T) {
 	var mu sync.Mutex
 	var sent string
@@ -206,7 +206,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// reader keeps what is read.
+// reader copies what is read.
 type reader struct {
 	io.ReadCloser
 	to *strings.Builder
@@ -218,7 +218,7 @@ func (r reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// An upstream that refuses has its words in the problem; one that is not there says so too.
+// If an upstream refuses, the problem has its words; if it cannot be reached, the problem says so too.
 func TestRefusals(t *testing.T) {
 	w := newWorld(t, nil)
 	for _, test := range []struct {
@@ -281,8 +281,8 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// Cohere's fast citations come where the model uses a document, and so they are told: whoever prints a mark for each has
-// it behind its words, however late they read.
+// Cohere's fast citations arrive where the model uses a document, and are sent there: a client that prints a mark for
+// each has it after its words, however late it reads.
 func TestFastCitationsKeepTheirPlace(t *testing.T) {
 	event := func(kind, rest string) string {
 		return "event: " + kind + "\ndata: {\"type\":\"" + kind + "\"," + rest + "}\n\n"
@@ -326,14 +326,14 @@ func TestFastCitationsKeepTheirPlace(t *testing.T) {
 	}
 }
 
-// OpenAI's clients get a blank line between what a model says before it calls a tool and after, and annotations of the
-// text that they have. The vector's text comes in pieces, with and without space of its own between the two.
+// OpenAI's clients get a blank line between a model's words before and after a tool call, and annotations of the
+// resulting text. The vector's text comes in pieces, with and without space of its own between the two.
 func TestOpenAIParts(t *testing.T) {
 	archive := testenv.Must(txtar.ParseFile("../testdata/anthropic-messages/text-around-a-tool.txtar"))(t)
 	stream := string(archive.Files[0].Data)
 	for space, want := range map[string]string{"": "for you.\n\nBased on", `\n`: "for you.\n\nBased on", `\n\n `: "for you.\n\n Based on"} {
 		body := strings.Replace(stream, `"Based on`, `"`+space+`Based on`, 1)
-		if space != "" { // and in events of their own
+		if space != "" { // and in separate events
 			body = strings.Replace(body, space+`Based`, space+`"}, "index": 3}`+
 				"\n\nevent: content_block_delta\n"+`data: {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "Based`, 1)
 		}
@@ -355,7 +355,7 @@ func TestOpenAIParts(t *testing.T) {
 	}
 }
 
-// What is larger than may be is refused as everything else: in a sentence where a front-end shows it.
+// Requests that are too large are refused like all others: in one sentence where a front-end shows it.
 func TestLargeRequests(t *testing.T) {
 	w := newWorld(t, nil)
 	large := `"x":"` + strings.Repeat("x", chat.MaxRequest) + `"}`

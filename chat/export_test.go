@@ -2,5 +2,5 @@ package chat
 
 import "time"
 
-// AskAgain makes a chat ask after so long whether a reader's token is still valid.
-func (c *Chat) AskAgain(every time.Duration) { c.stillEvery = every }
+// RecheckEvery sets the interval at which a client's token is checked again.
+func (c *Chat) RecheckEvery(every time.Duration) { c.recheckEvery = every }

@@ -18,20 +18,20 @@ import (
 	"github.com/ibidhq/ibid/server"
 )
 
-// slow is an upstream that stops half through an answer until it is told to go on.
+// slow is an upstream that stops halfway through an answer until it is released.
 type slow struct {
 	replay http.Handler
 
-	half chan struct{} // gets one when half is sent
-	on   chan struct{} // closed or sent to: go on
-	gone chan struct{} // gets one when a call was broken off
+	half chan struct{} // receives when half is sent
+	on   chan struct{} // closed or sent to, to go on
+	gone chan struct{} // receives when a call was aborted
 }
 
 func newSlow() *slow {
 	return &slow{replay: replay.New(&replay.Options{ChunkSize: 4}), half: make(chan struct{}, 1000), on: make(chan struct{}), gone: make(chan struct{}, 1000)}
 }
 
-// ServeHTTP answers by replay, and holds back what follows the first citation's words.
+// ServeHTTP replays an answer, and holds back what follows the first citation's words.
 func (s *slow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.replay.ServeHTTP(&halting{w, s, r.Context(), 0}, r)
 }
@@ -63,7 +63,7 @@ func (h *halting) Unwrap() http.ResponseWriter { return h.ResponseWriter }
 
 func (h *halting) Flush() { _ = http.NewResponseController(h.ResponseWriter).Flush() }
 
-// read reads events until one of that name.
+// read reads events up to one with a name.
 func read(t *testing.T, s *scanner, name string) event {
 	t.Helper()
 	for {
@@ -77,7 +77,8 @@ func read(t *testing.T, s *scanner, name string) event {
 	}
 }
 
-// Who comes later gets the whole answer so far in one piece and then what comes, whatever became of whoever asked.
+// A client that comes later gets the answer so far in one piece and then what follows, even if the first client has
+// left.
 func TestResume(t *testing.T) {
 	up := newSlow()
 	w := newWorld(t, &setup{upstream: up})
@@ -90,7 +91,7 @@ func TestResume(t *testing.T) {
 		n += len(unmarshal[struct{ Text string }](t, read(t, asked, "text").data).Text)
 	}
 	id := res.Header.Get(gateway.AnswerHeader)
-	_ = res.Body.Close() // whoever asked leaves
+	_ = res.Body.Close() // the first client leaves
 	for _, path := range []string{"/v1/chat/c1/stream", "/v1/chat/" + id + "/stream?unit=utf-16"} {
 		again := w.open(t, "GET", path, "")
 		if again.StatusCode != 200 || again.Header.Get(gateway.AnswerHeader) != id {
@@ -119,12 +120,12 @@ func TestResume(t *testing.T) {
 		t.Error(err)
 	}
 	if res := w.do(t, "GET", "/v1/chat/c1/stream", ""); res.StatusCode != 204 {
-		t.Errorf("what has ended is resumed: %d", res.StatusCode)
+		t.Errorf("an answer that has ended is resumed: %d", res.StatusCode)
 	}
 	w.stored(t, http.Header{gateway.AnswerHeader: {id}})
 }
 
-// Stop ends the call, and what came is kept.
+// Stop ends the call, and what has arrived is kept.
 func TestStop(t *testing.T) {
 	up := newSlow()
 	w := newWorld(t, &setup{upstream: up})
@@ -143,7 +144,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// One tenant has so many turns and no more; another has its own.
+// The number of turns of a tenant is limited; another tenant has its own limit.
 func TestMaxTurns(t *testing.T) {
 	up := newSlow()
 	w := newWorld(t, &setup{upstream: up})
@@ -177,7 +178,7 @@ func TestMaxTurns(t *testing.T) {
 	}
 }
 
-// An answer that is too long to be held is kept all the same, and its readers are told where.
+// An answer that is too long to be held is stored all the same, and its followers are told where.
 func TestMaxTurn(t *testing.T) {
 	w := newWorld(t, &setup{upstream: replay.New(&replay.Options{ChunkSize: 64 << 10, PaddingTo: chat.MaxTurn + 1000})})
 	res := w.do(t, "POST", "/v1/chat", question("gemini", herons))
@@ -191,7 +192,7 @@ func TestMaxTurn(t *testing.T) {
 	}
 }
 
-// Close lets answers end, for a time, and takes no new questions.
+// Close lets answers end, for a while, and accepts no new questions.
 func TestClose(t *testing.T) {
 	up := newSlow()
 	w := newWorld(t, &setup{upstream: up})
@@ -219,7 +220,7 @@ func lateWorld(t *testing.T, upstream http.Handler, configure func(*server.Confi
 	return newWorld(t, &setup{upstream: upstream, late: time.Hour, server: configure})
 }
 
-// Citations that come behind the answer are waited for, and told.
+// Late citations are awaited and sent.
 func TestLate(t *testing.T) {
 	w := lateWorld(t, nil, func(c *server.Config) { c.Attribute = "balanced" })
 	const given = `,"documents":[{"id":"s","title":"Late","text":"The colony at Lake Tonbo has 41 nests this year."}]`
@@ -237,8 +238,8 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// Nobody waits for a search that has ended: with nothing found, with a refusal, or because it took too long. Where none
-// begins, nothing is pending at all.
+// A search that has ended is not awaited: whether it found nothing, was refused, or took too long. If none begins,
+// nothing is pending at all.
 func TestLateSearchEnds(t *testing.T) {
 	providers := replay.New(nil)
 	second := func(h http.HandlerFunc) func(*server.Config) {
@@ -275,11 +276,11 @@ func TestLateSearchEnds(t *testing.T) {
 	}
 	w := lateWorld(t, providers, nil)
 	if res := w.do(t, "POST", "/v1/chat?stream=ui", question("mistral", herons)); strings.Count(res.body, `"pending"`) != 1 {
-		t.Errorf("%s", res.body) // only at its beginning
+		t.Errorf("%s", res.body) // only at the beginning
 	}
 }
 
-// A search may last longer than anybody waits.
+// A search may take longer than the chat waits.
 func TestLateLimit(t *testing.T) {
 	w := newWorld(t, &setup{late: 30 * time.Millisecond, server: func(c *server.Config) {
 		up := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

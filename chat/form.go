@@ -16,13 +16,13 @@ import (
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
-// form is how a turn is told.
+// form is how a turn is sent.
 type form struct {
 	name string
 	unit ibid.Unit
 }
 
-// The names of the forms, as the parameter stream has them.
+// The names of the forms, the values of the parameter stream.
 const (
 	formEvents = "events" // ibid's own events: the default
 	formUI     = "ui"     // the AI SDK's UI message stream: the default for useChat
@@ -32,90 +32,90 @@ const (
 
 var formNames = []string{formEvents, formUI, formOpenAI, formNo}
 
-// teller tells a turn in one form. What its methods write is sent when they return.
-type teller interface {
+// encoder sends a turn in one form. What its methods write is sent when they return.
+type encoder interface {
 	Start() error
-	// Event takes an event; it is sent with the next Flush.
+	// Event adds an event; it is sent with the next Flush.
 	Event(ev ibid.Event)
 	Flush() error
 	Answer(a *ibid.Answer, status uimessage.Status) error
 	// late is Answer for citations that came later.
 	late(a *ibid.Answer) error
-	// fail says why the answer is not whole. It comes behind the answer.
+	// fail sends why the answer is not complete, after the answer.
 	fail(e *ibid.ProviderError) error
 	Ping() error
 	Close() error
 }
 
-// teller returns what tells the turn to w.
-func (f form) teller(t *Turn, numbers func() *ibid.Numbering, w io.Writer) teller {
+// encoder returns an encoder that writes the turn to w.
+func (f form) encoder(t *Turn, numbers func() *ibid.Numbering, w io.Writer) encoder {
 	switch f.name {
 	case formUI:
-		return &tellUI{uimessage.Writer{W: w, MessageID: t.AnswerID}, numbers}
+		return &uiEncoder{uimessage.Writer{W: w, MessageID: t.AnswerID}, numbers}
 	case formOpenAI:
-		return &tellOpenAI{w: w, said: wire.Completion{ID: t.AnswerID, Model: t.model}, unit: f.unit}
+		return &openAIEncoder{w: w, completion: wire.Completion{ID: t.AnswerID, Model: t.model}, unit: f.unit}
 	}
-	return &tellEvents{w: w, id: t.AnswerID, unit: f.unit, numbers: numbers}
+	return &eventEncoder{w: w, id: t.AnswerID, unit: f.unit, numbers: numbers}
 }
 
-// beginResponse begins the response, unless it has begun. docs/http.md says what each header is for.
+// beginResponse begins the response, unless it has begun. docs/http.md explains the headers.
 func (f form) beginResponse(w *httpx.Reply) *httpx.Stream {
 	h := w.Header()
-	h.Set("Cache-Control", "no-cache, no-transform") // nothing on the way may compress it, and so hold it back
+	h.Set("Cache-Control", "no-cache, no-transform") // no proxy may compress, and so delay it
 	if f.name == formUI {
 		h.Set("X-Vercel-Ai-Ui-Message-Stream", "v1")
 	}
 	return w.Events(writeTime)
 }
 
-// tellUI tells a turn as a UI message stream.
-type tellUI struct {
+// uiEncoder sends a turn as a UI message stream.
+type uiEncoder struct {
 	uimessage.Writer
-	numbers func() *ibid.Numbering // asks the store: when a number is needed
+	numbers func() *ibid.Numbering // asks the store, once a number is needed
 }
 
-func (u *tellUI) Event(ev ibid.Event) {
+func (u *uiEncoder) Event(ev ibid.Event) {
 	if ev.Kind == ibid.EventCitation {
 		u.number()
 	}
 	u.Writer.Event(ev)
 }
 
-func (u *tellUI) number() {
+func (u *uiEncoder) number() {
 	if u.Numbering == nil {
 		u.Numbering = u.numbers()
 	}
 }
 
-func (u *tellUI) Answer(a *ibid.Answer, status uimessage.Status) error {
+func (u *uiEncoder) Answer(a *ibid.Answer, status uimessage.Status) error {
 	u.number()
 	return u.Writer.Answer(a, status)
 }
 
-func (u *tellUI) late(a *ibid.Answer) error { return u.Late(a, uimessage.StatusOf(a)) }
+func (u *uiEncoder) late(a *ibid.Answer) error { return u.Late(a, uimessage.StatusOf(a)) }
 
-func (u *tellUI) fail(e *ibid.ProviderError) error {
+func (u *uiEncoder) fail(e *ibid.ProviderError) error {
 	if e.Code == CodeEnded {
 		return u.Abort()
 	}
 	return u.Fail(e.Message)
 }
 
-// tellEvents tells a turn as events, as docs/chat.md describes them.
-type tellEvents struct {
+// eventEncoder sends a turn as the events of docs/chat.md.
+type eventEncoder struct {
 	w       io.Writer
 	id      string
 	unit    ibid.Unit
 	numbers func() *ibid.Numbering
 
-	buf      []byte // events that are to be sent
+	buf      []byte // events to be sent
 	draft    draft
-	units    int // how many the text has
+	units    int // length of the text in that unit
 	sources  []ibid.Source
-	at       map[string]int // of sources
-	offsets  *ibid.Offsets  // over the text; nil: it has changed
+	at       map[string]int // index of each source
+	offsets  *ibid.Offsets  // over the text; nil if it has changed
 	numbered *ibid.Numbering
-	told     *ibid.Answer // as it was told last
+	lastSent *ibid.Answer // the answer as last sent
 }
 
 type textData struct {
@@ -141,11 +141,11 @@ type citationData struct {
 	Citation gateway.LiveCitations `json:"citation"`
 }
 
-func (e *tellEvents) Start() error { return comment(e.w, "listening") }
+func (e *eventEncoder) Start() error { return comment(e.w, "listening") }
 
-func (e *tellEvents) Flush() error { return send(e.w, &e.buf) }
+func (e *eventEncoder) Flush() error { return send(e.w, &e.buf) }
 
-// send writes what is in the buffer.
+// send writes and empties the buffer.
 func send(w io.Writer, buf *[]byte) error {
 	if len(*buf) == 0 {
 		return nil
@@ -160,15 +160,15 @@ func comment(w io.Writer, words string) error {
 	return err
 }
 
-func (e *tellEvents) addEvent(name string, v any) {
+func (e *eventEncoder) addEvent(name string, v any) {
 	data, err := httpx.Encode(v)
-	if err != nil { // a number that is none; Document leaves them out
+	if err != nil { // not a number, which Document leaves out
 		return
 	}
 	e.buf = httpx.AppendEvent(e.buf, "", name, data)
 }
 
-func (e *tellEvents) Event(ev ibid.Event) {
+func (e *eventEncoder) Event(ev ibid.Event) {
 	switch ev.Kind {
 	case ibid.EventText:
 		e.addEvent("text", textData{e.units, ev.Text})
@@ -186,7 +186,7 @@ func (e *tellEvents) Event(ev ibid.Event) {
 	}
 }
 
-func (e *tellEvents) part(ev *ibid.Event) {
+func (e *eventEncoder) part(ev *ibid.Event) {
 	d := partData{At: e.units, Kind: ev.Part.Kind, Message: ev.Part.Message, Content: ev.Part.Content}
 	if ev.Corrected {
 		e.draft.correct(ev)
@@ -200,14 +200,14 @@ func (e *tellEvents) part(ev *ibid.Event) {
 	e.addEvent("part", d)
 }
 
-func (e *tellEvents) places() *ibid.Offsets {
+func (e *eventEncoder) places() *ibid.Offsets {
 	if e.offsets == nil {
 		e.offsets = ibid.NewOffsets(e.draft.text.String())
 	}
 	return e.offsets
 }
 
-func (e *tellEvents) source(s *ibid.Source) {
+func (e *eventEncoder) source(s *ibid.Source) {
 	brief := ibid.Source{ID: s.ID, Title: s.Title, URL: s.URL}
 	if at, ok := e.at[s.ID]; ok {
 		e.sources[at] = brief
@@ -223,8 +223,8 @@ func (e *tellEvents) source(s *ibid.Source) {
 	e.addEvent("source", sourceData{d.Sources[0]})
 }
 
-func (e *tellEvents) citation(ev *ibid.Event) {
-	said := gateway.LiveCitations{Key: ev.Key, Withdrawn: ev.Withdrawn, Citations: []ibid.DocumentCitation{}}
+func (e *eventEncoder) citation(ev *ibid.Event) {
+	sent := gateway.LiveCitations{Key: ev.Key, Withdrawn: ev.Withdrawn, Citations: []ibid.DocumentCitation{}}
 	at := e.units
 	if c := ev.Citation; c != nil && !ev.Withdrawn {
 		known := ibid.Answer{Text: e.draft.text.String()}
@@ -234,9 +234,9 @@ func (e *tellEvents) citation(ev *ibid.Event) {
 				known.Sources = append(known.Sources, e.sources[k])
 			}
 		}
-		said.Citations = known.CitationRows(c)
-		for i := range said.Citations { // their offsets are in bytes
-			row := &said.Citations[i]
+		sent.Citations = known.CitationRows(c)
+		for i := range sent.Citations { // their offsets are in bytes
+			row := &sent.Citations[i]
 			for _, span := range [...][2]**int{{&row.TextStart, &row.TextEnd}, {&row.ClaimStart, &row.ClaimEnd}} {
 				if *span[0] != nil && *span[1] != nil {
 					start, end := e.places().In(e.unit, ibid.Span{Start: **span[0], End: **span[1]})
@@ -248,55 +248,55 @@ func (e *tellEvents) citation(ev *ibid.Event) {
 			_, at = e.places().In(e.unit, c.Span)
 		}
 	}
-	e.addEvent("citation", citationData{at, said})
+	e.addEvent("citation", citationData{at, sent})
 }
 
-func (e *tellEvents) Answer(a *ibid.Answer, _ uimessage.Status) error {
+func (e *eventEncoder) Answer(a *ibid.Answer, _ uimessage.Status) error {
 	if e.numbered == nil {
 		e.numbered = e.numbers()
 	}
-	e.told = a
+	e.lastSent = a
 	e.addEvent("answer", a.Document(&ibid.DocumentOptions{Unit: e.unit, AnswerID: e.id, Numbering: e.numbered}))
 	return e.Flush()
 }
 
-func (e *tellEvents) late(a *ibid.Answer) error {
-	if a == e.told {
-		return nil // nothing came
+func (e *eventEncoder) late(a *ibid.Answer) error {
+	if a == e.lastSent {
+		return nil // nothing was found
 	}
 	return e.Answer(a, uimessage.Final)
 }
 
-func (e *tellEvents) fail(failed *ibid.ProviderError) error {
+func (e *eventEncoder) fail(failed *ibid.ProviderError) error {
 	e.addEvent("error", failed)
 	return e.Flush()
 }
 
-func (e *tellEvents) Ping() error { return comment(e.w, "heartbeat") }
+func (e *eventEncoder) Ping() error { return comment(e.w, "heartbeat") }
 
-func (e *tellEvents) Close() error { return e.Flush() }
+func (e *eventEncoder) Close() error { return e.Flush() }
 
-// tellOpenAI tells a turn as the chunks of a chat completion. Its last one has all citations.
-type tellOpenAI struct {
-	w    io.Writer
-	said wire.Completion
-	unit ibid.Unit
+// openAIEncoder sends a turn as the chunks of a chat completion. The last chunk has all citations.
+type openAIEncoder struct {
+	w          io.Writer
+	completion wire.Completion
+	unit       ibid.Unit
 
 	buf     []byte
 	sent    strings.Builder
 	message int          // message of the current part
-	last    int          // message of the text that was sent last
+	last    int          // message of the last text sent
 	space   string       // white space at the beginning of a message, held back until its length is known
-	whole   *ibid.Answer // nil: the answer has not ended
+	whole   *ibid.Answer // nil until the answer has ended
 	err     error
 }
 
-func (o *tellOpenAI) Start() error {
-	o.said.Created = time.Now().Unix()
+func (o *openAIEncoder) Start() error {
+	o.completion.Created = time.Now().Unix()
 	return comment(o.w, "listening")
 }
 
-func (o *tellOpenAI) Event(ev ibid.Event) {
+func (o *openAIEncoder) Event(ev ibid.Event) {
 	switch {
 	case ev.Kind == ibid.EventPart && !ev.Corrected && ev.Part != nil:
 		o.message = ev.Part.Message
@@ -306,7 +306,7 @@ func (o *tellOpenAI) Event(ev ibid.Event) {
 }
 
 // text sends text, after a blank line if it begins another message: see [export.Parted].
-func (o *tellOpenAI) text(words string) {
+func (o *openAIEncoder) text(words string) {
 	if o.sent.Len() > 0 && o.message != o.last {
 		o.space += words
 		if strings.Trim(o.space, " \t\r\n") == "" {
@@ -318,20 +318,20 @@ func (o *tellOpenAI) text(words string) {
 	o.send(words)
 }
 
-// takeSpace returns what was held back, with the line breaks that are missing for a blank line before it.
-func (o *tellOpenAI) takeSpace() string {
+// takeSpace returns the space held back, preceded by the line breaks that are missing for a blank line.
+func (o *openAIEncoder) takeSpace() string {
 	words := text.BlankLine(o.sent.String(), o.space) + o.space
 	o.space = ""
 	return words
 }
 
-func (o *tellOpenAI) send(words string) {
+func (o *openAIEncoder) send(words string) {
 	o.sent.WriteString(words)
 	o.chunk(words, false)
 }
 
-func (o *tellOpenAI) chunk(delta string, last bool) {
-	data, err := o.said.Chunk(delta, last)
+func (o *openAIEncoder) chunk(delta string, last bool) {
+	data, err := o.completion.Chunk(delta, last)
 	if err != nil {
 		o.err = err
 		return
@@ -339,26 +339,26 @@ func (o *tellOpenAI) chunk(delta string, last bool) {
 	o.buf = httpx.AppendEvent(o.buf, "", "", data)
 }
 
-func (o *tellOpenAI) Flush() error {
+func (o *openAIEncoder) Flush() error {
 	if o.err != nil {
 		return o.err
 	}
 	return send(o.w, &o.buf)
 }
 
-// Answer keeps the answer: there is only one last chunk.
-func (o *tellOpenAI) Answer(a *ibid.Answer, _ uimessage.Status) error {
+// Answer keeps the answer, because there is only one last chunk.
+func (o *openAIEncoder) Answer(a *ibid.Answer, _ uimessage.Status) error {
 	o.whole = a
 	return nil
 }
 
-func (o *tellOpenAI) late(a *ibid.Answer) error { return o.Answer(a, uimessage.Final) }
+func (o *openAIEncoder) late(a *ibid.Answer) error { return o.Answer(a, uimessage.Final) }
 
-// fail tells the error in place of the last chunk, where OpenAI does. Citations that are known come before it.
-func (o *tellOpenAI) fail(e *ibid.ProviderError) error {
+// fail sends the error in place of the last chunk, like OpenAI. Known citations are sent before it.
+func (o *openAIEncoder) fail(e *ibid.ProviderError) error {
 	if o.whole != nil {
 		o.finish(o.whole)
-		if len(o.said.Annotations) > 0 {
+		if len(o.completion.Annotations) > 0 {
 			o.chunk("", true)
 		}
 	}
@@ -371,9 +371,9 @@ func (o *tellOpenAI) fail(e *ibid.ProviderError) error {
 	return o.Flush()
 }
 
-func (o *tellOpenAI) Ping() error { return comment(o.w, "ping") }
+func (o *openAIEncoder) Ping() error { return comment(o.w, "ping") }
 
-func (o *tellOpenAI) Close() error {
+func (o *openAIEncoder) Close() error {
 	if o.whole != nil {
 		o.finish(o.whole)
 		o.chunk("", true)
@@ -382,24 +382,24 @@ func (o *tellOpenAI) Close() error {
 	return o.Flush()
 }
 
-// finish takes what the last chunk says.
-func (o *tellOpenAI) finish(a *ibid.Answer) {
-	if o.space != "" { // the last message is nothing but space
+// finish fills in the data of the last chunk.
+func (o *openAIEncoder) finish(a *ibid.Answer) {
+	if o.space != "" { // the last message is only space
 		o.send(o.takeSpace())
 	}
 	c := export.Completion(uimessage.InText(export.Parted(a), o.sent.String()), &export.Options{Unit: o.unit})
-	o.said.Model, o.said.Finish, o.said.Annotations = cmp.Or(c.Model, o.said.Model), c.Finish, c.Annotations
+	o.completion.Model = cmp.Or(c.Model, o.completion.Model)
+	o.completion.Finish, o.completion.Annotations = c.Finish, c.Annotations
 }
 
-// draft is the text of an answer while it arrives. The ends of its parts are not kept up: each goes to where the next
-// begins.
+// draft is the text of an arriving answer. The ends of its parts are not kept: each part ends where the next begins.
 type draft struct {
 	text  strings.Builder
 	parts []ibid.Part
 }
 
-// correct puts another text in the place of a part's, and returns by how much the text has grown. It reports false, and
-// does nothing, where there is no such part.
+// correct replaces the text of a part, and returns by how much the text has grown. If there is no such part it does
+// nothing, and ok is false.
 func (d *draft) correct(ev *ibid.Event) (shift int, ok bool) {
 	old := d.text.String()
 	at := -1

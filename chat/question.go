@@ -18,21 +18,21 @@ import (
 	"github.com/ibidhq/ibid/internal/uimessage"
 )
 
-// Question is what is asked.
+// Question is a question for a provider.
 type Question struct {
-	Provider string    // its Upstream; empty: the first one
-	Model    string    // empty: the provider's
-	Messages []Message // oldest first; what follows the user's newest is not sent
-	// what to answer from: for a provider that takes none they become a message before the newest
+	Provider string    // its Upstream; empty for the first one
+	Model    string    // empty for the provider's
+	Messages []Message // oldest first; messages after the user's newest are not sent
+	// To answer from; for a provider that accepts none they become a message before the newest.
 	Documents    []ibid.Source
-	Tools        []json.RawMessage // in the provider's own words; nil: the provider's
-	Citations    string            // fast, accurate or off; empty: as the provider does. Most have no choice
-	Conversation string            // which it is part of; empty: none
-	Run          string            // which it is part of; empty: one of its own
+	Tools        []json.RawMessage // in the provider's own format; nil for the provider's default
+	Citations    string            // fast, accurate or off; empty for the provider's default. Most have no choice
+	Conversation string            // that it belongs to; may be empty
+	Run          string            // that it belongs to; empty for one of its own
 	Agent        string            // who asks; may be empty
-	Step         string            // of the run, as [gateway.StepHeader] has it; empty: the next one
-	Publish      string            // as [gateway.PublishHeader] has it; empty: as the token says
-	Follows      string            // as [gateway.FollowsHeader] has it; empty: the answer before
+	Step         string            // of the run, as in [gateway.StepHeader]; empty for the next one
+	Publish      string            // as in [gateway.PublishHeader]; empty for the token's default
+	Follows      string            // as in [gateway.FollowsHeader]; empty for the answer before
 }
 
 // Message is one message of a conversation.
@@ -41,7 +41,7 @@ type Message struct {
 	Text string
 }
 
-// body is a question as it is sent: by ibid's own clients, or as what useChat is told to send besides.
+// body is a question as it is sent: by ibid's own clients, or as additional data of useChat.
 type body struct {
 	Provider     string            `json:"provider"`
 	Model        string            `json:"model"`
@@ -60,8 +60,8 @@ type bodyMessage struct {
 	Text    *string         `json:"text"`    // as a conversation of ours has it
 }
 
-// readContent reads a message's content: a string, or a list of parts as the providers' own APIs have it. All of them
-// have to be text.
+// readContent reads a message's content: a string, or a list of parts as in the providers' own APIs, all of which must
+// be text.
 func readContent(data json.RawMessage) (string, error) {
 	var text string
 	if json.Unmarshal(data, &text) == nil {
@@ -76,8 +76,8 @@ func readContent(data json.RawMessage) (string, error) {
 	}
 	var texts []string
 	for i, p := range parts {
-		if !strings.HasSuffix(p.Type, "text") { // each API has a prefix of its own
-			return "", fmt.Errorf("part %d of a content is no text: %.80q", i, p.Type)
+		if !strings.HasSuffix(p.Type, "text") { // each API has its own prefix
+			return "", fmt.Errorf("part %d of a content is not text: %.80q", i, p.Type)
 		}
 		if p.Text == nil {
 			return "", fmt.Errorf("part %d of a content has no text", i)
@@ -91,7 +91,7 @@ func readContent(data json.RawMessage) (string, error) {
 func readQuestion(data []byte, h http.Header) (*Question, bool, error) {
 	request, isUI, err := uimessage.ReadRequest(data)
 	if err != nil {
-		return nil, isUI, httpx.BadRequest(err.Error(), "docs/chat.md says what a question may hold")
+		return nil, isUI, httpx.BadRequest(err.Error(), "see docs/chat.md for the format of a question")
 	}
 	var b body
 	if isUI {
@@ -134,7 +134,7 @@ func readQuestion(data []byte, h http.Header) (*Question, bool, error) {
 	return q, isUI, nil
 }
 
-// readStrictly reads a body of our own form: a member that is misspelt must not be left out of the question.
+// readStrictly reads a body in our own format: a misspelt member must not be dropped silently.
 func readStrictly(data []byte, b *body) error {
 	const hint = "it has provider, model, messages (role, content), documents, " +
 		"tools, citations, conversation, run and agent"
@@ -142,7 +142,7 @@ func readStrictly(data []byte, b *body) error {
 		all  map[string]json.RawMessage
 		Each []map[string]json.RawMessage `json:"messages"`
 	}
-	_ = json.Unmarshal(data, &members.all) // what is wrong with it is said below
+	_ = json.Unmarshal(data, &members.all) // errors are reported below
 	_ = json.Unmarshal(data, &members)
 	name, ok := unknown(members.all, bodyMembers)
 	for i := 0; ok && i < len(members.Each); i++ {
@@ -159,10 +159,10 @@ func readStrictly(data []byte, b *body) error {
 
 var bodyMembers = strings.Fields("provider model messages documents tools citations conversation run agent")
 
-// unknown returns the first member that is not among those allowed; ok says that there is none. Encoding/json takes
-// names in any case, we do not.
+// unknown returns the first member that is not allowed; ok is true if there is none. Unlike encoding/json, it is
+// case-sensitive.
 func unknown(members map[string]json.RawMessage, allowed []string) (name string, ok bool) {
-	const most = 80 // bytes of a name that are repeated
+	const most = 80 // bytes of a name that are quoted
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if !slices.Contains(allowed, name) {
 			return strings.ToValidUTF8(name[:min(len(name), most)], ""), false
@@ -171,7 +171,7 @@ func unknown(members map[string]json.RawMessage, allowed []string) (name string,
 	return "", true
 }
 
-// unreadable says what is wrong with a body without naming our types.
+// unreadable returns what is wrong with a body without naming our types.
 func unreadable(err error) string {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return uimessage.WrongType(wrong)
@@ -179,17 +179,17 @@ func unreadable(err error) string {
 	return "the request cannot be read"
 }
 
-// readBeside reads the members of ours in a body of useChat. Other members belong to the front-end and are ignored.
+// readBeside reads our members of a useChat body. Other members belong to the front-end and are ignored.
 func readBeside(data []byte) (body, error) {
 	var members map[string]json.RawMessage
-	_ = json.Unmarshal(data, &members) // it is an object: it was read already
+	_ = json.Unmarshal(data, &members) // it is an object: it was read before
 	maps.DeleteFunc(members, func(name string, _ json.RawMessage) bool {
-		return name == "messages" || !slices.Contains(bodyMembers, name) // messages are read already, with parts
+		return name == "messages" || !slices.Contains(bodyMembers, name) // messages, with their parts, were read before
 	})
 	rest, _ := json.Marshal(members) // what was read can be written
 	var b body
 	if err := json.Unmarshal(rest, &b); err != nil {
-		return body{}, httpx.BadRequest(unreadable(err), "docs/chat.md says what a question may hold")
+		return body{}, httpx.BadRequest(unreadable(err), "see docs/chat.md for the format of a question")
 	}
 	return b, nil
 }
@@ -207,7 +207,7 @@ func (q *Question) takeMessages(r *uimessage.Request) {
 			}
 		}
 		if gateway.CheckID(q.Follows) != "" {
-			q.Follows = "" // it is none of ours
+			q.Follows = "" // it is not one of ours
 		}
 	}
 	for i := range r.Messages {
@@ -235,13 +235,13 @@ func (q *Question) readMessages(list []bodyMessage) error {
 	return nil
 }
 
-// check says what is wrong with a question, as far as the provider does not. The error is a problem.
+// check returns what is wrong with a question, except for what the provider checks. The error is a problem.
 func (q *Question) check() error {
 	switch q.Citations {
 	case "", calls.CitationsFast, calls.CitationsAccurate, calls.CitationsOff:
 	default:
 		return httpx.BadRequest(
-			"citations: it is not one of fast, accurate, off", "leave it out for what the provider does by itself",
+			"citations: it is not one of fast, accurate, off", "leave it out for the provider's default",
 		)
 	}
 	for i, m := range q.Messages {
@@ -250,16 +250,16 @@ func (q *Question) check() error {
 		default:
 			return httpx.BadRequest(
 				fmt.Sprintf("messages: message %d: its role is not system, user or assistant", i),
-				"what tools returned belongs to the provider's own API",
+				"results of tools belong to the provider's own API",
 			)
 		}
 	}
 	if !slices.ContainsFunc(q.Messages, func(m Message) bool { return m.Role == calls.RoleUser && m.Text != "" }) {
-		return httpx.BadRequest("messages: there is no message of the user that says something", messageHint)
+		return httpx.BadRequest("messages: there is no message of the user with text", messageHint)
 	}
 	if why := gateway.CheckName(q.Agent); why != "" {
 		return httpx.BadRequest(
-			"header "+gateway.AgentHeader+": "+why, "docs/http.md says what the Ibid- headers may hold")
+			"header "+gateway.AgentHeader+": "+why, "see docs/http.md for the values of the Ibid- headers")
 	}
 	if why := gateway.CheckID(q.Conversation); why != "" {
 		return httpx.BadRequest("conversation: "+why, "with useChat it is the id of the chat")

@@ -20,7 +20,7 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// upstream answers by the first of its words that are in the question.
+// upstream selects the response by the first of its words that is in the question.
 type upstream map[string]http.HandlerFunc
 
 func (u upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -35,7 +35,7 @@ func (u upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	replay.New(nil).ServeHTTP(w, r)
 }
 
-// say answers so.
+// say returns a handler with a fixed response.
 func say(status int, contentType, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
@@ -44,7 +44,7 @@ func say(status int, contentType, body string) http.HandlerFunc {
 	}
 }
 
-// A provider that repeats the key in its error tells it to nobody: not to who asked, nor to the store and the log.
+// A key that a provider repeats in its error is not revealed: not to the client, nor in the store and the log.
 func TestKeyIsHidden(t *testing.T) {
 	const words = `no access with Bearer ` + key + `, key='` + key + `'`
 	failed, _ := json.Marshal(map[string]any{"error": map[string]any{"code": "x " + key, "type": "t", "message": words}})
@@ -75,7 +75,7 @@ func TestKeyIsHidden(t *testing.T) {
 	}
 }
 
-// Mistral's words are said however it writes them: instead of an answer, or in its middle.
+// Mistral's error words are reported in whatever form it writes them: instead of an answer, or in its middle.
 func TestWordsOfMistral(t *testing.T) {
 	const (
 		invalid = `{"object":"error","message":{"detail":[{"type":"missing","loc":["body","model"],"msg":"Field required"}]},"type":"invalid_request_error","param":null,"code":null,"raw_status_code":422}`
@@ -109,7 +109,7 @@ func TestWordsOfMistral(t *testing.T) {
 	}
 }
 
-// A provider that says nothing, before its answer or within it, is not waited for without end.
+// A provider that sends nothing, before its answer or within it, is not awaited forever.
 func TestSilence(t *testing.T) {
 	up := newSlow()
 	w := newWorld(t, &setup{silence: 100 * time.Millisecond, upstream: upstream{
@@ -123,13 +123,13 @@ func TestSilence(t *testing.T) {
 	}
 	silent := newWorld(t, &setup{silence: 600 * time.Millisecond, upstream: up})
 	for form, want := range map[string]string{"events": `"code":"upstream-timeout"`, "ui": `"type":"error"`, "no": `"upstream-timeout"`} {
-		if res := silent.do(t, "POST", "/v1/chat?stream="+form, question("openai", herons)); !strings.Contains(res.body, want) || !strings.Contains(res.body, "The ") { // pieces may come apart
+		if res := silent.do(t, "POST", "/v1/chat?stream="+form, question("openai", herons)); !strings.Contains(res.body, want) || !strings.Contains(res.body, "The ") { // pieces may be separate
 			t.Errorf("%s: %s", form, res.body)
 		}
 	}
 }
 
-// Who leaves before there is an answer takes a question along that nobody could find, and no other.
+// A client that leaves before the answer begins ends its question if no one could find it, and no other.
 func TestLeaving(t *testing.T) {
 	asked, gone := make(chan string, 2), make(chan string, 2)
 	w := newWorld(t, &setup{upstream: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -164,7 +164,7 @@ func TestLeaving(t *testing.T) {
 	}
 }
 
-// Who resumes a question that is not being answered yet hears so, and what becomes of it.
+// A client that resumes a question whose answer has not begun is told so, and then what follows.
 func TestResumeBeforeBegin(t *testing.T) {
 	answer := make(chan int)
 	w := newWorld(t, &setup{upstream: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -215,7 +215,7 @@ func TestSameConversation(t *testing.T) {
 	second := w.open(t, "POST", "/v1/chat", question("openai", herons, `,"conversation":"c1"`))
 	<-up.half
 	if res := w.open(t, "GET", "/v1/chat/c1/stream", ""); res.Header.Get(gateway.AnswerHeader) != second.Header.Get(gateway.AnswerHeader) {
-		t.Errorf("the newest is not told: %v", res.Header)
+		t.Errorf("the newest is not sent: %v", res.Header)
 	}
 	if res := w.do(t, "DELETE", "/v1/chat/c1/stream", ""); res.StatusCode != 204 {
 		t.Errorf("%d", res.StatusCode)
@@ -224,11 +224,11 @@ func TestSameConversation(t *testing.T) {
 	<-up.gone
 }
 
-// Who may read no more hears no more, however much there is to hear.
+// A client whose token was revoked is sent nothing more, however much there is.
 func TestRevoked(t *testing.T) {
 	up := newSlow()
 	w := newWorld(t, &setup{upstream: up})
-	w.chat.AskAgain(0)
+	w.chat.RecheckEvery(0)
 	token := &store.Token{Name: "asker", Tenant: "acme", Scopes: []string{"proxy", "read"}}
 	secret := testenv.Must(w.Store.NewToken(t.Context(), token))(t)
 	other := testenv.Must(w.Store.NewToken(t.Context(), &store.Token{Name: "other", Tenant: "acme", Scopes: []string{"read"}}))(t)
@@ -262,7 +262,7 @@ func TestRevoked(t *testing.T) {
 	}
 }
 
-// A provider that answers with nothing, or with a page, has not answered.
+// An empty response, or an HTML page, is not an answer.
 func TestNoAnswer(t *testing.T) {
 	w := newWorld(t, &setup{upstream: upstream{
 		"empty": func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusNoContent) },
@@ -272,12 +272,12 @@ func TestNoAnswer(t *testing.T) {
 		t.Errorf("%d %s", res.StatusCode, res.body)
 	}
 	res := w.do(t, "POST", "/v1/chat?stream=no", question("openai", "page"))
-	if d := unmarshal[ibid.Document](t, res.body); d.Error == nil || d.Error.Message != "what the upstream sent is no answer of a model" {
+	if d := unmarshal[ibid.Document](t, res.body); d.Error == nil || d.Error.Message != "the upstream's response is not the answer of a model" {
 		t.Errorf("%s", res.body)
 	}
 }
 
-// The citations of an answer that breaks off behind its text reach OpenAI's clients too.
+// The citations of an answer that breaks off after its text reach OpenAI's clients too.
 func TestOpenAIBroken(t *testing.T) {
 	w := newWorld(t, nil)
 	res := w.do(t, "POST", "/v1/chat?stream=openai", question("openai", herons+" With an error in the stream."))
@@ -287,7 +287,7 @@ func TestOpenAIBroken(t *testing.T) {
 	}
 }
 
-// many returns an answer of OpenAI's with so many citations, each of a page of its own, which begin at the first.
+// many returns an OpenAI answer with n citations, each of a page of its own, numbered from first.
 func many(first, n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -300,7 +300,7 @@ func many(first, n int) string {
 		strings.Repeat("One ", n) + `","annotations":[` + b.String() + `]}]}]}`
 }
 
-// An answer with as many citations as a page of ours shows is told whole.
+// An answer with as many citations as our pages show is sent completely.
 func TestManyCitations(t *testing.T) {
 	w := newWorld(t, &setup{upstream: upstream{"many": say(200, "application/json", many(0, 5000))}})
 	res := w.do(t, "POST", "/v1/chat", question("openai", "many"))
@@ -314,7 +314,7 @@ func TestManyCitations(t *testing.T) {
 	}
 }
 
-// Numbers go on where the answer before ended, which takes its time to be stored.
+// Numbers continue where the previous answer ended, although that takes a while to be stored.
 func TestNumbersAtOnce(t *testing.T) {
 	const n, turns = 400, 5
 	up := upstream{}
@@ -330,7 +330,8 @@ func TestNumbersAtOnce(t *testing.T) {
 	}
 }
 
-// A policy keeps a whole answer back, which is kept all the same; a stream passes, and where only a header is asked for it is there.
+// A policy that blocks withholds a complete answer, which is stored all the same; a stream passes. One that only asks for
+// a header adds it.
 func TestPolicies(t *testing.T) {
 	for action, want := range map[string]struct {
 		status int
@@ -371,8 +372,8 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// A provider that repeats the key in its answer, cut into pieces, in a title and in an address, tells it to nobody who
-// chats with it.
+// A key that a provider repeats in its answer, split into pieces, in a title and in an address, is not revealed to chat
+// clients.
 func TestRepeatedKeyIsMasked(t *testing.T) {
 	event := func(kind, members string) string {
 		return "event: " + kind + "\ndata: {\"type\":\"" + kind + "\"," + members + "}\n\n"

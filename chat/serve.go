@@ -19,30 +19,30 @@ import (
 )
 
 const (
-	// MaxRequest is how many bytes the body of a question may have: as many as a call to a provider.
+	// MaxRequest is the maximum size of a question's body in bytes, as for a call to a provider.
 	MaxRequest = 32 << 20
-	// maxReading is how many bytes of questions are held at a time: until their answers begin, and longer where they
-	// are needed to read those.
+	// maxReading is how many bytes of questions are held at a time: until their answers begin, or longer if they are
+	// needed to read these.
 	maxReading = 256 << 20
-	// writeTime is how long a reader may take to accept what it is told.
+	// writeTime is how long a client may take to accept what it is sent.
 	writeTime = 30 * time.Second
-	// pingEvery is how often something is sent at least.
+	// pingEvery is the longest interval without sending something.
 	pingEvery = 15 * time.Second
-	// askStore bounds how long the numbers of a conversation may take.
+	// askStore limits how long reading the numbers of a conversation may take.
 	askStore = 2 * time.Second
-	// catchUp bounds how long they wait for the answer before to be stored.
+	// catchUp limits how long they wait for the previous answer to be stored.
 	catchUp = 1500 * time.Millisecond
-	// headTime is how long whoever resumes a turn that has not begun waits to hear anything.
+	// headTime is how long a client that resumes a turn waits for the first bytes if the turn has not begun.
 	headTime = time.Second
-	// peeked is how many bytes of a refused question are read at most to see who asks, and peekTime how long that may
-	// take.
+	// peeked is how many bytes of a refused question are read at most to find out the form, and peekTime how long that
+	// may take.
 	peeked   = 64 << 10
 	peekTime = 2 * time.Second
-	// stillEvery is how often it is asked whether a reader's token is still valid, at most.
-	stillEvery = 5 * time.Second
+	// recheckEvery is the shortest interval at which a client's token is checked again.
+	recheckEvery = 5 * time.Second
 )
 
-// postQuestion answers POST /v1/chat. A front-end of the AI SDK shows the body of a refusal to its user.
+// postQuestion serves POST /v1/chat. Front-ends of the AI SDK show the body of a refusal to their users.
 func (c *Chat) postQuestion(w *httpx.Reply, r *httpx.Request) error {
 	f := formOf(r)
 	err := c.ask(w, r, &f)
@@ -54,16 +54,16 @@ func (c *Chat) postQuestion(w *httpx.Reply, r *httpx.Request) error {
 	return &p
 }
 
-// fail answers with an error, also with the guard's, for which nobody has read the body: as one sentence where the
-// client is a front-end of the AI SDK.
+// fail sends an error, including those of the guard, before which the body is not read: as one sentence if the client
+// is a front-end of the AI SDK.
 func (c *Chat) fail(w *httpx.Reply, r *httpx.Request, err error) {
 	p := *gateway.ProblemOf(err)
 	p.Plain = p.Plain || isFrontEnd(w, r)
 	gateway.WriteProblem(w, r.Request, &p)
 }
 
-// isFrontEnd reports whether useChat made a request whose form is not known. Where the request does not say so, the
-// beginning of its body does; a request to resume has none, and comes from a browser.
+// isFrontEnd reports whether useChat made a request whose form is not known. If the request does not state one, it
+// looks at the beginning of the body; requests to resume have no body, but come from a browser.
 func isFrontEnd(w *httpx.Reply, r *httpx.Request) bool {
 	if form := r.URL.Query().Get("stream"); form != "" {
 		return form == formUI
@@ -74,11 +74,11 @@ func isFrontEnd(w *httpx.Reply, r *httpx.Request) bool {
 	paced := gateway.NewPaced(
 		io.NopCloser(io.LimitReader(r.Body, peeked)), w, gateway.DefaultPace, time.Now().Add(peekTime))
 	defer paced.Done()
-	head, _ := io.ReadAll(paced) // what can be read of it tells
+	head, _ := io.ReadAll(paced) // as far as it can be read
 	return uimessage.HasParts(head)
 }
 
-// ask puts a request's question and tells what comes of it, in the form that it finds out.
+// ask asks a request's question and sends the answer in the form that it finds out.
 func (c *Chat) ask(w *httpx.Reply, r *httpx.Request, f *form) error {
 	data, release, err := c.bodies.Read(w, r, MaxRequest)
 	if err != nil {
@@ -95,15 +95,15 @@ func (c *Chat) ask(w *httpx.Reply, r *httpx.Request, f *form) error {
 		release()
 		return err
 	}
-	t, err := c.putQuestion(r.Context(), r.Who, q, *f, release)
+	t, err := c.startTurn(r.Context(), r.Who, q, *f, release)
 	if err != nil {
 		return err
 	}
-	defer t.patience.addFollowers(-1)
+	defer t.idle.addFollowers(-1)
 	return c.writeTurn(w, r, t, *f)
 }
 
-// formOf returns the form that a request asks for; it has no name where none is said.
+// formOf returns the form that a request asks for; its name is empty if the request names none.
 func formOf(r *httpx.Request) form {
 	f := form{name: r.Params.Get("stream"), unit: ibid.Unit(r.Params.Get("unit"))}
 	if accept, _, _ := strings.Cut(r.Header.Get("Accept"), ";"); f.name == "" &&
@@ -113,7 +113,7 @@ func formOf(r *httpx.Request) form {
 	return f
 }
 
-// setDefaults fills in what was not said.
+// setDefaults fills in what the request did not specify.
 func (f *form) setDefaults() error {
 	if f.name == "" {
 		f.name = formEvents
@@ -135,7 +135,7 @@ func (f *form) setDefaults() error {
 	return nil
 }
 
-// resume answers GET /v1/chat/{id}/stream: the whole answer so far, and what is still to come.
+// resume serves GET /v1/chat/{id}/stream: the answer so far, and what follows.
 func (c *Chat) resume(w *httpx.Reply, r *httpx.Request) error {
 	f := formOf(r)
 	t := c.turns.find(r.Who.Tenant, r.PathValue("id"))
@@ -149,26 +149,26 @@ func (c *Chat) resume(w *httpx.Reply, r *httpx.Request) error {
 	if err := f.setDefaults(); err != nil {
 		return err
 	}
-	t.patience.addFollowers(1)
-	defer t.patience.addFollowers(-1)
+	t.idle.addFollowers(1)
+	defer t.idle.addFollowers(-1)
 	if err := t.await(w, r, f); err != nil {
 		return err
 	}
 	switch {
 	case t.refused == nil:
 		return c.writeTurn(w, r, t, f)
-	case !w.HasBegun(): // whoever asked was told
+	case !w.HasBegun(): // the client that asked was told
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
 	p := gateway.ProblemOf(t.refused)
 	out := w.Events(writeTime)
 	defer out.End()
-	to := f.teller(t, nil, out)
+	to := f.encoder(t, nil, out)
 	return gone(errors.Join(to.Start(), to.fail(&ibid.ProviderError{Code: p.Code, Message: p.Detail}), to.Close()))
 }
 
-// gone returns the error of a reader who does not take what is written; the call goes on.
+// gone returns the error of a client that does not accept what is written; the call goes on.
 func gone(err error) error {
 	if err != nil {
 		return errors.Join(httpx.ErrGone, err)
@@ -176,8 +176,8 @@ func gone(err error) error {
 	return nil
 }
 
-// await waits until a turn begins, or will not. Where that lasts, and the form can, it begins the answer and keeps it
-// alive.
+// await waits until a turn has begun, or has failed to. If that takes long, and the form allows it, it begins the
+// response and keeps it alive.
 func (t *Turn) await(w *httpx.Reply, r *httpx.Request, f form) error {
 	timer := time.NewTimer(headTime)
 	defer timer.Stop()
@@ -201,7 +201,7 @@ func (t *Turn) await(w *httpx.Reply, r *httpx.Request, f form) error {
 	}
 }
 
-// stop answers DELETE /v1/chat/{id}/stream.
+// stop serves DELETE /v1/chat/{id}/stream.
 func (c *Chat) stop(w *httpx.Reply, r *httpx.Request) error {
 	if err := c.Stop(r.Context(), r.Who.Tenant, r.PathValue("id")); err != nil {
 		return err
@@ -211,7 +211,7 @@ func (c *Chat) stop(w *httpx.Reply, r *httpx.Request) error {
 }
 
 // Stop ends the turns of a conversation, or the turn of an answer, as DELETE /v1/chat/{id}/stream does, and returns
-// when they have ended. What arrived of them is kept. There need not be any. The error is that of the context.
+// when they have ended. What has arrived is kept. There need not be any. The error is that of the context.
 func (c *Chat) Stop(ctx context.Context, tenant, id string) error {
 	all := c.turns.all(tenant, id)
 	for _, t := range all {
@@ -227,50 +227,50 @@ func (c *Chat) Stop(ctx context.Context, tenant, id string) error {
 	return nil
 }
 
-// writeTurn tells a turn to whoever asked, from its beginning.
+// writeTurn sends a turn to a client, from its beginning.
 func (c *Chat) writeTurn(w *httpx.Reply, r *httpx.Request, t *Turn, f form) error {
 	h := w.Header()
 	h[gateway.RunHeader] = []string{t.Run}
-	if t.AnswerID != "" { // else it is not kept
+	if t.AnswerID != "" { // else it is not stored
 		h[gateway.AnswerHeader] = []string{t.AnswerID}
 	}
 	ctx := r.Context()
-	t.patience.addFollowers(1)
-	defer t.patience.addFollowers(-1)
+	t.idle.addFollowers(1)
+	defer t.idle.addFollowers(-1)
 	if f.name == formNo {
-		return c.tellWhole(w, r, t, f)
+		return c.writeWhole(w, r, t, f)
 	}
 	out := f.beginResponse(w)
 	if r.Method == http.MethodHead {
 		return nil
 	}
 	defer out.End()
-	to := f.teller(t, func() *ibid.Numbering { return c.numbers(ctx, t) }, out)
+	to := f.encoder(t, func() *ibid.Numbering { return c.numbers(ctx, t) }, out)
 	err := to.Start()
 	from := t.newFollower()
-	var checked time.Time // when the token was last valid: the answer may have begun long after it was asked for
+	var checked time.Time // when the token was last valid: the answer may begin long after the request
 	for ended := false; err == nil && !ended; {
 		var n *news
-		if n, err = from.next(ctx); err == nil && time.Since(checked) >= c.stillEvery {
-			checked, err = time.Now(), c.still(r)
+		if n, err = from.next(ctx); err == nil && time.Since(checked) >= c.recheckEvery {
+			checked, err = time.Now(), c.checkToken(r)
 		}
 		if err == nil {
-			ended, err = pass(to, n)
+			ended, err = forward(to, n)
 		}
 	}
 	return gone(err)
 }
 
-// still returns the problem of a reader whose token is valid no more.
-func (c *Chat) still(r *httpx.Request) error {
+// checkToken returns a problem if the client's token is no longer valid.
+func (c *Chat) checkToken(r *httpx.Request) error {
 	if c.options.Guard.Still(r.Context(), r.Who) {
 		return nil
 	}
 	return gateway.NewProblem(gateway.CodeToken, "the token was revoked", "")
 }
 
-// pass tells news, and reports whether nothing more comes.
-func pass(to teller, n *news) (ended bool, err error) {
+// forward sends news, and reports whether they are the last.
+func forward(to encoder, n *news) (ended bool, err error) {
 	if n.idle {
 		return false, to.Ping()
 	}
@@ -293,17 +293,17 @@ func pass(to teller, n *news) (ended bool, err error) {
 	return n.ended, err
 }
 
-// tellWhole answers with one document, when nothing more comes.
-func (c *Chat) tellWhole(w *httpx.Reply, r *httpx.Request, t *Turn, f form) error {
+// writeWhole sends one document, once the turn is done.
+func (c *Chat) writeWhole(w *httpx.Reply, r *httpx.Request, t *Turn, f form) error {
 	select {
 	case <-t.Done():
 	case <-r.Context().Done():
 		return r.Context().Err()
 	}
 	if t.answer == nil {
-		return errors.New("put a question: there is no answer")
+		return errors.New("ask a question: there is no answer")
 	}
-	if err := c.still(r); err != nil {
+	if err := c.checkToken(r); err != nil {
 		return err
 	}
 	a := *t.Answer()
@@ -319,7 +319,7 @@ func (c *Chat) tellWhole(w *httpx.Reply, r *httpx.Request, t *Turn, f form) erro
 		&ibid.DocumentOptions{Unit: f.unit, AnswerID: t.AnswerID, Numbering: c.numbers(r.Context(), t)}))
 }
 
-// number asks which numbers the sources of the turn's conversation have, once.
+// number reads the numbers of the sources in the turn's conversation, once.
 func (c *Chat) number(ctx context.Context, t *Turn) {
 	t.numberOnce.Do(func() {
 		if t.Conversation == "" {
@@ -327,21 +327,21 @@ func (c *Chat) number(ctx context.Context, t *Turn) {
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askStore)
 		defer cancel()
-		c.reader.CatchUp(ctx) // the answer before may just have ended
+		c.reader.CatchUp(ctx) // the previous answer may just have ended
 		before, err := c.options.Store.Conversation(ctx, t.tenant, t.Conversation, &store.Query{Limit: 1})
 		switch {
 		case err == nil:
 			t.numbers = before.Numbering
 		case !errors.Is(err, store.ErrNotFound):
 			c.log.LogAttrs(
-				ctx, slog.LevelWarn, "sources are numbered anew", slog.String("answer_id", t.AnswerID),
+				ctx, slog.LevelWarn, "sources are renumbered", slog.String("answer_id", t.AnswerID),
 				slog.Any("error", err),
 			)
 		}
 	})
 }
 
-// numbers returns the numbers that sources have in the turn's conversation, for one reader.
+// numbers returns a copy of the numbers of the sources in the turn's conversation.
 func (c *Chat) numbers(ctx context.Context, t *Turn) *ibid.Numbering {
 	c.number(ctx, t)
 	n := maps.Clone(t.numbers)

@@ -19,7 +19,7 @@ import (
 //	                                        close the connection, or that take their time. https://app.example may call it,
 //	                                        and gemini has no model.
 //	token NAME TENANT SCOPE…                makes an access token, and sets a variable to it
-//	asked TEXT                              the last question of the last answer is that
+//	asked TEXT                              checks the last question of the last answer
 func TestStories(t *testing.T) {
 	type story = servertest.Story[*world]
 	servertest.Stories(t, map[string]string{

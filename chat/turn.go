@@ -15,36 +15,36 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// MaxTurn is how many bytes of text, sources and citations a turn holds for those who follow it. Whoever follows a
-// longer one is told where the answer is kept; the call goes on.
+// MaxTurn is how many bytes of text, sources and citations a turn holds for its followers. The followers of a larger
+// one are told where the answer is stored; the call goes on.
 const MaxTurn = 8 << 20
 
-// Turn is a question on its way to its answer. Its methods may be called at the same time.
+// Turn is a question and its answer as it arrives. Its methods may be called concurrently.
 type Turn struct {
-	AnswerID     string // under which the answer is kept; empty: it is not
+	AnswerID     string // under which the answer is stored; empty if it is not
 	Run          string
-	Conversation string // empty: it is part of none
+	Conversation string // empty if it belongs to none
 
 	tenant   string
 	upstream string // that was asked
 	model    string // that was asked for
 	prompt   []store.Message
-	follows  *string // as [store.Call] has it
+	follows  *string // as in [store.Call]
 	asked    time.Time
-	stop     func()        // breaks the call off
-	leave    func()        // says that its tenant has one less: turns have it
-	form     form          // that the asker chose
-	begun    chan struct{} // closed when the provider has begun to answer, or will not
-	done     chan struct{} // closed when nothing more comes
-	known    bool          // it has begun, and its answer's id is known: turns guard it
+	stop     func()        // aborts the call
+	leave    func()        // frees the slot of its tenant: owned by turns
+	form     form          // that the client chose
+	begun    chan struct{} // closed when the provider has begun to answer, or failed to
+	done     chan struct{} // closed when nothing more follows
+	known    bool          // its answer has begun, so that its id is known: guarded by turns
 
-	patience *patience
+	idle *idleTimer
 
 	numberOnce sync.Once
 	numbers    ibid.Numbering // of the conversation, before this answer
 
 	mu       sync.Mutex
-	wake     chan struct{} // closed at the next change; nil: nobody waits
+	wake     chan struct{} // closed at the next change; nil if no one waits
 	refused  error         // why there is no answer: set before begun is closed
 	draft    draft
 	queries  []string
@@ -54,14 +54,14 @@ type Turn struct {
 	size     int
 	large    bool // it holds no more: MaxTurn
 
-	answer *ibid.Answer     // nil: it has not ended
+	answer *ibid.Answer     // nil until it has ended
 	status uimessage.Status // of its citations
-	late   *ibid.Answer     // with citations that came later; nil: there are none
+	late   *ibid.Answer     // with late citations; nil if there are none
 	failed *ibid.ProviderError
 	ended  bool
 }
 
-// rewrite is a correction of a part's text by the provider, and what there was before.
+// rewrite is a correction of a part's text by the provider, and the text before it.
 type rewrite struct {
 	text  string
 	parts []ibid.Part
@@ -69,7 +69,7 @@ type rewrite struct {
 	shift int // by how much the text has grown
 }
 
-// activity is what is known of one of the answer's activities.
+// activity is the current state of one of the answer's activities.
 type activity struct {
 	ibid.Activity // without its Text
 
@@ -77,7 +77,7 @@ type activity struct {
 	version int
 }
 
-// addActivity takes what is new of an activity.
+// addActivity records what is new about an activity.
 func (t *Turn) addActivity(ev *ibid.Event) {
 	switch {
 	case ev.Index > len(t.acts) || ev.Index == len(t.acts) && ev.Activity == nil:
@@ -99,11 +99,11 @@ func (t *Turn) addActivity(ev *ibid.Event) {
 	}
 }
 
-// marks are the sources and citations of an answer, as last told, and in which order they were.
+// marks are the latest versions of an answer's sources and citations, and the order in which they were sent.
 type marks struct {
-	at   map[markKey]int // place in list
-	list []mark
-	said []said
+	at       map[markKey]int // place in list
+	list     []mark
+	mentions []mention
 }
 
 type markKey struct {
@@ -116,16 +116,16 @@ type mark struct {
 	version int
 }
 
-// fits reports whether what is known of a mark now can be told behind so much text already.
+// fits reports whether the latest version of a mark can be sent after that many bytes of text.
 func (m *mark) fits(text int) bool {
 	c := m.event.Citation
 	return c == nil || !c.Placed() || c.Span.End <= text && c.Claim.End <= text
 }
 
-// said is that a source or a citation was told, and behind how much text.
-type said struct{ at, version, text int }
+// mention records that a source or citation was sent, and after how many bytes of text.
+type mention struct{ at, version, text int }
 
-// add remembers a source or a citation that was told behind so much text, or what more is known of it.
+// add records a source or citation that was sent after so much text, or a new version of it.
 func (m *marks) add(ev *ibid.Event, text int) {
 	key := markKey{ev.Kind, ev.Key}
 	if ev.Kind == ibid.EventSource {
@@ -142,10 +142,10 @@ func (m *marks) add(ev *ibid.Event, text int) {
 	}
 	m.list[at].event = *ev
 	m.list[at].version++
-	m.said = append(m.said, said{at, m.list[at].version, text})
+	m.mentions = append(m.mentions, mention{at, m.list[at].version, text})
 }
 
-// event takes what became known.
+// event records an event.
 func (t *Turn) event(ev ibid.Event) {
 	if ev.Candidate != 0 {
 		return
@@ -177,13 +177,13 @@ func (t *Turn) event(ev ibid.Event) {
 		t.size += len(ev.Query)
 		t.queries = append(t.queries, ev.Query)
 	default:
-		return // the answer tells
+		return // the answer has it
 	}
 	t.large = t.size > MaxTurn
 	t.changed()
 }
 
-// weight returns about how many bytes an event holds.
+// weight returns the approximate size of an event in bytes.
 func weight(ev *ibid.Event) int {
 	const fixed = 512
 	n := fixed
@@ -201,7 +201,7 @@ func weight(ev *ibid.Event) int {
 	return n
 }
 
-// correct puts another text in the place of a part's, and keeps what was there for those who are behind.
+// correct replaces the text of a part, and keeps the old text for followers who are behind.
 func (t *Turn) correct(ev *ibid.Event) {
 	old := rewrite{text: t.draft.text.String(), parts: slices.Clone(t.draft.parts), event: *ev}
 	var ok bool
@@ -219,7 +219,7 @@ func (t *Turn) correct(ev *ibid.Event) {
 	}
 }
 
-// changed wakes whoever follows.
+// changed wakes all followers.
 func (t *Turn) changed() {
 	if t.wake != nil {
 		close(t.wake)
@@ -227,7 +227,7 @@ func (t *Turn) changed() {
 	}
 }
 
-// update changes the turn and wakes whoever follows.
+// update changes the turn and wakes all followers.
 func (t *Turn) update(change func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -235,10 +235,10 @@ func (t *Turn) update(change func()) {
 	t.changed()
 }
 
-// Done is closed when nothing more comes: the answer has ended, and nobody waits for citations any more.
+// Done is closed when nothing more follows: the answer has ended, and late citations are no longer awaited.
 func (t *Turn) Done() <-chan struct{} { return t.done }
 
-// Answer returns the answer as far as it is known: whole once Done is closed. It must not be changed.
+// Answer returns what is known of the answer: all of it once Done is closed. It must not be changed.
 func (t *Turn) Answer() *ibid.Answer {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -261,7 +261,7 @@ func (t *Turn) Answer() *ibid.Answer {
 	return a
 }
 
-// Err returns why the answer is not whole, as far as it is known; nil: it is, or has not ended.
+// Err returns why the answer is not complete, as far as is known; nil if it is, or has not ended.
 func (t *Turn) Err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -274,18 +274,18 @@ func (t *Turn) Err() error {
 // MaxTurns is how many turns a tenant may have open on one node.
 const MaxTurns = 256
 
-// turnKey names a turn: by its conversation, or by its answer.
+// turnKey identifies a turn: by its conversation, or by its answer.
 type turnKey struct{ tenant, id string }
 
-// turns are those that have not ended.
+// turns are the turns that have not ended.
 type turns struct {
 	mu     sync.Mutex
-	by     map[turnKey][]*Turn // those that have begun in the order in which they did
+	by     map[turnKey][]*Turn // those that have begun are in the order in which they did
 	open   httpx.Quota         // of each tenant
 	closed bool
 }
 
-// add takes up a turn.
+// add registers a turn.
 func (l *turns) add(t *Turn) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -319,7 +319,7 @@ func (l *turns) removeName(t *Turn, id string) {
 	}
 }
 
-// markBegun makes a turn the one of its conversation, and known by its answer's id too.
+// markBegun makes a turn the current one of its conversation, and registers its answer's id.
 func (l *turns) markBegun(t *Turn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -331,7 +331,7 @@ func (l *turns) markBegun(t *Turn) {
 	}
 }
 
-// end says that a turn has ended: there is nothing to follow any more.
+// end removes a turn that has ended.
 func (l *turns) end(t *Turn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -340,8 +340,8 @@ func (l *turns) end(t *Turn) {
 	l.removeName(t, t.AnswerID)
 }
 
-// find returns the turn of a conversation or an answer: of several the one that began last, of those that have not
-// begun the newest. Nil: there is none.
+// find returns the turn of a conversation or an answer: if there are several, the one that began last, or if none has
+// begun the newest. It returns nil if there is none.
 func (l *turns) find(tenant, id string) *Turn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -357,14 +357,14 @@ func (l *turns) find(tenant, id string) *Turn {
 	return list[len(list)-1]
 }
 
-// Pending returns the calls of a conversation that are being answered, as the store will have them, but without their
-// answers: the one that was asked first is the first. A call whose answer has not begun has no AnswerID.
+// Pending returns the calls of a conversation that are being answered, as they will be stored but without their
+// answers, in the order in which they were asked. A call whose answer has not begun has no AnswerID.
 func (c *Chat) Pending(tenant, conversation string) []*store.Call {
 	c.turns.mu.Lock()
 	defer c.turns.mu.Unlock()
 	var list []*store.Call
 	for _, t := range c.turns.by[turnKey{tenant, conversation}] {
-		if t.Conversation != conversation { // it is named by its answer
+		if t.Conversation != conversation { // it is listed by its answer
 			continue
 		}
 		call := &store.Call{
@@ -386,25 +386,25 @@ func (l *turns) all(tenant, id string) []*Turn {
 	return slices.Clone(l.by[turnKey{tenant, id}])
 }
 
-// close makes add refuse.
+// close makes add fail.
 func (l *turns) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
 }
 
-// follower is a place in what a turn tells. The zero value of all but its turn is its beginning, as it is known now:
-// text and marks once each, however often they changed until then.
+// follower is a position in a turn. The zero value, with the turn set, is its beginning in its current state: text and
+// marks once each, however often they changed before.
 type follower struct {
 	t *Turn
 
-	text, parts, rewrites, said int // how much of each was told
-	acts                        []toldActivity
-	answered, late              bool
+	text, parts, rewrites, mentions int // how much of each was sent
+	acts                            []sentActivity
+	answered, late                  bool
 }
 
-// toldActivity is how much of an activity was told.
-type toldActivity struct{ version, text int }
+// sentActivity is how much of an activity was sent.
+type sentActivity struct{ version, text int }
 
 // newFollower returns a follower at the beginning.
 func (t *Turn) newFollower() *follower {
@@ -413,19 +413,19 @@ func (t *Turn) newFollower() *follower {
 	return &follower{t: t, rewrites: len(t.rewrites)}
 }
 
-// news is what a turn tells at a time, in the order of the fields. Sources and citations stand among the pieces of the
-// text where they were told, so that a mark can be put where a citation comes.
+// news is what a turn has for a follower, in the order of the fields. Sources and citations are in between the pieces
+// of text after which they were sent, so that a mark can be placed where a citation arrives.
 type news struct {
 	events []ibid.Event
 	answer *ibid.Answer // the answer has ended
 	late   *ibid.Answer // citations came later
 	status uimessage.Status
 	failed *ibid.ProviderError
-	ended  bool // nothing more comes
-	idle   bool // there was nothing to tell for a time
+	ended  bool // nothing more follows
+	idle   bool // there was nothing new for a while
 }
 
-// next waits for news. It returns idle news when there were none for pingEvery, and the error of ctx.
+// next waits for news. It returns idle news after pingEvery without any, and the error of ctx.
 func (f *follower) next(ctx context.Context) (*news, error) {
 	var timer *time.Timer
 	for {
@@ -447,42 +447,42 @@ func (f *follower) next(ctx context.Context) (*news, error) {
 	}
 }
 
-// collect returns the news, or a channel that is closed when there are some.
+// collect returns the news, or a channel that is closed when there are any.
 func (f *follower) collect() (*news, <-chan struct{}) {
 	t := f.t
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := &news{}
-	if t.large { // those who follow hear no more
+	if t.large { // followers are sent nothing more
 		n.ended, n.failed = true, &ibid.ProviderError{
 			Code:    gateway.CodeTooLarge,
-			Message: "the answer is too long to be told here; when it has ended it is at /v1/answers/" + t.AnswerID,
+			Message: "the answer is too long to be sent here; when it has ended it is at /v1/answers/" + t.AnswerID,
 		}
 		return n, nil
 	}
 	for i := range f.acts { // before text, which ends reasoning
-		n.events = f.tellActivity(n.events, i)
+		n.events = f.appendActivity(n.events, i)
 	}
 	for f.rewrites < len(t.rewrites) {
 		r := &t.rewrites[f.rewrites]
 		f.rewrites++
-		n.events = f.tellText(n.events, r.text, r.parts, nil)
+		n.events = f.appendText(n.events, r.text, r.parts, nil)
 		n.events = append(n.events, r.event)
 		f.text += r.shift
 	}
 	text := t.draft.text.String()
-	told := map[int]bool{}
-	for _, s := range t.marks.said[f.said:] {
+	sent := map[int]bool{}
+	for _, s := range t.marks.mentions[f.mentions:] {
 		m := &t.marks.list[s.at]
-		if told[s.at] || m.version != s.version && !m.fits(s.text) {
+		if sent[s.at] || m.version != s.version && !m.fits(s.text) {
 			continue
 		}
-		told[s.at] = true
-		n.events = f.tellText(n.events, text[:min(s.text, len(text))], t.draft.parts, t.acts)
+		sent[s.at] = true
+		n.events = f.appendText(n.events, text[:min(s.text, len(text))], t.draft.parts, t.acts)
 		n.events = append(n.events, m.event)
 	}
-	f.said = len(t.marks.said)
-	n.events = f.tellText(n.events, text, t.draft.parts, t.acts)
+	f.mentions = len(t.marks.mentions)
+	n.events = f.appendText(n.events, text, t.draft.parts, t.acts)
 	if t.answer != nil && !f.answered {
 		f.answered = true
 		n.answer, n.status = t.answer, t.status
@@ -503,29 +503,29 @@ func (f *follower) collect() (*news, <-chan struct{}) {
 	return nil, t.wake
 }
 
-// tellActivity appends what is new of an activity that is told already, or of the next.
-func (f *follower) tellActivity(events []ibid.Event, i int) []ibid.Event {
+// appendActivity appends what is new about an activity: one already sent, or the next.
+func (f *follower) appendActivity(events []ibid.Event, i int) []ibid.Event {
 	a := &f.t.acts[i]
 	if i == len(f.acts) {
-		f.acts = append(f.acts, toldActivity{})
+		f.acts = append(f.acts, sentActivity{})
 	}
-	told := &f.acts[i]
-	if told.version == a.version {
+	sent := &f.acts[i]
+	if sent.version == a.version {
 		return events
 	}
 	known := a.Activity
-	ev := ibid.Event{Kind: ibid.EventActivity, Index: i, Activity: &known, Text: string(a.text[told.text:])}
-	*told = toldActivity{a.version, len(a.text)}
+	ev := ibid.Event{Kind: ibid.EventActivity, Index: i, Activity: &known, Text: string(a.text[sent.text:])}
+	*sent = sentActivity{a.version, len(a.text)}
 	return append(events, ev)
 }
 
-// tellText appends what is new of a text, its parts, and the activities among it.
-func (f *follower) tellText(events []ibid.Event, text string, parts []ibid.Part, acts []activity) []ibid.Event {
+// appendText appends what is new in a text, with its parts and the activities within it.
+func (f *follower) appendText(events []ibid.Event, text string, parts []ibid.Part, acts []activity) []ibid.Event {
 	for {
 		end := len(text)
 		if next := len(f.acts); next < len(acts) {
 			if acts[next].At <= f.text {
-				events = f.tellActivity(events, next)
+				events = f.appendActivity(events, next)
 				continue
 			}
 			end = min(end, acts[next].At)

@@ -14,11 +14,11 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// seen is what a follower was told, put together.
+// seen is what a follower was sent, put together.
 type seen struct {
 	draft   draft
 	marks   map[string]ibid.Event
-	acts    []activity // At: behind how much text each was told first
+	acts    []activity // At: the length of the text when each was first sent
 	answers int
 }
 
@@ -33,7 +33,7 @@ func (s *seen) take(t *testing.T, n *news) {
 			s.draft.text.WriteString(ev.Text)
 		case ev.Kind == ibid.EventPart && ev.Corrected:
 			if _, ok := s.draft.correct(ev); !ok {
-				t.Fatalf("a correction of a part that was not told: %+v", ev.Part)
+				t.Fatalf("a correction of a part that was not sent: %+v", ev.Part)
 			}
 		case ev.Kind == ibid.EventPart:
 			if ev.Part.Start != s.draft.text.Len() {
@@ -66,7 +66,7 @@ func (s *seen) takeActivity(t *testing.T, ev *ibid.Event) {
 	a.Input = ev.Activity.Input
 }
 
-// Whenever a follower comes, and however seldom it listens, it is told the same in the end.
+// Whenever a follower comes, and however rarely it reads, it is sent the same in the end.
 func TestFollowers(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -81,7 +81,7 @@ func TestFollowers(t *testing.T) {
 			for k, f := range followers {
 				if n, _ := f.collect(); r.IntN(3) == 0 && n != nil {
 					all[k].take(t, n)
-				} else if n != nil { // it did not listen: give it back
+				} else if n != nil { // it did not read: give it back
 					followers[k] = turn.newFollower()
 					all[k] = &seen{marks: map[string]ibid.Event{}}
 				}
@@ -155,7 +155,7 @@ func randomEvent(r *rand.Rand, t *Turn, i int) ibid.Event {
 	return ibid.Event{Kind: ibid.EventText, Text: strings.Repeat("x", 1+r.IntN(3)), At: d.text.Len()}
 }
 
-// Where nothing comes for a time, that is told, so that the stream can say that it is alive.
+// If nothing is new for a while, the follower is told so, so that the stream can be kept alive.
 func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turn := &Turn{}
@@ -166,7 +166,7 @@ func TestIdle(t *testing.T) {
 			t.Errorf("%+v, %v after %v", n, err, time.Since(begun))
 		}
 		go func() {
-			time.Sleep(time.Second) // in a bubble
+			time.Sleep(time.Second) // in a synctest bubble
 			turn.event(ibid.Event{Kind: ibid.EventText, Text: "x"})
 		}()
 		if n, err = f.next(t.Context()); err != nil || len(n.events) != 1 {
@@ -175,18 +175,18 @@ func TestIdle(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := f.next(ctx); err == nil {
-			t.Error("a reader that left is told something")
+			t.Error("a client that left is sent something")
 		}
 	})
 }
 
-// A provider may think for a time, and for a shorter one while nobody waits. What it says counts anew.
-func TestPatience(t *testing.T) {
+// A provider may be silent for a while, and for a shorter one without followers. Anything it sends resets the timer.
+func TestIdleTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
 		ended := make(chan time.Duration, 1)
-		p := newPatience(maxSilence, func() { ended <- time.Since(begun) })
-		time.Sleep(maxSilence - time.Second) // in a bubble
+		p := newIdleTimer(maxSilence, func() { ended <- time.Since(begun) })
+		time.Sleep(maxSilence - time.Second) // in a synctest bubble
 		p.hear()
 		p.addFollowers(1)
 		p.addFollowers(-1)
@@ -198,7 +198,7 @@ func TestPatience(t *testing.T) {
 		}
 		p.addFollowers(-1)
 		p.stop()
-		left := newPatience(maxSilence, func() { t.Error("what is over was ended") })
+		left := newIdleTimer(maxSilence, func() { t.Error("a finished call was ended") })
 		left.stop()
 		time.Sleep(2 * maxSilence)
 	})

@@ -28,9 +28,9 @@ type world struct {
 	chat *chat.Chat
 }
 
-// setup says what is special about a world.
+// setup is what differs in a world.
 type setup struct {
-	upstream http.Handler // nil: internal/replay
+	upstream http.Handler // nil for internal/replay
 	origins  []string
 	late     time.Duration
 	silence  time.Duration
@@ -38,7 +38,7 @@ type setup struct {
 	server   func(*server.Config)
 }
 
-// newWorld makes a chat of its own rather than taking the server's: what is special is not in a server's configuration.
+// newWorld makes a chat of its own instead of using the server's, because the differences cannot be configured there.
 func newWorld(tb testing.TB, s *setup) *world {
 	tb.Helper()
 	if s == nil {
@@ -75,14 +75,14 @@ func newWorld(tb testing.TB, s *setup) *world {
 	return w
 }
 
-// response is what came back, once it is read.
+// response is a response that was read.
 type response struct {
 	*http.Response
 
 	body string
 }
 
-// open makes a request and leaves the body to be read. fields are header fields, by turns name and value.
+// open makes a request and leaves the body to be read. fields are header names and values in turn.
 func (w *world) open(tb testing.TB, method, path, body string, fields ...string) *opened {
 	tb.Helper()
 	r := testenv.Must(http.NewRequestWithContext(tb.Context(), method, w.URL+path, strings.NewReader(body)))(tb)
@@ -108,7 +108,7 @@ func (w *world) do(tb testing.TB, method, path, body string, fields ...string) *
 // opened is a response whose body is closed with the test.
 type opened struct{ *http.Response }
 
-// event is one of an event stream.
+// event is one event of a stream.
 type event struct{ name, data string }
 
 // scanner reads an event stream, event by event.
@@ -120,7 +120,7 @@ func newScanner(r io.Reader) *scanner {
 	return &scanner{s}
 }
 
-// next returns the next event; false: there is none.
+// next returns the next event; false if there is none.
 func (s *scanner) next() (event, bool) {
 	var e event
 	for s.lines.Scan() {

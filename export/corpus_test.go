@@ -14,7 +14,8 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// TestCorpus writes every recording as OpenAI's and reads it again: text and spans must be the same, whoever answered.
+// TestCorpus writes every recording in OpenAI's format and reads it again: text and spans must be the same for all
+// providers.
 func TestCorpus(t *testing.T) {
 	answers := 0
 	testenv.OK(t, filepath.WalkDir(filepath.Join(testenv.Shared(t), "corpus"), func(path string, entry fs.DirEntry, err error) error {
@@ -49,7 +50,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// spans returns where a has citations.
+// spans returns the spans of a's citations.
 func spans(a *ibid.Answer) map[ibid.Span]bool {
 	all := map[ibid.Span]bool{}
 	for i := range a.Citations {
@@ -57,6 +58,6 @@ func spans(a *ibid.Answer) map[ibid.Span]bool {
 			all[c.Span] = true
 		}
 	}
-	maps.DeleteFunc(all, func(s ibid.Span, _ bool) bool { return s == ibid.Span{} }) // 0 to 0 says that there is none
+	maps.DeleteFunc(all, func(s ibid.Span, _ bool) bool { return s == ibid.Span{} }) // 0 to 0 means that there is none
 	return all
 }

@@ -1,8 +1,8 @@
-// Package export writes answers in the shapes of other programs, for those that know citations only in their own way:
-// see [Formats].
+// Package export writes answers in the formats of other programs, which represent citations in their own ways: see
+// [Formats].
 //
-// What a shape has no room for is left out, and nothing is made up to fill one: where no score is known it is null, and
-// an annotation of a citation without a place has no offsets, or those by which its readers know that. A shape has one
-// text. So where it has offsets, the messages of an answer follow each other without a break, as they do in
-// [ibid.Answer].Text; alternatives are left out, and so are issues and what a provider wants to be shown.
+// What a format cannot represent is left out, and nothing is made up to fill a field: an unknown score is null, and an
+// annotation for a citation without a place has no offsets, or those that mean so to its readers. A format has a single
+// text. If it has offsets, the messages of an answer follow each other as in [ibid.Answer].Text, with only the blank
+// lines of [Parted] between them; alternatives, issues and what a provider requires to be shown are left out.
 package export

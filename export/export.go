@@ -11,35 +11,34 @@ import (
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
-// Format names a shape in which other programs keep an answer and its citations.
+// Format is a format in which another program represents an answer and its citations.
 type Format string
 
-// The formats. Each says in which unit offsets are unless [Options] says another one.
+// The formats, with the unit of their offsets unless [Options] has another one.
 const (
-	// OpenAI is a chat completion, whose message has annotations, one for each source of a citation: of a page where
-	// the source has a URL, else of a file. Offsets are those of the citation's span in [Parted]'s text and count code
-	// points.
+	// OpenAI is a chat completion whose message has an annotation for each source of a citation: a page if the source
+	// has a URL, else a file. Offsets are those of the citation's span in the text of [Parted], in code points.
 	OpenAI Format = "openai"
-	// LangChain is a list of LangChain's standard content blocks, version 1: a block of text for each message, with
-	// annotations, one for each source of a citation. Offsets are those of the citation's span in the block's text and
-	// count code points, as Python does. The texts of the blocks one after the other are that of [Parted].
+	// LangChain is a list of LangChain's standard content blocks, version 1: a text block for each message, with an
+	// annotation for each source of a citation. Offsets are those of the citation's span in the block's text, in code
+	// points like Python's. The concatenated texts of the blocks are the text of [Parted].
 	LangChain Format = "langchain"
-	// LlamaIndex is a response of LlamaIndex with [n] in its text and the sources as nodes: [n] is the nth node, unless
-	// a Numbering says other numbers. It has no offsets.
+	// LlamaIndex is a LlamaIndex response with [n] in its text and the sources as nodes: [n] is the nth node, unless a
+	// Numbering assigns other numbers. It has no offsets.
 	LlamaIndex Format = "llamaindex"
 )
 
 // Formats returns all formats.
 func Formats() []Format { return []Format{OpenAI, LangChain, LlamaIndex} }
 
-// Options says how to write an answer. The zero value, and nil, mean what the format's readers expect.
+// Options configure the output. The zero value, and nil, mean what the format's readers expect.
 type Options struct {
-	Unit      ibid.Unit       // of offsets; empty: what the format's readers count in
-	Numbering *ibid.Numbering // gives the numbers of sources, and takes up those it does not have; nil: they begin at 1
-	ID        string          // of the answer; empty: Answer.ID
+	Unit      ibid.Unit       // of offsets; empty for the format's default
+	Numbering *ibid.Numbering // assigns the numbers of sources, and is extended by new ones; nil numbers from 1
+	ID        string          // of the answer; empty for Answer.ID
 }
 
-// Write writes an answer as one line of JSON. The error is w's, or says that there is no such format.
+// Write writes an answer as one line of JSON. The error is that of w, or says that there is no such format.
 func Write(w io.Writer, f Format, a *ibid.Answer, o *Options) error {
 	var opts Options
 	if o != nil {
@@ -66,11 +65,11 @@ func object(f Format, a *ibid.Answer, o *Options) ([]byte, error) {
 	}
 }
 
-// rows are the citations of an answer as its document has them, a row for each source, with what is known of that.
+// rows are the citations of an answer as in its document, a row for each source, with their sources.
 type rows struct {
 	answer   *ibid.Answer
 	document *ibid.Document
-	sources  map[string]int // where in the answer and its document they stand, by id
+	sources  map[string]int // index in the answer and its document, by id
 }
 
 func newRows(a *ibid.Answer, o *Options) *rows {
@@ -97,7 +96,7 @@ func (r *rows) each(do func(row *ibid.DocumentCitation, s *ibid.Source, shown *i
 	}
 }
 
-// Completion returns a in the shape of [OpenAI], for those who write it piece by piece.
+// Completion returns a in the format [OpenAI], for callers that send it piece by piece.
 func Completion(a *ibid.Answer, o *Options) *wire.Completion {
 	if o == nil {
 		o = &Options{}
@@ -122,7 +121,7 @@ func Completion(a *ibid.Answer, o *Options) *wire.Completion {
 	return c
 }
 
-// fileID returns the provider's id of a file; empty: s is none, or has none.
+// fileID returns the provider's id of a file; empty if s is not a file, or has none.
 func fileID(s *ibid.Source) string {
 	if s.Kind != ibid.File {
 		return ""
@@ -149,7 +148,7 @@ type (
 	}
 )
 
-// extras is what LangChain has no field for, in the words of the answer document.
+// extras is what LangChain has no field for, with the names of the answer document.
 type extras struct {
 	CitationID  string          `json:"citation_id"`
 	SourceID    string          `json:"source_id"`
@@ -167,7 +166,7 @@ type extras struct {
 	License     string          `json:"license,omitempty"`
 }
 
-// contentBlocks returns a as LangChain's content blocks, one for each message.
+// contentBlocks returns a as LangChain content blocks, one for each message.
 func contentBlocks(a *ibid.Answer, o *Options) []textBlock {
 	a = Parted(a)
 	starts := messages(a)
@@ -205,7 +204,7 @@ func contentBlocks(a *ibid.Answer, o *Options) []textBlock {
 		if row.Quote != nil {
 			c.CitedText = *row.Quote
 		}
-		in := len(blocks) - 1 // a citation without a place goes to the last block
+		in := len(blocks) - 1 // a citation without a place goes into the last block
 		if row.TextStart != nil {
 			in = max(0, sort.SearchInts(bases, *row.TextEnd)-1) // the block in which its span ends
 			c.Start, c.End = new(max(0, *row.TextStart-bases[in])), new(*row.TextEnd-bases[in])

@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "write what the tests expect anew")
 
-// tides is an answer with every kind of citation and of source.
+// tides is an answer with every kind of citation and source.
 func tides(t *testing.T) *ibid.Answer {
 	t.Helper()
 	score := 0.5
@@ -60,7 +60,7 @@ func write(t *testing.T, f export.Format, a *ibid.Answer, o *export.Options) str
 	return b.String()
 }
 
-// The files in testdata are what docs/export.md describes. go test ./export -update writes them.
+// docs/export.md describes the files in testdata. They are written by go test ./export -update.
 func TestFormats(t *testing.T) {
 	for _, f := range export.Formats() {
 		line := write(t, f, tides(t), nil)
@@ -78,7 +78,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// What OpenAI's readers get is what our own decoder reads: text, spans and sources.
+// Our own decoder reads the same from OpenAI's format: text, spans and sources.
 func TestOpenAIIsRead(t *testing.T) {
 	a := tides(t)
 	got := testenv.Must(ibid.Decode([]byte(write(t, export.OpenAI, a, nil)), nil))(t)
@@ -112,7 +112,7 @@ func TestOpenAIIsRead(t *testing.T) {
 	}
 }
 
-// In any unit the offsets cut out the same words.
+// In any unit the offsets select the same words.
 func TestUnits(t *testing.T) {
 	a := tides(t)
 	const words = "Die Flut 🌊 kommt & geht."
@@ -135,7 +135,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// [n] of the text is the nth node, or with a conversation's numbering the node of that number.
+// [n] in the text is the nth node, or with a conversation's numbering the node of that number.
 func TestLlamaIndexNumbers(t *testing.T) {
 	numbering := &ibid.Numbering{}
 	numbering.Number("before")
@@ -169,7 +169,7 @@ func TestLlamaIndexNumbers(t *testing.T) {
 	}
 }
 
-// Whatever an answer holds, its exports are JSON.
+// The exports of any answer are valid JSON.
 func TestOddAnswers(t *testing.T) {
 	cites := func(id string, s ibid.Span) *ibid.Answer {
 		return &ibid.Answer{Text: "x", Sources: []ibid.Source{{ID: "a"}, {ID: "a"}}, Citations: []ibid.Citation{{Span: s, Anchor: ibid.AnchorExact, Refs: []ibid.Ref{{Source: id}}}}}
@@ -196,8 +196,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// What a model says before it calls a tool and after is two texts: a blank line parts them, or they are two blocks, and
-// every place is that of its words in any unit.
+// A model's words before and after a tool call are separated by a blank line, or are in two blocks, and every span
+// selects its words in any unit.
 func TestMessagesAreParted(t *testing.T) {
 	for breaks, missing := range map[string]string{"": "\n\n", " \n": "\n", "\n\n": ""} {
 		first, second := "Ich sehe nach 🔎 für dich."+breaks, "Es schneit ❄️ heute."

@@ -14,7 +14,7 @@ type (
 	response struct {
 		Response string                  `json:"response"`
 		Nodes    []nodeWithScore         `json:"source_nodes"`
-		Metadata map[string]nodeMetadata `json:"metadata"` // that of the nodes, by their ids
+		Metadata map[string]nodeMetadata `json:"metadata"` // of the nodes, by their ids
 	}
 	nodeWithScore struct {
 		Node  textNode `json:"node"`
@@ -27,7 +27,7 @@ type (
 		Text     string       `json:"text"`
 		Class    string       `json:"class_name"`
 	}
-	// nodeMetadata has the names that LlamaIndex's own readers of files use, where they have one.
+	// nodeMetadata uses the names of LlamaIndex's own file readers, where they have one.
 	nodeMetadata struct {
 		Number      int              `json:"citation_number"`
 		Cited       bool             `json:"cited"`
@@ -36,7 +36,7 @@ type (
 		URL         string           `json:"url,omitempty"`
 		Filename    string           `json:"file_name,omitempty"`
 		FileID      string           `json:"file_id,omitempty"`
-		Page        string           `json:"page_label,omitempty"` // of the one page that is cited
+		Page        string           `json:"page_label,omitempty"` // if a single page is cited
 		Site        string           `json:"site,omitempty"`
 		Author      string           `json:"author,omitempty"`
 		PublishedAt string           `json:"published_at,omitempty"`
@@ -45,8 +45,8 @@ type (
 	}
 )
 
-// newResponse returns a as a response of LlamaIndex. Each source is one node, in the order of their numbers: that is
-// how readers find what [n] means.
+// newResponse returns a as a LlamaIndex response. Each source is one node, ordered by number: that is how readers
+// resolve [n].
 func newResponse(a *ibid.Answer, o *Options) response {
 	numbering := o.Numbering
 	if numbering == nil {
@@ -68,7 +68,7 @@ func newResponse(a *ibid.Answer, o *Options) response {
 	}
 	for i := range a.Sources {
 		if r.sources[a.Sources[i].ID] != i {
-			continue // a second one with that id, which nobody can cite
+			continue // a duplicate id, which cannot be cited
 		}
 		n := newNode(&a.Sources[i], &r.document.Sources[i], used[a.Sources[i].ID])
 		out.Nodes = append(out.Nodes, n)
@@ -80,11 +80,11 @@ func newResponse(a *ibid.Answer, o *Options) response {
 	return out
 }
 
-// usage is what the citations of one source say of it.
+// usage is what the citations of one source have of it.
 type usage struct {
 	quotes []string
 	seen   map[string]bool
-	pages  []int // first pages, each once in a row
+	pages  []int // first pages, without repetitions in a row
 }
 
 func (u *usage) add(row *ibid.DocumentCitation) {
@@ -123,8 +123,7 @@ func newNode(s *ibid.Source, shown *ibid.DocumentSource, u *usage) nodeWithScore
 	}
 }
 
-// nodeText returns the source's words, as far as they are known: all pieces of it, or its content, or what is quoted of
-// it.
+// nodeText returns the known text of a source: all its pieces, or its content, or its quotes.
 func nodeText(s *ibid.Source, u *usage) string {
 	var pieces []string
 	for i := range s.Chunks {

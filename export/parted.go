@@ -11,8 +11,8 @@ import (
 )
 
 // Parted returns a copy of an answer with a blank line between its messages, such as a model's words before and after a
-// tool call, as renderings have it. All offsets of the copy are into its own text. The given answer is not changed; it
-// is returned itself if it needs no line breaks.
+// tool call, as in renderings. All offsets of the copy refer to its own text. The given answer is not changed, and is
+// returned itself if it needs no line breaks.
 func Parted(a *ibid.Answer) *ibid.Answer {
 	var b strings.Builder
 	var breaks []int // offsets at which line breaks are inserted
@@ -39,7 +39,8 @@ func Parted(a *ibid.Answer) *ibid.Answer {
 		}
 		return sums[i-1]
 	}
-	// What begins at a break stays with the text after it; what ends there, and a point, with the text before it.
+	// The beginning of a span at a break moves with the text after it; an end, or a point, stays with the text before
+	// it.
 	begin := func(at int) int { return at + before(sort.SearchInts(breaks, at+1)) }
 	end := func(at int) int { return at + before(sort.SearchInts(breaks, at)) }
 	move := func(s ibid.Span) ibid.Span {

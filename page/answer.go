@@ -13,19 +13,19 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
-	callwords "github.com/ibidhq/ibid/internal/call"
+	calls "github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/store"
 )
 
 const (
-	// maxHeading is how many characters of a question make a page's heading.
+	// maxHeading is the maximum number of characters of a question in a page's heading.
 	maxHeading = 120
-	// maxQuestion is how many bytes of a question are shown.
+	// maxQuestion is the maximum number of bytes of a question that are shown.
 	maxQuestion = 16 << 10
-	// maxMarked is how many citations a stretch of text tells that it rests on. More than that many claims over the
-	// same words mark nothing.
+	// maxMarked is the maximum number of citations marked on a stretch of text; further claims over the same words are
+	// not marked.
 	maxMarked = 16
 )
 
@@ -35,7 +35,7 @@ func (p *Page) answer(ctx context.Context, r *httpx.Request) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	said, err := p.said(ctx, r.Who.Tenant, call.AnswerID)
+	feedback, err := p.feedbackOf(ctx, r.Who.Tenant, call.AnswerID)
 	if err != nil {
 		return nil, err
 	}
@@ -43,12 +43,12 @@ func (p *Page) answer(ctx context.Context, r *httpx.Request) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := p.answerView(call, &answerOptions{said: said, mute: !mayWrite(r), trust: known})
+	body := p.answerView(call, &answerOptions{feedback: feedback, readOnly: !mayWrite(r), trust: known})
 	body.Tabs = tabsOf(call.AnswerID, call.Run, p.stepsIn(ctx, r.Who.Tenant, call.Run), "answer")
 	return &view{Name: "answer", Title: body.Heading, Body: body}, nil
 }
 
-// call returns a tenant's answer: from the gateway as long as it is not in the store.
+// call returns a tenant's answer: from the gateway until the store has it.
 func (p *Page) call(ctx context.Context, tenant, id string) (*store.Call, error) {
 	if why := gateway.CheckID(id); why != "" {
 		return nil, httpx.BadRequest("The id of an answer "+why+".", "")
@@ -74,17 +74,17 @@ func (p *Page) callOf(ctx context.Context, r *httpx.Request) (*store.Call, error
 	return p.call(ctx, r.Who.Tenant, id)
 }
 
-// answerOptions say how an answer stands on a page. Nil: alone, and as it was stored.
+// answerOptions say how an answer is shown on a page. Nil shows it alone, and as it was stored.
 type answerOptions struct {
-	numbering *ibid.Numbering // of the sources of the conversation; nil: they begin at 1
-	prefix    string          // begins all ids of this answer on the page: letters, digits, hyphens
+	numbering *ibid.Numbering // of the conversation's sources; nil numbers from 1
+	prefix    string          // prefix of all ids of this answer on the page: letters, digits, hyphens
 	live      bool            // it is still arriving
 	checking  bool            // its sources are being read for the first time
-	mute      bool            // its reader may not judge it
+	readOnly  bool            // its reader may not give feedback
 	strip     bool            // its sources are a strip of tiles that opens
-	said      *sayings        // what was said of it; nil: nothing
-	trust     *trust          // what is known of it besides; nil: nothing, and no line says what it came to
-	sentences *answerText     // those of the run that came to it, to be marked with what they rest on; nil: none are
+	feedback  *answerFeedback // feedback on it; nil if there is none
+	trust     *trust          // what else is known of it; nil for nothing, which also leaves out the summary line
+	sentences *answerText     // sentences of the run that led to it, to be marked with what they rest on; nil for none
 }
 
 // answerView is an answer as templates/parts/answer.html shows it.
@@ -92,28 +92,29 @@ type answerView struct {
 	*store.Call
 
 	Prefix   string // of the ids on the page
-	Heading  string // what was asked, short; never empty
-	Question string // what was asked last, where it is more than the heading
+	Heading  string // the question, shortened; never empty
+	Question string // the last question in full, if the heading does not have all of it
 	Text     template.HTML
 	Notices  []notice // what a reader must know before reading
 	Cited    []*sourceView
 	Uncited  []*sourceView
 	Lost     []*useView // citations whose sources are not among the answer's
 	Live     bool
-	Tabs     *answerTabs // the pages about it; nil: it is not alone on its page
+	Tabs     *answerTabs // the pages about it; nil if it is not alone on its page
 	Strip    bool        // the sources are a strip of tiles that opens
-	Said     int         // how much people said of it
+	Said     int         // how much feedback people gave on it
 	Trust    *trustView
-	Worst    standing // of the cited sources, where something is wrong or doubtful; else the zero value
+	Worst    standing // of the cited sources, if something is wrong or doubtful; else the zero value
 	Worse    int      // how many of them have it
-	Samples  []string // questions that a demonstration has answers with sources to, where this one has none
-	AskFor   string   // what the request must have for sources to be named; empty: some are, or nobody knows
+	Samples  []string // questions that a demonstration can answer with sources, if this answer has none
+	AskFor   string   // what the request needs for sources to be named; empty if some are, or if that is not known
 }
 
-// Dir returns in which direction the text runs.
+// Dir returns the direction of the text.
 func (v *answerView) Dir() string { return direction(v.Answer.Text) }
 
-// caution says behind how an answer ended what is wrong with its citations; empty: nothing that is known.
+// caution returns what is wrong with the citations, to follow the words on how an answer ended; empty if nothing is
+// known to be.
 func (v *answerView) caution() string {
 	if v.Worst.Word == "" {
 		return ""
@@ -121,8 +122,7 @@ func (v *answerView) caution() string {
 	return ": " + strconv.Itoa(v.Worse) + " " + v.Worst.Word + "."
 }
 
-// Menus returns what the answer can be taken elsewhere as: in a conversation only what cites its sources, if it has
-// some.
+// Menus returns the answer's export menus: in a conversation only the one that cites its sources, if it has any.
 func (v *answerView) Menus() []exportMenu {
 	all := exportMenus(answerURL(v.AnswerID)+"/export", true)
 	if len(v.Cited) == 0 {
@@ -137,7 +137,7 @@ func (v *answerView) Menus() []exportMenu {
 // notice is a sentence above an answer, with the kind of its icon and colour: see [badge].
 type notice struct {
 	Kind, Text string
-	Links      []exportLink // nil: none
+	Links      []exportLink // nil if there are none
 }
 
 // answerView lays an answer out for its template.
@@ -152,15 +152,15 @@ func (p *Page) answerView(call *store.Call, o *answerOptions) *answerView {
 	}
 	v := &answerView{Call: call, Prefix: o.prefix, Live: o.live, Strip: o.strip, Notices: notices(call.Answer, o.live)}
 	v.Heading, v.Question = heading(call.Prompt)
-	if o.said != nil {
-		v.Said = o.said.words
+	if o.feedback != nil {
+		v.Said = o.feedback.words
 	}
 	l := p.layOut(call, o)
 	if len(call.Answer.Sources) == 0 && !o.live && call.Answer.Complete {
 		if p.o.Demo != nil {
 			v.Samples = p.o.Demo.Questions
 		}
-		v.AskFor = callwords.AskForSources(cmp.Or(call.Answer.Provider, call.Upstream))
+		v.AskFor = calls.AskForSources(cmp.Or(call.Answer.Provider, call.Upstream))
 	}
 	v.Text = l.text
 	v.Notices = append(v.Notices, l.changeNotices()...)
@@ -178,7 +178,7 @@ func (p *Page) answerView(call *store.Call, o *answerOptions) *answerView {
 	return v
 }
 
-// heading returns what was asked last as a heading, and in full where that is more.
+// heading returns the last question as a heading, and in full if the heading does not have all of it.
 func heading(prompt []store.Message) (short, full string) {
 	for _, m := range slices.Backward(prompt) {
 		if m.Role != store.RoleUser || strings.TrimSpace(m.Text) == "" {
@@ -197,16 +197,16 @@ func heading(prompt []store.Message) (short, full string) {
 	return "An answer", ""
 }
 
-// endings are the notices of how an answer ended.
+// endings are the notices on how an answer ended.
 var endings = map[ibid.Finish]notice{
-	ibid.FinishLength:  {Kind: badgeClose, Text: "The answer ends at the length that it was allowed."},
+	ibid.FinishLength:  {Kind: badgeClose, Text: "The answer was cut off at its maximum length."},
 	ibid.FinishRefusal: {Kind: badgeLost, Text: "The model refused to answer."},
 	ibid.FinishFilter:  {Kind: badgeLost, Text: "A filter of the provider stopped the answer."},
-	ibid.FinishTool:    {Kind: badgeNone, Text: "This is not the end: the model waits for the result of a tool."},
+	ibid.FinishTool:    {Kind: badgeNone, Text: "This is not the end: the model is waiting for the result of a tool."},
 	ibid.FinishError:   {Kind: badgeBad, Text: "The answer ended with an error."},
 }
 
-// notices says what is not as it should be with an answer.
+// notices returns what is wrong with an answer.
 func notices(a *ibid.Answer, live bool) []notice {
 	var all []notice
 	ending, ended := endings[a.Finish]
@@ -238,34 +238,34 @@ func notices(a *ibid.Answer, live bool) []notice {
 	return all
 }
 
-// isStopped reports whether whoever asked for an answer stopped it before it had ended.
+// isStopped reports whether the client stopped an answer before it ended.
 func isStopped(a *ibid.Answer) bool {
 	wasStopped := func(is ibid.Issue) bool { return is.Code == gateway.IssueStopped }
 	return !a.Complete && slices.ContainsFunc(a.Issues, wasStopped)
 }
 
-// layout is one answer on its way to its template.
+// layout is an answer being laid out for its template.
 type layout struct {
 	*answerOptions
 
 	call    *store.Call
 	answer  *ibid.Answer
 	weighed *weighed
-	// standings are those of the citations: what their chips say.
+	// standings are those of the citations, which their chips show.
 	standings []standing
 	text      template.HTML
 	sources   []*sourceView  // as in Answer.Sources
-	index     map[string]int // of these, by their id
-	ids       []string       // of citations, as they stand in attributes
-	places    []int          // by citation: which chip it is the first time in, from 1; 0: in none
+	index     map[string]int // of those, by their id
+	ids       []string       // of citations, as written in attributes
+	places    []int          // by citation: the first chip it is in, from 1; 0 if it is in none
 	chips     int            // so far
-	links     []string       // where the chips of each source lead, by its index; empty: to its row in the list
+	links     []string       // where the chips of each source lead, by its index; empty for its row in the list
 	quoted    int            // bytes of quotes laid out so far
 	views     *template.Template
 	badges    map[badge]template.HTML
 }
 
-// layOut renders the text of an answer, with its sources numbered as the answer's document numbers them.
+// layOut renders the text of an answer, with its sources numbered as in the answer's document.
 func (p *Page) layOut(call *store.Call, o *answerOptions) *layout {
 	a := call.Answer
 	l := &layout{
@@ -287,19 +287,19 @@ func (p *Page) layOut(call *store.Call, o *answerOptions) *layout {
 	for i := range a.Sources {
 		l.sources = append(l.sources, l.sourceView(i, &doc.Sources[i]))
 	}
-	for i, source := range slices.Backward(a.Sources) { // of two with one id the first counts
+	for i, source := range slices.Backward(a.Sources) { // of two with the same id the first counts
 		l.index[source.ID] = i
 	}
-	l.stand()
+	l.setStandings()
 	for i := range a.Citations {
 		l.ids = append(l.ids, token(a.Citations[i].ID))
 	}
-	all := maps.Clone(*numbering) // what stands for no source takes no number
+	all := maps.Clone(*numbering) // the placeholder for a missing source takes no number
 	shown, how := l.withBare(), &ibid.RenderOptions{
 		IDPrefix: o.prefix, Numbering: &all, Marker: l.writeChip, Cited: l.markClaim,
 	}
 	if o.sentences != nil {
-		o.sentences.stand(l)
+		o.sentences.applyStandings(l)
 		o.sentences.open()
 		o.sentences.link(l)
 		shown = o.sentences.mark(l, how)
@@ -308,22 +308,22 @@ func (p *Page) layOut(call *store.Call, o *answerOptions) *layout {
 	return l
 }
 
-// stand finds the standings of all citations.
-func (l *layout) stand() {
+// setStandings sets the standings of all citations.
+func (l *layout) setStandings() {
 	l.standings = make([]standing, len(l.answer.Citations))
 	for i := range l.answer.Citations {
 		c := &l.answer.Citations[i]
 		claim := reportOf(l.weighed.claims, i)
 		var last *verdict
-		if l.said != nil {
-			if v, ok := l.said.last[c.ID]; ok {
+		if l.feedback != nil {
+			if v, ok := l.feedback.last[c.ID]; ok {
 				last = &v
 			}
 		}
 		l.standings[i] = standingOf(c, claim, last)
 		if right := l.rightSource(i); right != nil && l.standings[i].Word == wordWrongSource {
 			l.standings[i].Note = "see " + strconv.Itoa(right.Number)
-			l.standings[i].Title = "What is quoted of this source does not say it. Source " +
+			l.standings[i].Title = "The words quoted from this source do not say it. Source " +
 				strconv.Itoa(right.Number) + " does: “" + text.Shorten(line(claim.WrongSource.Excerpt), maxSaid) + "”"
 		}
 		if l.trust == nil || l.standings[i].Kind != badgeBad {
@@ -338,8 +338,8 @@ func (l *layout) stand() {
 	}
 }
 
-// rightSource returns the source that a citation should name, by what the others quote; nil: nothing says that it names
-// the wrong one.
+// rightSource returns the source that a citation should name, judged by the quotes of others; nil if nothing shows that
+// it names the wrong one.
 func (l *layout) rightSource(citation int) *sourceView {
 	if citation >= len(l.weighed.claims) || l.weighed.claims[citation].WrongSource == nil {
 		return nil
@@ -351,11 +351,11 @@ func (l *layout) rightSource(citation int) *sourceView {
 	return l.sources[at]
 }
 
-// bareID is the id of what stands for no source behind a sentence that has none.
+// bareID is the id of the placeholder source of sentences that have none.
 const bareID = "\x00no source"
 
-// withBare returns the answer with the sentences without a source as citations of nothing, so that they are marked, and
-// something stands behind them.
+// withBare returns the answer with a citation of the placeholder for each sentence without a source, so that they are
+// marked and followed by a sign.
 func (l *layout) withBare() *ibid.Answer {
 	if len(l.weighed.bare) == 0 {
 		return l.answer
@@ -371,20 +371,20 @@ func (l *layout) withBare() *ibid.Answer {
 	return &a
 }
 
-// renderedHTML returns an answer's text as it stands on a page. What the callbacks of the options put in must come from
-// templates. Code that is too wide can be scrolled by keyboard.
+// renderedHTML returns an answer's text as HTML. The callbacks of the options must return HTML from templates. Wide
+// code can be scrolled by keyboard.
 func renderedHTML(a *ibid.Answer, o *ibid.RenderOptions) template.HTML {
 	o.Style = ibid.StyleHTML
 	return trustedHTML(strings.ReplaceAll(a.Render(o), "<pre>", `<pre tabindex="0">`))
 }
 
-// trustedHTML is HTML that ibid rendered, which is safe whatever the answer says, or that a template made. Nothing else
-// is put into a page without being escaped.
+// trustedHTML marks HTML as safe that ibid rendered, whatever the answer contains, or that a template made. Anything
+// else put into a page is escaped.
 func trustedHTML(rendered string) template.HTML {
 	return template.HTML(rendered) //nolint:gosec // see above
 }
 
-// token returns an id as one of the words of an attribute that lists such.
+// token returns an id as one word of an attribute that lists ids.
 func token(id string) string {
 	if !strings.ContainsFunc(id, unicode.IsSpace) {
 		return id
@@ -392,7 +392,7 @@ func token(id string) string {
 	return strings.Join(strings.Fields(id), "_")
 }
 
-// execute returns what a template makes of data. One that fails shows nothing: those that are executed here cannot.
+// execute returns the output of a template. If it fails the output is empty; the templates executed here cannot fail.
 func (l *layout) execute(name string, data any) string {
 	var b strings.Builder
 	if l.views.ExecuteTemplate(&b, name, data) != nil {
@@ -401,7 +401,7 @@ func (l *layout) execute(name string, data any) string {
 	return b.String()
 }
 
-// badge returns a badge as its template shows it. Thousands of citations have the same few.
+// badge returns a badge as HTML. They are cached, because thousands of citations share a few.
 func (l *layout) badge(b badge) template.HTML {
 	html, ok := l.badges[b]
 	if !ok {
@@ -414,9 +414,9 @@ func (l *layout) badge(b badge) template.HTML {
 // markClaim returns the tags around words that are cited.
 func (l *layout) markClaim(citations []int) (before, after string) {
 	var ids []string
-	var here among
+	var here standingSet
 	for _, c := range citations[:min(len(citations), maxMarked)] {
-		if c < len(l.ids) { // else it is of a sentence without a source
+		if c < len(l.ids) { // else it is a sentence without a source
 			ids = append(ids, l.ids[c])
 			here.add(&l.standings[c])
 		}
@@ -428,7 +428,7 @@ func (l *layout) markClaim(citations []int) (before, after string) {
 		here.slugs() + `" data-cites="` + template.HTMLEscapeString(strings.Join(ids, " ")) + `">`, "</mark>"
 }
 
-// shownClass returns the class, behind a space, of what is shown alone; empty: all is, or other things are.
+// shownClass returns the class, after a space, for what the reader filtered for; empty if nothing or something else is.
 func (l *layout) shownClass(words ...string) string {
 	if l.trust != nil && slices.ContainsFunc(words, func(word string) bool { return l.trust.show == slug(word) }) {
 		return " shown"
@@ -436,13 +436,13 @@ func (l *layout) shownClass(words ...string) string {
 	return ""
 }
 
-// among are the standings of citations that stand at one place. The zero value has none.
-type among struct {
+// standingSet collects the standings of the citations at one place. The zero value is empty.
+type standingSet struct {
 	worst standing
 	words []string // each once
 }
 
-func (a *among) add(s *standing) {
+func (a *standingSet) add(s *standing) {
 	if !slices.Contains(a.words, s.Word) {
 		a.words = append(a.words, s.Word)
 	}
@@ -450,7 +450,7 @@ func (a *among) add(s *standing) {
 }
 
 // slugs returns them as the value of data-s.
-func (a *among) slugs() string {
+func (a *standingSet) slugs() string {
 	var all []string
 	for _, word := range a.words {
 		all = append(all, slug(word))
@@ -458,7 +458,7 @@ func (a *among) slugs() string {
 	return strings.Join(all, " ")
 }
 
-// wrongClass returns the class, behind a space, of what is marked in the text; empty: nothing is wrong with it.
+// wrongClass returns the class, after a space, of words marked as wrong or doubtful; empty if neither.
 func (s *standing) wrongClass() string {
 	if s.Kind == badgeBad || s.Kind == badgeClose {
 		return " " + s.Kind
@@ -466,8 +466,8 @@ func (s *standing) wrongClass() string {
 	return ""
 }
 
-// writeChip returns a marker: a link to the first source's row, in the element that makes a card of it. The element's
-// attributes say which citations and rows it is about.
+// writeChip returns a marker: a link to the first source's row, in the element that opens its card. The element's
+// attributes name its citations and rows.
 func (l *layout) writeChip(m ibid.Marker) string {
 	bare := ""
 	if at := slices.IndexFunc(m.Items, isBare); at >= 0 {
@@ -482,7 +482,7 @@ func (l *layout) writeChip(m ibid.Marker) string {
 	first := &m.Items[0]
 	var cites []string
 	var rows []int
-	var here among
+	var here standingSet
 	for i := range m.Items {
 		rows = append(rows, m.Items[i].Number)
 		for _, c := range m.Items[i].Citations {
@@ -490,7 +490,7 @@ func (l *layout) writeChip(m ibid.Marker) string {
 			if l.places[c] == 0 {
 				l.places[c] = l.chips
 			} else if l.places[c] == l.chips {
-				continue // of two sources
+				continue // it has two of these sources
 			}
 			cites = append(cites, l.ids[c])
 		}
@@ -527,7 +527,7 @@ func (l *layout) writeChip(m ibid.Marker) string {
 // isBare reports whether an item of a marker says that a sentence has no source.
 func isBare(item ibid.MarkerItem) bool { return item.Source.ID == bareID }
 
-// pagesOf returns the pages of a source that the citations of a marker name first; empty: they name none.
+// pagesOf returns the pages of a source that the marker's citations name first; empty if they name none.
 func (l *layout) pagesOf(item *ibid.MarkerItem) string {
 	for _, c := range item.Citations {
 		for _, ref := range l.answer.Citations[c].Refs {

@@ -12,7 +12,7 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// newViews returns a page that shows what it is given, with nothing behind it.
+// newViews returns a page without a store or anything else behind it, to render what it is given.
 func newViews(tb testing.TB) *Page {
 	tb.Helper()
 	p := &Page{closing: tb.Context()}
@@ -21,7 +21,7 @@ func newViews(tb testing.TB) *Page {
 	return p
 }
 
-// write makes the page of an answer.
+// write renders the page of an answer.
 func (p *Page) write(tb testing.TB, b *bytes.Buffer, call *store.Call) {
 	tb.Helper()
 	body := p.answerView(call, nil)
@@ -67,7 +67,7 @@ func citedCall(n int) *store.Call {
 	}
 }
 
-// What is promised: 20 KB with a hundred citations take up to two milliseconds.
+// The goal: an answer of 20 KB with a hundred citations takes at most two milliseconds.
 func BenchmarkAnswerPage(b *testing.B) {
 	for _, size := range []int{120, 800} {
 		b.Run(fmt.Sprint("quote=", size), func(b *testing.B) {
@@ -96,7 +96,7 @@ func BenchmarkAnswerView(b *testing.B) {
 	}
 }
 
-// A page with fifty citations, and all that it loads, is light.
+// A page with fifty citations is light, with everything that it loads.
 func TestAnswerPageWeight(t *testing.T) {
 	p := newViews(t)
 	var out bytes.Buffer
@@ -106,7 +106,7 @@ func TestAnswerPageWeight(t *testing.T) {
 	for _, name := range []string{"page.css", "page.js", "ibid.js", "icon.svg"} {
 		total += len(p.assets[name].packed)
 	}
-	t.Logf("%d bytes, of which the page has %d", total, len(pack(out.Bytes(), 1)))
+	t.Logf("%d bytes, of which %d for the page", total, len(pack(out.Bytes(), 1)))
 	if total > most {
 		t.Errorf("the page and what it loads have %d bytes, compressed; they may have %d", total, most)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// checkHarmless fails where a page has something that runs, loads, or leads where it should not.
+// checkHarmless fails if a page has something that runs, loads, or links where it should not.
 func checkHarmless(tb testing.TB, s *shownAnswer) {
 	tb.Helper()
 	ids := map[string]bool{}
@@ -70,7 +70,7 @@ func checkAttribute(tb testing.TB, n *html.Node, a html.Attribute) {
 	}
 }
 
-// hostile returns words that want to be more than words.
+// hostile returns words that try to be more than text.
 func hostile() []string {
 	return []string{
 		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `</template><script>alert(1)</script>`, `' onmouseover='alert(1)`,

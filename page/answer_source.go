@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxShownQuotes is how many bytes of quotes a list of sources shows. Of more only the beginnings.
+	// maxShownQuotes is how many bytes of quotes a list of sources shows; after that, only the beginnings of quotes.
 	maxShownQuotes = 512 << 10
 )
 
@@ -28,45 +28,45 @@ type sourceView struct {
 	Title   string
 	Site    string
 	Letter  string
-	Open    string     // where it can be opened; empty: nowhere
-	Excerpt *quoteView // what was sent of it, where no citation quotes it; nil: it is quoted, or nothing was sent
+	Open    string     // where it can be opened; empty if nowhere
+	Excerpt *quoteView // what was sent of it, if no citation quotes it; else nil
 	Uses    []*useView // what citations take from it
-	// Standing is the gravest of its citations; the zero value: none names it.
+	// Standing is the gravest of its citations; the zero value if no citation names it.
 	Standing standing
 	Active   bool // it is the one that is open beside the text at first
 }
 
-// IsWrong reports whether something is wrong or doubtful with it, so that its row is open.
+// IsWrong reports whether a citation of it is wrong or doubtful, so that its row is open.
 func (v *sourceView) IsWrong() bool { return v.Standing.wrongClass() != "" }
 
-// useView is what citations take from one place of a source: citations that say the same of it are one use.
+// useView is what citations take from one place of a source: citations that say the same of it share one use.
 type useView struct {
-	Source     string // the id of a source that is not there; empty: it is
-	Cites      string // the ids of the citations, as they stand in an attribute
+	Source     string // the id of a source that is missing; else empty
+	Cites      string // the ids of the citations, as written in an attribute
 	Quote      *quoteView
 	Place      string
 	Confidence string
-	Check      template.HTML // the badge of the standing of its citations: the same as on their chips
-	Support    template.HTML // the badge of what a checker said, where the standing does not say it; else empty
-	Same       bool          // it stands as the source does, which says so above it, or nothing is known
+	Check      template.HTML // the badge of its citations' standing, as on their chips
+	Support    template.HTML // the badge of a checker's result that the standing does not already give; else empty
+	Same       bool          // its standing is the source's, which is shown above it, or nothing is known
 	Inferred   bool          // a program found the citation, after the fact
-	Back       string        // the id of the first chip in the text; empty: there is none
-	Open       string        // where the source can be opened at these words; empty: nowhere
-	Said       *saidView
-	Judge      string        // where a reader says whether it is right; empty: nowhere
-	Diff       template.HTML // from what is quoted to what the source says now; empty: the same, or nobody knows
-	Now        string        // where the source can be opened at what it says now; empty: nowhere
-	Saved      *savedLink    // the copy that has the quote; nil: none is known
-	Doubt      badge         // why it is doubtful whether the quote supports the claim; zero: it is not
-	Found      bool          // the words are those that were found in the source: the answer quotes none
+	Back       string        // the id of the first chip in the text; empty if there is none
+	Open       string        // where the source can be opened at these words; empty if nowhere
+	Said       *verdictView
+	Judge      string        // where a reader can give feedback on it; empty if nowhere
+	Diff       template.HTML // from the quote to what the source says now; empty if equal or unknown
+	Now        string        // where the source can be opened at what it says now; empty if nowhere
+	Saved      *savedLink    // the copy that has the quote; nil if none is known
+	Doubt      badge         // why it is doubtful that the quote supports the claim; zero if it is not
+	Found      bool          // the words were found in the source: the answer quotes none
 
-	Differs bool // the words of the quote are marked that are not those of the claim
+	Differs bool // words of the quote that are not those of the claim are marked
 
-	quote *quote // nil: nothing is quoted
+	quote *quote // nil if nothing is quoted
 	word  string // of the standing
 }
 
-// Cites returns the ids of all citations of the source, as they stand in an attribute.
+// Cites returns the ids of all citations of the source, as written in an attribute.
 func (v *sourceView) Cites() string {
 	all := make([]string, 0, len(v.Uses))
 	for _, u := range v.Uses {
@@ -75,7 +75,7 @@ func (v *sourceView) Cites() string {
 	return strings.Join(all, " ")
 }
 
-// Says reports whether there is something to say of the use besides its words.
+// Says reports whether there is something to show about the use besides its words.
 func (u *useView) Says() bool {
 	return u.Place != "" || u.Found || u.Quote == nil || u.Confidence != "" || !u.Same || u.Support != "" ||
 		u.Inferred || u.Back == ""
@@ -87,14 +87,14 @@ type savedLink struct {
 	On  time.Time
 }
 
-// saidView is what was said last of a citation.
-type saidView struct {
+// verdictView is the last feedback on a citation.
+type verdictView struct {
 	verdict
 
-	URL string // where all is that was said
+	URL string // where all feedback on it is shown
 }
 
-// sourceView lays out what is known of the i-th source.
+// sourceView lays out the i-th source.
 func (l *layout) sourceView(i int, row *ibid.DocumentSource) *sourceView {
 	s := &l.answer.Sources[i]
 	return &sourceView{
@@ -104,13 +104,13 @@ func (l *layout) sourceView(i int, row *ibid.DocumentSource) *sourceView {
 	}
 }
 
-// list lays out the sources by number, those that are cited apart, and the citations that name none of them.
+// list lays out the sources by number, cited and uncited ones apart, and the citations whose sources are missing.
 func (l *layout) list() (cited, uncited []*sourceView, lost []*useView) {
 	lost = l.addUses()
 	for _, v := range l.sources {
 		for _, u := range v.Uses {
 			u.finish()
-			u.Same = u.word == v.Standing.Word || u.word == wordNoQuote // which its line says
+			u.Same = u.word == v.Standing.Word || u.word == wordNoQuote // which its line shows
 		}
 		quoted := slices.ContainsFunc(v.Uses, func(u *useView) bool { return u.quote != nil })
 		if !quoted && strings.TrimSpace(v.Content) != "" {
@@ -143,15 +143,14 @@ func activate(cited []*sourceView) {
 	at.Active = true
 }
 
-// useKey is what is the same in all citations of one use.
+// useKey is what all citations of one use have in common.
 type useKey struct {
 	source                                     int
 	quote, place, confidence, standing, labels string
 	inferred                                   bool
 }
 
-// addUses adds to the sources what citations take from them, in their order, and returns what is taken from sources
-// that are not there.
+// addUses adds to the sources what citations take from them, in order, and returns the uses of missing sources.
 func (l *layout) addUses() (lost []*useView) {
 	known := make(map[useKey]*useView, len(l.answer.Citations))
 	for i := range l.answer.Citations {
@@ -194,7 +193,7 @@ func (l *layout) addUses() (lost []*useView) {
 	return lost
 }
 
-// wordsOf returns what a citation quotes of a source, else what was found in that for it.
+// wordsOf returns what a citation quotes of a source, else the words found in it for the citation.
 func (l *layout) wordsOf(c *ibid.Citation, ref *ibid.Ref) string {
 	at, ok := l.index[ref.Source]
 	if strings.TrimSpace(ref.Quote) != "" || l.trust == nil || !ok {
@@ -213,7 +212,7 @@ func (l *layout) useView(citation int, ref *ibid.Ref, key *useKey, claim string)
 		Check:      l.badge(l.standings[citation].badge),
 		Back:       l.back(citation),
 		Inferred:   key.inferred,
-		Said:       l.saidOf(citation),
+		Said:       l.lastVerdict(citation),
 		word:       l.standings[citation].Word,
 	}
 	if s := &l.standings[citation]; s.isDoubt() {
@@ -222,7 +221,7 @@ func (l *layout) useView(citation int, ref *ibid.Ref, key *useKey, claim string)
 	if b := supportBadge(c.Support); b.Word != wordSupported && b.Word != wordDoubtful { // the standing has these
 		u.Support = l.badge(b)
 	}
-	if !l.mute && !l.live {
+	if !l.readOnly && !l.live {
 		u.Judge = feedbackURL(l.call.AnswerID, c.ID)
 	}
 	if strings.TrimSpace(key.quote) != "" {
@@ -235,8 +234,7 @@ func (l *layout) useView(citation int, ref *ibid.Ref, key *useKey, claim string)
 	return u
 }
 
-// differing returns the words of the quotes of a doubtful citation for which the claim has others; empty: none are
-// known.
+// differing returns the words of a doubtful citation's quotes that the claim contradicts; empty if none are known.
 func (l *layout) differing(citation int) string {
 	claim := reportOf(l.weighed.claims, citation)
 	if claim == nil || l.standings[citation].Word != wordDoubtful || len(claim.Differs) == 0 {
@@ -254,10 +252,10 @@ func (l *layout) addCitation(u *useView, citation int, claim string) {
 		u.Cites += " " + id
 	}
 	u.Back = cmp.Or(u.Back, l.back(citation))
-	u.Said = cmp.Or(u.Said, l.saidOf(citation))
+	u.Said = cmp.Or(u.Said, l.lastVerdict(citation))
 }
 
-// addChange says how a source differs from what a citation quotes of it, and where both are.
+// addChange adds how a source differs from what a citation quotes of it, and links to both.
 func (l *layout) addChange(u *useView, source *sourceView, c *ibid.Citation) {
 	if l.trust == nil {
 		return
@@ -276,7 +274,7 @@ func (l *layout) addChange(u *useView, source *sourceView, c *ibid.Citation) {
 	}
 }
 
-// savedCopy returns the copy of the source at an index that has what was cited; nil: none is known.
+// savedCopy returns the copy of the source at an index that has the cited words; nil if none is known.
 func (l *layout) savedCopy(at int) *savedLink {
 	if l.trust == nil || l.call.AnswerID == "" {
 		return nil
@@ -288,14 +286,14 @@ func (l *layout) savedCopy(at int) *savedLink {
 	return &savedLink{copyURL(l.call.AnswerID, at+1, saved.Hash), saved.Read}
 }
 
-// finish lays out the quote, when all claims were compared with it.
+// finish lays out the quote, after all claims were compared with it.
 func (u *useView) finish() {
 	if u.quote != nil {
 		u.Quote = new(u.quote.view())
 	}
 }
 
-// newQuote returns a quote, or its beginning where the list of sources has shown enough.
+// newQuote returns a quote, or only its beginning once the list of sources has shown enough.
 func (l *layout) newQuote(s string) *quote {
 	most := maxShownQuote
 	if l.quoted >= maxShownQuotes {
@@ -306,7 +304,7 @@ func (l *layout) newQuote(s string) *quote {
 	return q
 }
 
-// back returns the id of the first chip of a citation; empty: it has none.
+// back returns the id of the first chip of a citation; empty if it has none.
 func (l *layout) back(citation int) string {
 	if l.places[citation] == 0 {
 		return ""
@@ -314,15 +312,15 @@ func (l *layout) back(citation int) string {
 	return l.prefix + "m-" + strconv.Itoa(l.places[citation])
 }
 
-// saidOf returns what was said last of a citation; nil: nothing was.
-func (l *layout) saidOf(citation int) *saidView {
-	if l.said == nil {
+// lastVerdict returns the last feedback on a citation; nil if there is none.
+func (l *layout) lastVerdict(citation int) *verdictView {
+	if l.feedback == nil {
 		return nil
 	}
 	id := l.answer.Citations[citation].ID
-	v, ok := l.said.last[id]
+	v, ok := l.feedback.last[id]
 	if !ok {
 		return nil
 	}
-	return &saidView{v, feedbackURL(l.call.AnswerID, id)}
+	return &verdictView{v, feedbackURL(l.call.AnswerID, id)}
 }

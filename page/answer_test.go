@@ -19,7 +19,7 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// shownAnswer is the page of an answer, read as a browser reads it.
+// shownAnswer is the page of an answer, parsed as a browser does.
 type shownAnswer struct {
 	*html.Node
 
@@ -34,7 +34,7 @@ func showAnswer(tb testing.TB, p *Page, call *store.Call) *shownAnswer {
 	return &shownAnswer{n, b.String()}
 }
 
-// all returns the elements that are named so and have the class; an empty word means any.
+// all returns the elements with a name and a class; empty matches any.
 func (s *shownAnswer) all(name, class string) []*html.Node {
 	var out []*html.Node
 	for n := range s.Descendants() {
@@ -54,7 +54,7 @@ func attr(n *html.Node, name string) string {
 	return ""
 }
 
-// said returns the words of an element, with one space between.
+// feedbackOf returns the text of an element, with single spaces.
 func said(n *html.Node) string {
 	var b strings.Builder
 	for d := range n.Descendants() {
@@ -73,7 +73,7 @@ func texts(nodes []*html.Node) []string {
 	return out
 }
 
-// dogs is the answer of the third seed: a file with its quote and confidence, and a second source at the same place.
+// dogs is the answer of the third seed: a file with its quote and confidence, and a second source for the same place.
 func dogs() *store.Call {
 	text := "Core vaccines protect dogs from distemper. Ask your vet."
 	s := ibid.Span{Start: 0, End: 42}
@@ -117,10 +117,10 @@ func TestAnswer(t *testing.T) {
 		{"quotes", "blockquote", "", []string{"Core vaccines for dogs include CDV, CAV, and CPV.", "A vet knows.", "Nobody.", "Opening hours."}},
 		{"badges", "span", "badge", []string{"supported", "not checked"}},
 		{"uses", "div", "use", []string{
-			"Core vaccines for dogs include CDV, CAV, and CPV. p. 12 confidence 0.95, said by the provider In the text Is this right?",
+			"Core vaccines for dogs include CDV, CAV, and CPV. p. 12 confidence 0.95, given by the provider In the text Is this right?",
 			"no quote supported In the text Open Is this right?",
-			"A vet knows. found afterwards for no certain place in the text Open Is this right?",
-			"source gone Nobody. not checked found afterwards for no certain place in the text Is this right?",
+			"A vet knows. found afterwards for no particular place in the text Open Is this right?",
+			"source gone Nobody. not checked found afterwards for no particular place in the text Is this right?",
 		}},
 		{"heads of lists", "h2", "", []string{"Sources 2"}},
 		{"other heads", "h3", "", []string{"Citations without their source", "Not cited", "Searches"}},
@@ -147,7 +147,7 @@ func TestAnswer(t *testing.T) {
 	for _, part := range []string{
 		`<ibid-cite id="m-1" data-s="supported" data-cites="c-1" data-n="1 2"><a class="chip good" href="#s-1">`, `<div class="source active" role="listitem" tabindex="-1" id="s-1" data-s="supported">`, `href="#m-1"`,
 		`href="https://www.xn--bcher-kva.example/dogs"`, `>bücher.example<`, `read <time datetime="2026-02-03T00:00:00Z">3 February 2026</time>`,
-		`score 0.85, said by the retriever`, `href="/ui/answers/ans_1/sources/2"`, `href="/ui/runs/run_1"`, `href="/ui/conversations/talk#a-ans_1"`,
+		`score 0.85, given by the retriever`, `href="/ui/answers/ans_1/sources/2"`, `href="/ui/runs/run_1"`, `href="/ui/conversations/talk#a-ans_1"`,
 		`href="/ui/answers/ans_1/export?as=bibtex"`, `href="https://www.xn--bcher-kva.example/dogs#:~:text=A%20vet%20knows."`,
 	} {
 		if !strings.Contains(s.body, part) {
@@ -157,7 +157,7 @@ func TestAnswer(t *testing.T) {
 	checkHarmless(t, s)
 }
 
-// spaced returns the words of an element with a space between what its parts say.
+// spaced returns the text of an element with a space between its parts.
 func spaced(n *html.Node) string {
 	if n.Type == html.TextNode {
 		return strings.Join(strings.Fields(n.Data), " ")
@@ -171,7 +171,7 @@ func spaced(n *html.Node) string {
 	return strings.Join(out, " ")
 }
 
-// An answer says what is wrong with it, and that it has no sources.
+// An answer shows what is wrong with it, and that it has no sources.
 func TestAnswerNotices(t *testing.T) {
 	p := newViews(t)
 	for name, test := range map[string]struct {
@@ -183,11 +183,11 @@ func TestAnswerNotices(t *testing.T) {
 		"uncited":          {ibid.Answer{Text: "Paris.", Complete: true, Sources: []ibid.Source{{ID: "a", Title: "A"}}}, nil, "No sources"},
 		"broken":           {ibid.Answer{Text: "Par"}, []string{"The answer broke off. This is what had arrived."}, "No sources"},
 		"stopped":          {ibid.Answer{Text: "Par", Issues: []ibid.Issue{{Code: gateway.IssueStopped}}}, []string{"The answer was stopped. This is what had arrived."}, "No sources"},
-		"cut":              {ibid.Answer{Text: "Par", Complete: true, Finish: ibid.FinishLength}, []string{"The answer ends at the length that it was allowed."}, "No sources"},
+		"cut":              {ibid.Answer{Text: "Par", Complete: true, Finish: ibid.FinishLength}, []string{"The answer was cut off at its maximum length."}, "No sources"},
 		"refused":          {ibid.Answer{Text: "No.", Complete: true, Finish: ibid.FinishRefusal}, []string{"The model refused to answer."}, "No sources"},
 		"filtered":         {ibid.Answer{Complete: true, Finish: ibid.FinishFilter}, []string{"A filter of the provider stopped the answer."}, "No sources"},
 		"nothing":          {ibid.Answer{Complete: true}, []string{"The answer has no text."}, "No sources"},
-		"waits for a tool": {ibid.Answer{Text: "Let me look.", Complete: true, Finish: ibid.FinishTool}, []string{"This is not the end: the model waits for the result of a tool."}, "No sources"},
+		"waits for a tool": {ibid.Answer{Text: "Let me look.", Complete: true, Finish: ibid.FinishTool}, []string{"This is not the end: the model is waiting for the result of a tool."}, "No sources"},
 		"error": {
 			ibid.Answer{Error: &ibid.ProviderError{Code: "overloaded", Message: "Try\nlater."}, Finish: ibid.FinishError},
 			[]string{"The provider answered with an error: overloaded: Try later."},
@@ -203,7 +203,7 @@ func TestAnswerNotices(t *testing.T) {
 	}
 }
 
-// What a provider demands to be shown stands in a frame that can do nothing to the page.
+// What a provider requires to be shown is in a frame that can do nothing to the page.
 func TestAnswerDisplay(t *testing.T) {
 	call := dogs()
 	call.Answer.Display = []ibid.Display{{Kind: "google-search-suggestions", HTML: "<script>alert(1)</script>"}}
@@ -215,7 +215,7 @@ func TestAnswerDisplay(t *testing.T) {
 	checkHarmless(t, s)
 }
 
-// Citations that say the same of a source are one use of it, and several answers share a page.
+// Citations that say the same of a source share one use of it, and several answers can share a page.
 func TestAnswerUses(t *testing.T) {
 	call := citedCall(4)
 	for i := range call.Answer.Citations {
@@ -236,8 +236,8 @@ func TestAnswerUses(t *testing.T) {
 	}
 }
 
-// No row has a form: a browser lays out the page anew for each form while it reads it. A link leads to the one there is, for whoever
-// may judge.
+// No row has a form: while parsing, a browser lays the page out again for each form. A link leads to the form, if the
+// reader may give feedback.
 func TestAnswerJudged(t *testing.T) {
 	p, call := newViews(t), dogs()
 	s := showAnswer(t, p, call)
@@ -248,13 +248,13 @@ func TestAnswerJudged(t *testing.T) {
 	if len(links) == 0 || attr(links[0], "href") != "/ui/feedback?answer=ans_1&citation=c-1" {
 		t.Errorf("links to judge: %q", texts(links))
 	}
-	if v := p.answerView(call, &answerOptions{mute: true}); v.Cited[0].Uses[0].Judge != "" {
-		t.Error("who may not judge is asked to")
+	if v := p.answerView(call, &answerOptions{readOnly: true}); v.Cited[0].Uses[0].Judge != "" {
+		t.Error("a reader who may not judge is asked to")
 	}
 }
 
-// The chip says the gravest of what is known of its citations, in an icon and, for those who listen, a word; what is wrong is marked in
-// the text.
+// A chip shows the gravest result for its citations, as an icon and, for screen readers, a word; what is wrong is
+// marked in the text.
 func TestStandings(t *testing.T) {
 	p := newViews(t)
 	for name, test := range map[string]struct {
@@ -291,7 +291,7 @@ func TestStandings(t *testing.T) {
 		}
 		o := &answerOptions{}
 		if test.said != "" {
-			o.said = &sayings{last: map[string]verdict{"c": {Word: test.said}}}
+			o.feedback = &answerFeedback{last: map[string]verdict{"c": {Word: test.said}}}
 		}
 		call := &store.Call{AnswerID: name, Answer: &ibid.Answer{Text: text, Complete: true, Sources: []ibid.Source{{ID: "a", URL: "https://a.example/"}}, Citations: []ibid.Citation{c}}}
 		html := string(p.answerView(call, o).Text)
@@ -308,13 +308,13 @@ func TestStandings(t *testing.T) {
 		}
 		isWrong := test.kind == badgeBad || test.kind == badgeClose
 		if strings.Contains(html, `<mark class="claim `+test.kind+`"`) != isWrong {
-			t.Errorf("%s: the text is marked otherwise: %s", name, html)
+			t.Errorf("%s: the text is not marked as wanted: %s", name, html)
 		}
 	}
 }
 
-// A citation of a source that does not say it, where another one does, is marked as wrong, and the right one is named: at its chip, above
-// the text, in its card and in exports.
+// A citation of a source that does not say it, while another one does, is marked as wrong, and the right one is named:
+// on its chip, above the text, in its card and in exports.
 func TestWrongSource(t *testing.T) {
 	texts := []string{"The bridge has eight lanes.", "The towers are 89 metres high.", "Cars cross it on eight lanes of traffic."}
 	quotes := []string{"The towers of the bridge are 89 metres high.", "The towers of the bridge are 89 metres high.", "The bridge has eight lanes of traffic."}
@@ -346,10 +346,10 @@ func TestWrongSource(t *testing.T) {
 	testenv.Equal(t, "what is said above", []notice{wrong}, v.Notices)
 	testenv.Equal(t, "the line of trust", "1 wrong source", v.Trust.Parts[1].Text)
 	doubt := v.Cited[0].Uses[0].Doubt
-	testenv.Equal(t, "its card", "What is quoted of this source does not say it. Source 2 does: “The bridge has eight lanes of traffic.”", doubt.Title)
+	testenv.Equal(t, "its card", "The words quoted from this source do not say it. Source 2 does: “The bridge has eight lanes of traffic.”", doubt.Title)
 }
 
-// A sentence that has no source says so, in an answer that has some, and takes no number.
+// A sentence without a source says so in an answer that has some, and takes no number.
 func TestBareSentences(t *testing.T) {
 	text := "The mill of Tonbo closed in 1967. The island in the lake belongs to the northern parish."
 	span := ibid.Span{End: 33}
@@ -378,7 +378,7 @@ func TestBareSentences(t *testing.T) {
 	}
 }
 
-// begun is an answer whose one sentence cites a source that was read again, with these words of it.
+// begun is an answer whose only sentence cites a source, quoting these words of it, that was read again.
 func begun(quote string) *store.Call {
 	text := "It began with a single pair in 1968, after the mill had closed."
 	span := ibid.Span{End: len(text)}
@@ -391,7 +391,7 @@ func begun(quote string) *store.Call {
 	}}
 }
 
-// What an answer cites without quoting it is compared with what was found in the source for it, and a card has those words.
+// A citation without a quote is compared with the words found in the source for it, and its card shows those.
 func TestFoundWords(t *testing.T) {
 	p, call := newViews(t), begun("")
 	for _, test := range []struct{ found, want string }{
@@ -410,8 +410,8 @@ func TestFoundWords(t *testing.T) {
 	}
 }
 
-// A list says what a page says, unless there is no time left to compare: then what reading the sources came to, and nothing of
-// that is remembered.
+// A list shows the same as the page of an answer, unless there is no time left to compare: then only the result of
+// reading the sources, which is not cached.
 func TestCountStandings(t *testing.T) {
 	p, call := newViews(t), begun("The colony began with a single pair in 1986, a year after the mill closed.")
 	for _, test := range []struct {
@@ -420,7 +420,7 @@ func TestCountStandings(t *testing.T) {
 	}{
 		{time.Now().Add(-time.Second), "1 quote found"},
 		{time.Now().Add(time.Minute), "1 doubtful"},
-		{time.Now().Add(-time.Second), "1 doubtful"}, // it is known by now
+		{time.Now().Add(-time.Second), "1 doubtful"}, // it is cached by now
 	} {
 		counts, err := p.countStandings(t.Context(), store.DefaultTenant, nil, call, test.until)
 		if err != nil || len(counts) != 1 || counts[0].Text() != test.want {
@@ -429,13 +429,13 @@ func TestCountStandings(t *testing.T) {
 	}
 }
 
-// What changed in a source is said in a sentence: its words, and the answer's.
+// A change in a source is described in a sentence: its words, and the answer's.
 func TestChangeSentence(t *testing.T) {
 	for _, test := range []struct{ claim, was, is, want string }{
 		{"It began in 1968, they say.", "seen in 1968, a year after", "seen in 1986, a year after", "The source now says 1986, the answer 1968."},
 		{"It began with a pair.", "seen in 1968, a year after", "seen in 1986, a year after", "The source now says “1986” instead of “1968”."},
 		{"They built in an old alder.", "built in an old alder there", "built in a young oak there", "The source now says “a young oak”, the answer “an old alder”."},
-		{"It is not open.", "It is not open now.", "It is open now.", "The source does not say “not” any more."},
+		{"It is not open.", "It is not open now.", "It is open now.", "The source no longer says “not”."},
 		{"It is open.", "It is open now.", "It is not open now.", "The source now also says “not”."},
 		{"It began in 1968.", "In 1968 pairs came twice.", "In 1986 pairs came thrice.", "The source now says 1986, the answer 1968. More of it changed."},
 	} {

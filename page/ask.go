@@ -23,35 +23,34 @@ import (
 )
 
 const (
-	// maxQuestionSize is how many bytes a question may have.
+	// maxQuestionSize is the maximum size of a question in bytes.
 	maxQuestionSize = 256 << 10
-	// recalled is how many of the latest turns of a conversation go along with a question.
-	recalled = 50
-	// maxArriving is how many answers that are arriving a page knows of at the same time. Of more it learns when they
-	// have ended.
+	// maxRecalled is how many of the latest turns of a conversation are sent with a question.
+	maxRecalled = 50
+	// maxArriving is how many arriving answers a page keeps track of; further ones show up once they have ended.
 	maxArriving = 1024
 )
 
 // composer is the form for a question.
 type composer struct {
-	Conversation string // empty: a new one
+	Conversation string // empty for a new one
 	Providers    []chat.Provider
 	Provider     string // the chosen one
 	Model        string
 	Citations    []choice
-	Question     string   // what was written before, if it was not right
-	Wrong        string   // what was not right
+	Question     string   // what was written before, if it was not accepted
+	Wrong        string   // what was wrong with it
 	May          bool     // the reader may ask
-	Stop         string   // the answer that is arriving, which can be stopped; empty: none is
-	Demo         bool     // answers are made up, so that nobody needs a key
+	Stop         string   // the arriving answer, which can be stopped; empty if there is none
+	Demo         bool     // answers are made up, so that no key is needed
 	Samples      []string // questions that a demonstration can answer, and that were not asked yet
 }
 
-// retry is a question that can be put again. What came of it before is replaced where Follows says what it comes
-// behind, as [gateway.FollowsHeader] does.
+// retry is a question that can be asked again. Follows, as in [gateway.FollowsHeader], says after which answer; later
+// ones are replaced.
 type retry struct{ Conversation, Question, Provider, Model, Follows string }
 
-// failedTurn is a question that got no answer. Nothing of it is stored: it is kept here as long as there is room.
+// failedTurn is a question that got no answer. It is not stored, but kept here while there is room.
 type failedTurn struct {
 	retry
 
@@ -59,21 +58,21 @@ type failedTurn struct {
 	Wrong  string // why, in sentences
 }
 
-// maxFailed is how many questions without an answer are kept, and maxFailedSize how many bytes they have together.
+// maxFailed is how many questions without an answer are kept, and maxFailedSize their total size in bytes.
 const maxFailed, maxFailedSize = 256, 4 << 20
 
 // arrivingAnswer is an answer that is arriving.
 type arrivingAnswer struct {
-	turn                    *chat.Turn // nil: another node asked for it
+	turn                    *chat.Turn // nil if another node asked for it
 	tenant, conversation    string
 	answerID, run, question string
-	provider                string // that was asked; empty: the first one, or it is not known
-	follows                 string // as [gateway.FollowsHeader] has it
+	provider                string // the one asked; empty if it is the first one, or unknown
+	follows                 string // as in [gateway.FollowsHeader]
 	since                   time.Time
-	whole                   *store.Call // the answer, if it has ended; nil: that is not known
+	whole                   *store.Call // the answer, if it is known to have ended; else nil
 }
 
-// call returns the answer as far as it has arrived, as a call.
+// call returns the part of the answer that has arrived, as a call.
 func (t *arrivingAnswer) call(conversation string) *store.Call {
 	call := &store.Call{
 		AnswerID: t.answerID, Run: t.run, Conversation: conversation, Started: t.since, Answer: &ibid.Answer{},
@@ -86,7 +85,7 @@ func (t *arrivingAnswer) call(conversation string) *store.Call {
 	return call
 }
 
-// hasEnded reports whether the answer is found by its id now.
+// hasEnded reports whether the answer can now be found by its id.
 func (t *arrivingAnswer) hasEnded() bool {
 	select {
 	case <-t.turn.Done():
@@ -96,16 +95,16 @@ func (t *arrivingAnswer) hasEnded() bool {
 	}
 }
 
-// arriving are the answers that were asked for on a page of this node, and have not ended.
+// arriving holds the answers that were asked for on a page of this node and have not ended.
 type arriving struct {
 	mu    sync.Mutex
 	all   []*arrivingAnswer  // oldest first
-	whole singleflight.Group // of answers that have arrived, for who watches
+	whole singleflight.Group // of answers that have arrived, for those who watch
 
 	failed []*failedTurn // oldest first
 }
 
-// fail keeps a question that got no answer.
+// fail records a question that got no answer.
 func (t *arriving) fail(f *failedTurn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -133,7 +132,7 @@ func (t *arriving) failures(tenant, conversation string) []*failedTurn {
 	return list
 }
 
-// forget forgets a question that got no answer: it is put again.
+// forget removes a question that got no answer, because it is asked again.
 func (t *arriving) forget(tenant, conversation, question string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -151,7 +150,7 @@ func (t *arriving) add(a *arrivingAnswer) {
 	}
 }
 
-// of returns those of a conversation.
+// of returns the arriving answers of a conversation.
 func (t *arriving) of(tenant, conversation string) []*arrivingAnswer {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -164,7 +163,7 @@ func (t *arriving) of(tenant, conversation string) []*arrivingAnswer {
 	return list
 }
 
-// find returns one by the id of its answer; nil: it is not among them.
+// find returns an arriving answer by its id; nil if there is none.
 func (t *arriving) find(tenant, answerID string) *arrivingAnswer {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -176,7 +175,7 @@ func (t *arriving) find(tenant, answerID string) *arrivingAnswer {
 	return nil
 }
 
-// composer returns the form for the next question of a conversation; nil: nobody can be asked.
+// composer returns the form for the next question of a conversation; nil if asking is disabled.
 func (p *Page) composer(r *httpx.Request, c *store.Conversation) *composer {
 	if p.o.Chat == nil {
 		return nil
@@ -195,7 +194,7 @@ func (p *Page) composer(r *httpx.Request, c *store.Conversation) *composer {
 	return form
 }
 
-// addChoices fills in what there is to choose from.
+// addChoices fills in the options to choose from.
 func (form *composer) addChoices(c *chat.Chat, citations string) {
 	form.Providers = c.Providers()
 	form.Citations = choices(
@@ -212,7 +211,7 @@ func (p *Page) showAsk(ctx context.Context, r *httpx.Request) (*view, error) {
 	return &view{Name: "ask", Title: "New conversation", Body: p.composer(r, nil)}, nil
 }
 
-// ask puts a question, and leads to the conversation that it is part of as soon as the answer begins.
+// ask asks a question, and redirects to its conversation as soon as the answer begins.
 func (p *Page) ask(w *httpx.Reply, r *httpx.Request) error {
 	if p.o.Chat == nil {
 		return errNotFound
@@ -229,7 +228,7 @@ func (p *Page) ask(w *httpx.Reply, r *httpx.Request) error {
 	if follows := f.Get("follows"); gateway.CheckID(follows) == "" {
 		q.Follows = follows
 	}
-	again := func(wrong string, status int) error { // what was written is not lost
+	again := func(wrong string, status int) error { // so that the input is not lost
 		form := &composer{
 			Conversation: clean(f.Get("conversation")), Question: question, May: true, Provider: q.Provider,
 			Model: q.Model, Wrong: wrong,
@@ -242,10 +241,10 @@ func (p *Page) ask(w *httpx.Reply, r *httpx.Request) error {
 	}
 	switch {
 	case question == "":
-		return again("Write a question first.", unfit)
+		return again("Write a question first.", statusRejected)
 	case len(question) > maxQuestionSize:
 		wrong := fmt.Sprintf("The question has more than %d KiB.", maxQuestionSize>>10)
-		return again(wrong, unfit)
+		return again(wrong, statusRejected)
 	}
 	if err := p.recall(r, q); err != nil {
 		if gateway.IsInternal(err) {
@@ -256,7 +255,7 @@ func (p *Page) ask(w *httpx.Reply, r *httpx.Request) error {
 	q.Messages = append(q.Messages, chat.Message{Role: store.RoleUser, Text: question})
 	p.arriving.forget(r.Who.Tenant, q.Conversation, question)
 	turn, err := p.o.Chat.Ask(r.Context(), r.Who, q)
-	if err != nil && !gateway.IsInternal(err) { // it stands in the conversation, and can be put again
+	if err != nil && !gateway.IsInternal(err) { // it is shown in the conversation, and can be asked again
 		p.arriving.fail(&failedTurn{
 			retry{q.Conversation, question, q.Provider, q.Model, q.Follows}, r.Who.Tenant, problemWords(err),
 		})
@@ -276,7 +275,7 @@ func (p *Page) ask(w *httpx.Reply, r *httpx.Request) error {
 	return nil
 }
 
-// stop ends an answer that is arriving. What arrived of it is kept.
+// stop ends an arriving answer. What has arrived of it is kept.
 func (p *Page) stop(w *httpx.Reply, r *httpx.Request) error {
 	id, err := r.PathID()
 	if err != nil {
@@ -288,13 +287,13 @@ func (p *Page) stop(w *httpx.Reply, r *httpx.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), askStore)
 	defer cancel()
 	if err := p.o.Chat.Stop(ctx, r.Who.Tenant, id); err != nil {
-		return gateway.Unavailable("The answer takes long to stop. Reload the page.")
+		return gateway.Unavailable("The answer is taking long to stop. Reload the page.")
 	}
 	http.Redirect(w, r.Request, cameFrom(r).RequestURI(), http.StatusSeeOther)
 	return nil
 }
 
-// recall fills in what was said before in the conversation of a question; one that begins gets a name.
+// recall adds the earlier messages of a question's conversation; a new conversation gets an id.
 func (p *Page) recall(r *httpx.Request, q *chat.Question) error {
 	if q.Conversation == "" {
 		id, err := uuid.NewV7()
@@ -307,10 +306,10 @@ func (p *Page) recall(r *httpx.Request, q *chat.Question) error {
 	ctx, cancel := context.WithTimeout(r.Context(), askStore)
 	defer cancel()
 	p.captured.CatchUp(ctx)
-	// before the store: an answer that ends now is in one of both
+	// Before the store is read, so that an answer that ends now is in one or the other.
 	begun := len(p.arriving.of(r.Who.Tenant, q.Conversation)) > 0 ||
 		len(p.arriving.failures(r.Who.Tenant, q.Conversation)) > 0
-	c, err := p.o.Store.Conversation(ctx, r.Who.Tenant, q.Conversation, &store.Query{Limit: recalled})
+	c, err := p.o.Store.Conversation(ctx, r.Who.Tenant, q.Conversation, &store.Query{Limit: maxRecalled})
 	if begun && errors.Is(err, store.ErrNotFound) {
 		return nil // its first answer is still arriving, or never came: there is nothing to recall
 	}
@@ -326,7 +325,7 @@ func (p *Page) recall(r *httpx.Request, q *chat.Question) error {
 			}
 		}
 		if len(asked) == 0 || turn.Call.Answer.Text == "" {
-			continue // providers want question and answer by turns, and neither empty
+			continue // providers expect question and answer in turns, and neither empty
 		}
 		q.Messages = append(
 			append(q.Messages, asked...), chat.Message{Role: store.RoleAssistant, Text: turn.Call.Answer.Text},
@@ -335,7 +334,7 @@ func (p *Page) recall(r *httpx.Request, q *chat.Question) error {
 	return nil
 }
 
-// problemWords says what is wrong in sentences.
+// problemWords returns what is wrong in sentences.
 func problemWords(err error) string {
 	problem := gateway.ProblemOf(err)
 	return strings.TrimSpace(sentence(problem.Detail) + " " + sentence(problem.Hint))

@@ -26,7 +26,8 @@ func numbered(html string) map[string]string {
 	return all
 }
 
-// Two questions of a new conversation may be asked before the first is answered. Both answers are numbered as the page then has them.
+// Two questions of a new conversation may be asked before the first is answered. Both answers are numbered as on the
+// page afterwards.
 func TestAskTwice(t *testing.T) {
 	begin := make(chan struct{})
 	w := newWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { replay.New(nil).ServeHTTP(&held{rw, begin}, r) }))
@@ -59,7 +60,7 @@ func TestAskTwice(t *testing.T) {
 	}
 }
 
-// A question that cannot be asked where it was asked is not lost.
+// A question that cannot be asked in its conversation is not lost.
 func TestAskNowhere(t *testing.T) {
 	w := newWorld(t, nil)
 	got := w.post(t, "/ui/ask", url.Values{"question": {"Where do <herons> nest?"}, "conversation": {"nobody's"}})
@@ -68,7 +69,8 @@ func TestAskNowhere(t *testing.T) {
 	}
 }
 
-// An address may say that an answer is arriving. One that is there is only shown in its own conversation, once, and with its question.
+// An address can say that an answer is arriving. If it has arrived, it is only shown in its own conversation, once, and
+// with its question.
 func TestAnnounced(t *testing.T) {
 	w := newWorld(t, nil)
 	other := talked("ans_0", "Other?", "It is. So.", "https://a.example/")
@@ -99,7 +101,8 @@ func TestAnnounced(t *testing.T) {
 	}
 }
 
-// What was said of a citation is shown with it, in the same words on all pages; who may not judge is not asked to.
+// Feedback on a citation is shown with it, in the same words on all pages; a reader who may not give any is not asked
+// to.
 func TestFeedbackShown(t *testing.T) {
 	w := newWorld(t, nil)
 	c := talked("ans_1", "q", "It is. So.", "https://a.example/")
@@ -125,7 +128,7 @@ func TestFeedbackShown(t *testing.T) {
 			}
 		}
 		if got := w.get(t, path, "Cookie", cookies["bob"]); strings.Contains(got.body, `class="judge"`) || !strings.Contains(got.body, "another one says it") {
-			t.Errorf("%s: who may not judge is asked to", path)
+			t.Errorf("%s: a reader who may not judge is asked to", path)
 		}
 	}
 	path := strings.ReplaceAll(about, "&amp;", "&")
@@ -133,14 +136,14 @@ func TestFeedbackShown(t *testing.T) {
 		t.Errorf("%s: %s", path, got.body)
 	}
 	if got := w.get(t, path, "Cookie", cookies["bob"]); strings.Contains(got.body, "fieldset") {
-		t.Errorf("who may not judge is asked to: %s", got.body)
+		t.Errorf("a reader who may not judge is asked to: %s", got.body)
 	}
 	if got := w.get(t, "/ui/conversations", "Cookie", cookies["bob"]); !strings.Contains(got.body, `href="/ui/feedback"`) {
 		t.Error("nothing leads to all feedback")
 	}
 }
 
-// A page of a filtered list has about as many conversations as one of a list that is not.
+// A page of a filtered list has about as many conversations as one of an unfiltered list.
 func TestConversationListBounded(t *testing.T) {
 	w := newWorld(t, nil)
 	var calls []*store.Call

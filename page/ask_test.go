@@ -18,7 +18,7 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// A question leads to its conversation; a second one goes on in it, with one numbering.
+// A question leads to its conversation; a second one continues it, with the same numbering.
 func TestAsk(t *testing.T) {
 	w := newWorld(t, nil)
 	if got := w.get(t, "/ui/ask"); got.StatusCode != 200 || !strings.Contains(got.body, `name="question"`) || !strings.Contains(got.body, "heron-1") {
@@ -73,13 +73,13 @@ func (w *world) waitFor(tb testing.TB, id string, fields ...string) {
 		if err == nil {
 			return
 		}
-		if !errors.Is(err, store.ErrNotFound) { // what was told live need not be kept yet
+		if !errors.Is(err, store.ErrNotFound) { // an answer that was streamed need not be stored yet
 			tb.Fatal(err)
 		}
 	}
 }
 
-// What is wrong with a question is said on the form, which keeps it.
+// What is wrong with a question is shown on the form, which keeps the question.
 func TestAskWrong(t *testing.T) {
 	w := newWorld(t, nil)
 	tests := []struct {
@@ -122,11 +122,11 @@ func TestAskWrong(t *testing.T) {
 				}
 			}
 		}
-		// put again in its place, it stands there once, above its answer
+		// asked again in its place, it is there once, above its answer
 		talk, _ := url.PathUnescape(strings.TrimPrefix(to.EscapedPath(), "/ui/conversations/"))
 		w.post(t, "/ui/ask", url.Values{"question": {tt.question}, "provider": {tt.provider}, "conversation": {talk}})
 		if got := w.get(t, to.Path).body; strings.Count(got, `class="turn failed"`) != 1 {
-			t.Errorf("%s put again: %s", tt.question, got)
+			t.Errorf("%s asked again: %s", tt.question, got)
 		}
 	}
 	if got := w.do(t, "POST", "/ui/ask", "question=x", "Content-Type", "application/x-www-form-urlencoded", "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"); got.StatusCode != 403 {
@@ -137,8 +137,8 @@ func TestAskWrong(t *testing.T) {
 	}
 }
 
-// An answer is there while it arrives: on the page when it is opened, and block by block in the stream. Words that were shown
-// stay what they are.
+// An answer is shown while it arrives: on the page when it is opened, and block by block in the stream. Words that were
+// shown do not change.
 func TestLive(t *testing.T) {
 	w := newWorld(t, replay.New(&replay.Options{Delay: 30 * time.Millisecond, ChunkSize: 8}))
 	to := w.ask(t, "", replay.Answers()[0].Prompt)
@@ -184,7 +184,7 @@ func TestLive(t *testing.T) {
 		t.Fatalf("%d blocks, %d changes, ended %v, whole %q", len(blocks), changed, ended, whole)
 	}
 	for n, block := range blocks {
-		oneLine := func(html string) string { return strings.Join(strings.Fields(textOf(html)), " ") } // a label stands between spaces
+		oneLine := func(html string) string { return strings.Join(strings.Fields(textOf(html)), " ") } // a label is between spaces
 		if !strings.Contains(oneLine(whole), oneLine(block)) {
 			t.Errorf("block %d is not in the answer: %q", n, textOf(block))
 		}
@@ -195,7 +195,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// textOf returns the words of HTML without its chips.
+// textOf returns the text of HTML without its chips.
 func textOf(html string) string {
 	var b strings.Builder
 	for html != "" {
@@ -215,7 +215,7 @@ func textOf(html string) string {
 	return b.String()
 }
 
-// held holds back what an upstream answers after its header.
+// held holds back an upstream's response after its header.
 type held struct {
 	http.ResponseWriter
 
@@ -233,7 +233,7 @@ func (h *held) Write(b []byte) (int, error) {
 
 func (h *held) Unwrap() http.ResponseWriter { return h.ResponseWriter }
 
-// Another node asked, or a client of the gateway: the bus tells of the answer.
+// An answer that another node or a client of the gateway asked for arrives over the bus.
 func TestLiveByBus(t *testing.T) {
 	upstream, begin := replay.New(&replay.Options{Delay: 30 * time.Millisecond, ChunkSize: 8}), make(chan struct{})
 	w := newWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { upstream.ServeHTTP(&held{rw, begin}, r) }))
@@ -249,7 +249,7 @@ func TestLiveByBus(t *testing.T) {
 	}
 	res := w.open(t, "GET", "/ui/answers/"+id+"/live?run="+run, "")
 	defer func() { _ = res.Body.Close() }()
-	close(begin) // it listens: the stream has begun
+	close(begin) // the stream has begun, so it listens
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -269,7 +269,7 @@ func TestLiveByBus(t *testing.T) {
 	}
 }
 
-// Everything of another tenant is not there.
+// Nothing of another tenant is found.
 func TestConversationTenants(t *testing.T) {
 	w := newWorld(t, nil)
 	var cookies []string
@@ -307,7 +307,7 @@ func TestConversationTenants(t *testing.T) {
 	}
 }
 
-// An answer that broke off says so, while it is watched and afterwards, and a talk goes on when nobody watches.
+// An answer that broke off says so, while it is watched and afterwards, and a call goes on when nobody watches.
 func TestLiveBrokenOff(t *testing.T) {
 	w := newWorld(t, replay.New(&replay.Options{Delay: 10 * time.Millisecond}))
 	to := w.ask(t, "", "break off")
@@ -327,7 +327,7 @@ func TestLiveBrokenOff(t *testing.T) {
 	}
 }
 
-// Who stops an answer keeps what had arrived, and is told that it was stopped.
+// A reader who stops an answer keeps what has arrived, and is shown that it was stopped.
 func TestStop(t *testing.T) {
 	w := newWorld(t, replay.New(&replay.Options{Delay: 100 * time.Millisecond, ChunkSize: 8}))
 	to := w.ask(t, "", replay.Answers()[0].Prompt)
@@ -363,7 +363,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// An answer that is asked for again stands in the place of the one before, at once and afterwards.
+// An answer that is asked for again replaces the one before, at once and afterwards.
 func TestAskAgainReplaces(t *testing.T) {
 	w := newWorld(t, replay.New(nil))
 	first, second := replay.Answers()[0].Prompt, replay.Answers()[1].Prompt
@@ -373,7 +373,7 @@ func TestAskAgainReplaces(t *testing.T) {
 	w.awaitAnswer(t, last)
 	for _, test := range []struct {
 		follows      string
-		first, again int // how often the questions stand there
+		first, again int // number of times the questions are there
 	}{
 		{to.Query().Get("answer"), 1, 1}, {gateway.FollowsNone, 0, 1}, {"no id, as it has spaces", 0, 2},
 	} {
@@ -395,7 +395,7 @@ func TestAskAgainReplaces(t *testing.T) {
 	}
 }
 
-// awaitAnswer waits until an answer that was asked for is in the store.
+// awaitAnswer waits until an answer is stored.
 func (w *world) awaitAnswer(tb testing.TB, to *url.URL) {
 	tb.Helper()
 	w.watch(tb, "/ui/answers/"+to.Query().Get("answer")+"/live", func(e sent) bool { return e.name == "answer" })
@@ -429,7 +429,7 @@ func TestLiveSources(t *testing.T) {
 	}
 }
 
-// Streams end with the server, and there are only so many.
+// Streams end with the server, and their number is limited.
 func TestLiveEnds(t *testing.T) {
 	wait := make(chan struct{})
 	w := newWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { replay.New(nil).ServeHTTP(&held{rw, wait}, r) }))

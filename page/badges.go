@@ -11,49 +11,49 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// badge says what was checked: one word, with an icon and never by its colour alone. It never says more than that: that
-// a quote was found does not say that the claim is right. The zero badge shows nothing.
+// badge shows what was checked: one word with an icon, never by colour alone. It never claims more than that: a found
+// quote does not make the claim right. The zero badge shows nothing.
 type badge struct {
 	Kind  string // its colour and icon: one of the constants below
 	Word  string
 	Title string // the same in a sentence
-	Code  string // the status word of docs/attribution-v1.md, or the label of support; empty: none
+	Code  string // the status word of docs/attribution-v1.md, or the label of support; empty if there is none
 }
 
-// The kinds of badges are classes of page.css. Each has an icon of its own in templates/parts/badge.html.
+// The kinds of badges are classes of page.css. Each has its own icon in templates/parts/badge.html.
 const (
-	badgeGood  = "good"  // the source supports the claim, or what was signed holds
-	badgeFound = "found" // the quoted words stand in the source, which does not say that the claim is right
-	badgeClose = "close" // somebody should read it
+	badgeGood  = "good"  // the source supports the claim, or the signature is valid
+	badgeFound = "found" // the source has the quoted words, which does not say that the claim is right
+	badgeClose = "close" // a person should read it
 	badgeBad   = "bad"   // it does not hold
-	badgeLost  = "lost"  // it could not be looked at
-	badgeNone  = "none"  // it was not looked at
+	badgeLost  = "lost"  // it could not be checked
+	badgeNone  = "none"  // it was not checked
 	badgeBare  = "bare"  // a sentence without a source
 )
 
-// subject is what a badge is about. The same status can have another badge where it is about something else.
+// subject is what a badge is about. The same status can have different badges for different subjects.
 type subject string
 
 const (
 	aboutQuote     subject = "quote"     // a citation's words in its source; the codes are statuses of verify
-	aboutSource    subject = "source"    // the same in a report, for what it says otherwise
+	aboutSource    subject = "source"    // the same in a report, where it has a badge of its own
 	aboutSupport   subject = "support"   // whether a source supports a claim; the codes are labels of support
-	aboutClaim     subject = "claim"     // a report's claim; the codes are findings, and reasons for none
+	aboutClaim     subject = "claim"     // a report's claim; the codes are findings, and the reasons for having none
 	aboutSignature subject = "signature" // a manifest's signature
-	aboutIncident  subject = "incident"  // what failed of what is no quote
+	aboutIncident  subject = "incident"  // a failure that is not about a quote
 )
 
 // badgeRow is a badge with the codes that it stands for.
 type badgeRow struct{ codes, kind, word, title string }
 
-// badges is the one table of them, each with the statuses that it stands for. A quote's kind is as its status counts in
-// verify: what passes is found, or close where it is cut; what fails is bad.
+// badges is the table of all badges with their codes. The kind of a quote's badge follows how verify counts its status:
+// passed is found, or close if the quote is cut; failed is bad.
 var badges = map[subject][]badgeRow{
 	aboutQuote: {
 		{"verified excerpt-found offset-wrong", badgeFound, "quote found", "The source still has these words."},
 		{
 			"source-drifted-text-intact source-drifted-excerpt-intact", badgeFound, "quote found",
-			"The source has changed, and still has these words.",
+			"The source has changed, but still has these words.",
 		},
 		{
 			"verified-from-archive", badgeFound, "found in the archive",
@@ -71,23 +71,23 @@ var badges = map[subject][]badgeRow{
 			"excerpt-cut", badgeClose, "cut",
 			"The source has these words, cut inside a number or a word: they may mean something else there.",
 		},
-		{"excerpt-altered", badgeBad, "changed", "The source has something similar, and not these words."},
-		{"excerpt-mismatch", badgeBad, "misquoted", "The source is unchanged, and never had these words."},
+		{"excerpt-altered", badgeBad, "changed", "The source has similar words, but not these."},
+		{"excerpt-mismatch", badgeBad, "misquoted", "The source is unchanged and never had these words."},
 		{"excerpt-missing", badgeBad, "missing", "The source does not have these words."},
 		{
 			"hash-mismatch", badgeLost, "changed, not compared",
-			"The source has changed, and there were no words that could be compared.",
+			"The source has changed, and there were no words to compare.",
 		},
-		{"gone", badgeLost, "not reachable", "The source is not there any more."},
+		{"gone", badgeLost, "not reachable", "The source no longer exists."},
 		{
 			"unreachable access-denied too-large unsupported-media algorithm-unsupported", badgeLost, "not reachable",
 			"The source could not be read.",
 		},
 		{
 			"blocked robots-disallowed not-dereferenceable nothing-recorded nothing-quoted", badgeNone, "not checked",
-			"There was nothing that may be read, or nothing to compare: {status}.",
+			"The source may not be read, or there was nothing to compare: {status}.",
 		},
-		{"", badgeNone, "not checked", "Nobody has read this source again."},
+		{"", badgeNone, "not checked", "The source has not been read again."},
 	},
 	aboutSource: {
 		{"blocked", badgeLost, "not fetched", ""}, // its reason says why
@@ -99,19 +99,19 @@ var badges = map[subject][]badgeRow{
 	},
 	aboutClaim: {
 		{"supported", badgeGood, wordSupported, ""},
-		{"doubtful", badgeClose, wordDoubtful, "The quotes say next to nothing of the sentence."},
-		{"wrong-source", badgeBad, wordWrongSource, "The quotes do not say it. Those of another source do."},
-		{"unsure", badgeNone, wordUnchecked, "The quotes may say it or not: read both."},
+		{"doubtful", badgeClose, wordDoubtful, "The quotes say almost nothing about the sentence."},
+		{"wrong-source", badgeBad, wordWrongSource, "The quotes do not say it; those of another source do."},
+		{"unsure", badgeNone, wordUnchecked, "The quotes may or may not say it: read both."},
 		{"cut", badgeNone, wordUnchecked, "The quote begins or ends inside a number or a word."},
-		{"no-excerpt", badgeNone, wordUnchecked, "No words were quoted that the sentence could be compared with."},
-		{"unread no-source", badgeNone, wordUnchecked, "There is no source of it that could be read."},
+		{"no-excerpt", badgeNone, wordUnchecked, "No words were quoted to compare the sentence with."},
+		{"unread no-source", badgeNone, wordUnchecked, "None of its sources could be read."},
 		{"error not-checked", badgeNone, wordUnchecked, "The sentence could not be compared with its quotes."},
 	},
 	aboutSignature: {
-		{"none", badgeNone, "not signed", "Nobody signed the manifest."},
+		{"none", badgeNone, "not signed", "The manifest is not signed."},
 		{"unchecked", badgeNone, "signed, not checked", "The manifest has a signature. Verify checks it."},
 		{"pending", badgeNone, "being built", "The manifest is not built yet."},
-		{"lost", badgeLost, "not there", "The manifest cannot be read now."},
+		{"lost", badgeLost, "not there", "The manifest cannot be read at the moment."},
 	},
 	aboutIncident: {
 		{"claim-doubtful", badgeClose, wordDoubtful, ""}, // its detail says why
@@ -127,22 +127,22 @@ var badges = map[subject][]badgeRow{
 	},
 }
 
-// legend says what the signs of chips mean, in the order of the line under a question.
+// legend explains the signs of chips, in the order of the line under a question.
 var legend = []badge{
-	{Kind: badgeFound, Word: wordFound, Title: "The source has the words. Whether they support the sentence is open."},
+	{Kind: badgeFound, Word: wordFound, Title: "The source has the words, which may or may not support the sentence."},
 	{Kind: badgeGood, Word: wordSupported, Title: "The source has the words, and they say what the sentence says."},
 	{Kind: badgeBad, Word: wordChanged, Title: "The source says something else now."},
 	{Kind: badgeBad, Word: wordMisquoted, Title: "The source never had these words."},
 	{Kind: badgeBad, Word: wordMissing, Title: "The source has nothing like these words."},
-	{Kind: badgeBad, Word: wordWrongSource, Title: "Another source of the answer says it, and this one does not."},
-	{Kind: badgeClose, Word: wordDoubtful, Title: "The words differ from the sentence, or say next to nothing of it."},
-	{Kind: badgeLost, Word: wordUnreachable, Title: "The source could not be read, or not compared."},
-	{Kind: badgeBare, Word: wordBare, Title: "The sentence names none."},
-	{Kind: badgeNone, Word: wordUnchecked, Title: "Nobody has read the source again."},
-	{Kind: badgeNone, Word: wordNoQuote, Title: "The source was read; the answer quotes nothing of it to look for."},
+	{Kind: badgeBad, Word: wordWrongSource, Title: "Another source of the answer says it; this one does not."},
+	{Kind: badgeClose, Word: wordDoubtful, Title: "The words differ from the sentence, or say little about it."},
+	{Kind: badgeLost, Word: wordUnreachable, Title: "The source could not be read or compared."},
+	{Kind: badgeBare, Word: wordBare, Title: "The sentence names no source."},
+	{Kind: badgeNone, Word: wordUnchecked, Title: "The source has not been read again."},
+	{Kind: badgeNone, Word: wordNoQuote, Title: "The source was read; the answer quotes nothing from it to look for."},
 }
 
-// badgeByCode finds badges by what they are about and their code.
+// badgeByCode finds badges by their subject and code.
 var badgeByCode = func() map[subject]map[string]badge {
 	all := map[subject]map[string]badge{}
 	for about, rows := range badges {
@@ -157,7 +157,7 @@ var badgeByCode = func() map[subject]map[string]badge {
 	return all
 }()
 
-// badgeOf returns the badge of a code, and one of the code's own words where the table has none.
+// badgeOf returns the badge of a code, or one made of the code's words if the table has none.
 func badgeOf(about subject, code string) badge {
 	if b, ok := badgeByCode[about][code]; ok {
 		return b
@@ -165,7 +165,7 @@ func badgeOf(about subject, code string) badge {
 	return badge{badgeNone, words(code), "The status is " + code + ".", code}
 }
 
-// quoteBadge says what came of looking for a citation's words in its source.
+// quoteBadge returns the result of looking for a citation's words in its source.
 func quoteBadge(v *ibid.Verification) badge {
 	if v == nil {
 		return badgeOf(aboutQuote, "")
@@ -173,7 +173,7 @@ func quoteBadge(v *ibid.Verification) badge {
 	return statusBadge(verify.Status(v.Status), v.CheckedAt)
 }
 
-// statusBadge returns the badge of a status, which says when it was found, unless that is zero.
+// statusBadge returns the badge of a status. Its title says when it was checked, unless that is zero.
 func statusBadge(s verify.Status, at time.Time) badge {
 	b := badgeOf(aboutQuote, string(s))
 	if s != "" && !at.IsZero() {
@@ -182,8 +182,8 @@ func statusBadge(s verify.Status, at time.Time) badge {
 	return b
 }
 
-// incidentBadge is the badge of what failed. All incidents are failures, also those whose status has no badge of its
-// own.
+// incidentBadge returns the badge of an incident. All incidents are failures, also those whose status has no badge of
+// its own.
 func incidentBadge(s verify.Status) badge {
 	if b, ok := badgeByCode[aboutIncident][string(s)]; ok {
 		return b
@@ -195,7 +195,7 @@ func incidentBadge(s verify.Status) badge {
 	return b
 }
 
-// sourceBadge is the badge of what a report found about a source.
+// sourceBadge returns the badge of a report's result for a source.
 func sourceBadge(s verify.Status) badge {
 	if b, ok := badgeByCode[aboutSource][string(s)]; ok {
 		return b
@@ -203,7 +203,7 @@ func sourceBadge(s verify.Status) badge {
 	return badgeOf(aboutQuote, string(s))
 }
 
-// supportBadge says whether a checker found that the source supports the claim. The zero badge: it was not asked.
+// supportBadge returns whether a checker found that the source supports the claim; the zero badge if it was not asked.
 func supportBadge(s *ibid.Support) badge {
 	if s == nil {
 		return badge{}
@@ -216,8 +216,8 @@ func supportBadge(s *ibid.Support) badge {
 	return b
 }
 
-// claimBadge says what a report found out about a claim: of one whose sources do not have what is quoted of them, how
-// the first fails.
+// claimBadge returns the badge of a report's claim. If its sources do not have the quoted words, it is that of the
+// first that fails.
 func claimBadge(c *verify.ClaimReport) badge {
 	for i := range c.Sources {
 		if b := sourceBadge(c.Sources[i].Result.Status); b.Kind == badgeBad && c.Reason == "failed" {
@@ -230,14 +230,14 @@ func claimBadge(c *verify.ClaimReport) badge {
 	return badgeOf(aboutClaim, cmp.Or(c.Reason, string(c.Finding)))
 }
 
-// countedBadge is how many citations have a badge.
+// countedBadge is the number of citations with a badge.
 type countedBadge struct {
 	badge
 
 	Count int
 }
 
-// Text returns the count with its word.
+// Text returns the count followed by the word.
 func (c countedBadge) Text() string {
 	if c.Word == wordFound {
 		return counted(c.Count, "quote found", "quotes found")
@@ -249,15 +249,15 @@ func (c countedBadge) Text() string {
 func countBadge(counts []countedBadge, b badge) []countedBadge {
 	at := slices.IndexFunc(counts, func(c countedBadge) bool { return c.Word == b.Word })
 	if at < 0 {
-		b.Title = "" // it is about one
+		b.Title = "" // it is about one citation
 		return append(counts, countedBadge{b, 1})
 	}
 	counts[at].Count++
 	return counts
 }
 
-// worstOf returns the gravest kind of badges, of which there are some. What was not looked at is graver than what is
-// good, other than in [gravity]: of one citation that says least.
+// worstOf returns the gravest kind of the badges, which must not be empty. Unlike in [gravity], unchecked is graver
+// than good: of one citation, unchecked says least.
 func worstOf(counts []countedBadge) string {
 	kinds := []string{badgeBad, badgeClose, badgeLost, badgeNone, badgeFound, badgeGood}
 	worst := len(kinds) - 1
@@ -269,5 +269,5 @@ func worstOf(counts []countedBadge) string {
 	return kinds[worst]
 }
 
-// words returns a status word as words.
+// words returns a status as words.
 func words(status string) string { return strings.ReplaceAll(status, "-", " ") }

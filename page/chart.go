@@ -8,21 +8,20 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// chart is a picture of numbers, drawn here and shown by templates/parts/chart.html, with the numbers themselves as a
-// table.
+// chart is a bar chart, drawn by templates/parts/chart.html, with its numbers as a table.
 type chart struct {
 	ID    string // of its title and description on the page
 	Title string
 	Desc  string // what it shows, in a sentence
 	Bars  []chartBar
-	Key   []chartKey // what its colours mean; nil: there is one
+	Key   []chartKey // what its colours mean; nil if there is only one
 	Head  []string   // of the table
 	Rows  [][]string
 }
 
 // chartBar is one column of a chart, with its label below and its value above.
 type chartBar struct {
-	Mid, Value  float64 // where the label and the value stand
+	Mid, Value  float64 // positions of the label and the value
 	Label, Word string
 	Parts       []chartPart
 }
@@ -36,21 +35,21 @@ type chartPart struct {
 // chartKey explains a colour.
 type chartKey struct{ Kind, Word string }
 
-// The measures of charts, in units of their view box. templates/parts/chart.html has the same.
+// The dimensions of charts, in units of their view box, as in templates/parts/chart.html.
 const (
 	chartWidth = 360
-	chartBase  = 128 // where columns stand
-	chartTop   = 20  // above the highest one
+	chartBase  = 128 // the foot of the columns
+	chartTop   = 20  // above the highest column
 )
 
-// column is a column that is to be drawn: its parts as counts, from below.
+// column is a column to be drawn: its parts as counts, from the bottom.
 type column struct {
 	label, word string
 	parts       []int
 	kinds       []string
 }
 
-// draw lays columns out, the highest of most as high as there is room; 0: each is, so that its parts are shares.
+// draw lays columns out, with the full height for most; if most is 0 each column is full, so that its parts are shares.
 func draw(columns []column, most int) []chartBar {
 	bars := make([]chartBar, 0, len(columns))
 	step := chartWidth / float64(max(len(columns), 4))
@@ -89,7 +88,7 @@ func draw(columns []column, most int) []chartBar {
 
 func round(x float64) float64 { return math.Round(x*10) / 10 }
 
-// citationChart shows how many answers have how many citations.
+// citationChart shows the distribution of citations per answer.
 func citationChart(d *digest) *chart {
 	if d.Answers == 0 {
 		return nil
@@ -133,21 +132,21 @@ func citationChart(d *digest) *chart {
 	return c
 }
 
-// period is some days that a chart adds up.
+// period is a number of days that a chart adds up.
 type period struct {
 	from                         time.Time
 	passed, unverifiable, failed int
 }
 
 const (
-	// maxDays is over how many days each day has its own column, and maxWeeks of how many weeks, the last ones, there
-	// are columns.
+	// maxDays is the longest range with a column for each day, and maxWeeks how many weeks have columns, the latest
+	// ones.
 	maxDays  = 12
 	maxWeeks = 12
 )
 
-// spansOf adds days up to weeks that begin on Monday, the last ones; if they lie close together they stay days. None is
-// left out between the first and the last, so that they are an axis of time. cut: there are earlier ones.
+// spansOf sums up days by weeks that begin on Monday, up to the latest maxWeeks; a short range stays in days. There are
+// no gaps between the first and the last, so that they form a time axis. cut reports that there are earlier ones.
 func spansOf(days []store.CheckedDay) (spans []period, weeks, cut bool) {
 	if len(days) == 0 {
 		return nil, false, false
@@ -175,7 +174,7 @@ func spansOf(days []store.CheckedDay) (spans []period, weeks, cut bool) {
 // mondayOf returns the Monday of a day's week.
 func mondayOf(day time.Time) time.Time { return day.AddDate(0, 0, -(int(day.Weekday())+6)%7) }
 
-// verifiedChart shows which share of the citations that were checked still hold, over time. Nil: nothing was checked.
+// verifiedChart shows the share of the checked citations that still hold, over time. It is nil if none was checked.
 func verifiedChart(days []store.CheckedDay) *chart {
 	spans, weeks, cut := spansOf(days)
 	if len(spans) == 0 {
@@ -185,8 +184,8 @@ func verifiedChart(days []store.CheckedDay) *chart {
 	if weeks {
 		unit, last = "week", last.AddDate(0, 0, 6)
 	}
-	desc := "Of the citations whose source could be looked at, by the " + unit + " of their answer: the share whose " +
-		"source still has the quoted words or, where none were recorded, is unchanged. "
+	desc := "Citations whose source could be checked, by the " + unit + " of their answer: the share whose source " +
+		"still has the quoted words or, if none were recorded, is unchanged. "
 	if len(spans) == 1 && !weeks {
 		desc += "On " + day(last) + "."
 	} else {
@@ -197,8 +196,8 @@ func verifiedChart(days []store.CheckedDay) *chart {
 	}
 	c := &chart{
 		ID: "verified", Title: "Citations that hold", Desc: desc,
-		Head: []string{"Day of the answers", "Hold", "Could not be looked at", "Do not hold", "Share"},
-		Key:  []chartKey{{badgeGood, "holds"}, {badgeLost, "could not be looked at"}, {badgeBad, "does not hold"}},
+		Head: []string{"Day of the answers", "Hold", "Could not be checked", "Do not hold", "Share"},
+		Key:  []chartKey{{badgeGood, "holds"}, {badgeLost, "could not be checked"}, {badgeBad, "does not hold"}},
 	}
 	if weeks {
 		c.Head[0] = "Week of the answers, from"
@@ -207,8 +206,8 @@ func verifiedChart(days []store.CheckedDay) *chart {
 	for i, s := range spans {
 		share, word := "none was checked", ""
 		if of := s.passed + s.failed; of == 0 && s.unverifiable > 0 {
-			share = "none could be looked at"
-		} else if of > 0 { // what could not be looked at speaks neither for a source nor against it
+			share = "none could be checked"
+		} else if of > 0 { // what could not be checked counts neither for nor against a source
 			word = percent(float64(s.passed) / float64(of))
 			share = word
 		}

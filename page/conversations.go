@@ -20,32 +20,32 @@ import (
 )
 
 const (
-	// listed is how many conversations a page of their list has.
-	listed = 20
-	// glanced is how many of the latest answers of a conversation its entry in the list is made of.
-	glanced = 12
-	// searches is how often up to listed answers are looked through for one page of a filtered list, which ends as soon
-	// as it has so many conversations.
-	searches = 6
-	// maxTurns is how many answers a page of a conversation has at most, and maxTurnsBytes about how many bytes they
-	// have, with all that they quote: of heavy ones there are fewer.
+	// pageSize is how many conversations a page of their list has.
+	pageSize = 20
+	// previewed is how many of a conversation's latest answers its entry in the list is made from.
+	previewed = 12
+	// maxScans is how often up to pageSize answers are read for one page of a filtered list, which ends once it has
+	// pageSize conversations.
+	maxScans = 6
+	// maxTurns is the maximum number of answers on a page of a conversation, and maxTurnsBytes their approximate
+	// maximum size with all quotes: of large answers there are fewer.
 	maxTurns      = 20
 	maxTurnsBytes = 4 << 20
-	// fewTurns is how many answers are read to see whether they are heavy, and as many at a time if they are.
+	// fewTurns is how many answers are read first to see how large they are, and how many at a time if they are large.
 	fewTurns = 2
-	// maxTitle is how many characters the title of a conversation has.
+	// maxTitle is the maximum number of characters of a conversation's title.
 	maxTitle = 90
-	// maxMessage is how many bytes of a message are shown at once; the rest opens.
+	// maxMessage is how many bytes of a message are shown at first; the rest unfolds.
 	maxMessage = 1200
 )
 
-// choice is one of those of a form.
+// choice is an option of a form.
 type choice struct {
 	Value, Word string
 	Chosen      bool
 }
 
-// choices marks the chosen one.
+// choices marks the chosen option.
 func choices(chosen string, all ...choice) []choice {
 	for i := range all {
 		all[i].Chosen = all[i].Value == chosen
@@ -53,10 +53,10 @@ func choices(chosen string, all ...choice) []choice {
 	return all
 }
 
-// verificationChoices returns what lists of answers can be narrowed to.
+// verificationChoices returns the filters for lists of answers.
 func verificationChoices(chosen string) []choice {
 	return choices(
-		chosen, choice{Value: "", Word: "any badge"},
+		chosen, choice{Value: "", Word: "any result"},
 		choice{Value: store.VerifiedPassed, Word: "checked and in order"},
 		choice{Value: store.VerifiedFailed, Word: "a check failed"},
 		choice{Value: store.VerifiedUnverifiable, Word: "a source could not be read"},
@@ -64,15 +64,15 @@ func verificationChoices(chosen string) []choice {
 	)
 }
 
-// conversationList is what the list of conversations shows.
+// conversationList is the content of the list of conversations.
 type conversationList struct {
 	Query, Badge string
 	Badges       []choice
 	Items        []conversationItem
-	Next         string // where the next page is; empty: this is the last
+	Next         string // where the next page is; empty if this is the last
 }
 
-// Filtered reports whether the list is narrowed.
+// Filtered reports whether the list is filtered.
 func (l *conversationList) Filtered() bool { return l.Query+l.Badge != "" }
 
 // conversationItem is a conversation in the list.
@@ -82,7 +82,7 @@ type conversationItem struct {
 	Title  string
 	Models string
 	Badges []countedBadge
-	Part   int // the badges are those of so many of its latest answers only; 0: of all
+	Part   int // number of its latest answers that the badges cover; 0 if they cover all
 }
 
 // conversations lists conversations, the one with the latest call first.
@@ -96,7 +96,7 @@ func (p *Page) conversations(ctx context.Context, r *httpx.Request) (*view, erro
 	if list.Filtered() {
 		list.Items, next, err = p.findConversations(ctx, r.Who.Tenant, list, cursor)
 	} else {
-		list.Items, next, err = p.latestConversations(ctx, r.Who.Tenant, cursor, listed)
+		list.Items, next, err = p.latestConversations(ctx, r.Who.Tenant, cursor, pageSize)
 	}
 	if err != nil {
 		return nil, err
@@ -121,15 +121,15 @@ func (p *Page) latestConversations(
 	return items, page.Next, err
 }
 
-// findConversations returns the conversations of the latest answers that a filter finds. One whose answers are on both
+// findConversations returns the conversations of the latest answers that match a filter. One whose answers are on both
 // sides of a cursor is on both pages.
 func (p *Page) findConversations(
 	ctx context.Context, tenant string, list *conversationList, cursor string,
 ) (items []conversationItem, next string, err error) {
 	var ids []string
-	for range searches {
+	for range maxScans {
 		page, err := p.o.Store.Calls(
-			ctx, tenant, &store.Query{Text: list.Query, Verification: list.Badge, Cursor: cursor, Limit: listed},
+			ctx, tenant, &store.Query{Text: list.Query, Verification: list.Badge, Cursor: cursor, Limit: pageSize},
 		)
 		if err != nil {
 			return nil, "", err
@@ -139,7 +139,7 @@ func (p *Page) findConversations(
 				ids = append(ids, c.Conversation)
 			}
 		}
-		if cursor = page.Next; cursor == "" || len(ids) >= listed {
+		if cursor = page.Next; cursor == "" || len(ids) >= pageSize {
 			break
 		}
 	}
@@ -147,12 +147,12 @@ func (p *Page) findConversations(
 	return items, cursor, err
 }
 
-// conversationItems reads the entries of conversations, made of their latest answers.
+// conversationItems reads the entries of conversations, made from their latest answers.
 func (p *Page) conversationItems(ctx context.Context, tenant string, ids []string) ([]conversationItem, error) {
 	var items []conversationItem
 	until := time.Now().Add(listFor)
 	for _, id := range ids {
-		c, err := p.o.Store.Conversation(ctx, tenant, id, &store.Query{Limit: glanced})
+		c, err := p.o.Store.Conversation(ctx, tenant, id, &store.Query{Limit: previewed})
 		if errors.Is(err, store.ErrNotFound) {
 			continue // it was deleted meanwhile
 		}
@@ -178,8 +178,8 @@ func (p *Page) conversationItems(ctx context.Context, tenant string, ids []strin
 	return items, nil
 }
 
-// titleOf returns what a conversation began with, as far as its calls tell: most clients send all of it with each
-// question.
+// titleOf returns the first question of a conversation, as far as its calls have it: most clients send all messages
+// with each question.
 func titleOf(c *store.Conversation) string {
 	for _, call := range c.Calls {
 		for _, m := range call.Prompt {
@@ -191,44 +191,44 @@ func titleOf(c *store.Conversation) string {
 	return "Conversation of " + moment(c.Started)
 }
 
-// conversationBody is what the page of a conversation shows.
+// conversationBody is the content of the page of a conversation.
 type conversationBody struct {
 	*store.Conversation
 
 	Title           string
 	Turns           []turnView
-	Earlier, Latest string // pages of it; empty: there are none
+	Earlier, Latest string // other pages of it; empty if there are none
 	Arriving        []arrivingView
 	Failed          []*failedTurn
-	Composer        *composer // nil: nobody can be asked here
+	Composer        *composer // nil if asking is disabled
 }
 
-// Menus returns what the conversation can be taken elsewhere as.
+// Menus returns the export menus of the conversation.
 func (b *conversationBody) Menus() []exportMenu {
 	return exportMenus(conversationURL(b.ID)+"/export", false)
 }
 
-// turnView is what was said since the last answer, and the answer.
+// turnView is the messages since the last answer, and the answer.
 type turnView struct {
 	Asked  []messageView
 	Answer *answerView
-	Again  *retry // nil: the answer is whole, or others came after it
+	Again  *retry // nil if the answer is complete, or others came after it
 }
 
-// messageView is a message that is no answer. Rest is what opens of it.
+// messageView is a message that is not an answer. Rest is the folded part of it.
 type messageView struct{ Role, Text, Rest string }
 
 // arrivingView is an answer that is still arriving.
 type arrivingView struct {
 	Question string
-	LiveURL  string // empty: it has arrived meanwhile
+	LiveURL  string // empty if it has arrived meanwhile
 	State    string // of the answer, in a sentence
 	Answer   *answerView
-	Again    *retry // how the question is put again, if the answer breaks off
+	Again    *retry // asks the question again, if the answer breaks off
 }
 
-// conversation shows the latest messages of a conversation with their answers, numbered as they always were, and what
-// is still arriving.
+// conversation shows the latest messages of a conversation with their answers, numbered as they always were, and the
+// answers that are still arriving.
 func (p *Page) conversation(ctx context.Context, r *httpx.Request) (*view, error) {
 	id, err := r.PathID()
 	if err != nil {
@@ -236,7 +236,7 @@ func (p *Page) conversation(ctx context.Context, r *httpx.Request) (*view, error
 	}
 	p.captured.CatchUp(ctx)
 	cursor := r.URL.Query().Get("cursor")
-	arriving := p.arriving.of(r.Who.Tenant, id) // before the store: an answer that ends now is in one of both
+	arriving := p.arriving.of(r.Who.Tenant, id) // before the store, or one that ends now could be missed
 	var failed []*failedTurn
 	if cursor == "" {
 		failed = p.arriving.failures(r.Who.Tenant, id)
@@ -289,7 +289,7 @@ func (p *Page) conversation(ctx context.Context, r *httpx.Request) (*view, error
 	return v, nil
 }
 
-// addComposer adds the form for the next question, and offers to put the last one again if its answer broke off.
+// addComposer adds the form for the next question, and offers to ask the last one again if its answer broke off.
 func (b *conversationBody) addComposer(form *composer) {
 	if b.Composer = form; form == nil || !form.May {
 		return
@@ -325,7 +325,7 @@ func (b *conversationBody) addComposer(form *composer) {
 	}
 }
 
-// before returns what stands before a turn of the page, as [gateway.FollowsHeader] names it.
+// before returns the answer before a turn of the page, as in [gateway.FollowsHeader].
 func (b *conversationBody) before(turn int) string {
 	switch {
 	case turn > 0:
@@ -337,7 +337,7 @@ func (b *conversationBody) before(turn int) string {
 }
 
 // conversationPart reads the part of a conversation that a page shows: up to [maxTurns] answers before a cursor, fewer
-// if they are heavy.
+// if they are large.
 func (p *Page) conversationPart(ctx context.Context, tenant, id, cursor string) (*store.Conversation, error) {
 	limit, size := fewTurns, 0
 	var whole *store.Conversation
@@ -360,7 +360,7 @@ func (p *Page) conversationPart(ctx context.Context, tenant, id, cursor string) 
 	}
 }
 
-// sizeOf returns about how many bytes answers have, with what they quote and what they were given.
+// sizeOf returns the approximate size of answers in bytes, with their quotes and prompts.
 func sizeOf(calls []*store.Call) int {
 	n := 0
 	for _, call := range calls {
@@ -381,11 +381,11 @@ func sizeOf(calls []*store.Call) int {
 	return n
 }
 
-// addTurns adds what was said.
+// addTurns adds the messages and answers.
 func (p *Page) addTurns(ctx context.Context, r *httpx.Request, body *conversationBody, turns []store.Turn) error {
 	numbering := maps.Clone(body.Numbering)
 	for i, turn := range turns {
-		said, err := p.said(ctx, r.Who.Tenant, turn.Call.AnswerID)
+		feedback, err := p.feedbackOf(ctx, r.Who.Tenant, turn.Call.AnswerID)
 		if err != nil {
 			return err
 		}
@@ -394,8 +394,8 @@ func (p *Page) addTurns(ctx context.Context, r *httpx.Request, body *conversatio
 			return err
 		}
 		o := &answerOptions{
-			numbering: &numbering, prefix: "m" + strconv.Itoa(i+1) + "-", said: said, mute: !mayWrite(r), strip: true,
-			trust: known, checking: p.isChecking(turn.Call),
+			numbering: &numbering, prefix: "m" + strconv.Itoa(i+1) + "-", feedback: feedback, readOnly: !mayWrite(r),
+			strip: true, trust: known, checking: p.isChecking(turn.Call),
 		}
 		t := turnView{Answer: p.answerView(turn.Call, o)}
 		for _, m := range turn.Asked {
@@ -411,7 +411,7 @@ func (p *Page) addTurns(ctx context.Context, r *httpx.Request, body *conversatio
 	return nil
 }
 
-// arrivingViews returns what is arriving of the answers that the store does not have yet.
+// arrivingViews returns the arriving answers that the store does not have yet.
 func (p *Page) arrivingViews(
 	ctx context.Context, r *httpx.Request, c *store.Conversation, all []*arrivingAnswer,
 ) ([]arrivingView, error) {
@@ -423,7 +423,7 @@ func (p *Page) arrivingViews(
 	var views []arrivingView
 	for _, t := range all {
 		if stored[t.answerID] || t.whole != nil && len(c.Calls) > 0 && t.whole.Started.Before(c.Calls[0].Started) {
-			continue // it is on this page, or on one before
+			continue // it is on this page, or on an earlier one
 		}
 		call := t.whole
 		if call == nil {
@@ -433,7 +433,7 @@ func (p *Page) arrivingViews(
 		}
 		o := &answerOptions{
 			numbering: &numbering, prefix: "live" + strconv.Itoa(len(views)+1) + "-", live: call == nil,
-			mute: !mayWrite(r), strip: true,
+			readOnly: !mayWrite(r), strip: true,
 		}
 		if call != nil {
 			var err error
@@ -458,7 +458,7 @@ func (p *Page) arrivingViews(
 	return views, nil
 }
 
-// lastQuestion returns what was asked last; nil: it is not known.
+// lastQuestion returns the last question; nil if there is none.
 func lastQuestion(prompt []store.Message) *store.Message {
 	for i := range slices.Backward(prompt) {
 		if prompt[i].Role == store.RoleUser {
@@ -469,7 +469,7 @@ func lastQuestion(prompt []store.Message) *store.Message {
 }
 
 // announced returns the answer that the address of a conversation says is arriving, which another node may have asked
-// for. Of one that has arrived it is known if it is of this conversation.
+// for. If it has arrived already, it must belong to this conversation.
 func (p *Page) announced(ctx context.Context, r *httpx.Request, conversation string) []*arrivingAnswer {
 	answerID, run := asked(r, "answer"), asked(r, "run")
 	if answerID == "" || run == "" || p.o.Bus == nil {
@@ -490,7 +490,7 @@ func (p *Page) announced(ctx context.Context, r *httpx.Request, conversation str
 	return []*arrivingAnswer{t}
 }
 
-// beginningOf returns when an answer began, which its id says; not ok: that is not the id of an answer.
+// beginningOf returns when an answer began, which is part of its id; ok is false if it is not the id of an answer.
 func beginningOf(answerID string) (at time.Time, ok bool) {
 	id, is := strings.CutPrefix(answerID, "ans_")
 	u, err := uuid.Parse(id)

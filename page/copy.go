@@ -4,6 +4,7 @@ import (
 	"context"
 	"html/template"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -13,23 +14,23 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// maxCopyText is how many bytes of the text of a kept copy are shown.
+// maxCopyText is the number of bytes of a kept copy's text that are shown.
 const maxCopyText = 256 << 10
 
-// copyBody is what the page of a kept copy shows.
+// copyBody is the content of the page of a kept copy.
 type copyBody struct {
 	Title  string
 	Answer string // where the answer is
 	Panel  string // where the source is shown
 	Hash   string
 	Read   time.Time
-	Text   template.HTML // with the quoted words marked; empty: it cannot be read
-	Why    string        // why there is no text; empty: there is
-	Found  int           // how many quotes stand in it
-	Cut    bool          // there is more of it
+	Text   template.HTML // with the quoted words marked; empty if it cannot be read
+	Why    string        // why there is no text; else empty
+	Found  int           // how many quotes it has
+	Cut    bool          // the text is longer than shown
 }
 
-// showCopy shows the text of a kept copy of a source, with the words that the answer quotes of it marked.
+// showCopy shows the text of a kept copy of a source, with the answer's quotes of it marked.
 func (p *Page) showCopy(ctx context.Context, r *httpx.Request) (*view, error) {
 	call, err := p.call(ctx, r.Who.Tenant, r.PathValue("id"))
 	if err != nil {
@@ -96,15 +97,14 @@ func (b *copyBody) setText(t *sourceText, quotes []*panelQuote) {
 	b.Text = trustedHTML(out.String())
 }
 
-// displayPolicy is the content security policy of what a provider demands to be shown as it was sent: it may have
-// styles and pictures of its own, and may open links in new tabs. It loads nothing and runs nothing, and has no part in
-// our origin.
+// displayPolicy is the content security policy of HTML that a provider requires to be shown as sent: it may have its
+// own styles and pictures, and may open links in new tabs. It loads and runs nothing, and is not of our origin.
 const displayPolicy = "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src " +
 	"'unsafe-inline'; img-src data:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 
-// display shows the n-th, from 1, of what a provider demands to be shown with an answer, such as Google's search
-// suggestions, as it was sent. It is for a frame: <iframe sandbox="allow-popups allow-popups-to-escape-sandbox">.
+// display serves the n-th, from 1, of what a provider requires to be shown with an answer, such as Google's search
+// suggestions, as it was sent, for a frame: <iframe sandbox="allow-popups allow-popups-to-escape-sandbox">.
 func (p *Page) display(w *httpx.Reply, r *httpx.Request) error {
 	call, err := p.callOf(r.Context(), r)
 	if err != nil {
@@ -116,33 +116,17 @@ func (p *Page) display(w *httpx.Reply, r *httpx.Request) error {
 	}
 	h := w.Header()
 	h.Set("Content-Security-Policy", displayPolicy)
-	// A base before what was sent makes its links open beside the page, and not in the frame; it changes nothing of
-	// what is shown.
+	// A base before the HTML opens its links in a new tab, not in the frame, and changes nothing that is shown.
 	const before = "<!doctype html><meta charset=\"utf-8\"><base target=\"_blank\">"
 	body := append([]byte(before), withoutLinks(call.Answer.Display[n-1].HTML)...)
 	writeBody(w, r, &response{status: http.StatusOK, mediaType: mediaHTML, body: body})
 	return nil
 }
 
-// withoutLinks makes elements that show nothing into others that show nothing: link, of which some kinds open a
-// connection whatever the policy says, and meta, which may stand for a header. All that looks like one is changed,
-// wherever it stands, so that nobody has to agree with a browser on what is a tag; wbr has no end tag either.
-func withoutLinks(sent string) string {
-	var b strings.Builder
-	for {
-		open := strings.IndexByte(sent, '<')
-		if open < 0 {
-			b.WriteString(sent)
-			return b.String()
-		}
-		open++
-		b.WriteString(sent[:open])
-		sent = sent[open:]
-		for _, name := range [...]string{"link", "meta"} {
-			if len(sent) >= len(name) && strings.EqualFold(sent[:len(name)], name) {
-				b.WriteString("wbr")
-				sent = sent[len(name):]
-			}
-		}
-	}
-}
+// linkOrMeta matches the beginning of a tag of two elements that show nothing: link, some kinds of which open a
+// connection whatever the policy says, and meta, which can set headers.
+var linkOrMeta = regexp.MustCompile(`(?i)<(link|meta)`)
+
+// withoutLinks renames these elements to wbr, which has no end tag either. Everything that looks like one is renamed,
+// wherever it is, so that nothing depends on how a browser parses tags.
+func withoutLinks(sent string) string { return linkOrMeta.ReplaceAllLiteralString(sent, "<wbr") }

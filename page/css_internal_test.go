@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A class by itself means something in one sheet only: what one says of it must not reach what another calls the same.
+// A bare class may only be styled in one sheet, so that no sheet's rules apply to another's elements of the same class.
 func TestSheets(t *testing.T) {
 	files, err := fs.Glob(assetFiles, "assets/css/*.css")
 	if err != nil || len(files) < 2 {

@@ -2,7 +2,8 @@ package page_test
 
 import "testing"
 
-// The element is for every page, also while the rest is for those of this machine only; and who signs in or out must be on a page of ours.
+// The element can be loaded by any page, even while the rest is restricted to this machine; signing in and out only
+// works from a page of ours.
 func TestElementForEveryPage(t *testing.T) {
 	w := newWorld(t, nil)
 	elsewhere := []string{"Origin", "https://app.example", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "script"}

@@ -19,7 +19,7 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// The element is small, whoever loads it.
+// The element is small.
 func TestElementWeight(t *testing.T) {
 	const most = 4 << 10
 	if n := len(newViews(t).assets["ibid.js"].packed); n > most {
@@ -27,7 +27,7 @@ func TestElementWeight(t *testing.T) {
 	}
 }
 
-// drive opens the card of the example, and of citations that want to be more, and says what it saw.
+// drive opens the card of the example, and those of hostile citations, and reports what it saw.
 const drive = `addEventListener("load", async () => {
   const out = {}, cite = document.querySelector("ibid-cite"), part = (n) => document.querySelector("ibid-card").shadowRoot.querySelector("[part=" + n + "]");
   const open = () => !!document.querySelector("ibid-card:popover-open"), link = cite.querySelector("a");
@@ -40,7 +40,7 @@ const drive = `addEventListener("load", async () => {
   out.href = part("open").href;
   out.tip = cite.hasAttribute("title");
   out.label = document.querySelector("ibid-card").getAttribute("aria-label");
-  out.position = getComputedStyle(document.querySelector("ibid-card")).position; // by a sheet of styles, under this policy
+  out.position = getComputedStyle(document.querySelector("ibid-card")).position; // styled in spite of this policy
   link.click();
   link.dispatchEvent(new KeyboardEvent("keydown", { key: " ", bubbles: true, composed: true }));
   document.querySelector("ibid-card").hidePopover();

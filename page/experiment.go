@@ -12,7 +12,7 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// experimentsBody is what the page of experiments shows.
+// experimentsBody is the content of the page of experiments.
 type experimentsBody struct {
 	Strategies []strategyView
 	A, B       string
@@ -20,22 +20,22 @@ type experimentsBody struct {
 	Runs       int
 	RunChoices []int
 	Wrong      string
-	Report     *experiment.Report // nil: nothing was compared, or there was nothing to compare
-	Said       string             // what was compared, in a sentence; empty: nothing
+	Report     *experiment.Report // nil if nothing was compared, or there was nothing to compare
+	Said       string             // what was compared, in a sentence; else empty
 	Notes      []string           // what was left out
 }
 
-// strategyView is a strategy with what people said of its answers.
+// strategyView is a strategy with the feedback on its answers.
 type strategyView struct {
 	experiment.Strategy
 
-	Here     bool // it can be compared here: its checker is the built-in one
+	Here     bool // it can be compared here, because its checker is the built-in one
 	Verdicts []verdictCount
 	Judged   int
-	Right    string // the share of the citations that were judged, in words
+	Right    string // the share of the judged citations, in words
 }
 
-// verdictCount is how often something was said.
+// verdictCount is the number of times a verdict was given.
 type verdictCount struct {
 	Word  string
 	Count int
@@ -61,19 +61,19 @@ func (p *Page) experiments(_ context.Context, r *httpx.Request) (*view, error) {
 		return v, nil
 	}
 	if body.Wrong = body.check(); body.Wrong != "" {
-		v.Status = unfit
+		v.Status = statusRejected
 		return v, nil
 	}
 	return v, p.compareStrategies(ctx, r.Who.Tenant, body) //nolint:contextcheck // it may take longer than ctx
 }
 
-// shortVerdicts are the words of verdicts where they are counted.
+// shortVerdicts are the short words for verdicts, used with counts.
 var shortVerdicts = map[string]string{
 	store.VerdictRight: "right", store.VerdictWrongSource: "wrong source", store.VerdictNotSaid: "not said",
 	store.VerdictOther: "something else",
 }
 
-// addStrategies adds the strategies there are, with what people said of what came of them.
+// addStrategies adds the strategies with the feedback on their results.
 func (p *Page) addStrategies(ctx context.Context, tenant string, body *experimentsBody) error {
 	for i := range p.o.Strategies {
 		s := &p.o.Strategies[i]
@@ -96,7 +96,7 @@ func (p *Page) addStrategies(ctx context.Context, tenant string, body *experimen
 	return nil
 }
 
-// check says what is wrong with what was chosen; empty: nothing.
+// check returns what is wrong with the choice; empty if it is valid.
 func (b *experimentsBody) check() string {
 	find := func(id string) int {
 		return slices.IndexFunc(b.Strategies, func(s strategyView) bool { return s.ID() == id })
@@ -104,7 +104,7 @@ func (b *experimentsBody) check() string {
 	one, other := find(b.A), find(b.B)
 	switch {
 	case one < 0 || other < 0:
-		return "Choose two of the strategies there are."
+		return "Choose two of the listed strategies."
 	case one == other:
 		return "Both strategies are " + b.A + ". Choose two."
 	case !b.Live && (!b.Strategies[one].Here || !b.Strategies[other].Here):
@@ -114,11 +114,11 @@ func (b *experimentsBody) check() string {
 	return ""
 }
 
-// compareStrategies compares on the last stored runs. A run that cannot be read is counted and left out.
+// compareStrategies compares on the latest stored runs. A run that cannot be read is counted and left out.
 func (p *Page) compareStrategies(ctx context.Context, tenant string, body *experimentsBody) error {
 	release, ok := p.bounds.comparing.Take(tenant)
 	if !ok {
-		return busy("Others compare strategies at the moment.")
+		return busy("Other comparisons are running at the moment.")
 	}
 	defer release()
 	trial := &api.Comparison{Trial: experiment.Trial{Live: body.Live}}
@@ -145,7 +145,7 @@ func (p *Page) compareStrategies(ctx context.Context, tenant string, body *exper
 	}
 	if late {
 		body.Notes = append(
-			body.Notes, "Time was up before all runs were looked at. `ibid experiment` takes as long as it needs.",
+			body.Notes, "Time ran out before all runs were read. `ibid experiment` has no time limit.",
 		)
 	}
 	body.Report = trial.Report()
@@ -163,15 +163,15 @@ func (p *Page) compareStrategies(ctx context.Context, tenant string, body *exper
 	return nil
 }
 
-// intervalView is a share with its interval, as numbers and as the measures of a bar that is 100 wide.
+// intervalView is a share with its interval, as numbers and as the dimensions of a bar that is 100 wide.
 type intervalView struct {
 	Text         string // 62 % of 120
-	Range        string // 55–68 %; empty: there is none
+	Range        string // 55–68 %; empty if there is none
 	Value        float64
 	From, Length float64
 }
 
-// intervalOf lays an estimate out; nil: there was nothing to count.
+// intervalOf lays out an estimate; nil if nothing was counted.
 func intervalOf(e *experiment.Estimate) *intervalView {
 	if e.Value == nil {
 		return nil
@@ -184,7 +184,7 @@ func intervalOf(e *experiment.Estimate) *intervalView {
 	return v
 }
 
-// differenceWords writes a difference in percentage points; empty: nobody measured it.
+// differenceWords formats a difference in percentage points; empty if it was not measured.
 func differenceWords(e *experiment.Estimate) string {
 	if e.Value == nil {
 		return ""

@@ -24,31 +24,31 @@ import (
 )
 
 const (
-	// maxExport is about how many bytes a conversation may have to be taken elsewhere as one file, with all that its
-	// answers quote, and maxExported how many answers.
+	// maxExport is the approximate maximum size in bytes of a conversation that is exported as one file, with all
+	// quotes of its answers, and maxExported its maximum number of answers.
 	maxExport   = 32 << 20
 	maxExported = 5000
-	// maxExporting is how many conversations are made files of for a tenant at the same time.
+	// maxExporting is how many conversations are exported for a tenant at the same time.
 	maxExporting = 2
-	// exportTime is how long that may take, until it is read.
+	// exportTime is how long an export may take, including the download.
 	exportTime = 2 * time.Minute
 	// exportPage is how many answers are read at once.
 	exportPage = 10
-	// maxFileName is how many characters of a title are in the name of a file.
+	// maxFileName is how many characters of a title are used in a file name.
 	maxFileName = 60
 )
 
 // asJSON is the form of an export that is the JSON of the API.
 const asJSON = "json"
 
-// exportForm is something an answer or a conversation can be taken elsewhere as.
+// exportForm is a form in which an answer or a conversation is exported.
 type exportForm struct {
 	as, word, suffix string
 
 	one bool // single answers only
 }
 
-// exportForms are the forms in which the page exports answers and conversations, in the order of the menu.
+// exportForms are all forms, in the order of the menu.
 var exportForms = []exportForm{
 	{as: string(ibid.StyleMarkdown), word: "Markdown", suffix: ".md"},
 	{as: string(ibid.StyleFootnotes), word: "Markdown with footnotes", suffix: ".footnotes.md"},
@@ -70,15 +70,15 @@ var exportForms = []exportForm{
 // exportLink is an entry of a menu.
 type exportLink struct{ URL, Word string }
 
-// exportMenu is a menu of what something can be taken elsewhere as.
+// exportMenu is a menu of export forms.
 type exportMenu struct {
 	Word  string
 	Copy  bool // its links are copied where scripts run
 	Links []exportLink
 }
 
-// exportMenus returns the menus of a single answer, or of a conversation: what exports it, and what cites its sources.
-// base is where they are.
+// exportMenus returns the menus of a single answer or of a conversation: one to export it, and one to cite its sources.
+// base is the address of the exports.
 func exportMenus(base string, one bool) []exportMenu {
 	menus := []exportMenu{{Word: "Export"}, {Word: "Cite", Copy: true}}
 	for _, f := range exportForms {
@@ -96,7 +96,7 @@ func exportMenus(base string, one bool) []exportMenu {
 	return menus
 }
 
-// exportFormOf returns what a request wants an answer or a conversation as.
+// exportFormOf returns the form that a request asks for.
 func exportFormOf(r *httpx.Request, one bool) (exportForm, error) {
 	as := cmp.Or(r.URL.Query().Get("as"), string(ibid.StyleMarkdown))
 	var all []string
@@ -110,12 +110,12 @@ func exportFormOf(r *httpx.Request, one bool) (exportForm, error) {
 		all = append(all, f.as)
 	}
 	return exportForm{}, httpx.BadRequest(
-		"It cannot be written like that.",
-		"as is one of "+strings.Join(all, ", ")+".",
+		"There is no such form.",
+		"Set as to one of "+strings.Join(all, ", ")+".",
 	)
 }
 
-// exportAnswer hands an answer out as a file.
+// exportAnswer sends an answer as a file.
 func (p *Page) exportAnswer(w *httpx.Reply, r *httpx.Request) error {
 	form, err := exportFormOf(r, true)
 	if err != nil {
@@ -147,8 +147,8 @@ func (p *Page) exportAnswer(w *httpx.Reply, r *httpx.Request) error {
 	return nil
 }
 
-// doubted returns an answer with what the page says of its citations where it is doubtful whether their sources support
-// them, so that it is said elsewhere too.
+// doubted returns an answer in which the citations that the page calls doubtful are marked as unsupported, so that
+// exports say so too.
 func (p *Page) doubted(ctx context.Context, r *httpx.Request, call *store.Call) (*ibid.Answer, error) {
 	known, err := p.trustOf(ctx, r, call)
 	if err != nil {
@@ -165,7 +165,7 @@ func (p *Page) doubted(ctx context.Context, r *httpx.Request, call *store.Call) 
 	return &a, nil
 }
 
-// exportConversation hands a whole conversation out as a file, with one numbering and one list of sources.
+// exportConversation sends a whole conversation as a file, with one numbering and one list of sources.
 func (p *Page) exportConversation(w *httpx.Reply, r *httpx.Request) error {
 	form, err := exportFormOf(r, false)
 	if err != nil {
@@ -185,7 +185,7 @@ func (p *Page) exportConversation(w *httpx.Reply, r *httpx.Request) error {
 	}
 	defer p.bounds.exporting.Release(1)
 	rc := http.NewResponseController(w)
-	_ = rc.SetWriteDeadline(time.Now().Add(exportTime)) // who reads slowly keeps no place for ever
+	_ = rc.SetWriteDeadline(time.Now().Add(exportTime)) // so that a slow reader does not keep its place forever
 	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }()
 	ctx, cancel := context.WithTimeout(r.Context(), askStore)
 	defer cancel()
@@ -232,7 +232,7 @@ func (p *Page) wholeConversation(ctx context.Context, tenant, id string) (*store
 				Status: http.StatusRequestEntityTooLarge,
 				Code:   gateway.CodeTooLarge,
 				Detail: "The conversation is too long for one file.",
-				Hint:   "GET /v1/conversations/{id} hands it out in pages.",
+				Hint:   "GET /v1/conversations/{id} returns it in pages.",
 			}
 		}
 		if cursor = c.Next; cursor == "" {
@@ -241,7 +241,7 @@ func (p *Page) wholeConversation(ctx context.Context, tenant, id string) (*store
 	}
 }
 
-// exported writes an answer in a form that is not the JSON of the API. HTML is a page of its own.
+// exported writes an answer in a form other than the JSON of the API. HTML is a complete page.
 func (p *Page) exported(
 	a *ibid.Answer, form exportForm, title string, numbering *ibid.Numbering, id string,
 ) ([]byte, error) {
@@ -252,13 +252,12 @@ func (p *Page) exported(
 	return body, err
 }
 
-// writeExport answers with an export as a file.
+// writeExport sends an export as a file.
 func writeExport(w *httpx.Reply, r *httpx.Request, form exportForm, title string, body []byte) {
 	writeFile(w, r, fileName(title)+form.suffix, api.MediaType(form.as), body)
 }
 
-// fileName returns what a file is called that has something with a title in it: letters and digits of any script, and
-// hyphens.
+// fileName makes a file name from a title: letters and digits of any script, and hyphens.
 func fileName(title string) string {
 	var b strings.Builder
 	n, gap := 0, false
@@ -282,8 +281,8 @@ func fileName(title string) string {
 	return cmp.Or(b.String(), "answer")
 }
 
-// joining makes one answer of those of a conversation, so that whatever writes an answer writes them with one numbering
-// and one list of sources.
+// joining joins the answers of a conversation into one, so that code that writes one answer writes them all with one
+// numbering and one list of sources.
 type joining struct {
 	text     strings.Builder
 	answer   ibid.Answer
@@ -292,7 +291,7 @@ type joining struct {
 	ids      map[string]string // of sources in the joined answer, by their key
 }
 
-// joined returns a conversation as one answer: the questions as quotations, and each source once.
+// joined returns a conversation as one answer: the questions as block quotes, and each source once.
 func joined(c *store.Conversation) *ibid.Answer {
 	j := &joining{ids: map[string]string{}}
 	for _, turn := range c.Turns() {
@@ -316,7 +315,7 @@ func (j *joining) add(text string) {
 	j.addPart(start)
 }
 
-// addPart makes what was added since start a message.
+// addPart makes a message of the text added since start.
 func (j *joining) addPart(start int) {
 	span := ibid.Span{Start: start, End: j.text.Len()}
 	j.answer.Parts = append(j.answer.Parts, ibid.Part{Span: span, Kind: ibid.AnswerPart, Message: j.messages})
@@ -351,7 +350,7 @@ func (j *joining) addAnswer(a *ibid.Answer) {
 		}
 		j.answer.Citations = append(j.answer.Citations, c)
 	}
-	if fence := openFence(a.Text); fence != "" { // it would take in all that follows
+	if fence, _ := fenceIn(a.Text); fence != "" { // it would include all that follows
 		j.text.WriteString("\n" + fence)
 		j.answer.Parts[len(j.answer.Parts)-1].End = j.text.Len()
 	}
@@ -359,7 +358,7 @@ func (j *joining) addAnswer(a *ibid.Answer) {
 	case a.Error != nil:
 		j.add("*The provider answered with an error.*")
 	case !a.Complete:
-		j.add("*The answer was broken off here.*")
+		j.add("*The answer broke off here.*")
 	}
 }
 
@@ -394,7 +393,7 @@ func (j *joining) source(s *ibid.Source) string {
 
 func shifted(s ibid.Span, by int) ibid.Span { return ibid.Span{Start: s.Start + by, End: s.End + by} }
 
-// quoted returns a text as a quotation in markdown.
+// quoted returns a text as a block quote in Markdown.
 func quoted(text string) string {
 	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n")), "\n")
 	for i, line := range lines {
@@ -403,14 +402,8 @@ func quoted(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// openFence returns what closes the block of code that a text ends in; empty: it does not end in one.
-func openFence(text string) string {
-	fence, _ := fenceIn(text)
-	return fence
-}
-
-// fenceIn returns what closes the block of code that a text ends in, empty if it does not end in one, and where the
-// last block of code before that ends.
+// fenceIn returns what closes the code block that a text ends in, empty if it does not end in one, and where the last
+// code block before that ends.
 func fenceIn(text string) (fence string, closed int) {
 	var f markdown.Fence
 	at := 0

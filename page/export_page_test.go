@@ -15,7 +15,7 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// talked returns a call of a conversation whose answer cites pages, a sentence each.
+// talked returns a call of a conversation whose answer cites pages, one in each sentence.
 func talked(id, question, text string, urls ...string) *store.Call {
 	a := &ibid.Answer{
 		ID: id, Provider: "openai", Format: "openai-responses", Model: "heron-1", Complete: true, Finish: ibid.FinishStop, Text: text,
@@ -34,7 +34,7 @@ func talked(id, question, text string, urls ...string) *store.Call {
 	}
 }
 
-// A conversation is one file with one numbering and each source once.
+// A conversation is exported as one file with one numbering and each source once.
 func TestExportConversation(t *testing.T) {
 	w := newWorld(t, nil)
 	broken := talked("ans_3", "And code?", "It is. This:\n\n```go\nx :=", "https://c.example/")
@@ -63,7 +63,7 @@ It is.[3] This:
 
 ` + "```go\nx :=\n```" + `
 
-*The answer was broken off here.*
+*The answer broke off here.*
 
 Sources:
 
@@ -95,7 +95,7 @@ Sources:
 			t.Errorf("%s: %d %v %q", tt.as, got.StatusCode, err, params["filename"])
 		}
 		if n := strings.Count(got.body, tt.want); n < tt.count {
-			t.Errorf("%s: %q is there %d times: %s", tt.as, tt.want, n, got.body)
+			t.Errorf("%s: %q occurs %d times: %s", tt.as, tt.want, n, got.body)
 		}
 		if head := w.do(t, "HEAD", base+"/export?as="+tt.as, ""); head.StatusCode != 200 || head.body != "" {
 			t.Errorf("HEAD %s: %d", tt.as, head.StatusCode)
@@ -112,7 +112,7 @@ Sources:
 	}
 }
 
-// A single answer is exported in every form of the menu.
+// A single answer can be exported in every form of the menu.
 func TestExportAnswer(t *testing.T) {
 	w := newWorld(t, nil)
 	w.put(t, talked("ans_1", "Wo nisten Reiher? 蒼鷺", "In trees. Often.", "https://a.example/"))
@@ -138,7 +138,7 @@ func TestExportAnswer(t *testing.T) {
 	}
 }
 
-// A long conversation is paged, and exported whole.
+// A long conversation has several pages, and is exported as a whole.
 func TestLongConversation(t *testing.T) {
 	w := newWorld(t, nil)
 	const many = 45
@@ -175,7 +175,7 @@ func TestLongConversation(t *testing.T) {
 	}
 }
 
-// What Google wants shown is shown as it was sent, where it can do nothing.
+// What Google requires to be shown is shown as it was sent, where it can do nothing.
 func TestDisplay(t *testing.T) {
 	w := newWorld(t, nil)
 	c := talked("ans_1", "q", "It is. So.", "https://a.example/")
@@ -204,7 +204,7 @@ func TestDisplay(t *testing.T) {
 	}
 }
 
-// What readers say of a citation is kept with the name of their token, and shown with it.
+// Feedback on a citation is stored with the name of the reader's token, and shown with it.
 func TestGiveFeedback(t *testing.T) {
 	w := newWorld(t, nil)
 	c := talked("ans_1", "q", "It is. So.", "https://a.example/")
@@ -249,7 +249,7 @@ func TestGiveFeedback(t *testing.T) {
 	}
 }
 
-// Who says something is known by the name of their token, which must allow it.
+// Feedback names the reader's token, which must allow it.
 func TestFeedbackBy(t *testing.T) {
 	w := newWorld(t, nil)
 	c := talked("ans_1", "q", "It is. So.", "https://a.example/")
@@ -271,7 +271,7 @@ func TestFeedbackBy(t *testing.T) {
 	}
 }
 
-// The list can be searched and narrowed to badges.
+// The list can be searched and filtered by badge.
 func TestConversationList(t *testing.T) {
 	w := newWorld(t, nil)
 	to := w.ask(t, "", replay.Answers()[0].Prompt)

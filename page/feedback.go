@@ -27,7 +27,7 @@ func verdictWords(v string) string {
 	return "something else is wrong"
 }
 
-// feedbackURL returns where all is shown that was said of a citation, and of the answer if that is empty.
+// feedbackURL returns the address of all feedback on a citation, or on the answer if citation is empty.
 func feedbackURL(answerID, citation string) string {
 	q := url.Values{"answer": {answerID}}
 	if citation != "" {
@@ -36,29 +36,29 @@ func feedbackURL(answerID, citation string) string {
 	return "/ui/feedback?" + q.Encode()
 }
 
-// verdict is what was said last of a citation.
+// verdict is the last verdict on a citation.
 type verdict struct {
 	Word string // one of store.Verdicts
-	By   string // empty: nobody said who
+	By   string // empty if unknown
 	Note string
 	At   time.Time
 }
 
-// sayings is what people said of an answer.
-type sayings struct {
-	last  map[string]verdict // on each citation, by its id; on the answer as a whole by ""
-	words int                // how much they said of it in all, up to store.MaxLimit
+// answerFeedback is the feedback on an answer.
+type answerFeedback struct {
+	last  map[string]verdict // by citation id; that on the answer as a whole by ""
+	words int                // number of entries in all, up to store.MaxLimit
 }
 
-// said returns what was said of an answer. Of more than store.MaxLimit words the latest ones count.
-func (p *Page) said(ctx context.Context, tenant, answerID string) (*sayings, error) {
+// feedbackOf returns the feedback on an answer. If there are more than store.MaxLimit entries the latest count.
+func (p *Page) feedbackOf(ctx context.Context, tenant, answerID string) (*answerFeedback, error) {
 	ctx, cancel := context.WithTimeout(ctx, askStore)
 	defer cancel()
 	words, err := p.o.Store.Feedback(ctx, tenant, &store.FeedbackQuery{AnswerID: answerID, Limit: store.MaxLimit})
 	if err != nil {
 		return nil, err
 	}
-	s := &sayings{last: map[string]verdict{}, words: len(words.Items)}
+	s := &answerFeedback{last: map[string]verdict{}, words: len(words.Items)}
 	for _, f := range words.Items {
 		if _, later := s.last[f.Citation]; f.Verdict != "" && !later {
 			s.last[f.Citation] = verdict{f.Verdict, f.By, f.Note, f.At}
@@ -67,21 +67,21 @@ func (p *Page) said(ctx context.Context, tenant, answerID string) (*sayings, err
 	return s, nil
 }
 
-// rated is what a relevance is said of.
-type rated struct {
+// ratingKey is what a relevance was given for.
+type ratingKey struct {
 	Step   int // 0: the run as a whole
 	Source string
 }
 
-// ratings returns the last relevance that was said of each source of a run, by its step and the name it was said of.
-func (p *Page) ratings(ctx context.Context, tenant, run string) (map[rated]float64, error) {
+// ratings returns the last relevance given for each source of a run, by step and the name used for it.
+func (p *Page) ratings(ctx context.Context, tenant, run string) (map[ratingKey]float64, error) {
 	words, err := p.o.Store.Feedback(ctx, tenant, &store.FeedbackQuery{Run: run, Limit: store.MaxLimit})
 	if err != nil {
 		return nil, err
 	}
-	last := map[rated]float64{}
+	last := map[ratingKey]float64{}
 	for _, f := range words.Items {
-		of := rated{f.Step, f.Source}
+		of := ratingKey{f.Step, f.Source}
 		if _, later := last[of]; f.Relevance != nil && !later {
 			last[of] = *f.Relevance
 		}
@@ -89,9 +89,9 @@ func (p *Page) ratings(ctx context.Context, tenant, run string) (map[rated]float
 	return last, nil
 }
 
-// giveFeedback keeps what a reader says: a verdict on a citation (answer, citation, verdict, note), or how relevant a
-// source was (run, step, source, relevance, note). It leads back to next, a path of ours; a script that asks for JSON
-// gets 204.
+// giveFeedback stores a reader's feedback: a verdict on a citation (answer, citation, verdict, note), or how relevant a
+// source was (run, step, source, relevance, note). It redirects to next, a path of this site; a script that asks for
+// JSON gets a 204.
 func (p *Page) giveFeedback(w *httpx.Reply, r *httpx.Request) error {
 	if err := readForm(w, r); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (p *Page) giveFeedback(w *httpx.Reply, r *httpx.Request) error {
 	if s := field("relevance"); s != "" {
 		relevance, err := strconv.ParseFloat(s, 64)
 		if err != nil {
-			return httpx.BadRequest("The relevance is not a number.", "It is one from 0 to 1.")
+			return httpx.BadRequest("The relevance is not a number.", "It must be from 0 to 1.")
 		}
 		f.Relevance = &relevance
 	}
@@ -134,7 +134,7 @@ func (p *Page) giveFeedback(w *httpx.Reply, r *httpx.Request) error {
 	return nil
 }
 
-// tokenName returns the name of a reader's token; empty: none was needed.
+// tokenName returns the name of a reader's token; empty if none was needed.
 func (p *Page) tokenName(r *httpx.Request) (string, error) {
 	if r.Who.Token == "" {
 		return "", nil
@@ -151,14 +151,14 @@ func (p *Page) tokenName(r *httpx.Request) (string, error) {
 	return "", nil
 }
 
-// feedbackBody is what the page of feedback shows.
+// feedbackBody is the content of the page of feedback.
 type feedbackBody struct {
-	About             *feedbackForm // nil: no single citation
+	About             *feedbackForm // nil if it is not about a single citation
 	Items             []store.Feedback
 	Verdicts, Ratings int
-	Relevance         string // the mean; empty: nobody rated
+	Relevance         string // the mean; empty if nothing was rated
 	Next              string
-	One               string // where the answer is that all of it is about; empty: it is about several
+	One               string // the address of the answer that all of it is about; empty if there are several
 }
 
 // feedbackForm is the form for one citation.
@@ -170,7 +170,7 @@ type feedbackForm struct {
 	May                bool // the reader may judge it
 }
 
-// showFeedback shows what people said, of everything or of one citation, with the form to say it.
+// showFeedback shows all feedback, or that on one citation with the form to give more.
 func (p *Page) showFeedback(w *httpx.Reply, r *httpx.Request) error {
 	q := r.URL.Query()
 	if as := q.Get("as"); as != "" {
@@ -179,7 +179,7 @@ func (p *Page) showFeedback(w *httpx.Reply, r *httpx.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), askStore)
 	defer cancel()
 	body, title := &feedbackBody{}, "Feedback"
-	what := &store.FeedbackQuery{AnswerID: asked(r, "answer"), Cursor: q.Get("cursor"), Limit: listed}
+	what := &store.FeedbackQuery{AnswerID: asked(r, "answer"), Cursor: q.Get("cursor"), Limit: pageSize}
 	citation := asked(r, "citation")
 	if what.AnswerID != "" {
 		body.One = answerURL(what.AnswerID)
@@ -212,7 +212,7 @@ func (p *Page) showFeedback(w *httpx.Reply, r *httpx.Request) error {
 	return p.show(w, r, &view{Name: "feedback", Title: title, Section: "feedback", Body: body})
 }
 
-// feedbackForm returns the form for a citation, with the last word on it.
+// feedbackForm returns the form for a citation, filled with the last feedback on it.
 func (p *Page) feedbackForm(ctx context.Context, r *httpx.Request, answerID, citation string) (*feedbackForm, error) {
 	call, err := p.call(ctx, r.Who.Tenant, answerID)
 	if err != nil {
@@ -234,11 +234,11 @@ func (p *Page) feedbackForm(ctx context.Context, r *httpx.Request, answerID, cit
 			form.Sources = append(form.Sources, sourceTitle(s))
 		}
 	}
-	said, err := p.said(ctx, r.Who.Tenant, answerID)
+	feedback, err := p.feedbackOf(ctx, r.Who.Tenant, answerID)
 	if err != nil {
 		return nil, err
 	}
-	last := said.last[citation]
+	last := feedback.last[citation]
 	for _, v := range store.Verdicts() {
 		form.Verdicts = append(form.Verdicts, choice{v, capital(verdictWords(v)), last.Word == v})
 	}

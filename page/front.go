@@ -11,20 +11,20 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// latestListed is how many of the latest things of a kind the front page lists.
+// latestListed is how many of the latest conversations, runs and incidents the front page lists.
 const latestListed = 5
 
-// Demo is what the page of a demonstration shows besides. Its fields are all needed.
+// Demo is what the page of a demonstration shows in addition. All fields are required.
 type Demo struct {
-	Changed   string   // the run whose answer the front page opens on: a source of it changed
+	Changed   string   // the run whose answer the front page opens with: one of its sources changed
 	Holds     string   // a run whose sources all say what its answer cites
 	Questions []string // that the demonstration can answer
 }
 
-// Upstream is a provider behind the gateway, as the front page tells how to call it.
+// Upstream is a provider behind the gateway; the front page shows how to call it.
 type Upstream struct{ Name, Provider string }
 
-// firstCall is what the front page needs to know of a provider to say how it is called.
+// firstCall is what the front page needs to show how a provider is called.
 type firstCall struct {
 	Upstream
 
@@ -40,13 +40,13 @@ func firstCallOf(base string, u Upstream) firstCall {
 	return c
 }
 
-// frontBody is what the front page shows.
+// frontBody is the content of the front page.
 type frontBody struct {
-	Base          string // the address of this server, for whom nothing is here yet
+	Base          string // the address of this server, shown while there is nothing else
 	Upstreams     []Upstream
-	Demo          *Demo       // nil: this is no demonstration
-	Questions     []string    // that it can answer, besides that of the hero
-	Hero          *answerView // the answer that it opens on; nil: there is none
+	Demo          *Demo       // nil if this is not a demonstration
+	Questions     []string    // that it can answer, without that of the hero
+	Hero          *answerView // the answer that the page opens with; nil if there is none
 	Follow        string      // the chip of the sentence whose source changed
 	VerifyURL     string      // where the answer is verified
 	Conversations []conversationItem
@@ -54,10 +54,10 @@ type frontBody struct {
 	Alarms        []incidentRow
 }
 
-// Empty reports whether nothing is here yet.
+// Empty reports whether there is nothing to show yet.
 func (b *frontBody) Empty() bool { return len(b.Conversations)+len(b.Runs)+len(b.Alarms) == 0 }
 
-// front shows what came last and, in a demonstration, an answer whose source changed.
+// front shows the latest entries and, in a demonstration, an answer whose source changed.
 func (p *Page) front(ctx context.Context, r *httpx.Request) (*view, error) {
 	p.captured.CatchUp(ctx)
 	body := &frontBody{Base: p.baseURL(r), Upstreams: p.o.Upstreams, Demo: p.o.Demo}
@@ -84,7 +84,7 @@ func (p *Page) front(ctx context.Context, r *httpx.Request) (*view, error) {
 	return &view{Name: "front", Title: "Where each sentence comes from", Body: body}, nil
 }
 
-// addHero adds the answer that the front page of a demonstration opens on, if it is there.
+// addHero adds the answer that the front page of a demonstration opens with, if it exists.
 func (p *Page) addHero(ctx context.Context, r *httpx.Request, body *frontBody) error {
 	id, err := p.finalAnswer(ctx, r.Who.Tenant, p.o.Demo.Changed)
 	if err != nil || id == "" {
@@ -94,7 +94,7 @@ func (p *Page) addHero(ctx context.Context, r *httpx.Request, body *frontBody) e
 	if err != nil {
 		return err
 	}
-	said, err := p.said(ctx, r.Who.Tenant, id)
+	feedback, err := p.feedbackOf(ctx, r.Who.Tenant, id)
 	if err != nil {
 		return err
 	}
@@ -102,8 +102,8 @@ func (p *Page) addHero(ctx context.Context, r *httpx.Request, body *frontBody) e
 	if err != nil {
 		return err
 	}
-	body.Hero = p.answerView(answer, &answerOptions{said: said, mute: !mayWrite(r), trust: known})
-	// What it is an answer to stands on the page once.
+	body.Hero = p.answerView(answer, &answerOptions{feedback: feedback, readOnly: !mayWrite(r), trust: known})
+	// The hero's question is on the page once.
 	body.Questions = slices.DeleteFunc(slices.Clone(body.Questions), func(q string) bool {
 		return q == body.Hero.Heading
 	})
@@ -116,7 +116,7 @@ func (p *Page) addHero(ctx context.Context, r *httpx.Request, body *frontBody) e
 	return nil
 }
 
-// finalAnswer returns the id of the answer that a run came to; empty: there is no such run, or it has none yet.
+// finalAnswer returns the id of a run's final answer; empty if there is no such run, or no answer yet.
 func (p *Page) finalAnswer(ctx context.Context, tenant, run string) (string, error) {
 	s, err := p.o.API.Summary(ctx, tenant, run)
 	switch {
@@ -128,8 +128,8 @@ func (p *Page) finalAnswer(ctx context.Context, tenant, run string) (string, err
 	return "", err
 }
 
-// followURL returns where a reader follows a sentence of an answer to its source: the first chip of the source that is
-// open beside the text, which is the gravest; without a chip the source itself.
+// followURL returns where a reader can follow a sentence of an answer to its source: the first chip of the source that
+// is open beside the text, which is the gravest; the source itself if there is no chip.
 func followURL(v *answerView) string {
 	for _, s := range v.Cited {
 		for _, u := range s.Uses {

@@ -15,8 +15,8 @@ import (
 	"github.com/ibidhq/ibid/server/servertest"
 )
 
-// Whoever has nothing yet is told how to send the first call to each provider that is configured, by commands that this
-// very server takes. Whoever has something sees it.
+// While there is nothing to show, the page says how to send the first call to each configured provider, with commands
+// that this server accepts. Otherwise it lists the latest.
 func TestFrontPage(t *testing.T) {
 	providers := []string{"openai", "gemini", "cohere", "anthropic", "perplexity", "xai", "openrouter", "mistral"}
 	w := &world{servertest.Start(t, &servertest.Setup{Providers: providers, Configure: func(c *server.Config) {

@@ -13,35 +13,35 @@ import (
 )
 
 const (
-	// maxDrawn is how many steps are drawn. Those behind them are in the list alone.
+	// maxDrawn is the maximum number of steps that are drawn. Later ones are only in the list.
 	maxDrawn = 120
-	// maxRouted is how many places edges take in layers that they only pass. With more of them edges are straight.
+	// maxRouted is how many places edges take in layers that they only pass through. Further edges are straight.
 	maxRouted = 600
-	// maxSweeps is how often the layers are put in a better order.
+	// maxSweeps is how often the layers are reordered.
 	maxSweeps = 4
-	// maxNodeLabel is how many characters of a step's question a node has; wide ones count twice. Its tool is written
-	// larger, and a step that failed says so behind it.
+	// maxNodeLabel is how many characters of a step's question a node has; wide ones count twice. Its tool is set in
+	// larger type, and is followed by a note if the step failed.
 	maxNodeLabel, maxNodeTool, maxFailedTool = 15, 14, 7
 )
 
-// The measures of a drawing, in its own units.
+// The dimensions of a drawing, in its own units.
 const (
 	nodeWidth  = 156
 	nodeHeight = 46
-	passHeight = 14 // of an edge that passes a layer
+	passHeight = 14 // of an edge that passes through a layer
 	gapAcross  = 56 // between layers
 	gapDown    = 16
 	margin     = 10
 )
 
-// graph is the steps of a run and what they build on, drawn from left to right.
+// graph is a drawing of a run's steps and what they build on, from left to right.
 type graph struct {
 	Width, Height int
 	Nodes         []graphNode
 	Edges         []graphEdge
 	Desc          string // in words
-	Left          int    // steps that are not drawn
-	Waited        string // how long the way took that the run waited for; empty: it is not known
+	Left          int    // number of steps that are not drawn
+	Waited        string // duration of the critical path; empty if it is not known
 }
 
 // graphNode is a step in the drawing.
@@ -54,7 +54,7 @@ type graphNode struct {
 	Upper, Lower        string // its tool, and the beginning of its question
 	Title               string
 	Failed, Waited      bool
-	Chosen, Related     bool // it was chosen, or belongs to what was
+	Chosen, Related     bool // it was chosen, or belongs to the chosen step
 }
 
 // graphEdge is a line from a step to one that builds on it.
@@ -63,9 +63,9 @@ type graphEdge struct {
 	Waited bool
 }
 
-// spot is a place in a layer: a step, or an edge that passes.
+// spot is a place in a layer: a step, or an edge that passes through.
 type spot struct {
-	step   int // index of the step; -1: an edge passes
+	step   int // index of the step; -1 for an edge that passes through
 	before []*spot
 	behind []*spot
 	layer  int
@@ -80,7 +80,7 @@ func (s *spot) height() int {
 	return nodeHeight
 }
 
-// drawGraph draws the steps of a run; nil, if each simply follows the one before.
+// drawGraph draws the steps of a run; nil if each simply follows the one before.
 func drawGraph(t *trail.Trail, address func(number int) string) *graph {
 	before := make([][]int, min(len(t.Steps), maxDrawn))
 	branches := false
@@ -115,8 +115,8 @@ func drawGraph(t *trail.Trail, address func(number int) string) *graph {
 	return g
 }
 
-// waitedFor returns the steps of the critical path and how long they took together; none, if that is not known, or
-// longer than the run: then what was said of the steps, or of the run, cannot be.
+// waitedFor returns the steps of the critical path and their total duration; nothing if it is unknown or exceeds that
+// of the run, since the recorded times cannot be right then.
 func waitedFor(t *trail.Trail) (steps map[int]bool, d string) {
 	path, sum := t.CriticalPath()
 	if run := runTime(t); len(path) < 2 || sum <= 0 || run > 0 && sum > run {
@@ -129,8 +129,8 @@ func waitedFor(t *trail.Trail) (steps map[int]bool, d string) {
 	return steps, took(sum)
 }
 
-// layerNumbers returns the layer of each step: one behind the last of those that it builds on. What lies in a circle is
-// in the layer that it has when each step is looked at once.
+// layerNumbers returns the layer of each step: one after the last of those that it builds on. Steps in a cycle get the
+// layer that a single pass gives them.
 func layerNumbers(t *trail.Trail, before [][]int) []int {
 	layer := make([]int, len(before))
 	for _, i := range t.Order() {
@@ -144,8 +144,8 @@ func layerNumbers(t *trail.Trail, before [][]int) []int {
 	return layer
 }
 
-// layersOf puts the steps in layers, and gives edges that pass layers a place in each. An edge is the spots that it
-// touches.
+// layersOf puts the steps in layers, and gives edges that pass through layers a place in each. An edge is the list of
+// spots that it touches.
 func layersOf(before [][]int, layer []int) (layers [][]*spot, edges [][]*spot) {
 	spots := make([]*spot, len(before))
 	layers = make([][]*spot, slices.Max(layer)+1)
@@ -157,7 +157,7 @@ func layersOf(before [][]int, layer []int) (layers [][]*spot, edges [][]*spot) {
 	for i := range before {
 		for _, k := range before[i] {
 			from, to := spots[k], spots[i]
-			if from.layer >= to.layer { // a part of a circle
+			if from.layer >= to.layer { // part of a cycle
 				continue
 			}
 			edge, last := []*spot{from}, from
@@ -175,8 +175,8 @@ func layersOf(before [][]int, layer []int) (layers [][]*spot, edges [][]*spot) {
 	return layers, edges
 }
 
-// arrange puts each layer in the order of the middles of what its spots are joined with, from left to right and back,
-// so that few edges cross.
+// arrange orders each layer by the mean position of the spots it is joined with, from left to right and back, so that
+// few edges cross.
 func arrange(layers [][]*spot) {
 	for _, layer := range layers {
 		for i, s := range layer {
@@ -193,7 +193,7 @@ func arrange(layers [][]*spot) {
 	}
 }
 
-// order puts a layer in the order of the middles of what its spots are joined with.
+// order orders a layer by the mean position of the spots it is joined with.
 func order(layer []*spot, joined func(*spot) []*spot) {
 	for i, s := range layer {
 		s.weight = float64(i)
@@ -211,7 +211,7 @@ func order(layer []*spot, joined func(*spot) []*spot) {
 	}
 }
 
-// place gives each spot its place, the layers in the middle of the height.
+// place sets the position of each spot, with the layers centred vertically.
 func (g *graph) place(layers [][]*spot) {
 	tall := func(layer []*spot) int {
 		h := gapDown * (len(layer) - 1)
@@ -247,7 +247,7 @@ func spotsOf(layers [][]*spot, n int) []*spot {
 	return found
 }
 
-// left returns where a spot begins.
+// left returns the x of a spot's left side.
 func (s *spot) left() int { return margin + s.layer*(nodeWidth+gapAcross) }
 
 func drawNode(step *trail.Step, s *spot, address func(int) string, waited bool) graphNode {
@@ -289,8 +289,8 @@ func drawNode(step *trail.Step, s *spot, address func(int) string, waited bool) 
 	return n
 }
 
-// fit returns what of a label fits in n characters, of which those that East Asian texts write as wide as high count
-// twice, and says if there is more.
+// fit returns the part of a label that fits in n characters, with an ellipsis if it is cut. Full-width East Asian
+// characters count twice.
 func fit(s string, n int) string {
 	for i, r := range s {
 		if k := width.LookupRune(r).Kind(); k == width.EastAsianWide || k == width.EastAsianFullwidth {
@@ -303,7 +303,7 @@ func fit(s string, n int) string {
 	return s
 }
 
-// curve returns the line through the spots of an edge, from the right side of the first to the left side of the last.
+// curve returns the path through the spots of an edge, from the right side of the first to the left side of the last.
 func curve(edge []*spot) string {
 	var b strings.Builder
 	x, y := edge[0].left()+nodeWidth, edge[0].y
@@ -321,7 +321,7 @@ func curve(edge []*spot) string {
 	return b.String()
 }
 
-// describe says in words what the drawing shows.
+// describe returns the drawing in words.
 func describe(t *trail.Trail, before [][]int) string {
 	var b strings.Builder
 	for i := range before {

@@ -11,7 +11,8 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// In any drawing each step stands once, to the right of those that it builds on, inside the drawing and on no other.
+// In any drawing each step occurs once, to the right of those that it builds on, inside the drawing and not over
+// another.
 func TestGraphOfAnything(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
@@ -19,7 +20,7 @@ func TestGraphOfAnything(t *testing.T) {
 		for i := range 2 + random.IntN(40) {
 			s := trail.Step{Number: i + 1, After: []int{}}
 			for range random.IntN(4) {
-				s.After = append(s.After, 1+random.IntN(i+3)) // also itself, a later one, and one that is not there
+				s.After = append(s.After, 1+random.IntN(i+3)) // also itself, a later one, and a missing one
 			}
 			run.Steps = append(run.Steps, s)
 		}
@@ -32,11 +33,11 @@ func TestGraphOfAnything(t *testing.T) {
 		}
 		for i, a := range g.Nodes {
 			if a.X < 0 || a.Y < 0 || a.X+a.Width > g.Width || a.Y+a.Height > g.Height {
-				t.Fatalf("step %d stands outside: %+v of %d × %d", i+1, a, g.Width, g.Height)
+				t.Fatalf("step %d is outside: %+v of %d × %d", i+1, a, g.Width, g.Height)
 			}
 			for k, b := range g.Nodes[:i] {
 				if a.X < b.X+b.Width && b.X < a.X+a.Width && a.Y < b.Y+b.Height && b.Y < a.Y+a.Height {
-					t.Fatalf("step %d stands on step %d", i+1, k+1)
+					t.Fatalf("step %d overlaps step %d", i+1, k+1)
 				}
 			}
 		}
@@ -67,7 +68,7 @@ func TestGraphLimits(t *testing.T) {
 	}
 }
 
-// A label keeps to its box: characters that are as wide as high count twice.
+// A label fits its box: full-width characters count twice.
 func TestGraphLabels(t *testing.T) {
 	for _, c := range []struct{ tool, question, upper, lower string }{
 		{"search", "How many herons nest?", "search", "How many herons…"},
@@ -86,7 +87,7 @@ func TestGraphLabels(t *testing.T) {
 	}
 }
 
-// What the steps took together is not said where the run itself was shorter: one of both is wrong.
+// The time on the critical path is not shown if the run itself was shorter: one of the two must be wrong.
 func TestGraphWaited(t *testing.T) {
 	begun := time.Date(2026, 4, 12, 9, 0, 0, 0, time.UTC)
 	for run, want := range map[time.Duration]string{0: "5.0 s", 5 * time.Second: "5.0 s", 4 * time.Second: ""} {

@@ -18,7 +18,7 @@ import (
 // incidentsListed is how many incidents, or alerts, a page of their list has.
 const incidentsListed = 25
 
-// incidentsBody is the list of incidents.
+// incidentsBody is the content of the list of incidents.
 type incidentsBody struct {
 	Status, Source string
 	Statuses       []choice
@@ -26,28 +26,28 @@ type incidentsBody struct {
 	Next           string
 	More           bool // it is not the first page
 	CheckURL       string
-	Checked        string // what came of checking the chain; empty: it was not
+	Checked        string // the result of checking the chain; empty if it was not checked
 	Broken         bool   // the chain is
 }
 
-// Filtered reports whether the list is narrowed.
+// Filtered reports whether the list is filtered.
 func (b *incidentsBody) Filtered() bool { return b.Status+b.Source != "" }
 
-// incidentRow is an incident in a list, with those that tell of the same change.
+// incidentRow is an incident in a list, merged with others about the same change.
 type incidentRow struct {
 	*verify.Incident
 
 	Said  string   // what happened, in a sentence
-	Where []string // in what that was published it is, as far as the paths tell
-	Again int      // how many others tell of the same
-	said  bool     // with the words that changed
+	Where []string // which published manifests have it, as far as their paths show
+	Again int      // how many other incidents are about the same
+	said  bool     // it names the words that changed
 	at    int      // its place in the list
 }
 
-// changeKey says of which change an incident tells: those with a key in common tell of one.
+// changeKey identifies the change that an incident is about: incidents with a common key are about the same.
 type changeKey struct{ source, version, manifest, claim, status, detail string }
 
-// changeKeys returns the keys of an incident, and whether it is of a source that does not have what was quoted of it.
+// changeKeys returns the keys of an incident, and whether it is about a source that does not have what was quoted.
 func changeKeys(in *verify.Incident) (keys []changeKey, ofSource bool) {
 	ofClaim := changeKey{manifest: in.ManifestSHA256, claim: in.ClaimID}
 	itself := changeKey{source: in.SourceURL, claim: in.ClaimID, status: string(in.Status), detail: in.Detail}
@@ -65,8 +65,8 @@ func changeKeys(in *verify.Incident) (keys []changeKey, ofSource bool) {
 	return []changeKey{itself}, false
 }
 
-// incidentRows puts incidents together that tell of one change: of a version of a source that does not have what was
-// quoted of others, of the claims that rest on it, and of the same in the manifest of an answer and in that of its run.
+// incidentRows merges incidents about one change: a version of a source that lacks what several citations quote, the
+// claims that rest on it, and the same claim in the manifests of an answer and of its run.
 func (p *Page) incidentRows(ctx context.Context, tenant string, all []verify.Incident) ([]incidentRow, error) {
 	rows, at := []incidentRow{}, map[changeKey]int{}
 	add := func(i int, keys []changeKey) error {
@@ -93,11 +93,11 @@ func (p *Page) incidentRows(ctx context.Context, tenant string, all []verify.Inc
 		}
 		if where := manifestWords(in.ManifestURL); where != "" && !slices.Contains(row.Where, where) {
 			row.Where = append(row.Where, where)
-			slices.SortFunc(row.Where, func(a, b string) int { return cmp.Compare(b, a) }) // the answer, its run
+			slices.SortFunc(row.Where, func(a, b string) int { return cmp.Compare(b, a) }) // the answer before its run
 		}
 		return nil
 	}
-	for _, sources := range []bool{true, false} { // first the sources, which claims rest on
+	for _, sources := range []bool{true, false} { // sources first, because claims rest on them
 		for i := range all {
 			if keys, ofSource := changeKeys(&all[i]); ofSource == sources {
 				if err := add(i, keys); err != nil {
@@ -110,8 +110,8 @@ func (p *Page) incidentRows(ctx context.Context, tenant string, all []verify.Inc
 	return rows, nil
 }
 
-// quotedByAnswer returns what the answer of an incident quotes there; empty: it is of none of ours, or not known. A
-// list asks for it: a source may be cited by any number of answers, and what one answer cites is little.
+// quotedByAnswer returns what the answer of an incident quotes there; empty if it is not one of ours, or not known. It
+// is used for lists: a source may be cited by any number of answers, but an answer cites few sources.
 func (p *Page) quotedByAnswer(ctx context.Context, tenant string, in *verify.Incident) (string, error) {
 	_, answer, err := p.o.Store.Incident(ctx, tenant, store.IncidentKey(in))
 	if err != nil || answer == "" || in.ClaimID == "" {
@@ -127,7 +127,7 @@ func (p *Page) quotedByAnswer(ctx context.Context, tenant string, in *verify.Inc
 	return "", err
 }
 
-// incidentWords says in a sentence what happened, where it is known what was quoted.
+// incidentWords returns what happened in a sentence, with the changed words if the quote is known.
 func incidentWords(in *verify.Incident, quoted string) string {
 	if quoted != "" && in.Observed.Nearest != "" {
 		if change := changeBetween(quoted, in.Observed.Nearest); change != nil {
@@ -143,13 +143,13 @@ type incidentBody struct {
 	verify.Incident
 
 	Said               string // what happened, in a sentence
-	Answer             string // its id; empty: the answer is not ours, or not known
-	Run                string // whose recorded passage it is; empty: it is not
+	Answer             string // its id; empty if the answer is not one of ours, or not known
+	Run                string // whose recorded passage it is about; else empty
 	Expected, Observed []piece
 }
 
-// manifestWords says whose manifest one at an address is, as far as its path tells: the same claim can stand in that of
-// a run and in that of an answer.
+// manifestWords says whose manifest an address names, as far as its path shows: the same claim can be in that of a run
+// and in that of an answer.
 func manifestWords(address string) string {
 	name := address[strings.LastIndexByte(address, '/')+1:]
 	switch {
@@ -161,7 +161,7 @@ func manifestWords(address string) string {
 	return ""
 }
 
-// incidentStatuses returns what incidents can be chosen by: what fails most often. Others can stand in the address.
+// incidentStatuses returns the filters for incidents: the most frequent failures. The address can have others.
 func incidentStatuses(chosen string) []choice {
 	all := []choice{{Value: "", Word: "anything"}}
 	for _, s := range []verify.Status{
@@ -177,7 +177,7 @@ func incidentStatuses(chosen string) []choice {
 	return choices(chosen, all...)
 }
 
-// incidents lists what failed.
+// incidents lists the incidents.
 func (p *Page) incidents(ctx context.Context, r *httpx.Request) (*view, error) {
 	q := r.URL.Query()
 	source, err := askedLong(q.Get("source"))
@@ -208,11 +208,11 @@ func (p *Page) incidents(ctx context.Context, r *httpx.Request) (*view, error) {
 	return &view{Name: "incidents", Title: "Incidents", Body: body}, nil
 }
 
-// checkIncidents says whether the chain of all incidents is in order.
+// checkIncidents checks the chain of all incidents.
 func (p *Page) checkIncidents(ctx context.Context, tenant string, body *incidentsBody) error {
 	release, ok := p.bounds.verifying.Take(tenant)
 	if !ok {
-		return busy("Others are checked at the moment.")
+		return busy("Other checks are running at the moment.")
 	}
 	defer release()
 	n, err := p.o.Store.CheckIncidents(ctx, tenant)
@@ -229,26 +229,26 @@ func (p *Page) checkIncidents(ctx context.Context, tenant string, body *incident
 	return nil
 }
 
-// chainWords says what came of checking the chain: how many incidents are in order from the first on, and whether
-// something is wrong behind them. The store looks at 500 at a time.
+// chainWords says in a sentence how many incidents from the first on are in order, and whether a later one is not. The
+// store checks 500 at a time.
 func chainWords(n int, broken bool) string {
-	const wrong = "was changed, left out or put in between. The server's log says more."
+	const wrong = "was changed, removed or inserted. The server's log says more."
 	switch {
 	case broken && n == 0:
 		return "The chain is broken: one of its first incidents " + wrong
 	case broken && n == 1:
-		return "The chain is broken: the first incident is in order, and one of those behind it " + wrong
+		return "The chain is broken: the first incident is in order, and a later one " + wrong
 	case broken:
 		return fmt.Sprintf(
-			"The chain is broken: the first %d incidents are in order, and one of those behind them "+wrong,
+			"The chain is broken: the first %d incidents are in order, and a later one "+wrong,
 			n,
 		)
 	case n == 0:
-		return "There are no incidents that could be checked."
+		return "There are no incidents to check."
 	case n == 1:
 		return "The only incident is in order: it was not changed."
 	}
-	return fmt.Sprintf("All %d incidents are in order: none was changed, left out or put in between.", n)
+	return fmt.Sprintf("All %d incidents are in order: none was changed, removed or inserted.", n)
 }
 
 // incident shows one incident.
@@ -271,8 +271,8 @@ func (p *Page) incident(ctx context.Context, r *httpx.Request) (*view, error) {
 	return &view{Name: "incident", Title: title, Body: body}, nil
 }
 
-// quoted returns what was quoted where an incident was, by an answer of ours or, where it is of none, by what was
-// recorded of a run, which it returns, too; empty: it is not known. The record itself has only hashes.
+// quoted returns what was quoted where an incident occurred, by an answer of ours or, if it belongs to none, by a
+// recorded run, which is returned too; empty if it is not known. The incident itself has only hashes.
 func (p *Page) quoted(ctx context.Context, tenant, answer string, in *verify.Incident) (words, run string, err error) {
 	pins, err := p.o.Store.Pins(ctx, tenant, in.SourceURL)
 	if err != nil {
@@ -295,15 +295,15 @@ func (p *Page) quoted(ctx context.Context, tenant, answer string, in *verify.Inc
 	return "", "", nil
 }
 
-// alertsBody is the list of alerts.
+// alertsBody is the content of the list of alerts.
 type alertsBody struct {
 	Kinds, Seen []choice
 	Rows        []store.Alert
-	Unseen      int // of all, also those that are not listed here
+	Unseen      int // of all, including those not listed here
 	Next, Here  string
 	More        bool // it is not the first page
-	Filtered    bool // the list is narrowed
-	May         bool // the reader may say that one was seen
+	Filtered    bool // the list is filtered
+	May         bool // the reader may mark alerts as seen
 }
 
 // alertWords are the kinds of alerts in words, with the kinds of their badges.
@@ -312,11 +312,11 @@ var alertWords = map[store.AlertKind][2]string{
 	store.AlertDoubtful:      {"doubtful claim", badgeClose},
 	store.AlertUncited:       {"no citations", badgeClose},
 	store.AlertKeyRevoked:    {"key revoked", badgeBad},
-	store.AlertStoreAway:     {"database away", badgeBad},
+	store.AlertStoreAway:     {"database unreachable", badgeBad},
 	store.AlertQuota:         {"not kept", badgeLost},
 }
 
-// alertBadge says what an alert is about.
+// alertBadge returns the badge of an alert.
 func alertBadge(a *store.Alert) badge {
 	known := alertWords[a.Kind]
 	if known[0] == "" {
@@ -325,7 +325,7 @@ func alertBadge(a *store.Alert) badge {
 	return badge{Kind: known[1], Word: known[0], Code: string(a.Kind)}
 }
 
-// alerts lists what somebody should look at.
+// alerts lists the alerts.
 func (p *Page) alerts(ctx context.Context, r *httpx.Request) (*view, error) {
 	q := r.URL.Query()
 	kind, seen := asked(r, "kind"), asked(r, "seen")

@@ -31,50 +31,50 @@ var templateFiles embed.FS
 //go:embed assets
 var assetFiles embed.FS
 
-// policy is the content security policy of all pages: nothing from elsewhere, nothing inline.
+// policy is the content security policy of all pages: nothing from other origins, nothing inline.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"form-action 'self'; frame-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// headers are what all responses have. A handler may set others.
+// headers are sent with all responses. A handler may set others.
 var headers = map[string]string{
 	"Content-Security-Policy":    policy,
 	"X-Content-Type-Options":     "nosniff",
 	"Referrer-Policy":            "same-origin",
 	"Cross-Origin-Opener-Policy": "same-origin",
-	"X-DNS-Prefetch-Control":     "off", // a name that is looked up tells that somebody reads this
+	"X-DNS-Prefetch-Control":     "off", // looking a name up would reveal that somebody reads this
 	"Cache-Control":              "no-store",
 }
 
-// view is what the layout shows around the content of a page.
+// view is a page's content and what the layout shows around it.
 type view struct {
 	Name    string // of the template of the content: templates/NAME.html
-	Status  int    // of the response; 0: 200
+	Status  int    // of the response; 0 for 200
 	Title   string // of the window and, unless the content has its own, the page
 	Section string // the entry of the navigation that the page is under: "overview", "conversations", "runs", …
-	Query   string // what was searched for
-	Body    any    // what the page's own template shows
+	Query   string // the search words
+	Body    any    // the data of the page's own template
 
-	Version string // the rest is set by show
+	Version string // this and the rest are set by show
 	Public  bool   // no token is needed
-	Reader  bool   // whoever asks may read, so that the navigation leads somewhere
-	CanAsk  bool   // there is somebody to ask
+	Reader  bool   // the caller may read, so that the navigation is useful
+	CanAsk  bool   // questions can be asked
 }
 
-// InMore reports whether the page is under an entry that the navigation folds.
+// InMore reports whether the page is under a folded entry of the navigation.
 func (v *view) InMore() bool {
 	return slices.Contains([]string{"alerts", "incidents", "overview", "experiments", "feedback"}, v.Section)
 }
 
-// navEntry is an entry of the navigation: where it leads below /ui/, and whether the page is under it.
+// navEntry is an entry of the navigation: its path below /ui/, and whether the page is under it.
 type navEntry struct {
 	At, Word string
 	Current  bool
 }
 
-// unfit is the status of a page whose form cannot be accepted as it is.
-const unfit = http.StatusUnprocessableEntity
+// statusRejected is the status of a page whose form was not accepted.
+const statusRejected = http.StatusUnprocessableEntity
 
-// show writes a page as HTML, compressed if the reader takes that. Nothing is written where it fails.
+// show writes a page as HTML, compressed if the client accepts that. On error nothing is written.
 func (p *Page) show(w *httpx.Reply, r *httpx.Request, v *view) error {
 	v.Version, v.CanAsk, v.Reader = p.o.Version, p.o.Chat != nil, r.Who.Tenant != ""
 	v.Public = v.Reader && r.Who.Token == ""
@@ -105,10 +105,10 @@ type response struct {
 	status    int
 	mediaType string
 	body      []byte
-	packed    []byte // the body compressed; nil: it is when needed
+	packed    []byte // the body compressed; nil to compress it when needed
 }
 
-// worthPacking is how long a body is from which on it is compressed.
+// worthPacking is the size from which on a body is compressed.
 const worthPacking = 1 << 10
 
 func writeBody(w *httpx.Reply, r *httpx.Request, res *response) {
@@ -142,7 +142,7 @@ func pack(body []byte, level int) []byte {
 	if err != nil {
 		return nil
 	}
-	_, _ = z.Write(body) // a buffer takes everything
+	_, _ = z.Write(body) // a buffer accepts everything
 	_ = z.Close()
 	return b.Bytes()
 }
@@ -151,10 +151,10 @@ func pack(body []byte, level int) []byte {
 type asset struct {
 	response
 
-	tag string // its hash, which is in the address under which pages load it
+	tag string // its hash, which is part of the address that pages load it from
 }
 
-// readAssets reads the files of assets/. Those of css/ and js/ are parts, in the order of their names, of page.css and
+// readAssets reads the files of assets/. Those of css/ and js/ are joined, in the order of their names, to page.css and
 // page.js.
 func readAssets() (map[string]asset, error) {
 	bodies := map[string][]byte{}
@@ -182,14 +182,14 @@ func readAssets() (map[string]asset, error) {
 	return all, err
 }
 
-// assetType returns the media type of an asset; what the system has in its tables must not change it.
+// assetType returns the media type of an asset, independent of the system's tables.
 func assetType(name string) string {
 	return map[string]string{
 		".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 	}[path.Ext(name)]
 }
 
-// readViews parses the templates: each file of templates/ with the layout and what is in templates/parts.
+// readViews parses the templates: each file of templates/ with the layout and the files of templates/parts.
 func readViews(assets map[string]asset) (map[string]*template.Template, error) {
 	base := template.New("").Funcs(funcs(assets))
 	base, err := base.ParseFS(templateFiles, "templates/layout.html", "templates/parts/*.html")
@@ -218,7 +218,7 @@ func readViews(assets map[string]asset) (map[string]*template.Template, error) {
 	return all, nil
 }
 
-// funcs returns what templates may call.
+// funcs returns the functions that templates can call.
 func funcs(assets map[string]asset) template.FuncMap {
 	return template.FuncMap{
 		"asset": func(name string) (string, error) {
@@ -305,10 +305,10 @@ func first(n int, list any) any {
 // joinNumbers returns numbers with spaces between them.
 func joinNumbers(numbers []int) string { return strings.Trim(fmt.Sprint(numbers), "[]") }
 
-// capital returns words that begin with an ASCII letter as a sentence begins.
+// capital returns words, which begin with an ASCII letter, with a capital letter.
 func capital(words string) string { return strings.ToUpper(words[:1]) + words[1:] }
 
-// asset serves a file that pages load. Its address has its hash, so that it never changes.
+// asset serves a file that pages load. Its address contains its hash, so that it can be cached forever.
 func (p *Page) asset(w *httpx.Reply, r *httpx.Request) error {
 	a, ok := p.assets[r.PathValue("name")]
 	if !ok {
@@ -321,7 +321,7 @@ func (p *Page) asset(w *httpx.Reply, r *httpx.Request) error {
 	return nil
 }
 
-// element serves the custom element, which other people's pages load, too.
+// element serves the custom element, which other sites' pages load too.
 func (p *Page) element(w *httpx.Reply, r *httpx.Request) error {
 	h := w.Header()
 	for name, value := range headers {
@@ -340,7 +340,7 @@ func (p *Page) icon(w *httpx.Reply, r *httpx.Request) error {
 	return nil
 }
 
-// serve writes an asset, unless the reader has it.
+// serve writes an asset, unless the client has it cached.
 func (a asset) serve(w *httpx.Reply, r *httpx.Request) {
 	tag := `"` + a.tag + `"`
 	if len(a.body) >= worthPacking && takesGzip(r.Header.Get("Accept-Encoding")) {
@@ -355,33 +355,33 @@ func (a asset) serve(w *httpx.Reply, r *httpx.Request) {
 	writeBody(w, r, &a.response)
 }
 
-// writeFile answers with a file to be saved or read elsewhere.
+// writeFile sends a file to be saved.
 func writeFile(w *httpx.Reply, r *httpx.Request, name, mediaType string, body []byte) {
 	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
 	writeBody(w, r, &response{status: http.StatusOK, mediaType: mediaType, body: body})
 }
 
-// readForm reads a form that was posted.
+// readForm reads a posted form.
 func readForm(w *httpx.Reply, r *httpx.Request) error {
 	defer readInTime(w)()
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
-		return httpx.BadRequest("The form cannot be read.", "It may be too long, or have taken too long.")
+		return httpx.BadRequest("The form cannot be read.", "It may be too long, or have taken too long to arrive.")
 	}
 	return nil
 }
 
-// formTime is how long what is sent may take to arrive.
+// formTime is how long a request body may take to arrive.
 const formTime = time.Minute
 
-// readInTime gives the rest of a request [formTime] to arrive. What it returns ends that, and must be called: what is
-// done with the form may take longer.
+// readInTime limits the rest of a request to [formTime]. The returned function lifts the limit and must be called, as
+// processing the form may take longer.
 func readInTime(w http.ResponseWriter) (end func()) {
 	rc := http.NewResponseController(w)
-	// a writer without a connection has none, and nobody who waits for it
+	// A writer without a connection has no deadline, and no one waiting for it.
 	_ = rc.SetReadDeadline(time.Now().Add(formTime))
 	return func() { _ = rc.SetReadDeadline(time.Time{}) }
 }
 
-// maxForm is how many bytes a form may have. What is pasted to be verified is larger, and has a limit of its own.
+// maxForm is the maximum size of a form in bytes. Pasted text to verify may be larger, and has its own limit.
 const maxForm = 1 << 20

@@ -22,71 +22,71 @@ import (
 )
 
 const (
-	// liveEvery is how far apart the changes of an answer are that a reader is told.
+	// liveEvery is the interval at which changes of an answer are sent.
 	liveEvery = 200 * time.Millisecond
-	// liveQuiet is for how long nothing may be heard of an answer that nobody here knows until it counts as broken off.
-	// An answer whose provider thinks for long says nothing either, so it is longer than that takes.
+	// liveQuiet is how long an answer that this node does not know may be silent until it counts as broken off. It is
+	// longer than a provider usually thinks, as nothing is sent meanwhile.
 	liveQuiet = 2 * time.Minute
-	// liveUnknown is for how long nothing may be heard at all: whoever passes an answer on says so at once to somebody
-	// who listens.
+	// liveUnknown is how long to wait for the first message: a node that relays the answer replies at once to a new
+	// listener.
 	liveUnknown = 10 * time.Second
-	// liveStore is how long after its end an answer may take to be found, and liveAgain how long at most lies between
-	// two looks.
+	// liveStore is how long after its end an answer may take to become readable, and liveAgain the longest interval
+	// between two attempts.
 	liveStore = 10 * time.Second
 	liveAgain = 2 * time.Second
-	// liveChecking is for how long an answer that has ended says that its quotes are being checked.
+	// liveChecking is how long an answer that has ended is shown as being checked.
 	liveChecking = 15 * time.Second
-	// liveLate is for how long a reader is told of citations that come after an answer that had none.
+	// liveLate is how long a stream stays open for citations that arrive after an answer that had none.
 	liveLate = 90 * time.Second
-	// liveBeat is how often something is sent, so that no proxy takes the stream for dead.
+	// liveBeat is how often something is sent, so that no proxy closes the stream as idle.
 	liveBeat = 15 * time.Second
-	// liveWrite is how long a reader may take to accept an event.
+	// liveWrite is how long a client may take to accept an event.
 	liveWrite = 10 * time.Second
-	// maxLive is how many answers a tenant can watch arrive at the same time on one node.
+	// maxLive is how many answers and runs a tenant can watch at the same time on one node.
 	maxLive = 256
 )
 
-// liveStream tells one reader of one answer while it arrives.
+// liveStream streams one arriving answer to one client.
 //
 // Events are state ({"text":…}: what is being done), block ({"n":…,"of":…,"html":…,"dir":…}: the n-th block of the
-// text, from 0, how many there are, and in which direction it runs), sources ({"html":…}: the list of sources so far,
-// from which cards are filled), answer ({"html":…,"byline":…,"state":…,"whole":…,"checking":…,"facts":…}: the whole
-// article, the line above it, how the answer ended in a sentence, whether that is well, whether its sources are being
-// read for the first time, and what the head of its conversation says, once the answer has ended and again when it gets
-// citations later or its sources were read), gone ({"text":…}: there is no such answer and will be none), and end.
-// Whoever connects again is sent all blocks; those that the page has as they are stay untouched.
+// text, from 0, the number of blocks, and the direction of the text), sources ({"html":…}: the list of sources so far,
+// from which cards are filled), answer ({"html":…,"byline":…,"state":…,"whole":…,"checking":…,"facts":…}: the complete
+// article, the line above it, how the answer ended in a sentence, whether it is complete, whether its sources are being
+// read for the first time, and the head of its conversation; sent once the answer has ended, and again when it gets
+// citations later or its sources were read), gone ({"text":…}: there is no such answer and will be none), and end. A
+// client that reconnects is sent all blocks; it leaves those untouched that it already has.
 type liveStream struct {
 	*httpx.Stream
 
 	p            *Page
 	r            *httpx.Request
 	answerID     string
-	run          string // empty: it is not known
-	conversation string // empty: in none
+	run          string // empty if it is not known
+	conversation string // empty if it is in none
 	options      answerOptions
 	numbering    ibid.Numbering
 
-	arriving *arrivingAnswer   // nil: this node did not ask
-	partial  partial           // what was heard of it
+	arriving *arrivingAnswer   // nil if this node did not ask for it
+	partial  partial           // what was received of it
 	seen     liveState         // how much of it was sent
-	shown    int               // bytes of its text that were
-	blocks   []string          // what they were sent as
-	state    string            // what was sent of what is being done
-	article  []byte            // the whole answer, as it was sent
-	head     *conversationBody // what the head of its conversation says; nil: it has none yet
+	shown    int               // bytes of its text that were sent
+	blocks   []string          // as they were sent
+	state    string            // the last state that was sent
+	article  []byte            // the complete answer, as it was sent
+	head     *conversationBody // head of its conversation; nil if it has none yet
 	heard    time.Time
-	known    bool          // something was heard
-	ended    time.Time     // when the answer had ended; zero: it has not
-	again    time.Time     // when it is looked for again after that
-	pause    time.Duration // between the last two looks
-	whole    bool          // the answer was sent whole
-	checking bool          // it was sent as one whose quotes are being checked
+	known    bool          // something was received
+	ended    time.Time     // when the answer ended; zero if it has not
+	again    time.Time     // when to look for it again after that
+	pause    time.Duration // between the last two attempts
+	whole    bool          // the complete answer was sent
+	checking bool          // it was sent as being checked
 }
 
-// liveState is how much there is of an answer.
+// liveState is the size of an answer.
 type liveState struct{ text, sources, citations, queries int }
 
-// liveAnswer tells a reader of an answer while it arrives.
+// liveAnswer streams an answer to a client while it arrives.
 func (p *Page) liveAnswer(w *httpx.Reply, r *httpx.Request) error {
 	id, err := r.PathID()
 	if err != nil {
@@ -104,7 +104,7 @@ func (p *Page) liveAnswer(w *httpx.Reply, r *httpx.Request) error {
 	var listener *bus.Listener
 	if p.o.Bus != nil && s.run != "" {
 		if listener, err = p.o.Bus.Listen(r.Context(), r.Who.Tenant, s.run); err != nil {
-			return gateway.Unavailable("The answer cannot be watched now.")
+			return gateway.Unavailable("The answer cannot be watched at the moment.")
 		}
 		defer listener.Close()
 	}
@@ -115,7 +115,7 @@ func (p *Page) liveAnswer(w *httpx.Reply, r *httpx.Request) error {
 	return nil
 }
 
-// errLiveEnd ends a stream that has told everything.
+// errLiveEnd ends a stream that has sent everything.
 var errLiveEnd = errors.New("the stream ends")
 
 // prepare finds out what is known of the answer, and how its page numbers sources.
@@ -136,15 +136,15 @@ func (s *liveStream) prepare() error {
 		return err
 	}
 	s.options = answerOptions{
-		prefix: idPrefix(q.Get("prefix")), live: true, mute: !mayWrite(s.r), strip: q.Get("conversation") != "",
+		prefix: idPrefix(q.Get("prefix")), live: true, readOnly: !mayWrite(s.r), strip: q.Get("conversation") != "",
 	}
 	var err error
 	s.numbering, s.head, err = s.number(ctx)
 	return err
 }
 
-// number reads how the sources of the conversation are numbered, and what its head says; none where there is no
-// conversation yet.
+// number reads the numbering of the conversation's sources, and its head; both are empty if there is no conversation
+// yet.
 func (s *liveStream) number(ctx context.Context) (ibid.Numbering, *conversationBody, error) {
 	if s.conversation == "" {
 		return ibid.Numbering{}, nil, nil
@@ -159,7 +159,7 @@ func (s *liveStream) number(ctx context.Context) (ibid.Numbering, *conversationB
 	return c.Numbering, &conversationBody{Conversation: c}, nil
 }
 
-// follow sends what becomes known, until all of it is, the reader leaves or the server ends.
+// follow sends changes until the answer is complete, the client leaves or the server shuts down.
 func (s *liveStream) follow(ctx context.Context, listener *bus.Listener) error {
 	if err := s.Comment("watching\nretry: 2000"); err != nil {
 		return err
@@ -176,7 +176,7 @@ func (s *liveStream) follow(ctx context.Context, listener *bus.Listener) error {
 	defer tick.Stop()
 	beat := time.NewTicker(liveBeat)
 	defer beat.Stop()
-	if err := s.look(ctx); err != nil { // it may have ended before anybody listened
+	if err := s.poll(ctx); err != nil { // it may have ended before the listener was there
 		return err
 	}
 	for {
@@ -185,13 +185,13 @@ func (s *liveStream) follow(ctx context.Context, listener *bus.Listener) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case m, open := <-heard:
-			if !open { // it fell behind, and connects again
+			if !open { // it fell behind, and will reconnect
 				return errLiveEnd
 			}
-			err = s.hear(ctx, &m)
+			err = s.receive(ctx, &m)
 		case <-done:
 			done, s.ended = nil, time.Now()
-			err = s.look(ctx)
+			err = s.poll(ctx)
 		case <-tick.C:
 			err = s.tick(ctx)
 		case <-beat.C:
@@ -206,11 +206,11 @@ func (s *liveStream) follow(ctx context.Context, listener *bus.Listener) error {
 	}
 }
 
-// answerEvents are the kinds of events after which an answer is not what it was.
+// answerEvents are the kinds of events that change a stored answer.
 var answerEvents = []string{store.EventAnswer, store.EventBackfill, store.EventVerification, store.EventManifest}
 
-// hear takes what the bus tells.
-func (s *liveStream) hear(ctx context.Context, m *bus.Message) error {
+// receive processes a message of the bus.
+func (s *liveStream) receive(ctx context.Context, m *bus.Message) error {
 	switch {
 	case m.Live != nil && m.Live.AnswerID == s.answerID:
 		s.heard, s.known = time.Now(), true
@@ -221,38 +221,37 @@ func (s *liveStream) hear(ctx context.Context, m *bus.Message) error {
 		}
 		if json.Unmarshal(m.Event.Data, &of) == nil && of.AnswerID == s.answerID {
 			s.whole, s.ended = false, time.Now()
-			return s.look(ctx)
+			return s.poll(ctx)
 		}
 	case m.Wake:
 		s.whole = false
-		return s.look(ctx)
+		return s.poll(ctx)
 	}
 	return nil
 }
 
-// wholeAnswer is an answer as all are sent it who watch it arrive on the same page.
+// wholeAnswer is a complete answer as it is sent to all who watch it on the same page.
 type wholeAnswer struct {
 	call      *store.Call
 	numbering ibid.Numbering
 	head      *conversationBody
 	html      []byte
-	byline    []byte // stands above it
+	byline    []byte // shown above it
 	state     string
 	checking  bool // its sources are being read for the first time
 	signed    bool // it is published
 }
 
-// look sends the whole answer if it is there. Hundreds may watch it end: one of those who look at the same time does
-// for all.
-func (s *liveStream) look(ctx context.Context) error {
+// poll sends the complete answer if it is readable. Hundreds may watch it end: concurrent calls share one read.
+func (s *liveStream) poll(ctx context.Context) error {
 	key := strings.Join(
 		[]string{
-			s.r.Who.Tenant, s.answerID, s.conversation, s.options.prefix, strconv.FormatBool(s.options.mute),
+			s.r.Who.Tenant, s.answerID, s.conversation, s.options.prefix, strconv.FormatBool(s.options.readOnly),
 			strconv.FormatBool(s.r.Who.May(store.ScopeVerify)),
 		}, "\x00",
 	)
 	got, err, _ := s.p.arriving.whole.Do(key, func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askStore) // whoever began may leave
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askStore) // the caller may leave
 		defer cancel()
 		return s.readWhole(ctx)
 	})
@@ -280,7 +279,8 @@ func (s *liveStream) look(ctx context.Context) error {
 	return nil
 }
 
-// readWhole reads the answer, numbered as it is stored: another one of its conversation may have ended meanwhile.
+// readWhole reads the answer with the stored numbering, since another answer of the conversation may have ended
+// meanwhile.
 func (s *liveStream) readWhole(ctx context.Context) (*wholeAnswer, error) {
 	call, err := s.p.call(ctx, s.r.Who.Tenant, s.answerID)
 	if err != nil {
@@ -314,7 +314,7 @@ func (s *liveStream) readWhole(ctx context.Context) (*wholeAnswer, error) {
 	return whole, err
 }
 
-// sendArticle sends the whole answer, and what the head of its conversation says now.
+// sendArticle sends the complete answer, and the head of its conversation.
 func (s *liveStream) sendArticle(whole *wholeAnswer) error {
 	data := map[string]any{
 		"html": string(s.article), "byline": string(whole.byline), "state": s.state,
@@ -330,8 +330,8 @@ func (s *liveStream) sendArticle(whole *wholeAnswer) error {
 	return s.send("answer", data)
 }
 
-// mayGrow reports whether an answer that was sent whole may still get citations or a signature, or its sources are
-// still to be read.
+// mayGrow reports whether a complete answer may still get citations or a signature, or its sources are still to be
+// read.
 func (s *liveStream) mayGrow(whole *wholeAnswer) bool {
 	a := whole.call.Answer
 	isUnread := func(c ibid.Citation) bool { return c.Verification == nil }
@@ -339,7 +339,7 @@ func (s *liveStream) mayGrow(whole *wholeAnswer) bool {
 		s.p.o.Rechecks && slices.ContainsFunc(a.Citations, isUnread) || whole.call.Publish && !whole.signed)
 }
 
-// isNew reports whether an answer that may change ended less than a time ago.
+// isNew reports whether an answer that can still change ended less than the given time ago.
 func (p *Page) isNew(call *store.Call, than time.Duration) bool {
 	return p.o.Bus != nil && call.Run != "" &&
 		time.Since(call.Started.Add(call.Duration)) < than
@@ -363,40 +363,40 @@ func (s *liveStream) end() error {
 	return errLiveEnd
 }
 
-// tick sends what changed.
+// tick sends what has changed.
 func (s *liveStream) tick(ctx context.Context) error {
 	now := time.Now()
 	switch {
 	case s.whole && now.Sub(s.ended) > liveLate:
 		return s.end()
 	case s.whole && s.checking && now.Sub(s.ended) > liveChecking:
-		return s.look(ctx)
+		return s.poll(ctx)
 	case s.whole:
 		return nil
 	case !s.ended.IsZero() && now.Sub(s.ended) > liveStore:
-		return s.give("The answer has ended, and was not kept.")
+		return s.giveUp("The answer has ended, but was not kept.")
 	case !s.ended.IsZero() && now.Before(s.again):
 		return nil
 	case !s.ended.IsZero():
 		s.pause = min(max(2*s.pause, liveEvery), liveAgain)
 		s.again = now.Add(s.pause)
-		return s.look(ctx)
+		return s.poll(ctx)
 	case s.arriving == nil && !s.known && now.Sub(s.heard) > liveUnknown:
-		return s.give("It was interrupted before it ended; nothing of it was kept. Ask again.")
+		return s.giveUp("The answer was interrupted, and nothing of it was kept. Ask again.")
 	case s.arriving == nil && now.Sub(s.heard) > liveQuiet:
-		return s.give("The answer was broken off: nobody here hears of it any more.")
+		return s.giveUp("The answer broke off: nothing more of it has arrived.")
 	}
 	return s.sendBlocks()
 }
 
-func (s *liveStream) give(why string) error {
+func (s *liveStream) giveUp(why string) error {
 	if err := s.send("gone", map[string]any{"text": why}); err != nil {
 		return err
 	}
 	return s.end()
 }
 
-// sendBlocks sends those blocks of the text that are new or changed.
+// sendBlocks sends the blocks of the text that are new or changed.
 func (s *liveStream) sendBlocks() error {
 	var a *ibid.Answer
 	state := s.partial.state()
@@ -424,7 +424,7 @@ func (s *liveStream) sendBlocks() error {
 	o := s.options
 	o.numbering = &numbering
 	call := &store.Call{AnswerID: s.answerID, Run: s.run, Answer: a}
-	if state.sources != before.sources || state.citations != before.citations { // cards need them before their chips
+	if state.sources != before.sources || state.citations != before.citations { // cards are filled before their chips
 		if err := s.sendSources(call, o); err != nil {
 			return err
 		}
@@ -432,7 +432,7 @@ func (s *liveStream) sendBlocks() error {
 	l := s.p.layOut(call, &o)
 	blocks := blocksOf(string(l.text))
 	for i, html := range blocks {
-		// The last block says how many there are, so that it is sent too where these are fewer or more.
+		// The last block carries the number of blocks, so it is sent again when that changes.
 		if i < len(s.blocks) && s.blocks[i] == html && (i < len(blocks)-1 || len(s.blocks) == len(blocks)) {
 			continue
 		}
@@ -445,7 +445,7 @@ func (s *liveStream) sendBlocks() error {
 	return nil
 }
 
-// sendSources sends the list of sources as far as it is known.
+// sendSources sends the list of sources so far.
 func (s *liveStream) sendSources(call *store.Call, o answerOptions) error {
 	numbering := maps.Clone(s.numbering)
 	o.numbering = &numbering
@@ -456,7 +456,7 @@ func (s *liveStream) sendSources(call *store.Call, o answerOptions) error {
 	return s.send("sources", map[string]string{"html": string(html)})
 }
 
-// arrivingWords says what is being done for an answer that is arriving.
+// arrivingWords returns the state of an arriving answer in words.
 func arrivingWords(a *ibid.Answer) string {
 	if n := len(a.Queries); a.Text == "" && n > 0 {
 		return "Searching: " + text.Shorten(line(a.Queries[n-1]), maxHeading) + " …"
@@ -464,7 +464,7 @@ func arrivingWords(a *ibid.Answer) string {
 	return "The answer is arriving."
 }
 
-// stateWords says how an answer ended.
+// stateWords returns in a sentence how an answer ended.
 func stateWords(call *store.Call) string {
 	a, n := call.Answer, 0
 	d := a.Document(&ibid.DocumentOptions{Bare: true})
@@ -496,21 +496,17 @@ func (s *liveStream) send(name string, data any) error {
 	return s.Event("", name, b)
 }
 
-// idPrefix returns what a page said begins the ids of an answer, if it can.
+// idPrefix returns the id prefix that a page asked for, if it is valid.
 func idPrefix(s string) string {
-	if len(s) > 32 {
+	isOther := func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' }
+	if len(s) > 32 || strings.ContainsFunc(s, isOther) {
 		return ""
-	}
-	for _, c := range []byte(s) {
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
-			return ""
-		}
 	}
 	return s
 }
 
-// liveURL returns where a script hears that something was added to a run behind what is stored of it now; empty:
-// nowhere. It is asked for before the run is read, so that nothing falls between the two.
+// liveURL returns the address at which a script learns that something was added to a run after what is stored now;
+// empty if there is none. Call it before reading the run, so that nothing is missed in between.
 func (p *Page) liveURL(ctx context.Context, tenant, run string) (string, error) {
 	if p.o.Bus == nil {
 		return "", nil
@@ -530,7 +526,7 @@ func (p *Page) liveURL(ctx context.Context, tenant, run string) (string, error) 
 	}
 }
 
-// liveRun tells a reader of a run that something was added to it behind the event after: one event, changed, which ends
+// liveRun tells a client that something was added to a run after the event after: a single event, changed, which ends
 // the stream. The page then shows the run as it is now.
 func (p *Page) liveRun(w *httpx.Reply, r *httpx.Request) error {
 	id, err := r.PathID()
@@ -547,7 +543,7 @@ func (p *Page) liveRun(w *httpx.Reply, r *httpx.Request) error {
 	defer release()
 	listener, err := p.o.Bus.Listen(r.Context(), r.Who.Tenant, id)
 	if err != nil {
-		return gateway.Unavailable("The run cannot be watched now.")
+		return gateway.Unavailable("The run cannot be watched at the moment.")
 	}
 	defer listener.Close()
 	after := int64(number(r, "after"))
@@ -558,7 +554,7 @@ func (p *Page) liveRun(w *httpx.Reply, r *httpx.Request) error {
 		return listener.Follow(ctx, p.o.Store, after, func(m bus.Message) error {
 			switch {
 			case m.Event != nil && m.Event.Kind == store.EventVerification:
-				return nil // its sources were read again: nothing was added
+				return nil // its sources were read again; nothing was added
 			case m.Event != nil:
 				_ = s.Event("", "changed", []byte("{}"))
 				return errLiveEnd
@@ -573,13 +569,13 @@ func (p *Page) liveRun(w *httpx.Reply, r *httpx.Request) error {
 	return nil
 }
 
-// tooManyWatch is the error for who would watch more than a tenant can.
+// tooManyWatch is the error for a tenant that already watches as much as it may.
 func tooManyWatch(hint string) error {
 	return gateway.TooMany(retryAfter, fmt.Sprintf("%d answers and runs are being watched already.", maxLive), hint)
 }
 
-// stream begins a stream of events and calls tell, whose context ends when the reader leaves or the server ends. That a
-// reader has left is nobody's error.
+// stream begins an event stream and calls tell, whose context ends when the client leaves or the server shuts down. A
+// client that leaves is not an error.
 func (p *Page) stream(w *httpx.Reply, r *httpx.Request, tell func(context.Context, *httpx.Stream) error) {
 	s := w.Events(liveWrite)
 	defer s.End()

@@ -14,22 +14,21 @@ import (
 )
 
 const (
-	// maxHeld is how many bytes at the end of an arriving text are not shown yet, because what comes next may change
-	// them.
+	// maxHeld is how many bytes at the end of an arriving text are held back because the next bytes may change them.
 	maxHeld = 512
-	// maxHeard is how many bytes of text, and how many sources and citations, are kept of an answer that another node
-	// tells of.
+	// maxHeard is how many bytes of text, and maxHeardItems how many sources and citations, are kept of an answer that
+	// another node relays.
 	maxHeard      = 4 << 20
 	maxHeardItems = 10_000
 )
 
-// partial is what was heard of an answer from its beginning. While a piece is missing it waits for that to be told
+// partial is the part of an answer that was received without gaps. If a piece is missing it waits until that is sent
 // again, or for the answer. The zero value is ready to use.
 type partial struct {
 	text    strings.Builder
 	sources []ibid.DocumentSource
 	rows    []heardCitation
-	taken   liveState // how much of each sort was heard, also of what is no more
+	taken   liveState // number of items received, including those since replaced or withdrawn
 }
 
 type heardCitation struct {
@@ -45,7 +44,7 @@ func (h *partial) take(l *bus.Live) {
 		if json.Unmarshal(l.Data, &text) != nil || l.At < 0 {
 			return
 		}
-		// It may be told again, for somebody who came later.
+		// It may be sent again, for a listener who came later.
 		known, end := h.text.Len(), l.At+len(text)
 		if l.At <= known && end > known && end <= maxHeard {
 			h.text.WriteString(text[known-l.At:])
@@ -80,10 +79,10 @@ func (h *partial) take(l *bus.Live) {
 	}
 }
 
-// state returns what changes whenever the answer does.
+// state returns a value that changes whenever the answer does.
 func (h *partial) state() liveState { return h.taken }
 
-// answer returns the answer as far as it was heard.
+// answer returns what was received of the answer.
 func (h *partial) answer() *ibid.Answer {
 	d := ibid.Document{Version: 1, Unit: ibid.UTF8, Text: h.text.String(), Sources: h.sources}
 	known := map[string]bool{}
@@ -102,22 +101,21 @@ func (h *partial) answer() *ibid.Answer {
 	if a, err := d.Answer(); err == nil {
 		return a
 	}
-	return &ibid.Answer{Text: d.Text} // what a citation of it says does not fit; the answer will
+	return &ibid.Answer{Text: d.Text} // a citation does not match the text; the complete answer will
 }
 
-// settled returns an arriving answer without the end of its text that what comes next may change: the last word, and
-// what has a mark of markdown before it that is not closed yet. What is shown of it stays where it stands; so much was
-// shown before.
+// settled returns an arriving answer without the end of its text that the next words may change: the last word, and
+// text after a Markdown mark that is not closed yet. What was shown stays in place: shown is how much that was.
 func settled(a *ibid.Answer, shown int) *ibid.Answer {
 	end := settledEnd(a.Text)
-	if shown > end { // the text was corrected, or a mark was given up
+	if shown > end { // the text was corrected, or a mark turned out not to be one
 		end = runeStart(a.Text, min(shown, len(a.Text)))
 	}
 	return cutAt(a, end)
 }
 
-// withoutOpenLink returns an answer that broke off without the beginning of a link that its text may end in: it would
-// stand there as markdown.
+// withoutOpenLink returns an answer that broke off without the beginning of a link at its end, which would be shown as
+// Markdown.
 func withoutOpenLink(a *ibid.Answer) *ibid.Answer {
 	end := settledEnd(a.Text + " ")
 	if end >= len(a.Text) || a.Text[end] != '[' {
@@ -126,7 +124,7 @@ func withoutOpenLink(a *ibid.Answer) *ibid.Answer {
 	return cutAt(a, len(strings.TrimRight(a.Text[:end], " (")))
 }
 
-// cutAt returns an answer whose text ends there, without the citations of what stood behind that.
+// cutAt returns an answer whose text ends at end, without citations beyond that.
 func cutAt(a *ibid.Answer, end int) *ibid.Answer {
 	if end == len(a.Text) {
 		return a
@@ -146,8 +144,8 @@ func cutAt(a *ibid.Answer, end int) *ibid.Answer {
 	return &s
 }
 
-// settledEnd returns how much of a text can be shown. It does not become less while the text grows, unless more than
-// maxHeld bytes would be held.
+// settledEnd returns how much of a text can be shown. It never decreases while the text grows, unless more than maxHeld
+// bytes would be held back.
 func settledEnd(text string) int {
 	least := max(0, len(text)-maxHeld)
 	end := lineEnd(text, least)
@@ -156,9 +154,9 @@ func settledEnd(text string) int {
 	}
 	fence, closed := fenceIn(text[:end])
 	if fence != "" {
-		return end // nothing in code is a mark
+		return end // code has no marks
 	}
-	// No mark goes on after a blank line or a block of code.
+	// No mark continues after a blank line or a code block.
 	start := max(closed, strings.LastIndex(text, "\n\n")+1)
 	if start >= end {
 		return end
@@ -169,7 +167,7 @@ func settledEnd(text string) int {
 	return end
 }
 
-// lineEnd returns how much of a text can be shown as far as its last line tells.
+// lineEnd returns how much of a text can be shown, judged by its last line.
 func lineEnd(text string, least int) int {
 	line := strings.LastIndexByte(text, '\n') + 1
 	if line < least {
@@ -178,19 +176,19 @@ func lineEnd(text string, least int) int {
 	switch begin := strings.TrimLeft(text[line:], " "); {
 	case strings.Trim(text[line:], " \t#>*+-=_|`~:0123456789.)") == "", strings.HasPrefix(begin, "```"),
 		strings.HasPrefix(begin, "~~~"):
-		// Marks alone make a heading, a list, a rule or a table of what stands before or after them, and code what
-		// follows.
+		// A line of marks alone can turn its neighbours into a heading, a list, a rule or a table, or the text that
+		// follows into code.
 		return len(strings.TrimRight(text[:line], "\n"))
 	case strings.HasPrefix(begin, "|"):
-		return line // rows of tables come whole
+		return line // table rows are shown whole
 	}
 	return wordsEnd(text)
 }
 
-// wordsEnd returns where the last word of a text begins, which may go on. Where lines may break between any two
-// characters, no character moves because of the next.
+// wordsEnd returns where the last word of a text begins, which may be incomplete. In scripts whose lines may break
+// between any two characters, each character is final.
 func wordsEnd(text string) int {
-	const ideographs = 0x2e80 // from here on up, and little else
+	const ideographs = 0x2e80 // these scripts begin here, and little else is above
 	for i := len(text); i > 0; {
 		r, size := utf8.DecodeLastRuneInString(text[:i])
 		if unicode.IsSpace(r) || r >= ideographs && r != utf8.RuneError {
@@ -201,8 +199,8 @@ func wordsEnd(text string) int {
 	return 0
 }
 
-// blocksOf cuts HTML that we made into its outermost elements. What stands between them is nothing but white space and
-// comments.
+// blocksOf splits HTML that we rendered into its outermost elements. There is only white space and comments between
+// them.
 func blocksOf(html string) []string {
 	var blocks []string
 	depth, start := 0, 0
@@ -240,7 +238,7 @@ func blocksOf(html string) []string {
 	return blocks
 }
 
-// tagEnd returns where the tag ends that begins at i: values of attributes may hold a >.
+// tagEnd returns where the tag that begins at i ends: attribute values may contain a >.
 func tagEnd(html string, i int) int {
 	quote := byte(0)
 	for ; i < len(html); i++ {
@@ -258,7 +256,7 @@ func tagEnd(html string, i int) int {
 	return len(html)
 }
 
-// isVoid reports whether a tag is of an element that has no end tag.
+// isVoid reports whether a tag is of an element without an end tag.
 func isVoid(tag string) bool {
 	name := strings.TrimLeft(tag, "<")
 	if i := strings.IndexAny(name, " \t\n/>"); i >= 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// What is shown of a text that is arriving is what the next pieces do not change.
+// What is shown of an arriving text is not changed by the pieces that follow.
 func TestSettled(t *testing.T) {
 	long := strings.Repeat("long ", 200)
 	tests := append(testenv.Cases(t, "testdata/settled.txt", 3),
@@ -35,7 +35,7 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// A text that grows only grows on the page.
+// A growing text only grows on the page.
 func FuzzSettled(f *testing.F) {
 	for _, s := range []string{
 		"a **b** c", "- a\n- b\n", "[x](y) | `z`", "# a\n\nb\n==\n", "蒼鷺 ~~は~~", "\xff *a", "", "a _b_ c_d `e`` f", "```go\na *b\n\nc\n```\nd _e\n| f |\n",
@@ -47,7 +47,7 @@ func FuzzSettled(f *testing.F) {
 		text = strings.ToValidUTF8(text, "?")
 		a := settled(&ibid.Answer{Text: text}, 0)
 		testenv.OK(t, a.Check())
-		text = text[:runeStart(text, min(len(text), maxHeld))] // of more a mark may be given up
+		text = text[:runeStart(text, min(len(text), maxHeld))] // beyond that, a mark may turn out not to be one
 		before := 0
 		for i := range text + "." {
 			end := settledEnd(text[:i])
@@ -59,7 +59,7 @@ func FuzzSettled(f *testing.F) {
 	})
 }
 
-// What was shown stays, also where the rest was held for too long.
+// What was shown stays, even if the rest was held back for too long.
 func TestSettledStays(t *testing.T) {
 	text, shown := "*a "+strings.Repeat("b ", maxHeld/2)+"*c* _d e ", 0
 	for i := range text {

@@ -14,14 +14,14 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// piece is a stretch of a text that is shown with marks.
+// piece is a part of a text, which may be marked.
 type piece struct {
 	Text   string
 	Marked bool
-	Of     string // the ids of the citations that a mark is for, as in an attribute; empty: all that are there
+	Of     string // the ids of the citations that a mark is for, as in an attribute; empty for all
 }
 
-// piecesHTML returns pieces as HTML. A page has thousands of them, for which a template would take most of its time.
+// piecesHTML returns pieces as HTML. A page has thousands of them, and a template would take most of its time on them.
 func piecesHTML(list []piece) template.HTML {
 	var b strings.Builder
 	for _, p := range list {
@@ -38,7 +38,7 @@ func piecesHTML(list []piece) template.HTML {
 	return trustedHTML(b.String())
 }
 
-// marked returns the pieces of a text whose first occurrence of words is marked; of what is empty there are none.
+// marked returns the pieces of a text in which the first occurrence of words is marked; nil if the text is empty.
 func marked(s, words string) []piece {
 	before, behind, found := strings.Cut(s, words)
 	if !found || words == "" {
@@ -47,7 +47,7 @@ func marked(s, words string) []piece {
 	return appendPiece(append(appendPiece(nil, before, false), piece{Text: words, Marked: true}), behind, false)
 }
 
-// appendPiece appends a piece to those before it, or makes it part of the last one if both are marked, or neither is.
+// appendPiece appends a piece, or extends the last one if both are marked or both are not.
 func appendPiece(list []piece, s string, isMarked bool) []piece {
 	if s == "" {
 		return list
@@ -62,37 +62,36 @@ func appendPiece(list []piece, s string, isMarked bool) []piece {
 const (
 	// maxShownQuote is how many bytes of one quote a list of sources shows. The panel shows all.
 	maxShownQuote = 6 << 10
-	// shortQuote is how many characters of a quote are shown before a reader asks for more.
+	// shortQuote is how many characters of a quote are shown before it is unfolded.
 	shortQuote = 280
 	// maxCompared is how many bytes of a claim are compared with a quote.
 	maxCompared = 4 << 10
-	// minCompared is how many letters a word has from which on it counts as one that two texts share. Numbers always
-	// count.
+	// minCompared is the number of letters from which on a word counts as shared by two texts. Numbers always count.
 	minCompared = 4
-	// maxClaims is how many claims one quote is compared with. What others share with it is not marked.
+	// maxClaims is how many claims one quote is compared with. What further claims share with it is not marked.
 	maxClaims = 16
 )
 
-// quote is a source's words, cut into parts, with the claims that share them.
+// quote is a source's words, split into parts, with the claims that share them.
 type quote struct {
 	text   string
-	gap    string // follows it; empty: it is whole
+	gap    string // follows it; empty if it is complete
 	parts  []quotePart
 	claims []string // the ids of the citations whose claims were compared
-	// differs are the words that are marked alone, because the claim has others in their place; empty: those are marked
-	// that it shares.
+	// differs are words that contradict the claim, and are then marked alone; if empty, the words that it shares with
+	// the claim are.
 	differs string
 }
 
-// quotePart is a word of a quote, or what stands between two.
+// quotePart is a word of a quote, or the text between two.
 type quotePart struct {
 	end    int // in the quote
 	word   bool
-	glyph  bool   // a word of one character, in a script that puts no spaces between words
+	glyph  bool   // a word of one character, in a script without spaces between words
 	shares uint32 // a bit for each claim that has it
 }
 
-// newQuote returns up to so many bytes of a quote, compared with nothing.
+// newQuote returns a quote of up to most bytes, not yet compared.
 func newQuote(s string, most int) *quote {
 	q := &quote{text: strings.TrimSpace(strings.ToValidUTF8(s, "\uFFFD"))}
 	if len(q.text) > most {
@@ -123,8 +122,8 @@ func (q *quote) start(part int) int {
 	return q.parts[part-1].end
 }
 
-// compare marks what the claim of a citation shares with the quote, with the spaces between two such words. Characters
-// of scripts without spaces count by twos.
+// compare marks the words that a citation's claim shares with the quote, and the spaces between such words. Characters
+// of scripts without spaces count in pairs.
 func (q *quote) compare(id, claim string) {
 	if len(q.claims) > maxClaims || len(q.claims) > 0 && q.claims[len(q.claims)-1] == id {
 		return
@@ -138,7 +137,7 @@ func (q *quote) compare(id, claim string) {
 			words[word] = true
 		}
 	}
-	behind := -1 // the part behind the last one that is shared
+	behind := -1 // the part after the last one that is shared
 	for i := range q.parts {
 		p, first := &q.parts[i], i
 		switch {
@@ -162,7 +161,7 @@ func (q *quote) compare(id, claim string) {
 	}
 }
 
-// commonWords say nothing of their own.
+// commonWords are words without a meaning of their own.
 var commonWords = func() map[string]bool {
 	all := map[string]bool{}
 	for word := range strings.FieldsSeq(`about after also been before being between could does each from have into many
@@ -173,13 +172,13 @@ var commonWords = func() map[string]bool {
 	return all
 }()
 
-// isTelling reports whether a word says something of its own.
+// isTelling reports whether a word has a meaning of its own.
 func isTelling(word string) bool {
 	return strings.ContainsFunc(word, unicode.IsDigit) ||
 		utf8.RuneCountInString(word) >= minCompared && !commonWords[word]
 }
 
-// pieces returns the quote up to a byte with its marks. A mark that would be cut is none.
+// pieces returns the quote up to a byte with its marks. A mark that would be cut is left out.
 func (q *quote) pieces(end int) []piece {
 	if strings.Contains(q.text[:end], q.differs) && q.differs != "" {
 		return marked(q.text[:end], q.differs)
@@ -208,9 +207,9 @@ func (q *quote) pieces(end int) []piece {
 	return list
 }
 
-// quoteView is a source's words as they are shown: a long quote opens from its beginning.
+// quoteView is a source's words as they are shown; a long quote is folded.
 type quoteView struct {
-	Short template.HTML // its beginning, where it is long; empty: it is not
+	Short template.HTML // the beginning of a long quote; else empty
 	Full  template.HTML
 }
 
@@ -222,7 +221,7 @@ func (q *quote) view() quoteView {
 	return v
 }
 
-// shortEnd returns where the beginning of a long quote ends, between words; 0 for one that is not long.
+// shortEnd returns where the beginning of a long quote ends, between words; 0 if the quote is not long.
 func shortEnd(s string) int {
 	end := len(text.Runes(s, shortQuote))
 	if len(s)-end < shortQuote/4 { // not worth a fold
@@ -235,21 +234,21 @@ func shortEnd(s string) int {
 }
 
 const (
-	// hitBefore and hitAfter are how many bytes of an answer stand before the first word that was found, and from it
-	// on.
+	// hitBefore and hitAfter are how many bytes of an answer are shown before the first word that was found, and from
+	// it on.
 	hitBefore = 80
 	hitAfter  = 240
-	// hitLooked is how many bytes of an answer are looked through for words to mark.
+	// hitLooked is how many bytes of an answer are searched for words to mark.
 	hitLooked = 256 << 10
 	// maxFound is how many words of a query are marked.
 	maxFound = 32
 )
 
-// finder finds the words of a query in a text, as the store does: whatever their case and accents, and of the last one
-// the beginning.
+// finder finds the words of a query in a text as the store does: ignoring case and accents, the last word by its
+// prefix.
 type finder struct {
 	words []string
-	last  string // the beginning of a word; empty: the query ends behind its last word
+	last  string // a prefix; empty if the query ends after its last word
 }
 
 func newFinder(query string) *finder {
@@ -276,13 +275,13 @@ func fold(word string) string {
 	}, norm.NFKD.String(word)))
 }
 
-// has reports whether a word of a text is one that is looked for.
+// has reports whether a word of a text matches the query.
 func (f *finder) has(word string) bool {
 	word = fold(word)
 	return f.last != "" && strings.HasPrefix(word, f.last) || slices.Contains(f.words, word)
 }
 
-// count returns how often the words that are looked for stand in a text, each up to so many times.
+// count returns how often the words of the query occur in a text, each at most most times.
 func (f *finder) count(s string, most int) int {
 	seen := map[string]int{}
 	n := 0
@@ -301,7 +300,7 @@ func (f *finder) count(s string, most int) int {
 	return n
 }
 
-// excerpt returns a stretch of a text, on one line, as it reads, with what is looked for marked; the beginning, if
+// excerpt returns a stretch of a text on one line, as it reads, with the words of the query marked; the beginning if
 // nothing is found.
 func (f *finder) excerpt(s string) []piece {
 	s = text.Head(s, hitLooked)
@@ -315,7 +314,7 @@ func (f *finder) excerpt(s string) []piece {
 		}
 	}
 	start := len(text.Head(s, max(0, from-hitBefore)))
-	if start > 0 { // at a word's beginning
+	if start > 0 { // begin at a word
 		if i := strings.IndexFunc(s[start:from], unicode.IsSpace); i >= 0 {
 			start += i
 		}
@@ -345,12 +344,12 @@ func (f *finder) excerpt(s string) []piece {
 	return list
 }
 
-// maxTokens is how many words, with what stands between them, of each text are compared where they differ. Of longer
-// stretches all counts as different.
+// maxTokens is how many words, and gaps between words, of each text are compared. Longer stretches count as different
+// as a whole.
 const maxTokens = 600
 
-// diffWords compares two texts by whole words: that 26 became 25 is easier to see than that 6 became 5. The edits of
-// kind quote are of the first text only, those of kind text of the second.
+// diffWords compares two texts by whole words: a change from 26 to 25 is easier to see than one from 6 to 5. Edits of
+// kind quote are in the first text only, those of kind text in the second.
 func diffWords(x, y string) []snapshot.Edit {
 	var list []snapshot.Edit
 	add := func(kind snapshot.EditKind, tokens ...string) {
@@ -379,7 +378,7 @@ func diffWords(x, y string) []snapshot.Edit {
 		add(snapshot.EditText, b...)
 		a, b = nil, nil
 	}
-	// The longest common subsequence, from the ends.
+	// The longest common subsequence, computed from the ends.
 	same := make([][]int16, len(a)+1)
 	for i := range same {
 		same[i] = make([]int16, len(b)+1)
@@ -410,7 +409,8 @@ func diffWords(x, y string) []snapshot.Edit {
 	return list
 }
 
-// compareWords sets two texts beside each other, with what only one of them has marked. Where one is empty nothing is.
+// compareWords sets two texts side by side, with the words that only one of them has marked. If one is empty nothing is
+// marked.
 func compareWords(x, y string) (xs, ys []piece) {
 	if x == "" || y == "" {
 		return appendPiece(nil, x, false), appendPiece(nil, y, false)
@@ -426,7 +426,7 @@ func compareWords(x, y string) (xs, ys []piece) {
 	return xs, ys
 }
 
-// tokensOf cuts a text into words and what stands between them.
+// tokensOf splits a text into words and the gaps between them.
 func tokensOf(s string) []string {
 	var list []string
 	at := 0

@@ -31,7 +31,7 @@ func TestQuoteMarks(t *testing.T) {
 	}
 }
 
-// Whatever is marked, the words stay what they were.
+// Whatever is marked, the words stay the same.
 func FuzzQuoteMarks(f *testing.F) {
 	f.Add("118 species of birds, 14 of dragonflies", "118 birds", "species of birds", "14 dragonflies birds")
 	f.Fuzz(func(t *testing.T, words, one, two, three string) {
@@ -101,7 +101,7 @@ func TestCompareWords(t *testing.T) {
 	}
 }
 
-// Whatever a comparison is, both sides stay what they were.
+// Whatever the difference, both sides stay the same.
 func FuzzDiffWords(f *testing.F) {
 	f.Add("for 126 days", "for 125 long days")
 	f.Fuzz(func(t *testing.T, x, y string) {

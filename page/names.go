@@ -24,20 +24,19 @@ import (
 )
 
 const (
-	// maxShownName is how many characters of a name are shown. More is a name that wants to fill the page.
+	// maxShownName is how many characters of a name are shown, so that no name fills the page.
 	maxShownName = 200
 	// maxLabel is how many characters of a name a chip shows.
 	maxLabel = 40
-	// maxAddress is how many bytes an address can have that is linked.
+	// maxAddress is the maximum size in bytes of an address that is linked.
 	maxAddress = 8 << 10
-	// maxShownAddress is how many bytes of an address are shown: a browser breaks longer ones into lines for many
-	// seconds.
+	// maxShownAddress is how many bytes of an address are shown: browsers take many seconds to break longer ones into
+	// lines.
 	maxShownAddress = 2 << 10
-	// maxFragment is how many characters of a quote a link to it repeats. Of longer ones it has the first and the last
-	// words.
+	// maxFragment is how many characters of a quote are repeated in a link to it. For a longer quote the link has its
+	// first and last words.
 	maxFragment = 80
-	// fragmentWords is how many these are, and fragmentRunes how many characters where there are no words between
-	// spaces.
+	// fragmentWords is how many these are, and fragmentRunes how many characters if no spaces separate words.
 	fragmentWords, fragmentRunes = 6, 24
 )
 
@@ -56,8 +55,7 @@ func servedURL(base, id string) string { return base + "/v1/answers/" + id }
 func sourceKeyURL(key string) string  { return "/ui/sources?key=" + url.QueryEscape(key) }
 func sourceURL(address string) string { return "/ui/sources?url=" + url.QueryEscape(address) }
 
-// nextURL returns the address of the page behind a cursor, with the other parameters of a request; empty: there is
-// none.
+// nextURL returns the address of the page at a cursor, with the other parameters of a request; empty if there is none.
 func nextURL(u *url.URL, cursor string) string {
 	if cursor == "" {
 		return ""
@@ -67,18 +65,18 @@ func nextURL(u *url.URL, cursor string) string {
 	return u.Path + "?" + q.Encode()
 }
 
-// line returns a name as it is shown: on one line, without what cannot be seen.
+// line returns a name as it is shown: on one line, without invisible characters.
 func line(name string) string { return text.Line(name, maxShownName) }
 
 // label returns a name as a chip shows it.
 func label(name string) string { return text.Shorten(line(name), maxLabel) }
 
-// short returns the beginning of a text on one line: up to n characters, which end with a word.
+// short returns the beginning of a text on one line: up to n characters, ending with a word.
 func short(s string, n int) string {
 	return trail.Excerpt(strings.Join(strings.Fields(text.Head(s, 8*n)), " "), n)
 }
 
-// sourceTitle returns what a reader knows a source by: one line that is never empty, and turns the direction of nothing
+// sourceTitle returns a name for a source: one line that is never empty and does not change the direction of the text
 // around it.
 func sourceTitle(s *ibid.Source) string {
 	for _, name := range [...]string{s.Title, s.Filename, siteOf(s), s.URL, s.ID} {
@@ -89,8 +87,8 @@ func sourceTitle(s *ibid.Source) string {
 	return "untitled"
 }
 
-// siteOf returns where a source is from: its host as [shownHost] has it, without www.; else its file name; empty if
-// neither is known. Where the address is only a way there, it is the site that the provider named.
+// siteOf returns where a source is from: its host as by [shownHost], without www.; else its file name; empty if neither
+// is known. If the address is a redirect, it is the site that the provider named.
 func siteOf(s *ibid.Source) string {
 	host := ""
 	if !wire.IsRedirect(s.URL) {
@@ -114,8 +112,9 @@ func siteAt(address string) string {
 	return strings.TrimPrefix(host, "www.")
 }
 
-// exampleOf returns the site of which a page of this machine is a copy that ibid demo serves: birds.example of
-// http://127.0.0.1:8080/demo/birds.example/tonbo/census. Empty: it is no such copy. Nobody has a site below .example.
+// exampleOf returns the site that an address of this machine serves a copy of in ibid demo: birds.example for
+// http://127.0.0.1:8080/demo/birds.example/tonbo/census. It is empty for any other address. No real site is below
+// .example.
 func exampleOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -129,7 +128,7 @@ func exampleOf(address string) string {
 	return ""
 }
 
-// isHere reports whether a host, which may have a port, is this very machine.
+// isHere reports whether a host, with or without a port, is this machine.
 func isHere(site string) bool {
 	host, _, err := net.SplitHostPort(site)
 	if err != nil {
@@ -139,8 +138,8 @@ func isHere(site string) bool {
 	return err == nil && address.IsLoopback() || host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-// shortName returns what a source is called where there is little room: its site, unless that is this very machine,
-// which says nothing; else its title.
+// shortName returns a short name of a source: its site, unless that is this machine, which would say nothing; else its
+// title.
 func shortName(site, title string) string {
 	if isHere(site) {
 		return title
@@ -148,7 +147,7 @@ func shortName(site, title string) string {
 	return cmp.Or(site, title)
 }
 
-// letterOf returns what stands on a source's tile, where others show an image that they have loaded from elsewhere.
+// letterOf returns the letter on a source's tile, used in place of an image loaded from elsewhere.
 func letterOf(s *ibid.Source) string {
 	title := sourceTitle(s)
 	for _, r := range shortName(siteOf(s), title) + title {
@@ -163,8 +162,8 @@ func letterOf(s *ibid.Source) string {
 func openURL(s *ibid.Source) string { return passageURL(s, nil) }
 
 // passageURL returns where a source can be opened, at the page or the words that ref names; empty if it cannot be
-// opened. A nil ref means the source as a whole. The words are the source's own: a fragment made of anything else would
-// lead astray.
+// opened. A nil ref means the source as a whole. The words are the source's own: a fragment made of any others would
+// not be found.
 func passageURL(s *ibid.Source, ref *ibid.Ref) string {
 	u := openable(s.URL)
 	if u == nil {
@@ -190,8 +189,8 @@ func passageURL(s *ibid.Source, ref *ibid.Ref) string {
 	return start + ":~:text=" + fragment
 }
 
-// openable returns an address that may be linked, nil for all others. A name before the host, which looks like one, is
-// left out of it.
+// openable returns an address that may be linked, nil for all others. A user name, which can look like a host, is
+// removed.
 func openable(raw string) *url.URL {
 	raw = strings.TrimSpace(raw)
 	if len(raw) > maxAddress {
@@ -216,13 +215,13 @@ func openable(raw string) *url.URL {
 	return u
 }
 
-// lookup makes a host name what is looked up, as browsers do.
+// lookup maps a host name to the form that is looked up, as browsers do.
 var lookup = idna.New(
 	idna.MapForLookup(), idna.StrictDomainName(false), idna.CheckHyphens(false), idna.Transitional(false),
 )
 
-// asciiHost returns a host name as it is looked up: letters of other scripts look like ours. What no host name has is
-// escaped.
+// asciiHost returns a host name as it is looked up, because letters of other scripts can look like Latin ones.
+// Characters that no host name has are escaped.
 func asciiHost(host string) string {
 	odd := func(r rune) bool {
 		return r <= ' ' || r >= utf8.RuneSelf-1 || strings.ContainsRune("\"#/<>?@\\^`{|}%", r)
@@ -245,21 +244,22 @@ func asciiHost(host string) string {
 	return b.String()
 }
 
-// display makes a host name that is looked up what people read.
+// display maps a host name that is looked up to the form that people read.
 var display = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(true), idna.Transitional(false))
 
-// scriptsOfOne are the scripts that a language writes together; letters of any one other script may stand alone.
+// scriptsOfOne are the scripts that one language mixes; letters of any other script must be of that script alone.
 var scriptsOfOne = [][]*unicode.RangeTable{
 	{unicode.Han, unicode.Hiragana, unicode.Katakana},
 	{unicode.Han, unicode.Hangul},
 	{unicode.Han, unicode.Bopomofo},
 }
 
-// likeLatin are letters of other scripts that look like those of Latin: a name of these alone is one in disguise.
+// likeLatin are letters of other scripts that look like Latin ones: a name made of these alone is treated as a
+// disguise.
 const likeLatin = "асԁеһіјӏорԛгѕуԝхүѵαγικνορτυχωᴏօսոտցհ"
 
-// shownHost returns a host name as people read it, where that cannot be taken for another one: each of its labels in
-// one script, and not in letters that look like Latin. Otherwise it is as it is looked up: see [asciiHost].
+// shownHost returns a host name as people read it, unless it could be taken for another: each of its labels must be in
+// one script, and not only in letters that look like Latin. Otherwise it is as it is looked up: see [asciiHost].
 func shownHost(host string) string {
 	ascii := asciiHost(host)
 	if !strings.Contains(ascii, "xn--") {
@@ -277,7 +277,7 @@ func shownHost(host string) string {
 	return shown
 }
 
-// isUnmixed reports whether the letters of a label are of one script and do not all look like letters of Latin.
+// isUnmixed reports whether the letters of a label are of one script and do not all look like Latin letters.
 func isUnmixed(label string) bool {
 	var letters []rune
 	ascii, disguised := true, true
@@ -312,7 +312,7 @@ func isUnmixed(label string) bool {
 	return false
 }
 
-// shownAddress returns an address as it is shown, which is not where a link leads.
+// shownAddress returns an address as it is shown; links use the full one.
 func shownAddress(address string) string {
 	if len(address) <= maxShownAddress {
 		return address
@@ -320,9 +320,8 @@ func shownAddress(address string) string {
 	return text.Head(address, maxShownAddress) + "…"
 }
 
-// textFragment returns a quote as the value of a text directive (https://wicg.github.io/scroll-to-text-fragment/): as
-// it is if it is short and in one piece, else its first and last words. Of a quote with gaps it takes the longest
-// piece.
+// textFragment returns a quote as the value of a text directive (https://wicg.github.io/scroll-to-text-fragment/): in
+// full if it is short and in one piece, else its first and last words. For a quote with gaps it uses the longest piece.
 func textFragment(quote string) string {
 	quote = strings.ReplaceAll(strings.ToValidUTF8(text.Head(quote, maxShownQuote), ""), "...", "…")
 	piece := ""
@@ -352,12 +351,12 @@ func textFragment(quote string) string {
 	return directive(strings.Join(words[:n], " ")) + "," + directive(strings.Join(words[len(words)-n:], " "))
 }
 
-// inDirective makes an escaped query part of a text directive, in which hyphens mean something.
+// inDirective makes an escaped query part of a text directive, in which hyphens have a meaning.
 var inDirective = strings.NewReplacer("+", "%20", "-", "%2D")
 
 func directive(words string) string { return inDirective.Replace(url.QueryEscape(words)) }
 
-// pageOf returns the first page that a locator names; 0: none.
+// pageOf returns the first page that a locator names; 0 if it names none.
 func pageOf(l *ibid.Locator) int {
 	switch {
 	case l == nil:
@@ -368,7 +367,7 @@ func pageOf(l *ibid.Locator) int {
 	return l.Page
 }
 
-// pageWords returns the pages of a locator as people write them; empty: it names none.
+// pageWords returns the pages of a locator as people write them; empty if it names none.
 func pageWords(l *ibid.Locator) string {
 	first := pageOf(l)
 	if first <= 0 {
@@ -380,8 +379,8 @@ func pageWords(l *ibid.Locator) string {
 	return "p. " + strconv.Itoa(first)
 }
 
-// placeWords says where in its document a passage stands: its locator, and which chunk it is if that is known besides;
-// empty: nothing is known.
+// placeWords returns where in its document a passage is: its locator, and its chunk if that is known too; empty if
+// nothing is known.
 func placeWords(chunk *int, l *ibid.Locator) string {
 	var out []string
 	add := func(words string) {
@@ -389,7 +388,7 @@ func placeWords(chunk *int, l *ibid.Locator) string {
 			out = append(out, words)
 		}
 	}
-	through := func(from int, to *int) string { // the end may be unknown, or no more than the start
+	through := func(from int, to *int) string { // the end may be unknown, or not after the start
 		if to == nil || *to <= from {
 			return strconv.Itoa(from)
 		}
@@ -411,23 +410,23 @@ func placeWords(chunk *int, l *ibid.Locator) string {
 	return strings.Join(out, ", ")
 }
 
-// originWords says who gave a score.
+// originWords says where a score is from.
 func originWords(o ibid.ScoreOrigin) string {
 	switch o {
 	case "":
 		return ""
 	case ibid.ScoreProvider:
-		return "said by the provider"
+		return "given by the provider"
 	case ibid.ScoreRank:
-		return "made of its place in the list"
+		return "from its rank in the list"
 	case ibid.ScoreOverlap:
-		return "from common words"
+		return "from shared words"
 	case ibid.ScoreRetriever:
 	}
-	return "said by the " + string(o)
+	return "given by the " + string(o)
 }
 
-// claimOf returns the words of an answer that a citation stands for, as the answer has them; empty: it has no place.
+// claimOf returns the words of an answer that a citation is for, as in the answer; empty if it has no place.
 func claimOf(a *ibid.Answer, c *ibid.Citation) string {
 	for _, s := range [...]ibid.Span{c.Claim, c.Span} {
 		if c.Placed() && 0 <= s.Start && s.Start < s.End && s.End <= len(a.Text) {
@@ -437,13 +436,12 @@ func claimOf(a *ibid.Answer, c *ibid.Citation) string {
 	return ""
 }
 
-// inline are the elements around which words are one word.
+// inline are the elements that do not separate words.
 var inline = strings.Fields("a code del em s span strong sub sup")
 
-// plainWords returns a stretch of an answer's text on one line as it reads on a page: without the signs of its
-// Markdown, which are not there.
+// plainWords returns a stretch of an answer's text on one line as it reads on a page, without its Markdown marks.
 func plainWords(markdown string) string {
-	// In what is rendered there is a < only where a tag begins, and a > only where it ends.
+	// Rendered text has a < only where a tag begins, and a > only where it ends.
 	rest := (&ibid.Answer{Text: markdown}).Render(&ibid.RenderOptions{Style: ibid.StyleHTML})
 	var b strings.Builder
 	for rest != "" {
@@ -465,7 +463,7 @@ func day(t time.Time) string { return t.UTC().Format("2 January 2006") }
 // moment returns a date with its time as it is written on pages.
 func moment(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04 UTC") }
 
-// whenWords says when something was: of today how long ago, else on which day.
+// whenWords returns when something happened: how long ago if that is less than a day, else the date.
 func whenWords(t time.Time) string {
 	if since := time.Since(t); since < 24*time.Hour {
 		return ago(since)
@@ -473,7 +471,7 @@ func whenWords(t time.Time) string {
 	return moment(t)
 }
 
-// signedWords returns the time of a signature as it is written on pages; what is no time as it is.
+// signedWords returns the time of a signature as it is written on pages; anything else as it is.
 func signedWords(s string) string {
 	if t, err := time.Parse(time.RFC3339, s); err == nil {
 		return moment(t)
@@ -481,7 +479,7 @@ func signedWords(s string) string {
 	return label(s)
 }
 
-// published returns a date as it is written on pages; what is no date as it is.
+// published returns a date as it is written on pages; anything else as it is.
 func published(s string) string {
 	for _, form := range [...]string{time.RFC3339, time.DateOnly} {
 		if t, err := time.Parse(form, s); err == nil {
@@ -514,7 +512,7 @@ func took(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// percent returns a share as people read it. Only all of it is 100 %, and only nothing 0 %.
+// percent returns a share as people read it. Only 1 is 100 %, and only 0 is 0 %.
 func percent(share float64) string {
 	switch {
 	case 0.99 < share && share < 1:
@@ -525,7 +523,7 @@ func percent(share float64) string {
 	return strconv.FormatFloat(share*100, 'f', 0, 64) + " %"
 }
 
-// score returns a score with two decimals; empty: there is none.
+// score returns a score with two decimals; empty if there is none.
 func score(v *float64) string {
 	if v == nil || math.IsNaN(*v) || math.IsInf(*v, 0) {
 		return ""
@@ -533,14 +531,14 @@ func score(v *float64) string {
 	return strconv.FormatFloat(*v, 'f', 2, 64)
 }
 
-// rightToLeft are the scripts whose letters run so.
+// rightToLeft are the scripts that are written from right to left.
 var rightToLeft = []*unicode.RangeTable{
 	unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko, unicode.Samaritan, unicode.Mandaic,
 	unicode.Adlam, unicode.Hanifi_Rohingya, unicode.Mende_Kikakui,
 }
 
-// direction returns in which direction a text runs, by its first letter: "ltr" or "rtl"; "auto" as long as there is
-// none. With thousands of elements in a text, a browser takes minutes to find that out by itself.
+// direction returns the direction of a text, by its first letter: "ltr" or "rtl"; "auto" if it has no letter. In a text
+// of thousands of elements, a browser takes minutes to find it out.
 func direction(s string) string {
 	for _, r := range s {
 		switch {
@@ -554,5 +552,5 @@ func direction(s string) string {
 	return "auto"
 }
 
-// runeStart returns the last place up to n where a character of s begins.
+// runeStart returns the last position up to n at which a character of s begins.
 func runeStart(s string, n int) int { return len(text.Head(s, n)) }

@@ -78,7 +78,8 @@ func TestManifestWords(t *testing.T) {
 	}
 }
 
-// A host is shown in its own script where that is one, and as it is looked up where its letters are mixed or look like others.
+// A host is shown in its own script if it has only one, and as it is looked up if its letters are mixed or look like
+// others.
 func TestShownHost(t *testing.T) {
 	for host, want := range map[string]string{
 		"birds.example": "birds.example", "bücher.example": "bücher.example", "xn--bcher-kva.example": "bücher.example", "例え.jp": "例え.jp",

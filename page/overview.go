@@ -18,16 +18,15 @@ import (
 )
 
 const (
-	// digestFor is how long an overview's numbers are good for.
+	// digestFor is how long an overview's numbers are valid.
 	digestFor = time.Minute
-	// maxDigests is of how many tenants they are kept.
+	// maxDigests is for how many tenants they are kept.
 	maxDigests = 256
-	// maxDigested is how many answers, the last stored ones, are read for them, and digestBatch how many of these at a
-	// time.
+	// maxDigested is how many answers, the latest stored ones, are read for them, and digestBatch how many at a time.
 	maxDigested = 500
 	digestBatch = 10
-	// digestTime is for how long they are read, and digestText how many bytes of text these may have: of long answers
-	// fewer are read.
+	// digestTime is how long reading them may take, and digestText how many bytes of text are read: fewer answers are
+	// read if they are long.
 	digestTime = time.Second
 	digestText = 16 << 20
 	// topSources is how many sources an overview names, and manySources how many the list of sources does.
@@ -35,19 +34,19 @@ const (
 	manySources = 50
 )
 
-// overviewBody is what the overview shows.
+// overviewBody is the content of the overview.
 type overviewBody struct {
 	*digest
 
 	Facts      []total
 	CitedChart *chart
-	Verified   *chart // nil: nothing was checked
+	Verified   *chart // nil if nothing was checked
 }
 
-// total is a number with its noun, and where there is more of it.
+// total is a number with its noun, and the address of the details.
 type total struct{ Count, Noun, URL string }
 
-// overview shows what is here, in numbers.
+// overview shows statistics.
 func (p *Page) overview(ctx context.Context, r *httpx.Request) (*view, error) {
 	p.captured.CatchUp(ctx)
 	d, err := p.digest(ctx, r.Who.Tenant)
@@ -60,8 +59,8 @@ func (p *Page) overview(ctx context.Context, r *httpx.Request) (*view, error) {
 	return &view{Name: "overview", Title: "Overview", Body: body}, nil
 }
 
-// latestRuns returns the runs with the latest calls or records, of the latest [maxRuns] first those that somebody
-// recorded: each call by itself is a run, too.
+// latestRuns returns the runs with the latest calls or records. Among the latest [maxRuns], recorded runs come first,
+// because each single call is a run too.
 func (p *Page) latestRuns(ctx context.Context, tenant string) ([]runRow, error) {
 	page, err := p.o.Store.Runs(ctx, tenant, &store.Query{Limit: maxRuns})
 	if err != nil {
@@ -77,7 +76,7 @@ func (p *Page) latestRuns(ctx context.Context, tenant string) ([]runRow, error) 
 	return rows, nil
 }
 
-// totals says how much there is of everything.
+// totals returns the counts of everything.
 func totals(c *store.Counts) []total {
 	list := []total{}
 	for _, f := range []struct {
@@ -102,54 +101,54 @@ func totals(c *store.Counts) []total {
 	return list
 }
 
-// digest is what is known of a tenant's answers in numbers. It does not change once it is made.
+// digest is the statistics of a tenant's answers. It does not change once it is made.
 type digest struct {
 	Counts  store.Counts
-	Top     []usedSource // what was cited most
+	Top     []usedSource // cited most
 	Broken  []brokenSource
-	Answers int   // that were read: those with text
+	Answers int   // number of answers read: those with text
 	Older   bool  // there are more than were read
-	Uncited share // of the sentences that say something: those without a citation
-	Bare    share // of the answers: those that say something and have no citation at all
+	Uncited share // of the sentences that make a statement: those without a citation
+	Bare    share // of the answers: those that make statements and have no citation at all
 	At      time.Time
 
 	days     []store.CheckedDay
 	perCited map[int]int // answers by their number of citations
 }
 
-// share is a part of something.
+// share is a fraction.
 type share struct{ Part, Of int }
 
-// Width returns the part in percent.
+// Width returns the share in percent.
 func (s share) Width() float64 { return round(100 * s.Share()) }
 
-// Share returns the part, from 0 to 1.
+// Share returns the share, from 0 to 1.
 func (s share) Share() float64 { return float64(s.Part) / float64(max(s.Of, 1)) }
 
 // usedSource is a source with how often it was cited.
 type usedSource struct {
 	Key, Title, Site, Letter string
 	Answers, Citations       int
-	Width                    float64 // of 100, which the source has that was cited most
+	Width                    float64 // relative to the most cited source, which has 100
 }
 
-// brokenSource is a source that does not hold.
+// brokenSource is a source whose citations failed a check.
 type brokenSource struct {
 	store.BrokenSource
 
 	Title, Site string
 }
 
-// digests keeps the digests of tenants. The zero value is ready.
+// digests caches the digests of tenants. The zero value is ready to use.
 type digests struct {
 	flight singleflight.Group
 	mu     sync.Mutex
 	kept   map[string]*digest // by tenant
-	making map[string]bool    // of which tenants one is being made
+	making map[string]bool    // tenants whose next one is being made
 }
 
-// digest returns what is known of a tenant, at most [digestFor] old. It is made once for all who ask at the same time,
-// and who comes while it is being made gets the one before, if there is one.
+// digest returns the digest of a tenant, at most [digestFor] old. Concurrent calls share one that is being made; calls
+// that come while it is being made get the previous one, if there is one.
 func (p *Page) digest(ctx context.Context, tenant string) (*digest, error) {
 	all := &p.bounds.digests
 	if d, good := all.get(tenant); good {
@@ -161,7 +160,7 @@ func (p *Page) digest(ctx context.Context, tenant string) (*digest, error) {
 		}
 		all.setMaking(tenant, true)
 		defer all.setMaking(tenant, false)
-		// It is for others, too, if who asked has left.
+		// Others use it too, even if the caller has left.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askStore)
 		defer cancel()
 		d, err := p.makeDigest(ctx, tenant)
@@ -176,7 +175,7 @@ func (p *Page) digest(ctx context.Context, tenant string) (*digest, error) {
 	return made.(*digest), nil //nolint:forcetypeassert // it is what the function returns
 }
 
-// get returns a digest that is good still, also because the next is being made; not good: there is none.
+// get returns a digest that is still valid, or is used because the next is being made; good is false if there is none.
 func (all *digests) get(tenant string) (d *digest, good bool) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -184,7 +183,7 @@ func (all *digests) get(tenant string) (d *digest, good bool) {
 	return d, d != nil && (all.making[tenant] || time.Since(d.At) < digestFor)
 }
 
-// setMaking notes whether the next digest of a tenant is being made.
+// setMaking records whether the next digest of a tenant is being made.
 func (all *digests) setMaking(tenant string, making bool) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -196,7 +195,7 @@ func (all *digests) setMaking(tenant string, making bool) {
 	}
 }
 
-// keep keeps a digest, in the place of the oldest if there are many.
+// keep stores a digest, in place of the oldest if there are too many.
 func (all *digests) keep(tenant string, d *digest) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -250,7 +249,7 @@ func (p *Page) makeDigest(ctx context.Context, tenant string) (*digest, error) {
 	return d, nil
 }
 
-// readAnswers counts the last answers, as many as there is time for, and what they cite by its key.
+// readAnswers counts the latest answers, as many as time allows, and their sources by key.
 func (p *Page) readAnswers(ctx context.Context, tenant string, d *digest, used map[string]*usedSource) error {
 	q := &store.Query{Limit: digestBatch}
 	size, read := 0, 0
@@ -284,7 +283,7 @@ func (d *digest) add(ctx context.Context, a *ibid.Answer, used map[string]*usedS
 	d.Answers++
 	d.Bare.Of++
 	d.perCited[len(a.Citations)]++
-	found, err := support.Attribute(ctx, a, nil, nil) // of its sentences; there is nothing to find
+	found, err := support.Attribute(ctx, a, nil, nil) // splits it into sentences; there is nothing to attribute
 	if err != nil {
 		return err
 	}

@@ -29,49 +29,49 @@ import (
 )
 
 const (
-	// askStore bounds how long one page may take the store.
+	// askStore limits how long one page may query the store.
 	askStore = httpx.StoreTime
-	// maxName is how many bytes of a name or of words are looked for.
+	// maxName is the number of bytes of a name or of search words that are used.
 	maxName = 512
-	// maxAsked is how many bytes an address or a key has that is asked for.
+	// maxAsked is the maximum size of an address or key in a query, in bytes.
 	maxAsked = 4 << 10
 )
 
-// Options are what a Page shows.
+// Options configure a Page.
 type Options struct {
-	Store   *store.Store     // needed
-	Guard   *gateway.Guard   // needed
-	API     *api.API         // needed: it makes the summaries of runs, within its bounds
-	Gateway *gateway.Gateway // what it captured and did not store yet is shown too; nil: there is none
-	Bus     *bus.Bus         // answers appear while they arrive; nil: when they have
-	Chat    *chat.Chat       // questions can be asked on the page; nil: they cannot
-	// Verifies says that readers may have something verified. The API does it, as it does by POST /v1/verify.
+	Store   *store.Store     // required
+	Guard   *gateway.Guard   // required
+	API     *api.API         // required: it makes the summaries of runs, within its limits
+	Gateway *gateway.Gateway // answers it captured but has not stored yet are shown too; nil if there is none
+	Bus     *bus.Bus         // nil disables showing answers while they arrive
+	Chat    *chat.Chat       // nil disables asking questions
+	// Verifies allows readers to verify answers. The API does it, as for POST /v1/verify.
 	Verifies bool
-	// Rechecks says that cited sources are read again by the clock, so that readers may have it done now.
+	// Rechecks says that cited sources are re-read on a schedule, so that readers may also have them read now.
 	Rechecks bool
-	// Strategies are those that can be compared.
+	// Strategies can be compared with each other.
 	Strategies []experiment.Strategy
-	Logger     *slog.Logger // nil: nothing is logged
+	Logger     *slog.Logger // nil disables logging
 	Version    string       // of the program
-	Upstreams  []Upstream   // whom the gateway calls, as whoever has called nobody yet is told
-	Demo       *Demo        // nil: this is no demonstration
-	// PublicURL is where others reach the page: https://ibid.example. If it is https the page's cookies are never sent
-	// without, also where a proxy ends TLS. Empty: where each request came.
+	Upstreams  []Upstream   // providers of the gateway, listed for readers who have not made a call yet
+	Demo       *Demo        // nil if this is not a demonstration
+	// PublicURL is the address at which others reach the page, such as https://ibid.example. If it is https, the page's
+	// cookies are only sent over TLS, even if a proxy ends it. If empty, the host of each request is used.
 	PublicURL string
 }
 
-// Page answers the paths /, /ibid.js, /favicon.ico and those below /ui/. Its methods may be called at the same time.
+// Page serves the paths /, /ibid.js, /favicon.ico and those below /ui/. Its methods may be called concurrently.
 type Page struct {
 	o        Options
 	log      *slog.Logger
-	views    map[string]*template.Template // by the name of the file in templates/
-	assets   map[string]asset              // by their path below /ui/assets/, and ibid.js
+	views    map[string]*template.Template // by the file's name in templates/
+	assets   map[string]asset              // by the path below /ui/assets/, and ibid.js
 	mux      *httpx.Mux
-	closing  context.Context // what Close ends
+	closing  context.Context // canceled by Close
 	close    context.CancelFunc
 	captured httpx.Reader
 	bounds   *bounds
-	arriving arriving // answers that were asked for on a page and have not ended
+	arriving arriving // answers asked for on a page that have not ended
 
 	weighings weighings
 }
@@ -100,18 +100,18 @@ func New(o *Options) (*Page, error) {
 	return p, nil
 }
 
-// Close ends the streams that are open, which would hold up a server that shuts down: hand it to
+// Close ends the open streams, which would otherwise delay the shutdown of a server: pass it to
 // http.Server.RegisterOnShutdown.
 func (p *Page) Close() { p.close() }
 
-// ServeHTTP answers the paths of the page. Other paths get a page that says so.
+// ServeHTTP serves the paths of the page. Any other path is answered with an error page.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.mux.ServeHTTP(w, r) }
 
 // Routes returns the routes of a Page as data: the handlers cannot be called. The public ones are for other programs
-// and pages; the others are for people.
+// and pages, the rest for people.
 func Routes() []httpx.Route { return (&Page{}).routes() }
 
-// routes are the pages, and what they load and send.
+// routes returns the pages, and what they load and send.
 func (p *Page) routes() []httpx.Route {
 	const read, write = store.ScopeRead, store.ScopeWrite
 	routes := []httpx.Route{
@@ -177,7 +177,7 @@ func (p *Page) routes() []httpx.Route {
 }
 
 // shows returns a handler that shows the view that load returns, under an entry of the navigation unless the view names
-// another. The context of load ends after [askStore]; what takes longer has the request's own.
+// another. The context of load ends after [askStore]; work that takes longer uses the request's own.
 func (p *Page) shows(section string, load func(ctx context.Context, r *httpx.Request) (*view, error)) httpx.Handler {
 	return func(w *httpx.Reply, r *httpx.Request) error {
 		ctx, cancel := context.WithTimeout(r.Context(), askStore)
@@ -191,7 +191,7 @@ func (p *Page) shows(section string, load func(ctx context.Context, r *httpx.Req
 	}
 }
 
-// fail shows what went wrong. A caller without a token is sent to the page that asks for one.
+// fail shows an error. A caller without a token is redirected to the login page.
 func (p *Page) fail(w *httpx.Reply, r *httpx.Request, err error) {
 	problem := gateway.ProblemOf(err)
 	isRead := r.Method == http.MethodGet || r.Method == http.MethodHead
@@ -209,8 +209,7 @@ func (p *Page) fail(w *httpx.Reply, r *httpx.Request, err error) {
 		v.Body = problemBody{Detail: "This address is not for " + label(r.Method) + "."}
 	case http.StatusUnauthorized:
 		v.Title, v.Body = "Not signed in", problemBody{
-			Detail: "This needs an access token: you did not sign in, or what you signed in with is not valid any " +
-				"more.",
+			Detail: "This needs an access token: you are not signed in, or your token is no longer valid.",
 			Hint: "Nothing was done. Sign in and send it again: your browser may still have what you entered, " +
 				"a page back.",
 			Login: loginURL(cameFrom(r)),
@@ -224,13 +223,13 @@ func (p *Page) fail(w *httpx.Reply, r *httpx.Request, err error) {
 	}
 }
 
-// problemBody is what the page of an error says.
+// problemBody is the content of an error page.
 type problemBody struct {
 	Detail, Hint string
-	Login        string // where to sign in; empty: that would not help
+	Login        string // where to sign in; empty if that would not help
 }
 
-// cameFrom returns the page of ours that a form was sent from, as far as that is known.
+// cameFrom returns the page of ours that a form was sent from, or "/" if that is not known.
 func cameFrom(r *httpx.Request) *url.URL {
 	if from, err := url.Parse(r.Referer()); err == nil && from.Host == r.Host {
 		return &url.URL{Path: localPath(from.Path), RawQuery: from.RawQuery}
@@ -238,7 +237,7 @@ func cameFrom(r *httpx.Request) *url.URL {
 	return &url.URL{Path: "/"}
 }
 
-// errNotFound is the problem of a page, or of what a page is of, that does not exist.
+// errNotFound is the problem of a page that does not exist, or whose subject does not.
 var errNotFound = &gateway.Problem{
 	Status: http.StatusNotFound,
 	Code:   gateway.CodeNotFound,
@@ -246,10 +245,10 @@ var errNotFound = &gateway.Problem{
 	Hint:   "It may have been deleted, or be somebody else's.",
 }
 
-// loginBody is what the page shows that asks for a token.
+// loginBody is the content of the login page.
 type loginBody struct {
-	Next  string // where to go then
-	Wrong string // what was wrong with the last one; empty: nothing was sent
+	Next  string // where to go after signing in
+	Wrong string // what was wrong with the last token; empty if none was sent
 }
 
 // showLogin asks for a token.
@@ -258,7 +257,7 @@ func (p *Page) showLogin(w *httpx.Reply, r *httpx.Request) error {
 	return p.show(w, r, &view{Name: "login", Title: "Sign in", Body: loginBody{Next: next}})
 }
 
-// login takes a token, and keeps it in a cookie of this site alone.
+// login accepts a token and keeps it in a cookie of this site alone.
 func (p *Page) login(w *httpx.Reply, r *httpx.Request) error {
 	if err := gateway.OwnPage(r.Request); err != nil {
 		return err
@@ -275,7 +274,7 @@ func (p *Page) login(w *httpx.Reply, r *httpx.Request) error {
 			return err
 		}
 		body := loginBody{Next: next, Wrong: problem.Detail}
-		return p.show(w, r, &view{Name: "login", Status: unfit, Title: "Sign in", Body: body})
+		return p.show(w, r, &view{Name: "login", Status: statusRejected, Title: "Sign in", Body: body})
 	}
 	http.SetCookie(w, gateway.SessionOf(secret, p.secure(r)))
 	http.Redirect(w, r.Request, next, http.StatusSeeOther)
@@ -292,7 +291,7 @@ func (p *Page) logout(w *httpx.Reply, r *httpx.Request) error {
 	return nil
 }
 
-// loginURL returns where a token is asked for before the page at u is shown.
+// loginURL returns the address of the login page that leads on to u.
 func loginURL(u *url.URL) string {
 	next := u.RequestURI()
 	if next == "/" {
@@ -301,7 +300,7 @@ func loginURL(u *url.URL) string {
 	return "/ui/login?next=" + url.QueryEscape(next)
 }
 
-// localPath returns a path of this page, whatever it is given: an address elsewhere would make the page a way there.
+// localPath returns s if it is a path of this site, else "/": redirecting to any address would be an open redirect.
 func localPath(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(s, "/") || strings.HasPrefix(s, "//") ||
@@ -311,7 +310,7 @@ func localPath(s string) string {
 	return s
 }
 
-// baseURL returns the address of this server: the one that others have, else the one under which its reader reached it.
+// baseURL returns the address of this server: the public one, else the one of the request.
 func (p *Page) baseURL(r *httpx.Request) string {
 	switch {
 	case p.o.PublicURL != "":
@@ -322,15 +321,15 @@ func (p *Page) baseURL(r *httpx.Request) string {
 	return "http://" + r.Host
 }
 
-// secure reports whether a reader's browser reaches the page by https, also where a proxy ends TLS.
+// secure reports whether the reader's browser uses https, also where a proxy ends TLS.
 func (p *Page) secure(r *httpx.Request) bool {
 	return r.TLS != nil || strings.HasPrefix(p.o.PublicURL, "https:")
 }
 
-// mayWrite reports whether who makes a request may say what is wrong.
+// mayWrite reports whether the caller may give feedback.
 func mayWrite(r *httpx.Request) bool { return r.Who.May(store.ScopeWrite) || r.Who.Token == "" }
 
-// asked returns a parameter of a request as it can be looked for: databases keep neither NUL nor what is no text.
+// asked returns a query parameter cleaned for a search: databases accept neither NUL nor invalid UTF-8.
 func asked(r *httpx.Request, name string) string { return clean(r.URL.Query().Get(name)) }
 
 func clean(s string) string {
@@ -342,7 +341,7 @@ func clean(s string) string {
 	}, strings.ToValidUTF8(text.Head(s, maxName), "")))
 }
 
-// noSuchPage says of an error of the store that a list has no such page, if that is it.
+// noSuchPage turns the store's error about a cursor into a 400; other errors are returned as they are.
 func noSuchPage(err error) error {
 	if errors.Is(err, store.ErrCursor) {
 		return httpx.BadRequest("There is no such page of this list.", "Begin again with the first.")
@@ -350,8 +349,8 @@ func noSuchPage(err error) error {
 	return err
 }
 
-// askedLong returns an address, a key or a list of these that is asked for. One that is too long is refused: without it
-// the answer would be another.
+// askedLong returns an address, a key or a list of these from a query. One that is too long is an error: cutting it
+// would change the answer.
 func askedLong(s string) (string, error) {
 	if len(s) > maxAsked {
 		return "", httpx.BadRequest(
@@ -362,7 +361,7 @@ func askedLong(s string) (string, error) {
 	return s, nil
 }
 
-// number returns a parameter that counts something from 1; 0: it is not there, or is no such number.
+// number returns a query parameter that is a number from 1; 0 if it is missing or no such number.
 func number(r *httpx.Request, name string) int {
 	n, err := strconv.Atoi(r.URL.Query().Get(name))
 	if err != nil || n < 1 {
@@ -371,7 +370,7 @@ func number(r *httpx.Request, name string) int {
 	return n
 }
 
-// pathNumber returns which of so many, from 1, a path names; 0: none. There is one way to write each.
+// pathNumber returns the number from 1 to of that a path names; 0 if it names none. Each has only one spelling.
 func pathNumber(r *httpx.Request, of int) int {
 	named := r.PathValue("n")
 	if n, err := strconv.Atoi(named); err == nil && n >= 1 && n <= of && strconv.Itoa(n) == named {
@@ -381,28 +380,28 @@ func pathNumber(r *httpx.Request, of int) int {
 }
 
 const (
-	// maxVerifying is how many verifications a tenant has the page make at the same time. The API has its own bound,
-	// which holds as well.
+	// maxVerifying is how many verifications a tenant may have the page run at the same time. The API has its own
+	// limit, which applies as well.
 	maxVerifying = 2
-	// maxUploads is how many forms of a tenant that bring something to be verified are read at the same time: each may
-	// be as large as maxVerified.
+	// maxUploads is how many forms of a tenant with uploads to verify are read at the same time: each may be as large
+	// as maxVerified.
 	maxUploads = 8
-	// maxComparing is how many comparisons of strategies are made for a tenant at the same time, maxCompare on how many
-	// stored runs, the last ones, and compareFor how long that may take: what was not looked at by then is left out,
-	// and the page says so. `ibid experiment` takes more.
+	// maxComparing is how many comparisons of strategies run for a tenant at the same time, maxCompare on how many of
+	// the latest stored runs, and compareFor for how long: runs that were not reached by then are left out, and the
+	// page says so. `ibid experiment` takes more.
 	maxComparing = 1
 	maxCompare   = 50
 	compareFor   = 20 * time.Second
 	// maxReading is how many kept copies are read at the same time: each may be as large as store.MaxCopy.
 	maxReading = 2
-	// maxMaking is how many conversations are made files of at the same time, whoever's: each may be as large as
+	// maxMaking is how many conversations are exported at the same time, for all tenants: each may be as large as
 	// maxExport, and is in memory several times.
 	maxMaking = 2
-	// retryAfter is when whoever was refused for these bounds may try again.
+	// retryAfter is when a caller who hit one of these limits may try again.
 	retryAfter = 5 * time.Second
 )
 
-// bounds is what readers can have done at the same time: quotas are of each tenant, semaphores of all together.
+// bounds limit what readers can do at the same time: quotas apply to each tenant, semaphores to all together.
 type bounds struct {
 	verifying httpx.Quota
 	uploads   httpx.Quota
@@ -412,8 +411,8 @@ type bounds struct {
 	watching  httpx.Quota         // streams of answers and runs
 	reading   *semaphore.Weighted // of kept copies
 	exporting *semaphore.Weighted // of conversations
-	texts     *snapshot.Texts     // that were read of them
-	digests   digests             // what overviews show
+	texts     *snapshot.Texts     // parsed from kept copies
+	digests   digests             // of overviews
 }
 
 func newBounds() *bounds {
@@ -430,5 +429,5 @@ func newBounds() *bounds {
 	}
 }
 
-// busy is the error for what is done by others at the moment.
+// busy is the error for a request beyond one of these limits.
 func busy(detail string) error { return gateway.TooMany(retryAfter, detail, "Try again in a moment.") }

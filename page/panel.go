@@ -23,57 +23,57 @@ import (
 const (
 	// maxQuotes is how many quotes of a source its panel shows.
 	maxQuotes = 20
-	// maxVersions is how many versions of a source its panel lists, and maxRead in how many of them quotes are looked
+	// maxVersions is how many versions of a source its panel lists, and maxRead in how many of them quotes are searched
 	// for.
 	maxVersions, maxRead = 12, 4
 	// maxRested is how many sentences of the answer a panel names.
 	maxRested = 40
-	// maxSummed is how many bytes may be stored of a run for a panel to say which of its steps use the source.
+	// maxSummed is the maximum stored size in bytes of a run for a panel to name the steps that use the source.
 	maxSummed = 8 << 20
-	// around is how many characters of context stand on either side of a quote.
+	// around is how many characters of context are shown on either side of a quote.
 	around = 300
-	// maxWord is how many bytes of it are left out so that it begins and ends with a word.
+	// maxWord is how many bytes of the context are cut to begin and end it with a word.
 	maxWord = 40
-	// panelFor bounds how long making a panel may take, and stepsFor how long it waits for which steps of the run use
-	// the source.
+	// panelFor limits how long making a panel may take, and stepsFor how long it waits for the steps that use the
+	// source.
 	panelFor = 15 * time.Second
 	stepsFor = 3 * time.Second
-	// maxSaving is how many kept copies are handed out to a tenant at the same time: each may be as large as
-	// store.MaxCopy. saveFor is how long a reader may take to accept one.
+	// maxSaving is how many kept copies are sent to a tenant at the same time: each may be as large as store.MaxCopy.
+	// saveFor is how long a client may take to accept one.
 	maxSaving = 4
 	saveFor   = 5 * time.Minute
 )
 
-// panelBody is what a panel shows of a source.
+// panelBody is the content of a source's panel.
 type panelBody struct {
 	*ibid.Source
 
-	Fragment   bool // it is shown beside the answer, and not alone
+	Fragment   bool // it is shown beside the answer, not on its own
 	N          int
 	AnswerID   string
 	Title      string
 	Letter     string
 	Site       string
-	Open       string // where it can be opened, at its passage if possible; empty: nowhere
+	Open       string // where it can be opened, at its passage if possible; empty if nowhere
 	Quotes     []*panelQuote
 	MoreQuotes int
-	Sent       *excerptView // the beginning of what the provider sent, where nothing is quoted
+	Sent       *excerptView // the beginning of what the provider sent, if nothing is quoted
 	Rested     []panelClaim
 	MoreRested int
-	Run        string // the answer's; empty: it is in none that is stored
-	Question   string // of the run; empty: it is not known
+	Run        string // the answer's; empty if it is in none that is stored
+	Question   string // of the run; empty if it is not known
 	Steps      []stepRef
 	StepsKnown bool
 	Versions   []panelVersion
 	More       bool // there are older versions
 	Manifest   *panelManifest
-	Busy       bool // too many copies are being read, so that none was
+	Busy       bool // too many copies were being read, so none was
 }
 
-// Uses returns the address of the page with all answers that use the source; empty: there is none.
+// Uses returns the address of the page with all answers that use the source; empty if there is none.
 func (b *panelBody) Uses() string { return usesURL(b.Key()) }
 
-// Latest returns the state in which the source was seen last; nil: it never was.
+// Latest returns the latest version of the source; nil if it was never read.
 func (b *panelBody) Latest() *panelVersion {
 	if len(b.Versions) == 0 {
 		return nil
@@ -83,23 +83,23 @@ func (b *panelBody) Latest() *panelVersion {
 
 // panelClaim is a sentence of the answer that rests on the source.
 type panelClaim struct {
-	Text  string // as it reads; empty: the answer as a whole
+	Text  string // as it reads; empty for the answer as a whole
 	URL   string
 	Badge badge
-	Judge string // where a reader says whether it is right; empty: nowhere
+	Judge string // where a reader can give feedback on it; empty if nowhere
 
-	claim string // as the answer has it
+	claim string // as in the answer
 }
 
-// panel makes a panel.
+// panel collects the content of a panel.
 type panel struct {
 	p      *Page
 	tenant string
 	call   *store.Call
-	url    string // the source's address as it is looked up; empty: it has none
-	may    bool   // its reader may judge the answer's citations
+	url    string // the source's address, cleaned for lookups; empty if it has none
+	may    bool   // its reader may give feedback
 	body   *panelBody
-	claims []verify.ClaimReport // by citation: whether its quotes support it; nil: nobody looked
+	claims []verify.ClaimReport // by citation: whether its quotes support it; nil if not weighed
 }
 
 // showPanel shows one source of an answer: a page of its own, or a fragment of the answer's.
@@ -126,7 +126,7 @@ func (p *Page) showPanel(w *httpx.Reply, r *httpx.Request) error {
 		}
 	}
 	for _, q := range body.Quotes {
-		if q.now != "" { // the words that were quoted are not there any more
+		if q.now != "" { // the quoted words are no longer there
 			body.Open = passageURL(s, &ibid.Ref{Quote: q.now})
 			break
 		}
@@ -141,7 +141,7 @@ func (p *Page) showPanel(w *httpx.Reply, r *httpx.Request) error {
 	return err
 }
 
-// firstRef returns the first ref to a source that quotes it, else the first of all; nil: there is none.
+// firstRef returns the first ref to a source that quotes it, else the first one; nil if there is none.
 func firstRef(a *ibid.Answer, source string) *ibid.Ref {
 	var first *ibid.Ref
 	for i := range a.Citations {
@@ -159,8 +159,7 @@ func firstRef(a *ibid.Answer, source string) *ibid.Ref {
 	return first
 }
 
-// addSteps says which steps of the answer's run use the source, if the run is not too large to be looked through for
-// that.
+// addSteps adds the steps of the answer's run that use the source, unless the run is too large.
 func (o *panel) addSteps(ctx context.Context) error {
 	id := o.call.Run
 	if id == "" {
@@ -181,7 +180,7 @@ func (o *panel) addSteps(ctx context.Context) error {
 	defer cancel()
 	s, err := o.p.o.API.Summary(waiting, o.tenant, id)
 	if isGone(err) || waiting.Err() != nil {
-		return nil // the panel then does not say it
+		return nil // the panel then leaves it out
 	}
 	if err != nil {
 		return err
@@ -198,7 +197,7 @@ func (o *panel) addSteps(ctx context.Context) error {
 	return nil
 }
 
-// isGone reports whether an error says that something is not there.
+// isGone reports whether an error means that something does not exist.
 func isGone(err error) bool {
 	return err != nil && gateway.ProblemOf(err).Status == http.StatusNotFound
 }
@@ -212,12 +211,12 @@ func isSame(f *trail.SummarySource, s *ibid.Source) bool {
 	return here != "" && here == cleanAddress(f.URL)
 }
 
-// saveCopy hands out the octets of a source as they were read. Whatever they are, no browser shows them as a page of
+// saveCopy sends the octets of a source as they were read. Whatever they are, browsers do not show them as a page of
 // this origin.
 func (p *Page) saveCopy(w *httpx.Reply, r *httpx.Request) error {
 	release, ok := p.bounds.saving.Take(r.Who.Tenant)
 	if !ok {
-		return busy("Too many copies are being saved at the same time.")
+		return busy("Too many copies are being saved at the moment.")
 	}
 	defer release()
 	version, err := p.readCopy(r.Context(), r.Who.Tenant, r.PathValue("hash"))
@@ -225,59 +224,59 @@ func (p *Page) saveCopy(w *httpx.Reply, r *httpx.Request) error {
 		return err
 	}
 	rc := http.NewResponseController(w)
-	// a server that cannot set deadlines has its own ways with slow readers
+	// A server that cannot set deadlines has its own limits for slow clients.
 	_ = rc.SetWriteDeadline(time.Now().Add(saveFor))
 	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }() // the connection may serve other requests
 	writeFile(w, r, strings.TrimPrefix(version.Hash, "sha256:")+".bin", "application/octet-stream", version.Octets)
 	return nil
 }
 
-// readCopy reads a kept copy. Only few are read at the same time, so that it is given back before it is handed out.
+// readCopy reads a kept copy. Few are read at the same time, so the slot is released before the copy is sent.
 func (p *Page) readCopy(ctx context.Context, tenant, hash string) (*store.Version, error) {
 	ctx, cancel := context.WithTimeout(ctx, askStore)
 	defer cancel()
 	if err := p.bounds.reading.Acquire(ctx, 1); err != nil {
-		return nil, gateway.Unavailable("too many copies are being read at the same time")
+		return nil, gateway.Unavailable("too many copies are being read at the moment")
 	}
 	defer p.bounds.reading.Release(1)
 	return p.o.Store.Copy(ctx, tenant, hash)
 }
 
-// panelQuote is words that the answer cites of a source, and where the source has them.
+// panelQuote is words that the answer cites of a source, and their place in it.
 type panelQuote struct {
 	Quote   string
 	Where   string
 	Badge   badge
-	Excerpt *excerptView // nil: nothing of the source is there to look in
-	Note    string       // what a reader must know of it; empty: nothing
+	Excerpt *excerptView // nil if no text of the source is available
+	Note    string       // a remark for the reader; else empty
 	Quoted  []piece
-	Found   []piece // what the source says now in place of Quoted; nil: the same, or nobody knows
+	Found   []piece // what the source says now in place of Quoted; nil if the same, or not known
 
 	quote snapshot.Quote
-	now   string // the words of Found; empty: there are none
+	now   string // the words of Found; empty if there are none
 }
 
-// excerptView is a piece of a text around its marked words.
+// excerptView is a piece of a text around marked words.
 type excerptView struct {
 	Quote []piece
 	From  string
 }
 
-// panelVersion is a state of a source.
+// panelVersion is a version of a source.
 type panelVersion struct {
 	store.Version
 
-	Looked  bool // quotes were looked for in it
-	Has, Of int  // how many of how many quotes it has
+	Looked  bool // quotes were searched for in it
+	Has, Of int  // it has so many of so many quotes
 	Why     string
 }
 
-// sourceText is a text of the source to look in.
+// sourceText is a text of the source to search.
 type sourceText struct {
 	content string           // normalised
-	blocks  []snapshot.Block // what it is made of; nil: one
-	from    string           // what it is, in words
-	copied  bool             // it is of a kept copy; the first of these is the latest
+	blocks  []snapshot.Block // that it consists of; nil for a single one
+	from    string           // where it is from, in words
+	copied  bool             // it is from a kept copy; the first of these is the latest
 }
 
 // piece returns a part of the content, each block on a line of its own.
@@ -285,14 +284,13 @@ func (t *sourceText) piece(from, to int) string {
 	b := []byte(t.content[from:to])
 	for i := range t.blocks {
 		if at := t.blocks[i].Span.Start - 1; from <= at && at < to {
-			b[at-from] = '\n' // it was a space
+			b[at-from] = '\n' // which was a space
 		}
 	}
 	return string(b)
 }
 
-// addQuotes shows what the answer cites of the source, looks for it in what is there of the source, and lists its
-// versions.
+// addQuotes adds the answer's quotes of the source, looks for them in its available texts, and lists its versions.
 func (o *panel) addQuotes(ctx context.Context) error {
 	pins, err := o.p.o.Store.AnswerPins(ctx, o.tenant, o.call.AnswerID)
 	if err != nil {
@@ -314,8 +312,8 @@ func (o *panel) addQuotes(ctx context.Context) error {
 	return nil
 }
 
-// pinsOfSource returns those of an answer's pins that are of the source, by citation: where that is in several
-// manifests, what was found to be bad.
+// pinsOfSource returns those of an answer's pins that are of the source, by citation. For one in several manifests it
+// prefers a failure.
 func (o *panel) pinsOfSource(all []store.Pin) map[string]*store.Pin {
 	byCitation := map[string]*store.Pin{}
 	for i := range all {
@@ -342,7 +340,7 @@ func (o *panel) collect(all []store.Pin) {
 			if ref.Source != o.body.ID {
 				continue
 			}
-			o.rests(i)
+			o.addClaim(i)
 			if ref.Quote == "" || seen[ref.Quote] != nil {
 				continue
 			}
@@ -357,8 +355,8 @@ func (o *panel) collect(all []store.Pin) {
 	}
 }
 
-// rests names the sentence of a citation.
-func (o *panel) rests(citation int) {
+// addClaim adds the sentence of a citation.
+func (o *panel) addClaim(citation int) {
 	c := &o.call.Answer.Citations[citation]
 	b, claim := o.body, claimOf(o.call.Answer, c)
 	if len(b.Rested) > 0 && b.Rested[len(b.Rested)-1].claim == claim {
@@ -411,7 +409,7 @@ func quoteOf(c *ibid.Citation, ref *ibid.Ref, pin *store.Pin) *panelQuote {
 	return q
 }
 
-// versions lists the states of the source, and returns the texts of the latest that are kept.
+// versions lists the versions of the source, and returns the texts of the latest kept ones.
 func (o *panel) versions(ctx context.Context) ([]sourceText, error) {
 	if o.url == "" {
 		return nil, nil
@@ -442,7 +440,7 @@ func (o *panel) versions(ctx context.Context) ([]sourceText, error) {
 	return texts, nil
 }
 
-// lookIn counts the quotes that a kept version has, and returns its text, if it can be read.
+// lookIn counts the quotes that a kept version has, and returns its text if it can be read.
 func (o *panel) lookIn(ctx context.Context, v *panelVersion) (*snapshot.Text, error) {
 	read, why, err := o.read(ctx, v.Hash)
 	if v.Why = why; err != nil || why != "" {
@@ -461,12 +459,12 @@ func (o *panel) lookIn(ctx context.Context, v *panelVersion) (*snapshot.Text, er
 func (o *panel) read(ctx context.Context, hash string) (read *snapshot.Text, why string, err error) {
 	if !o.p.bounds.reading.TryAcquire(1) {
 		o.body.Busy = true
-		return nil, "too many copies are being read now", nil
+		return nil, "too many copies are being read at the moment", nil
 	}
 	defer o.p.bounds.reading.Release(1)
 	version, err := o.p.o.Store.Copy(ctx, o.tenant, hash)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, "it is not kept any more", nil
+		return nil, "it is no longer kept", nil
 	}
 	if err != nil {
 		return nil, "", err
@@ -501,8 +499,8 @@ func (o *panel) sent() []sourceText {
 	return all
 }
 
-// locate looks for a quote in the texts, the first that has it counting, and shows what stands around it. Where it is
-// not found exactly, nothing is marked.
+// locate searches the texts for a quote and shows the context in the first that has it. Nothing is marked unless it is
+// found exactly.
 func (q *panelQuote) locate(texts []sourceText) {
 	for i := range texts {
 		t := &texts[i]
@@ -515,19 +513,19 @@ func (q *panelQuote) locate(texts []sourceText) {
 		case i > 0 && texts[0].copied:
 			q.Note = "The latest copy of the source does not have it."
 		case m.How == snapshot.MatchReformatted:
-			q.Note = "There it has other spaces, quotes or hyphens."
+			q.Note = "There, its spaces, quotes or hyphens differ."
 		case m.Count > 1:
-			q.Note = "It stands there " + strconv.Itoa(m.Count) + " times; this is the place that fits best."
+			q.Note = "It occurs there " + strconv.Itoa(m.Count) + " times; this is the best match."
 		}
 		return
 	}
 	q.Note = "These words were not found exactly in what is kept of the source, so nothing is marked."
 	if len(texts) == 0 {
-		q.Note = "No text of the source is kept here, so its words cannot be shown in their place."
+		q.Note = "No text of the source is kept here, so its words cannot be shown in context."
 	}
 }
 
-// excerptAt returns what stands around a match.
+// excerptAt returns the context of a match.
 func excerptAt(t *sourceText, m snapshot.Match) *excerptView {
 	start := len(text.Runes(t.content, m.Start))
 	end := start + len(text.Runes(t.content[start:], m.End-m.Start))
@@ -536,7 +534,7 @@ func excerptAt(t *sourceText, m snapshot.Match) *excerptView {
 		_, size := utf8.DecodeLastRuneInString(t.content[:from])
 		from -= size
 	}
-	if at := strings.IndexByte(t.content[from:start], ' '); from > 0 && at >= 0 && at < maxWord { // with a whole word
+	if at := strings.IndexByte(t.content[from:start], ' '); from > 0 && at >= 0 && at < maxWord { // at a whole word
 		from += at + 1
 	}
 	if at := strings.LastIndexByte(t.content[end:to], ' '); to < len(t.content) && at >= 0 && to-end-at < maxWord {
@@ -565,14 +563,14 @@ func beginning(t *sourceText) *excerptView {
 	return v
 }
 
-// panelManifest says where the manifest of an answer is.
+// panelManifest names the manifest of an answer.
 type panelManifest struct {
 	URL    string
-	Digest string // of its body; empty: it is still to be built
+	Digest string // of its body; empty if it is still to be built
 	Badge  badge
 }
 
-// addManifest says where the answer's manifest is, if one is published. Nothing of it is checked here.
+// addManifest adds the answer's manifest, if one is published. It is not checked here.
 func (o *panel) addManifest(ctx context.Context) error {
 	var err error
 	o.body.Manifest, err = o.p.manifestOf(ctx, o.tenant, o.call)

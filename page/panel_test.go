@@ -17,8 +17,8 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// The sentences of an answer that rest on a source stand in its panel as they read, and lead to themselves: a browser does not find the
-// signs of Markdown in a page.
+// The panel of a source lists the sentences that rest on it as they read, and links to them: a browser does not find
+// Markdown marks in a page.
 func TestPanelClaims(t *testing.T) {
 	w := newWorld(t, nil)
 	const text = "## Herons\n\n**Grey herons** nest in [tall trees](https://a.example).\n\n- They croak, `loudly`."
@@ -49,7 +49,7 @@ func TestPanelClaims(t *testing.T) {
 	testenv.Equal(t, "", want, got)
 }
 
-// Where the words on a page choose their direction they do, and not ours in front of them.
+// The words on a page determine its direction, not ours in front of them.
 func TestDirections(t *testing.T) {
 	w := newWorld(t, nil)
 	w.herons(t)
@@ -93,12 +93,13 @@ func firstLetter(n *html.Node) rune {
 	return 0
 }
 
-// Who takes long to save a copy keeps nobody from seeing words in their place, and takes only the places of the same tenant.
+// A slow download of a copy does not keep others from seeing quotes in context, and only takes a slot of its own
+// tenant.
 func TestSaveSlowly(t *testing.T) {
 	w := newWorld(t, nil)
 	w.herons(t)
 	w.book(t)
-	octets := make([]byte, 16<<20) // more than lies between a server and who does not read
+	octets := make([]byte, 16<<20) // more than fits in the buffers between a server and a client that does not read
 	for i, random := 0, rand.New(rand.NewPCG(1, 2)); i < len(octets); i++ {
 		octets[i] = byte(random.Uint32())
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// A chain that somebody changed is said to be broken, from where on, and in words.
+// If somebody changed the chain, the page says that it is broken, and from where on.
 func TestBrokenChain(t *testing.T) {
 	w := newProofWorld(t, nil)
 	w.fill(t, store.DefaultTenant, 1)
@@ -26,13 +26,13 @@ func TestBrokenChain(t *testing.T) {
 	_, err = db.ExecContext(t.Context(), "UPDATE incidents SET status = 'gone' WHERE seq = 2")
 	must(t, err)
 	body := w.get(t, "GET", "/ui/incidents?check=chain").body
-	if !strings.Contains(body, "The chain is broken: the first incident is in order, and one of those behind it was changed") || strings.Contains(body, "checking incidents") {
+	if !strings.Contains(body, "The chain is broken: the first incident is in order, and a later one was changed") || strings.Contains(body, "checking incidents") {
 		t.Error(body)
 	}
 	checkHTML(t, body)
 }
 
-// What is too long to be asked for is refused: a filter that is dropped, or cut, would show something else under its name.
+// Filters that are too long are refused: dropping or cutting one would show something else under its name.
 func TestLongFiltersAreRefused(t *testing.T) {
 	w := newProofWorld(t, nil)
 	w.fill(t, store.DefaultTenant, 1)
@@ -53,7 +53,7 @@ func TestLongFiltersAreRefused(t *testing.T) {
 	}
 }
 
-// Overviews of long answers are made of fewer of them, and say so.
+// Overviews of long answers read fewer of them, and say so.
 func TestOverviewOfLongAnswers(t *testing.T) {
 	w := newProofWorld(t, nil)
 	text := strings.Repeat("The mill closed in 1987. ", 6<<20/25)
@@ -65,13 +65,14 @@ func TestOverviewOfLongAnswers(t *testing.T) {
 	}
 	for _, path := range []string{"/ui/overview", "/ui/sources"} {
 		got := w.get(t, "GET", path)
-		if got.StatusCode != http.StatusOK || !regexp.MustCompile(`(Of|In) the last [12] answers?`).MatchString(got.body) {
+		if got.StatusCode != http.StatusOK || !regexp.MustCompile(`the latest [12] answers?`).MatchString(got.body) {
 			t.Errorf("%s: %d %s", path, got.StatusCode, got.body)
 		}
 	}
 }
 
-// Who was signed in and is not any more is told where to sign in, also after a form was sent, and comes back to that.
+// A reader whose session has expired is shown where to sign in, also after sending a form, and then returns to that
+// page.
 func TestExpiredSession(t *testing.T) {
 	w := newProofWorld(t, nil)
 	_, err := w.store.NewToken(t.Context(), &store.Token{Tenant: store.DefaultTenant, Name: "reader", Scopes: []string{store.ScopeRead}})
@@ -94,7 +95,7 @@ func TestExpiredSession(t *testing.T) {
 	}
 }
 
-// The addresses that pages show are those that others have, and cookies are not sent without https where these have it.
+// Pages show the public address, and cookies are only sent over https if it is https.
 func TestPublicURL(t *testing.T) {
 	w := newProofWorld(t, nil)
 	w.options.PublicURL = "https://ibid.example/"
@@ -119,7 +120,7 @@ func TestPublicURL(t *testing.T) {
 	}
 }
 
-// Who sends slowly keeps nobody from verifying: a place is taken only once all has arrived.
+// A slow upload does not keep others from verifying: a slot is taken only once everything has arrived.
 func TestSlowUploads(t *testing.T) {
 	w := newProofWorld(t, nil)
 	address := strings.TrimPrefix(w.URL, "http://")
@@ -139,7 +140,7 @@ func TestSlowUploads(t *testing.T) {
 	}
 }
 
-// timedWriter is a writer of a connection whose reader can be given a time.
+// timedWriter records the read deadline that is set on its connection.
 type timedWriter struct {
 	*httptest.ResponseRecorder
 
@@ -151,7 +152,7 @@ func (w *timedWriter) SetReadDeadline(until time.Time) error {
 	return nil
 }
 
-// Forms have a time to arrive; what is done with them has not.
+// Forms have a deadline to arrive; processing them has none.
 func TestFormsArriveInTime(t *testing.T) {
 	w := newProofWorld(t, nil)
 	for _, path := range []string{"/ui/verify", "/ui/login"} {

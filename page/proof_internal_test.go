@@ -16,7 +16,7 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// The words of a query are marked as the store finds them: in any case, without accents, of the last one the beginning.
+// Days are summed up by weeks unless they are few, without gaps.
 func TestSpans(t *testing.T) {
 	monday := time.Date(2026, 8, 31, 0, 0, 0, 0, time.UTC)
 	each := func(step, n int) (days []store.CheckedDay) {
@@ -28,7 +28,7 @@ func TestSpans(t *testing.T) {
 	tests := []struct {
 		name       string
 		days       []store.CheckedDay
-		want       string // the passed of each span
+		want       string // the passed counts of the spans
 		weeks, cut bool
 	}{
 		{"nothing", nil, "", false, false},
@@ -58,7 +58,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// The chart says of which years its weeks are, and a week without a check has no share.
+// The chart states the years of its weeks, and a week without a check has no share.
 func TestVerifiedChart(t *testing.T) {
 	day := func(month time.Month, day int) time.Time { return time.Date(2025, month, day, 0, 0, 0, 0, time.UTC) }
 	c := verifiedChart([]store.CheckedDay{
@@ -74,17 +74,17 @@ func TestVerifiedChart(t *testing.T) {
 	}
 }
 
-// What could not be looked at does not count against what could.
+// Citations that could not be checked do not count against the others.
 func TestVerifiedChartUnreachable(t *testing.T) {
 	at := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
 	c := verifiedChart([]store.CheckedDay{{Day: at, Passed: 3, Failed: 1, Unverifiable: 6}, {Day: at.AddDate(0, 0, 1), Unverifiable: 2}})
-	want := [][]string{{"2 March 2026", "3", "6", "1", "75 %"}, {"3 March 2026", "0", "2", "0", "none could be looked at"}}
+	want := [][]string{{"2 March 2026", "3", "6", "1", "75 %"}, {"3 March 2026", "0", "2", "0", "none could be checked"}}
 	if diff := cmp.Diff(want, c.Rows); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// Only all is 100 %, and only nothing is 0 %.
+// Badges agree with how verify counts a status.
 func TestBadgesAgreeWithCounts(t *testing.T) {
 	for status, want := range map[verify.Status]badge{
 		verify.Verified:            {Kind: badgeFound, Word: "quote found"},
@@ -105,11 +105,11 @@ func TestBadgesAgreeWithCounts(t *testing.T) {
 		}
 	}
 	if b := quoteBadge(&ibid.Verification{Status: "hash-mismatch"}); strings.Contains(b.Title, "does not have") {
-		t.Errorf("nobody looked for words, and it says %q", b.Title)
+		t.Errorf("no words were looked for, but it says %q", b.Title)
 	}
 }
 
-// A report says in a sentence what it came to: what failed before what is doubtful, and that before what was not read.
+// A report states its result in a sentence: failures before doubts, and doubts before what was not read.
 func TestVerdictOfReport(t *testing.T) {
 	claim := func(finding verify.ClaimFinding, statuses ...verify.Status) verify.ClaimReport {
 		c := verify.ClaimReport{Finding: finding}
@@ -125,13 +125,13 @@ func TestVerdictOfReport(t *testing.T) {
 		claims     []verify.ClaimReport
 		kind, want string
 	}{
-		{verify.Valid, nil, badgeNone, "Nothing is quoted that could be checked"},
+		{verify.Valid, nil, badgeNone, "There is no quote to check"},
 		{verify.Pending, nil, badgeLost, "The answer is not published yet"},
 		{verify.Trusted, []verify.ClaimReport{claim(good, found)}, badgeGood, "The quote is still in its source, and supports the sentence"},
 		{verify.Valid, []verify.ClaimReport{claim(good, found), claim(none, found)}, badgeFound, "All 2 quotes are still in their sources"},
 		{verify.Valid, []verify.ClaimReport{claim(doubt, found, found)}, badgeClose, "All 2 quotes are still in their sources; 1 sentence is doubtful"},
 		{verify.Unverifiable, []verify.ClaimReport{claim(good, found, gone)}, badgeLost, "1 of 2 quotes could not be checked"},
-		{verify.Unverifiable, []verify.ClaimReport{claim(good, found)}, badgeLost, "The quote is still in its source; not all else could be checked"},
+		{verify.Unverifiable, []verify.ClaimReport{claim(good, found)}, badgeLost, "The quote is still in its source; something else could not be checked"},
 		{verify.Valid, []verify.ClaimReport{claim(none, verify.VerifiedHashOnly)}, badgeFound, "1 source is unchanged"},
 		{verify.Valid, []verify.ClaimReport{claim(good, found), claim(none, verify.VerifiedHashOnly)}, badgeFound, "The quote is still in its source"},
 		{verify.Invalid, []verify.ClaimReport{claim(none, altered)}, badgeBad, "The quote has changed"},
@@ -157,15 +157,16 @@ func TestVerdictOfReport(t *testing.T) {
 	}
 }
 
-// Why an address could not be read is said without what is beneath it: who resolves names here is nobody's business.
+// The reason why an address could not be read is shown without the underlying error: which resolver is used here must
+// not leak.
 func TestUnreadable(t *testing.T) {
 	beneath := errors.New("lookup nobody.example on 10.9.9.9:53: no such host")
 	for want, e := range map[string]*snapshot.FetchError{
-		"No such host: nobody.example.":                    {URL: "https://nobody.example/x", Kind: snapshot.Unreachable, Reason: "dns", Err: beneath},
-		"There is no answer at this address (404).":        {Kind: snapshot.Gone, Status: 404},
-		"This address may not be read by everybody (401).": {Kind: snapshot.AccessDenied, Status: 401},
-		"Its server takes no connections.":                 {Kind: snapshot.Unreachable, Reason: "connect", Err: beneath},
-		"What is there is too large for an answer.":        {Kind: snapshot.TooLarge, Reason: "sent"},
+		"No such host: nobody.example.":             {URL: "https://nobody.example/x", Kind: snapshot.Unreachable, Reason: "dns", Err: beneath},
+		"There is no answer at this address (404).": {Kind: snapshot.Gone, Status: 404},
+		"This address is not public (401).":         {Kind: snapshot.AccessDenied, Status: 401},
+		"Its server does not accept connections.":   {Kind: snapshot.Unreachable, Reason: "connect", Err: beneath},
+		"The response is too large for an answer.":  {Kind: snapshot.TooLarge, Reason: "sent"},
 	} {
 		if got := unreadableWords(&verify.Report{Unread: e}); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -173,7 +174,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// What came of checking the chain is a sentence, whatever the number.
+// The result of checking the chain is a sentence, whatever the number.
 func TestChainWords(t *testing.T) {
 	for _, test := range []struct {
 		n      int
@@ -184,8 +185,8 @@ func TestChainWords(t *testing.T) {
 		{1, false, "The only incident is in order"},
 		{5, false, "All 5 incidents are in order"},
 		{0, true, "The chain is broken: one of its first incidents was changed"},
-		{1, true, "the first incident is in order, and one of those behind it was changed"},
-		{5, true, "the first 5 incidents are in order, and one of those behind them was changed"},
+		{1, true, "the first incident is in order, and a later one was changed"},
+		{5, true, "the first 5 incidents are in order, and a later one was changed"},
 	} {
 		if got := chainWords(test.n, test.broken); !strings.Contains(got, test.want) {
 			t.Errorf("%d %v: %s", test.n, test.broken, got)
@@ -193,7 +194,7 @@ func TestChainWords(t *testing.T) {
 	}
 }
 
-// Columns are as high as their shares, and never invisible.
+// Columns are proportional to their counts, and never invisible.
 func TestDraw(t *testing.T) {
 	bars := draw([]column{{parts: []int{1, 1}, kinds: []string{"a", "b"}}, {parts: []int{0}, kinds: []string{"a"}}, {parts: []int{1, 100000}, kinds: []string{"a", "b"}}}, 0)
 	if p := bars[0].Parts; len(p) != 2 || p[0].Height != p[1].Height || p[0].Y != p[1].Y+p[1].Height {
@@ -204,7 +205,7 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-// A digest is good for a minute, and there is room for so many of them: the oldest goes.
+// A digest is valid for a minute, and their number is limited: the oldest is dropped.
 func TestDigestsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all digests
@@ -235,7 +236,8 @@ func TestDigestsAreBounded(t *testing.T) {
 	})
 }
 
-// A search has the answers first whose question has the words, then those whose sources are called so; others keep their order.
+// A search lists first the answers whose question has the words, then those whose sources' titles do; others keep their
+// order.
 func TestRank(t *testing.T) {
 	call := func(id, question, title, said string) *store.Call {
 		return &store.Call{AnswerID: id, Prompt: []store.Message{{Role: "user", Text: question}}, Answer: &ibid.Answer{Text: said, Sources: []ibid.Source{{ID: "a", Title: title}}}}

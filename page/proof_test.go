@@ -31,7 +31,7 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// hostile is what a title, a quote and an answer hold that somebody else wrote.
+// hostile is added to titles, quotes and answers, as an attacker might.
 const hostile = `"><script>alert(1)</script><img src=x onerror=alert(1)>`
 
 // proofWorld is a page over a store, and a site whose pages it may read.
@@ -43,7 +43,7 @@ type proofWorld struct {
 	dsn     string
 	store   *store.Store
 	site    *httptest.Server
-	token   string // of the tenant one; empty: no tokens are needed
+	token   string // of the tenant one; empty if no tokens are needed
 }
 
 // start starts the page with the options.
@@ -55,7 +55,7 @@ func (w *proofWorld) start(tb testing.TB) {
 	tb.Cleanup(w.page.Close)
 }
 
-// newProofWorld starts a world. waits, if not nil, is received from before the site answers.
+// newProofWorld starts a world. If waits is not nil, the site receives from it before it answers.
 func newProofWorld(tb testing.TB, waits chan struct{}) *proofWorld {
 	tb.Helper()
 	w := &proofWorld{}
@@ -91,7 +91,7 @@ func newProofWorld(tb testing.TB, waits chan struct{}) *proofWorld {
 	return w
 }
 
-// millCall is the n-th answer of a tenant. It rests on the mill's page, and on a file.
+// millCall is the n-th answer of a tenant. It rests on the mill's page and on a file.
 func millCall(n int, tenant string) *store.Call {
 	text := fmt.Sprintf("The mill closed in 1987. Answer %d says %s here. Nothing supports this sentence of the answer.", n, hostile)
 	a := &ibid.Answer{
@@ -114,7 +114,7 @@ func millCall(n int, tenant string) *store.Call {
 	}
 }
 
-// fill stores answers of a tenant, of which the first were checked, a version, incidents and what people said.
+// fill stores answers of a tenant, the first of them checked, and a version, incidents and feedback.
 func (w *proofWorld) fill(tb testing.TB, tenant string, answers int) {
 	tb.Helper()
 	ctx := tb.Context()
@@ -187,7 +187,7 @@ func (w *proofWorld) send(tb testing.TB, r *http.Request) *shownPage {
 	return &shownPage{res, string(body)}
 }
 
-// proofPaths are pages with much on them.
+// proofPaths are pages with much content.
 func proofPaths(tenant string) []string {
 	source := url.QueryEscape("https://mill.example/" + tenant)
 	return []string{
@@ -199,8 +199,8 @@ func proofPaths(tenant string) []string {
 	}
 }
 
-// checkHTML says what is wrong with a page: what could run, load something or leave its place, and what no reader of screens
-// understands.
+// checkHTML fails if a page has anything that could run, load something or break the layout, or that screen readers
+// cannot use.
 func checkHTML(tb testing.TB, body string) {
 	tb.Helper()
 	root, err := html.Parse(strings.NewReader(body))
@@ -249,11 +249,11 @@ func checkHTML(tb testing.TB, body string) {
 	}
 }
 
-// All pages are sound, whatever stands in titles, quotes and answers; and HEAD is GET without a body.
+// All pages are sound, whatever is in titles, quotes and answers; and HEAD is GET without a body.
 func TestProofPagesAreSound(t *testing.T) {
 	w := newProofWorld(t, nil)
 	paths := proofPaths(store.DefaultTenant)
-	for range 2 { // of nothing, and of much
+	for range 2 { // once empty, once filled
 		for _, path := range paths {
 			t.Run(path, func(t *testing.T) {
 				got := w.get(t, "GET", path)
@@ -274,7 +274,7 @@ func TestProofPagesAreSound(t *testing.T) {
 	}
 }
 
-// What belongs to one tenant no other one sees, on any page.
+// No page shows a tenant anything of another.
 func TestProofTenants(t *testing.T) {
 	w := newProofWorld(t, nil)
 	w.fill(t, "one", 3)
@@ -313,7 +313,7 @@ func TestProofTenants(t *testing.T) {
 	}
 }
 
-// The overview has what is here in numbers.
+// The overview shows totals and shares.
 func TestOverview(t *testing.T) {
 	w := newProofWorld(t, nil)
 	w.fill(t, store.DefaultTenant, 24)
@@ -332,7 +332,7 @@ func TestOverview(t *testing.T) {
 	}
 }
 
-// A search finds by words, source and badge, marks the words, and is read through page by page.
+// A search finds answers by words, source and badge, marks the words, and has pages.
 func TestSearchPage(t *testing.T) {
 	w := newProofWorld(t, nil)
 	w.fill(t, store.DefaultTenant, 45)
@@ -366,19 +366,19 @@ func TestSearchPage(t *testing.T) {
 	if got := w.get(t, "GET", "/ui/search?cursor=nonsense"); got.StatusCode != http.StatusBadRequest {
 		t.Errorf("a cursor that is none: %d", got.StatusCode)
 	}
-	if got := w.get(t, "GET", "/ui/search?q=nothinghasthis").body; !strings.Contains(got, "No answer is like that") {
+	if got := w.get(t, "GET", "/ui/search?q=nothinghasthis").body; !strings.Contains(got, "No answer matches") {
 		t.Error(got)
 	}
 }
 
-// A source has its answers with what they cite, its versions and its incidents.
+// A source is shown with the answers that cite it, its versions and its incidents.
 func TestSourcePage(t *testing.T) {
 	w := newProofWorld(t, nil)
 	w.fill(t, store.DefaultTenant, 3)
 	body := w.get(t, "GET", "/ui/sources?url="+url.QueryEscape("https://mill.example/default#part")).body
 	hash := snapshot.Hash([]byte(store.DefaultTenant))
 	for _, want := range []string{
-		"The mill of default&#34;&gt;&lt;script", "ans_default_002", "<mark>1987</mark>", "quote found", "changed", "not reachable", hash, "A source changed: it has something similar",
+		"The mill of default&#34;&gt;&lt;script", "ans_default_002", "<mark>1987</mark>", "quote found", "changed", "not reachable", hash, "A source changed: it has similar words",
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %q", want)
@@ -386,10 +386,10 @@ func TestSourcePage(t *testing.T) {
 	}
 	secret, err := w.store.NewToken(t.Context(), &store.Token{Tenant: store.DefaultTenant, Name: "reader", Scopes: []string{store.ScopeRead}})
 	must(t, err)
-	w.token = secret // what the page links to is for whoever is signed in
+	w.token = secret // the page's links are for readers who are signed in
 	link := regexp.MustCompile(`href="([^"]+)" download`).FindStringSubmatch(body)
 	if link == nil {
-		t.Fatal("the octets cannot be had")
+		t.Fatal("there is no link to the octets")
 	}
 	if got := w.get(t, "GET", html.UnescapeString(link[1])); got.StatusCode != http.StatusOK || got.body != store.DefaultTenant {
 		t.Errorf("%s: %d %q", link[1], got.StatusCode, got.body)
@@ -422,7 +422,7 @@ func TestIncidentPages(t *testing.T) {
 			t.Errorf("no %q in %s", want, got.body)
 		}
 	}
-	// What an answer and its run both publish fails in both: that is told once.
+	// What an answer and its run both publish fails in both, but is listed once.
 	twice := verify.Incident{Status: verify.ExcerptMissing, ClaimID: "c9", SourceURL: "https://mill.example/other", Detail: "It is gone."}
 	of := []verify.Incident{twice, twice}
 	of[0].ManifestURL, of[1].ManifestURL = "https://agent.example/runs/r/cite/ans_1", "https://agent.example/runs/r/cite"
@@ -431,10 +431,10 @@ func TestIncidentPages(t *testing.T) {
 	body = w.get(t, "GET", "/ui/incidents?status=excerpt-missing").body
 	for _, want := range []string{"A source does not have the words that the answer quotes.", "published with the answer and its run", "found 1 more time"} {
 		if strings.Count(body, want) != 1 {
-			t.Errorf("not once %q in %s", want, body)
+			t.Errorf("%q is not there once in %s", want, body)
 		}
 	}
-	// So is the change of a source, whatever of it was quoted, with the claim that rests on it.
+	// So is a change of a source, whatever was quoted from it, with the claim that rests on it.
 	change := verify.Incident{
 		Status: verify.ExcerptAltered, ClaimID: "c1", SourceURL: "https://mill.example/changed", ManifestSHA256: strings.Repeat("cd", 32),
 		Observed: verify.IncidentObserved{Hash: "sha256:1", Nearest: "The mill closed in 1989."},
@@ -442,7 +442,7 @@ func TestIncidentPages(t *testing.T) {
 	of = []verify.Incident{change, change, change, change}
 	of[1].ClaimID, of[1].Status, of[1].Observed.Nearest = "c2", verify.ExcerptMissing, ""
 	of[2].SourceURL, of[2].Status, of[2].Observed = "", verify.UnsupportedClaim, verify.IncidentObserved{}
-	of[3].ClaimID, of[3].Observed.Hash = "c3", "sha256:2" // it changed once more
+	of[3].ClaimID, of[3].Observed.Hash = "c3", "sha256:2" // it changed again
 	_, err = w.store.AddIncidents(t.Context(), store.DefaultTenant, of)
 	must(t, err)
 	body = w.get(t, "GET", "/ui/incidents").body
@@ -492,7 +492,7 @@ func document(tb testing.TB, addresses ...string) []byte {
 	return b
 }
 
-// What is pasted or sent as a file is verified, and the report says what failed, what was not looked at and why.
+// Pasted and uploaded answers are verified, and the report says what failed, what was not checked and why.
 func TestVerifyPage(t *testing.T) {
 	w := newProofWorld(t, nil)
 	doc := document(t, w.site.URL+"/mill", w.site.URL+"/gone", "http://10.0.0.1/private", "https://me:word@mill.example/user")
@@ -505,7 +505,7 @@ func TestVerifyPage(t *testing.T) {
 		checkHTML(t, got.body)
 		for _, want := range []string{
 			"1 of 4 quotes has changed", "not signed", "closed its <mark>doors</mark> in the autumn of <mark>1987</mark>", "closed its <mark>gates</mark> in the autumn of <mark>1989</mark>",
-			"The source is not there any more.", ">1 changed</span>, ", ">1 not reachable</span>, ", ">2 not fetched</span>", "lies in a private network", "has a user name or a password", "not fetched",
+			"The source no longer exists.", ">1 changed</span>, ", ">1 not reachable</span>, ", ">2 not fetched</span>", "lies in a private network", "has a user name or a password", "not fetched",
 		} {
 			if !strings.Contains(got.body, want) {
 				t.Errorf("%s: no %q in %s", name, want, got.body)
@@ -513,7 +513,7 @@ func TestVerifyPage(t *testing.T) {
 		}
 	}
 	if !strings.Contains(w.get(t, "GET", "/ui/incidents").body, "changed") {
-		t.Error("what failed is no incident")
+		t.Error("the failure is not an incident")
 	}
 	offline := w.verifyForm(t, map[string]string{"offline": "yes"}, document(t, w.site.URL+"/mill"))
 	if !strings.Contains(offline.body, "The quote could not be checked") || !strings.Contains(offline.body, "you asked to stay offline") {
@@ -521,8 +521,8 @@ func TestVerifyPage(t *testing.T) {
 	}
 }
 
-// An answer of this server has its report on a page of its own, also if it is not published, and what was found is good
-// until its sources are read again. Whoever may not verify is told so.
+// An answer of this server has its report on a page of its own, even if it is not published, and the results are used
+// until its sources are read again. A reader who may not verify is told so.
 func TestVerificationOfAnswer(t *testing.T) {
 	reads := make(chan struct{}, 100)
 	w := newProofWorld(t, nil)
@@ -545,7 +545,7 @@ func TestVerificationOfAnswer(t *testing.T) {
 	checkHTML(t, got.body)
 	for _, want := range []string{
 		`<a href="/ui/answers/` + call.AnswerID + `" rel="noopener noreferrer nofollow">When did the mill`, `aria-current="page">Verification`, "1 of 2 quotes has changed",
-		"not published, so nobody signed it", "<mark>gates</mark>", `<button name="url" value="` + w.URL + `/v1/answers/` + call.AnswerID + `">Check again`,
+		"not published, so not signed", "<mark>gates</mark>", `<button name="url" value="` + w.URL + `/v1/answers/` + call.AnswerID + `">Check again`,
 	} {
 		if !strings.Contains(got.body, want) {
 			t.Errorf("no %q in %s", want, got.body)
@@ -564,11 +564,11 @@ func TestVerificationOfAnswer(t *testing.T) {
 	}
 	w.token, once = reader, len(reads)
 	if got := w.get(t, "GET", path); !strings.Contains(got.body, "needs the scope verify") || strings.Contains(got.body, "Check again") || len(reads) != once {
-		t.Errorf("who may only read: %d %s", got.StatusCode, got.body)
+		t.Errorf("a reader who may only read: %d %s", got.StatusCode, got.body)
 	}
 }
 
-// What cannot be verified is said in the form, which keeps what was entered.
+// The form says what cannot be verified, and keeps what was entered.
 func TestVerifyPageRefuses(t *testing.T) {
 	w := newProofWorld(t, nil)
 	for name, test := range map[string]struct {
@@ -582,7 +582,7 @@ func TestVerifyPageRefuses(t *testing.T) {
 		"too much of it": {map[string]string{"text": strings.Repeat("x", 9<<20)}, 400, "too long"},
 		"a bad address":  {map[string]string{"url": "ftp://" + hostile}, 422, "It was not fetched: only http and https are."},
 		"no answer":      {map[string]string{"url": w.site.URL + "/none"}, 422, "There is no answer at this address (410)."},
-		"nothing cited":  {map[string]string{"url": w.site.URL + "/mill"}, 422, "What is there names no sources that could be verified"},
+		"nothing cited":  {map[string]string{"url": w.site.URL + "/mill"}, 422, "The response names no sources to verify"},
 	} {
 		got := w.verifyForm(t, test.fields, nil)
 		if got.StatusCode != test.status || !strings.Contains(got.body, test.want) {
@@ -604,7 +604,7 @@ func TestVerifyPageRefuses(t *testing.T) {
 	}
 }
 
-// Only so many verifications are made at a time; whoever comes then is told to come again.
+// The number of concurrent verifications is limited; further ones are told to try again.
 func TestVerifyPageIsBounded(t *testing.T) {
 	waits := make(chan struct{})
 	w := newProofWorld(t, waits)
@@ -615,7 +615,7 @@ func TestVerifyPageIsBounded(t *testing.T) {
 	for range 3 {
 		go func() { results <- w.verifyForm(t, nil, doc).StatusCode }()
 	}
-	got := []int{<-results} // the one that is refused comes first: the others wait for the site
+	got := []int{<-results} // the refused one comes first, as the others wait for the site
 	go func() {
 		for {
 			select {
@@ -659,7 +659,7 @@ func TestExperimentsPage(t *testing.T) {
 	}
 }
 
-// Who has seen an alert says so on the page, of one or of all; another tenant's stays as it is.
+// Readers can mark one alert or all as seen; those of another tenant are not affected.
 func TestAlertsAreSeen(t *testing.T) {
 	w := newProofWorld(t, nil)
 	w.fill(t, "one", 3)

@@ -23,13 +23,13 @@ const (
 type reportView struct {
 	*verify.Report
 
-	Depth    int      // how many reports it is in
+	Depth    int      // number of reports it is nested in
 	base     string   // the address of this server
-	unsigned string   // why nobody signed an answer of this server; empty: it is another's, or signed
-	Bare     []string // sentences of an answer of this server that have no source
+	unsigned string   // why an answer of this server is not signed; empty if it is, or if it is another server's
+	Bare     []string // sentences without a source, in an answer of this server
 }
 
-// Read returns when the source that was read longest ago was read.
+// Read returns when the least recently read source was read.
 func (v *reportView) Read() time.Time {
 	at := v.CheckedAt
 	for i := range v.Claims {
@@ -42,7 +42,7 @@ func (v *reportView) Read() time.Time {
 	return at
 }
 
-// Verdict says in a sentence what the report came to.
+// Verdict returns the result of the report in a sentence.
 func (v *reportView) Verdict() badge {
 	var b badge
 	quotes, unquoted, failed, lost, how := 0, 0, 0, 0, "failed"
@@ -75,9 +75,9 @@ func (v *reportView) Verdict() badge {
 	case quotes == 0 && unquoted > 0:
 		b = badge{Kind: badgeFound, Word: counted(unquoted, "source is", "sources are") + " unchanged"}
 	case quotes == 0:
-		b = badge{Kind: badgeNone, Word: "Nothing is quoted that could be checked"}
+		b = badge{Kind: badgeNone, Word: "There is no quote to check"}
 	case v.State == verify.Unverifiable:
-		b = badge{Kind: badgeLost, Word: shareWords(quotes, quotes, "found") + "; not all else could be checked"}
+		b = badge{Kind: badgeLost, Word: shareWords(quotes, quotes, "found") + "; something else could not be checked"}
 	case claims.Supported == len(v.Claims):
 		b = badge{Kind: badgeGood, Word: shareWords(quotes, quotes, "supported")}
 	default:
@@ -95,7 +95,7 @@ func (v *reportView) Verdict() badge {
 	return b
 }
 
-// shares say what some quotes are: of one, and of more.
+// shares are the phrases for a number of quotes: singular and plural.
 var shares = map[string][2]string{
 	wordChanged:   {"has changed", "have changed"},
 	wordMissing:   {"is missing from its source", "are missing from their sources"},
@@ -108,7 +108,7 @@ var shares = map[string][2]string{
 	},
 }
 
-// shareWords says of how many quotes that is what they are.
+// shareWords returns in a sentence how many of the quotes are in a state.
 func shareWords(n, of int, what string) string {
 	words, ok := shares[what]
 	if !ok {
@@ -125,7 +125,7 @@ func shareWords(n, of int, what string) string {
 	return strconv.Itoa(n) + " of " + strconv.Itoa(of) + " quotes " + words[1]
 }
 
-// site returns the host of an address, or words for this server where that names nobody.
+// site returns the host of an address, or "this server" if that is a loopback address of it.
 func (v *reportView) site(address string) string {
 	if host := siteAt(address); !isHere(host) || !strings.HasPrefix(address, v.base+"/") {
 		return host
@@ -133,15 +133,15 @@ func (v *reportView) site(address string) string {
 	return "this server"
 }
 
-// reportLine says what came of one kind of checks.
+// reportLine is the result of one kind of checks.
 type reportLine struct {
 	Kind, Name string
-	Counts     []countedBadge // what was found
-	Text       string         // it in words, where nothing is counted
-	At         string         // the id of what says more; empty: nothing does
+	Counts     []countedBadge // the results
+	Text       string         // the result in words, if nothing is counted
+	At         string         // the id of the element with the details; empty if there is none
 }
 
-// Lines say what came of reading the sources, of comparing the sentences with them, and of checking the signature.
+// Lines returns the results of reading the sources, comparing the sentences with them, and checking the signature.
 func (v *reportView) Lines() []reportLine {
 	line := func(name string, counts []countedBadge, none string) reportLine {
 		if len(counts) == 0 {
@@ -161,7 +161,7 @@ func (v *reportView) Lines() []reportLine {
 	}
 }
 
-// sourced counts what was found out about the sources, each time that one is quoted.
+// sourced counts the results for the sources, once for each quote.
 func (v *reportView) sourced() []countedBadge {
 	var counts []countedBadge
 	for i := range v.Claims {
@@ -175,11 +175,11 @@ func (v *reportView) sourced() []countedBadge {
 	return counts
 }
 
-// signature says who signed what was verified, and whether it is still that.
+// signature returns who signed the verified answer, and whether it is unchanged since.
 func (v *reportView) signature() reportLine {
 	said := reportLine{Kind: badgeNone, Name: "Signature", Text: cmp.Or(v.unsigned, "not signed"), At: "signature"}
 	for _, f := range v.Failure {
-		if f.Claim == "" && f.Source == "" { // it is not about what was quoted
+		if f.Claim == "" && f.Source == "" { // it is not about a quote
 			said.Kind, said.Text = badgeBad, incidentBadge(f.Code).Word
 			return said
 		}
@@ -192,7 +192,7 @@ func (v *reportView) signature() reportLine {
 	m := &v.Manifests[0]
 	switch {
 	case m.Manifest == nil:
-		said.Kind, said.Text = badgeLost, "what was published cannot be read"
+		said.Kind, said.Text = badgeLost, "the published manifest cannot be read"
 	case m.Verified:
 		if said.Kind = badgeFound; m.Trusted {
 			said.Kind = badgeGood
@@ -207,8 +207,8 @@ func (v *reportView) signature() reportLine {
 	return said
 }
 
-// Wrong returns the claims that failed or are doubtful, or of which a source does not say what is quoted; Right the
-// others. Each is as many as are shown.
+// Wrong returns the claims that failed, are doubtful, or quote words that a source does not have; Right returns the
+// others. Both are among the first maxReported claims.
 func (v *reportView) Wrong() []verify.ClaimReport { return v.claims(true) }
 
 // Right is described with [reportView.Wrong].
@@ -231,7 +231,7 @@ func (v *reportView) claims(wrong bool) []verify.ClaimReport {
 // MoreClaims returns how many claims are not shown.
 func (v *reportView) MoreClaims() int { return max(len(v.Claims)-maxReported, 0) }
 
-// Inner returns the reports in the report, as deep as they are shown.
+// Inner returns the nested reports, down to the depth that is shown.
 func (v *reportView) Inner() []*reportView {
 	var list []*reportView
 	for _, up := range v.Upstream {
@@ -242,14 +242,14 @@ func (v *reportView) Inner() []*reportView {
 	return list
 }
 
-// Found returns what was found about the response and its manifests that counts so. What was found about single sources
-// stands with the claims.
+// Found returns the findings about the response and its manifests with one of the given counts. Findings about single
+// sources are shown with the claims.
 func (v *reportView) Found(counts ...verify.Counts) []verify.Finding {
 	var list []verify.Finding
 	for _, all := range [][]verify.Finding{v.Failure, v.Info} {
 		for i := range all {
 			f := &all[i]
-			// The first of these is said with the level, the other with the sources.
+			// The former is shown with the level, the latter with the sources.
 			isSaid := f.Counts != verify.CountFailure &&
 				(f.Code == verify.LevelNotMet || f.Code == verify.NothingQuoted)
 			if slices.Contains(counts, f.Counts) && f.Claim == "" && !isSaid && len(list) < maxReported {
@@ -260,7 +260,7 @@ func (v *reportView) Found(counts ...verify.Counts) []verify.Finding {
 	return list
 }
 
-// levelWords says what level was seen and promised; empty: neither.
+// levelWords returns the observed and the promised level in a sentence.
 func levelWords(l verify.Levels) string {
 	observed := "Level " + strconv.Itoa(l.Observed) + " was seen"
 	switch l.Promised {
@@ -278,8 +278,8 @@ type reportedSource struct {
 
 	Badge             badge
 	Title, Site, Open string
-	Says              string  // what the badge and the words leave open, in sentences; empty: nothing
-	Quoted, Found     []piece // the excerpt, and what stands in the source; Found is nil where they are the same
+	Says              string  // what the badge and the words leave open, in sentences; else empty
+	Quoted, Found     []piece // the excerpt, and the words in the source; Found is nil if they are equal
 }
 
 func reportedSourceOf(s *verify.SourceReport) reportedSource {
@@ -294,7 +294,7 @@ func reportedSourceOf(s *verify.SourceReport) reportedSource {
 	switch near := s.Result.Near; {
 	case near != nil:
 		v.Quoted, v.Found = compareWords(s.Excerpt, near.Text)
-		v.Says = "" // they say it
+		v.Says = "" // the words show it
 	case s.Result.Excerpt != s.Excerpt:
 		v.Found = appendPiece(nil, s.Result.Excerpt, false)
 	}
@@ -302,31 +302,31 @@ func reportedSourceOf(s *verify.SourceReport) reportedSource {
 }
 
 var (
-	// unread says by its reason why a source could not be read.
+	// unread are the sentences on why a source could not be read, by reason.
 	unread = map[string]string{
-		"dns": "Its name is not known.", "connect": "Its server takes no connections.",
-		"tls": "Its certificate is not in order.", "timeout": "It did not answer in time.",
-		"protocol": "What its server sends is no HTTP.", "redirects": "It redirects too often.",
-		"429": "Its server asks for less traffic.", "5xx": "Its server has an error.",
+		"dns": "Its host name is unknown.", "connect": "Its server does not accept connections.",
+		"tls": "Its certificate is not valid.", "timeout": "It did not answer in time.",
+		"protocol": "Its server does not speak HTTP.", "redirects": "It redirects too often.",
+		"429": "Its server asks for fewer requests.", "5xx": "Its server reported an error.",
 		"4xx": "Its server refuses the request.",
 	}
-	// unfetched says by its reason why an address is not fetched from here.
+	// unfetched are the reasons why an address is not fetched from here, as the rest of a sentence.
 	unfetched = map[string]string{
-		"network": "its address lies in a private network. Whoever runs this server can allow that.",
+		"network": "its address lies in a private network. The server's operator can allow it.",
 		"port":    "only the ports 80 and 443 are.", "scheme": "only http and https are.",
 		"userinfo": "its address has a user name or a password.", "zone": "its address has a zone.",
 		"downgrade": "it redirects from https to http.", "offline": "you asked to stay offline.",
-		"limit": "one verification reads only so much.",
+		"limit": "one verification reads only a limited amount.",
 	}
 )
 
-// unreadWords says why a source was not read; empty: it was.
+// unreadWords returns in a sentence why a source was not read; empty if it was.
 func unreadWords(r *verify.SourceResult) string {
 	switch why := unread[r.Reason]; {
 	case r.Status == verify.Blocked && unfetched[r.Reason] != "":
 		return "It was not fetched: " + unfetched[r.Reason]
 	case r.Status == verify.Blocked:
-		return "It was not fetched, by the rules of this server."
+		return "The rules of this server do not allow it to be fetched."
 	case why == "" && r.Reason != "" && r.Status != verify.VerifiedFromArchive:
 		return "The reason is " + r.Reason + "."
 	default:
@@ -334,7 +334,7 @@ func unreadWords(r *verify.SourceResult) string {
 	}
 }
 
-// comparedWords says how a sentence was compared with its quotes.
+// comparedWords returns how a sentence was compared with its quotes.
 func comparedWords(by string) string {
 	if strings.HasPrefix(by, "lexical@") {
 		return "compared by words"

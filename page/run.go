@@ -20,17 +20,17 @@ import (
 const (
 	// maxRuns is how many runs a page of the list has.
 	maxRuns = 25
-	// maxListed is how many bytes may be stored of a run for the list to say what it rested on. Of larger ones their
-	// own pages do.
+	// maxListed is the maximum stored size of a run, in bytes, for the list to show its sources. For larger runs, only
+	// their own pages do.
 	maxListed = 256 << 10
-	// listFor bounds how long a list spends on what its runs rested on, and on comparing its answers with their quotes.
-	// What is not known by then it does not say.
+	// listFor limits how long a list takes to find the sources of its runs, and to compare its answers with their
+	// quotes. It leaves out what is not known by then.
 	listFor = time.Second
 )
 
-// What the page of a run shows at most. It says what is left out, and the exports have all of it.
+// Limits of the page of a run. The page says what is left out, and the exports have all of it.
 const (
-	maxShownSteps     = 50 // on one page; the others are on pages of their own
+	maxShownSteps     = 50 // on one page; there are further pages
 	maxShownSources   = 12 // of one step
 	maxShownDocuments = 60
 	maxShownPassages  = 5 // of one document
@@ -43,24 +43,24 @@ const (
 	maxShownText      = 20_000
 )
 
-// runsBody is the list of runs.
+// runsBody is the content of the list of runs.
 type runsBody struct {
 	Runs []runRow
-	Next string // the address of the page that follows; empty: there is none
+	Next string // the address of the next page; empty if there is none
 }
 
 // runRow is a run in the list.
 type runRow struct {
 	*store.Run
 
-	Question string // empty: it is not known
+	Question string // empty if it is not known
 	Steps    int
-	Known    bool   // the rest is known
-	Sources  int    // that its steps used
-	Uncited  string // the share of sentences without a source, in words; empty: there are none that say something
+	Known    bool   // the fields below are known
+	Sources  int    // used by its steps
+	Uncited  string // the share of sentences without a source, in words; empty if none needs one
 }
 
-// Open reports whether nobody said that the run has ended.
+// Open reports whether the run was not reported as ended.
 func (r runRow) Open() bool { return r.Recorded > 0 && r.Finished.IsZero() }
 
 // runs lists runs, the one with the latest call or record first.
@@ -79,7 +79,7 @@ func (p *Page) runs(ctx context.Context, r *httpx.Request) (*view, error) {
 	return &view{Name: "runs", Title: "Runs", Body: body}, nil
 }
 
-// runRow returns a run as the list has it: with what it rested on, if that is quickly known.
+// runRow returns a run for the list, with its sources if they can be read quickly.
 func (p *Page) runRow(ctx context.Context, tenant string, run *store.Run) runRow {
 	row := runRow{Run: run, Question: run.Question, Steps: max(run.Recorded, run.Answers)}
 	if weight, err := p.o.Store.Weight(ctx, tenant, run.ID); err != nil || weight > maxListed {
@@ -99,14 +99,14 @@ func (p *Page) runRow(ctx context.Context, tenant string, run *store.Run) runRow
 	return row
 }
 
-// exportRun hands a run out as a file, in the forms of GET /v1/runs/{id}/summary.
+// exportRun sends a run as a file, in the forms of GET /v1/runs/{id}/summary.
 func (p *Page) exportRun(w *httpx.Reply, r *httpx.Request) error {
 	as := r.URL.Query().Get("as")
 	name, ok := map[string]string{
 		"": "run.json", "json": "run.json", "prov": "run.prov.json", "otlp": "run.otlp.json",
 	}[as]
 	if !ok {
-		return httpx.BadRequest("A run cannot be written like that.", "as is json, prov or otlp.")
+		return httpx.BadRequest("There is no such form.", "Set as to json, prov or otlp.")
 	}
 	id, err := r.PathID()
 	if err != nil {
@@ -120,21 +120,21 @@ func (p *Page) exportRun(w *httpx.Reply, r *httpx.Request) error {
 	return nil
 }
 
-// runBody is what the page of a run shows.
+// runBody is the content of the page of a run.
 type runBody struct {
 	*trail.Summary
 
 	ID      string
 	URL     string
-	Open    bool        // nobody said that it has ended
-	Live    string      // where a script hears that something was added; empty: nowhere
-	Tabs    *answerTabs // nil: it has no answer of its own
+	Open    bool        // it was not reported as ended
+	Live    string      // the address at which a script learns of additions; empty if there is none
+	Tabs    *answerTabs // nil if it has no answer of its own
 	Without int         // steps that used no sources
 
-	Answer    *answerText // nil: there is none
+	Answer    *answerText // nil if there is none
 	Steps     []*stepView
 	Pages     stepPages
-	Graph     *graph // nil: the steps simply follow each other
+	Graph     *graph // nil if the steps simply follow each other
 	Sources   []*documentView
 	Unused    []*documentView
 	Conflicts []conflictView
@@ -143,16 +143,16 @@ type runBody struct {
 	from    int         // index of the first step that is shown
 	at      map[int]int // the index of the first step of each number
 	docs    map[string]*documentView
-	all     []*documentView // of docs, each once
-	ratings map[rated]float64
+	all     []*documentView // values of docs, each once
+	ratings map[ratingKey]float64
 	known   *trust      // of its answer
-	axis    int64       // microseconds that the steps are drawn on, see traces
-	placed  map[int]int // the step that shows a passage, by its number
-	passed  int         // passages that have a number
-	counted int         // documents that have one
+	axis    int64       // length of the time axis of the steps in microseconds, see traces
+	placed  map[int]int // the step that shows a passage, by the passage's number
+	passed  int         // number of passages numbered so far
+	counted int         // number of documents numbered so far
 }
 
-// Title returns the question, or what the run is called.
+// Title returns the question, or a name of the run.
 func (b *runBody) Title() string {
 	if b.Run.Question == "" {
 		return "Run " + b.ID
@@ -160,13 +160,12 @@ func (b *runBody) Title() string {
 	return b.Run.Question
 }
 
-// Took says how long the run took, as its steps are drawn; empty: it is not known.
+// Took returns how long the run took, as its steps are drawn; empty if that is not known.
 func (b *runBody) Took() string {
 	return took(max(runTime(b.Run), time.Duration(b.axis)*time.Microsecond))
 }
 
-// Scale says which times the ends and the middle of the bars behind the steps stand for; none: no step says how long it
-// took.
+// Scale returns the times at the ends and the middle of the time axis; nil if no step has a duration.
 func (b *runBody) Scale() []string {
 	if b.axis == 0 {
 		return nil
@@ -197,10 +196,10 @@ func (b *runBody) Others() int {
 type stepRef struct {
 	N     int
 	URL   string
-	Words string // its question, or what it called; empty where its number is enough
+	Words string // its question, or the tool it called; empty where the number is enough
 }
 
-// stepPages says which of many steps are shown.
+// stepPages says which of the steps are shown.
 type stepPages struct {
 	From, To, Of   int // 1-based places, not numbers of steps
 	Before, Behind string
@@ -213,8 +212,8 @@ type answerTabs struct {
 	Current                     string // answer, steps, verification
 }
 
-// tabsOf returns the pages about an answer, of which one is shown. An empty run is none; 0 steps: their number is not
-// known.
+// tabsOf returns the pages about an answer and which of them is current. run may be empty, and steps 0 if their number
+// is not known.
 func tabsOf(answerID, run string, steps int, current string) *answerTabs {
 	t := &answerTabs{answerURL(answerID), "", verificationURL(answerID), steps, current}
 	if run != "" {
@@ -223,7 +222,7 @@ func tabsOf(answerID, run string, steps int, current string) *answerTabs {
 	return t
 }
 
-// stepsIn returns how many steps a run has, if that is quickly known; 0: it is not, or there is no run.
+// stepsIn returns the number of a run's steps, if it can be read quickly; 0 if not, or if there is no run.
 func (p *Page) stepsIn(ctx context.Context, tenant, run string) int {
 	if run == "" {
 		return 0
@@ -238,7 +237,7 @@ func (p *Page) stepsIn(ctx context.Context, tenant, run string) int {
 	return len(t.Steps)
 }
 
-// chosen is what a reader chose, so that what belongs to it is marked. At most one of its fields is not 0.
+// chosen is what the reader chose, to mark what belongs to it. At most one field is not 0.
 type chosen struct{ Sentence, Step, Passage int }
 
 // run shows a run: its answer sentence by sentence, its steps and its sources, and which of these rest on which.
@@ -247,7 +246,7 @@ func (p *Page) run(ctx context.Context, r *httpx.Request) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What was captured before is not told as something new.
+	// What was captured before is not reported as an addition.
 	p.captured.CatchUp(ctx)
 	live, err := p.liveURL(r.Context(), r.Who.Tenant, id) //nolint:contextcheck // it may take longer than ctx
 	if err != nil {
@@ -266,14 +265,14 @@ func (p *Page) run(ctx context.Context, r *httpx.Request) (*view, error) {
 		return nil, err
 	}
 	if b.Open || !isRecorded(s.Run) {
-		b.Live = live // whose calls alone are known may go on without saying so
+		b.Live = live // if only its calls are known, it may go on unannounced
 	}
 	if b.chosen.Sentence = number(r, "sentence"); b.chosen.Sentence == 0 {
 		if b.chosen.Step = number(r, "step"); b.chosen.Step == 0 {
 			b.chosen.Passage = number(r, "passage")
 		}
 	}
-	o := &answerOptions{mute: true, prefix: "final-"}
+	o := &answerOptions{readOnly: true, prefix: "final-"}
 	if final := s.Run.FinalID(); final != "" {
 		b.Tabs = tabsOf(final, id, len(s.Run.Steps), "steps")
 	}
@@ -288,8 +287,8 @@ func (p *Page) run(ctx context.Context, r *httpx.Request) (*view, error) {
 	return v, nil
 }
 
-// trustOfRun reads what is known of the answer that a run came to: of one that was captured what its own page knows, of
-// another what its citations say.
+// trustOfRun reads what is known of a run's answer: for a captured answer as on its own page, for others what their
+// citations have.
 func (p *Page) trustOfRun(ctx context.Context, r *httpx.Request, b *runBody) (*trust, error) {
 	known := &trust{show: asked(r, "show")}
 	if final := b.Run.FinalID(); final != "" && b.Run.Final != nil {
@@ -303,8 +302,8 @@ func (p *Page) trustOfRun(ctx context.Context, r *httpx.Request, b *runBody) (*t
 	return known, nil
 }
 
-// layOut lays the run out, with the steps of the page that has the one at the index from. If it is negative, that is
-// the page of the chosen step. Documents come first, for the rest names them; they learn last what rests on them.
+// layOut lays the run out, with the page of steps that has the step at the index from; if from is negative, that of the
+// chosen step. Documents come first because the rest refers to them; what rests on them is added last.
 func (b *runBody) layOut(from int, addAnswer func()) {
 	t := b.Run
 	for i := range t.Steps {
@@ -325,7 +324,7 @@ func (b *runBody) layOut(from int, addAnswer func()) {
 	if b.Graph = drawGraph(t, b.stepURL); b.Graph == nil {
 		return
 	}
-	for i := range b.Graph.Nodes { // the drawing marks what the list marks
+	for i := range b.Graph.Nodes { // the drawing marks the same steps as the list
 		n := &b.Graph.Nodes[i]
 		for _, s := range b.Steps {
 			if s.Number == n.N {
@@ -335,7 +334,7 @@ func (b *runBody) layOut(from int, addAnswer func()) {
 	}
 }
 
-// runTime returns how long a run took; 0: it is not known.
+// runTime returns how long a run took; 0 if that is not known.
 func runTime(t *trail.Trail) time.Duration {
 	if t.Started.IsZero() || t.Finished.IsZero() {
 		return 0
@@ -343,13 +342,13 @@ func runTime(t *trail.Trail) time.Duration {
 	return max(0, t.Finished.Sub(t.Started))
 }
 
-// isRecorded reports whether an agent said something of a run, and not only its calls were captured: only then somebody
-// will say that it ends.
+// isRecorded reports whether an agent reported a run, instead of only its calls having been captured: only an agent
+// reports its end.
 func isRecorded(t *trail.Trail) bool {
 	return slices.ContainsFunc(t.Steps, func(s trail.Step) bool { return len(s.Answers) == 0 || s.ID != "" })
 }
 
-// stepURL returns where a step is shown: on this page if it is on it.
+// stepURL returns where a step is shown: on this page, if possible.
 func (b *runBody) stepURL(number int) string {
 	i, ok := b.at[number]
 	switch {
@@ -361,7 +360,7 @@ func (b *runBody) stepURL(number int) string {
 	return b.URL + "?from=" + strconv.Itoa(i/maxShownSteps*maxShownSteps+1) + "#" + stepID(number)
 }
 
-// choose returns the address that chooses something of the run, on the page of steps that is shown.
+// choose returns the address that chooses a part of the run, on the current page of steps.
 func (b *runBody) choose(what string, n int, fragment string) string {
 	q := url.Values{what: {strconv.Itoa(n)}}
 	if b.from > 0 {
@@ -382,7 +381,7 @@ func (b *runBody) refs(numbers []int) []stepRef {
 	return refs
 }
 
-// stepWords returns what a reader knows a step by.
+// stepWords returns a name of a step.
 func stepWords(s *trail.Step) string { return cmp.Or(s.Question, s.Tool, "A call of the model") }
 
 func stepID(number int) string { return "step-" + strconv.Itoa(number) }
@@ -391,17 +390,17 @@ func stepID(number int) string { return "step-" + strconv.Itoa(number) }
 type answerText struct {
 	View      *answerView
 	Sentences []*sentenceView
-	Left      int // sentences that are not marked
+	Left      int // number of sentences that are not marked
 
-	Apart []*sourceView // sources of the answer that no document stands for
+	Apart []*sourceView // sources of the answer that are not documents of the run
 
 	chosen chosen
 	text   string          // as it is shown
 	docs   []*documentView // of the run
-	apart  []bool          // the sources, by their index, that no document stands for
+	apart  []bool          // by index, whether a source is not a document of the run
 }
 
-// Head is the heading of what is told beside steps and answer. The page's script has the same words.
+// Head returns the heading of the explanations. The page's script has the same words.
 func (a *answerText) Head() string {
 	switch {
 	case a.chosen.Step != 0:
@@ -412,7 +411,7 @@ func (a *answerText) Head() string {
 	return "What it rests on"
 }
 
-// None says why no sentence is shown under Head; empty: some are. The page's script has the same words.
+// None returns why no sentence is shown under Head; empty if some are. The page's script has the same words.
 func (a *answerText) None() string {
 	switch {
 	case slices.ContainsFunc(a.Sentences, func(s *sentenceView) bool { return s.Opened }):
@@ -423,7 +422,7 @@ func (a *answerText) None() string {
 	return "Choose a sentence or a step to see what belongs together."
 }
 
-// Of names the kind of what was chosen; empty: nothing was.
+// Of returns the kind of the chosen part; empty if nothing was chosen.
 func (a *answerText) Of() string {
 	switch {
 	case a.chosen.Sentence != 0:
@@ -444,41 +443,41 @@ type sentenceView struct {
 	Words    string
 	Refs     []stepRef   // of Steps
 	Rests    []*restView // of Passages
-	Named    []int       // the numbers of those that are shown
+	Named    []int       // the numbers of the passages that are shown
 	Choose   string
 	Chosen   bool
 	Related  bool
-	Unlooked string // why no source was looked for; empty: it was
-	Shown    bool   // those without a source are shown alone
-	Opened   bool   // what it rests on is shown at once
-	Preset   bool   // Opened, although nothing was chosen
+	Unlooked string // why it was not matched to sources; empty if it was
+	Shown    bool   // the reader filtered for sentences without a source
+	Opened   bool   // what it rests on is shown at first
+	Preset   bool   // Opened although nothing was chosen
 }
 
 // MoreRests returns how many passages are not shown.
 func (v *sentenceView) MoreRests() int { return len(v.Passages) - len(v.Rests) }
 
-// restView is a passage that a sentence rests on, and why that is said.
+// restView is a passage that a sentence rests on, and the reason why.
 type restView struct {
 	*trail.Link
 
-	Doc      *documentView // nil: only the answer names it
+	Doc      *documentView // nil if only the answer names it
 	Name     string
-	Passage  *passageView  // nil: it is not shown
-	Quote    []piece       // the words of the passage, with those marked that support the sentence
+	Passage  *passageView  // nil if it is not shown
+	Quote    []piece       // the words of the passage, with the words marked that support the sentence
 	Refs     []stepRef     // of Steps
 	ViaRefs  []stepRef     // of Via
-	Because  string        // why, where Relation alone does not say it; else empty
+	Because  string        // why, if Relation alone does not say it; else empty
 	Relation string        // cited, marked, inferred
-	Open     string        // the address of its source; empty: it has none
-	Panel    string        // where its source is shown alone; empty: nowhere
-	Saved    *savedLink    // the copy that has the passage; nil: none is known
-	standing standing      // of the citation that names it; the zero value: none does
-	Earlier  bool          // Steps found it before the step did whose passage is shown
-	Diff     template.HTML // from the passage to what the source says now; empty: the same, or nobody knows
+	Open     string        // the address of its source; empty if it has none
+	Panel    string        // where its source is shown alone; empty if nowhere
+	Saved    *savedLink    // the copy that has the passage; nil if none is known
+	standing standing      // of the citation that names it; the zero value if none does
+	Earlier  bool          // Steps found it before the step whose passage is shown
+	Diff     template.HTML // from the passage to what the source says now; empty if equal or unknown
 }
 
-// passages returns the passage, and the others of its document that have all of its words: a step may have read more of
-// the document than another step found.
+// passages returns the passage, and other passages of its document that contain all of its words: a step may have read
+// more of the document than another found.
 func (v *restView) passages() []*passageView {
 	var all []*passageView
 	if v.Passage != nil {
@@ -496,7 +495,7 @@ func (v *restView) passages() []*passageView {
 	return all
 }
 
-// prefer shows the passage as one of some steps read it, those that concluded the sentence, where one of them did.
+// prefer makes Passage one that some of the given steps read, those that concluded the sentence, if there is one.
 func (v *restView) prefer(steps []int) {
 	readBy := func(p *passageView) bool {
 		return p != nil && slices.ContainsFunc(p.Steps, func(n int) bool { return slices.Contains(steps, n) })
@@ -511,11 +510,11 @@ func (v *restView) prefer(steps []int) {
 	}
 }
 
-// isWrong reports whether something is wrong with the passage.
+// isWrong reports whether the passage is wrong.
 func (v *restView) isWrong() bool { return v.Differs != "" || v.Checked().Kind == badgeBad }
 
-// Checked says what came of checking the citation, or of looking for the passage in its document. The zero badge:
-// nobody has looked.
+// Checked returns the result of checking the citation, or of looking for the passage in its document; the zero badge if
+// neither was done.
 func (v *restView) Checked() badge {
 	if v.standing.Word != "" {
 		return v.standing.badge
@@ -530,17 +529,17 @@ func checkedBadge(v *ibid.Verification) badge {
 	return quoteBadge(v)
 }
 
-// shownText returns as much of a text as a page shows.
+// shownText returns a text, cut to what a page shows.
 func shownText(s string) string { return trail.Excerpt(s, maxShownText) }
 
-// unlooked says why no source was looked for.
+// unlooked are the reasons why no source was looked for.
 var unlooked = map[support.SkipReason]string{
 	"":                      "",
 	support.SkipHeading:     "a heading",
 	support.SkipQuestion:    "a question",
 	support.SkipCode:        "code",
-	support.SkipShort:       "too short to say something",
-	support.SkipBoilerplate: "says nothing that a source could",
+	support.SkipShort:       "too short to make a statement",
+	support.SkipBoilerplate: "a phrase that needs no source",
 }
 
 func (b *runBody) sentence(n int, s *trail.Sentence) *sentenceView {
@@ -551,7 +550,7 @@ func (b *runBody) sentence(n int, s *trail.Sentence) *sentenceView {
 	}
 	var known bool
 	if v.Unlooked, known = unlooked[s.Skipped]; !known {
-		v.Unlooked = "not looked at: " + string(s.Skipped)
+		v.Unlooked = "skipped: " + string(s.Skipped)
 	}
 	for i := range s.Passages {
 		rest := b.rest(&s.Passages[i])
@@ -573,7 +572,7 @@ func (b *runBody) sentence(n int, s *trail.Sentence) *sentenceView {
 	return v
 }
 
-// relations are the words for why a sentence is said to rest on a passage.
+// relations are the words for why a sentence rests on a passage.
 var relations = map[trail.LinkReason]string{
 	trail.ReasonCitation: "cited", trail.ReasonMarker: "marked", trail.ReasonInferred: "inferred",
 }
@@ -607,17 +606,17 @@ func (b *runBody) explain(v *restView) {
 		v.Because = "The checker " + r.By + " finds that it supports the sentence"
 		if len(r.Via) > 0 {
 			v.Because = "The checker " + r.By +
-				" finds that a step’s answer supports the sentence, and that one rests on it"
+				" finds that a step’s answer, which rests on it, supports the sentence"
 		}
 		switch {
 		case r.Differs != "":
-			v.Because = "The checker " + r.By + " finds that it would support the sentence if that had its value."
+			v.Because = "The checker " + r.By + " finds that it would support the sentence if the values agreed."
 		case r.Score == nil:
 			v.Because += "; it gives no scores."
 		case r.Threshold > 0:
 			v.Because += ": " + score(r.Score) + ", where " + score(&r.Threshold) + " is enough."
-		default: // it is the nearest of those that fall short
-			v.Because = "It has most in common with the sentence; the checker " + r.By + " gives it " + score(r.Score) +
+		default: // the best match below the threshold
+			v.Because = "It comes closest to the sentence; the checker " + r.By + " gives it " + score(r.Score) +
 				"."
 		}
 	}
@@ -626,16 +625,15 @@ func (b *runBody) explain(v *restView) {
 	}
 }
 
-// changedWords are a passage whose document says something else by now: the words that were quoted, as they differ, and
-// those around them.
+// changedWords is a passage whose document has changed: the quoted words as they differ, and the words around them.
 type changedWords struct {
 	Before  string
-	Change  template.HTML // empty: it is not known how the document differs
+	Change  template.HTML // empty if it is not known how the document differs
 	Behind  string
-	Was, Is string // the first words that differ, and what the document has in their place
+	Was, Is string // the first words that differ, and those that the document has in their place
 }
 
-// changed shows how a document differs now from a passage that the answer of the run quotes.
+// changed returns how a document now differs from a passage that the answer of the run quotes.
 func (b *runBody) changed(address, passage string) changedWords {
 	if b.known == nil {
 		return changedWords{}
@@ -656,7 +654,7 @@ func (b *runBody) changed(address, passage string) changedWords {
 	return changedWords{}
 }
 
-// conflictView is two passages that seem to contradict each other.
+// conflictView is two passages that may contradict each other.
 type conflictView struct {
 	*trail.Conflict
 
@@ -664,7 +662,7 @@ type conflictView struct {
 	Sides [2]conflictSide
 }
 
-// conflictSide is one of them, with the value in which it differs marked.
+// conflictSide is one of them, with the differing value marked.
 type conflictSide struct {
 	Doc     *documentView
 	Name    string
@@ -687,7 +685,8 @@ func (b *runBody) addConflict(c *trail.Conflict) {
 	b.Conflicts = append(b.Conflicts, v)
 }
 
-// differing returns the words in which the sides of a conflict differ, as its note has them; empty: it does not tell.
+// differing returns the words in which the sides of a conflict differ, taken from its note; empty if it does not have
+// them.
 func differing(c *trail.Conflict) (a, b string) {
 	_, values, _ := strings.Cut(c.Note, "possible conflict: "+string(c.Kind)+": ")
 	const comma = ", "
@@ -704,7 +703,7 @@ func differing(c *trail.Conflict) (a, b string) {
 	}
 }
 
-// Issues returns those that are shown of what is odd about the run.
+// Issues returns the issues of the run that are shown.
 func (b *runBody) Issues() []ibid.Issue {
 	return first(maxShownIssues, b.Summary.Issues).([]ibid.Issue)
 } //nolint:forcetypeassert // what it is given

@@ -17,15 +17,15 @@ type documentView struct {
 	Name     string
 	Refs     []stepRef // of Steps
 	Primary  bool
-	Retired  bool // it was retrieved, and not used
-	Shown    bool // the page has it; if not, only its number and its name
+	Retired  bool // it was retrieved but not used
+	Shown    bool // it is on the page; otherwise only its number and name are
 	Passages []*passageView
 }
 
-// Uses returns the address of the page with all that uses the document; empty: there is none.
+// Uses returns the address of the page with all uses of the document; empty if there is none.
 func (d *documentView) Uses() string { return usesURL(d.Key) }
 
-// Checked says what came of checking the passages, the gravest of it. The zero badge: nobody has looked.
+// Checked returns the gravest result of checking the passages; the zero badge if none was checked.
 func (d *documentView) Checked() badge {
 	var worst standing
 	for _, v := range d.Passages {
@@ -36,7 +36,7 @@ func (d *documentView) Checked() badge {
 	return worst.badge
 }
 
-// Unplaced returns the passages that no step of the page shows.
+// Unplaced returns the passages that no step on the page shows.
 func (d *documentView) Unplaced() []*passageView {
 	var list []*passageView
 	for _, v := range d.Passages {
@@ -48,7 +48,7 @@ func (d *documentView) Unplaced() []*passageView {
 	return list
 }
 
-// MorePassages returns how many are not shown.
+// MorePassages returns how many passages are not shown.
 func (d *documentView) MorePassages() int { return len(d.SummarySource.Passages) - len(d.Passages) }
 
 // passageView is a passage of a document.
@@ -58,17 +58,17 @@ type passageView struct {
 
 	N         int // in the run, from 1
 	Words     string
-	plain     string // Words, as passages are compared: see [trail.Excerpt]
+	plain     string // Words normalized for comparisons: see [trail.Excerpt]
 	Sentences []int  // that rest on it
 	Placed    bool   // a step shows it
 	Choose    string
 	Chosen    bool
 	Related   bool
-	standing  standing // the gravest of the citations that name it; the zero value: none does
+	standing  standing // the gravest of the citations that name it; the zero value if none does
 }
 
-// Checked says what came of checking the citations of the passage, else of looking for it in its document. The zero
-// badge: nobody has looked.
+// Checked returns the result of checking the citations of the passage, else of looking for it in its document; the zero
+// badge if neither was done.
 func (v *passageView) Checked() badge {
 	if v.standing.Word != "" {
 		return v.standing.badge
@@ -103,8 +103,8 @@ func (b *runBody) addDocuments() {
 	}
 }
 
-// shownDocuments chooses the documents that the page has: the primary ones, those of the steps on this page, then the
-// most relevant.
+// shownDocuments chooses the documents that are shown: the primary ones, those of the steps on this page, then the most
+// relevant.
 func (b *runBody) shownDocuments(primary map[string]bool) map[string]bool {
 	s := b.Summary
 	here := map[int]bool{}
@@ -162,8 +162,7 @@ func (b *runBody) document(f *trail.SummarySource, shown map[string]bool) *docum
 	return d
 }
 
-// passage finds the passage of a document that a step or a sentence names; nil: it is not shown, or cannot be told from
-// others.
+// passage finds the passage of a document that a step or a sentence names; nil if it is not shown, or is ambiguous.
 func (d *documentView) passage(chunk *int, words string, step int) *passageView {
 	if d == nil {
 		return nil
@@ -194,10 +193,10 @@ func (d *documentView) passage(chunk *int, words string, step int) *passageView 
 	return nil
 }
 
-// documentName returns what a reader knows a document by.
+// documentName returns a name for a document.
 func documentName(title, id string) string { return sourceTitle(&ibid.Source{ID: id, Title: title}) }
 
-// nameOr returns what a reader knows the document by; of one that is nil what its title and id say.
+// nameOr returns the name of the document, or one made of title and id if d is nil.
 func (d *documentView) nameOr(title, id string) string {
 	if d != nil {
 		return d.Name

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// answerDocument is an answer of two sources, of which the second is cited for no certain place.
+// answerDocument is an answer with two sources, the second of which is cited for no particular place.
 const answerDocument = `{"version":1,"provider":"openai","text":"Herons breed in trees.","complete":true,
 	"parts":[{"kind":"answer","text_start":0,"text_end":22}],
 	"sources":[{"index":1,"id":"s1","kind":"web","title":"Nobody has it","url":"https://nobody.example/y","cited":true},
@@ -15,7 +15,7 @@ const answerDocument = `{"version":1,"provider":"openai","text":"Herons breed in
 	"citations":[{"index":1,"id":"c1","source_id":"s1","text_start":0,"text_end":22,"claim_start":0,"claim_end":22,"covers":"claim","anchor":"exact","origin":"provider"},
 		{"index":2,"id":"c2","source_id":"s2","text_start":null,"text_end":null,"covers":"document","anchor":"none","origin":"provider"}]}`
 
-// Links within the page of a run lead to what is there, and no source is left out, whatever steps and answer share.
+// Links within the page of a run lead somewhere, and no source is left out, whatever steps and answer share.
 func TestRunLinks(t *testing.T) {
 	w := newWorld(t, nil)
 	const said = "Herons lay five blue eggs in March."
@@ -25,11 +25,11 @@ func TestRunLinks(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, body   string
-		want, forbid []string // of the page and of its words
+		want, forbid []string // on the page and in its words
 	}{
 		{
 			"an answer of sources that no step has", `{"answer":` + answerDocument + `}`,
-			[]string{`href="https://nobody.example/y`, `href="https://nobody.example/z`, `href="#final-s-1"`, "Of the answer, and of no step"},
+			[]string{`href="https://nobody.example/y`, `href="https://nobody.example/z`, `href="#final-s-1"`, "Only in the answer, in no step"},
 			[]string{`href="/ui/answers/#`},
 		},
 		{
@@ -62,7 +62,7 @@ func TestRunLinks(t *testing.T) {
 				t.Fatalf("%d %s", res.StatusCode, res.body)
 			}
 			res := w.get(t, "/ui/runs/"+id)
-			page := res.body + wordsOf(sound(t, res.body)) // which fails where a link leads to nothing
+			page := res.body + wordsOf(sound(t, res.body)) // which fails if a link leads nowhere
 			for _, want := range c.want {
 				if !strings.Contains(page, want) {
 					t.Errorf("it lacks %q", want)

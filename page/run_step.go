@@ -14,35 +14,35 @@ type stepView struct {
 	*trail.Step
 
 	ID        string          // of the element
-	Usage     trail.StepUsage // what it used; zero: it is not known
-	Trace     trace           // where it stands on the time of the run; zero: that is not known
-	Builds    []stepRef       // what it builds on, where that is not simply the step before
-	First     bool            // it builds on nothing, and is not the first
+	Usage     trail.StepUsage // what it used; zero if that is not known
+	Trace     trace           // its place on the time axis of the run; zero if that is not known
+	Builds    []stepRef       // the steps it builds on, unless that is just the step before
+	First     bool            // it builds on no step, and is not the first
 	Rows      []stepSource    // of Sources
-	Used      int             // documents
+	Used      int             // number of documents
 	Inner     *nestedView
-	IsAnswer  bool  // it concluded the answer of the run, word for word
+	IsAnswer  bool  // its conclusion is the answer of the run, word for word
 	Sentences []int // that rest on it
 	Choose    string
 	Chosen    bool
 	Related   bool
-	Preset    bool // it is related to what is explained at first, and nothing was chosen
-	// Wrong is the first of Rows of which something is wrong, where a sentence that the step concluded is wrong, or no
-	// step is known to have concluded one; nil: that is not so.
+	Preset    bool // it is related to the part explained at first, with nothing chosen
+	// Wrong is the first of Rows with a wrong passage, if a sentence that the step concluded is wrong, or if no step is
+	// known to have concluded a wrong one; else nil.
 	Wrong *stepSource
 
-	bad *stepSource // the first of Rows of which something is wrong; nil: of none is
+	bad *stepSource // the first of Rows with a wrong passage; nil if there is none
 }
 
-// Opened reports whether the step is shown in full at once.
+// Opened reports whether the step is unfolded at first.
 func (v *stepView) Opened() bool { return v.Chosen || v.Related && !v.Preset || v.Error != "" }
 
-// HasPlaces reports whether any source has a place in what the step found.
+// HasPlaces reports whether any source has a rank among the results of the step.
 func (v *stepView) HasPlaces() bool {
 	return slices.ContainsFunc(v.Rows, func(s stepSource) bool { return s.Rank != 0 })
 }
 
-// HasPassages reports whether any source says where in it the passage is.
+// HasPassages reports whether any source has the place of its passage.
 func (v *stepView) HasPassages() bool {
 	return slices.ContainsFunc(v.Rows, func(s stepSource) bool { return placeWords(s.ChunkIndex, s.Locator) != "" })
 }
@@ -56,21 +56,21 @@ type stepSource struct {
 
 	Doc     *documentView
 	Name    string
-	Same    bool         // its document is that of the row before
-	Twice   bool         // its passage is that of a row before
-	Passage *passageView // nil: it is not shown
+	Same    bool         // its document is that of the row above
+	Twice   bool         // its passage is that of a row above
+	Passage *passageView // nil if it is not shown
 	Here    bool         // the passage is shown here
-	At      *stepRef     // where else it is shown; nil: nowhere
-	Words   string       // what the step had, where that is not the passage
-	Rating  string       // what was said of it last; empty: nothing
+	At      *stepRef     // the step where it is shown instead; nil if there is none
+	Words   string       // what the step had, if that is not the passage
+	Rating  string       // the last rating; empty if there is none
 	Run     string
 	Step    int
 }
 
-// longText is a text that is shown in full only on demand, if it is long.
+// longText is a text that is folded if it is long.
 type longText struct{ Short, Full string } // Full is empty if Short is all of it
 
-// maxAtOnce is how many characters of an intermediate answer or a passage are shown at once.
+// maxAtOnce is how many characters of an intermediate answer or a passage are shown at first.
 const maxAtOnce = 320
 
 func long(s string) longText {
@@ -81,8 +81,7 @@ func long(s string) longText {
 	return longText{s, ""}
 }
 
-// markWrong marks the steps which concluded sentences that are wrong; where that is known of none, those which have a
-// passage that is bad.
+// markWrong marks the steps that concluded wrong sentences; if none is known to, the steps with a bad passage.
 func (b *runBody) markWrong() {
 	var wrong []int
 	if b.Answer != nil {
@@ -103,7 +102,7 @@ func (b *runBody) markWrong() {
 	}
 }
 
-// addSteps shows the steps of one page.
+// addSteps adds the steps of the current page.
 func (b *runBody) addSteps() {
 	t := b.Run
 	to := min(b.from+maxShownSteps, len(t.Steps))
@@ -131,7 +130,7 @@ func (b *runBody) addSteps() {
 func (b *runBody) step(i int, used trail.StepUsage) *stepView {
 	s := &b.Run.Steps[i]
 	v := &stepView{Step: s, ID: stepID(s.Number), Usage: used, Inner: nested(s.Nested, 1)}
-	if b.at[s.Number] != i { // another step has the number, and the id
+	if b.at[s.Number] != i { // another step has the same number, and so the id
 		v.ID += "-" + strconv.Itoa(i)
 	}
 	before := b.Run.Before(i)
@@ -174,7 +173,7 @@ func (b *runBody) step(i int, used trail.StepUsage) *stepView {
 	return v
 }
 
-// grouped returns rows with the passages of a document behind each other, where the first of them stood.
+// grouped returns the rows with the passages of a document one after the other, at the place of the first.
 func grouped(rows []stepSource) []stepSource {
 	var all []stepSource
 	for _, row := range rows {
@@ -183,7 +182,7 @@ func grouped(rows []stepSource) []stepSource {
 			if row.Doc != nil && all[i].Doc == row.Doc {
 				at, row.Same = i+1, true
 				if row.Passage != nil && all[i].Passage == row.Passage {
-					row.Twice, row.At = true, nil // it is shown above, or where that one says
+					row.Twice, row.At = true, nil // it is shown above, or where that row says
 				}
 			}
 		}
@@ -211,9 +210,9 @@ func (b *runBody) stepSource(s *trail.Step, f *trail.Source) stepSource {
 			v.Placed = true
 		}
 	}
-	said, ok := b.ratings[rated{s.Number, f.DocumentID}]
+	said, ok := b.ratings[ratingKey{s.Number, f.DocumentID}]
 	if !ok && f.Key != "" {
-		said, ok = b.ratings[rated{s.Number, f.Key}]
+		said, ok = b.ratings[ratingKey{s.Number, f.Key}]
 	}
 	if ok {
 		row.Rating = score(&said)
@@ -227,30 +226,30 @@ type nestedView struct {
 
 	Final string
 	Rows  []nestedStep // of Steps
-	// Deeper says that it has steps that started runs which are not shown.
+	// Deeper says that some of its steps started runs which are not shown.
 	Deeper bool
 }
 
-// Title returns what a reader knows the run by.
+// Title returns a name for the run.
 func (v *nestedView) Title() string { return cmp.Or(v.Question, v.ID, "A run of its own") }
 
 // MoreRows returns how many steps are not shown.
 func (v *nestedView) MoreRows() int { return len(v.Steps) - len(v.Rows) }
 
-// Took says how long the run took; empty: it is not known.
+// Took returns how long the run took; empty if that is not known.
 func (v *nestedView) Took() string { return took(runTime(v.Trail)) }
 
-// nestedStep is a step of a nested run, in short.
+// nestedStep is a step of a nested run, in brief.
 type nestedStep struct {
 	*trail.Step
 
 	Names []string // of its sources
-	More  int      // sources that are not named
+	More  int      // number of sources that are not named
 	None  bool     // it used none
 	Inner *nestedView
 }
 
-// nested shows a run that a step started, as deep as runs are shown in each other.
+// nested returns a run that a step started, down to the depth that is shown.
 func nested(t *trail.Trail, depth int) *nestedView {
 	if t == nil {
 		return nil

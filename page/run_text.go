@@ -12,12 +12,12 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// sentencePrefix begins the ids of the sources that stand for sentences while the final answer is rendered: no source
-// of an answer has such an id.
+// sentencePrefix begins the ids of the sources that represent sentences while the final answer is rendered. No real
+// source has such an id.
 const sentencePrefix = "\x00sentence "
 
-// addAnswer shows the final answer as an answer's own page does, with a mark behind each sentence that names the steps
-// which concluded it, and tells passages and steps which sentences rest on them.
+// addAnswer adds the final answer as on an answer's own page, with a mark after each sentence that names the steps
+// which concluded it, and adds to passages and steps the sentences that rest on them.
 func (p *Page) addAnswer(b *runBody, o *answerOptions) {
 	final := b.Run.Final
 	if final == nil || final.Text == "" {
@@ -52,8 +52,9 @@ func (p *Page) addAnswer(b *runBody, o *answerOptions) {
 	}
 }
 
-// stand gives the passages that citations of a layout name the standing of these, so that they say what the chips say.
-func (a *answerText) stand(l *layout) {
+// applyStandings gives the passages that a layout's citations name the standings of these, so that they show the same
+// as the chips.
+func (a *answerText) applyStandings(l *layout) {
 	for i := range l.answer.Citations {
 		c, s := &l.answer.Citations[i], l.standings[i]
 		for _, sentence := range a.Sentences {
@@ -79,11 +80,10 @@ func (a *answerText) stand(l *layout) {
 	}
 }
 
-// link has the chips of a layout lead to the documents of the run that the page shows, and notes which sources have
-// none.
+// link points the chips of a layout to the documents of the run that are shown, and records the sources that have none.
 func (a *answerText) link(l *layout) {
 	l.links, a.apart = make([]string, len(l.answer.Sources)), make([]bool, len(l.answer.Sources))
-	// By tables, for there may be thousands of both. Of two documents that are one source the first counts.
+	// Tables, because there may be thousands of both. If two documents are the same source, the first counts.
 	byKey, byAddress := map[string]*documentView{}, map[string]*documentView{}
 	for _, d := range slices.Backward(a.docs) {
 		byKey[d.Key], byAddress[cleanAddress(d.URL)] = d, d
@@ -103,7 +103,7 @@ func (a *answerText) link(l *layout) {
 	}
 }
 
-// citedBy returns the source by which a citation of an answer names the passage; nil: it does not.
+// citedBy returns the source through which a citation of an answer names the passage; nil if it does not name it.
 func (v *restView) citedBy(c *ibid.Citation, answer *ibid.Answer) *ibid.Source {
 	if v.Reason != trail.ReasonCitation {
 		return nil
@@ -119,11 +119,11 @@ func (v *restView) citedBy(c *ibid.Citation, answer *ibid.Answer) *ibid.Source {
 	return nil
 }
 
-// open shows what the sentence rests on that was chosen; where nothing was, the first of which something is wrong, else
-// the first of all. That one is marked with what it rests on.
+// open opens the explanation of the chosen sentence. If nothing was chosen, it opens the first sentence with a wrong
+// passage, else the first with any, and marks what it rests on.
 func (a *answerText) open() {
 	c := a.chosen
-	for _, s := range a.Sentences { // those that rest on the step or passage that was chosen
+	for _, s := range a.Sentences { // those that rest on the chosen step or passage
 		s.Opened = s.Related && c.Sentence == 0
 	}
 	for _, isWanted := range []func(*sentenceView) bool{
@@ -144,7 +144,7 @@ func (a *answerText) open() {
 	}
 }
 
-// bare returns how many sentences have no source.
+// bare returns the number of sentences without a source.
 func (a *answerText) bare() int {
 	n := 0
 	for _, s := range a.Sentences {
@@ -155,8 +155,8 @@ func (a *answerText) bare() int {
 	return n
 }
 
-// mark returns the answer of a layout with its sentences as citations of sources that stand for them, and has these
-// rendered as marks of the sentences.
+// mark returns the answer of a layout with its sentences as citations of sources that represent them, and sets the
+// callbacks that render these as marks.
 func (a *answerText) mark(l *layout, how *ibid.RenderOptions) *ibid.Answer {
 	marked, cited := *l.answer, len(l.answer.Citations)
 	marked.Sources, marked.Citations = slices.Clone(l.answer.Sources), slices.Clone(l.answer.Citations)
@@ -170,7 +170,7 @@ func (a *answerText) mark(l *layout, how *ibid.RenderOptions) *ibid.Answer {
 			Anchor: ibid.AnchorExact, Origin: ibid.OriginInferred,
 		})
 	}
-	begun := map[int]bool{} // sentences whose first words are written: they have the id
+	begun := map[int]bool{} // sentences whose first words, which have the id, are written
 	how.Marker = func(m ibid.Marker) string {
 		var ties strings.Builder
 		cited := m.Items[:0:0]
@@ -208,8 +208,8 @@ func (a *answerText) mark(l *layout, how *ibid.RenderOptions) *ibid.Answer {
 	return &marked
 }
 
-// tag returns the tag before words of the sentence. The first of them have its id; shown is the class of those without
-// a source.
+// tag returns the start tag around words of the sentence. The first one has the id; shown is the class of sentences
+// without a source.
 func (v *sentenceView) tag(first bool, shown string) string {
 	class, id := "sentence", ""
 	if v.Chosen {
@@ -230,11 +230,11 @@ func (v *sentenceView) tag(first bool, shown string) string {
 	)
 }
 
-// trace is where a step stands on the time of its run, in thousandths of it.
+// trace is the place of a step on the time axis of its run, in thousandths.
 type trace struct{ From, Length int }
 
-// traces returns where each step stands: by when it began where that is known, else behind those that it builds on.
-// Axis is the time that they are drawn on, in microseconds: that of the run; 0: no step says how long it took.
+// traces returns the place of each step: from when it began, if known, else after the steps that it builds on. axis is
+// the length of the time axis, in microseconds: that of the run; 0 if no step has a duration.
 func traces(t *trail.Trail) (all []trace, axis int64) {
 	begins, ends := make([]int64, len(t.Steps)), make([]int64, len(t.Steps))
 	first := t.Started
@@ -250,7 +250,7 @@ func traces(t *trail.Trail) (all []trace, axis int64) {
 			begins[i] = s.Started.Sub(first).Microseconds()
 		}
 		for _, k := range before[i] {
-			if k < i && (s.Started.IsZero() || t.Steps[k].Started.IsZero()) { // one of both says nothing of when
+			if k < i && (s.Started.IsZero() || t.Steps[k].Started.IsZero()) { // one of the two has no start time
 				begins[i] = max(begins[i], ends[k])
 			}
 		}
@@ -264,7 +264,7 @@ func traces(t *trail.Trail) (all []trace, axis int64) {
 	const whole = 1000
 	for i := range t.Steps {
 		from := int(begins[i] * whole / axis)
-		length := max(int((ends[i]-begins[i])*whole/axis), 4) // what is short can still be seen
+		length := max(int((ends[i]-begins[i])*whole/axis), 4) // so that short steps are visible
 		all = append(all, trace{min(from, whole-length), length})
 	}
 	return all, axis

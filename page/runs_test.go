@@ -10,8 +10,8 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// The front page names runs by what was asked, and those first that somebody recorded: single answers, of which each is a run, do not push
-// them out.
+// The front page names runs by their question, and lists recorded runs first: single answers, each of which is a run,
+// do not displace them.
 func TestLatestRuns(t *testing.T) {
 	w := newWorld(t, nil)
 	w.herons(t)

@@ -15,40 +15,40 @@ import (
 )
 
 const (
-	// hitsListed is how many answers a page of a search has, and hitsRanked how many where words were asked for: these
-	// are the newest that have them, the best first.
+	// hitsListed is how many answers a page of a search has, and hitsRanked how many of a search for words: the newest
+	// ones that have them, best match first.
 	hitsListed = 20
 	hitsRanked = 50
 	// sitesNamed is how many sources of a hit are named.
 	sitesNamed = 4
-	// maxHitQuestion is how many characters of what was asked stand above a hit.
+	// maxHitQuestion is how many characters of the question are shown above a hit.
 	maxHitQuestion = 120
 )
 
-// searchBody is what a search shows.
+// searchBody is the content of a search.
 type searchBody struct {
 	Query, Source, Badge string
 	Badges               []choice
 	Hits                 []hitView
-	Next                 string // the address of the page that follows; empty: there is none
+	Next                 string // the address of the next page; empty if there is none
 	More                 bool   // it is not the first page
 }
 
-// Asked reports whether something was searched for.
+// Asked reports whether there is anything to search for.
 func (b *searchBody) Asked() bool { return b.Query+b.Source+b.Badge != "" }
 
 // hitView is an answer that was found.
 type hitView struct {
 	*store.Call
 
-	Question  string  // what was asked; else what is known of the answer
+	Question  string  // the question; else what is known of the answer
 	Text      []piece // the stretch of the answer that was found, with its words marked
 	Sites     []string
 	MoreSites int
 	Badges    []countedBadge // of its citations
 }
 
-// search looks for answers by words, source and what came of checking them.
+// search finds answers by words, source and the result of checking them.
 func (p *Page) search(ctx context.Context, r *httpx.Request) (*view, error) {
 	q := r.URL.Query()
 	source, err := askedLong(q.Get("source"))
@@ -58,7 +58,7 @@ func (p *Page) search(ctx context.Context, r *httpx.Request) (*view, error) {
 	body := &searchBody{Query: asked(r, "q"), Source: source, Badge: asked(r, "badge"), More: q.Get("cursor") != ""}
 	body.Badges = verificationChoices(body.Badge)
 	isChosen := func(c choice) bool { return c.Chosen }
-	if !slices.ContainsFunc(body.Badges, isChosen) { // a status, which the statuses of reports lead to
+	if !slices.ContainsFunc(body.Badges, isChosen) { // a status that reports link to
 		body.Badges = append(body.Badges, choice{body.Badge, words(body.Badge), true})
 	}
 	p.captured.CatchUp(ctx)
@@ -70,7 +70,7 @@ func (p *Page) search(ctx context.Context, r *httpx.Request) (*view, error) {
 		Text: body.Query, Source: body.Source, Verification: body.Badge, Cursor: q.Get("cursor"), Limit: limit,
 	})
 	if errors.Is(err, store.ErrCursor) {
-		return nil, httpx.BadRequest("There is no such page of this search.", "Search again from its beginning.")
+		return nil, httpx.BadRequest("There is no such page of this search.", "Start the search again.")
 	}
 	if err != nil {
 		return nil, err
@@ -94,16 +94,16 @@ func (p *Page) search(ctx context.Context, r *httpx.Request) (*view, error) {
 	return &view{Name: "search", Title: "Search", Query: body.Query, Body: body}, nil
 }
 
-// The weights of a word that was looked for, by where it stands.
+// The weights of a matching word, by its place.
 const (
 	inQuestion = 8
 	inTitle    = 4 // of a cited source
-	inText     = 1 // each time, up to mostInText
+	inText     = 1 // for each occurrence, up to mostInText
 	mostInText = 3
 )
 
-// rank sorts answers by how well they fit what is looked for: by words of the question, then by titles of their
-// sources, then by the text. Those that fit as well keep their order.
+// rank sorts answers by how well they match the query: by words of the question, then by titles of their sources, then
+// by the text. Equal matches keep their order.
 func rank(find *finder, calls []*store.Call) {
 	points := make(map[*store.Call]int, len(calls))
 	for _, call := range calls {
@@ -118,7 +118,7 @@ func rank(find *finder, calls []*store.Call) {
 	slices.SortStableFunc(calls, func(a, b *store.Call) int { return cmp.Compare(points[b], points[a]) })
 }
 
-// questionOf returns what was asked last, short; else what is known of the answer.
+// questionOf returns the last question, shortened; else what is known of the answer.
 func questionOf(call *store.Call) string {
 	for i := range slices.Backward(call.Prompt) {
 		if m := &call.Prompt[i]; m.Role == store.RoleUser {
@@ -127,10 +127,10 @@ func questionOf(call *store.Call) string {
 			}
 		}
 	}
-	return "An answer by " + cmp.Or(call.Answer.Model, call.Answer.Provider, call.Upstream, "nobody known")
+	return "An answer by " + cmp.Or(call.Answer.Model, call.Answer.Provider, call.Upstream, "an unknown model")
 }
 
-// sitesOf names the sources of an answer that it cites, each site once.
+// sitesOf names the sites of the sources that an answer cites, each once.
 func sitesOf(a *ibid.Answer) (sites []string, more int) {
 	seen := map[string]bool{}
 	for i := range a.Citations {

@@ -17,15 +17,15 @@ import (
 const (
 	// usesListed is how many answers a page of the uses of a source has.
 	usesListed = 20
-	// versionsListed is how many of its versions are shown, the last ones.
+	// versionsListed is how many of its latest versions are shown.
 	versionsListed = 20
-	// alarmsListed is how many of its incidents are.
+	// alarmsListed is how many of its incidents are shown.
 	alarmsListed = 5
-	// maxClaimShown is how many characters of a claim are shown where it stands by itself.
+	// maxClaimShown is how many characters of a claim are shown on its own.
 	maxClaimShown = 600
 )
 
-// sourceBody is one source with what rests on it.
+// sourceBody is a source and what rests on it.
 type sourceBody struct {
 	*ibid.Source
 
@@ -48,10 +48,10 @@ type answerUse struct {
 	Cites    []citedAs
 }
 
-// citedAs is what an answer cites of a source: its own words, and the source's.
+// citedAs is what an answer cites from a source: its own words, and the source's.
 type citedAs struct {
-	Claim string     // empty: the citation has no place in the text
-	Quote *quoteView // nil: no words of it are quoted
+	Claim string     // empty if the citation has no place in the text
+	Quote *quoteView // nil if no words of it are quoted
 	Badge badge
 }
 
@@ -103,8 +103,8 @@ func (p *Page) source(ctx context.Context, r *httpx.Request, q *store.SourceQuer
 	return &view{Name: "source", Title: body.Title, Body: body}, nil
 }
 
-// addUses adds the answers, each once, with what they cite of the source, which becomes what the first of them knows it
-// as.
+// addUses adds the answers, each once, with what they cite from the source. The source is shown as the first answer
+// describes it.
 func (p *Page) addUses(ctx context.Context, tenant string, body *sourceBody, uses []store.SourceUse) error {
 	seen := map[string]bool{}
 	for i := range uses {
@@ -137,7 +137,7 @@ func (p *Page) addUses(ctx context.Context, tenant string, body *sourceBody, use
 	return nil
 }
 
-// citedOf returns what an answer cites of the source with a key.
+// citedOf returns what an answer cites from the source with a key.
 func citedOf(a *ibid.Answer, key string) []citedAs {
 	var list []citedAs
 	for i := range a.Citations {
@@ -180,7 +180,7 @@ func (p *Page) addHistory(ctx context.Context, tenant string, body *sourceBody) 
 	return err
 }
 
-// cleanAddress returns an address as what was read there is kept by; empty: it cannot be read.
+// cleanAddress returns an address in the form under which its copies are kept; empty if it cannot be read.
 func cleanAddress(address string) string {
 	clean, err := snapshot.CleanURL(address)
 	if err != nil {
@@ -189,7 +189,7 @@ func cleanAddress(address string) string {
 	return clean
 }
 
-// usesURL returns the address of the page with all answers that use a source; empty: it cannot be asked for.
+// usesURL returns the address of the page with all answers that use a source; empty if the key is not valid.
 func usesURL(key string) string {
 	if key == "" || len(key) > maxAsked {
 		return ""

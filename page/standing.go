@@ -15,11 +15,11 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// standing is the gravest of what is known of a citation: what its chip says. The zero standing says nothing.
+// standing is the gravest result known for a citation, which its chip shows. The zero standing shows nothing.
 type standing struct {
 	badge
 
-	Note string // the words that differ, short, for the chip: "source: 62"; empty: none are known
+	Note string // the words that differ, short, for the chip: "source: 62"; empty if none are known
 }
 
 // The words of standings.
@@ -38,7 +38,7 @@ const (
 	wordBare        = "no source" // of a sentence
 )
 
-// gravity has the words of standings, the gravest first.
+// gravity lists the words of standings, the gravest first.
 var gravity = []string{
 	wordChanged, wordMisquoted, wordMissing, wordWrongSource, wordDoubtful, wordUnreachable, wordUnchecked, wordFound,
 	wordSupported,
@@ -52,41 +52,41 @@ func (s *standing) rank() int {
 	return len(gravity)
 }
 
-// worsen makes the standing another one, if that is graver or nothing was known.
+// worsen replaces the standing with another one if that is graver, or if nothing was known.
 func (s *standing) worsen(to *standing) {
 	if s.Word == "" || to.rank() < s.rank() {
 		*s = *to
 	}
 }
 
-// isDoubt reports whether the quoted words are there, as far as is known, and do not say what they are cited for.
+// isDoubt reports whether the quoted words are there, as far as is known, but do not support what they are cited for.
 func (s *standing) isDoubt() bool { return s.Word == wordDoubtful || s.Word == wordWrongSource }
 
 // slug returns a word as a value of data-s and of the parameter show.
 func slug(word string) string { return strings.ReplaceAll(word, " ", "-") }
 
-// standingOf returns the gravest of what is known of a citation: what came of reading its sources again, what
-// comparing the claim with the quotes found, what a checker said when it was stored, and what a reader said last.
+// standingOf returns the gravest result known for a citation: of reading its sources again, of comparing the claim with
+// the quotes, of a checker when it was stored, and of a reader's last verdict.
 func standingOf(c *ibid.Citation, claim *verify.ClaimReport, said *verdict) standing {
 	of := readStanding(c.Verification)
 	if of.Word == wordFound && claim == nil && quotesNothing(c) {
 		of.Kind, of.Word = badgeNone, wordNoQuote
-		of.Title = "The source was read. The answer quotes nothing of it to look for."
+		of.Title = "The source was read. The answer quotes nothing from it to look for."
 	}
 	switch s := supportStanding(c, claim, of.Word == wordFound); {
 	case s.Word == wordSupported && (of.Word == wordFound || of.Word == wordUnchecked || of.Word == wordNoQuote):
 		of = s
-	case s.Word != wordSupported && s.Word != "": // what says nothing is the least grave
+	case s.Word != wordSupported && s.Word != "": // an empty result is the least grave
 		of.worsen(&s)
 	}
 	if said != nil {
-		by := cmp.Or(line(said.By), "a reader")
+		by := ", according to " + cmp.Or(line(said.By), "a reader") + "."
 		s := standing{}
 		switch said.Word {
 		case store.VerdictWrongSource:
-			s.badge = badge{badgeBad, wordWrongSource, "Another source says it, says " + by + ".", said.Word}
+			s.badge = badge{badgeBad, wordWrongSource, "Another source says it" + by, said.Word}
 		case store.VerdictNotSaid:
-			s.badge = badge{badgeClose, wordDoubtful, "The source does not say this, says " + by + ".", said.Word}
+			s.badge = badge{badgeClose, wordDoubtful, "The source does not say this" + by, said.Word}
 		}
 		if s.Word != "" && s.rank() < of.rank() {
 			of = s
@@ -95,7 +95,7 @@ func standingOf(c *ibid.Citation, claim *verify.ClaimReport, said *verdict) stan
 	return of
 }
 
-// readStanding says what came of reading the sources of a citation again.
+// readStanding returns the result of reading the sources of a citation again.
 func readStanding(v *ibid.Verification) standing {
 	b := quoteBadge(v)
 	switch {
@@ -105,14 +105,14 @@ func readStanding(v *ibid.Verification) standing {
 		b.Word = wordFound
 	case b.Kind == badgeLost:
 		b.Word = wordUnreachable
-	case b.Kind != badgeBad: // also statuses that nobody knows, which may be any text
+	case b.Kind != badgeBad: // also unknown statuses, which may be any text
 		b.Kind, b.Word = badgeNone, wordUnchecked
 	}
 	return standing{badge: b}
 }
 
-// supportStanding says whether the quotes of a citation support its claim, or only that of another source does. That
-// they do counts only where they are known to stand in the source: where it was read again, or where a program took
+// supportStanding returns whether the quotes of a citation support its claim, or only those of another source do.
+// Support counts only if the quotes are known to be in the source: because it was read again, or because a program took
 // them from it.
 func supportStanding(c *ibid.Citation, claim *verify.ClaimReport, found bool) standing {
 	isSupported := found || c.Origin == ibid.OriginInferred
@@ -136,29 +136,28 @@ func supportStanding(c *ibid.Citation, claim *verify.ClaimReport, found bool) st
 		return standing{badge: label}
 	case claim != nil && claim.Finding == verify.Supported:
 		return standing{badge: badge{
-			badgeGood, wordSupported, "The quoted words stand in the source and support the claim, by the words.",
+			badgeGood, wordSupported, "The source has the quoted words; compared by words, they support the claim.",
 			string(verify.Supported),
 		}}
 	}
 	return standing{}
 }
 
-// maxNote is how many characters of the words that differ stand on a chip.
+// maxNote is how many characters of the words that differ are shown on a chip.
 const maxNote = 28
 
 // change is how the words of a source differ from those that were cited.
 type change struct {
-	Was, Is string // the first words that differ; empty on one side: nothing stands there
-	More    bool   // others differ too
-	near    string // what stands there now
+	Was, Is string // the first words that differ; empty if one side has none there
+	More    bool   // there are further differences
+	near    string // the words there now
 	edits   []snapshot.Edit
 }
 
-// maxNear is how many characters of what stands there now say where to open the source.
+// maxNear is how many characters of the words there now are used to open the source at them.
 const maxNear = 400
 
-// changeOf returns how a source differs from what a pin has of it; nil: nothing similar was found, or it does not
-// differ.
+// changeOf returns how a source differs from a pin of it; nil if nothing similar was found, or if it does not differ.
 func changeOf(pin *store.Pin) *change {
 	var found verify.SourceResult
 	if json.Unmarshal(pin.Detail, &found) != nil || found.Near == nil {
@@ -167,10 +166,10 @@ func changeOf(pin *store.Pin) *change {
 	return changeBetween(sidesOf(found.Near))
 }
 
-// changeBetween returns how words that were quoted differ from those that stand there now; nil: they do not.
+// changeBetween returns how quoted words differ from those there now; nil if they do not.
 func changeBetween(was, is string) *change {
 	all := &change{near: text.Head(is, maxNear), edits: diffWords(was, is)}
-	behind := false // a word that is the same stands behind the first difference
+	behind := false // an unchanged word follows the first difference
 	for _, e := range all.edits {
 		isGap := strings.TrimSpace(e.Text) == ""
 		switch {
@@ -193,7 +192,7 @@ func changeBetween(was, is string) *change {
 	return all
 }
 
-// sidesOf returns the words that were quoted, and what stands there now.
+// sidesOf returns the quoted words, and those there now.
 func sidesOf(near *snapshot.Near) (was, is string) {
 	for _, e := range near.Diff {
 		if e.Kind != snapshot.EditText {
@@ -209,7 +208,7 @@ func sidesOf(near *snapshot.Near) (was, is string) {
 // maxSaid is how many characters of each side a sentence about a change has.
 const maxSaid = 60
 
-// sentence says a change for a person who reads a claim.
+// sentence describes a change to a reader of the claim.
 func (c *change) sentence(claim string) string {
 	was, is := text.Shorten(line(c.Was), maxSaid), text.Shorten(line(c.Is), maxSaid)
 	isShort := !strings.Contains(was+is, " ") && utf8.RuneCountInString(was+is) < maxNote
@@ -218,7 +217,7 @@ func (c *change) sentence(claim string) string {
 	case was == "":
 		said = "The source now also says “" + is + "”."
 	case is == "":
-		said = "The source does not say “" + was + "” any more."
+		said = "The source no longer says “" + was + "”."
 	case slices.Contains(tokensOf(claim), c.Was) && isShort:
 		said = "The source now says " + is + ", the answer " + was + "."
 	case strings.Contains(claim, c.Was):
@@ -232,10 +231,10 @@ func (c *change) sentence(claim string) string {
 	return said
 }
 
-// aroundChange is how many bytes stand on either side of the first difference that is shown of a change.
+// aroundChange is how many bytes are shown on either side of a difference.
 const aroundChange = 90
 
-// html shows a change: what was quoted struck out, what stands there now behind it, and some words around both.
+// html returns a change as HTML: the quoted words struck out, followed by those there now, with some context.
 func (c *change) html() template.HTML {
 	var b strings.Builder
 	edits := c.edits
@@ -257,8 +256,8 @@ func (c *change) html() template.HTML {
 	return trustedHTML(b.String())
 }
 
-// shortened returns words that did not change, without those far from what did: from the first stretch its end, from
-// the last its beginning, from others both.
+// shortened returns unchanged words without those far from a change: of the first stretch it keeps the end, of the last
+// the beginning, of others both.
 func shortened(s string, isFirst, isLast bool) string {
 	switch {
 	case isFirst && len(s) > aroundChange:

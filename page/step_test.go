@@ -70,7 +70,7 @@ func TestRun(t *testing.T) {
 	steps := every(root, "step")
 	for i, words := range [][]string{
 		{"Which questions have to be answered?", "plan", "400 ms", "no source", "No sources used."},
-		{"Where do grey herons nest?", "1.2 s", "confidence 0.92", "The Heron Book", "0.93, said by the retriever", "retrieved, not used", "sentence 2"},
+		{"Where do grey herons nest?", "1.2 s", "confidence 0.92", "The Heron Book", "0.93, given by the retriever", "retrieved, not used", "sentence 2"},
 		{"How many eggs do grey herons lay", "builds on step 1", "0.88"},
 		{"A run of its own: When can young herons fly?", "heron fledging", "Ringing Report 1998", "50 days"},
 		{"Failed: the index of maps timed out", "No sources used."},
@@ -108,7 +108,7 @@ func TestRun(t *testing.T) {
 	testenv.Equal(t, "the drawing leads to", []string{"#step-1", "#step-2", "#step-3", "#step-4", "#step-5", "#step-6"}, nodes)
 }
 
-// Without a script the links do what it does: what belongs to what was chosen is marked.
+// Without scripts the links do the same: they mark what belongs to the choice.
 func TestRunChosen(t *testing.T) {
 	w := newWorld(t, nil)
 	w.herons(t)
@@ -163,7 +163,7 @@ func TestRunChosen(t *testing.T) {
 	}
 }
 
-// seen returns the words of the element with a class that are not hidden.
+// seen returns the visible text of the element with a class.
 func seen(root *html.Node, class string) string {
 	var b strings.Builder
 	var walk func(*html.Node)
@@ -186,7 +186,7 @@ func seen(root *html.Node, class string) string {
 
 func TestRuns(t *testing.T) {
 	w := newWorld(t, nil)
-	if res := w.get(t, "/ui/runs"); res.StatusCode != 200 || !strings.Contains(res.body, "No run is stored here.") {
+	if res := w.get(t, "/ui/runs"); res.StatusCode != 200 || !strings.Contains(res.body, "No runs are stored here.") {
 		t.Errorf("%d %s", res.StatusCode, res.body)
 	}
 	w.herons(t)
@@ -234,7 +234,7 @@ func TestRunLinear(t *testing.T) {
 	}
 }
 
-// What people and programs say is text, wherever it stands.
+// What people and programs say is shown as text everywhere.
 func TestRunHostile(t *testing.T) {
 	const evil = `"><script>alert(1)</script><img src=x onerror=alert(2)></title></svg>{{.}}` + "\u202e\x00"
 	w := newWorld(t, nil)
@@ -274,7 +274,7 @@ func TestRunHuge(t *testing.T) {
 	if got := len(every(root, "step")); got != 50 {
 		t.Errorf("%d steps", got)
 	}
-	for _, want := range []string{"Steps 1 to 50 of 1000", "And 3 passages more.", "sources more are not shown", `?from=51`} {
+	for _, want := range []string{"Steps 1 to 50 of 1000", "And 3 more passages.", "more sources are not shown", `?from=51`} {
 		if !strings.Contains(res.body, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -293,7 +293,7 @@ func TestRunHuge(t *testing.T) {
 	}
 }
 
-// A passage names each sentence that rests on it, also one that rests on more passages than are shown with it.
+// A passage names each sentence that rests on it, even one that rests on more passages than are shown with it.
 func TestRunManyPassages(t *testing.T) {
 	w := newWorld(t, nil)
 	run := mill(1, 15)
@@ -303,7 +303,7 @@ func TestRunManyPassages(t *testing.T) {
 	}
 	w.record(t, "mill", run, true)
 	res := w.get(t, "/ui/runs/mill")
-	if !strings.Contains(res.body, "And 3 passages more.") || strings.Contains(res.body, ">no sentence rests on it<") {
+	if !strings.Contains(res.body, "And 3 more passages.") || strings.Contains(res.body, ">no sentence rests on it<") {
 		t.Errorf("%d passages name no sentence", strings.Count(res.body, ">no sentence rests on it<"))
 	}
 }
@@ -325,7 +325,7 @@ func TestRunExport(t *testing.T) {
 	}
 }
 
-// What belongs to one tenant is not there for another.
+// Nothing of one tenant is found by another.
 func TestStepTenants(t *testing.T) {
 	w := newWorld(t, nil)
 	w.herons(t)
@@ -353,7 +353,7 @@ func TestStepTenants(t *testing.T) {
 			t.Errorf("HEAD %s: %d %v %q", path, head.StatusCode, head.Header, head.body)
 		}
 	}
-	if res := w.get(t, "/ui/runs", "Authorization", theirs); !strings.Contains(res.body, "No run is stored here") {
+	if res := w.get(t, "/ui/runs", "Authorization", theirs); !strings.Contains(res.body, "No runs are stored here") {
 		t.Error("another tenant's runs are listed")
 	}
 }
@@ -396,12 +396,12 @@ func TestPanel(t *testing.T) {
 			t.Errorf("the panel lacks %q", want)
 		}
 	}
-	// As a fragment it is the same without the page.
+	// As a fragment it is the same, without the page around it.
 	part := w.get(t, "/ui/answers/ans_book/sources/1?fragment=1")
 	if !strings.HasPrefix(part.body, `<section class="source-panel"`) || strings.Contains(part.body, "<html") {
 		t.Errorf("fragment: %.200s", part.body)
 	}
-	// Octets leave as octets.
+	// Octets are sent unchanged.
 	copied := w.get(t, attribute(linkTo(root, "/ui/copies/"), "href"))
 	if copied.StatusCode != 200 || copied.Header.Get("Content-Type") != "application/octet-stream" || !strings.HasPrefix(copied.Header.Get("Content-Disposition"), "attachment") ||
 		!strings.Contains(copied.body, "25 days") || copied.Header.Get("X-Content-Type-Options") != "nosniff" {
@@ -409,7 +409,7 @@ func TestPanel(t *testing.T) {
 	}
 }
 
-// What is not found exactly is not marked, and the panel says so.
+// A quote that is not found exactly is not marked, and the panel says so.
 func TestPanelNotFound(t *testing.T) {
 	w := newWorld(t, nil)
 	w.herons(t)
@@ -437,7 +437,7 @@ func TestPanelNotFound(t *testing.T) {
 	}
 }
 
-// A version whose octets were forgotten, and one that no text can be read of, are listed with that.
+// A version whose octets were deleted, and one without readable text, are listed as such.
 func TestPanelUnreadable(t *testing.T) {
 	w := newWorld(t, nil)
 	w.herons(t)
@@ -452,7 +452,7 @@ func TestPanelUnreadable(t *testing.T) {
 	}
 }
 
-// Who rates a source comes back to its step, and sees it.
+// A reader who rates a source returns to its step, and sees the rating.
 func TestRate(t *testing.T) {
 	w := newWorld(t, nil)
 	w.herons(t)
@@ -477,7 +477,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// The page of a run that goes on hears that something was added, also what was between it and its listening.
+// The page of an ongoing run learns of additions, including those between its loading and its listening.
 func TestRunLive(t *testing.T) {
 	w := newWorld(t, nil)
 	w.record(t, "open", mill(2, 1), false)
@@ -509,7 +509,7 @@ func TestRunLive(t *testing.T) {
 	}
 }
 
-// cutAt cuts texts where a word begins.
+// cutAt splits texts where a word begins.
 func cutAt(texts []string, word string) []string {
 	for i, text := range texts {
 		texts[i], _, _ = strings.Cut(text, word)
@@ -526,8 +526,8 @@ func linkTo(root *html.Node, prefix string) *html.Node {
 	return &html.Node{}
 }
 
-// What came of reading the sources of a recorded run again stands at its passages, on its page and in its summary, and so does what came
-// of checking the citations of a captured answer.
+// The results of reading the sources of a recorded run again are shown with its passages, on its page and in its
+// summary, and so are the results of checking the citations of a captured answer.
 func TestRunChecked(t *testing.T) {
 	const said, page = "Grey herons lay three to five eggs in early spring.", "<p>Grey herons lay three to five eggs in early spring.</p>"
 	var words atomic.Value
@@ -580,7 +580,7 @@ func TestRunChecked(t *testing.T) {
 			links++
 			one := w.get(t, href).body
 			if !strings.Contains(one, `href="/ui/runs/eggs"`) || !strings.Contains(wordsOf(sound(t, one)), "five") {
-				t.Errorf("the incident leads to no run, or has not its words: %s", one)
+				t.Errorf("the incident does not link to the run, or lacks its words: %s", one)
 			}
 		}
 	}
@@ -597,11 +597,12 @@ func TestRunChecked(t *testing.T) {
 			got = append(got, wordsOf(n)[:20]+": "+wordsOf(b))
 		}
 	}
-	// The agent recorded a longer passage, which has these words, too.
+	// The agent recorded a longer passage, which contains these words.
 	testenv.Equal(t, "of captured citations", []string{"Grey herons nest in : changed", "both parents sit on : changed"}, got)
 }
 
-// What the answer of a run is worth stands above it, as on the answer's own page, and its parts show what they count alone.
+// The summary line of a run's answer is above it, as on the answer's own page, and its parts filter for what they
+// count.
 func TestRunTrust(t *testing.T) {
 	w := newWorld(t, nil)
 	c := talked("ans_1", "q", "The mill of Tonbo closed in 1967. The island in the lake belongs to the northern parish.", "https://a.example/")
@@ -613,7 +614,7 @@ func TestRunTrust(t *testing.T) {
 	}
 	testenv.Equal(t, "the line of trust", []string{"1 doubtful /ui/runs/" + c.Run, "1 sentence without a source /ui/runs/" + c.Run + "?show=no-source"}, parts)
 	if shown := every(root, "shown"); len(shown) != 2 || !strings.Contains(attribute(shown[1], "class"), "chip close") {
-		t.Errorf("%d things are shown alone: %q", len(shown), wordsOfAll(shown))
+		t.Errorf("%d elements match the filter: %q", len(shown), wordsOfAll(shown))
 	}
 	bare := every(sound(t, w.get(t, "/ui/runs/"+c.Run+"?show=no-source").body), "shown")
 	if len(bare) != 2 || !strings.HasPrefix(wordsOf(bare[0]), "The island in the lake") {

@@ -38,7 +38,7 @@ func (w *world) herons(tb testing.TB) {
 	w.record(tb, "herons", t, true)
 }
 
-// book stores an answer of that run that quotes a book of which two versions are kept: the second has another number.
+// book stores an answer of that run that quotes a book with two kept versions: the second has another number.
 func (w *world) book(tb testing.TB) {
 	tb.Helper()
 	tail := strings.Repeat(" Nobody counted the reeds.", 40)
@@ -87,7 +87,7 @@ func (w *world) keep(tb testing.TB, text string, at time.Time) {
 	}
 }
 
-// pin notes what the second citation says, and that its source was changed since.
+// pin stores the second citation's pin, and that its source has since changed.
 func (w *world) pin(tb testing.TB) {
 	tb.Helper()
 	const quote = "both parents sit on the eggs for about 26 days"
@@ -132,8 +132,8 @@ func mill(steps, sources int) *trail.Trail {
 	return t
 }
 
-// sound parses a page and checks that its tags are properly nested, that its ids are unique, that what refers to an id of the page
-// finds it, and that nothing on it can run or loads something from elsewhere.
+// sound parses a page and checks that its tags are properly nested, that its ids are unique, that references to ids of
+// the page resolve, and that nothing on it can run or load something from another origin.
 func sound(tb testing.TB, body string) *html.Node {
 	tb.Helper()
 	nesting(tb, body)
@@ -176,7 +176,7 @@ func checkAttribute(tb testing.TB, n *html.Node, a html.Attribute, ids map[strin
 	}
 }
 
-// nesting checks that each tag is closed in its place.
+// nesting checks that tags are properly nested.
 func nesting(tb testing.TB, body string) {
 	tb.Helper()
 	z := html.NewTokenizer(strings.NewReader(body))
@@ -225,7 +225,7 @@ func every(root *html.Node, class string) []*html.Node {
 	return found
 }
 
-// wordsOf returns the words of an element, with single spaces.
+// wordsOf returns the text of an element, with single spaces.
 func wordsOf(n *html.Node) string {
 	var b strings.Builder
 	for d := range n.Descendants() {

@@ -19,29 +19,29 @@ import (
 )
 
 const (
-	// maxChanges is how many changes of sources stand above an answer, each in a notice.
+	// maxChanges is how many changes of sources are listed above an answer, each in a notice.
 	maxChanges = 5
-	// checkWait is how long a reader waits for sources to be read again, and checkLook how often it is looked whether
-	// they were.
+	// checkWait is how long a reader waits for sources to be read again, and checkLook the interval at which that is
+	// polled.
 	checkWait = 10 * time.Second
 	checkLook = 300 * time.Millisecond
-	// checkAgain is how long ago a source must have been read for a reader to have it read again.
+	// checkAgain is how long ago a source must have been read before a reader can have it read again.
 	checkAgain = 5 * time.Second
 )
 
-// trust is what the page of an answer knows of it besides the answer.
+// trust is what the page of an answer knows about it in addition to the answer.
 type trust struct {
-	pins     map[string][]store.Pin // of citations of which a check failed, by their id
-	found    excerpts               // nil: none were needed
-	saved    map[string]savedCopy   // the copies that were cited, by the address of their source in pins
-	manifest *panelManifest         // nil: none is published
+	pins     map[string][]store.Pin // by the id of the citation, if a check of it failed
+	found    excerpts               // nil if none were needed
+	saved    map[string]savedCopy   // the cited copies, by the address of their source in pins
+	manifest *panelManifest         // nil if none is published
 	signer   string                 // who signs it: a host, or "this server"
-	verify   string                 // where the manifest is verified; empty: nowhere
-	again    string                 // what has sources read again; empty: nothing does
-	page     string                 // the address that shows the answer
-	show     string                 // the standing whose citations are shown alone; empty: all are
-	// differing is of how many citations it was found out that something else is known, when a reader had their sources
-	// read again; empty: nobody had.
+	verify   string                 // where the manifest is verified; empty if nowhere
+	again    string                 // where a reader can have the sources read again; empty if nowhere
+	page     string                 // the address of the answer's page
+	show     string                 // slug of the standing that the reader filtered for; empty for all
+	// differing is the number of citations whose result changed when a reader had their sources read again; empty if no
+	// one had.
 	differing string
 	late      bool // sources are still being read again
 }
@@ -52,11 +52,11 @@ type savedCopy struct {
 	Read time.Time
 }
 
-// trustOf reads what is known of an answer besides it.
+// trustOf reads what is known about an answer in addition to it.
 func (p *Page) trustOf(ctx context.Context, r *httpx.Request, call *store.Call) (*trust, error) {
 	t := &trust{page: answerURL(call.AnswerID), show: asked(r, "show"), differing: asked(r, "differing")}
 	if _, t.signer, _ = strings.Cut(p.baseURL(r), "://"); isHere(t.signer) {
-		t.signer = "this server" // a loopback address names nobody
+		t.signer = "this server" // a loopback address identifies no one
 	}
 	var err error
 	if t.manifest, err = p.manifestOf(ctx, r.Who.Tenant, call); err != nil {
@@ -99,7 +99,7 @@ func (p *Page) trustOf(ctx context.Context, r *httpx.Request, call *store.Call) 
 	return t, nil
 }
 
-// pinsOf returns the pins of an answer; none where what its citations say themselves is enough to show them.
+// pinsOf returns the pins of an answer; none if its citations have all that is shown.
 func (p *Page) pinsOf(ctx context.Context, tenant string, call *store.Call) ([]store.Pin, error) {
 	if !needsPins(call.Answer) {
 		return nil, nil
@@ -107,14 +107,14 @@ func (p *Page) pinsOf(ctx context.Context, tenant string, call *store.Call) ([]s
 	return p.o.Store.AnswerPins(ctx, tenant, call.AnswerID)
 }
 
-// needsPins reports whether the citations of an answer do not say themselves all that its page shows of them.
+// needsPins reports whether the citations of an answer lack something that its page shows of them.
 func needsPins(a *ibid.Answer) bool {
 	return slices.ContainsFunc(a.Citations, func(c ibid.Citation) bool {
 		return quoteBadge(c.Verification).Kind == badgeBad || c.Verification != nil && quotesNothing(&c)
 	})
 }
 
-// weighedWith returns what is found out of an answer that has these pins, as its own page does.
+// weighedWith returns the result for an answer with these pins, as its own page does.
 func (p *Page) weighedWith(ctx context.Context, call *store.Call, pins []store.Pin) *weighed {
 	var found excerpts
 	if needsPins(call.Answer) {
@@ -123,7 +123,7 @@ func (p *Page) weighedWith(ctx context.Context, call *store.Call, pins []store.P
 	return p.weighings.of(ctx, call, found)
 }
 
-// foundIn returns the excerpts that pins have.
+// foundIn returns the excerpts of pins.
 func foundIn(pins []store.Pin) excerpts {
 	found := excerpts{}
 	for i := range pins {
@@ -139,9 +139,9 @@ func foundIn(pins []store.Pin) excerpts {
 	return found
 }
 
-// countStandings counts the citations of an answer by their standing, as its own page does but for what readers said,
-// and adds that to counts, the gravest first. Of what is not compared with its quotes by a time it counts what is known
-// without.
+// countStandings counts the citations of an answer by their standing, as on its own page but without feedback, and adds
+// them to counts, the gravest first. Citations that are not compared with their quotes by the deadline count by what is
+// known without it.
 func (p *Page) countStandings(
 	ctx context.Context, tenant string, counts []countedBadge, call *store.Call, until time.Time,
 ) ([]countedBadge, error) {
@@ -161,13 +161,12 @@ func (p *Page) countStandings(
 	return counts, nil
 }
 
-// quotesNothing reports whether a citation names its sources without their words.
+// quotesNothing reports whether a citation names its sources without quoting them.
 func quotesNothing(c *ibid.Citation) bool {
 	return !slices.ContainsFunc(c.Refs, func(r ibid.Ref) bool { return strings.TrimSpace(r.Quote) != "" })
 }
 
-// savedOf returns the kept copy that a pin was made from, else the oldest one that is listed; the zero value: none is
-// kept.
+// savedOf returns the kept copy that a pin was made from, else the oldest listed one; the zero value if none is kept.
 func (p *Page) savedOf(ctx context.Context, tenant string, pin *store.Pin) (savedCopy, error) {
 	page, err := p.o.Store.Versions(ctx, tenant, pin.URL, &store.Query{Limit: maxVersions})
 	if err != nil {
@@ -187,7 +186,7 @@ func (p *Page) savedOf(ctx context.Context, tenant string, pin *store.Pin) (save
 	return oldest, nil
 }
 
-// manifestOf says where the manifest of an answer is; nil: none is published. Nothing of it is checked here.
+// manifestOf returns the manifest of an answer; nil if none is published. It is not checked here.
 func (p *Page) manifestOf(ctx context.Context, tenant string, call *store.Call) (*panelManifest, error) {
 	pub, err := p.o.Store.Pub(ctx, tenant, cmp.Or(call.Run, call.AnswerID))
 	if err != nil {
@@ -195,7 +194,7 @@ func (p *Page) manifestOf(ctx context.Context, tenant string, call *store.Call) 
 	}
 	path, digest, err := p.o.Store.LastManifest(ctx, pub, call.AnswerID)
 	if errors.Is(err, manifest.ErrNotFound) {
-		return nil, nil //nolint:nilnil // that there is none is no error
+		return nil, nil //nolint:nilnil // having none is not an error
 	}
 	if err != nil {
 		return nil, err
@@ -215,22 +214,22 @@ func (p *Page) manifestOf(ctx context.Context, tenant string, call *store.Call) 
 	return m, nil
 }
 
-// trustView is the line under a question that says what is known of its answer.
+// trustView is the line under a question that sums up what is known about its answer.
 type trustView struct {
 	Parts   []trustPart
-	Signed  string // empty: there is no manifest
+	Signed  string // empty if there is no manifest
 	Verify  string
-	Checked time.Time // when a source was read again last; zero: none was
+	Checked time.Time // when a source was last read again; zero if none was
 	Ago     string
 	Again   string
 	Late    bool    // sources are still being read again
-	Read    string  // what came of reading them again just now; empty: nobody had them read
-	Show    string  // what is shown alone
-	All     string  // the address on which all is shown
-	Legend  []badge // what the signs mean; none: the page says it elsewhere
+	Read    string  // the result of just having had them read again; else empty
+	Show    string  // the filter
+	All     string  // the address without a filter
+	Legend  []badge // explains the signs; nil if the page does so elsewhere
 }
 
-// trustPart is how many citations, or sentences, have a standing. Its address shows these alone.
+// trustPart is the number of citations or sentences with a standing. Its address filters for these.
 type trustPart struct {
 	badge
 
@@ -241,7 +240,7 @@ type trustPart struct {
 	On    bool
 }
 
-// trustLine counts what the citations of an answer came to.
+// trustLine counts the standings of an answer's citations.
 func (l *layout) trustLine() *trustView {
 	t := l.trust
 	if t == nil || l.live || l.answer.Text == "" || l.strip && len(l.answer.Sources) == 0 {
@@ -251,8 +250,8 @@ func (l *layout) trustLine() *trustView {
 	if n, err := strconv.Atoi(t.differing); err == nil {
 		v.Read = "Its sources were read again just now: nothing changed."
 		if n > 0 {
-			v.Read = "Its sources were read again just now: " + counted(n, "quote stands", "quotes stand") +
-				" otherwise than before."
+			v.Read = "Its sources were read again just now: " + counted(n, "quote has", "quotes have") +
+				" a different result."
 		}
 	}
 	if t.manifest != nil {
@@ -278,7 +277,7 @@ func (l *layout) trustLine() *trustView {
 	if n > 0 {
 		counts[wordBare], first[wordBare] = n, badge{Kind: badgeBare, Word: wordBare}
 	}
-	// What was found, then what is wrong, the gravest first, then what nobody knows.
+	// What was found, then what is wrong, the gravest first, then what is not known.
 	order := append([]string{wordFound, wordSupported}, gravity[:len(gravity)-3]...)
 	for _, word := range append(order, wordBare, wordUnchecked, wordNoQuote) {
 		n := counts[word]
@@ -287,7 +286,7 @@ func (l *layout) trustLine() *trustView {
 		}
 		part := trustPart{badge: first[word], Count: n, Slug: slug(word), On: t.show == slug(word)}
 		switch word {
-		case wordSupported: // of several quotes behind a sentence each counts
+		case wordSupported: // several quotes for one sentence each count
 			part.Text = counted(n, "quote supported", "quotes supported")
 		case wordNoQuote:
 			part.Text = counted(n, "citation without a quote", "citations without a quote")
@@ -326,15 +325,15 @@ func ago(d time.Duration) string {
 	return counted(int(d.Hours()/24), "day", "days") + " ago"
 }
 
-// changeNotices say which sources do not say any more, or never said, what the answer cites, and which are the wrong
-// ones.
+// changeNotices returns notices of sources that no longer have, or never had, what the answer cites, and of wrong
+// sources.
 func (l *layout) changeNotices() []notice {
 	if l.trust == nil {
 		return nil
 	}
 	var all []notice
 	seen, more := map[string]bool{}, 0
-	// isWanted reports whether a notice is to be shown: it is not shown yet, and there are not too many.
+	// isWanted reports whether a notice is new, and there are not too many.
 	isWanted := func(key string) bool {
 		if seen[key] {
 			return false
@@ -376,8 +375,8 @@ func (l *layout) changeNotices() []notice {
 	return all
 }
 
-// doubtNotice says of a citation that its quotes do not say what it is cited for, where it is known what does, or what
-// they say in its place. The zero notice says nothing.
+// doubtNotice returns a notice on a citation whose quotes do not support it, if it is known which source does, or what
+// they say instead. The zero notice is empty.
 func (l *layout) doubtNotice(citation int) notice {
 	s, right := &l.standings[citation], l.rightSource(citation)
 	switch {
@@ -400,14 +399,14 @@ func (l *layout) doubtNotice(citation int) notice {
 	return notice{}
 }
 
-// readWords say in a sentence that a source does not say what is cited of it.
+// readWords are the sentences on a source that does not have what is cited from it.
 var readWords = map[string]string{
-	wordChanged:   "A source changed: it has something similar, and not the quoted words.",
+	wordChanged:   "A source changed: it has similar words, but not the quoted ones.",
 	wordMissing:   "A source does not have the words that the answer quotes.",
-	wordMisquoted: "A source is unchanged, and never had the words that the answer quotes.",
+	wordMisquoted: "A source is unchanged and never had the words that the answer quotes.",
 }
 
-// sourceAt returns which of the answer's sources has an address, as pins have it; -1: none.
+// sourceAt returns the index of the answer's source with an address in the form of pins; -1 if there is none.
 func (l *layout) sourceAt(address string) int {
 	for i := range l.answer.Sources {
 		if cleanAddress(l.answer.Sources[i].URL) == address {
@@ -417,8 +416,7 @@ func (l *layout) sourceAt(address string) int {
 	return -1
 }
 
-// check has the sources of an answer read again, and leads back to where that was asked for when they were, or when it
-// takes long.
+// check has the sources of an answer read again, and redirects back when they were, or when it takes too long.
 func (p *Page) check(w *httpx.Reply, r *httpx.Request) error {
 	call, err := p.callOf(r.Context(), r)
 	if err != nil {
@@ -458,7 +456,7 @@ func (p *Page) check(w *httpx.Reply, r *httpx.Request) error {
 	return nil
 }
 
-// countDiffering returns of how many pins something else is known than before.
+// countDiffering returns the number of pins whose status differs from before.
 func countDiffering(before, after []store.Pin) int {
 	known := map[[2]string]string{}
 	for i := range before {
@@ -473,13 +471,13 @@ func countDiffering(before, after []store.Pin) int {
 	return n
 }
 
-// isChecked reports whether all that pins are of was read again since a time.
+// isChecked reports whether the sources of all pins were read since a time.
 func isChecked(pins []store.Pin, since time.Time) bool {
 	return len(pins) > 0 && !slices.ContainsFunc(pins, func(pin store.Pin) bool { return pin.CheckedAt.Before(since) })
 }
 
-// awaitCheck waits until all that is known to be cited of sources was compared again, and returns what is known then;
-// nil: it takes longer.
+// awaitCheck waits until everything known to be cited was compared again, and returns the new pins; nil if it takes
+// longer.
 func (p *Page) awaitCheck(ctx context.Context, tenant, answerID string, since time.Time) ([]store.Pin, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkWait)
 	defer cancel()

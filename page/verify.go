@@ -23,13 +23,13 @@ import (
 )
 
 const (
-	// maxVerified is how many bytes may be sent to be verified here. POST /v1/verify takes more.
+	// maxVerified is the maximum size in bytes of an upload to verify here. POST /v1/verify accepts more.
 	maxVerified = 8 << 20
-	// maxFields is how many bytes the other fields of the form may have, with what stands between all of them.
+	// maxFields is the maximum size in bytes of the form's other fields and of the multipart boundaries.
 	maxFields = 64 << 10
 )
 
-// verifyPage is a report, or the form with what was wrong with what was sent last.
+// verifyPage is a report, or the form with what was wrong with the last input.
 type verifyPage struct {
 	Off     bool // nothing is verified here
 	Base    string
@@ -38,19 +38,19 @@ type verifyPage struct {
 	Trust   string
 	Offline bool
 	Wrong   string
-	Report  *reportView // nil: nothing was verified yet
+	Report  *reportView // nil if nothing was verified yet
 
-	Heading string      // what the report is on; empty: there is none
-	Link    string      // where that is; empty: nowhere
-	Tabs    *answerTabs // the pages about it; nil: it is no answer of this server
+	Heading string      // what the report is about; empty if there is none
+	Link    string      // its address; empty if it has none
+	Tabs    *answerTabs // the pages about it; nil if it is not an answer of this server
 
 	Examples []verifyExample
 }
 
-// verifyExample is something to verify that is there.
+// verifyExample is an answer offered for verification.
 type verifyExample struct{ Kind, Words, Question, URL string }
 
-// examples returns what a demonstration has to verify; none: this is no demonstration.
+// examples returns the answers that a demonstration offers for verification; none if this is not a demonstration.
 func (p *Page) examples(ctx context.Context, r *httpx.Request) ([]verifyExample, error) {
 	if p.o.Demo == nil {
 		return nil, nil
@@ -77,7 +77,7 @@ func (p *Page) examples(ctx context.Context, r *httpx.Request) ([]verifyExample,
 	return all, nil
 }
 
-// showVerify asks what is to be verified.
+// showVerify shows the form.
 func (p *Page) showVerify(ctx context.Context, r *httpx.Request) (*view, error) {
 	address, err := askedLong(r.URL.Query().Get("url"))
 	if err != nil {
@@ -90,7 +90,7 @@ func (p *Page) showVerify(ctx context.Context, r *httpx.Request) (*view, error) 
 	return &view{Name: "verify", Title: "Verify an answer", Body: body}, nil
 }
 
-// verify verifies what was sent, and shows the report: that on an answer of this server on its own page.
+// verify verifies the input and shows the report. For an answer of this server it redirects to the report's own page.
 func (p *Page) verify(w *httpx.Reply, r *httpx.Request) error {
 	if !p.o.Verifies {
 		return p.shows("verify", p.showVerify)(w, r)
@@ -125,7 +125,7 @@ func (p *Page) verify(w *httpx.Reply, r *httpx.Request) error {
 		if body.Examples, err = p.examples(r.Context(), r); err != nil {
 			return err
 		}
-		v.Status = unfit
+		v.Status = statusRejected
 		return p.show(w, r, v)
 	}
 	body.Report, body.Heading = &reportView{Report: report, base: body.Base}, "What you sent"
@@ -136,11 +136,11 @@ func (p *Page) verify(w *httpx.Reply, r *httpx.Request) error {
 	return p.show(w, r, v)
 }
 
-// report verifies, within the bounds of a tenant. What a demonstration signs is trusted on its page.
+// report verifies, within the limits of a tenant. On the page of a demonstration, its own signatures are trusted.
 func (p *Page) report(r *httpx.Request, order *api.Verification) (*verify.Report, error) {
 	release, ok := p.bounds.verifying.Take(r.Who.Tenant)
 	if !ok {
-		return nil, busy("Others verify at the moment.")
+		return nil, busy("Other verifications are running at the moment.")
 	}
 	defer release()
 	if _, host, _ := strings.Cut(p.baseURL(r), "://"); p.o.Demo != nil {
@@ -149,7 +149,7 @@ func (p *Page) report(r *httpx.Request, order *api.Verification) (*verify.Report
 	return p.o.API.Verify(r.Context(), r.Who.Tenant, order)
 }
 
-// ownAnswer returns the answer of this server whose address alone is to be verified; nil: it is something else.
+// ownAnswer returns the answer of this server if its address alone is to be verified; else nil.
 func (p *Page) ownAnswer(r *httpx.Request, order *api.Verification) *store.Call {
 	path, ok := strings.CutPrefix(order.URL, p.baseURL(r))
 	if !ok || order.Text != nil || order.Offline || len(order.Trust) > 0 {
@@ -166,8 +166,8 @@ func (p *Page) ownAnswer(r *httpx.Request, order *api.Verification) *store.Call 
 	return call
 }
 
-// verifyOwn verifies an answer of this server, which has these pins: as it is published, else what it quotes. What is
-// known of a source may be so old.
+// verifyOwn verifies an answer of this server, which has these pins: its published manifest if there is one, else its
+// quotes. Known results for sources may be up to age old.
 func (p *Page) verifyOwn(
 	r *httpx.Request, call *store.Call, pins []store.Pin, age time.Duration,
 ) (*reportView, error) {
@@ -176,18 +176,18 @@ func (p *Page) verifyOwn(
 		return nil, err
 	}
 	v := &reportView{
-		base: p.baseURL(r), unsigned: "not published, so nobody signed it",
+		base: p.baseURL(r), unsigned: "not published, so not signed",
 		Bare: bareSentences(call.Answer, p.weighedWith(r.Context(), call, pins)),
 	}
 	if published != nil && published.Digest != "" {
 		order := &api.Verification{URL: servedURL(v.base, call.AnswerID), MaxAge: int64(age / time.Second)}
-		if r.Who.Token != "" { // the answer itself is not for everybody
+		if r.Who.Token != "" { // the answer itself is not public
 			order.URL = v.base + published.URL
 		}
 		if v.Report, err = p.report(r, order); err != nil || v.Unread == nil {
 			return v, err
 		}
-		v.unsigned = "signed, not checked: what was published cannot be read from here"
+		v.unsigned = "signed, not checked: the published answer cannot be read from here"
 	}
 	order := &api.Verification{MaxAge: int64(age / time.Second)}
 	if order.Text, err = call.Answer.Document(nil).JSON(); err != nil {
@@ -197,7 +197,7 @@ func (p *Page) verifyOwn(
 	return v, err
 }
 
-// verification shows the report on an answer of this server, of what is known of its sources since they were read last.
+// verification shows the report on an answer of this server, using the results since its sources were last read.
 func (p *Page) verification(w *httpx.Reply, r *httpx.Request) error {
 	call, err := p.callOf(r.Context(), r)
 	if err != nil {
@@ -212,7 +212,7 @@ func (p *Page) verification(w *httpx.Reply, r *httpx.Request) error {
 	switch {
 	case body.Off:
 	case r.Who.Token != "" && !r.Who.May(store.ScopeVerify):
-		body.URL, body.Wrong = "", "To have an answer verified, a token needs the scope verify. Yours has not."
+		body.URL, body.Wrong = "", "Verifying needs the scope verify, which your token does not have."
 	default:
 		pins, err := p.o.Store.AnswerPins(r.Context(), r.Who.Tenant, call.AnswerID)
 		if err != nil {
@@ -226,11 +226,10 @@ func (p *Page) verification(w *httpx.Reply, r *httpx.Request) error {
 	return p.show(w, r, v)
 }
 
-// reportFor is how long what was found about sources is good for of which no other check is known.
+// reportFor is how old results for sources may be if no other check is known.
 const reportFor = 15 * time.Minute
 
-// readAgo returns how long ago a source of an answer was read again last, by its pins: what is older may not be so any
-// more.
+// readAgo returns how long ago a source of an answer was last read again, by its pins: older results may be outdated.
 func readAgo(pins []store.Pin) time.Duration {
 	var last time.Time
 	for i := range pins {
@@ -241,23 +240,23 @@ func readAgo(pins []store.Pin) time.Duration {
 	if last.IsZero() {
 		return reportFor
 	}
-	return min(time.Since(last)+2*time.Second, 24*time.Hour) // it is rounded to seconds, and verifying takes some
+	return min(time.Since(last)+2*time.Second, 24*time.Hour) // it is rounded to seconds, and verifying takes a moment
 }
 
-// unreadableWords says why a report has nothing; empty: it has something.
+// unreadableWords returns why a report is empty; empty if it is not.
 func unreadableWords(r *verify.Report) string {
 	const code = verify.HeaderMissing
 	switch e := r.Unread; {
 	case e == nil && slices.ContainsFunc(r.Info, func(f verify.Finding) bool { return f.Code == code }):
-		return "What is there names no sources that could be verified: it has no Citation-Source header."
+		return "The response names no sources to verify: it has no Citation-Source header."
 	case e == nil:
 		return ""
 	case e.Kind == snapshot.Gone:
 		return "There is no answer at this address (" + strconv.Itoa(e.Status) + ")."
 	case e.Kind == snapshot.AccessDenied:
-		return "This address may not be read by everybody (" + strconv.Itoa(e.Status) + ")."
+		return "This address is not public (" + strconv.Itoa(e.Status) + ")."
 	case e.Kind == snapshot.TooLarge:
-		return "What is there is too large for an answer."
+		return "The response is too large for an answer."
 	case e.Reason == "dns":
 		return "No such host: " + text.Host(e.URL) + "."
 	default:
@@ -269,14 +268,14 @@ func unreadableWords(r *verify.Report) string {
 func (p *Page) readVerify(w *httpx.Reply, r *httpx.Request) (*verifyPage, *api.Verification, error) {
 	release, ok := p.bounds.uploads.Take(r.Who.Tenant)
 	if !ok {
-		return nil, nil, busy("Others send something to be verified at the moment.")
+		return nil, nil, busy("Other uploads are being received at the moment.")
 	}
 	defer release()
 	defer readInTime(w)()
-	tooLong := httpx.BadRequest("What was sent cannot be read, is too long, or took too long.",
-		"Up to 8 MiB are verified here. POST /v1/verify and `ibid verify` take more.")
+	tooLong := httpx.BadRequest("The upload cannot be read, is too large, or took too long.",
+		"Uploads may have up to 8 MiB. POST /v1/verify and `ibid verify` accept more.")
 	r.Body = http.MaxBytesReader(w, r.Body, maxVerified+maxFields)
-	err := r.ParseMultipartForm(maxVerified + maxFields) // so that nothing goes to files
+	err := r.ParseMultipartForm(maxVerified + maxFields) // so that nothing is written to files
 	if err != nil && !errors.Is(err, http.ErrNotMultipart) {
 		return nil, nil, tooLong
 	}
@@ -297,13 +296,13 @@ func (p *Page) readVerify(w *httpx.Reply, r *httpx.Request) (*verifyPage, *api.V
 		return nil, nil, tooLong
 	}
 	if order.Text == nil && strings.TrimSpace(body.Text) != "" {
-		// Browsers send all ends of lines as CRLF. What is copied from a terminal has LF.
+		// Browsers send all line endings as CRLF, but text copied from a terminal has LF.
 		order.Text = []byte(strings.ReplaceAll(body.Text, "\r\n", "\n"))
 	}
 	return body, order, nil
 }
 
-// readUpload returns the file that was sent; nil: none was, or an empty one.
+// readUpload returns the uploaded file; nil if there is none, or if it is empty.
 func readUpload(r *httpx.Request) ([]byte, error) {
 	file, _, err := r.FormFile("file")
 	if errors.Is(err, http.ErrMissingFile) || errors.Is(err, http.ErrNotMultipart) {
@@ -319,7 +318,7 @@ func readUpload(r *httpx.Request) ([]byte, error) {
 	return b, nil
 }
 
-// sentence makes a sentence of what a problem says.
+// sentence makes a sentence of a problem's detail.
 func sentence(s string) string {
 	if s == "" {
 		return ""

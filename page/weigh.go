@@ -14,34 +14,33 @@ import (
 )
 
 const (
-	// maxWeighed is how many citations of an answer are compared with their quotes. The others say only what came of
-	// reading their sources.
+	// maxWeighed is how many citations of an answer are compared with their quotes. Further ones only have the result
+	// of reading their sources.
 	maxWeighed = 5000
-	// maxRemembered is how many answers a page remembers that of.
+	// maxRemembered is for how many answers the results are cached.
 	maxRemembered = 1024
 )
 
-// weighed is what a page finds out itself of an answer as it stands: whether the quotes of each citation support what
-// it is cited for, and which sentences have no source.
+// weighed is what a page itself finds out about an answer: whether the quotes of each citation support its claim, and
+// which sentences have no source.
 type weighed struct {
-	claims []verify.ClaimReport // by citation; the zero value: it has no quote, or no place
+	claims []verify.ClaimReport // by citation; the zero value if it has no quote or no place
 	bare   []ibid.Span          // sentences without a source, in an answer that has some
 }
 
-// weighings remembers the answers that were weighed last. The zero value is ready.
+// weighings caches the results of the latest answers. The zero value is ready to use.
 type weighings struct {
 	mu  sync.Mutex
 	all map[string]*weighed
 }
 
-// of returns what is found out of an answer, which takes microseconds for each citation, and as long again for the
-// sentences.
+// of returns the result for an answer. It takes microseconds for each citation, and as long again for the sentences.
 func (w *weighings) of(ctx context.Context, call *store.Call, found excerpts) *weighed {
 	a := call.Answer
 	if len(a.Citations) == 0 {
 		return &weighed{}
 	}
-	// An answer changes only by citations that come later, and by what is found in their sources.
+	// An answer changes only by late citations, and by the words found in their sources.
 	key := strings.Join([]string{
 		call.Tenant, call.AnswerID, strconv.Itoa(len(a.Citations)), strconv.Itoa(len(a.Text)),
 		strconv.FormatUint(found.sum(), 36), strconv.FormatBool(a.Complete),
@@ -54,7 +53,7 @@ func (w *weighings) of(ctx context.Context, call *store.Call, found excerpts) *w
 	}
 	made := weigh(ctx, a, found)
 	if ctx.Err() != nil {
-		return made // not all of it was found out
+		return made // incomplete
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -65,7 +64,7 @@ func (w *weighings) of(ctx context.Context, call *store.Call, found excerpts) *w
 	return made
 }
 
-// bareSentences returns the sentences without a source in words.
+// bareSentences returns the text of the sentences without a source.
 func bareSentences(a *ibid.Answer, w *weighed) []string {
 	var all []string
 	for _, s := range w.bare {
@@ -74,7 +73,7 @@ func bareSentences(a *ibid.Answer, w *weighed) []string {
 	return all
 }
 
-// reportOf returns what was found out of a citation; nil: nothing was.
+// reportOf returns the result for a citation; nil if there is none.
 func reportOf(claims []verify.ClaimReport, citation int) *verify.ClaimReport {
 	if citation >= len(claims) || claims[citation].Finding == "" {
 		return nil
@@ -82,11 +81,11 @@ func reportOf(claims []verify.ClaimReport, citation int) *verify.ClaimReport {
 	return &claims[citation]
 }
 
-// excerpts are what was found in their sources for citations that quote nothing, by the citation's id and the address
-// of the source.
+// excerpts are the words found in sources for citations that quote nothing, by the citation's id and the address of the
+// source.
 type excerpts map[string]map[string]string
 
-// sum tells them from others.
+// sum returns a checksum of them.
 func (e excerpts) sum() uint64 {
 	var sum uint64
 	for citation, of := range e {
@@ -99,8 +98,9 @@ func (e excerpts) sum() uint64 {
 	return sum
 }
 
-// weigh compares the citations of an answer with their quotes, or with what was found in their sources, by the words:
-// no model and no other server is asked. What one claim quotes may be the source of another.
+// weigh compares the citations of an answer with their quotes, or with the words found in their sources, by words
+// alone: no model and no other server is called. Quotes of one claim may show that another claim names the wrong
+// source.
 func weigh(ctx context.Context, a *ibid.Answer, found excerpts) *weighed {
 	made := &weighed{claims: make([]verify.ClaimReport, len(a.Citations))}
 	claims, err := verify.CheckCitations(ctx, a, &verify.CitationOptions{
@@ -118,7 +118,7 @@ func weigh(ctx context.Context, a *ibid.Answer, found excerpts) *weighed {
 	if found, err := support.Attribute(ctx, a, nil, nil); err == nil {
 		for i := range found.Sentences {
 			s := &found.Sentences[i]
-			// The citation of the last sentence may not have come.
+			// The citation of the last sentence may not have arrived.
 			isCutOff := !a.Complete && s.Span.End >= len(strings.TrimRight(a.Text, " \n"))
 			if s.Uncited() && s.Claim.Len() > 0 && !isCutOff {
 				made.bare = append(made.bare, s.Span)

@@ -13,7 +13,7 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// A text runs as its first letter does, whatever marks and numbers stand before it.
+// A listener who comes late waits for the missing piece to be sent again.
 func TestPartialAgain(t *testing.T) {
 	say := func(h *partial, at int, text string) {
 		b := testenv.Must(json.Marshal(text))(t)
@@ -25,10 +25,10 @@ func TestPartialAgain(t *testing.T) {
 		at   int
 		text string
 	}{
-		{7, "nest "},        // who came late has a gap
-		{0, "Herons nest "}, // and is told again
-		{12, "in "},         // what goes on
-		{0, "Herons nest "}, // somebody else came
+		{7, "nest "},        // a late listener has a gap
+		{0, "Herons nest "}, // and is sent it again
+		{12, "in "},         // it continues
+		{0, "Herons nest "}, // sent again for somebody else
 		{7, "nest in trees"},
 		{40, "gap"},
 	} {
@@ -51,7 +51,8 @@ func TestPartialAgain(t *testing.T) {
 	testenv.Equal(t, "citations", []string{"a", "b"}, keys)
 }
 
-// An answer of which nobody has heard is given up soon; one that was heard of may think for long. Its id says when it began.
+// An answer that was never heard of is given up soon; one that was heard of may take long. Its id has the time when it
+// began.
 func TestUnknownAnswerIsGivenUp(t *testing.T) {
 	for _, test := range []struct {
 		known bool
@@ -61,7 +62,7 @@ func TestUnknownAnswerIsGivenUp(t *testing.T) {
 		{false, liveUnknown - time.Second, ""},
 		{false, liveUnknown + time.Second, "nothing of it was kept"},
 		{true, liveUnknown + time.Second, ""},
-		{true, liveQuiet + time.Second, "broken off"},
+		{true, liveQuiet + time.Second, "broke off"},
 	} {
 		w := httptest.NewRecorder()
 		s := &liveStream{Stream: httpx.NewStream(w, liveWrite), known: test.known, heard: time.Now().Add(-test.quiet)}
@@ -80,5 +81,3 @@ func TestUnknownAnswerIsGivenUp(t *testing.T) {
 		}
 	}
 }
-
-// Only ports that there are are linked.

@@ -26,7 +26,8 @@ func heavy(t *testing.T, n int) *store.Call {
 	return c
 }
 
-// Quotes without end make no page and no file without end: a page has fewer such answers, and their beginnings.
+// Endless quotes do not make endless pages and files: a page has fewer such answers, and only the beginnings of their
+// quotes.
 func TestHeavyConversation(t *testing.T) {
 	w := newWorld(t, nil)
 	const many = 8
@@ -49,7 +50,7 @@ func TestHeavyConversation(t *testing.T) {
 	}
 }
 
-// The direction of a text is written down, for a browser that would look for it in each of its elements.
+// The direction of a text is set explicitly, as a browser would otherwise determine it for each of its elements.
 func TestTextDirection(t *testing.T) {
 	w := newWorld(t, nil)
 	w.put(t, talked("ans_1", "q", "**אנפה** היא. So.", "https://a.example/"))
@@ -58,7 +59,7 @@ func TestTextDirection(t *testing.T) {
 	}
 }
 
-// HTTP is spoken as its readers expect: what a path does not take, what they have already, and in which coding.
+// HTTP semantics: methods, conditional requests and content codings.
 func TestHTTP(t *testing.T) {
 	w := newWorld(t, nil)
 	w.put(t, talked("ans_1", "q", "It is. So.", "https://a.example/"))
@@ -95,7 +96,8 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
-// What a provider wants shown opens no connection: no policy keeps a browser from what a link asks for.
+// What a provider requires to be shown opens no connection: no policy prevents a browser from following a preconnect
+// link.
 func TestDisplayCallsNobody(t *testing.T) {
 	w := newWorld(t, nil)
 	c := talked("ans_1", "q", "It is. So.", "https://a.example/")
@@ -106,7 +108,7 @@ func TestDisplayCallsNobody(t *testing.T) {
 	testenv.Equal(t, "", want, got)
 }
 
-// A source whose address goes on for ever has a panel that does not.
+// A source with an endless address has a panel of limited size.
 func TestLongAddressInPanel(t *testing.T) {
 	w := newWorld(t, nil)
 	c := talked("ans_1", "q", "It is. So.", "https://a.example/"+strings.Repeat("x", 100<<10))

@@ -16,7 +16,7 @@ import (
 // world is a whole server with its page, in front of providers that need no network.
 type world struct{ *servertest.World }
 
-// newWorld starts a world and ends it with the test. The upstream's way of answering may be given.
+// newWorld starts a world and ends it with the test. An upstream can be given.
 func newWorld(tb testing.TB, upstream http.Handler) *world {
 	tb.Helper()
 	return &world{servertest.Start(tb, &servertest.Setup{
@@ -24,15 +24,15 @@ func newWorld(tb testing.TB, upstream http.Handler) *world {
 	})}
 }
 
-// shownPage is what came back.
+// shownPage is a response.
 type shownPage struct {
 	*http.Response
 
 	body string
 }
 
-// open makes a request and leaves the body to be read; it is closed with the test. Redirects are not followed. fields are header
-// fields, by turns name and value.
+// open makes a request and leaves the body to be read; it is closed with the test. Redirects are not followed. fields
+// are header names and values in turn.
 func (w *world) open(tb testing.TB, method, path, body string, fields ...string) *http.Response {
 	tb.Helper()
 	r := testenv.Must(http.NewRequestWithContext(tb.Context(), method, w.URL+path, strings.NewReader(body)))(tb)
@@ -44,7 +44,8 @@ func (w *world) open(tb testing.TB, method, path, body string, fields ...string)
 	return res
 }
 
-// watch reads the events that a path tells until take has enough or the stream ends, and returns the status and the media type.
+// watch passes the events of a stream to take until it has enough or the stream ends, and returns the status and the
+// media type.
 func (w *world) watch(tb testing.TB, path string, take func(sent) (enough bool), fields ...string) (status int, mediaType string) {
 	tb.Helper()
 	res := w.open(tb, "GET", path, "", fields...)
@@ -76,7 +77,7 @@ func (w *world) post(tb testing.TB, path string, form url.Values, fields ...stri
 	return w.do(tb, "POST", path, form.Encode(), fields...)
 }
 
-// ask asks on the page, and returns where that leads to.
+// ask asks on the page, and returns the address that it redirects to.
 func (w *world) ask(tb testing.TB, conversation, question string) *url.URL {
 	tb.Helper()
 	res := w.post(tb, "/ui/ask", url.Values{"question": {question}, "conversation": {conversation}})
@@ -92,7 +93,7 @@ func (w *world) put(tb testing.TB, calls ...*store.Call) {
 	testenv.OK(tb, w.Store.Put(tb.Context(), calls))
 }
 
-// settle waits until what was captured is in the store.
+// settle waits until everything captured is stored.
 func (w *world) settle(tb testing.TB) {
 	tb.Helper()
 	testenv.OK(tb, w.Gateway.CatchUp(tb.Context()))
@@ -101,7 +102,7 @@ func (w *world) settle(tb testing.TB) {
 // sent is one event of a stream.
 type sent struct{ name, data string }
 
-// readEvents hands the events of a stream to take until it is enough or the stream ends.
+// readEvents passes the events of a stream to take until it has enough or the stream ends.
 func readEvents(body io.Reader, take func(sent) (enough bool)) {
 	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, 16<<20)

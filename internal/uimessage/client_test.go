@@ -11,7 +11,7 @@ import (
 	"github.com/ibidhq/ibid/internal/uimessage"
 )
 
-// members are the chunks that version 5.0.0 of npm ai documents, and their members. It refuses all others.
+// members are the chunks that version 5.0.0 of npm ai documents, and their members. It rejects all others.
 func members() map[string][]string {
 	return map[string][]string{
 		"start":            {"messageId", "messageMetadata"},
@@ -39,13 +39,13 @@ func members() map[string][]string {
 	}
 }
 
-// client builds a message of a stream as the AI SDK does, and is as strict as its strictest version.
+// client builds a message from a stream like the AI SDK, and is as strict as its strictest version.
 type client struct {
 	message uimessage.Message
 	open    map[string]int // text and reasoning parts by id
 	data    []uimessage.Part
 	failed  string
-	ended   bool // [DONE] came
+	ended   bool // [DONE] was received
 }
 
 func (c *client) read(stream []byte) error {
@@ -111,7 +111,7 @@ func (c *client) chunk(data string) error {
 	return c.apply(chunk.Part, chunk.MessageID+chunk.Delta+chunk.ErrorText)
 }
 
-// applyTool takes a chunk of a call. As the AI SDK, it puts the input in the place of what was streamed of it.
+// applyTool applies a chunk of a call. Like the AI SDK, it replaces the streamed input with the final one.
 func (c *client) applyTool(p *uimessage.Part, name string) error {
 	m := &c.message
 	at := slices.IndexFunc(m.Parts, func(other uimessage.Part) bool { return other.ToolCallID == p.ToolCallID })
@@ -192,7 +192,7 @@ func (c *client) apply(p uimessage.Part, words string) error {
 	return nil
 }
 
-// citations is what data-citations holds.
+// citations is the data of data-citations.
 type citations struct {
 	Status    uimessage.Status
 	AnswerID  string `json:"answer_id"`

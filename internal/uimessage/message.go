@@ -19,7 +19,7 @@ const (
 	RoleAssistant = "assistant"
 )
 
-// The types of parts and chunks that both have.
+// The types that parts and chunks have in common.
 const (
 	typeText      = "text"
 	typeReasoning = "reasoning"
@@ -36,7 +36,7 @@ type Message struct {
 	Parts []Part `json:"parts"`
 }
 
-// Part is one part of a [Message]. Type says which of the other fields count; those that do not are empty.
+// Part is one part of a [Message]. Type determines which other fields are used; the rest are empty.
 type Part struct {
 	Type             string                     `json:"type"` // text, reasoning, tool-NAME, source-url …
 	Text             string                     `json:"text,omitempty"`
@@ -57,14 +57,14 @@ type Part struct {
 	ErrorText        string          `json:"errorText,omitempty"`
 }
 
-// Status says how sure the citations of a message are.
+// Status is how final the citations of a message are.
 type Status string
 
 // The statuses of citations.
 const (
-	Pending  Status = "pending"  // they may still change, or come
+	Pending  Status = "pending"  // they may still change, or arrive
 	Final    Status = "final"    // the answer has ended
-	Verified Status = "verified" // one of them at least was checked
+	Verified Status = "verified" // at least one was checked
 )
 
 // StatusOf returns the status of the citations of an answer that has ended.
@@ -77,16 +77,16 @@ func StatusOf(a *ibid.Answer) Status {
 	return Final
 }
 
-// Options says how an answer becomes a [Message]. Nil and the zero value: sources are numbered from 1, and the status
-// is that of [StatusOf].
+// Options configure how an answer becomes a [Message]. With nil and the zero value, sources are numbered from 1, and
+// the status is that of [StatusOf].
 type Options struct {
-	Numbering *ibid.Numbering // gives the sources their numbers, and takes up new ones, as in [ibid.DocumentOptions]
+	Numbering *ibid.Numbering // assigns the sources their numbers, and gets new ones, as in [ibid.DocumentOptions]
 	Status    Status
 }
 
-// MessageOf returns an answer as the assistant's message with the given id, which is the answer's: the beginning of its
-// step, in one part data-citations all citations, its text parts with theirs among reasoning and calls of tools, in the
-// order in which they began, and its sources. It is what a client has, part by part, when it has read all that a
+// MessageOf returns an answer as an assistant message with the given id, that of the answer: the beginning of its step,
+// one part data-citations with all citations, text parts with their citations in between reasoning and tool calls, in
+// the order in which they began, and its sources. Part by part, it is what a client has after reading everything that a
 // [Writer] wrote of the same answer.
 func MessageOf(id string, a *ibid.Answer, o *Options) Message {
 	if o == nil {
@@ -112,17 +112,17 @@ func MessageOf(id string, a *ibid.Answer, o *Options) Message {
 	return m
 }
 
-// UserMessage returns what a user said, which must not be empty, as a message: a text part without a text is no part.
+// UserMessage returns a user's text, which must not be empty, as a message: a text part without text is not valid.
 func UserMessage(id, text string) Message {
 	return Message{ID: id, Role: RoleUser, Parts: []Part{{Type: typeText, Text: text}}}
 }
 
-// documentOf returns the answer document from which everything is taken.
+// documentOf returns the answer document that everything is taken from.
 func documentOf(a *ibid.Answer, n *ibid.Numbering) *ibid.Document {
 	return a.Document(&ibid.DocumentOptions{Unit: ibid.UTF16, Bare: true, Numbering: n})
 }
 
-// runs returns the text parts of an answer: its parts, neighbours of one kind and message as one.
+// runs returns the text parts of an answer: its parts, with adjacent ones of the same kind and message merged.
 func runs(a *ibid.Answer) []ibid.Part {
 	var all []ibid.Part
 	for _, p := range a.Parts {
@@ -156,11 +156,11 @@ func inOrder(a *ibid.Answer, text func(run *ibid.Part), activity func(i int)) {
 	upTo(math.MaxInt)
 }
 
-// brokenCall is the error of a call whose input did not come, so that nobody makes it.
+// brokenCall is the error of a call whose input did not arrive, so that it is never made.
 const brokenCall = "the answer broke off within this call"
 
-// activityPart returns the i-th activity as a part, as it is when nothing more comes. Reasoning has the id of its
-// frames, which clients keep from version 6 on.
+// activityPart returns the i-th activity as a part, in its final state. Reasoning has the id of its frames, which
+// clients keep since version 6.
 func activityPart(i int, a *ibid.Activity) Part {
 	if a.Kind == ibid.ReasoningActivity {
 		return Part{Type: typeReasoning, ID: reasoningID(i), Text: a.Text, State: "done"}
@@ -221,7 +221,7 @@ func dataPart(id string, d *ibid.Document, status Status) Part {
 	return Part{Type: typeData, ID: "cit_" + id, Data: encode(&data)}
 }
 
-// sourceIbid is the providerMetadata.ibid of a source: one of an answer document, without what it says.
+// sourceIbid is the providerMetadata.ibid of a source: a source of an answer document, without its content.
 type sourceIbid struct {
 	Index       int               `json:"index"`
 	ID          string            `json:"id"`
@@ -241,31 +241,31 @@ type sourceIbid struct {
 	Cited       bool              `json:"cited"`
 }
 
-// sourcePart returns a source as a part: one that can be opened as a page, any other as a document.
+// sourcePart returns a source as a part: as a page if it can be opened, else as a document.
 func sourcePart(s *ibid.DocumentSource) Part {
 	p := Part{Type: typeDocument, SourceID: cmp.Or(s.ID, "source-"+strconv.Itoa(s.Index))}
 	p.ProviderMetadata = metadata(&sourceIbid{
 		s.Index, s.ID, s.Key, s.Kind, s.Title, s.URL, s.OriginalURL, s.Filename, s.Site, s.Authors, s.PublishedAt,
 		s.RetrievedAt, s.License, s.Score, s.ScoreOrigin, s.Cited,
 	})
-	p.Title = cmp.Or(said(s.Title), said(s.Filename), said(s.Site))
-	if opens(said(s.URL)) {
+	p.Title = cmp.Or(deref(s.Title), deref(s.Filename), deref(s.Site))
+	if opens(deref(s.URL)) {
 		p.Type, p.URL = typeURL, *s.URL
 		return p
 	}
-	p.Filename = said(s.Filename)
-	p.Title = cmp.Or(p.Title, said(s.URL), p.SourceID) // a document without one is refused
+	p.Filename = deref(s.Filename)
+	p.Title = cmp.Or(p.Title, deref(s.URL), p.SourceID) // clients reject a document without one
 	p.MediaType = mediaType(cmp.Or(p.Filename, p.Title), s.Kind)
 	return p
 }
 
-// opens reports whether a page may show an address as a link: not if it runs as a script.
+// opens reports whether a page may show an address as a link, which must not run as a script.
 func opens(address string) bool {
 	scheme, rest, ok := strings.Cut(address, "://")
 	return ok && rest != "" && (strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http"))
 }
 
-// mediaType returns the type that a file's name tells. What the caller gave, and what a tool returned, is text.
+// mediaType returns the media type by a file's name. Documents of the caller, and results of tools, are text.
 func mediaType(name string, kind ibid.SourceKind) string {
 	if known := mediaTypes[strings.ToLower(name[strings.LastIndexByte(name, '.')+1:])]; known != "" {
 		return known
@@ -286,17 +286,17 @@ var mediaTypes = map[string]string{
 	"pptx": officeType + "presentationml.presentation", "xlsx": officeType + "spreadsheetml.sheet",
 }
 
-func said(s *string) string {
+func deref(s *string) string {
 	if s == nil {
 		return ""
 	}
 	return *s
 }
 
-// metadata returns a value as what ibid says of a part.
+// metadata returns a value as ibid's metadata of a part.
 func metadata(v any) map[string]json.RawMessage { return map[string]json.RawMessage{"ibid": encode(v)} }
 
-// encode returns v as JSON without escapes that only HTML needs. What is given to it always can be encoded.
+// encode returns v as JSON without the escapes that only HTML needs. Its arguments can always be encoded.
 func encode(v any) json.RawMessage {
 	data, err := wire.Encode(v)
 	if err != nil {

@@ -15,11 +15,11 @@ type Request struct {
 	ID        string    // of the chat
 	Messages  []Message // oldest first: the whole conversation
 	Trigger   string    // submit-message or regenerate-message
-	MessageID string    // the message that is to be made again; empty: the last one, or none
+	MessageID string    // of the message to regenerate; empty for the last one, or for none
 }
 
-// Words returns what a message says. Text parts of an answer are joined by nothing, as they are pieces of one text,
-// those of anybody else by line breaks.
+// Words returns the text of a message. Text parts of an answer are joined by nothing, as they are pieces of one text,
+// those of other roles by line breaks.
 func (m *Message) Words() string {
 	var texts []string
 	for i := range m.Parts {
@@ -33,25 +33,25 @@ func (m *Message) Words() string {
 	return strings.Join(texts, "\n")
 }
 
-// rawRequest is a Request as it is sent. Parts are as many things as there are front-ends: of those that are not text
-// only the type is read.
+// rawRequest is a Request as it is sent. The parts differ between front-ends: unless they are text, only their type is
+// read.
 type rawRequest struct {
 	ID       string `json:"id"`
 	Messages []struct {
 		ID      string            `json:"id"`
 		Role    string            `json:"role"`
 		Parts   []json.RawMessage `json:"parts"`
-		Content *string           `json:"content"` // of an older client's message; counts where there are no parts
+		Content *string           `json:"content"` // of an older client's message; used if there are no parts
 	} `json:"messages"`
 	Trigger   string `json:"trigger"`
 	MessageID string `json:"messageId"`
 }
 
-// ReadRequest reads the body of a request and reports whether it is one of useChat: whether a message of it has parts.
-// If not, the Request is nil, and so is the error unless the body is no JSON object. Members that it does not know are
-// left alone.
+// ReadRequest reads the body of a request and reports whether it is one of useChat, which is the case if one of its
+// messages has parts. If not, the Request is nil, and so is the error unless the body is not a JSON object. Unknown
+// members are ignored.
 //
-// The error also says what of a body of useChat cannot be sent to a model: a message of another role, or a file.
+// The error also reports parts of a useChat body that cannot be sent to a model: a message of another role, or a file.
 func ReadRequest(body []byte) (*Request, bool, error) {
 	if !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) || !json.Valid(body) {
 		return nil, false, errors.New("reading the request: it is not a JSON object")
@@ -103,7 +103,7 @@ func readPart(raw json.RawMessage) (Part, error) {
 	part := Part{Type: p.Type}
 	if p.Type == typeText && len(p.Text) > 0 {
 		if err := json.Unmarshal(p.Text, &part.Text); err != nil {
-			return Part{}, errors.New("the text of a part is no string")
+			return Part{}, errors.New("the text of a part is not a string")
 		}
 	}
 	return part, nil
@@ -114,7 +114,7 @@ func hasParts(body []byte) bool {
 	var look struct {
 		Messages []map[string]json.RawMessage `json:"messages"`
 	}
-	_ = json.Unmarshal(body, &look) // what can be read of it tells
+	_ = json.Unmarshal(body, &look) // as far as it can be read
 	for _, m := range look.Messages {
 		if parts := bytes.TrimSpace(m["parts"]); len(parts) > 0 && parts[0] == '[' {
 			return true
@@ -123,13 +123,13 @@ func hasParts(body []byte) bool {
 	return false
 }
 
-// partsMember is how a list of parts begins in a body.
+// partsMember matches the beginning of a list of parts in a body.
 var partsMember = regexp.MustCompile(`"parts"\s*:\s*\[`)
 
-// HasParts reports whether a body of which only the beginning is known seems to be one of useChat, see [ReadRequest].
+// HasParts reports whether the beginning of a body looks like a request of useChat, see [ReadRequest].
 func HasParts(head []byte) bool { return partsMember.Match(head) }
 
-// jsonError says what is wrong with JSON without naming our types.
+// jsonError returns what is wrong with JSON without naming our types.
 func jsonError(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return errors.New(WrongType(wrong))
@@ -137,7 +137,7 @@ func jsonError(err error) error {
 	return err
 }
 
-// WrongType says in a reader's words that a value in a body is not of the type that it has to be.
+// WrongType says, without naming Go types, that a value in a body has the wrong type.
 func WrongType(e *json.UnmarshalTypeError) string {
 	kind, _, _ := strings.Cut(e.Value, " ") // "number 1.5" says more than is needed
 	article := "a "

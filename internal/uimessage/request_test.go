@@ -40,7 +40,7 @@ func TestReadRequestErrors(t *testing.T) {
 		{`{"messages"`, "not a JSON object"},
 		{`{"messages":[{"role":"user","parts":[{"type":"file","url":"data:"}]}]}`, "message 0: a file cannot be sent"},
 		{`{"messages":[{"role":"tool","parts":[]}]}`, "message 0: its role"},
-		{`{"messages":[{"role":"user","parts":[{"type":"text","text":1}]}]}`, "the text of a part is no string"},
+		{`{"messages":[{"role":"user","parts":[{"type":"text","text":1}]}]}`, "the text of a part is not a string"},
 		{`{"messages":[{"role":"user","parts":[7]}]}`, "message 0: a part: it may not be a number"},
 		{`{"messages":[{"role":"user","parts":[[]]}]}`, "message 0: a part: it may not be an array"},
 		{`{"messages":[{"role":"user","parts":[]},{"role":"tool","content":"x"}]}`, "message 1: its role"},

@@ -13,60 +13,59 @@ import (
 )
 
 // Writer writes one message as a UI message stream, while its answer arrives: [Writer.Start] once, [Writer.Event] for
-// each event and [Writer.Flush] whenever the reader shall see them, [Writer.Answer] at the answer's end, [Writer.Late]
-// for what comes behind it, [Writer.Fail] if something went wrong, and [Writer.Close]. Each of them may be left out but
-// Close, which ends the stream.
+// each event and [Writer.Flush] whenever the client should see them, [Writer.Answer] at the answer's end, [Writer.Late]
+// for what follows it, [Writer.Fail] if something went wrong, and [Writer.Close]. All but Close, which ends the stream,
+// are optional.
 //
-// Text, reasoning and calls of tools go out as they come. Sources go out at the answer's end, when all that is known of
-// them is known, each once.
-// Citations go out while they come, all that there are each time, but only when there are a quarter more than the last
-// time, so that in the sum it is a small multiple of what there is in the end; their numbers, and that they have no id,
-// are final at the end only.
+// Text, reasoning and tool calls are written as they arrive. Sources are written at the answer's end, when they are
+// complete, each once. Citations are written while they arrive, all of them each time, but only when there are a
+// quarter more than the last time, so that the total is a small multiple of the final size; their numbers, and the fact
+// that they have no id, are final only at the end.
 //
-// A provider may correct a text that it has sent. What a client has of it stays. Then the citations are put where their
-// words stand in that text, and those whose words it does not have are without a place.
+// A provider may correct text that it has already sent. The client keeps the old text. Citations are then placed where
+// their words are in that text, and those whose words it does not have are without a place.
 //
 // Set the fields before the first call. A Writer is for one message and one goroutine.
 type Writer struct {
 	W         io.Writer
 	MessageID string          // the answer's id
-	Numbering *ibid.Numbering // gives the sources their numbers; nil: they begin at 1
+	Numbering *ibid.Numbering // assigns the sources their numbers; nil numbers from 1
 
 	buf     bytes.Buffer
 	started bool
-	ended   bool         // the texts are ended
-	whole   *ibid.Answer // nil: it has not ended
+	ended   bool         // the texts have ended
+	whole   *ibid.Answer // nil until it has ended
 	closed  bool
 	err     error
 
 	text    strings.Builder // all that was sent
 	parts   []textPart
-	next    *ibid.Part // begins with the text that comes; nil: the last one goes on
-	differs bool       // the provider corrected what was sent
+	next    *ibid.Part // begins with the next text; nil if the last one continues
+	differs bool       // the provider corrected text that was sent
 
 	sources  []ibid.Source
 	sourceAt map[string]int
 	cites    []ibid.Citation
 	citeAt   map[string]int
-	gone     map[int]bool // cites that were taken back
-	changes  int          // of cites, since they were sent
-	sent     int          // how many there were then
+	gone     map[int]bool // cites that were withdrawn
+	changes  int          // changes of cites since they were last written
+	sent     int          // number of them at that time
 
-	acts []writtenActivity // by their index in the answer
-	open int               // which of them is reasoning that goes on, from 1; 0: none
+	acts []writtenActivity // by index in the answer
+	open int               // the one that is unfinished reasoning, from 1; 0 if none is
 
-	told map[string]bool // sources that were sent
+	told map[string]bool // sources that were written
 	own  ibid.Numbering
 }
 
-// textPart is a text part that was begun. Its span is in the text that was sent.
+// textPart is a text part that has begun. Its span is in the text that was sent.
 type textPart struct {
 	ibid.Part
 
 	id string
 }
 
-// chunk is one frame of the stream. Its members are those of a part, and some that only frames have.
+// chunk is one frame of the stream. It has the members of a part, and some of its own.
 type chunk struct {
 	Part
 
@@ -76,21 +75,21 @@ type chunk struct {
 	InputTextDelta string `json:"inputTextDelta,omitempty"`
 }
 
-// writtenActivity is what was written of an activity.
+// writtenActivity is the written state of an activity.
 type writtenActivity struct {
-	ibid.Activity // as it was told last
+	ibid.Activity // as last received
 
 	begun, ready, ended bool
 }
 
-// writeChunk adds a frame to what is to be written.
+// writeChunk adds a frame to the buffer.
 func (w *Writer) writeChunk(c *chunk) {
 	w.buf.WriteString("data: ")
 	w.buf.Write(encode(c))
 	w.buf.WriteString("\n\n")
 }
 
-// flush writes what is to be written. The first error is the last.
+// flush writes the buffer. After an error nothing more is written.
 func (w *Writer) flush() error {
 	if w.err == nil && w.buf.Len() > 0 {
 		_, w.err = w.W.Write(w.buf.Bytes())
@@ -99,7 +98,7 @@ func (w *Writer) flush() error {
 	return w.err
 }
 
-// Start writes the beginning of the message, so that its reader sees that there is one.
+// Start writes the beginning of the message, so that the client sees that there is one.
 func (w *Writer) Start() error {
 	w.writeStart()
 	return w.flush()
@@ -114,7 +113,7 @@ func (w *Writer) writeStart() {
 	}
 }
 
-// Event takes an event of the answer. Events behind the answer's end, and of other candidates, count for nothing.
+// Event adds an event of the answer. Events after the answer's end, and of other candidates, are ignored.
 func (w *Writer) Event(ev ibid.Event) {
 	if ev.Candidate != 0 || w.ended || w.whole != nil {
 		return
@@ -135,11 +134,11 @@ func (w *Writer) Event(ev ibid.Event) {
 		}
 	case ibid.EventCitation:
 		w.addCitation(&ev)
-	default: // the answer tells
+	default: // the answer has it
 	}
 }
 
-// Flush writes what the events brought.
+// Flush writes the events added since.
 func (w *Writer) Flush() error {
 	if w.changes > w.sent/4 && !w.ended && w.whole == nil && !w.differs {
 		w.pending()
@@ -160,7 +159,7 @@ func (w *Writer) addText(text string) {
 	w.parts[len(w.parts)-1].End = w.text.Len()
 }
 
-// openText begins the text part that is due.
+// openText begins the next text part.
 func (w *Writer) openText() {
 	p := textPart{Part: ibid.Part{Kind: ibid.AnswerPart}, id: "t" + strconv.Itoa(len(w.parts)+1)}
 	if w.next != nil {
@@ -183,7 +182,7 @@ func (w *Writer) addPart(ev *ibid.Event) {
 	}
 }
 
-// addActivity writes what an event tells of an activity. A call is begun when the name of its tool is known.
+// addActivity writes what is new about an activity. A call begins when the name of its tool is known.
 func (w *Writer) addActivity(ev *ibid.Event) {
 	if ev.Index > len(w.acts) || ev.Index == len(w.acts) && ev.Activity == nil {
 		return
@@ -227,7 +226,7 @@ func (w *Writer) addActivity(ev *ibid.Event) {
 	}
 }
 
-// chunk returns a frame that names the call and its tool.
+// chunk returns a frame with the call and its tool.
 func (a *writtenActivity) chunk(kind string) *chunk {
 	return &chunk{
 		Part: Part{Type: kind, ToolCallID: a.ID, ProviderExecuted: a.Server}, ToolName: toolName(&a.Activity),
@@ -256,7 +255,7 @@ func (w *Writer) addReasoning(i int, text string) {
 	w.writeChunk(&chunk{Part: Part{Type: "reasoning-delta", ID: reasoningID(i)}, Delta: text})
 }
 
-// endReasoning ends the reasoning that goes on.
+// endReasoning ends unfinished reasoning.
 func (w *Writer) endReasoning() {
 	if w.open > 0 {
 		w.acts[w.open-1].ended = true
@@ -265,7 +264,7 @@ func (w *Writer) endReasoning() {
 	}
 }
 
-// endActivities ends what was begun. A call whose input did not come is never made.
+// endActivities ends everything unfinished. A call whose input did not arrive is never made.
 func (w *Writer) endActivities() {
 	w.endReasoning()
 	for i := range w.acts {
@@ -313,7 +312,7 @@ func (w *Writer) addCitation(ev *ibid.Event) {
 	}
 }
 
-// pending writes the citations that there are.
+// pending writes the citations so far.
 func (w *Writer) pending() {
 	a := ibid.Answer{Text: w.text.String(), Sources: w.sources}
 	for i := range w.cites {
@@ -333,9 +332,9 @@ func (w *Writer) data(d *ibid.Document, status Status) {
 	w.writeChunk(&chunk{Part: dataPart(w.MessageID, d, status)})
 }
 
-// Answer ends the text and writes the rest of the answer: its sources, its citations. Where there were no events, it
-// writes the text too. Pending says that more may come, by [Writer.Late]: until then only the citations are written, so
-// that in the end sources have their order, and text parts all their citations.
+// Answer ends the text and writes the rest of the answer: its sources and citations. If there were no events, it writes
+// the text too. With status Pending more may follow through [Writer.Late]; until then only the citations are written,
+// so that in the end sources are in order, and text parts have all their citations.
 func (w *Writer) Answer(a *ibid.Answer, status Status) error {
 	if w.ended {
 		return w.Late(a, status)
@@ -359,7 +358,7 @@ func (w *Writer) Answer(a *ibid.Answer, status Status) error {
 	return w.flush()
 }
 
-// Late writes the citations of an answer again, which were found, or checked, after its end. Its text must be the same.
+// Late writes the citations of an answer again, with those found, or checked, after its end. Its text must be the same.
 func (w *Writer) Late(a *ibid.Answer, status Status) error {
 	if !w.ended {
 		return w.Answer(a, status)
@@ -385,7 +384,7 @@ func (w *Writer) writeSources(d *ibid.Document) {
 	}
 }
 
-// Fail ends the text and writes an error, which clients show in place of going on. The words are shown to the user.
+// Fail ends the text and writes an error, at which clients stop. The words are shown to the user.
 func (w *Writer) Fail(words string) error {
 	w.writeStart()
 	w.endTexts()
@@ -393,7 +392,7 @@ func (w *Writer) Fail(words string) error {
 	return w.flush()
 }
 
-// Abort ends the text and says that somebody ended the answer before it was whole.
+// Abort ends the text and reports that the answer was ended on request before it was complete.
 func (w *Writer) Abort() error {
 	w.writeStart()
 	w.endTexts()
@@ -401,7 +400,7 @@ func (w *Writer) Abort() error {
 	return w.flush()
 }
 
-// endTexts ends the text parts, with what is known of their citations, behind the sources.
+// endTexts ends the text parts, with what is known of their citations, after the sources.
 func (w *Writer) endTexts() {
 	if w.ended {
 		return
@@ -425,7 +424,7 @@ func (w *Writer) endTexts() {
 	}
 }
 
-// Ping writes a comment, which shows everybody on the way that the stream is alive.
+// Ping writes a comment, which keeps proxies from closing the stream as idle.
 func (w *Writer) Ping() error {
 	w.buf.WriteString(": ping\n\n")
 	return w.flush()
@@ -445,7 +444,7 @@ func (w *Writer) Close() error {
 	return w.flush()
 }
 
-// SortCitations puts citations in the order that an answer has them in.
+// SortCitations sorts citations in the order of an answer's.
 func SortCitations(list []ibid.Citation) {
 	slices.SortStableFunc(list, func(a, b ibid.Citation) int {
 		switch {
@@ -461,8 +460,8 @@ func SortCitations(list []ibid.Citation) {
 	})
 }
 
-// shown returns the answer as it is in the text that was sent, and its document. Its sources have the numbers that they
-// have in the answer itself, as it is stored, in whatever order their citations stand in that text.
+// shown returns the answer with the text that was sent, and its document. Its sources have the same numbers as in the
+// stored answer, in whatever order they are cited in that text.
 func (w *Writer) shown(a *ibid.Answer) (*ibid.Answer, *ibid.Document) {
 	b := InText(a, w.text.String())
 	if b != a {
@@ -475,9 +474,9 @@ func (w *Writer) shown(a *ibid.Answer) (*ibid.Answer, *ibid.Document) {
 	return b, documentOf(b, w.numbering())
 }
 
-// InText returns the answer with another text in place of its own, which its provider corrected when a client had it
-// already, and with the citations where their words stand there; one whose words it does not have, or has twice, is
-// without a place. The answer itself stays as it is, and is what InText returns if it has that text.
+// InText returns the answer with another text in place of its own, which its provider corrected after a client had
+// received it. Citations are placed where their words are in that text; one whose words are missing, or are there
+// twice, is without a place. The answer itself is not changed, and is returned if it has that text.
 func InText(a *ibid.Answer, text string) *ibid.Answer {
 	if text == a.Text {
 		return a
@@ -503,10 +502,10 @@ func InText(a *ibid.Answer, text string) *ibid.Answer {
 	return &b
 }
 
-// move finds places of one text in another that differs from it somewhere between a common beginning and a common end.
+// move maps spans of one text to another that differs from it only between a common prefix and a common suffix.
 type move struct {
 	from, to     string
-	before, tail int // bytes at the beginning, and at the end, that both have
+	before, tail int // bytes of the common prefix and suffix
 }
 
 func newMove(from, to string) *move {
@@ -521,7 +520,7 @@ func newMove(from, to string) *move {
 	return m
 }
 
-// span returns where the words of s stand in the other text: in what both have, or else at the one place that has them.
+// span returns the place of the words of s in the other text: in a common part, or else at their only occurrence.
 func (m *move) span(s ibid.Span) (ibid.Span, bool) {
 	shift := len(m.to) - len(m.from)
 	switch {

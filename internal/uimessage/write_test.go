@@ -22,7 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "write what the code does into testdata")
 
-// stream decodes a response piece by piece, and returns what a Writer makes of it and the answer.
+// stream decodes a response piece by piece, and returns the output of a Writer, and the answer.
 func stream(t *testing.T, body []byte, piece int, o *ibid.DecodeOptions) ([]byte, *ibid.Answer) {
 	t.Helper()
 	var b bytes.Buffer
@@ -51,7 +51,7 @@ func stream(t *testing.T, body []byte, piece int, o *ibid.DecodeOptions) ([]byte
 	return b.Bytes(), a
 }
 
-// checkPlaces checks that every citation that a client has stands on its words.
+// checkPlaces checks that every citation of a client is at its words.
 func checkPlaces(t *testing.T, c *client) {
 	t.Helper()
 	var text string
@@ -83,8 +83,8 @@ func checkPlaces(t *testing.T, c *client) {
 	}
 }
 
-// Whatever a provider sends, and however it is cut, a client that is as strict as the strictest has in the end what the
-// answer's stored message has.
+// Whatever a provider sends, and however it is split, even the strictest client ends up with the parts of the answer's
+// stored message.
 func TestCorpus(t *testing.T) {
 	files, err := filepath.Glob("../../testdata/*/*.txtar")
 	if err != nil || len(files) < 50 {
@@ -120,7 +120,7 @@ func TestCorpus(t *testing.T) {
 	t.Logf("%d streams with corrections", corrected)
 }
 
-// TestVectors reads testdata/*.txtar: prose, then in input the file of ../../testdata and its section, and in ui the
+// TestVectors reads testdata/*.txtar: a comment, then in input a file of ../../testdata and its section, and in ui the
 // stream.
 func TestVectors(t *testing.T) {
 	files, _ := filepath.Glob("testdata/*.txtar")
@@ -212,7 +212,7 @@ func TestLate(t *testing.T) {
 	}, sources)
 }
 
-// What a client has of a text stays when the provider corrects it. Citations go where their words are there.
+// A client's text stays when the provider corrects it. Citations are placed at their words in it.
 func TestCorrected(t *testing.T) {
 	var b bytes.Buffer
 	w := uimessage.Writer{W: &b, MessageID: "ans_1"}
@@ -244,7 +244,7 @@ func TestCorrected(t *testing.T) {
 	}
 }
 
-// Sources have the numbers of the stored answer, in whatever order their citations stand in the text that a client has.
+// Sources have the numbers of the stored answer, in whatever order they are cited in a client's text.
 func TestCorrectedNumbers(t *testing.T) {
 	a := &ibid.Answer{Text: "New one. Old two.", Complete: true, Sources: []ibid.Source{
 		{ID: "a", Kind: ibid.Web, URL: "https://a.example/"}, {ID: "b", Kind: ibid.Web, URL: "https://b.example/"},
@@ -274,7 +274,7 @@ func TestCorrectedNumbers(t *testing.T) {
 	}
 }
 
-// Citations that come one by one cost a small multiple of what they are in the end.
+// Citations that arrive one by one cost a small multiple of their final size.
 func TestPendingCost(t *testing.T) {
 	var b bytes.Buffer
 	w := uimessage.Writer{W: &b, MessageID: "ans_1"}
@@ -312,7 +312,7 @@ func TestFailures(t *testing.T) {
 	}
 	broken := uimessage.Writer{W: brokenWriter{}}
 	if err := broken.Start(); err == nil {
-		t.Error("a reader that is gone is no error")
+		t.Error("a client that is gone is not an error")
 	}
 	if err := broken.Close(); err == nil {
 		t.Error("the first error is forgotten")
@@ -323,7 +323,7 @@ type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("gone") }
 
-// A message never has members that readers refuse.
+// A message never has members that clients reject.
 func TestMessageOf(t *testing.T) {
 	testenv.Equal(t, "", `{"id":"u1","role":"user","parts":[{"type":"text","text":"<b>?"}]}`, marshal(t, uimessage.UserMessage("u1", "<b>?")))
 	empty := uimessage.MessageOf("ans_1", &ibid.Answer{}, nil)

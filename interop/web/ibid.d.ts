@@ -388,8 +388,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Asks a provider, and tells its answer with citations as it comes: as server-sent events, or with stream=no as one answer document
-         * @description What the AI SDK's useChat sends is understood too. Scope: proxy.
+         * Asks a provider, and sends its answer with citations as it arrives: as server-sent events, or with stream=no as one answer document
+         * @description Requests of the AI SDK's useChat are accepted too. Scope: proxy.
          */
         post: operations["postChat"];
         delete?: never;
@@ -406,14 +406,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Tells an answer that is being given: what came so far, and what is still to come
+         * Sends an answer that is arriving: what has arrived so far, and what follows
          * @description 204 if there is none. Scope: read.
          */
         get: operations["getChatByIdStream"];
         put?: never;
         post?: never;
         /**
-         * Ends an answer that is being given
+         * Ends an answer that is arriving
          * @description Scope: proxy.
          */
         delete: operations["deleteChatByIdStream"];
@@ -1040,7 +1040,7 @@ export interface components {
             tool: string | null;
             upstream: string;
         };
-        /** @description A question as it is sent: by ibid's own clients, or as what useChat is told to send besides. */
+        /** @description A question as it is sent: by ibid's own clients, or as additional data of useChat. */
         ChatRequest: {
             agent?: string;
             citations?: string;
@@ -3859,9 +3859,9 @@ export interface operations {
     postChat: {
         parameters: {
             query?: {
-                /** @description How the answer is told; without it, as request and Accept say. */
+                /** @description The form of the answer; default: by the request and Accept. */
                 stream?: "events" | "ui" | "openai" | "no" | "";
-                /** @description What offsets count; without it, what the form does. */
+                /** @description What offsets count; default: by the form. */
                 unit?: "utf-8" | "code-point" | "utf-16" | "";
             };
             header?: never;
@@ -3913,9 +3913,9 @@ export interface operations {
     getChatByIdStream: {
         parameters: {
             query?: {
-                /** @description How the answer is told; without it, as request and Accept say. */
+                /** @description The form of the answer; default: by the request and Accept. */
                 stream?: "events" | "ui" | "openai" | "no" | "";
-                /** @description What offsets count; without it, what the form does. */
+                /** @description What offsets count; default: by the form. */
                 unit?: "utf-8" | "code-point" | "utf-16" | "";
             };
             header?: never;

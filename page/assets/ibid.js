@@ -1,4 +1,4 @@
-// <ibid-cite>: a citation with a card, by ibid. docs/element.md says how to use it. Apache-2.0.
+// <ibid-cite>: a citation with a card, by ibid. Usage: docs/element.md. Apache-2.0.
 (() => {
   "use strict";
   if (customElements.get("ibid-cite") || !HTMLElement.prototype.showPopover) return;
@@ -18,7 +18,7 @@ button{font:inherit;min-block-size:24px;min-inline-size:24px;padding:0 .2rem;bor
 @media(max-width:640px){:host{position:fixed;inset:auto 0 0!important;inline-size:100%;max-inline-size:none;max-block-size:60vh;border-radius:14px 14px 0 0;border-width:1px 0 0;padding-block-end:max(1rem,env(safe-area-inset-bottom))}}
 @media(prefers-reduced-motion:reduce){:host{transition:none}}`);
 
-  // A citation looks like a chip, unless the page's own style says otherwise.
+  // A citation looks like a chip, unless the page's own style differs.
   const chip = new CSSStyleSheet();
   chip.replaceSync(`:where(ibid-cite){position:relative;white-space:nowrap}:where(ibid-cite):where(:not(:has(a,button))),:where(ibid-cite)>:where(a,button){display:inline-block;margin-inline-start:.3em;padding:.05em .55em;border:0;border-radius:1em;font:500 .75em/1.5 system-ui,sans-serif;text-decoration:none;vertical-align:.1em;cursor:pointer;color:var(--ibid-accent,light-dark(#1f5a6e,#8cc4d8));background:var(--ibid-chip,light-dark(#e6eff2,#1d2f36))}`);
   document.adoptedStyleSheets = [chip, ...document.adoptedStyleSheets];
@@ -35,7 +35,7 @@ button{font:inherit;min-block-size:24px;min-inline-size:24px;padding:0 .2rem;bor
     return n;
   };
 
-  // The page's one card: what is put into it replaces the attributes.
+  // The page's one card: its children replace the attributes.
   function build() {
     card = document.createElement("ibid-card");
     card.popover = "auto";
@@ -92,7 +92,7 @@ button{font:inherit;min-block-size:24px;min-inline-size:24px;padding:0 .2rem;bor
     cite.dispatchEvent(new CustomEvent("ibid-close", { bubbles: true, composed: true }));
   }
 
-  // Under the words or above them, inside the window and data-within; on narrow windows a sheet.
+  // Below the words or above them, inside the window and data-within; on narrow windows a sheet.
   function place() {
     if (!active || narrow.matches) return;
     const r = active.trigger.getBoundingClientRect(), w = card.offsetWidth, h = card.offsetHeight, view = document.documentElement;
@@ -141,7 +141,7 @@ button{font:inherit;min-block-size:24px;min-inline-size:24px;padding:0 .2rem;bor
       p.open.href = this.passage;
       p.open.hidden = !this.passage;
       p.copy.textContent = "Copy";
-      p.copy.hidden = !navigator.clipboard; // pages that came without TLS have none
+      p.copy.hidden = !navigator.clipboard; // pages loaded without TLS have none
     }
   }
   customElements.define("ibid-cite", Cite);

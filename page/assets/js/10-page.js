@@ -1,8 +1,8 @@
-// Answers: what a chip, its words and its source's row show of each other, and what stands on a card. Each part of this script is a
-// task of its own, so that what one throws stops no other.
+// Answers: highlighting what a chip, its words and its source's row have in common, and filling the cards. Each part of
+// this script is a task of its own, so that an exception in one does not stop the others.
 queueMicrotask(() => {
   "use strict";
-  const MOST = 12, LIT = 400; // sources on one card, elements that are lit at once
+  const MOST = 12, LIT = 400; // sources on one card; elements highlighted at the same time
   const make = (tag, name, text) => {
     const n = document.createElement(tag);
     if (name) n.className = name;
@@ -12,14 +12,14 @@ queueMicrotask(() => {
   const citesOf = (n) => n.matches(".source") ? [...n.querySelectorAll(".use")].flatMap(citesOf) : (n.dataset.cites || "").split(" ").filter(Boolean);
   const answerOf = (n) => n.closest("[data-prefix]");
 
-  // Lighting: everything in the same answer that is about the same citations.
+  // Highlights everything in the same answer that belongs to the same citations.
   let lit = [], at, open;
   function light(n) {
     if (n === at) return;
     at = n;
     for (const other of lit) other.classList.remove("on");
     lit = [];
-    const cites = n && !n.closest(".run") ? citesOf(n) : []; // what is chosen of a run is marked
+    const cites = n && !n.closest(".run") ? citesOf(n) : []; // in a run, the chosen part is marked instead
     if (!cites.length) return;
     const within = answerOf(n) || document;
     const wanted = new Set(cites);
@@ -37,8 +37,8 @@ queueMicrotask(() => {
   document.addEventListener("focusin", (e) => { if (!e.target.closest("ibid-card")) light(lightable(e) || open); });
   document.addEventListener("focusout", (e) => { if (!e.relatedTarget) light(open); });
 
-  // A card is a copy of the rows that a chip is about, with what of them it cites. Where the sources are beside the text there is no card:
-  // the rows open there.
+  // A card is a copy of the rows of a chip's sources, with only the uses that the chip cites. If the sources are beside
+  // the text there is no card: the rows open there.
   document.addEventListener("ibid-open", (e) => {
     const cite = e.target, answer = answerOf(cite);
     if (!answer || !cite.dataset.n) return;
@@ -64,7 +64,7 @@ queueMicrotask(() => {
     unpin();
     document.body.style.paddingBlockEnd = "";
   });
-  // Words that are cited do what their chip does.
+  // A click on cited words acts as one on their chip.
   document.addEventListener("click", (e) => {
     const claim = e.target.closest("mark.claim");
     if (!claim || e.target.closest("a, button, .run") || String(getSelection()) !== "") return;
@@ -83,7 +83,7 @@ queueMicrotask(() => {
     e.preventDefault();
   });
 
-  // On a phone the card is a sheet: what it is about stays in sight above it.
+  // On a phone the card is a sheet; what it is about is scrolled into view above it.
   document.addEventListener("ibid-open", (e) => requestAnimationFrame(() => {
     const card = e.detail.card;
     if (innerWidth > 640 || !card.matches(":popover-open")) return;
@@ -102,7 +102,7 @@ queueMicrotask(() => {
       for (const m of copied.querySelectorAll("mark[data-of]")) { // words that only other claims share
         if (!m.dataset.of.split(" ").some((id) => cites.has(id))) m.replaceWith(...m.childNodes);
       }
-      if (judge) { // of citations that say the same, the one whose card it is
+      if (judge) { // if several citations share the use, judge the one whose card this is
         const link = new URL(judge.href);
         link.searchParams.set("citation", shared);
         judge.href = link;
@@ -111,9 +111,9 @@ queueMicrotask(() => {
     }
     if (uses.childNodes.length) part.append(uses);
     else for (const n of row.querySelectorAll(":scope > blockquote")) part.append(n.cloneNode(true));
-    if (uses.querySelector(".badge")) head.querySelector(".standing")?.remove(); // each says its own
+    if (uses.querySelector(".badge")) head.querySelector(".standing")?.remove(); // each use has its own
     for (const n of part.querySelectorAll(".on")) n.classList.remove("on");
-    const copy = make("button", "plain copy-card", "Copy"); // the next part of this script copies
+    const copy = make("button", "plain copy-card", "Copy"); // handled in 21-copy.js
     copy.type = "button";
     let acts = [...part.querySelectorAll(".use-acts")].at(-1);
     if (!acts) part.append(acts = make("p", "facts use-acts"));
@@ -121,7 +121,7 @@ queueMicrotask(() => {
     return part;
   }
 
-  // A reader's judgement: the form of its page, brought to where it was asked for. There is one at a time.
+  // A reader's verdict: loads the form of its page and inserts it here. There is at most one.
   let form;
   document.addEventListener("click", async (e) => {
     const link = e.composedPath().find((n) => n.matches && n.matches("a.judge"));
@@ -153,14 +153,14 @@ queueMicrotask(() => {
       sent.after(said);
     };
     fetch(sent.action, { method: "POST", headers: { Accept: "application/json" }, body: new URLSearchParams(new FormData(sent, e.submitter)) }).then((r) => {
-      if (r.status !== 204) { say("This could not be noted."); return; }
-      say("Noted: " + e.submitter.textContent.trim().toLowerCase() + ".");
+      if (r.status !== 204) { say("This could not be saved."); return; }
+      say("Saved: " + e.submitter.textContent.trim().toLowerCase() + ".");
       sent.remove();
-      said.focus(); // what was pressed is gone
+      said.focus(); // the pressed button is gone
     }, () => say("This could not be sent."));
   });
 
-  // The line of trust: what is counted there is shown alone. The rows of other sources fade.
+  // The summary line is a filter: a click on a part shows its citations only, and fades the rows of other sources.
   function fadeRows(article) {
     const cited = new Set([...article.querySelectorAll(".chip.shown")].flatMap((chip) => chip.parentElement.dataset.n.split(" ")));
     for (const row of article.querySelectorAll(".source")) {
@@ -188,7 +188,7 @@ queueMicrotask(() => {
     }
     article.querySelector(".trust-all").hidden = !want;
     const url = new URL(location.href);
-    if (url.pathname === part.pathname) { // in a conversation there are many answers
+    if (url.pathname === part.pathname) { // a conversation has many answers
       if (want) url.searchParams.set("show", want);
       else url.searchParams.delete("show");
       history.replaceState(history.state, "", url);
@@ -204,12 +204,12 @@ queueMicrotask(() => {
     const link = e.target.closest && e.target.closest(".front-ways a[href^='#']"), cite = link && document.getElementById(link.hash.slice(1));
     if (!cite || !cite.querySelector(".chip")) return;
     e.preventDefault();
-    const box = cite.getBoundingClientRect(), isNarrow = innerWidth <= 640; // there the card is a sheet over the lower half
+    const box = cite.getBoundingClientRect(), isNarrow = innerWidth <= 640; // where the card is a sheet over the lower half
     if (isNarrow || box.top < 0 || box.bottom > innerHeight / 2) scrollTo({ top: scrollY + box.top - innerHeight / (isNarrow ? 6 : 3) });
     cite.querySelector(".chip").click();
   });
 
-  // The rail: the sources that were looked at last are open, and those with which something is wrong.
+  // Sources beside the text: open are the last viewed ones, and those with something wrong.
   function isBeside(row) {
     const rail = row.closest(".sources");
     return getComputedStyle(rail).position === "sticky" && rail.checkVisibility();
@@ -251,7 +251,7 @@ queueMicrotask(() => {
     if (first && first.offsetTop > list.clientHeight / 3) list.scrollTop = first.offsetTop - 8;
   });
 
-  // The search is a key away.
+  // Keyboard shortcuts for the search.
   document.addEventListener("keydown", (e) => {
     const field = document.getElementById("q"), typing = e.target.closest && e.target.closest("input, textarea, select, [contenteditable]");
     if (!field || e.altKey) return;
@@ -261,12 +261,12 @@ queueMicrotask(() => {
     field.select();
   });
 
-  // Escape ends what is shown alone.
+  // Escape clears the filter.
   document.addEventListener("keydown", (e) => {
     if (e.key === "Escape" && !e.defaultPrevented && !open) document.querySelector(".answer[data-show] .trust-all a")?.click();
   });
 
-  // Reading the sources again takes seconds. What came of it is said once.
+  // Reading the sources again takes seconds. Its result is shown only once.
   const isChecking = (button) => { if (button) { button.textContent = "Checking…"; button.disabled = true; } };
   document.addEventListener("submit", (e) => isChecking(e.target.closest(".trust form")?.querySelector("button")));
   const clean = new URL(location.href);
@@ -284,7 +284,7 @@ queueMicrotask(() => {
     setTimeout(look, 2000, 30);
   } else if (clean.href !== location.href) history.replaceState(history.state, "", clean);
 
-  // Menus close like all others.
+  // Menus close on a click elsewhere and on Escape.
   document.addEventListener("click", (e) => {
     for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(e.target)) menu.open = false;
   });

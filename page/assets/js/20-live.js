@@ -1,8 +1,9 @@
-// Shows answers while they arrive. What is shown already stays: text is appended to, chips come in, nothing is replaced.
+// Shows answers while they arrive. What is already shown stays: text is appended, chips are inserted, nothing is
+// replaced.
 queueMicrotask(() => {
   "use strict";
 
-  // one returns the first element of HTML that our server made.
+  // one returns the first element of HTML from our server.
   const one = (html) => {
     const t = document.createElement("template");
     t.innerHTML = html;
@@ -13,7 +14,7 @@ queueMicrotask(() => {
   const isBare = (n) => n && n.nodeType === Node.ELEMENT_NODE && n.matches(".no-source");
   const face = (cite) => cite.textContent + cite.className + (cite.querySelector("a")?.className || "") + (cite.querySelector("a")?.getAttribute("href") || "");
 
-  // follows reports whether words stand behind a node in its block.
+  // follows reports whether words follow a node in its block.
   const follows = (node, block) => {
     const range = document.createRange();
     range.selectNodeContents(block);
@@ -21,8 +22,9 @@ queueMicrotask(() => {
     return range.toString().trim() !== "";
   };
 
-  // restate gives a chip the standing of another one: its colour, its sign, for which the room is there, and its word for listeners. The
-  // words that differ move what follows: they come when the answer has ended.
+  // restate gives a chip the standing of another: its colour, its icon, for which room is reserved, and its word for
+  // screen readers. The note with the differing words would move the text after it, so it is added when the answer has
+  // ended.
   const restate = (old, next, whole) => {
     old.className = next.className;
     if (whole) {
@@ -34,14 +36,14 @@ queueMicrotask(() => {
     if (word) old.prepend(word);
   };
 
-  // put makes the children of old those of next, and keeps every node that can stay. A chip that comes behind words that others follow
-  // already is marked late: it takes no room, so that nothing moves.
+  // put turns the children of old into those of next, keeping every node that can stay. A chip inserted before words
+  // that are already shown is marked late: it takes no room, so that nothing moves.
   const put = (old, next, block) => {
     let at = old.firstChild;
     for (const to of [...next.childNodes]) {
       if (isText(at) && isText(to)) {
         if (to.data.startsWith(at.data)) at.appendData(to.data.slice(at.data.length));
-        else if (at.data.startsWith(to.data) && to.nextSibling) at.splitText(to.data.length); // something comes between
+        else if (at.data.startsWith(to.data) && to.nextSibling) at.splitText(to.data.length); // something is inserted in between
         else if (at.data !== to.data) at.data = to.data;
         at = at.nextSibling;
       } else if (isCite(to) && isCite(at)) {
@@ -59,7 +61,7 @@ queueMicrotask(() => {
         old.insertBefore(to, at);
         if (follows(to, block)) to.classList.add("late");
       } else if (to.nodeType === Node.ELEMENT_NODE && isText(at) && at.data && to.textContent.startsWith(at.data.slice(0, to.textContent.length)) && !to.querySelector("ibid-cite")) {
-        const words = at.data.length > to.textContent.length ? at.splitText(to.textContent.length) : at.nextSibling; // words that are marked now
+        const words = at.data.length > to.textContent.length ? at.splitText(to.textContent.length) : at.nextSibling; // words that are now marked
         const around = to.cloneNode(false);
         at.replaceWith(around);
         around.append(at);
@@ -78,7 +80,7 @@ queueMicrotask(() => {
     }
     while (at) { const rest = at; at = at.nextSibling; rest.remove(); }
   };
-  // block makes the n-th block of a text what it should be.
+  // block updates the n-th block of a text.
   const block = (prose, n, next) => {
     const old = prose.children[n];
     if (!old) prose.append(next);
@@ -87,7 +89,7 @@ queueMicrotask(() => {
   };
   const trim = (prose, n) => { while (prose.children.length > n) prose.lastElementChild.remove(); };
 
-  // Who is at the end of the page stays there while it grows, as long as the question is in sight.
+  // If the reader is at the end of the page, keeps it there while the page grows, as long as the question is in view.
   const atEnd = () => innerHeight + scrollY >= document.documentElement.scrollHeight - 40;
   const keepEnd = (turn, change) => {
     const was = atEnd();
@@ -99,10 +101,11 @@ queueMicrotask(() => {
   for (const turn of document.querySelectorAll(".turn[data-live]")) {
     const log = turn.querySelector(".live-log"), state = turn.querySelector(".live-state"), article = turn.querySelector(".answer");
     const prose = article.querySelector(".prose"), source = new EventSource(turn.dataset.live);
-    let told = Math.max(0, prose.children.length - 1), done = false; // blocks that listeners have heard of
+    let told = Math.max(0, prose.children.length - 1), done = false; // number of blocks announced to screen readers
     turn.classList.add("arriving");
 
-    // Listeners hear each block once, when the next one begins. Of the text itself nothing is read out while it changes.
+    // Screen readers announce each block once, when the next one begins. The text itself is not announced while it
+    // changes.
     const tell = (n) => {
       for (; told < n && prose.children[told]; told++) {
         const p = document.createElement("p"), words = prose.children[told].cloneNode(true);
@@ -132,13 +135,13 @@ queueMicrotask(() => {
       trim(prose, b.of);
       tell(b.of - 1);
     }));
-    // Cards are filled from the rows, which are not shown yet: below the text they would move with every line.
+    // Cards are filled from the rows, which are hidden for now: below the text they would move with every line.
     source.addEventListener("sources", (e) => {
       const rows = article.querySelector(".live-sources");
       if (rows) rows.replaceChildren(one(JSON.parse(e.data).html));
     });
     source.addEventListener("answer", (e) => keepEnd(turn, () => {
-      // The words stay, and what belongs around them comes behind them: above them it would move them.
+      // The words stay in place, so everything else about the answer is added below them.
       const sent = JSON.parse(e.data), next = one(sent.html), text = next.querySelector(".prose"), blocks = [...text.children];
       prose.dir = text.dir;
       say(sent.state, true, sent.whole);
@@ -149,19 +152,19 @@ queueMicrotask(() => {
       tell(blocks.length);
       article.removeAttribute("aria-busy");
       const head = document.querySelector(".talk-head");
-      if (head && sent.facts) { // its lines have their room from the beginning
+      if (head && sent.facts) { // its lines have room from the beginning
         head.querySelector(".talk-facts").replaceWith(one(sent.facts));
         head.querySelector(".talk-menus").hidden = false;
       }
       for (const el of [...article.children]) if (el !== prose) el.remove();
       for (const el of [...next.children]) if (el !== text) article.append(el);
       turn.querySelector(".byline")?.remove();
-      article.before(one(sent.byline)); // in the room of what was being done, which only listeners hear from now on
+      article.before(one(sent.byline)); // in place of the state, which from now on is only for screen readers
       state.classList.add("unseen");
       const samples = document.querySelector(".samples-next");
       if (samples) samples.hidden = Boolean(article.querySelector(".samples"));
       done = true;
-      setTimeout(() => log.replaceChildren(), 5000); // it was heard; the text itself is there to be read
+      setTimeout(() => log.replaceChildren(), 5000); // by then it was announced; the text itself can be read
     }));
     source.addEventListener("gone", (e) => { say(JSON.parse(e.data).text, true, false); done = true; });
     source.addEventListener("end", () => source.close());

@@ -1,10 +1,10 @@
-// Copies an answer, or the part of it that is selected, with the sources of that part, numbered from 1; what stands on a card; and the
-// sources in a style for citing them.
+// Copies an answer, or the selected part of it, with its sources, numbered from 1; the content of a card; and the
+// sources in a citation style.
 queueMicrotask(() => {
   "use strict";
   const esc = (s) => s.replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
 
-  // part returns a copy of what is selected of an answer's text; of all of it where nothing is.
+  // part returns a copy of the selected part of an answer's text; of all of it if nothing is selected.
   const part = (prose) => {
     const root = document.createElement("div"), s = getSelection();
     const range = s.rangeCount && !s.isCollapsed ? s.getRangeAt(0) : null;
@@ -26,7 +26,7 @@ queueMicrotask(() => {
     return text;
   };
 
-  // noteOf returns what whoever reads a copy must know of a source: what is wrong with it, and when it was read.
+  // noteOf returns what a reader of a copy must know about a source: what is wrong with it, and when it was read.
   const noteOf = (row) => {
     const wrong = row && row.querySelector(".standing:is(.bad, .close)"), read = row && row.querySelector(".read");
     return [wrong && wrong.textContent.trim(), read && read.textContent.trim()].filter(Boolean).join(", ");
@@ -59,7 +59,7 @@ queueMicrotask(() => {
     return { text: text + "\n", html };
   };
 
-  // What is copied of a card: the words, and where they are from.
+  // textOf returns the text copied from a card: the words, and where they are from.
   function textOf(part) {
     const out = [];
     for (const q of part.querySelectorAll("blockquote")) {
@@ -76,8 +76,8 @@ queueMicrotask(() => {
     return { text: out.join("\n") };
   }
 
-  // write puts a text on the clipboard, and its HTML if there is any. Where pages may not, because they came without TLS, the old way
-  // still works.
+  // write puts a text on the clipboard, and its HTML if there is any. Pages loaded without TLS have no clipboard API,
+  // but the old way still works.
   const write = async ({ text, html }) => {
     const forms = Object.entries({ "text/plain": text, "text/html": html }).filter(([, s]) => s);
     if (navigator.clipboard && window.ClipboardItem) {
@@ -110,7 +110,7 @@ queueMicrotask(() => {
         await write({ text: await response.text() });
         cite.textContent = word + ": copied";
       } catch {
-        location.href = cite.href; // the file has the same in it
+        location.href = cite.href; // the file has the same content
         return;
       }
       setTimeout(() => { cite.textContent = word; }, 2000);
@@ -124,7 +124,7 @@ queueMicrotask(() => {
       await write(withSources(article));
       link.textContent = "Copied";
     } catch {
-      location.href = link.href; // the file has the same in it
+      location.href = link.href; // the file has the same content
       return;
     }
     setTimeout(() => { link.textContent = word; }, 2000);

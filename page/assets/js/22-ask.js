@@ -1,4 +1,4 @@
-// The form for questions: Enter sends, it grows with what is written, and stopping an answer leaves the page as it is.
+// The form for questions: Enter sends, it grows with the text, and stopping an answer does not reload the page.
 queueMicrotask(() => {
   "use strict";
   const form = document.getElementById("ask"), words = form && form.querySelector("textarea");
@@ -10,7 +10,7 @@ queueMicrotask(() => {
   };
   words.addEventListener("input", grow);
   words.addEventListener("keydown", (e) => {
-    if (e.key !== "Enter" || e.shiftKey || e.isComposing || e.altKey || touch.matches) return; // without a keyboard Enter is the only way to break a line
+    if (e.key !== "Enter" || e.shiftKey || e.isComposing || e.altKey || touch.matches) return; // on touch devices Enter is the only way to break a line
     e.preventDefault();
     if (words.value.trim()) form.requestSubmit(form.querySelector(".send"));
   });
@@ -27,7 +27,7 @@ queueMicrotask(() => {
   });
   const stop = document.getElementById("stop");
   if (stop) stop.addEventListener("submit", (e) => {
-    e.preventDefault(); // the stream tells how the answer ends
+    e.preventDefault(); // the stream reports how the answer ends
     const button = form.querySelector(".stop");
     if (button) { button.disabled = true; button.textContent = "Stopping"; }
     fetch(stop.action, { method: "POST", redirect: "manual" }).catch(() => stop.submit());

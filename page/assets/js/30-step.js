@@ -1,12 +1,13 @@
-// Runs: what belongs together is marked as soon as it is chosen. Without this script the same links load a page on which it is.
+// Runs: marks what belongs to the reader's choice at once. Without this script, the same links load the page with it
+// marked.
 (function show(run, isFirst = true) {
   if (!run) return;
   const why = document.getElementById("why");
   const numbers = (text) => (text || "").split(" ").filter(Boolean);
   const all = (selector) => [...run.querySelectorAll(selector)];
   const ties = all("a[data-choose]");
-  const narrow = matchMedia("(max-width: 65.99rem)"); // where what a sentence rests on is a sheet, as in 30-step.css
-  const gone = new AbortController(); // when the run is replaced
+  const narrow = matchMedia("(max-width: 65.99rem)"); // where the explanation is a sheet, as in 30-step.css
+  const gone = new AbortController(); // aborted when the run is replaced
   for (const tie of ties) {
     tie.setAttribute("role", "button");
     tie.setAttribute("aria-pressed", String(tie.hasAttribute("aria-current")));
@@ -14,7 +15,7 @@
     if (why) tie.setAttribute("aria-controls", "why");
   }
 
-  // related returns what belongs to a choice: numbers, as texts, of sentences, steps and passages.
+  // related returns what belongs to a choice: the numbers, as strings, of sentences, steps and passages.
   const related = (kind, n) => {
     const found = { sentence: new Set(), step: new Set(), passage: new Set() };
     if (kind === "sentence") {
@@ -53,7 +54,7 @@
     none.textContent = kind ? "No sentence rests on it." : "Choose a sentence or a step to see what belongs together.";
   };
 
-  // On phones what a sentence rests on is a sheet that closes.
+  // On phones the explanation of a sentence is a sheet that can be closed.
   const closer = why && document.createElement("button");
   if (closer) {
     closer.type = "button";
@@ -61,7 +62,7 @@
     closer.setAttribute("aria-label", "Close");
     closer.innerHTML = '<svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><path d="M4 4l8 8M12 4l-8 8"/></svg>';
     closer.addEventListener("click", () => {
-      const on = ties.find((tie) => tie.getAttribute("aria-pressed") === "true"); // a sentence without a source has none
+      const on = ties.find((tie) => tie.getAttribute("aria-pressed") === "true"); // there is none for a sentence without a source
       choose(null, on);
       remember(null);
       on?.focus({ preventScroll: true });
@@ -74,7 +75,7 @@
     return box.bottom > 0 && box.top < innerHeight;
   };
 
-  // choose marks what belongs to a choice; null marks nothing.
+  // choose marks what belongs to a choice; null clears the marks.
   const kinds = ["sentence", "step", "passage"], keyOf = (chosen) => chosen ? chosen.kind + chosen.n : "";
   const inAddress = () => {
     const q = new URL(location.href).searchParams, kind = kinds.find((name) => q.get(name));
@@ -94,19 +95,19 @@
     if (why) {
       why.classList.toggle("sheet", Boolean(chosen));
       if (chosen) why.scrollTop = 0;
-      // Where it is a sheet, what was chosen stays in sight above it.
+      // If it is a sheet, the chosen part is scrolled into view above it.
       const isSheet = chosen && getComputedStyle(why).position === "fixed";
       const under = isSheet && from ? from.getBoundingClientRect().bottom + 12 - why.getBoundingClientRect().top : 0;
       if (under > 0) scrollBy({ top: under, behavior: "instant" });
     }
-    // Steps stand above the answer: opening one leaves what was pressed where it is.
+    // Steps are above the answer: opening one must not move what was pressed.
     const was = from?.getBoundingClientRect().top;
     const step = run.querySelector(".step.chosen > details");
     if (step) step.open = true;
     if (from) scrollBy({ top: from.getBoundingClientRect().top - was, behavior: "instant" });
   };
 
-  // What is chosen is in the address, so that it is there again.
+  // The choice is kept in the address, so that a reload restores it.
   const remember = (chosen, at = location.href) => {
     const url = new URL(at);
     for (const kind of kinds) url.searchParams.delete(kind);
@@ -119,25 +120,25 @@
   };
   const toggle = (tie) => {
     const tied = { kind: tie.dataset.choose, n: tie.dataset.n };
-    const isLeft = why && narrow.matches && !why.classList.contains("sheet"); // a sheet that was left comes back
+    const isLeft = why && narrow.matches && !why.classList.contains("sheet"); // a dismissed sheet comes back
     const off = keyOf(tied) === current && !isLeft, chosen = off ? null : tied;
     choose(chosen, tie);
     remember(chosen, off ? location.href : tie.href);
   };
 
-  // The address says what is chosen, also when its reader comes back to it, or from elsewhere.
+  // Follows the address when the reader navigates back or forward.
   addEventListener("popstate", () => {
     const chosen = inAddress();
     if (current !== keyOf(chosen)) choose(chosen);
   }, { signal: gone.signal });
   const addressed = run.querySelector(".sentence.chosen");
-  if (addressed && isFirst) { // of a run that is shown anew its reader has opened what is open
+  if (addressed && isFirst) { // when a run is replaced, the reader's open steps stay open
     for (const details of all(".step.related > details")) details.open = false;
     choose(inAddress());
     if (!isSeen(addressed)) addressed.scrollIntoView({ block: "start", behavior: "instant" }); // with its margin
   }
 
-  // What is added while the run is read comes in where it belongs. What its reader opened, chose and looks at stays.
+  // Additions are inserted while the run is read. What the reader opened, chose and looks at stays.
   const open = run.querySelector("[data-run-live]");
   if (open) {
     const said = open.querySelector(".run-said"), reload = open.querySelector("a"), source = new EventSource(open.dataset.runLive);
@@ -150,7 +151,7 @@
     source.addEventListener("error", () => { if (source.readyState === EventSource.CLOSED) reload.parentElement.hidden = false; });
     source.addEventListener("changed", async () => {
       source.close();
-      await new Promise((done) => setTimeout(done, 500)); // more may come with it
+      await new Promise((done) => setTimeout(done, 500)); // more may follow
       try {
         const response = await fetch(location.href);
         const next = response.ok && new DOMParser().parseFromString(await response.text(), "text/html").querySelector("article.run");
@@ -191,7 +192,7 @@
       return;
     }
     const to = event.target.closest(':is(a[href^="#step-"], a[href^="#passage-"], a[href^="#source-"]):not(.chip)');
-    if (to) { // who follows a link to a step, a passage or a source sees it; a chip chooses its sentence instead
+    if (to) { // a link to a step, a passage or a source shows it; a chip chooses its sentence instead
       const at = document.getElementById(to.getAttribute("href").slice(1));
       const details = at?.matches(".step") ? at.querySelector("details") : at?.closest("details");
       if (details) details.open = true;
@@ -201,7 +202,7 @@
     const sentence = event.target.closest(".sentence");
     if (sentence && !event.target.closest("a") && String(getSelection()) === "") chooseSentence(sentence.dataset.n, sentence);
   });
-  // A chip chooses the sentence before it. What it rests on is explained, and no card says the same.
+  // A chip chooses the sentence before it. The explanation shows what it rests on, so no card opens.
   run.addEventListener("ibid-open", (event) => {
     const cite = event.target;
     if (!why || !cite.closest(".prose")) return;
@@ -211,7 +212,7 @@
     event.stopPropagation();
     if (event.detail.pin) chooseSentence(sentence.dataset.n, cite);
   }, true);
-  // After a click on words nothing in the run has the focus, so the document listens.
+  // After a click on words nothing in the run has the focus, so the handler is on the document.
   document.addEventListener("keydown", (event) => {
     const isElsewhere = event.target.closest?.("#panel, dialog") || document.querySelector(":popover-open");
     if (event.key === "Escape" && current && !isElsewhere) closer?.click();
@@ -223,7 +224,7 @@
   });
 })(document.querySelector("article.run"));
 
-// Panels: a source opens beside the answer, on phones as a sheet from below, and closes with the way back.
+// Panels: a source opens beside the answer, on phones as a sheet, and closes by going back in the history.
 (() => {
   const path = /^\/ui\/answers\/[^/]+\/sources\/\d+$/;
   if (path.test(location.pathname)) return;
@@ -282,7 +283,7 @@
   const close = () => { if (history.state?.panel) history.back(); else hide(); };
 
   const show = (section) => {
-    document.getElementById("why")?.classList.remove("sheet"); // one of them at a time
+    document.getElementById("why")?.classList.remove("sheet"); // only one of them at a time
     const low = document.querySelector("dialog.sheet");
     if (wide.matches) {
       if (low?.open) low.close();
