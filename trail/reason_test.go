@@ -99,10 +99,10 @@ func TestReasonFails(t *testing.T) {
 	}{
 		"decompose": {reasoner(), func(r *trail.Reason) {
 			r.Decompose = func(context.Context, string) ([]trail.Question, error) { return nil, errDown }
-		}, "take the question apart: the judge is down", 0},
-		"no questions": {reasoner(), nil, "take the question apart: there are no questions", 0},
-		"cycle":        {reasoner(trail.Question{After: []int{2}}, question), nil, "take the question apart: steps 1 → 2 → 1", 0},
-		"dangling":     {reasoner(trail.Question{After: []int{7}}), nil, "take the question apart: step 1: after 7, which does not exist", 0},
+		}, "decompose the question: the judge is down", 0},
+		"no questions": {reasoner(), nil, "decompose the question: there are no questions", 0},
+		"cycle":        {reasoner(trail.Question{After: []int{2}}, question), nil, "decompose the question: steps 1 → 2 → 1", 0},
+		"dangling":     {reasoner(trail.Question{After: []int{7}}), nil, "decompose the question: step 1: after 7, which does not exist", 0},
 		"no answer":    {reasoner(question, question), func(r *trail.Reason) { r.Answer = fails }, "no step was answered: answer: the judge is down", 2},
 		"nil answer": {reasoner(question), func(r *trail.Reason) {
 			r.Answer = func(context.Context, *trail.Input) (*trail.Output, error) { return nil, nil }
