@@ -10,7 +10,7 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// What is derived from words stands beside what the retriever said, not in its place.
+// Measures derived from words do not replace the retriever's relevance.
 func TestWeigh(t *testing.T) {
 	said := 0.2
 	run := &trail.Trail{Steps: []trail.Step{
@@ -30,20 +30,20 @@ func TestWeigh(t *testing.T) {
 		t.Errorf("the relevance changed: %v, %v", nests.Relevance, trams.Relevance)
 	}
 	if nests.Overlap == nil || *nests.Overlap <= 0.2 || *nests.Overlap > 1 || trams.Overlap == nil || *trams.Overlap > 0.05 {
-		t.Errorf("overlap of what was said %v, of something else %v", nests.Overlap, trams.Overlap)
+		t.Errorf("overlap of the right source %v, of another %v", nests.Overlap, trams.Overlap)
 	}
 	if nests.Usage == nil || *nests.Usage < 0.3 || *nests.Usage > 0.8 || trams.Usage == nil || *trams.Usage != 0 {
-		t.Errorf("usage of the source of one of two sentences %v, of one of none %v", nests.Usage, trams.Usage)
+		t.Errorf("usage of the source of one of two sentences %v, of the source of none %v", nests.Usage, trams.Usage)
 	}
 	if bare.Overlap != nil || bare.Usage != nil {
 		t.Error("a source without words was measured")
 	}
 	if food.Overlap == nil || *food.Overlap <= 0 || food.Usage != nil {
-		t.Errorf("of a step without an answer: overlap %v, usage %v", food.Overlap, food.Usage)
+		t.Errorf("step without an answer: overlap %v, usage %v", food.Overlap, food.Usage)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := run.Weigh(ctx, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("after the end of its context: %v", err)
+		t.Errorf("cancelled: %v", err)
 	}
 }
