@@ -19,13 +19,13 @@ import (
 type anthropic struct {
 	out
 	givenSources
-	given   bool   // the request, or the documents, are known: an index past them is wrong
-	id      string // of the message that is read
-	message int    // number of the text: a recording may hold several turns, and a turn texts around tool calls
-	spoken  bool   // there was a text
-	between bool   // and behind it something else: the next block begins another one
-	blocks  map[int]*anthropicBlock
-	delta   template
+	given       bool   // the request, or the documents, are known: an index past them is wrong
+	id          string // of the message that is read
+	message     int    // number of the text: a recording may hold several turns, and a turn texts around tool calls
+	hasText     bool   // there was a text
+	interrupted bool   // and behind it something else: the next block begins another one
+	blocks      map[int]*anthropicBlock
+	delta       template
 }
 
 // anthropicBlock is a content block that has begun.
@@ -100,7 +100,7 @@ func (p *anthropic) Parse(_ []byte, doc scan.Value) bool {
 			return true
 		}
 	}
-	p.sayOnce(&p.out, requestDocuments)
+	p.emitOnce(&p.out, requestDocuments)
 	var kind string
 	var index, block, delta, message scan.Value
 	doc.Read(scan.Fields{
@@ -155,8 +155,8 @@ type givenSources struct {
 	described describedSources
 }
 
-// sayOnce says what the model was given, as read collects it from the request.
-func (g *givenSources) sayOnce(o *out, read func(request scan.Value) (documents, results []Source)) {
+// emitOnce says what the model was given, as read collects it from the request.
+func (g *givenSources) emitOnce(o *out, read func(request scan.Value) (documents, results []Source)) {
 	if g.begun {
 		return
 	}
@@ -186,7 +186,7 @@ func (p *anthropic) messageStart(m scan.Value) {
 	id := m.Get("id").Str()
 	if p.id != "" && id != p.id {
 		p.message++
-		p.between = false
+		p.interrupted = false
 		p.delta = template{}
 		clear(p.blocks)
 	}
@@ -223,12 +223,12 @@ func (p *anthropic) blockStart(i int, v scan.Value) {
 		return // a proxy began it twice
 	}
 	p.blocks[i] = b
-	if b.kind == "text" && p.between {
+	if b.kind == "text" && p.interrupted {
 		p.message++
-		p.between = false
+		p.interrupted = false
 		b.part.Message = p.message
 	}
-	p.between = p.between || b.kind != "text" && p.spoken
+	p.interrupted = p.interrupted || b.kind != "text" && p.hasText
 	switch b.kind {
 	case "text":
 		p.emit(Op{Kind: PartBegin, Part: b.part})
@@ -238,7 +238,7 @@ func (p *anthropic) blockStart(i int, v scan.Value) {
 		for citations := scan.Elements(list); citations.Next(); {
 			p.citation(b, citations.Val)
 		}
-		p.spoken = p.text(b.part, text) && len(text.Content()) > 0 || p.spoken
+		p.hasText = p.text(b.part, text) && len(text.Content()) > 0 || p.hasText
 	case "tool_use", "server_tool_use", "mcp_tool_use":
 		name, input := v.Get("name").Str(), v.Get("input")
 		b.tool = v.Get("id").Str()
@@ -320,7 +320,7 @@ func (p *anthropic) blockDelta(doc, index, delta scan.Value) bool {
 	switch kind := string(delta.Type()); kind {
 	case "text_delta":
 		text := delta.Get("text")
-		p.spoken = true
+		p.hasText = true
 		p.delta.learn(doc, text, b.part, variation{counter: "index", anyTail: before(index, text)})
 		return p.text(b.part, text)
 	case "citations_delta":

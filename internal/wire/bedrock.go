@@ -18,13 +18,13 @@ import (
 type converse struct {
 	out
 	givenSources
-	inputs  map[int][]byte // the streamed inputs of tools so far, by content block
-	calls   map[int]string // the ids of the calls that blocks are, or are the results of
-	cites   int            // citations so far
-	message int            // number of the text: texts around tool calls and thoughts are messages of their own
-	spoken  bool           // the message has text
-	between bool           // the message has text and what is none behind it
-	delta   template
+	inputs      map[int][]byte // the streamed inputs of tools so far, by content block
+	calls       map[int]string // the ids of the calls that blocks are, or are the results of
+	cites       int            // citations so far
+	message     int            // number of the text: texts around tool calls and thoughts are messages of their own
+	hasText     bool           // the message has text
+	interrupted bool           // the message has text and what is none behind it
+	delta       template
 }
 
 func newConverse(c *Config) Parser {
@@ -35,17 +35,17 @@ func newConverse(c *Config) Parser {
 
 // part returns the part of a block of text, the first of a new message where something else stood before it.
 func (p *converse) part(i int) Part {
-	if p.between {
+	if p.interrupted {
 		p.message++
-		p.between, p.spoken = false, false
+		p.interrupted, p.hasText = false, false
 	}
 	return Part{Message: p.message, Content: i}
 }
 
 // interrupt notes a block that is no text.
 func (p *converse) interrupt() {
-	if p.spoken {
-		p.between = true
+	if p.hasText {
+		p.interrupted = true
 		p.delta.forget()
 	}
 }
@@ -72,7 +72,7 @@ func (p *converse) Parse(event []byte, doc scan.Value) bool {
 		p.raw(part, text)
 		return true
 	}
-	p.sayOnce(&p.out, converseDocuments)
+	p.emitOnce(&p.out, converseDocuments)
 	if message := doc.Path("output", "message"); message.IsObject() {
 		p.body(doc, message)
 		return true
@@ -129,7 +129,7 @@ func (p *converse) block(i int, name string, v, raw scan.Value) {
 	case "text":
 		part := p.part(i)
 		p.emit(Op{Kind: PartBegin, Part: part})
-		p.said(part, v)
+		p.addText(part, v)
 		p.emit(Op{Kind: PartEnd, Part: part})
 	case "citationsContent":
 		part := p.part(i)
@@ -138,7 +138,7 @@ func (p *converse) block(i int, name string, v, raw scan.Value) {
 			p.citation(part, citations.Val)
 		}
 		for content := scan.Elements(v.Get("content")); content.Next(); {
-			p.said(part, content.Val.Get("text"))
+			p.addText(part, content.Val.Get("text"))
 		}
 		p.emit(Op{Kind: PartEnd, Part: part})
 	case "toolUse":
@@ -216,15 +216,15 @@ func (p *converse) event(name string, v, doc scan.Value) bool {
 }
 
 // said says a text.
-func (p *converse) said(part Part, v scan.Value) {
-	p.spoken = p.text(part, v) && len(v.Content()) > 0 || p.spoken
+func (p *converse) addText(part Part, v scan.Value) {
+	p.hasText = p.text(part, v) && len(v.Content()) > 0 || p.hasText
 }
 
 func (p *converse) blockDelta(i int, delta scan.Value) {
 	for o := scan.Members(delta); o.Next(); {
 		switch string(o.Key) {
 		case "text":
-			p.said(p.part(i), o.Val)
+			p.addText(p.part(i), o.Val)
 		case "citation":
 			part := p.part(i)
 			p.emit(Op{Kind: PartBegin, Part: part})

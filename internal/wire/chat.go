@@ -39,13 +39,13 @@ type chat struct {
 
 // choice is what was said of one candidate so far.
 type choice struct {
-	known  bool // was mentioned
-	mused  bool // has reasoning
-	begun  bool // has text
-	marked bool // was told what [n] stands for
-	ended  bool // Azure said that its turn ends
-	refuse bool
-	calls  []string // the ids of the calls of tools, by their place
+	known    bool // was mentioned
+	reasoned bool // has reasoning
+	begun    bool // has text
+	marked   bool // was told what [n] stands for
+	ended    bool // Azure said that its turn ends
+	refused  bool
+	calls    []string // the ids of the calls of tools, by their place
 }
 
 func newChat(c *Config) Parser {
@@ -217,7 +217,7 @@ func (p *chat) choice(v scan.Value, object string) bool {
 		p.failed = true
 		p.failure(v)
 	}
-	p.finished(index, finish, c.refuse)
+	p.finished(index, finish, c.refused)
 	if c.ended = c.ended || last; last && p.allEnded() {
 		p.emit(Op{Kind: End})
 	}
@@ -350,7 +350,7 @@ func (p *chat) message(index int, m scan.Value, again bool) {
 	c := p.choiceOf(index)
 	p.content(index, content, again)
 	if len(refusal.Content()) > 0 {
-		c.refuse = true
+		c.refused = true
 		p.piece(Part{Candidate: index, Content: 1, Kind: RefusalPart}, refusal, again)
 	}
 	p.annotations(index, annotations)
@@ -359,13 +359,13 @@ func (p *chat) message(index int, m scan.Value, again bool) {
 // thought says reasoning, once: some send it under two names, and again when the message is whole.
 func (p *chat) thought(index int, v scan.Value, again bool) {
 	c := p.choiceOf(index)
-	if p.looking || again && c.mused || len(v.Content()) == 0 {
+	if p.looking || again && c.reasoned || len(v.Content()) == 0 {
 		return
 	}
 	if p.thinks++; p.thinks > 1 && bytes.Equal(p.lastThought, v) {
 		return
 	}
-	c.mused = true
+	c.reasoned = true
 	p.lastThought, p.thoughtPart = v, Part{Candidate: index}
 	p.think(p.thoughtPart, v)
 }
@@ -426,7 +426,7 @@ func (p *chat) chunk(part Part, v scan.Value) {
 		p.thinkAll(part, v.Get("thinking"))
 	case "reasoning", "reasoning_content":
 	case "refusal":
-		p.choiceOf(part.Candidate).refuse = true
+		p.choiceOf(part.Candidate).refused = true
 		p.piece(Part{Candidate: part.Candidate, Content: 1, Kind: RefusalPart}, v.Get("refusal"), false)
 	default:
 		p.unknown("content chunk "+string(kind), v)

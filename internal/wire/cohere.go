@@ -58,7 +58,7 @@ func (p *cohere2) Parse(_ []byte, doc scan.Value) bool {
 	if !p.begun {
 		p.begun = true
 		p.head(HeadModel, p.Request.Get("model")) // its answers do not say it
-		sayDocuments(&p.out, p.Config, "doc:")
+		emitDocuments(&p.out, p.Config, "doc:")
 	}
 	var kind string
 	var id, at, delta scan.Value
@@ -325,8 +325,8 @@ var cohereFinishes = map[string]string{
 	"TOOL_CALL": finishTool, "ERROR_TOXIC": finishFilter,
 }
 
-// sayDocuments says the documents that the model was given, cited or not.
-func sayDocuments(o *out, c *Config, prefix string) {
+// emitDocuments says the documents that the model was given, cited or not.
+func emitDocuments(o *out, c *Config, prefix string) {
 	requested, _ := ReadDocuments(c.Request.Get("documents"))
 	for _, s := range c.documents(requested, func(i int) string { return numbered(prefix, i) }) {
 		if s.ID == "" {
@@ -365,7 +365,7 @@ func (p *cohere1) Parse(_ []byte, doc scan.Value) bool {
 	if !p.begun {
 		p.begun = true
 		p.head(HeadModel, p.Request.Get("model"))
-		sayDocuments(&p.out, p.Config, "doc_")
+		emitDocuments(&p.out, p.Config, "doc_")
 	}
 	switch doc.Get("event_type").Str() {
 	case "text-generation":

@@ -379,7 +379,7 @@ func (t *template) learn(doc, text scan.Value, p Part, v variation) {
 		from = to
 	}
 	if v.counter != "" {
-		if i := behind(t.doc[:start], `"`+v.counter+`":`); i > 0 && digits(t.doc, i) > i {
+		if i := indexAfter(t.doc[:start], `"`+v.counter+`":`); i > 0 && digits(t.doc, i) > i {
 			add(numberHole, i, digits(t.doc, i))
 		}
 	}
@@ -390,7 +390,7 @@ func (t *template) learn(doc, text scan.Value, p Part, v variation) {
 	}
 	add(textHole, start, end)
 	if v.padding != "" {
-		if i := behind(t.doc[end:], `"`+v.padding+`":"`); i > 0 {
+		if i := indexAfter(t.doc[end:], `"`+v.padding+`":"`); i > 0 {
 			add(stringHole, end+i, scan.StringEnd(t.doc, end+i)-1)
 		}
 	}
@@ -452,7 +452,7 @@ func (t *template) match(doc []byte) (text []byte, counter scan.Value, ok bool) 
 }
 
 // behind returns the offset behind the first mark in b; 0: there is none.
-func behind(b []byte, mark string) int {
+func indexAfter(b []byte, mark string) int {
 	if i := bytes.Index(b, []byte(mark)); i >= 0 {
 		return i + len(mark)
 	}
@@ -465,7 +465,7 @@ func echoed(head []byte) int {
 	if i < 0 || !bytes.Contains(head[i:], []byte(`"delta":{`)) {
 		return 0
 	}
-	j := behind(head[i:], `"content":"`)
+	j := indexAfter(head[i:], `"content":"`)
 	if j == 0 || scan.StringEnd(head, i+j) >= len(head) { // it is the text itself
 		return 0
 	}

@@ -250,7 +250,7 @@ func (g *generate) candidate(i int, v scan.Value) digest {
 	reason := finish.Text()
 	d.finished = reason != "" && reason != "FINISH_REASON_UNSPECIFIED" && reason != "0"
 	if d.finished {
-		g.sayKept(c)
+		g.emitKept(c)
 		g.finishAs(c, reason)
 	}
 	d.plain = d.visible == 1 && d.hidden == 0 && !d.finished &&
@@ -404,7 +404,7 @@ func (g *generate) endHere() { g.emit(Op{Kind: End, Open: true}) }
 
 func (g *generate) Close() {
 	for _, c := range g.order {
-		g.sayKept(c)
+		g.emitKept(c)
 	}
 }
 
@@ -428,22 +428,22 @@ const maxShifts = 32
 // grounding is what is known of a candidate's sources and citations.
 type grounding struct {
 	fields   [groundingFields]scan.Value // the last that said something, copied
-	unsaid   bool                        // fields changed since they were said
-	chunks   []saidChunk                 // as said last
+	dirty    bool                        // fields changed since they were said
+	chunks   []emittedChunk              // as said last
 	round    int                         // how often fields were said
 	origins  map[string]chunkOrigin      // of all chunks that were said, by key
-	supports []saidSupport               // all that were said as citations, of whatever list
+	supports []emittedSupport            // all that were said as citations, of whatever list
 	known    map[string]int              // their places there, by what they support
 	listed   []int                       // places there of those of the last list
 	shifts   []int
 
 	// Unlike grounding, each chunk of a stream brings only the recitations found since the last.
-	recited     []scan.Value    // copied
-	recitedSaid int             // so many of them were said
-	recitedSeen map[string]bool // the JSON of those of earlier chunks
+	recited        []scan.Value    // copied
+	recitedEmitted int             // so many of them were said
+	recitedSeen    map[string]bool // the JSON of those of earlier chunks
 
-	supportsSaid bool // the supports were said with the chunks that they name; those have been replaced since
-	cut          bool // the input breaks off in the metadata
+	supportsEmitted bool // the supports were said with the chunks that they name; those have been replaced since
+	cut             bool // the input breaks off in the metadata
 }
 
 // chunkOrigin is what tells whether a chunk is that of another list.
@@ -479,16 +479,16 @@ func (o origins) has(key string, of chunkOrigin) bool {
 		of.url != "" && o[chunkName{chunkOrigin: chunkOrigin{url: of.url}}]
 }
 
-// saidSupport is one grounding support as it was said.
-type saidSupport struct {
+// emittedSupport is one grounding support as it was said.
+type emittedSupport struct {
 	key   string
 	refs  []Ref
 	own   int // so many of refs are of the list that said it last, those behind them of former lists
 	round int
 }
 
-// saidChunk is one grounding chunk as it was said: supports name it by its place in the list.
-type saidChunk struct {
+// emittedChunk is one grounding chunk as it was said: supports name it by its place in the list.
+type emittedChunk struct {
 	key     string
 	raw     scan.Value
 	quote   string // the retrieved text: what the source says
@@ -499,7 +499,7 @@ type saidChunk struct {
 func (gr *grounding) setField(f groundingField, v scan.Value) {
 	if !blank(v) && !bytes.Equal(gr.fields[f], v) {
 		gr.fields[f] = bytes.Clone(v)
-		gr.unsaid = true
+		gr.dirty = true
 	}
 }
 
@@ -522,17 +522,17 @@ func (g *generate) keepGrounding(c *candidate, v scan.Value) {
 		return !blank(v) && !blank(c.fields[f]) && !bytes.Equal(v, c.fields[f])
 	}
 	if replaces(fieldChunks, chunks) || replaces(fieldSupports, supports) {
-		if c.unsaid {
+		if c.dirty {
 			g.sources(c)
 		}
-		if c.unsaid && !c.supportsSaid {
+		if c.dirty && !c.supportsEmitted {
 			g.cites(c)
 		}
-		c.supportsSaid = true
+		c.supportsEmitted = true
 		c.round++
 	}
 	if !blank(supports) {
-		c.supportsSaid = false
+		c.supportsEmitted = false
 	}
 	for o := scan.Members(v); o.Next(); {
 		f := slices.IndexFunc(groundingNames[:], func(name string) bool { return scan.IsName(o.Key, name) })
@@ -547,10 +547,10 @@ func (g *generate) keepGrounding(c *candidate, v scan.Value) {
 	}
 }
 
-// sayKept says what was kept of a candidate and not said yet.
-func (g *generate) sayKept(c *candidate) {
-	if c.unsaid {
-		c.unsaid = false
+// emitKept says what was kept of a candidate and not said yet.
+func (g *generate) emitKept(c *candidate) {
+	if c.dirty {
+		c.dirty = false
 		for _, f := range []groundingField{fieldWebQueries, fieldImageQueries, fieldRetrievalQueries} {
 			g.queries(g.once, c.fields[f])
 		}
@@ -559,13 +559,13 @@ func (g *generate) sayKept(c *candidate) {
 		for a := scan.Elements(c.fields[fieldURLs]); a.Next(); {
 			g.fetched(g.once, a.Val.Get("retrievedUrl").Str(), a.Val.Get("urlRetrievalStatus").Text(), a.Val)
 		}
-		if !c.supportsSaid {
+		if !c.supportsEmitted {
 			g.cites(c)
 		}
 		c.round++
 	}
-	for ; c.recitedSaid < len(c.recited); c.recitedSaid++ {
-		g.recitation(c, c.recitedSaid, c.recited[c.recitedSaid])
+	for ; c.recitedEmitted < len(c.recited); c.recitedEmitted++ {
+		g.recitation(c, c.recitedEmitted, c.recited[c.recitedEmitted])
 	}
 }
 
@@ -593,7 +593,7 @@ const searchSuggestions = "google-search-suggestions"
 func (g *generate) sources(c *candidate) {
 	former := c.chunks
 	c.chunks = nil
-	for a := scan.Elements(c.fields[fieldChunks]); a.Next() && g.Keep(2*size[saidChunk]()); {
+	for a := scan.Elements(c.fields[fieldChunks]); a.Next() && g.Keep(2*size[emittedChunk]()); {
 		i := len(c.chunks)
 		if i < len(former) && bytes.Equal(former[i].raw, a.Val) {
 			c.chunks = append(c.chunks, former[i])
@@ -608,7 +608,7 @@ func (g *generate) sources(c *candidate) {
 			g.unknown(numbered("grounding chunk ", i), a.Val)
 		}
 		g.source(s)
-		c.chunks = append(c.chunks, saidChunk{key, a.Val, s.Content, s.Locator})
+		c.chunks = append(c.chunks, emittedChunk{key, a.Val, s.Content, s.Locator})
 		if g.Keep(entrySize + size[chunkOrigin]() + len(s.URL)) {
 			if c.origins == nil {
 				c.origins = map[string]chunkOrigin{}
@@ -658,12 +658,12 @@ func (g *generate) cites(c *candidate) {
 				cite.Key += numbered("~", c.round)
 			}
 			at = len(c.supports)
-			if g.Keep(2*size[saidSupport]() + entrySize + len(words) + len(cite.Refs)*refSize) {
+			if g.Keep(2*size[emittedSupport]() + entrySize + len(words) + len(cite.Refs)*refSize) {
 				if c.known == nil {
 					c.known = map[string]int{}
 				}
 				c.known[words] = at
-				c.supports = append(c.supports, saidSupport{key: cite.Key, refs: cite.Refs, own: len(cite.Refs)})
+				c.supports = append(c.supports, emittedSupport{key: cite.Key, refs: cite.Refs, own: len(cite.Refs)})
 			}
 		}
 		if at < len(c.supports) {
@@ -681,7 +681,7 @@ func (g *generate) cites(c *candidate) {
 
 // repeat makes cite, whose words a former list supports as well, the citation of that. Sources that only the former
 // list has for it stay, as long as the citation has no more than maxRefs.
-func (g *generate) repeat(c *candidate, said *saidSupport, cite *Cite) {
+func (g *generate) repeat(c *candidate, said *emittedSupport, cite *Cite) {
 	cite.Key = said.key
 	own, present := len(cite.Refs), make(origins, 3*(len(cite.Refs)+len(said.refs)))
 	for _, r := range cite.Refs {

@@ -133,9 +133,9 @@ func (p *responses) event(kind []byte, doc scan.Value) bool {
 		id := doc.Get("item_id").Str()
 		i, _ := p.index("index", index)
 		if delta := doc.Get("delta"); delta.IsString() {
-			p.sayThought(id, list, i, delta)
+			p.emitThought(id, list, i, delta)
 		} else if !p.thoughts[thoughtKey(id, list, i)] {
-			p.sayThought(id, list, i, doc.Get("text"))
+			p.emitThought(id, list, i, doc.Get("text"))
 		}
 	case "response.function_call_arguments.delta", "response.mcp_call_arguments.delta":
 		p.moreInput(p.calls[doc.Get("item_id").Str()], doc.Get("delta"))
@@ -753,7 +753,7 @@ func (p *responses) otherItem(kind, id string, item scan.Value, done bool) {
 	p.done(id, hash)
 	switch kind {
 	case "file_search_call":
-		p.sayQueries(item.Get("queries"))
+		p.emitQueries(item.Get("queries"))
 		results := item.Get("results")
 		if results.IsNull() {
 			results = item.Get("search_results")
@@ -771,7 +771,7 @@ func (p *responses) otherItem(kind, id string, item scan.Value, done bool) {
 	case "web_search_call":
 		action := item.Get("action")
 		if queries := action.Get("queries"); queries.IsArray() {
-			p.sayQueries(queries)
+			p.emitQueries(queries)
 		} else {
 			p.query(action.Get("query"))
 		}
@@ -815,8 +815,8 @@ func (p *responses) searchCall(id, kind string, item scan.Value, done bool) {
 // thoughtKey names a piece of reasoning: its item, whether it is of the summary, and its index there.
 func thoughtKey(id, list string, index int) string { return numbered(id+"/"+list+"/", index) }
 
-// sayThought says a piece of reasoning, or more of it.
-func (p *responses) sayThought(id, list string, index int, v scan.Value) {
+// emitThought says a piece of reasoning, or more of it.
+func (p *responses) emitThought(id, list string, index int, v scan.Value) {
 	key := thoughtKey(id, list, index)
 	if id != p.thinking {
 		p.thinking = id
@@ -846,7 +846,7 @@ func (p *responses) reasoning(id string, item scan.Value, done bool) {
 		i := 0
 		for a := scan.Elements(item.Get(list)); a.Next(); i++ {
 			if !p.thoughts[thoughtKey(id, list, i)] {
-				p.sayThought(id, list, i, a.Val.Get("text"))
+				p.emitThought(id, list, i, a.Val.Get("text"))
 			}
 		}
 	}
@@ -912,7 +912,7 @@ func fileChunk(v scan.Value) *Source {
 	return s
 }
 
-func (p *responses) sayQueries(list scan.Value) {
+func (p *responses) emitQueries(list scan.Value) {
 	for a := scan.Elements(list); a.Next(); {
 		if !bytes.HasPrefix(a.Val.Content(), []byte("ws_call_id=")) { // DeepSeek puts the call's id among them
 			p.query(a.Val)
@@ -924,7 +924,7 @@ func (p *responses) sayQueries(list scan.Value) {
 // with the id n.
 func (p *responses) searched(v scan.Value) {
 	p.provider("perplexity")
-	p.sayQueries(v.Get("queries"))
+	p.emitQueries(v.Get("queries"))
 	known := len(p.results)
 	changed := false
 	for _, member := range []string{"results", "contents"} {

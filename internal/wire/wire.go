@@ -111,7 +111,7 @@ type shape struct {
 	event   string
 	kind    string // the document's type, event_type or object member
 	doc     scan.Value
-	members []member // the first maxLooked
+	members []member // the first maxMembers
 	room    [16]member
 	chat    flavour // see chatFlavour
 }
@@ -125,15 +125,15 @@ type member struct {
 func shapeOf(event []byte, doc scan.Value) *shape {
 	s := &shape{event: string(event), doc: doc}
 	s.members = s.room[:0]
-	for o := scan.Members(doc); o.Next() && len(s.members) < maxLooked; {
+	for o := scan.Members(doc); o.Next() && len(s.members) < maxMembers; {
 		s.members = append(s.members, member{o.Key, o.Val})
 	}
 	s.kind = cmp.Or(s.val("type").Str(), s.val("event_type").Str(), s.val("object").Str())
 	return s
 }
 
-// maxLooked is how many members of a document are looked at to recognise its format.
-const maxLooked = 64
+// maxMembers is how many members of a document are looked at to recognise its format.
+const maxMembers = 64
 
 // val returns a member's value, the last one's of that name; nil: there is none. A document has few members, and a
 // search through them costs less than a map.
