@@ -364,7 +364,7 @@ func (l *linker) finish() {
 	for i := range l.t.Steps {
 		l.t.Steps[i].Fed = nil
 	}
-	say, without := 0, 0
+	claims, uncited := 0, 0
 	for i := range l.links.Sentences {
 		s := &l.links.Sentences[i]
 		l.nameSteps(s)
@@ -372,10 +372,10 @@ func (l *linker) finish() {
 			s.Skipped = ""
 		}
 		if s.Skipped == "" {
-			say++
+			claims++
 		}
 		if s.NoSources() || s.Skipped == "" && s.Differs() != "" {
-			without++
+			uncited++
 		}
 		for _, n := range s.Steps {
 			if step, ok := l.byNumber[n]; ok {
@@ -383,8 +383,8 @@ func (l *linker) finish() {
 			}
 		}
 	}
-	if say > 0 {
-		l.links.Uncited = new(float64(without) / float64(say))
+	if claims > 0 {
+		l.links.Uncited = new(float64(uncited) / float64(claims))
 	}
 }
 

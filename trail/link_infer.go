@@ -30,11 +30,11 @@ func (l *linker) infer(ctx context.Context) error {
 		}
 		passages, answers = l.pool(rows, nil), l.pool(nil, steps)
 	}
-	found, err := l.attribute(ctx, l.final, l.links.Sentences, passages, false)
+	byPassages, err := l.attribute(ctx, l.final, l.links.Sentences, passages, false)
 	if err != nil {
 		return err
 	}
-	said, err := l.attribute(ctx, l.final, l.links.Sentences, answers, true)
+	byAnswers, err := l.attribute(ctx, l.final, l.links.Sentences, answers, true)
 	if err != nil {
 		return err
 	}
@@ -46,8 +46,8 @@ func (l *linker) infer(ctx context.Context) error {
 	for i := range l.links.Sentences {
 		s := &l.links.Sentences[i]
 		if len(s.Passages) > 0 {
-			s.concluded = l.concluders(s, said[i])
-		} else if err := l.inferPassages(ctx, s, found[i], said[i]); err != nil {
+			s.concluded = l.concluders(s, byAnswers[i])
+		} else if err := l.inferPassages(ctx, s, byPassages[i], byAnswers[i]); err != nil {
 			return err
 		}
 	}
@@ -64,9 +64,9 @@ type comparison struct {
 // answers of the steps that concluded it rest on, else to passages with another value.
 func (l *linker) inferPassages(ctx context.Context, s *Sentence, passages, answers comparison) error {
 	s.Skipped = passages.Skipped
-	hits, said := l.hits(s.Text, passages, &answers), l.hits(s.Text, answers, nil)
-	if len(hits) > 0 && hits[0].near && len(said) > 0 && said[0].relevance > hits[0].relevance &&
-		!slices.Contains(l.holders[hits[0].row].steps(), said[0].step) {
+	hits, answered := l.hits(s.Text, passages, &answers), l.hits(s.Text, answers, nil)
+	if len(hits) > 0 && hits[0].near && len(answered) > 0 && answered[0].relevance > hits[0].relevance &&
+		!slices.Contains(l.holders[hits[0].row].steps(), answered[0].step) {
 		hits = nil // that step says more of it, and has it from elsewhere
 	}
 	s.concluded = l.concluders(s, answers, hits...)
@@ -77,7 +77,7 @@ func (l *linker) inferPassages(ctx context.Context, s *Sentence, passages, answe
 	}
 	if len(s.Passages) == 0 {
 		seen := map[[2]int]bool{}
-		for _, h := range said {
+		for _, h := range answered {
 			if slices.Contains(s.concluded, h.step) && (!h.near || figures.MatchString(s.Text)) {
 				if err := l.follow(ctx, s, h, h.score, nil, seen); err != nil {
 					return err
@@ -268,17 +268,17 @@ func (l *linker) near(claim string, c *support.Candidate, p *pool, answers *comp
 			least /= 2
 		}
 	}
-	said := c.Relevance
+	byAnswers := c.Relevance
 	if answers != nil {
-		said = 0
+		byAnswers = 0
 		steps := l.holders[p.of[c.Document].row].steps()
 		for i := range answers.Candidates {
 			if a := &answers.Candidates[i]; slices.Contains(steps, answers.of[a.Document].step) {
-				said = max(said, a.Relevance)
+				byAnswers = max(byAnswers, a.Relevance)
 			}
 		}
 	}
-	return c.Relevance+answerShare*said >= max(least, leastOfAll) &&
+	return c.Relevance+answerShare*byAnswers >= max(least, leastOfAll) &&
 		(figures.MatchString(claim) || !l.sharesTopicOnly(claim, p.text(c)))
 }
 
@@ -447,19 +447,19 @@ func (l *linker) basisOf(ctx context.Context, step int) (*basis, error) {
 			steps = append(steps, b)
 		}
 	}
-	found, err := l.attribute(ctx, a, own.sentences, l.pool(rows, nil), false)
+	byPassages, err := l.attribute(ctx, a, own.sentences, l.pool(rows, nil), false)
 	if err != nil {
 		return nil, err
 	}
-	said, err := l.attribute(ctx, a, own.sentences, l.pool(nil, steps), false)
+	byAnswers, err := l.attribute(ctx, a, own.sentences, l.pool(nil, steps), false)
 	if err != nil {
 		return nil, err
 	}
 	for i := range own.sentences {
 		if len(own.sentences[i].Passages) == 0 {
 			own.hits[i] = append(
-				l.hits(own.sentences[i].Text, found[i], nil),
-				l.hits(own.sentences[i].Text, said[i], nil)...,
+				l.hits(own.sentences[i].Text, byPassages[i], nil),
+				l.hits(own.sentences[i].Text, byAnswers[i], nil)...,
 			)
 		}
 	}

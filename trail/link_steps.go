@@ -57,14 +57,14 @@ const (
 // says most of it, among those that have most of its figures. The answer of a step that did not have the passage counts
 // only if it supports the sentence, or is near it and so is the passage at most. If no other step says what a passage
 // does, the step that gave the final answer concluded it.
-func (l *linker) concluders(s *Sentence, said comparison, on ...hit) []int {
+func (l *linker) concluders(s *Sentence, answers comparison, on ...hit) []int {
 	if len(s.Steps) > 0 {
 		return nil // a mark names the steps
 	}
-	if t := said.Together; t != nil && l.holds(&t.Verdict) {
+	if t := answers.Together; t != nil && l.holds(&t.Verdict) {
 		var steps []int
 		for _, i := range t.Candidates {
-			steps = append(steps, said.of[said.Candidates[i].Document].step)
+			steps = append(steps, answers.of[answers.Candidates[i].Document].step)
 		}
 		return distinct(steps)
 	}
@@ -82,24 +82,24 @@ func (l *linker) concluders(s *Sentence, said comparison, on ...hit) []int {
 		evidence = l.answerRelevance(on[0].evidence)
 	}
 	supported := len(on) > 0 && !on[0].near
-	type sayer struct {
+	type concluder struct {
 		step, figures int
-		says          float64
+		share         float64
 	}
-	var all []sayer
-	for i := range said.Candidates {
-		c := &said.Candidates[i]
-		text, step := said.text(c), said.of[c.Document].step
-		says := l.holds(&c.Verdict) || !supported && l.near(s.Text, c, said.pool, nil) && hasFigures(text, s.Text)
-		if !says && !slices.Contains(had, step) {
+	var all []concluder
+	for i := range answers.Candidates {
+		c := &answers.Candidates[i]
+		text, step := answers.text(c), answers.of[c.Document].step
+		counts := l.holds(&c.Verdict) || !supported && l.near(s.Text, c, answers.pool, nil) && hasFigures(text, s.Text)
+		if !counts && !slices.Contains(had, step) {
 			continue
 		}
-		one := sayer{step, commonFigures(s.Text, text), c.Relevance}
+		one := concluder{step, commonFigures(s.Text, text), c.Relevance}
 		if evidence != nil {
-			one.says += passageShare * evidence[step]
+			one.share += passageShare * evidence[step]
 		}
 		if had != nil && !slices.Contains(had, step) {
-			one.says *= hadNoPassage
+			one.share *= hadNoPassage
 		}
 		all = append(all, one)
 	}
@@ -109,12 +109,12 @@ func (l *linker) concluders(s *Sentence, said comparison, on ...hit) []int {
 		}
 		return []int{l.last}
 	}
-	best := slices.MaxFunc(all, func(a, b sayer) int {
-		return cmp.Or(cmp.Compare(a.figures, b.figures), cmp.Compare(a.says, b.says))
+	best := slices.MaxFunc(all, func(a, b concluder) int {
+		return cmp.Or(cmp.Compare(a.figures, b.figures), cmp.Compare(a.share, b.share))
 	})
-	slices.SortFunc(all, func(a, b sayer) int { return cmp.Compare(a.step, b.step) })
-	first := slices.IndexFunc(all, func(a sayer) bool {
-		return a.figures == best.figures && a.says >= asMuch*best.says
+	slices.SortFunc(all, func(a, b concluder) int { return cmp.Compare(a.step, b.step) })
+	first := slices.IndexFunc(all, func(a concluder) bool {
+		return a.figures == best.figures && a.share >= asMuch*best.share
 	})
 	return []int{all[first].step}
 }

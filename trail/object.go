@@ -245,9 +245,9 @@ func (o *object) time(dst *time.Time, names ...string) {
 	if name == "" {
 		return
 	}
-	var said string
-	if json.Unmarshal(raw, &said) == nil {
-		t, err := time.Parse(time.RFC3339Nano, said)
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		t, err := time.Parse(time.RFC3339Nano, text)
 		if err != nil || t.UTC().Year() < 0 || t.UTC().Year() > 9999 {
 			o.refuse(issueWrongType, name, raw, "an RFC 3339 time")
 			return

@@ -265,12 +265,12 @@ func inside(s *Source, content, outer string) {
 		s.Title = title
 	}
 	for _, name := range []string{"url", "source", "link"} {
-		if said, ok := between(content, name); ok && name != outer {
+		if value, ok := between(content, name); ok && name != outer {
 			if s.URL == "" {
-				s.URL = addressOnly(said)
+				s.URL = addressOnly(value)
 			}
-			if s.Title == "" && s.URL != said {
-				s.Title = said
+			if s.Title == "" && s.URL != value {
+				s.Title = value
 			}
 		}
 	}

@@ -162,8 +162,8 @@ func (n *tally) count(steps []int, document, quote, differs string, got *trail.S
 	count(&n.passages, &n.passagesOf, slices.ContainsFunc(got.Passages, func(p trail.Link) bool {
 		return p.DocumentID == document && strings.Contains(squeezed(p.Text()), squeezed(quote))
 	}), "on %q, want %s", on, document)
-	if said := got.Differs(); said != "" || differs != "" {
-		count(&n.differs, &n.differsOf, differs != "" && strings.Contains(said, differs), "differs %q, want %q", said, differs)
+	if value := got.Differs(); value != "" || differs != "" {
+		count(&n.differs, &n.differsOf, differs != "" && strings.Contains(value, differs), "differs %q, want %q", value, differs)
 	}
 	return strings.Join(wrong, "; ")
 }

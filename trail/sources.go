@@ -149,7 +149,7 @@ func SourcesFromAnswer(a *ibid.Answer) []Source {
 	var sources []Source
 	for i := range a.Sources {
 		from := &a.Sources[i]
-		said, cited := quotes[from.ID]
+		quoted, cited := quotes[from.ID]
 		row := Source{
 			DocumentID: documentID(from), Title: cmp.Or(from.Title, from.Filename), URL: from.URL,
 			Retrieved: true, Cited: cited,
@@ -164,7 +164,7 @@ func SourcesFromAnswer(a *ibid.Answer) []Source {
 			row.Version = from.RetrievedAt.UTC().Format("2006-01-02T15:04:05Z")
 		}
 		row.identify(i)
-		sources = append(sources, passages(row, from, said)...)
+		sources = append(sources, passages(row, from, quoted)...)
 	}
 	return sources
 }

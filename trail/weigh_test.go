@@ -12,12 +12,12 @@ import (
 
 // Measures derived from words do not replace the retriever's relevance.
 func TestWeigh(t *testing.T) {
-	said := 0.2
+	score := 0.2
 	run := &trail.Trail{Steps: []trail.Step{
 		{
 			Number: 1, Answer: "Grey herons nest in tall trees. Their eggs are pale blue.",
 			Sources: []trail.Source{
-				{DocumentID: "nests", Content: "Grey herons nest in colonies in tall trees near water.", Relevance: &said, Origin: ibid.ScoreRetriever},
+				{DocumentID: "nests", Content: "Grey herons nest in colonies in tall trees near water.", Relevance: &score, Origin: ibid.ScoreRetriever},
 				{DocumentID: "trams", Content: "The tram line was closed in spring for repairs."},
 				{DocumentID: "bare"},
 			},

@@ -240,15 +240,15 @@ func words(v scan.Value, depth int) string {
 			"message", "Message", "detail", "errors", "error", "msg", "originalMessage", "OriginalMessage",
 			"fault", "faultstring", "errorMessage", "error_msg",
 		} {
-			if said := words(v.Get(name), depth-1); said != "" {
-				return placeInRequest(v.Get("loc")) + said
+			if message := words(v.Get(name), depth-1); message != "" {
+				return placeInRequest(v.Get("loc")) + message
 			}
 		}
 	case v.IsArray():
 		var all []string
 		for a := scan.Elements(v); a.Next() && len(all) < maxWords; {
-			if said := words(a.Val, depth-1); said != "" {
-				all = append(all, said)
+			if message := words(a.Val, depth-1); message != "" {
+				all = append(all, message)
 			}
 		}
 		return strings.Join(all, "; ")

@@ -674,21 +674,21 @@ func (g *generate) cites(c *candidate) {
 		g.cite(cite)
 	}
 	for _, at := range former {
-		if said := &c.supports[at]; said.round != c.round && !c.cut {
-			g.issue(IssueNotRepeated, said.key, nil)
+		if former := &c.supports[at]; former.round != c.round && !c.cut {
+			g.issue(IssueNotRepeated, former.key, nil)
 		}
 	}
 }
 
 // repeat turns cite, whose words a former list supports as well, into the citation of that list. Sources that only the
 // former list has for it are kept, as long as the citation has no more than maxRefs.
-func (g *generate) repeat(c *candidate, said *emittedSupport, cite *Cite) {
-	cite.Key = said.key
-	own, present := len(cite.Refs), make(origins, 3*(len(cite.Refs)+len(said.refs)))
+func (g *generate) repeat(c *candidate, former *emittedSupport, cite *Cite) {
+	cite.Key = former.key
+	own, present := len(cite.Refs), make(origins, 3*(len(cite.Refs)+len(former.refs)))
 	for _, r := range cite.Refs {
 		present.add(r.Source, c.origins[r.Source])
 	}
-	for i, r := range said.refs {
+	for i, r := range former.refs {
 		was := c.origins[r.Source]
 		if present.has(r.Source, was) {
 			continue
@@ -699,11 +699,11 @@ func (g *generate) repeat(c *candidate, said *emittedSupport, cite *Cite) {
 		}
 		cite.Refs = append(cite.Refs, r)
 		present.add(r.Source, was)
-		if i < said.own { // the others were reported when a list first lacked them
-			g.issue(IssueNotRepeated, said.key+" "+r.Source, nil)
+		if i < former.own { // the others were reported when a list first lacked them
+			g.issue(IssueNotRepeated, former.key+" "+r.Source, nil)
 		}
 	}
-	said.refs, said.own = cite.Refs, own
+	former.refs, former.own = cite.Refs, own
 }
 
 // support reads one element of groundingSupports. It returns false if the citation has no valid chunk.
