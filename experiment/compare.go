@@ -52,40 +52,37 @@ func Compare(a, b []Outcome) *Report {
 	a, b = slices.SortedStableFunc(slices.Values(a), byRun), slices.SortedStableFunc(slices.Values(b), byRun)
 	r := &Report{A: arm(a), B: arm(b)}
 	r.Paired = len(a) > 0 && slices.EqualFunc(a, b, func(x, y Outcome) bool { return x.Run == y.Run })
-	r.Difference = Shares{
-		Coverage:  difference(counts(a, coverage), counts(b, coverage), r.Paired),
-		Supported: difference(counts(a, supported), counts(b, supported), r.Paired),
-		Verified:  difference(counts(a, verified), counts(b, verified), r.Paired),
-		Feedback:  difference(counts(a, feedback), counts(b, feedback), r.Paired),
-	}
+	r.Difference = shares(func(of part) Estimate { return difference(of.counts(a), of.counts(b), r.Paired) })
 	return r
 }
 
 func arm(list []Outcome) Arm {
-	a := Arm{Runs: len(list), Shares: Shares{
-		Coverage:  estimate(counts(list, coverage)),
-		Supported: estimate(counts(list, supported)),
-		Verified:  estimate(counts(list, verified)),
-		Feedback:  estimate(counts(list, feedback)),
-	}}
+	a := Arm{Runs: len(list), Shares: shares(func(of part) Estimate { return estimate(of.counts(list)) })}
 	if len(list) > 0 {
 		a.Strategy = list[0].Strategy
 	}
 	return a
 }
 
-func counts(list []Outcome, of func(*Outcome) count) []count {
+// part selects what one share counts.
+type part func(*Outcome) count
+
+func shares(estimate func(part) Estimate) Shares {
+	return Shares{
+		Coverage:  estimate(func(o *Outcome) count { return count{o.Cited, o.Sentences} }),
+		Supported: estimate(func(o *Outcome) count { return count{o.Supported, o.Checked} }),
+		Verified:  estimate(func(o *Outcome) count { return count{o.Verified, o.Fetched} }),
+		Feedback:  estimate(func(o *Outcome) count { return count{o.Right, o.Judged} }),
+	}
+}
+
+func (of part) counts(list []Outcome) []count {
 	all := make([]count, len(list))
 	for i := range list {
 		all[i] = of(&list[i])
 	}
 	return all
 }
-
-func coverage(o *Outcome) count  { return count{o.Cited, o.Sentences} }
-func supported(o *Outcome) count { return count{o.Supported, o.Checked} }
-func verified(o *Outcome) count  { return count{o.Verified, o.Fetched} }
-func feedback(o *Outcome) count  { return count{o.Right, o.Judged} }
 
 // z is the standard normal quantile of a 95 % interval.
 const z = 1.959963984540054

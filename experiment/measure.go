@@ -144,31 +144,13 @@ func (o *Outcome) count(a *ibid.Answer) {
 		if v == nil {
 			continue
 		}
-		switch {
-		case passes(v.Status):
+		switch v.Status {
+		case "verified", "verified-hash-only", "verified-from-archive", "offset-wrong", "source-drifted-text-intact",
+			"source-drifted-excerpt-intact", "excerpt-found", "excerpt-reformatted", "excerpt-cut":
 			o.Fetched++
-			o.Verified++
-		case fails(v.Status):
+			o.Verified++ // the passing statuses of attribution v1
+		case "excerpt-mismatch", "excerpt-altered", "excerpt-missing":
 			o.Fetched++
 		}
 	}
-}
-
-// passes reports whether a source still has what was cited: the passing statuses of attribution v1.
-func passes(status string) bool {
-	switch status {
-	case "verified", "verified-hash-only", "verified-from-archive", "offset-wrong", "source-drifted-text-intact",
-		"source-drifted-excerpt-intact", "excerpt-found", "excerpt-reformatted", "excerpt-cut":
-		return true
-	}
-	return false
-}
-
-// fails reports whether a source was read and does not have it.
-func fails(status string) bool {
-	switch status {
-	case "excerpt-mismatch", "excerpt-altered", "excerpt-missing":
-		return true
-	}
-	return false
 }

@@ -1,4 +1,4 @@
-// Package trail says how an agent arrived at its answer: which sources each step of a run used, and which steps and
+// Package trail records how an agent arrived at its answer: which sources each step of a run used, and which steps and
 // passages each sentence of the final answer rests on.
 //
 // [Read] reads a run from JSON, a [Recorder] records one while a Go program runs, and [Reason] runs one.

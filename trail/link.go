@@ -13,7 +13,7 @@ import (
 	"github.com/ibidhq/ibid/support"
 )
 
-// LinkReason says why a sentence is linked to a passage.
+// LinkReason is the reason why a sentence is linked to a passage.
 type LinkReason string
 
 // The reasons, strongest first.
@@ -64,8 +64,8 @@ type Sentence struct {
 	// it, and those that lead from there to its passages. If no step's answer says it, the steps that had its passages.
 	Steps    []int
 	Passages []Link
-	// Skipped says why no passage was looked for, for example for a heading; empty if one was, or if the sentence has
-	// passages.
+	// Skipped is the reason why no passage was looked for, for example a heading; empty if one was, or if the sentence
+	// has passages.
 	Skipped support.SkipReason
 
 	concluded []int // the indices of the steps that concluded it: see [linker.concluders]

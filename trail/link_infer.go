@@ -60,8 +60,8 @@ type comparison struct {
 	*pool
 }
 
-// inferPassages links a sentence that has neither citations nor marks to the passages that support it, else to what the
-// answers of the steps that concluded it rest on, else to passages with another value.
+// inferPassages links a sentence without citations and marks to the passages that support it, else to what the answers
+// of the steps that concluded it rest on, else to passages with another value.
 func (l *linker) inferPassages(ctx context.Context, s *Sentence, passages, answers comparison) error {
 	s.Skipped = passages.Skipped
 	hits, answered := l.hits(s.Text, passages, &answers), l.hits(s.Text, answers, nil)
@@ -364,8 +364,8 @@ func (l *linker) inferredLink(h hit, score *float64, via []int) Link {
 	return r
 }
 
-// follow adds to a sentence of the final answer what the step's answer that it rests on (at) rests on: passages of that
-// step, and what the answers of the steps before it rest on. Score is that of the least sure link so far, via has the
+// follow links a sentence of the final answer that rests on a step's answer (at) to what that rests on: passages of the
+// step and, recursively, answers of the steps before it. Score is that of the least sure link so far, via has the
 // numbers of the steps on the way, and seen the steps and sentences that were visited.
 func (l *linker) follow(
 	ctx context.Context, s *Sentence, at hit, score *float64, via []int, seen map[[2]int]bool,

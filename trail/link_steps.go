@@ -44,19 +44,19 @@ func (l *linker) onlyRepeats(step int) bool {
 	return len(rest) < len(s.Answer)/2
 }
 
-// How much a step's answer says of a sentence is its relevance to the sentence, plus passageShare of that to the words
-// of the passage that the sentence rests on; it is less, by hadNoPassage, if the step did not have that passage. The
-// first step to say asMuch of the most concluded the sentence, and the others only pass it on.
+// How much of a sentence a step's answer says is its relevance to the sentence, plus passageShare of its relevance to
+// the words of the passage that the sentence rests on, times hadNoPassage if the step did not have that passage. The
+// first step with at least asMuch of the highest value concluded the sentence, and the others only pass it on.
 const (
 	passageShare = .5
 	hadNoPassage = .8
 	asMuch       = .85
 )
 
-// concluders returns the steps that concluded a sentence: all whose answers say it together, else the one whose answer
-// says most of it, among those that have most of its figures. The answer of a step that did not have the passage counts
-// only if it supports the sentence, or is near it and so is the passage at most. If no other step says what a passage
-// does, the step that gave the final answer concluded it.
+// concluders returns the steps that concluded a sentence: all whose answers support it together, else the one whose
+// answer says most of it, among those that have most of its figures. The answer of a step that did not have the passage
+// counts only if it supports the sentence, or if both it and the passage are only near the sentence. If no other step
+// says what a passage does, the step that gave the final answer concluded it.
 func (l *linker) concluders(s *Sentence, answers comparison, on ...hit) []int {
 	if len(s.Steps) > 0 {
 		return nil // a mark names the steps

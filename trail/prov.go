@@ -14,7 +14,7 @@ type PROVOptions struct {
 	// Content includes texts: the question, answers, inputs, outputs, errors and excerpts. Without it, there are only
 	// their SHA-256 digests, by which those who have a text can check it, and that a step failed.
 	Content bool
-	// Linked tells that [Trail.Link] was called, so that an answer that no step fed derives from no step.
+	// Linked means that [Trail.Link] was called, so that an answer that no step fed derives from no step.
 	Linked bool
 }
 

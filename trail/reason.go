@@ -40,7 +40,7 @@ type Question struct {
 	Tool  string
 }
 
-// Input is what is known for answering a question.
+// Input has what Answer needs to answer a question.
 type Input struct {
 	Question string
 	Results  []Result // what was retrieved for it
@@ -161,7 +161,7 @@ func (w *reasoning) run(ctx context.Context) {
 // step answers one question, once those before it are answered.
 func (w *reasoning) step(ctx context.Context, i int) error {
 	q := &w.questions[i]
-	skip := ctx.Err()
+	var skip error
 	in := &Input{Question: q.Text}
 	for _, b := range w.before[i] {
 		<-w.done[b]

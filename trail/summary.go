@@ -304,7 +304,7 @@ func distinct(numbers []int) []int {
 
 // MarshalJSON returns the run with the members that the summary adds.
 func (s *Summary) MarshalJSON() ([]byte, error) {
-	t := s.Run.summed(s.options.NoExcerpts, 0)
+	t := s.Run.forSummary(s.options.NoExcerpts, 0)
 	issues := checker{seen: make(map[ibid.Issue]bool)} // of the run and of its links, each once
 	for _, issue := range s.Issues {
 		issues.add(issue)
@@ -397,8 +397,8 @@ func (s *Summary) writeDisplay(w *objectWriter) {
 	})
 }
 
-// summed returns a copy of the run whose steps have NoSources set, and no text of sources if noTexts is true.
-func (t *Trail) summed(noTexts bool, depth int) *Trail {
+// forSummary returns a copy of the run whose steps have NoSources set, and no text of sources if noTexts is true.
+func (t *Trail) forSummary(noTexts bool, depth int) *Trail {
 	c := *t
 	if noTexts {
 		c.Final = nil
@@ -417,7 +417,7 @@ func (t *Trail) summed(noTexts bool, depth int) *Trail {
 		switch {
 		case s.Nested == nil:
 		case depth < MaxNested:
-			s.Nested = s.Nested.summed(noTexts, depth+1)
+			s.Nested = s.Nested.forSummary(noTexts, depth+1)
 		case noTexts:
 			s.Nested = nil
 		}

@@ -14,7 +14,7 @@ func (p *chat) azureContext(index int, v scan.Value) {
 		{"citations", &citations}, {"intent", &intent}, {"all_retrieved_documents", &found}, {"messages", &messages},
 	})
 	if citations != nil || intent != nil || found != nil {
-		p.become(azureChat)
+		p.setFlavour(azureChat)
 	}
 	p.azureCitations(index, citations)
 	p.intent(intent)

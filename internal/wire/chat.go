@@ -130,22 +130,22 @@ func (p *chat) read(doc scan.Value, d *chatDoc) bool {
 		case "usage", "service_tier", "system_fingerprint", "obfuscation":
 		case "provider":
 			if o.Val.IsString() {
-				p.become(openRouterChat)
+				p.setFlavour(openRouterChat)
 			}
 		case "x_groq":
-			p.become(groqChat)
+			p.setFlavour(groqChat)
 		case "prompt_filter_results":
-			p.become(azureChat)
+			p.setFlavour(azureChat)
 		case "images", "related_questions", "videos":
 			p.meta(name, o.Val)
 		case "web_search":
 			if p.isNew(name, o.Val) && o.Val.IsArray() {
-				p.become(zhipuChat)
+				p.setFlavour(zhipuChat)
 				p.webSources(o.Val)
 			}
 		case "search_info":
 			if p.isNew(name, o.Val) && o.Val.IsObject() {
-				p.become(qwenChat)
+				p.setFlavour(qwenChat)
 				p.webSources(o.Val.Get("search_results"))
 			}
 		default:
@@ -160,7 +160,7 @@ func (p *chat) read(doc scan.Value, d *chatDoc) bool {
 
 func (p *chat) heads(d *chatDoc) {
 	if strings.HasPrefix(string(d.object.Content()), "extensions.") {
-		p.become(azureChat)
+		p.setFlavour(azureChat)
 	}
 	if p.headed || len(d.id.Content()) == 0 && len(d.model.Content()) == 0 {
 		return
@@ -173,9 +173,9 @@ func (p *chat) heads(d *chatDoc) {
 		p.head(HeadCreated, d.created)
 	}
 	if strings.HasPrefix(d.id.Str(), "gen-") {
-		p.become(openRouterChat)
+		p.setFlavour(openRouterChat)
 	}
-	p.become(flavourOf(p.model))
+	p.setFlavour(flavourOf(p.model))
 }
 
 // choice reads one element of choices. It reports whether it is a whole answer rather than a piece of a stream.
@@ -194,10 +194,10 @@ func (p *chat) choice(v scan.Value, object string) bool {
 	})
 	last := ends.IsTrue()
 	if native != nil {
-		p.become(openRouterChat)
+		p.setFlavour(openRouterChat)
 	}
 	if filters != nil {
-		p.become(azureChat)
+		p.setFlavour(azureChat)
 	}
 	if place == nil && (len(p.choices) > 1 || len(p.choices) == 1 && p.zero.known) && v.Cut() {
 		return false // it is unknown whose text it is
@@ -336,7 +336,7 @@ func (p *chat) message(index int, m scan.Value, again bool) {
 		case "function_call":
 			p.toolCall(index, -1, "", o.Val)
 		case "executed_tools":
-			p.become(groqChat)
+			p.setFlavour(groqChat)
 			for a := scan.Elements(o.Val); a.Next(); {
 				if arguments := a.Val.Get("arguments"); arguments.IsString() { // JSON in a string
 					p.query(scan.Value(arguments.Bytes()).Get("query"))
@@ -416,13 +416,13 @@ func (p *chat) chunk(part Part, v scan.Value) {
 	case "text", "output_text", "":
 		p.piece(part, v.Get("text"), false)
 	case "reference":
-		p.become(mistralChat)
+		p.setFlavour(mistralChat)
 		p.reference(part, v)
 	case "tool_reference":
-		p.become(mistralChat)
+		p.setFlavour(mistralChat)
 		p.citeBefore(part, v, "tool_reference", false)
 	case "thinking":
-		p.become(mistralChat)
+		p.setFlavour(mistralChat)
 		p.thinkAll(part, v.Get("thinking"))
 	case "reasoning", "reasoning_content":
 	case "refusal":
@@ -583,8 +583,8 @@ func isChat(s *shape) bool {
 	return first.Get("message") != nil || first.Get("delta") != nil || first.Get("messages") != nil
 }
 
-// become sets a flavour that a document shows, and emits it.
-func (p *chat) become(f flavour) {
+// setFlavour sets a flavour that a document shows, and emits it.
+func (p *chat) setFlavour(f flavour) {
 	if f <= p.flavour {
 		return
 	}

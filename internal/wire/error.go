@@ -11,7 +11,7 @@ import (
 // and from response bodies in the issue trackers of their SDKs:
 //
 //	{"error": {"message", "code", "type", "status"}}               OpenAI, Anthropic, Google, OpenRouter
-//	[{"error": {…}}]                                               Google, where a stream was asked for
+//	[{"error": {…}}]                                               Google, if a stream was requested
 //	{"error": "…", "code" | "status" | "message"}                  xAI, Ollama, Hugging Face, NestJS, Spring
 //	{"message", "id" | "request_id" | "trace_id"}                  Cohere, and gateways before Mistral and others
 //	{"object": "error", "message", "type", "code"}                 Mistral, vLLM; message may be {"detail": […]}
@@ -25,7 +25,7 @@ import (
 //	{"errorMessage", "errorType", "stackTrace"}                    AWS Lambda
 //	{"error_code", "error_msg"}                                    Baidu
 //
-// A body whose member error is an object or a text is an error. One rule decides about all others. It is strict, since
+// A body whose member error is an object or a text is an error. For all others one rule decides. It is strict, since
 // taking an answer for an error is worse than showing an error as text: the body has only members that [errorMembers]
 // lists, at least one of them is a sign of failure, none is a sign of success, and there is a message.
 

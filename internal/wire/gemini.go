@@ -674,8 +674,8 @@ func (g *generate) cites(c *candidate) {
 		g.cite(cite)
 	}
 	for _, at := range former {
-		if former := &c.supports[at]; former.round != c.round && !c.cut {
-			g.issue(IssueNotRepeated, former.key, nil)
+		if s := &c.supports[at]; s.round != c.round && !c.cut {
+			g.issue(IssueNotRepeated, s.key, nil)
 		}
 	}
 }

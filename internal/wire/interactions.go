@@ -279,7 +279,7 @@ func (p *interactions) delta(part Part, b *block, doc scan.Value) {
 	case "text_annotation_delta", "text_annotation":
 		p.annotations(part, b.annotations)
 	case "image", "audio", "video", "document":
-		if p.texts[part] { // events do not tell their block: text after a picture is another one
+		if p.texts[part] { // events do not name their block: text after a picture is another one
 			p.content[Part{Message: part.Message}] = place + 1
 			p.deltas.forget()
 		}

@@ -32,22 +32,6 @@ func TestParserRecognises(t *testing.T) {
 	}
 }
 
-// recordGiven is record with documents that the caller gave.
-func recordGiven(t *testing.T, format string, given []Source, docs ...string) []string {
-	t.Helper()
-	var lines []string
-	p, err := New(format, &Config{Documents: given, Emit: func(op *Op) { lines = append(lines, line(op)) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines = nil
-	for _, doc := range docs {
-		p.Parse(nil, scan.Value(doc))
-	}
-	p.Close()
-	return lines
-}
-
 // fuzzEvent feeds one event three times: as it is, again, so that it may match what was learned, and inside the bytes
 // of a chunk.
 func fuzzEvent(t *testing.T, format, event, request, doc string) {

@@ -14,7 +14,7 @@ func (p *chat) evidence(d *chatDoc) {
 		return
 	}
 	if first := scan.Elements(d.citations); p.flavour != xaiChat && (first.Next() || d.results.IsArray()) {
-		p.become(perplexityChat)
+		p.setFlavour(perplexityChat)
 	}
 	fresh := p.isNew("citations", d.citations)
 	fresh = p.isNew("search_results", d.results) || fresh

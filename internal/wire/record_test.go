@@ -12,11 +12,18 @@ import (
 // a space: `message_stop {"type":"message_stop"}`. The two heads that every parser emits first are left out.
 func record(tb testing.TB, format, request string, docs ...string) []string {
 	tb.Helper()
-	var lines []string
-	c := &Config{Emit: func(op *Op) { lines = append(lines, line(op)) }}
+	c := &Config{}
 	if request != "" {
 		c.Request = scan.Value(request)
 	}
+	return recordWith(tb, format, c, docs...)
+}
+
+// recordWith is record for a parser with the given configuration.
+func recordWith(tb testing.TB, format string, c *Config, docs ...string) []string {
+	tb.Helper()
+	var lines []string
+	c.Emit = func(op *Op) { lines = append(lines, line(op)) }
 	p, err := New(format, c)
 	if err != nil {
 		tb.Fatal(err)

@@ -239,16 +239,16 @@ func fieldBytes(b []byte) []byte {
 
 // fromProto reads one message in protobuf.
 func fromProto(b []byte, into proto.Message) error {
-	b, err := mended(b, into.ProtoReflect().Descriptor(), newRawBudget())
+	b, err := withValidUTF8(b, into.ProtoReflect().Descriptor(), newRawBudget())
 	if err != nil {
 		return err
 	}
 	return sameError(proto.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(b, into))
 }
 
-// mended returns a message with U+FFFD in place of invalid UTF-8 in its texts, for which protobuf would reject it. It
+// withValidUTF8 returns a message with U+FFFD in place of invalid UTF-8 in its texts, for which protobuf would reject it. It
 // fails if the message exceeds the budget.
-func mended(b []byte, of protoreflect.MessageDescriptor, left *budget) ([]byte, error) {
+func withValidUTF8(b []byte, of protoreflect.MessageDescriptor, left *budget) ([]byte, error) {
 	out := make([]byte, 0, len(b))
 	for len(b) > 0 {
 		number, kind, size := protowire.ConsumeField(b)
@@ -266,7 +266,7 @@ func mended(b []byte, of protoreflect.MessageDescriptor, left *budget) ([]byte, 
 				return nil, err
 			}
 			err := left.nested(func() error {
-				message, err := mended(fieldBytes(raw), inner, left)
+				message, err := withValidUTF8(fieldBytes(raw), inner, left)
 				raw = protowire.AppendBytes(protowire.AppendTag(nil, number, kind), message)
 				return err
 			})

@@ -38,7 +38,7 @@ type spanFacts struct {
 	Parent string   `json:"parent,omitempty"` // the nearest kept span above, as far as its request shows
 	Kind   spanKind `json:"kind"`
 	Name   string   `json:"name,omitempty"`
-	Agent  string   `json:"agent,omitempty"` // whose run it is, if it says so
+	Agent  string   `json:"agent,omitempty"` // whose run it is, if known
 	Number int      `json:"step,omitempty"`  // that the program gave to the step
 	After  *[]int   `json:"after,omitempty"`
 	// nanoseconds since 1970; 0 if unknown. In a step's JSON they are less precise

@@ -106,8 +106,8 @@ func (w *writer) newSpan(id, parent string) *outSpan {
 	}}
 }
 
-// idBytes returns the bytes of an id. Ids are hex in OTLP's JSON, but base64 in protobuf's: for JSON they are the bytes
-// whose base64 is the hex.
+// idBytes returns the bytes of an id. Ids are hex in OTLP's JSON, but base64 in protobuf's: for JSON it returns the
+// bytes whose base64 is the hex digits.
 func (w *writer) idBytes(digits string) []byte {
 	decode := hex.DecodeString
 	if w.asJSON {
