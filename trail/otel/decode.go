@@ -246,8 +246,8 @@ func fromProto(b []byte, into proto.Message) error {
 	return sameError(proto.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(b, into))
 }
 
-// withValidUTF8 returns a message with U+FFFD in place of invalid UTF-8 in its texts, for which protobuf would reject it. It
-// fails if the message exceeds the budget.
+// withValidUTF8 returns a message with U+FFFD in place of invalid UTF-8 in its texts, for which protobuf would reject
+// it. It fails if the message exceeds the budget.
 func withValidUTF8(b []byte, of protoreflect.MessageDescriptor, left *budget) ([]byte, error) {
 	out := make([]byte, 0, len(b))
 	for len(b) > 0 {
