@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Outcome is what one strategy made of one run, in numbers.
+// Outcome is the result of one strategy on one run, in numbers.
 type Outcome struct {
 	Run       string `json:"run"`
 	Strategy  string `json:"strategy"`  // Strategy.ID
@@ -15,12 +15,12 @@ type Outcome struct {
 	Checked   int    `json:"checked"`   // of Cited: those that a checker gave a verdict on
 	Supported int    `json:"supported"` // of Checked
 	Fetched   int    `json:"fetched"`   // citations whose source was fetched again and could be read
-	Verified  int    `json:"verified"`  // of Fetched: those whose source still says it
+	Verified  int    `json:"verified"`  // of Fetched: those whose source still has the cited words
 	Judged    int    `json:"judged"`    // citations that people judged
 	Right     int    `json:"right"`     // of Judged
 }
 
-// Shares are what a strategy, or the difference of two, comes to.
+// Shares are the shares of a strategy, or the differences between two.
 type Shares struct {
 	Coverage  Estimate `json:"coverage"`
 	Supported Estimate `json:"supported"`
@@ -35,46 +35,48 @@ type Arm struct {
 	Shares
 }
 
-// Report compares two strategies. Of a difference whose interval holds zero nothing can be said.
+// Report compares two strategies. A difference whose interval contains zero is not significant.
 type Report struct {
-	// Paired says that both sides were measured on the same runs, so that what the runs have in common does not blur
-	// the difference.
+	// Paired means that both sides were measured on the same runs, so that differences between runs do not blur the
+	// result.
 	Paired     bool   `json:"paired"`
 	A          Arm    `json:"a"`
 	B          Arm    `json:"b"`
 	Difference Shares `json:"difference"` // B minus A
 }
 
-// Compare makes a report of the outcomes of two strategies. Where both have the same runs, in any order, it compares
-// run by run. It changes neither list.
+// Compare makes a report from the outcomes of two strategies. If both have the same runs, in any order, it compares run
+// by run. It does not change the lists.
 func Compare(a, b []Outcome) *Report {
 	byRun := func(x, y Outcome) int { return cmp.Compare(x.Run, y.Run) }
 	a, b = slices.SortedStableFunc(slices.Values(a), byRun), slices.SortedStableFunc(slices.Values(b), byRun)
 	r := &Report{A: arm(a), B: arm(b)}
 	r.Paired = len(a) > 0 && slices.EqualFunc(a, b, func(x, y Outcome) bool { return x.Run == y.Run })
-	r.Difference = Shares{
-		Coverage:  difference(counts(a, coverage), counts(b, coverage), r.Paired),
-		Supported: difference(counts(a, supported), counts(b, supported), r.Paired),
-		Verified:  difference(counts(a, verified), counts(b, verified), r.Paired),
-		Feedback:  difference(counts(a, feedback), counts(b, feedback), r.Paired),
-	}
+	r.Difference = shares(func(of part) Estimate { return difference(of.counts(a), of.counts(b), r.Paired) })
 	return r
 }
 
 func arm(list []Outcome) Arm {
-	a := Arm{Runs: len(list), Shares: Shares{
-		Coverage:  estimate(counts(list, coverage)),
-		Supported: estimate(counts(list, supported)),
-		Verified:  estimate(counts(list, verified)),
-		Feedback:  estimate(counts(list, feedback)),
-	}}
+	a := Arm{Runs: len(list), Shares: shares(func(of part) Estimate { return estimate(of.counts(list)) })}
 	if len(list) > 0 {
 		a.Strategy = list[0].Strategy
 	}
 	return a
 }
 
-func counts(list []Outcome, of func(*Outcome) count) []count {
+// part selects what one share counts.
+type part func(*Outcome) count
+
+func shares(estimate func(part) Estimate) Shares {
+	return Shares{
+		Coverage:  estimate(func(o *Outcome) count { return count{o.Cited, o.Sentences} }),
+		Supported: estimate(func(o *Outcome) count { return count{o.Supported, o.Checked} }),
+		Verified:  estimate(func(o *Outcome) count { return count{o.Verified, o.Fetched} }),
+		Feedback:  estimate(func(o *Outcome) count { return count{o.Right, o.Judged} }),
+	}
+}
+
+func (of part) counts(list []Outcome) []count {
 	all := make([]count, len(list))
 	for i := range list {
 		all[i] = of(&list[i])
@@ -82,27 +84,22 @@ func counts(list []Outcome, of func(*Outcome) count) []count {
 	return all
 }
 
-func coverage(o *Outcome) count  { return count{o.Cited, o.Sentences} }
-func supported(o *Outcome) count { return count{o.Supported, o.Checked} }
-func verified(o *Outcome) count  { return count{o.Verified, o.Fetched} }
-func feedback(o *Outcome) count  { return count{o.Right, o.Judged} }
-
 // z is the standard normal quantile of a 95 % interval.
 const z = 1.959963984540054
 
 // Estimate is a share with its 95 % confidence interval.
 //
-// The interval is Wilson's, on the number of units that the sample is worth: units of one run resemble each other, so n
-// of them are worth n over the design effect, which is the variance of the share between runs (the ratio estimator's)
-// over the one that n independent units would have. Where the share is 0 or 1 nothing can be seen of that variance, and
-// a run counts as one unit. As the variance is itself estimated from the runs, few of them are worth less: by the
-// square of the normal quantile over Student's (Korn and Graubard).
+// The interval is Wilson's, for the effective sample size: units of one run resemble each other, so n of them are worth
+// n divided by the design effect, which is the variance of the share between runs (the ratio estimator's) divided by
+// that of n independent units. If the share is 0 or 1, that variance is unknown, and a run counts as one unit. Since
+// the variance is itself estimated from the runs, the size is reduced for few of them, by the square of the normal
+// quantile divided by Student's (Korn and Graubard).
 type Estimate struct {
-	Value *float64 `json:"value"` // nil: there was nothing to count
-	Low   *float64 `json:"low"`   // nil where Value is, or where there is but one run
+	Value *float64 `json:"value"` // nil if there was nothing to count
+	Low   *float64 `json:"low"`   // nil if Value is, or if there is only one run
 	High  *float64 `json:"high"`
-	Of    int      `json:"of"`   // how many units
-	Runs  int      `json:"runs"` // in how many runs
+	Of    int      `json:"of"`   // number of units
+	Runs  int      `json:"runs"` // number of runs with units
 }
 
 // count is a part of the units of one run.
@@ -124,14 +121,14 @@ func estimate(runs []count) Estimate {
 	p := float64(yes) / float64(of)
 	e.Value = &p
 	if clusters > 1 {
-		low, high := wilson(p, worth(runs, p, of, clusters))
+		low, high := wilson(p, effectiveSize(runs, p, of, clusters))
 		e.Low, e.High = &low, &high
 	}
 	return e
 }
 
-// worth returns how many independent units the units of all runs are worth: never more than there are.
-func worth(runs []count, p float64, of, clusters int) float64 {
+// effectiveSize returns how many independent units the units of all runs are worth, at most their number.
+func effectiveSize(runs []count, p float64, of, clusters int) float64 {
 	simple := p * (1 - p) / float64(of)
 	if simple == 0 {
 		return float64(clusters)
@@ -147,8 +144,8 @@ func worth(runs []count, p float64, of, clusters int) float64 {
 	return float64(of) / max(1, between/simple) * few * few
 }
 
-// student returns the quantile of Student's distribution for a 95 % interval, with n degrees of freedom: from 30 on to
-// within 0.001 by the first terms of its expansion (Abramowitz and Stegun, 26.7.5).
+// student returns the quantile of Student's distribution for a 95 % interval, with n degrees of freedom. Above 30 it is
+// exact to within 0.001, by the first terms of the expansion (Abramowitz and Stegun, 26.7.5).
 func student(n int) float64 {
 	table := [...]float64{
 		12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281, 2.2010, 2.1788, 2.1604, 2.1448,
@@ -170,8 +167,8 @@ func wilson(p, n float64) (low, high float64) {
 	return max(0, middle-half), min(1, middle+half)
 }
 
-// difference returns B's share minus A's. Where both have the same runs in the same order their outcomes are compared
-// run by run; otherwise, and where no run tells them apart, the interval is made of the two (Newcombe's).
+// difference returns B's share minus A's. If both have the same runs in the same order, they are compared run by run;
+// otherwise, or if no run differs, the interval is derived from both intervals (Newcombe's).
 func difference(a, b []count, paired bool) Estimate {
 	ea, eb := estimate(a), estimate(b)
 	e := Estimate{Of: ea.Of + eb.Of, Runs: ea.Runs + eb.Runs}
@@ -205,8 +202,8 @@ func newcombe(a, b *Estimate) (low, high float64) {
 	return max(-1, low), min(1, high)
 }
 
-// pairedError returns the standard error of the difference of two shares that were measured on the same runs: that of
-// the runs' linearised differences; and how many runs there are.
+// pairedError returns the standard error of the difference of two shares measured on the same runs, that of the runs'
+// linearised differences, and the number of runs.
 func pairedError(a, b []count, ea, eb *Estimate) (err float64, runs int) {
 	var squares float64
 	for i := range a {

@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// Of intervals said to be of 95 %, about 95 % hold the truth: with runs of many and of few sentences, that resemble each
-// other or not, and near the ends of the scale.
-func TestIntervalsHoldTheTruth(t *testing.T) {
+// About 95 % of the 95 % intervals contain the true value: for runs with many and with few sentences, similar or not,
+// and near the ends of the scale.
+func TestIntervalCoverage(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
 		runs, of    int
-		p, between  float64 // the truth, and how far runs are from it (standard deviation on the logit scale)
+		p, between  float64 // the true value, and the standard deviation of runs around it on the logit scale
 		least, most float64
 	}{
 		{name: "independent", runs: 40, of: 15, p: 0.7, least: 0.93, most: 0.985},
@@ -45,10 +45,10 @@ func TestIntervalsHoldTheTruth(t *testing.T) {
 			share, paired := float64(held)/rounds, float64(heldPaired)/rounds
 			t.Logf("held: %.3f, difference of pairs: %.3f", share, paired)
 			if share < tt.least || share > tt.most {
-				t.Errorf("the interval holds the truth in %.3f of cases; want %.2f to %.3f", share, tt.least, tt.most)
+				t.Errorf("the interval contains the true value in %.3f of cases; want %.2f to %.3f", share, tt.least, tt.most)
 			}
 			if paired < 0.92 {
-				t.Errorf("the interval of the difference holds 0 in %.3f of cases", paired)
+				t.Errorf("the interval of the difference contains 0 in %.3f of cases", paired)
 			}
 		})
 	}
@@ -67,7 +67,7 @@ func draw(random *rand.Rand, p float64, of int) count {
 func logit(p float64) float64    { return math.Log(p / (1 - p)) }
 func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
-// mean returns the mean share of runs that are spread on the logit scale, by adding up.
+// mean returns the mean share of runs that are spread on the logit scale, by numerical integration.
 func mean(p, between float64) float64 {
 	sum, weight := 0.0, 0.0
 	for x := -5.0; x <= 5; x += 0.01 {
@@ -77,20 +77,20 @@ func mean(p, between float64) float64 {
 	return sum / weight
 }
 
-func TestEstimateOfLittle(t *testing.T) {
+func TestEstimateOfFew(t *testing.T) {
 	if e := estimate(nil); e.Value != nil || e.Low != nil || e.Of != 0 {
-		t.Errorf("of nothing: %+v", e)
+		t.Errorf("no runs: %+v", e)
 	}
 	if e := estimate([]count{{}, {}}); e.Value != nil || e.Runs != 0 {
-		t.Errorf("of runs without units: %+v", e)
+		t.Errorf("runs without units: %+v", e)
 	}
 	if e := estimate([]count{{3, 4}}); *e.Value != 0.75 || e.Low != nil || e.High != nil {
-		t.Errorf("of one run: %+v", e)
+		t.Errorf("one run: %+v", e)
 	}
 	if e := estimate([]count{{4, 4}, {4, 4}, {4, 4}}); *e.High != 1 || *e.Low > 0.5 {
 		t.Errorf("three runs that are all right are worth three units: %+v", e)
 	}
 	if d := difference([]count{{1, 2}}, nil, false); d.Value != nil {
-		t.Errorf("against nothing: %+v", d)
+		t.Errorf("against no runs: %+v", d)
 	}
 }

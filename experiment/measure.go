@@ -11,18 +11,18 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// MeasureOptions says how a strategy is measured. Nil and the zero value mean the defaults.
+// MeasureOptions configures [Measure] and [Observe]. Nil and the zero value mean the defaults.
 type MeasureOptions struct {
-	Checker support.Checker // that the strategy names; nil: support.Lexical
-	// Judge says of both strategies alike whether a cited sentence is supported. Sentences whose citations it inferred
-	// itself are not asked about: it would always find itself right. Nil: support.Lexical.
+	Checker support.Checker // that the strategy names; nil means support.Lexical
+	// Judge decides, for both strategies, whether a cited sentence is supported. It is not asked about sentences whose
+	// citations it inferred itself, since it would always agree with itself. Nil means support.Lexical.
 	Judge support.Checker
 }
 
-// Measure attributes the final answer of a run by a strategy, and counts what came of it. Nobody's words are asked:
-// people judged what was shown to them, which need not be what this strategy shows.
+// Measure attributes the final answer of a run by a strategy, and counts the result. It does not count feedback, since
+// people judged what they were shown, which may differ from what this strategy shows.
 //
-// It sets Step.Fed of t as [trail.Trail.Link] does, and must not run beside a reader of t.
+// It sets Step.Fed of t as [trail.Trail.Link] does, and must not run concurrently with readers of t.
 func Measure(ctx context.Context, t *trail.Trail, s *Strategy, o *MeasureOptions) (*Outcome, error) {
 	if o == nil {
 		o = &MeasureOptions{}
@@ -39,15 +39,15 @@ func Measure(ctx context.Context, t *trail.Trail, s *Strategy, o *MeasureOptions
 	return out, nil
 }
 
-// Feedback is how many citations of a run people judged, and found right.
+// Feedback is how many citations of a run people judged, and how many of these they found right.
 type Feedback struct{ Judged, Right int }
 
-// ErrElsewhere is that the final answer of a run is no captured one, but was written by the agent itself: nobody
-// attributed it while it ran.
+// ErrElsewhere means that the final answer of a run was not captured, but written by the agent itself, so that it was
+// not attributed while the run was live.
 var ErrElsewhere = errors.New("the final answer was not captured")
 
-// Observe counts what is there of a run that was attributed by the strategy it names: nothing is attributed again. A
-// run whose final answer was not captured is [ErrElsewhere]. Of the options only Judge counts.
+// Observe counts the result of a run that was attributed by the strategy it names, without attributing it again. If the
+// final answer was not captured, the error is [ErrElsewhere]. Judge is the only option that counts.
 func Observe(ctx context.Context, t *trail.Trail, f Feedback, o *MeasureOptions) (*Outcome, error) {
 	if o == nil {
 		o = &MeasureOptions{}
@@ -75,7 +75,7 @@ func measure(
 	if judge == nil {
 		judge = &support.Lexical{}
 	}
-	own := func(r trail.Link) bool { // who inferred it is the judge, or not known
+	own := func(r trail.Link) bool { // inferred by the judge, or by an unknown checker
 		return r.Reason == trail.ReasonInferred && (r.By == "" || r.By == judge.Info().By())
 	}
 	out := &Outcome{Run: t.ID}
@@ -122,7 +122,7 @@ func pair(s *trail.Sentence) support.Pair {
 	return p
 }
 
-// asSent returns an answer with the citations that its provider sent, and those that are marks in its text.
+// asSent returns an answer with the citations that its provider sent, and those from marks in its text.
 func asSent(a *ibid.Answer) *ibid.Answer {
 	sent := *a
 	sent.Citations = nil
@@ -134,8 +134,7 @@ func asSent(a *ibid.Answer) *ibid.Answer {
 	return &sent
 }
 
-// count counts the citations whose source was fetched again, and read: one that could not be looked at says nothing of
-// either.
+// count counts the citations whose source was fetched again and read. One that could not be read counts as neither.
 func (o *Outcome) count(a *ibid.Answer) {
 	if a == nil {
 		return
@@ -145,31 +144,13 @@ func (o *Outcome) count(a *ibid.Answer) {
 		if v == nil {
 			continue
 		}
-		switch {
-		case passes(v.Status):
+		switch v.Status {
+		case "verified", "verified-hash-only", "verified-from-archive", "offset-wrong", "source-drifted-text-intact",
+			"source-drifted-excerpt-intact", "excerpt-found", "excerpt-reformatted", "excerpt-cut":
 			o.Fetched++
-			o.Verified++
-		case fails(v.Status):
+			o.Verified++ // the passing statuses of attribution v1
+		case "excerpt-mismatch", "excerpt-altered", "excerpt-missing":
 			o.Fetched++
 		}
 	}
-}
-
-// passes reports whether a source still says what was cited: the passing statuses of attribution v1.
-func passes(status string) bool {
-	switch status {
-	case "verified", "verified-hash-only", "verified-from-archive", "offset-wrong", "source-drifted-text-intact",
-		"source-drifted-excerpt-intact", "excerpt-found", "excerpt-reformatted", "excerpt-cut":
-		return true
-	}
-	return false
-}
-
-// fails reports whether a source was read and does not say it.
-func fails(status string) bool {
-	switch status {
-	case "excerpt-mismatch", "excerpt-altered", "excerpt-missing":
-		return true
-	}
-	return false
 }

@@ -53,7 +53,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// Nobody judges the citations that he found himself, and what nobody judged has no share.
+// A judge is not asked about citations that it found itself, and what was not judged has no share.
 func TestMeasureOwnJudge(t *testing.T) {
 	run := harbour(t)
 	run.Final = nil
@@ -72,12 +72,12 @@ func TestMeasureOwnJudge(t *testing.T) {
 	}
 }
 
-// other is a checker of another name.
+// other is a checker with another name.
 type other struct{ support.Lexical }
 
 func (*other) Info() support.Info { return support.Info{ID: "other", Version: "1"} }
 
-// A source that could not be looked at is not one that was read again.
+// A source that could not be read does not count as fetched.
 func TestObserveUnread(t *testing.T) {
 	for _, status := range []string{"robots-disallowed", "unreachable", "gone", "hash-mismatch", "nothing-recorded"} {
 		run := harbour(t)
@@ -89,7 +89,7 @@ func TestObserveUnread(t *testing.T) {
 	}
 }
 
-// What was fetched again and what people said is counted where nothing is attributed anew.
+// Observe counts what was fetched again and what people judged, without attributing again.
 func TestObserve(t *testing.T) {
 	run := harbour(t)
 	run.Final.Citations[0].Verification = &ibid.Verification{Status: "source-drifted-excerpt-intact", CheckedAt: time.Unix(0, 0)}
@@ -103,7 +103,8 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// An answer that the agent wrote itself was attributed by nobody while it ran: it says nothing of the strategy.
+// An answer that the agent wrote itself was not attributed while the run was live, and tells nothing about the
+// strategy.
 func TestObserveElsewhere(t *testing.T) {
 	run := harbour(t)
 	run.Final = nil
@@ -116,6 +117,6 @@ func TestMeasureEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := experiment.Measure(ctx, harbour(t), &experiment.Builtin()[1], nil); err == nil || !strings.Contains(err.Error(), "run_harbour") {
-		t.Errorf("Measure of a context that has ended: %v", err)
+		t.Errorf("Measure with a cancelled context: %v", err)
 	}
 }

@@ -14,29 +14,29 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// The scorers: whose relevance chooses the passages that a checker is asked about.
+// The scorers, which choose the passages that a checker is asked about.
 const (
-	ScorerRetriever = "retriever" // the retriever's own scores; what it gave none comes last
+	ScorerRetriever = "retriever" // the retriever's own scores; passages without one come last
 	ScorerBM25      = "bm25"      // BM25, for the words of each sentence
 )
 
-// CheckerLexical is the checker that is always there. Others are configured, under names of their own.
+// CheckerLexical is the built-in checker. Others are configured by name.
 const CheckerLexical = "lexical"
 
-// maxSentenceCitations bounds PerSentence.
+// maxSentenceCitations is the maximum of PerSentence.
 const maxSentenceCitations = 10
 
-// Strategy is a way of attributing answers to sources. A strategy that changes gets a new version: runs remember its
-// [Strategy.ID].
+// Strategy is a way of attributing answers to sources. A strategy that changes needs a new version, since runs record
+// its [Strategy.ID].
 type Strategy struct {
 	Name    string `json:"name"`    // lower-case letters, digits and hyphens
 	Version int    `json:"version"` // from 1
 	// PostHoc gives sentences without a citation one, if a passage supports them.
 	PostHoc bool `json:"post_hoc"`
-	// Threshold is the probability, over 0 and up to 1, from which on a passage is cited post hoc. Without PostHoc it
-	// is nothing.
+	// Threshold is the probability, above 0 and at most 1, from which a passage is cited post hoc. Without PostHoc it
+	// is ignored.
 	Threshold float64 `json:"threshold"`
-	// PerSentence is how many citations a sentence is given at most; 0 means 2.
+	// PerSentence is the maximum number of citations that a sentence is given; 0 means 2.
 	PerSentence int    `json:"per_sentence,omitempty"`
 	Scorer      string `json:"scorer"`  // ScorerRetriever or ScorerBM25
 	Checker     string `json:"checker"` // CheckerLexical, or the name of a configured one
@@ -44,9 +44,9 @@ type Strategy struct {
 
 // Builtin returns the strategies that need no configuration:
 //
-//   - provider@1 takes the citations that the provider sent, and adds none;
-//   - balanced@1 also finds citations for sentences that have none, from a probability of 0.5;
-//   - strict@1 does so from 0.7.
+//   - provider@1 uses the provider's citations, and adds none;
+//   - balanced@1 also cites passages, with a probability of at least 0.5, for sentences without citations;
+//   - strict@1 does so with at least 0.7.
 func Builtin() []Strategy {
 	return []Strategy{
 		{Name: "provider", Version: 1, Scorer: ScorerRetriever, Checker: CheckerLexical},
@@ -74,7 +74,7 @@ func Builtin() []Strategy {
 // ID returns the name and the version: "balanced@1".
 func (s *Strategy) ID() string { return s.Name + "@" + strconv.Itoa(s.Version) }
 
-// Check says what is wrong with a strategy that somebody wrote down.
+// Check validates a strategy, such as one from a configuration file.
 func (s *Strategy) Check() error {
 	switch {
 	case !regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`).MatchString(s.Name):
@@ -97,7 +97,7 @@ func (s *Strategy) Check() error {
 	return nil
 }
 
-// Find returns the strategy of list that is called name: "balanced@1", or "balanced" for the highest version of it.
+// Find returns the strategy in list with the given name: "balanced@1", or "balanced" for its highest version.
 func Find(list []Strategy, name string) (Strategy, error) {
 	bare, version, exact := strings.Cut(name, "@")
 	var found *Strategy
@@ -119,15 +119,15 @@ func Find(list []Strategy, name string) (Strategy, error) {
 	return *found, nil
 }
 
-// Split divides live traffic between two strategies. It does not change while it is in use.
+// Split divides live traffic between two strategies. It must not change while it is in use.
 type Split struct {
-	Name string   // of the experiment: another name divides the runs otherwise
-	A, B Strategy // A is what was there before
-	// Share is the part of the runs that B gets, from 0 to 1.
+	Name string   // of the experiment; another name divides the runs differently
+	A, B Strategy // A is the existing strategy
+	// Share is the fraction of the runs that B gets, from 0 to 1.
 	Share float64
 }
 
-// Check says what is wrong with a split that somebody wrote down.
+// Check validates a split, such as one from a configuration file.
 func (s *Split) Check() error {
 	switch {
 	case s.Name == "":
@@ -140,8 +140,8 @@ func (s *Split) Check() error {
 	return errors.Join(s.A.Check(), s.B.Check())
 }
 
-// Choose returns the strategy of a run. It depends on the names of the experiment and the run alone: the first 64 bits
-// of SHA-256 of both, as a share of 2^64, are under Share for B.
+// Choose returns the strategy of a run. It depends only on the names of the experiment and the run: if the first 53
+// bits of the SHA-256 of both, divided by 2^53, are below Share, it is B.
 func (s *Split) Choose(run string) *Strategy {
 	sum := sha256.Sum256([]byte(s.Name + "\x00" + run))
 	if at := float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53); at < s.Share {
@@ -150,7 +150,7 @@ func (s *Split) Choose(run string) *Strategy {
 	return &s.A
 }
 
-// Link returns how a trail is linked by the strategy, whose checker is to be handed to [trail.Trail.Link] beside it.
+// Link returns the strategy's options for [trail.Trail.Link], which also needs the strategy's checker.
 func (s *Strategy) Link() *trail.LinkOptions {
 	return &trail.LinkOptions{
 		Threshold:   s.Threshold,

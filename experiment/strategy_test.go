@@ -20,7 +20,7 @@ func TestFind(t *testing.T) {
 	}
 	for _, name := range []string{"", "strict@3", "strict@", "Strict"} {
 		if s, err := experiment.Find(list, name); err == nil || !strings.Contains(err.Error(), "balanced@1") {
-			t.Errorf("Find(%q) = %s, %v; want an error that lists what there is", name, s.ID(), err)
+			t.Errorf("Find(%q) = %s, %v; want an error that lists the strategies", name, s.ID(), err)
 		}
 	}
 }
@@ -48,7 +48,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Every run has one side, which its id alone decides, and the sides are as large as was asked.
+// Every run has one side, which only its id decides, and the sides have the requested sizes.
 func TestSplit(t *testing.T) {
 	list := experiment.Builtin()
 	s := &experiment.Split{Name: "e", A: list[1], B: list[2], Share: 0.3}
@@ -120,12 +120,12 @@ func TestCompare(t *testing.T) {
 		t.Errorf("the interval of coverage begins at %v; every run got better", low)
 	}
 	if r.Difference.Verified.Value != nil || r.Difference.Feedback.Value != nil {
-		t.Errorf("differences of what one side does not have: %+v", r.Difference)
+		t.Errorf("differences of shares that one side lacks: %+v", r.Difference)
 	}
 	if a[0].Run != "r1" || b[0].Run != "r3" {
 		t.Error("Compare changed its input")
 	}
 	if u := experiment.Compare(a, b[:2]); u.Paired {
-		t.Error("other runs are not pairs")
+		t.Error("different runs were paired")
 	}
 }

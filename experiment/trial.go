@@ -10,17 +10,17 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// Trial compares two strategies run by run: give it runs with [Trial.Add], and ask for [Trial.Report]. It must not be
-// used by several goroutines at the same time.
+// Trial compares two strategies run by run: add runs with [Trial.Add], then call [Trial.Report]. It is not safe for
+// concurrent use.
 type Trial struct {
 	Sides    [2]Strategy
-	Checkers [2]support.Checker // that the strategies name; nil: support.Lexical
-	// Live says that nothing is attributed again: a run counts for the strategy that it was attributed by.
+	Checkers [2]support.Checker // that the strategies name; nil means support.Lexical
+	// Live means that runs are not attributed again: each counts for the strategy that it was attributed by.
 	Live bool
-	// Feedback says what people judged of an answer, for live runs.
+	// Feedback returns how people judged an answer, for live runs.
 	Feedback func(ctx context.Context, answerID string) (Feedback, error)
 
-	Elsewhere int // live runs that were left out: ErrElsewhere
+	Elsewhere int // how many live runs were left out because of ErrElsewhere
 
 	outcomes [2][]Outcome
 }
@@ -47,7 +47,7 @@ func (t *Trial) Add(ctx context.Context, run *trail.Trail) error {
 			return err
 		}
 	}
-	for i, out := range both { // none of a run that only one side was measured on
+	for i, out := range both { // a live run has at most one
 		if out != nil {
 			t.outcomes[i] = append(t.outcomes[i], *out)
 		}
@@ -56,17 +56,17 @@ func (t *Trial) Add(ctx context.Context, run *trail.Trail) error {
 }
 
 func (t *Trial) observe(ctx context.Context, run *trail.Trail) (*Outcome, error) {
-	var said Feedback
+	var f Feedback
 	if id := run.FinalID(); id != "" && t.Feedback != nil {
 		var err error
-		if said, err = t.Feedback(ctx, id); err != nil {
+		if f, err = t.Feedback(ctx, id); err != nil {
 			return nil, err
 		}
 	}
-	return Observe(ctx, run, said, nil)
+	return Observe(ctx, run, f, nil)
 }
 
-// Report compares what was added; nil: no run counts.
+// Report compares the runs that were added, or returns nil if none counts.
 func (t *Trial) Report() *Report {
 	if len(t.outcomes[0])+len(t.outcomes[1]) == 0 {
 		return nil
@@ -82,7 +82,7 @@ type Row struct {
 	A, B, Difference *Estimate
 }
 
-// Rows returns the shares of a report in their order.
+// Rows returns the shares of a report in order.
 func (r *Report) Rows() []Row {
 	return []Row{
 		{"coverage", &r.A.Coverage, &r.B.Coverage, &r.Difference.Coverage},
@@ -92,7 +92,7 @@ func (r *Report) Rows() []Row {
 	}
 }
 
-// Verdict says of a difference whether it can be told from none; empty: nobody can say.
+// Verdict returns whether a difference is significant: "more", "less" or "cannot be told apart"; "" if that is unknown.
 func (e *Estimate) Verdict() string {
 	switch {
 	case e.Low == nil || e.High == nil:
@@ -105,7 +105,7 @@ func (e *Estimate) Verdict() string {
 	return "cannot be told apart"
 }
 
-// Points writes a difference of shares in percentage points, with its sign: +6, −1.
+// Points formats a difference of shares in percentage points, with its sign: +6, −1.
 func Points(difference float64) string {
 	points := fmt.Sprintf("%+.0f", 100*difference)
 	if points == "-0" {

@@ -15,23 +15,23 @@ import (
 	"github.com/ibidhq/ibid/support"
 )
 
-// AssessOptions says what [Summary.Assess] is to know besides the run. The zero value, and nil, mean: nothing.
+// AssessOptions has what [Summary.Assess] should know besides the run. Nil and the zero value mean nothing.
 type AssessOptions struct {
-	Now time.Time // what the ages of sources are counted from; zero: ages stay unknown
-	// Known has what else is known of documents, by their DocumentID or their Key: how earlier citations of them fared,
-	// what people said. What it leaves empty is taken from the run.
+	Now time.Time // the time that ages of sources are counted from; if zero, ages are unknown
+	// Known has what else is known about documents, by DocumentID or Key, such as the results of earlier citations, or
+	// feedback. Empty fields are filled in from the run.
 	Known map[string]support.QualityInput
 }
 
-// maxConflictPassage is how many bytes of one passage [Summary.Assess] looks for conflicts in: the first ones.
+// maxConflictPassage is how many bytes of a passage, from its beginning, [Summary.Assess] searches for conflicts.
 const maxConflictPassage = 64 << 10
 
 // Conflict is a possible conflict between two passages of the run: see [support.Conflict].
 type Conflict struct {
 	Kind support.ConflictKind
 	A, B ConflictSide
-	// Note is one line for people: "possible conflict: number: 330 m, 324 m"; without the values where the summary has
-	// no excerpts.
+	// Note describes the conflict in one line, such as "possible conflict: number: 330 m, 324 m". It omits the values
+	// if the summary has no excerpts.
 	Note string
 }
 
@@ -42,11 +42,11 @@ type ConflictSide struct {
 	Excerpt    string // of the sentence
 }
 
-// Assess finds the possible conflicts between the passages that the run's steps retrieved or used, and says of each of
-// Sources, and of Primary, how good a source it seems: see Conflicts and SummarySource.Quality. What a limit of
-// [support.Conflicts] left out is added to Issues.
+// Assess finds possible conflicts between the passages that the run's steps retrieved or used, and rates each of
+// Sources and Primary as a source: see Conflicts and SummarySource.Quality. Limits of [support.Conflicts] that were
+// reached are added to Issues.
 //
-// A sentence of the answer that rests on two documents is a statement that they share, so set Links before.
+// Set Links first: a sentence of the answer that rests on two documents counts as a statement that they share.
 func (s *Summary) Assess(o *AssessOptions) {
 	if o == nil {
 		o = &AssessOptions{}
@@ -71,7 +71,7 @@ func (s *Summary) Assess(o *AssessOptions) {
 	}
 }
 
-// known adds what the run says of a document. From is the source of a captured answer that it is; nil: none.
+// known fills in what the run knows about a document. From is its source in a captured answer, or nil.
 func (f *SummarySource) known(in *support.QualityInput, from *ibid.Source) {
 	in.URL = cmp.Or(in.URL, f.URL)
 	dated := func(dst *time.Time, text string) {
@@ -88,16 +88,15 @@ func (f *SummarySource) known(in *support.QualityInput, from *ibid.Source) {
 			in.Authors = from.Authors
 		}
 	}
-	if len(f.Version) == len(time.DateOnly) { // with a time of day it may be when somebody fetched it
+	if len(f.Version) == len(time.DateOnly) { // with a time of day it may be the time of retrieval
 		dated(&in.Modified, f.Version)
 	}
 }
 
-// captured returns the sources of captured answers by the documents that they are. Of several the first that says most
-// counts.
+// captured returns the sources of captured answers by document: for each, the first with the most metadata.
 func (s *Summary) captured(d *documents) map[string]*ibid.Source {
 	found := make(map[string]*ibid.Source)
-	says := func(f *ibid.Source) (n int) {
+	metadata := func(f *ibid.Source) (n int) {
 		for _, is := range []bool{len(f.Authors) > 0, f.License != "", f.PublishedAt != ""} {
 			if is {
 				n++
@@ -112,10 +111,10 @@ func (s *Summary) captured(d *documents) map[string]*ibid.Source {
 		for i := range a.Sources {
 			from := &a.Sources[i]
 			n := d.find(&Source{DocumentID: documentID(from), URL: from.URL, Key: from.Key()})
-			if n < 0 || says(from) == 0 {
+			if n < 0 || metadata(from) == 0 {
 				continue
 			}
-			if old := found[d.names[n]]; old == nil || says(from) > says(old) {
+			if old := found[d.names[n]]; old == nil || metadata(from) > metadata(old) {
 				found[d.names[n]] = from
 			}
 		}
@@ -129,8 +128,8 @@ func (s *Summary) captured(d *documents) map[string]*ibid.Source {
 	return found
 }
 
-// Bibliography returns the documents that the run used or cited, with what captured answers know of them: what package
-// biblio writes.
+// Bibliography returns the documents that the run used or cited as entries for package biblio, with the metadata of
+// captured answers.
 func (s *Summary) Bibliography() []biblio.Entry {
 	captured := s.captured(s.Run.documents())
 	entries := make([]biblio.Entry, len(s.Sources))
@@ -149,7 +148,7 @@ func (s *Summary) Bibliography() []biblio.Entry {
 	return entries
 }
 
-// shared counts for each document the sentences of the answer that rest on it and on another.
+// shared counts, for each document, the sentences of the answer that rest on it and on another one.
 func (s *Summary) shared() map[string]int {
 	counts := make(map[string]int)
 	if s.Links == nil {
@@ -171,7 +170,7 @@ func (s *Summary) shared() map[string]int {
 	return counts
 }
 
-// conflicts fills in Conflicts, and counts those of each document with others.
+// conflicts sets Conflicts, and counts the conflicts of each document with others.
 func (s *Summary) conflicts(d *documents) map[string]int {
 	var had []int
 	for i := range d.rows {
@@ -195,7 +194,7 @@ func (s *Summary) conflicts(d *documents) map[string]int {
 	if cut > 0 {
 		s.Issues = append(s.Issues, ibid.Issue{
 			Code:   support.IssueConflictsTruncated,
-			Detail: fmt.Sprintf("only the first %d bytes of %d passages were looked at", maxConflictPassage, cut),
+			Detail: fmt.Sprintf("only the first %d bytes of %d passages were searched", maxConflictPassage, cut),
 		})
 	}
 	s.Conflicts = make([]Conflict, len(found))
@@ -223,19 +222,18 @@ func (s *Summary) side(d *documents, r *docRow, e *support.Excerpt) ConflictSide
 	return side
 }
 
-// maxWeighed is how many steps [Trail.Weigh] measures the usage of: the first ones with an answer. The others have
-// none.
+// maxWeighed is how many steps, the first with an answer, [Trail.Weigh] measures the usage of.
 const maxWeighed = 1000
 
-// Weigh measures from words alone what the sources of each step have to do with it. Relevance stays as it is: that is
-// what somebody said.
+// Weigh measures, by words alone, how the sources of each step relate to it. It does not change Relevance, which others
+// report.
 //
-//   - Source.Overlap is BM25 of the passage for what the step answered, or else asked, over what those words would
-//     score as a passage themselves: from 0 to 1, and comparable between steps.
-//   - Source.Usage is the share of the information of the step's answer that stands in sentences which the source
-//     supports, by c; nil is support.Lexical. Where it is known already, from citations, it stays.
+//   - Source.Overlap is the BM25 score of the passage for the step's answer, else its question, divided by the score
+//     that those words would have as a passage: from 0 to 1, and comparable between steps.
+//   - Source.Usage is the share of the information of the step's answer in sentences that the source supports,
+//     according to c; nil means support.Lexical. A usage known from citations is kept.
 //
-// It must not run beside a reader of t. The error says that ctx ended, or that the checker could not work at all.
+// It must not run concurrently with readers of t. It returns an error if ctx ends or the checker fails.
 func (t *Trail) Weigh(ctx context.Context, c support.Checker) error {
 	left := maxWeighed
 	if err := t.weigh(ctx, c, &left, 0); err != nil {
@@ -321,10 +319,10 @@ func (s *Step) measureUsage(ctx context.Context, c support.Checker) error {
 	return nil
 }
 
-// estimate rounds what is estimated: more digits would say more than is known.
+// estimate rounds to two decimals, since more would suggest a precision that estimates do not have.
 func estimate(x float64) float64 {
 	if math.Abs(x) > 1<<52 {
-		return x // it has no fraction, and a hundred times as much may be infinite
+		return x // it has no fraction, and x*100 may be infinite
 	}
 	return math.Round(x*100) / 100
 }

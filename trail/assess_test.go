@@ -90,7 +90,7 @@ func TestAssess(t *testing.T) {
 	}
 }
 
-// Nobody asked: nothing is said. Nothing was found: that is.
+// The output has conflicts only after Assess, even if it finds none.
 func TestAssessNothing(t *testing.T) {
 	s := (&trail.Trail{}).Summary(nil)
 	data, err := s.MarshalJSON()

@@ -12,10 +12,10 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// Check returns everything that is odd about the run, each once: what reading it reported, and what its data show:
-// steps in a cycle, after steps that do not exist or with the number of another, begun after the end; scores outside of
-// 0…1; an answer that is not the one of its document. None of this keeps the other methods from working. The codes are
-// listed in docs/trail.md.
+// Check returns the issues of the run, each once: those found while reading it, and those in its data, such as steps in
+// a cycle, after a step that does not exist, with the number of another or begun after the end, scores outside 0…1, and
+// an answer that is not the text of its document. None of them keeps the other methods from working. docs/trail.md
+// lists the codes.
 func (t *Trail) Check() []ibid.Issue {
 	c := checker{seen: make(map[ibid.Issue]bool)}
 	c.trail(t, "", 0)
@@ -38,7 +38,7 @@ func (c *checker) report(code, format string, args ...any) {
 	c.add(ibid.Issue{Code: code, Detail: fmt.Sprintf(format, args...)})
 }
 
-// trail checks a run; place begins what is said of one that is nested in another.
+// trail checks a run. Place is the prefix of the details of a nested one.
 func (c *checker) trail(t *Trail, place string, depth int) {
 	read := func(issues []ibid.Issue) {
 		for _, i := range issues {
@@ -47,23 +47,23 @@ func (c *checker) trail(t *Trail, place string, depth int) {
 		}
 	}
 	read(t.Issues)
-	same := make(map[int]int, len(t.Steps)) // how many steps have a number
+	count := make(map[int]int, len(t.Steps)) // of steps, by number
 	for i := range t.Steps {
-		same[t.Steps[i].Number]++
+		count[t.Steps[i].Number]++
 	}
 	for i := range t.Steps {
 		s := &t.Steps[i]
 		read(s.Issues)
 		c.step(t, s, fmt.Sprintf("%sstep %d: ", place, s.Number))
-		if n := same[s.Number]; n > 1 { // said once: add leaves out what was said
+		if n := count[s.Number]; n > 1 { // add reports it once
 			c.report(
-				issueDuplicate, "%sstep %d: %d steps have this number; their sources are added up", place, s.Number, n,
+				issueDuplicate, "%sstep %d: %d steps have this number; their sources are combined", place, s.Number, n,
 			)
 		}
 		for _, n := range s.After {
 			if n == s.Number {
 				c.report(issueCycle, "%sstep %d: after itself", place, n)
-			} else if same[n] == 0 {
+			} else if count[n] == 0 {
 				c.report(issueDangling, "%sstep %d: after %d, which does not exist", place, s.Number, n)
 			}
 		}
@@ -75,7 +75,7 @@ func (c *checker) trail(t *Trail, place string, depth int) {
 		c.report(issueCycle, "%ssteps %s", place, cycle)
 	}
 	if t.Final != nil && t.Answer != "" && t.Answer != t.Final.Text {
-		c.report(issueDiffers, "%sfinal_answer is not the text of answer; sentences are those of answer", place)
+		c.report(issueDiffers, "%sfinal_answer differs from the text of answer, whose sentences count", place)
 	}
 }
 
@@ -93,12 +93,12 @@ func (c *checker) step(t *Trail, s *Step, place string) {
 		if d.digest != "" && !isDigest(d.digest) {
 			c.report(
 				issueDigest, "%s%s: %s, want sha256: and 64 hexadecimal digits", place, d.name,
-				strconv.Quote(Excerpt(d.digest, maxSaid)),
+				strconv.Quote(Excerpt(d.digest, maxShown)),
 			)
 		}
 	}
 	if used && s.NoSources {
-		c.report(issueContradicted, "%sit says that it used no sources, and names some", place)
+		c.report(issueContradicted, "%sit reports that it used no sources, but lists some", place)
 	}
 	if !t.Finished.IsZero() && s.Started.After(t.Finished) {
 		c.report(issueAfterFinish, "%sit began %s after the run had ended", place, spell(s.Started.Sub(t.Finished)))
@@ -106,14 +106,14 @@ func (c *checker) step(t *Trail, s *Step, place string) {
 	for _, f := range s.Fed {
 		if f.Start < 0 || f.End < f.Start || f.End > len(t.text()) {
 			c.report(
-				issueSpan, "%sit fed the bytes %d to %d of the answer, which has %d", place, f.Start, f.End,
+				issueSpan, "%sit fed bytes %d to %d of an answer of %d bytes", place, f.Start, f.End,
 				len(t.text()),
 			)
 		}
 	}
 }
 
-// spell returns a duration for people: from two days on without hours.
+// spell formats a duration for people, in days if it is two days or more.
 func spell(d time.Duration) string {
 	const day = 24 * time.Hour
 	if d < 2*day {
@@ -132,7 +132,7 @@ func (c *checker) score(f *float64, place string) {
 	}
 }
 
-// digest returns what stands in a trail for what is not kept.
+// digest returns the digest that a trail has in place of data that must not be kept.
 func digest(b []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(b)) }
 
 func isDigest(s string) bool {
@@ -141,7 +141,7 @@ func isDigest(s string) bool {
 	return ok && err == nil && len(sum) == sha256.Size
 }
 
-// text returns the final answer, whose sentences are meant.
+// text returns the text of the final answer, which sentences and spans refer to.
 func (t *Trail) text() string {
 	if t.Final != nil {
 		return t.Final.Text
@@ -149,7 +149,7 @@ func (t *Trail) text() string {
 	return t.Answer
 }
 
-// cycle describes one of the cycles of several steps, as "2 → 3 → 2"; empty: there is none.
+// cycle describes one of the cycles of several steps, such as "2 → 3 → 2", or returns "" if there is none.
 func (t *Trail) cycle() string {
 	before := t.Graph()
 	_, cyclic := order(before)
@@ -160,7 +160,7 @@ func (t *Trail) cycle() string {
 	for _, i := range cyclic {
 		in[i] = true
 	}
-	// Whatever hangs on a cycle has a step before it that does, so going back comes round.
+	// Every step that is left has one before it that is left, too, so going back comes to a step again.
 	var way []int
 	seen := make(map[int]int)
 	for i := cyclic[0]; ; {

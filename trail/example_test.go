@@ -8,7 +8,7 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// The display of a run, as a page shows it.
+// The display of a run that a page shows.
 func Example() {
 	run, err := trail.Read([]byte(`{
 	  "original_question": "What kinds of machine learning are there?",
@@ -86,7 +86,7 @@ func ExampleRecorder() {
 	// step 1 used [kelp] of 2
 }
 
-// A question that is taken apart, with functions in place of a model and a search.
+// A question that is decomposed, with functions in place of a model and a search.
 func ExampleReason() {
 	r := trail.Reason{
 		Decompose: func(context.Context, string) ([]trail.Question, error) {

@@ -1,6 +1,6 @@
 package trail
 
-// What tests outside of the package need to know.
+// Limits for tests outside the package.
 const (
 	MaxLinks = maxLinks
 	MaxSteps = maxSteps

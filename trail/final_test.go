@@ -10,7 +10,7 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// An answer that the agent wrote itself cites what its sentences rest on, wherever in the run that was read, and nothing else.
+// An answer that the agent wrote itself cites only what its sentences rest on, wherever in the run that was read.
 func TestFinalAnswer(t *testing.T) {
 	ferry := trail.Source{DocumentID: "timetable", Title: "Timetable", URL: "https://ferry.example/timetable", Content: "The ferry does not sail in fog."}
 	nests := trail.Source{DocumentID: "census", Content: "The colony at the lake counted 412 nests this year."}
@@ -34,13 +34,13 @@ func TestFinalAnswer(t *testing.T) {
 	}
 	want := map[string][2]string{
 		"The ferry does not sail in fog.":                     {"https://ferry.example/timetable", "The ferry does not sail in fog."},
-		"The colony at the lake counted 412 nests this year.": {}, // nobody could look for its words
+		"The colony at the lake counted 412 nests this year.": {}, // no quote, since the document has no address
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	if a, err := (&trail.Trail{}).FinalAnswer(t.Context(), nil, nil); a != nil || err != nil {
-		t.Errorf("without an answer there is %v, %v", a, err)
+		t.Errorf("without an answer: %v, %v", a, err)
 	}
 }
 
@@ -56,10 +56,10 @@ func TestFinalID(t *testing.T) {
 		want  string
 	}{
 		{"itself", final, []trail.Step{step(1, "ans_1", final), step(2, "ans_2", same)}, "ans_1"},
-		{"the last of the same words", final, []trail.Step{step(1, "ans_1", same), step(2, "ans_2", same), step(3, "ans_3", other)}, "ans_2"},
+		{"the last with the same text", final, []trail.Step{step(1, "ans_1", same), step(2, "ans_2", same), step(3, "ans_3", other)}, "ans_2"},
 		{"without an id", final, []trail.Step{step(1, "", same)}, ""},
 		{"only its text is known", nil, []trail.Step{step(1, "ans_1", same)}, ""},
-		{"other words", final, []trail.Step{step(1, "ans_1", other)}, ""},
+		{"another text", final, []trail.Step{step(1, "ans_1", other)}, ""},
 	} {
 		if got := (&trail.Trail{Final: test.final, Steps: test.steps}).FinalID(); got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)

@@ -13,64 +13,66 @@ import (
 	"github.com/ibidhq/ibid/support"
 )
 
-// LinkReason says why a sentence is said to rest on a passage.
+// LinkReason is the reason why a sentence is linked to a passage.
 type LinkReason string
 
-// The reasons, best first.
+// The reasons, strongest first.
 const (
-	ReasonCitation LinkReason = "citation" // the provider's citation says so
-	ReasonMarker   LinkReason = "marker"   // a mark in the text does: the number, the id or the address of the source
-	// ReasonInferred: a checker finds that it supports the words, or that a step's answer does which rests on it.
+	ReasonCitation LinkReason = "citation" // the provider cites it
+	ReasonMarker   LinkReason = "marker"   // a mark in the text names it: the number, id or address of the source
+	// ReasonInferred means that a checker finds the sentence supported by the passage, or by a step's answer that rests
+	// on it.
 	ReasonInferred LinkReason = "inferred"
 )
 
 // The limits of [Trail.Link].
 const (
-	maxPassages = 100_000 // texts that sentences are compared with; the rest are not, and Links.Issues says so
-	maxWay      = 64      // sentences of intermediate answers that are looked at for one of the final answer
+	maxPassages = 100_000 // texts that sentences are compared with; Links.Issues reports if there are more
+	maxFollowed = 64      // sentences of intermediate answers that are followed for one of the final answer
 	maxLinks    = 100     // passages of one sentence; the first are kept
-	maxNamed    = 100     // steps that are named for one passage; the first are
+	maxNamed    = 100     // steps of one passage; the first are kept
 )
 
-// maxQuoted is how many passages of a document are searched for the words of one citation.
+// maxQuoted is how many passages of a document are searched for the quote of a citation.
 const maxQuoted = 1000
 
-// LinkOptions says how [Trail.Link] links. The zero value, and nil, mean the defaults.
+// LinkOptions configures [Trail.Link]. Nil and the zero value mean the defaults.
 type LinkOptions struct {
-	Threshold   float64 // the least score with which a passage is inferred; 0: what the checker calls supported
-	PerSentence int     // how many passages are inferred for one sentence at most; 0: support.DefaultPerSentence
-	// how many passages and how many steps a sentence is checked against; 0: support.DefaultCandidates
+	Threshold   float64 // the least score of an inferred passage; 0 means what the checker calls supported
+	PerSentence int     // the most passages inferred for one sentence; 0 means support.DefaultPerSentence
+	// The number of passages, and of steps, that a sentence is checked against; 0 means support.DefaultCandidates.
 	Candidates  int
-	ByScore     bool // candidates are chosen by the relevance that somebody gave them instead of by BM25
-	NoInference bool // only citations and marks count; no checker is asked
+	ByScore     bool // choose candidates by their reported relevance instead of BM25
+	NoInference bool // use only citations and marks, and no checker
 }
 
-// Links says what the sentences of a final answer rest on.
+// Links lists what the sentences of a final answer rest on.
 type Links struct {
 	Sentences []Sentence
-	// Uncited is the share of the sentences that say something and rest on no passage, those included that
-	// [Sentence.Differs] from all of theirs; nil: no sentence says anything.
+	// Uncited is the share of sentences that rest on no passage, or only on passages that differ ([Sentence.Differs]),
+	// among those that say something; nil if none does.
 	Uncited *float64
-	By      string       // the checker that was asked, as ID@Version; empty: none
-	Issues  []ibid.Issue // limits that were reached, and marks that lead nowhere
+	By      string       // the checker that was asked, as ID@Version; empty if none
+	Issues  []ibid.Issue // limits that were reached, and unresolved marks
 }
 
 // Sentence is one sentence of the final answer.
 type Sentence struct {
 	Span ibid.Span // in the final answer: Trail.Final's text, else Trail.Answer
 	Text string
-	// The numbers of the steps that concluded it, ascending: whose answers say it, the first of those that pass it on.
-	// Where no step's answer does, those that had its passages.
+	// The numbers of the steps that it rests on, ascending: those that concluded it, whose answers are the first to say
+	// it, and those that lead from there to its passages. If no step's answer says it, the steps that had its passages.
 	Steps    []int
 	Passages []Link
-	// Skipped says why no passage was looked for, a heading say; empty: it was, or the sentence has some.
+	// Skipped is the reason why no passage was looked for, for example a heading; empty if one was, or if the sentence
+	// has passages.
 	Skipped support.SkipReason
 
-	concluded []int // the steps whose answers say it, as indices: see [linker.concluders]
+	concluded []int // the indices of the steps that concluded it: see [linker.concluders]
 }
 
-// Differs returns the values of the passages where the sentence has others, and rests on none otherwise: "62". Empty:
-// nothing differs, or it rests on another passage.
+// Differs returns the values that the passages have in place of the sentence's, such as "62". It is empty if nothing
+// differs, or if the sentence rests on another passage.
 func (s *Sentence) Differs() string {
 	var values []string
 	for i := range s.Passages {
@@ -94,32 +96,33 @@ type Link struct {
 	ChunkIndex *int
 	Locator    *ibid.Locator
 	Excerpt    string
-	// Steps has the numbers of the steps that used the passage, or where none did of those that retrieved it: of these
-	// the ones that concluded the sentence, else the nearest before those, else all, 100 at most. Empty: only the
-	// answer names it.
+	// Steps has the numbers of the steps that used the passage or, if none did, of those that retrieved it: of these
+	// the ones that concluded the sentence, else the nearest before those, else all, at most 100. It is empty if only
+	// the answer names the passage.
 	Steps []int
-	// the numbers of the steps whose answers lead there, the final answer's side first; empty: it leads there itself
+	// The numbers of the steps whose answers lead to the passage, the final answer's side first; empty if the final
+	// answer leads to it directly.
 	Via    []int
 	Reason LinkReason
-	// Score is how sure the checker is: of several links in a row, of the least sure one. Nil: a provider or a mark
-	// says it, or the checker gives no scores.
+	// Score is how sure the checker is; in a chain of links, of the least sure one. Nil if a provider or a mark makes
+	// the link, or if the checker gives no scores.
 	Score     *float64
-	Threshold float64 // the least score that counts; 0: there is no score
+	Threshold float64 // the least score that counts; 0 if there is no score
 	By        string  // the checker
-	Evidence  string  // the words of the passage that support it; empty: no checker said
-	// Differs has the values of the passage, "62", where the sentence has others and would otherwise rest on it; empty:
-	// nothing differs, as far as the checker finds.
+	Evidence  string  // the words of the passage that support it; empty if unknown
+	// Differs has the values of the passage, such as "62", if the sentence has others and would otherwise rest on it;
+	// empty if the checker finds no difference.
 	Differs string
-	// Verification is that of the citation, where it names this source alone, else of the passage; nil: none is known.
+	// Verification is the citation's, if that names only this source, else the passage's; nil if neither is known.
 	Verification *ibid.Verification
 
 	source  *Source
-	holders *holders // nil: no step had it
-	near    bool     // the checker does not find that it supports the sentence, see [linker.near]
+	holders *holders // nil if no step had it
+	near    bool     // it is not found to support the sentence, but [linker.near] it
 }
 
-// Text returns as much of the passage as is known: all of it, or the words that were quoted, or its excerpt. Empty:
-// none.
+// Text returns as much of the passage as is known: all of it, the quoted words, or its excerpt. It is empty if none is
+// known.
 func (r *Link) Text() string {
 	if r.source != nil && r.source.Content != "" {
 		return r.source.Content
@@ -127,17 +130,17 @@ func (r *Link) Text() string {
 	return cmp.Or(r.Evidence, r.Excerpt)
 }
 
-// Link finds for each sentence of the final answer the steps and the passages that it rests on. The provider's
-// citations count first, then marks in the text. For sentences that have neither, passages of all steps are ranked, and
-// c is asked whether they support the sentence; so are the answers of the steps, and what those rest on is followed
-// back through the steps before. A sentence that no text supports alone may rest on several together: see
-// [support.Together]. Nil c is support.Lexical.
+// Link finds the steps and passages that each sentence of the final answer rests on. The provider's citations come
+// first, then marks in the text. For sentences with neither, the passages of all steps are ranked, and c is asked
+// whether they support the sentence; the same is done with the answers of the steps, and what those rest on is followed
+// back through the steps before. If no text supports a sentence alone, it may rest on several together: see
+// [support.Together]. Nil c means support.Lexical.
 //
-// A mark is the id, the title or the address of a source, [step 2], or a number where one step alone can be meant: the
-// one that gave the answer, else the only one with sources. The number counts that step's sources.
+// A mark is the id, title or address of a source, [step 2], or a number. Numbers count the sources of the step that
+// gave the answer, else of the only step with sources; if there are several, a number names nothing.
 //
-// Link sets Step.Fed of all steps and changes nothing else, so it must not run beside a reader of t. The error says
-// that ctx ended, or that the checker could not work at all.
+// Link sets Step.Fed of all steps and changes nothing else, so it must not run concurrently with readers of t. It
+// returns an error if ctx ends or the checker fails.
 func (t *Trail) Link(ctx context.Context, c support.Checker, o *LinkOptions) (*Links, error) {
 	l := newLinker(t, c, o)
 	l.links.Sentences = l.sentences(l.final.Text, l.origin)
@@ -162,18 +165,18 @@ type linker struct {
 	options  LinkOptions
 	checker  support.Checker
 	final    *ibid.Answer
-	origin   int            // the step that gave the final answer, else the only one with sources; -1: neither
-	last     int            // the last step whose answer is the final one; -1: none
-	byDoc    [][]int        // rows of each document
-	passages []*holders     // of each passage
-	lost     int            // marks that lead nowhere
-	holders  []*holders     // by row: those of its passage
-	bySaid   map[string]int // what marks call a document; -1: more than one
-	before   [][]int        // the graph
-	byNumber map[int]int    // the last step of each number
-	bases    map[int]*basis // by step
-	feeders  map[int]map[int]int
-	answers  *support.Corpus // of the steps; nil: not needed yet
+	origin   int                 // the step that gave the final answer, else the only one with sources, else -1
+	last     int                 // the last step whose answer is the final one, or -1
+	byDoc    [][]int             // rows of each document
+	passages []*holders          // of each passage
+	lost     int                 // how many marks name nothing
+	holders  []*holders          // of the passage of each row
+	byMark   map[string]int      // documents by what marks call them; -1 if ambiguous
+	before   [][]int             // the graph
+	byNumber map[int]int         // the last step of each number
+	bases    map[int]*basis      // by step
+	earlier  map[int]map[int]int // by step: see stepsBefore
+	answers  *support.Corpus     // of the steps; nil until needed
 }
 
 func newLinker(t *Trail, c support.Checker, o *LinkOptions) *linker {
@@ -186,7 +189,7 @@ func newLinker(t *Trail, c support.Checker, o *LinkOptions) *linker {
 		checker:   c,
 		final:     t.Final,
 		bases:     map[int]*basis{},
-		feeders:   map[int]map[int]int{},
+		earlier:   map[int]map[int]int{},
 		before:    t.Graph(),
 		byNumber:  t.lastByNumber(),
 	}
@@ -228,11 +231,11 @@ func newLinker(t *Trail, c support.Checker, o *LinkOptions) *linker {
 	if l.origin < 0 && withSources == 1 {
 		l.origin = only
 	}
-	l.nameMarks()
+	l.indexMarks()
 	return l
 }
 
-// linkCitations adds what the citations of an answer say of its sentences.
+// linkCitations links the sentences of an answer to what its citations name.
 func (l *linker) linkCitations(a *ibid.Answer, sentences []Sentence) {
 	if len(a.Citations) == 0 {
 		return
@@ -257,7 +260,8 @@ func (l *linker) linkCitations(a *ibid.Answer, sentences []Sentence) {
 	}
 }
 
-// coveredSentences yields the indices of the sentences that a citation stands for; a point, for the one that it closes.
+// coveredSentences yields the indices of the sentences that a citation covers. A citation at a point covers the
+// sentence that ends there.
 func coveredSentences(sentences []Sentence, c *ibid.Citation) iter.Seq[int] {
 	span := c.Claim
 	if span.Len() <= 0 {
@@ -315,7 +319,7 @@ func (l *linker) citedLink(c *ibid.Citation, ref *ibid.Ref, source *Source) Link
 	return link
 }
 
-// linkTo returns a link to a document: the passage that has the quote, else the first that a step used.
+// linkTo returns a link to the passage of a document that has the quote, else to the first that a step used.
 func (l *linker) linkTo(n int, quote string) Link {
 	best := -1
 	for _, i := range l.byDoc[n][:min(len(l.byDoc[n]), maxQuoted)] {
@@ -331,7 +335,7 @@ func (l *linker) linkTo(n int, quote string) Link {
 	return l.linkToRow(best)
 }
 
-// linkToRow returns a link to the passage of a row, with the steps that had this passage.
+// linkToRow returns a link to the passage of a row, with the steps that had it.
 func (l *linker) linkToRow(row int) Link {
 	r := &l.rows[row]
 	h := l.holders[row]
@@ -342,7 +346,7 @@ func (l *linker) linkToRow(row int) Link {
 	}
 }
 
-// add adds a passage to the sentence, unless it has it.
+// add adds a passage to the sentence, unless the sentence has it.
 func (s *Sentence) add(r Link) {
 	for i := range s.Passages {
 		p := &s.Passages[i]
@@ -355,12 +359,12 @@ func (s *Sentence) add(r Link) {
 	}
 }
 
-// finish names the steps of all sentences, counts the sentences without sources and sets Step.Fed.
+// finish sets the steps of all sentences, Links.Uncited and Step.Fed.
 func (l *linker) finish() {
 	for i := range l.t.Steps {
 		l.t.Steps[i].Fed = nil
 	}
-	say, without := 0, 0
+	claims, uncited := 0, 0
 	for i := range l.links.Sentences {
 		s := &l.links.Sentences[i]
 		l.nameSteps(s)
@@ -368,10 +372,10 @@ func (l *linker) finish() {
 			s.Skipped = ""
 		}
 		if s.Skipped == "" {
-			say++
+			claims++
 		}
 		if s.NoSources() || s.Skipped == "" && s.Differs() != "" {
-			without++
+			uncited++
 		}
 		for _, n := range s.Steps {
 			if step, ok := l.byNumber[n]; ok {
@@ -379,13 +383,13 @@ func (l *linker) finish() {
 			}
 		}
 	}
-	if say > 0 {
-		l.links.Uncited = new(float64(without) / float64(say))
+	if claims > 0 {
+		l.links.Uncited = new(float64(uncited) / float64(claims))
 	}
 }
 
-// FinalID returns the id of the captured answer that is the final one: AnswerID, else that of the step's answer which
-// is Final itself, else of the last one of the same words. Empty: none is.
+// FinalID returns the id of the captured answer that is the final one: AnswerID, else that of the step's answer that is
+// Final itself, else of the last one with the same text. It is empty if there is none.
 func (t *Trail) FinalID() string {
 	if t.Final == nil || t.AnswerID != "" {
 		return t.AnswerID
@@ -406,18 +410,18 @@ func (t *Trail) FinalID() string {
 	return id
 }
 
-// FinalAnswer returns the final answer with its citations. Where only its text is known its sentences cite the
-// documents that they rest on, as [Trail.Link] finds them with c and o, with the origin [ibid.OriginInferred]. Of a
-// document with an address the passage is quoted: see [Source.Quote]; of a passage longer than that, what supports the
-// sentence. Nil: there is no final answer. The error says that ctx ended, or that the checker could not
-// work at all.
+// FinalAnswer returns the final answer with its citations, or nil if there is none. If only its text is known, its
+// sentences cite the documents that they rest on, as [Trail.Link] finds them with c and o, with the origin
+// [ibid.OriginInferred]. If a document has an address, the citation quotes the passage (see [Source.Quote]) or, if that
+// is longer than MaxQuote, the words that support the sentence. FinalAnswer returns an error if ctx ends or the checker
+// fails.
 func (t *Trail) FinalAnswer(ctx context.Context, c support.Checker, o *LinkOptions) (*ibid.Answer, error) {
 	if t.Final != nil || t.Answer == "" {
 		return t.Final, nil
 	}
 	links, err := t.Link(ctx, c, o)
 	if err != nil {
-		return nil, fmt.Errorf("citing what the final answer rests on: %w", err)
+		return nil, fmt.Errorf("cite the final answer: %w", err)
 	}
 	a := &ibid.Answer{Text: t.Answer, Complete: true}
 	for i := range links.Sentences {
@@ -436,14 +440,14 @@ func (t *Trail) FinalAnswer(ctx context.Context, c support.Checker, o *LinkOptio
 			continue
 		}
 		if err := a.Cite(s.Span, refs...); err != nil {
-			return nil, fmt.Errorf("citing what the final answer rests on: %w", err)
+			return nil, fmt.Errorf("cite the final answer: %w", err)
 		}
 	}
 	return a, nil
 }
 
-// quote returns what a citation of the passage quotes; empty: nothing, for its document has no address where others
-// could look for it.
+// quote returns the words that a citation of the passage quotes. It is empty if the document has no address where they
+// could be looked up.
 func (r *Link) quote() string {
 	switch {
 	case r.source == nil || r.source.URL == "":
@@ -454,8 +458,8 @@ func (r *Link) quote() string {
 	return r.source.Quote()
 }
 
-// addSource returns the id of a passage's document among the answer's sources, which it is added to; empty: no step has
-// it.
+// addSource adds the document of a passage to the answer's sources, unless it is there, and returns its id, or "" if no
+// step has it.
 func addSource(a *ibid.Answer, r *Link) string {
 	switch {
 	case a.Source(r.DocumentID) != nil:

@@ -13,8 +13,8 @@ import (
 	"github.com/ibidhq/ibid/support"
 )
 
-// addDiffering links a sentence that no passage supports to those that are near it and have another value.
-func (l *linker) addDiffering(s *Sentence, passages, answers sought) {
+// addDiffering links a sentence that no passage supports to passages near it that have another value.
+func (l *linker) addDiffering(s *Sentence, passages, answers comparison) {
 	claim := l.final.Text[passages.Claim.Start:passages.Claim.End]
 	if by := l.calculatedBy(s, passages); by != nil {
 		s.concluded = by
@@ -51,18 +51,18 @@ func (l *linker) addDiffering(s *Sentence, passages, answers sought) {
 	}
 }
 
-// slipped reports whether the other value of a passage looks like what a step that concluded a sentence got wrong,
-// rather than like one of those that it calculated with: it stands before the same word, or in what the step had
-// itself.
+// slipped reports whether the other value of a passage looks like one that the step which concluded the sentence copied
+// wrongly, rather than one that it calculated with: the digits are similar, and it precedes the same word or comes from
+// a passage that the step itself had.
 func (l *linker) slipped(s *Sentence, h *hit, other *otherValue) bool {
 	_, distance := l.holders[h.row].nearest(l, s.concluded)
 	return other.slip && (other.unit || distance == 0)
 }
 
-// calculatedBy returns the steps that calculated a figure of a sentence: those that concluded it, else the one that
-// gave the final answer, if the figure [isResult] of figures before the same word in the candidates that these steps
-// had or build on. Nil: none did.
-func (l *linker) calculatedBy(s *Sentence, passages sought) []int {
+// calculatedBy returns the steps that calculated a figure of a sentence, or nil: those that concluded it, else the one
+// that gave the final answer, if the figure [isResult] of figures before the same word in passages that these steps, or
+// steps they build on, had.
+func (l *linker) calculatedBy(s *Sentence, passages comparison) []int {
 	by := s.concluded
 	if len(by) == 0 && l.last >= 0 {
 		by = []int{l.last}
@@ -94,8 +94,8 @@ func (l *linker) calculatedBy(s *Sentence, passages sought) []int {
 	return nil
 }
 
-// isResult reports whether a number is none of others, and is the sum, the difference or the mean of two of them, or
-// the sum or the mean of all.
+// isResult reports whether a number is not among others, but is the sum, difference or mean of two of them, or the sum
+// or mean of all.
 func isResult(n float64, others []float64) bool {
 	is := func(result float64) bool { return math.Abs(n-result) <= 1e-9*math.Abs(n) }
 	if len(others) < 2 || slices.ContainsFunc(others, is) {
@@ -113,11 +113,11 @@ func isResult(n float64, others []float64) bool {
 	return is(sum) || is(sum/float64(len(others)))
 }
 
-// maxDiffering is how many passages that a citation or a mark names are compared with their sentences.
+// maxDiffering is how many passages named by citations and marks are compared with their sentences.
 const maxDiffering = 1000
 
-// markDiffering marks the passages that citations and marks name and that differ from their sentence in a value. A
-// passage that has little of the sentence says something else altogether.
+// markDiffering sets Differs on the passages named by citations and marks that have another value than their sentence.
+// A passage with little in common with the sentence is about something else.
 func (l *linker) markDiffering(ctx context.Context) error {
 	var links []*Link
 	var pairs []support.Pair
@@ -152,17 +152,17 @@ func (l *linker) markDiffering(ctx context.Context) error {
 	return nil
 }
 
-// otherValue is what a passage has in the place of what a claim says.
+// otherValue is a value that a passage has in place of one in a claim.
 type otherValue struct {
 	own, text string  // the claim's and the passage's
-	apart     float64 // how far figures are from each other: the logarithm of their ratio
-	unit      bool    // they stand before the same word
-	slip      bool    // they have the same digits but one, or in another order
+	apart     float64 // the logarithm of the ratio of figures
+	unit      bool    // they precede the same word
+	slip      bool    // see isSlip
 }
 
-// otherValues returns what a passage has in the place of the one figure of a claim that it lacks, by what a verdict
-// says of both, the likeliest first: see [otherFigures]; then the values with which the claim is in conflict, without
-// what both have in common: "62" for 62 turbines instead of 72 turbines.
+// otherValues returns the values that a passage has in place of those in a claim, according to a verdict:
+// [otherFigures], if the passage lacks one figure of the claim, the likeliest first; then the values that conflict with
+// the claim, without the words that both share: "62" for 62 turbines instead of 72 turbines.
 func otherValues(claim, passage string, v *support.Verdict) []otherValue {
 	var lacks []ibid.Span
 	for _, t := range v.Missing {
@@ -197,15 +197,15 @@ func otherValues(claim, passage string, v *support.Verdict) []otherValue {
 	return all
 }
 
-// isValue reports whether a conflict is between values, rather than between what is said of them.
+// isValue reports whether a conflict is between values, rather than between what is said about them.
 func isValue(c support.Conflict) bool {
 	return !slices.Contains(
 		[]support.ConflictKind{support.ConflictNegation, support.ConflictModality, support.ConflictRole}, c.Kind,
 	)
 }
 
-// otherFigures returns the figures of a passage that may be meant by the one at a place of a claim: those of about the
-// same size before the same word, by how near they are in size, and those that look like a slip.
+// otherFigures returns the figures of a passage that the one at a span of a claim may stand for: those of similar size
+// before the same word, closest first, and those that look like a slip.
 func otherFigures(claim string, at ibid.Span, passage string) []otherValue {
 	own, unit := claim[at.Start:at.End], wordAfter(claim[at.End:])
 	var others []otherValue
@@ -233,11 +233,11 @@ func otherFigures(claim string, at ibid.Span, passage string) []otherValue {
 }
 
 const (
-	maxFigures = 1000 // how many figures of a passage are looked at
-	maxTried   = 8    // how many figures of a sentence, and of those that one may be worked out from
+	maxFigures = 1000 // figures of a passage that are compared
+	maxTried   = 8    // figures of a sentence, and figures that one may be calculated from
 )
 
-// isSlip reports whether two figures have the same digits but one, or the same in another order.
+// isSlip reports whether two figures differ in one digit, or only in the order of their digits.
 func isSlip(a, b string) bool {
 	if len(a) != len(b) || a == b {
 		return false
@@ -251,7 +251,7 @@ func isSlip(a, b string) bool {
 	return others == 1 || slices.Equal(slices.Sorted(slices.Values([]byte(a))), slices.Sorted(slices.Values([]byte(b))))
 }
 
-// parseFigure returns a figure as a number, whatever separates its thousands and decimals; NaN: none.
+// parseFigure returns a figure as a number, whatever separates its thousands and decimals, or NaN.
 func parseFigure(figure string) float64 {
 	if at := strings.LastIndexAny(figure, ".,"); at >= 0 && len(figure)-at == 4 {
 		figure = figure[:at] + figure[at+1:]
@@ -263,22 +263,22 @@ func parseFigure(figure string) float64 {
 	return n
 }
 
-// wordAfter returns the word that follows on a figure, in lower case; empty: none.
+// wordAfter returns the word after a figure in lower case, or "".
 func wordAfter(text string) string {
 	word, _, _ := strings.Cut(strings.TrimLeft(text, " \u00a0-"), " ")
 	return strings.ToLower(strings.Trim(word, ".,;:!?)"))
 }
 
-// isFigure reports whether what a passage lacks is a number, or a date with one.
+// isFigure reports whether a term that a passage lacks is a number, or a date with one.
 func isFigure(t support.Term) bool {
 	return (t.Kind == support.TermNumber || t.Kind == support.TermDate) && strings.ContainsAny(t.Text, "0123456789")
 }
 
-// figures matches numbers, times of day included.
+// figures matches numbers, including times of day.
 var figures = regexp.MustCompile(`[0-9]+(?:[.,:][0-9]+)*`)
 
-// hasFigures reports whether a text has all figures of a sentence. They cannot come from one that lacks some, but for
-// those that were worked out.
+// hasFigures reports whether a text has all figures of a sentence. A text that lacks some is not where the sentence
+// comes from, unless they were calculated.
 func hasFigures(text, sentence string) bool {
 	return commonFigures(sentence, text) == len(figures.FindAllString(sentence, -1))
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/ibidhq/ibid/support"
 )
 
-// infer asks the checker which steps concluded the sentences, and what those rest on that nothing else ties to a
-// passage.
+// infer asks the checker which steps concluded the sentences, and which passages support those that no citation or mark
+// links to one.
 func (l *linker) infer(ctx context.Context) error {
-	passages, answers := &pool{}, &pool{} // even of no texts, attribute tells which sentences say something
+	passages, answers := &pool{}, &pool{} // even without texts, attribute finds which sentences to skip
 	if !l.options.NoInference && len(l.links.Sentences) > 0 {
 		l.links.By = l.checker.Info().By()
 		var rows, steps []int
@@ -30,11 +30,11 @@ func (l *linker) infer(ctx context.Context) error {
 		}
 		passages, answers = l.pool(rows, nil), l.pool(nil, steps)
 	}
-	found, err := l.attribute(ctx, l.final, l.links.Sentences, passages, false)
+	byPassages, err := l.attribute(ctx, l.final, l.links.Sentences, passages, false)
 	if err != nil {
 		return err
 	}
-	said, err := l.attribute(ctx, l.final, l.links.Sentences, answers, true)
+	byAnswers, err := l.attribute(ctx, l.final, l.links.Sentences, answers, true)
 	if err != nil {
 		return err
 	}
@@ -46,28 +46,28 @@ func (l *linker) infer(ctx context.Context) error {
 	for i := range l.links.Sentences {
 		s := &l.links.Sentences[i]
 		if len(s.Passages) > 0 {
-			s.concluded = l.concluders(s, said[i])
-		} else if err := l.inferPassages(ctx, s, found[i], said[i]); err != nil {
+			s.concluded = l.concluders(s, byAnswers[i])
+		} else if err := l.inferPassages(ctx, s, byPassages[i], byAnswers[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sought is what a sentence was compared with, and what came of it.
-type sought struct {
+// comparison is a pool that a sentence was compared with, and the result.
+type comparison struct {
 	*support.SentenceSupport
 	*pool
 }
 
-// inferPassages links a sentence, which no citation and no mark ties to a passage, to those that support it, and to
-// what the answers of the steps that concluded it rest on; else to passages with another value.
-func (l *linker) inferPassages(ctx context.Context, s *Sentence, passages, answers sought) error {
+// inferPassages links a sentence without citations and marks to the passages that support it, else to what the answers
+// of the steps that concluded it rest on, else to passages with another value.
+func (l *linker) inferPassages(ctx context.Context, s *Sentence, passages, answers comparison) error {
 	s.Skipped = passages.Skipped
-	hits, said := l.hits(s.Text, passages, &answers), l.hits(s.Text, answers, nil)
-	if len(hits) > 0 && hits[0].near && len(said) > 0 && said[0].relevance > hits[0].relevance &&
-		!slices.Contains(l.holders[hits[0].row].steps(), said[0].step) {
-		hits = nil // that step says more of it, and had it from elsewhere
+	hits, answered := l.hits(s.Text, passages, &answers), l.hits(s.Text, answers, nil)
+	if len(hits) > 0 && hits[0].near && len(answered) > 0 && answered[0].relevance > hits[0].relevance &&
+		!slices.Contains(l.holders[hits[0].row].steps(), answered[0].step) {
+		hits = nil // that step says more of it, and has it from elsewhere
 	}
 	s.concluded = l.concluders(s, answers, hits...)
 	for _, h := range l.nearestPassages(hits, s.concluded) {
@@ -77,7 +77,7 @@ func (l *linker) inferPassages(ctx context.Context, s *Sentence, passages, answe
 	}
 	if len(s.Passages) == 0 {
 		seen := map[[2]int]bool{}
-		for _, h := range said {
+		for _, h := range answered {
 			if slices.Contains(s.concluded, h.step) && (!h.near || figures.MatchString(s.Text)) {
 				if err := l.follow(ctx, s, h, h.score, nil, seen); err != nil {
 					return err
@@ -91,15 +91,15 @@ func (l *linker) inferPassages(ctx context.Context, s *Sentence, passages, answe
 	return nil
 }
 
-// pool is the texts that sentences are compared with.
+// pool holds the texts that sentences are compared with.
 type pool struct {
 	docs []support.Document
 	of   []pooled
 }
 
-// pooled is what a text of a pool is: a row, or the answer of a step.
+// pooled identifies a text of a pool: a row, or the answer of a step.
 type pooled struct {
-	row  int // -1: it is an answer
+	row  int // -1 for an answer
 	step int
 }
 
@@ -126,14 +126,14 @@ func (l *linker) pool(rows, steps []int) *pool {
 	return p
 }
 
-// text returns what of a text of the pool was checked.
+// text returns the part of a text that was checked.
 func (p *pool) text(c *support.Candidate) string {
 	return p.docs[c.Document].Text[c.Span.Start:c.Span.End]
 }
 
 func (l *linker) attribute(
 	ctx context.Context, a *ibid.Answer, sentences []Sentence, p *pool, cited bool,
-) ([]sought, error) {
+) ([]comparison, error) {
 	spans := make([]ibid.Span, len(sentences))
 	for i := range sentences {
 		spans[i] = withoutMarks(sentences[i].Text, sentences[i].Span)
@@ -154,14 +154,14 @@ func (l *linker) attribute(
 	if err != nil {
 		return nil, err
 	}
-	all := make([]sought, len(sentences))
+	all := make([]comparison, len(sentences))
 	for i := range all {
-		all[i] = sought{&done.Sentences[i], p}
+		all[i] = comparison{&done.Sentences[i], p}
 	}
 	return all, nil
 }
 
-// withoutMarks returns the place of a sentence without the marks at its end: they are none of what it says.
+// withoutMarks returns the span of a sentence without the marks at its end, which are not part of what it says.
 func withoutMarks(text string, at ibid.Span) ibid.Span {
 	for {
 		rest := strings.TrimRight(text, ".!?。！？… \t\r\n")
@@ -178,17 +178,17 @@ func withoutMarks(text string, at ibid.Span) ibid.Span {
 type hit struct {
 	pooled
 	relevance float64
-	score     *float64 // nil: the checker has none
+	score     *float64 // nil if the checker gives none
 	threshold float64
 	by        string
-	near      bool      // the checker doesn't find that it supports the sentence: see [linker.near]
+	near      bool      // it is not found to support the sentence, but [linker.near] it
 	together  bool      // it supports the sentence only with others
-	differs   string    // the value that it has instead; empty: it supports it as it is
+	differs   string    // the value that it has instead, if any
 	span      ibid.Span // the evidence, in the text
 	evidence  string
 }
 
-// holds reports whether a verdict is good enough to say that words rest on a passage.
+// holds reports whether a verdict is good enough to link a sentence.
 func (l *linker) holds(v *support.Verdict) bool {
 	switch {
 	case v.Changed || v.Label == support.Contradicted:
@@ -200,10 +200,10 @@ func (l *linker) holds(v *support.Verdict) bool {
 	}
 }
 
-// hits returns the texts that a sentence rests on, best first: those that support it, each alone; else those that
-// support it together; else the most relevant one, if it is [linker.near] and has no other values. Of a sentence with
-// figures that one goes before those that support it together. Answers are as in near.
-func (l *linker) hits(claim string, s sought, answers *sought) []hit {
+// hits returns the texts that a sentence rests on, best first: those that support it alone; else those that support it
+// together; else the most relevant one, if it is [linker.near] and has no other values. For a sentence with figures
+// that one comes before those that support it together. Answers are as in near.
+func (l *linker) hits(claim string, s comparison, answers *comparison) []hit {
 	var all []hit
 	var nearest *support.Candidate
 	for i := range s.Candidates {
@@ -233,16 +233,17 @@ func (l *linker) hits(claim string, s sought, answers *sought) []hit {
 	return all
 }
 
-// A text that the checker doesn't find to support a sentence is near it from a relevance of leastRelevance: which of
-// the few texts of a run a paraphrase comes from, and whether any, the words that only one of them shares with it tell
-// better than the share of it that one has. For a figure, a name and a word that refers to what was named before a
-// sentence takes half as much each: what is said of nothing in particular rests on no source more often. Of the answers
-// of the steps that had a passage, answerShare counts with it. Chosen on testdata/runs.json.
+// A text that is not found to support a sentence is near it if its relevance is at least leastRelevance. Which of a
+// run's few texts a paraphrase comes from, if any, is better told by the words that only one of them shares with it
+// than by how much of it that text has. A figure, a name and a word that refers to something named before each halve
+// this limit, down to leastOfAll, because sentences about nothing in particular more often rest on no source. The
+// relevance of a passage includes answerShare of that of the answers of the steps that had it. Chosen on
+// testdata/runs.json.
 const (
 	leastRelevance = .25
 	leastOfAll     = .06
 	answerShare    = .25
-	leastLikely    = .3 // instead, of checkers that know more than words
+	leastLikely    = .3 // the least score instead, of checkers other than support.Lexical
 )
 
 var particulars = []*regexp.Regexp{
@@ -251,9 +252,9 @@ var particulars = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)\b(?:the|this|that|these|those|it|its|they|them|their|he|him|his|she|her|there)\b`),
 }
 
-// near reports whether a text speaks of the same as a claim. Answers are those of the steps, where the text is a
-// passage; nil: it is an answer itself.
-func (l *linker) near(claim string, c *support.Candidate, p *pool, answers *sought) bool {
+// near reports whether a text is about the same thing as a claim. Answers are the steps' if the text is a passage, and
+// nil if it is an answer itself.
+func (l *linker) near(claim string, c *support.Candidate, p *pool, answers *comparison) bool {
 	if l.options.Threshold != 0 {
 		return false
 	}
@@ -267,22 +268,22 @@ func (l *linker) near(claim string, c *support.Candidate, p *pool, answers *soug
 			least /= 2
 		}
 	}
-	said := c.Relevance
+	byAnswers := c.Relevance
 	if answers != nil {
-		said = 0
+		byAnswers = 0
 		steps := l.holders[p.of[c.Document].row].steps()
 		for i := range answers.Candidates {
 			if a := &answers.Candidates[i]; slices.Contains(steps, answers.of[a.Document].step) {
-				said = max(said, a.Relevance)
+				byAnswers = max(byAnswers, a.Relevance)
 			}
 		}
 	}
-	return c.Relevance+answerShare*said >= max(least, leastOfAll) &&
+	return c.Relevance+answerShare*byAnswers >= max(least, leastOfAll) &&
 		(figures.MatchString(claim) || !l.sharesTopicOnly(claim, p.text(c)))
 }
 
-// sharesTopicOnly reports whether the one word that a claim shares with a text is a word of the run's question: all
-// that the run read is about that.
+// sharesTopicOnly reports whether a claim shares only one word with a text, and that is in the run's question, as in
+// everything that the run read.
 func (l *linker) sharesTopicOnly(claim, text string) bool {
 	asked, there := wordBeginnings(l.t.Question), wordBeginnings(text)
 	shared := 0
@@ -296,10 +297,10 @@ func (l *linker) sharesTopicOnly(claim, text string) bool {
 	return shared == 1
 }
 
-// longWords are numbers, and words that are long enough to have a meaning of their own in most languages.
+// longWords matches numbers, and words long enough to have a meaning of their own in most languages.
 var longWords = regexp.MustCompile(`[0-9]+|[\pL\pN]{4,}`)
 
-// wordBeginnings returns the first five letters of the words of a text, so that nests and nesting are one.
+// wordBeginnings returns the first five letters of the words of a text, so that nests and nesting are the same.
 func wordBeginnings(text string) map[string]bool {
 	all := map[string]bool{}
 	for _, word := range longWords.FindAllString(strings.ToLower(text), -1) {
@@ -309,8 +310,8 @@ func wordBeginnings(text string) map[string]bool {
 	return all
 }
 
-// saysOtherwise reports whether a text gives another value than a claim. What else a checker finds, who does it to whom
-// say, counts only in texts that otherwise support the claim.
+// saysOtherwise reports whether a text gives another value than a claim. Other conflicts, such as swapped roles, count
+// only in texts that otherwise support the claim.
 func saysOtherwise(v *support.Verdict) bool {
 	if v.Label == support.Contradicted || slices.ContainsFunc(v.Missing, isFigure) {
 		return true
@@ -318,7 +319,7 @@ func saysOtherwise(v *support.Verdict) bool {
 	return v.Changed && (v.Score == nil || *v.Score >= v.Threshold || slices.ContainsFunc(v.Conflicts, isValue))
 }
 
-// hit returns a candidate as what a verdict says that it supports.
+// hit returns a candidate with the verdict on it as a hit.
 func (l *linker) hit(c *support.Candidate, v *support.Verdict, p *pool) hit {
 	h := hit{
 		pooled: p.of[c.Document], relevance: c.Relevance, threshold: cmp.Or(l.options.Threshold, v.Threshold),
@@ -335,8 +336,8 @@ func (l *linker) hit(c *support.Candidate, v *support.Verdict, p *pool) hit {
 	return h
 }
 
-// nearestPassages returns the hits that are passages: those that the steps which concluded a sentence had, else those
-// that the steps before these had, else all. Passages that support it together stay together.
+// nearestPassages returns the hits whose passages the steps that concluded a sentence had, else the steps before these,
+// else all hits. Passages that support the sentence together stay together.
 func (l *linker) nearestPassages(hits []hit, concluded []int) []hit {
 	const elsewhere = 1 << 30
 	var passages []hit
@@ -363,9 +364,9 @@ func (l *linker) inferredLink(h hit, score *float64, via []int) Link {
 	return r
 }
 
-// follow adds to a sentence of the final answer what the words of a step's answer rest on that it rests on: the
-// passages of that step, and what the answers of the steps before it do. Score is that of the least sure link so far,
-// via the numbers of the steps on the way. Seen has the steps and sentences that were looked at.
+// follow links a sentence of the final answer that rests on a step's answer (at) to what that rests on: passages of the
+// step and, recursively, answers of the steps before it. Score is that of the least sure link so far, via has the
+// numbers of the steps on the way, and seen the steps and sentences that were visited.
 func (l *linker) follow(
 	ctx context.Context, s *Sentence, at hit, score *float64, via []int, seen map[[2]int]bool,
 ) error {
@@ -376,7 +377,7 @@ func (l *linker) follow(
 	via = append(slices.Clone(via), l.t.Steps[at.step].Number)
 	for k := range own.sentences {
 		from, place := &own.sentences[k], [2]int{at.step, k}
-		if from.Span.Start >= at.span.End || from.Span.End <= at.span.Start || seen[place] || len(seen) >= maxWay {
+		if from.Span.Start >= at.span.End || from.Span.End <= at.span.Start || seen[place] || len(seen) >= maxFollowed {
 			continue
 		}
 		seen[place] = true
@@ -402,7 +403,7 @@ func (l *linker) follow(
 	return nil
 }
 
-// leastScore returns the lesser score; nil where one is not known.
+// leastScore returns the lower score, or nil if one is unknown.
 func leastScore(a, b *float64) *float64 {
 	if a == nil || b == nil {
 		return nil
@@ -413,10 +414,10 @@ func leastScore(a, b *float64) *float64 {
 // basis is what the sentences of a step's answer rest on: its own sources, or answers of the steps before it.
 type basis struct {
 	sentences []Sentence
-	hits      [][]hit // by sentence; none where a citation or a mark says it
+	hits      [][]hit // by sentence; none if it has citations or marks
 }
 
-// basisOf returns what the sentences of a step's answer rest on. It looks at each step once.
+// basisOf returns what the sentences of a step's answer rest on, computed once for each step.
 func (l *linker) basisOf(ctx context.Context, step int) (*basis, error) {
 	if own := l.bases[step]; own != nil {
 		return own, nil
@@ -446,19 +447,19 @@ func (l *linker) basisOf(ctx context.Context, step int) (*basis, error) {
 			steps = append(steps, b)
 		}
 	}
-	found, err := l.attribute(ctx, a, own.sentences, l.pool(rows, nil), false)
+	byPassages, err := l.attribute(ctx, a, own.sentences, l.pool(rows, nil), false)
 	if err != nil {
 		return nil, err
 	}
-	said, err := l.attribute(ctx, a, own.sentences, l.pool(nil, steps), false)
+	byAnswers, err := l.attribute(ctx, a, own.sentences, l.pool(nil, steps), false)
 	if err != nil {
 		return nil, err
 	}
 	for i := range own.sentences {
 		if len(own.sentences[i].Passages) == 0 {
 			own.hits[i] = append(
-				l.hits(own.sentences[i].Text, found[i], nil),
-				l.hits(own.sentences[i].Text, said[i], nil)...,
+				l.hits(own.sentences[i].Text, byPassages[i], nil),
+				l.hits(own.sentences[i].Text, byAnswers[i], nil)...,
 			)
 		}
 	}

@@ -13,33 +13,33 @@ import (
 	"github.com/ibidhq/ibid/internal/prose"
 )
 
-// nameMarks notes what marks may call each document: its ids and its titles.
-func (l *linker) nameMarks() {
-	l.bySaid = make(map[string]int, 2*len(l.names))
-	say := func(name string, n int) {
+// indexMarks indexes the documents by what marks may call them: their ids and titles.
+func (l *linker) indexMarks() {
+	l.byMark = make(map[string]int, 2*len(l.names))
+	add := func(name string, n int) {
 		name = strings.ToLower(strings.TrimSpace(name))
 		if name == "" {
 			return
 		}
-		if other, ok := l.bySaid[name]; ok && other != n {
-			n = -1 // it may mean two
+		if other, ok := l.byMark[name]; ok && other != n {
+			n = -1 // ambiguous
 		}
-		l.bySaid[name] = n
+		l.byMark[name] = n
 	}
 	for n := range l.names {
-		say(l.names[n], n)
+		add(l.names[n], n)
 	}
 	for i := range l.rows {
 		r := &l.rows[i]
 		if !strings.EqualFold(r.DocumentID, l.names[r.document]) {
-			say(r.DocumentID, r.document)
+			add(r.DocumentID, r.document)
 		}
-		say(r.Title, r.document)
+		add(r.Title, r.document)
 	}
 }
 
-// linkMarks adds what the marks in a sentence name. A number counts the sources of the step at index origin; -1: it
-// means nothing. Lost are the numbers, of sources and of steps, that lead nowhere.
+// linkMarks links a sentence to what its marks name. A number counts the sources of the step at index origin; if that
+// is -1, it names nothing. Lost are the numbers, of sources and of steps, that name nothing.
 func (l *linker) linkMarks(s *Sentence, origin int) (lost []string) {
 	for _, mark := range marks(s.Text) {
 		document, step, number := l.meaning(mark, origin)
@@ -57,15 +57,15 @@ func (l *linker) linkMarks(s *Sentence, origin int) (lost []string) {
 	return lost
 }
 
-// meaning returns the document or the index of the step that a mark names, -1 where it names none; and its number,
-// whether or not it leads anywhere; 0: it is none. Origin is as in linkMarks.
+// meaning returns the document and the index of the step that a mark names, each -1 if it names none, and the mark's
+// number, even if that names nothing; 0 if it is not a number. Origin is as in linkMarks.
 func (l *linker) meaning(mark string, origin int) (document, step, number int) {
 	name := strings.ToLower(mark)
 	if isStep(mark) {
 		number, err := strconv.Atoi(strings.TrimSpace(mark[len(stepMark):]))
 		i, ok := l.byNumber[number]
 		switch {
-		case err != nil: // "step by step" is no mark
+		case err != nil: // "step by step" is not a mark
 			return -1, -1, 0
 		case !ok:
 			return -1, -1, max(1, number)
@@ -78,7 +78,7 @@ func (l *linker) meaning(mark string, origin int) (document, step, number int) {
 	if number, err := strconv.Atoi(strings.TrimPrefix(mark, "^")); err == nil {
 		return l.numbered(mark, number, origin), -1, number
 	}
-	if n, ok := l.bySaid[name]; ok {
+	if n, ok := l.byMark[name]; ok {
 		return n, -1, 0
 	}
 	return -1, -1, 0
@@ -88,32 +88,32 @@ const stepMark = "step "
 
 func isStep(mark string) bool { return strings.HasPrefix(strings.ToLower(mark), stepMark) }
 
-// leastYear is the number in brackets from which on it is taken for a year rather than for a mark that leads nowhere.
+// leastYear is the least number in brackets that is taken for a year rather than for a mark that names nothing.
 const leastYear = 1000
 
-// maxLost is how many marks that lead nowhere are reported.
+// maxLost is how many marks that name nothing are reported.
 const maxLost = 100
 
-// reportLost reports the marks of a sentence of the final answer that lead nowhere.
+// reportLost reports the marks of a sentence of the final answer that name nothing.
 func (l *linker) reportLost(sentence int, lost []string) {
 	for _, mark := range lost {
 		if l.lost++; l.lost > maxLost {
 			return
 		}
-		why := "no step alone can be meant by it"
+		why := "it is ambiguous which step's sources it counts"
 		switch {
 		case isStep(mark):
 			why = "there is no such step"
 		case l.origin >= 0:
 			s := &l.t.Steps[l.origin]
-			why = fmt.Sprintf("it is none of the %d sources of step %d", len(s.Sources), s.Number)
+			why = fmt.Sprintf("it is not one of the %d sources of step %d", len(s.Sources), s.Number)
 		}
 		detail := fmt.Sprintf("sentences[%d]: [%s]: %s", sentence, mark, why)
 		l.links.Issues = append(l.links.Issues, ibid.Issue{Code: issueMarker, Detail: detail})
 	}
 }
 
-// linkStep takes [step 2] for what it says: the sentence rests on the step, and on what that cites, or else used.
+// linkStep resolves the mark [step 2]: the sentence rests on the step, and on what that cites, or else used.
 func (l *linker) linkStep(s *Sentence, step int) {
 	number, sources := l.t.Steps[step].Number, l.t.Steps[step].Sources
 	s.Steps = append(s.Steps, number)
@@ -127,9 +127,9 @@ func (l *linker) linkStep(s *Sentence, step int) {
 	}
 }
 
-// numbered returns the document that a number means, or -1.
+// numbered returns the document that a number names, or -1.
 func (l *linker) numbered(mark string, number, origin int) int {
-	if n, ok := l.bySaid[mark]; ok {
+	if n, ok := l.byMark[mark]; ok {
 		return n
 	}
 	if origin < 0 {
@@ -143,7 +143,7 @@ func (l *linker) numbered(mark string, number, origin int) int {
 	}
 	for k := range sources {
 		if sources[k].Rank != 0 {
-			return -1 // ranks are known, and this is none
+			return -1 // ranks are known, and this is not one of them
 		}
 	}
 	if number < 1 || number > len(sources) {
@@ -152,16 +152,16 @@ func (l *linker) numbered(mark string, number, origin int) int {
 	return l.documentOf(&sources[number-1])
 }
 
-// brackets match what a text begins with in brackets, which is no mark if it is longer than 300 characters.
+// brackets matches bracketed text at the beginning; if it is longer than 300 characters, it is not a mark.
 var brackets = regexp.MustCompile(`^(?:\[([^\]]{0,300})\]|【([^】]{0,300})】|\(([^)]{0,300})\))`)
 
-// addresses match the addresses in a sentence.
+// addresses matches the addresses in a sentence.
 var addresses = regexp.MustCompile(`https?://[^ \t\r\n)\]>"']+`)
 
-// maxAddress is how long an address may be, in bytes.
+// maxAddress is the maximum length of an address in bytes.
 const maxAddress = 8 << 10
 
-// marks returns what stands in brackets in a sentence, cut at commas and semicolons, and the addresses in it.
+// marks returns the bracketed texts of a sentence, split at commas and semicolons, and the addresses in it.
 func marks(text string) []string {
 	var all []string
 	for rest := text; ; {
@@ -186,8 +186,8 @@ func marks(text string) []string {
 	return all
 }
 
-// bracketed returns what stands in the brackets that text begins with, and the length of the opening one. Round ones
-// around a number are not a mark: (1984) is a year, or a list's number.
+// bracketed returns the text in the brackets that text begins with, and the length of the opening bracket. A number in
+// round brackets is not a mark: (1984) is a year, or the number of a list item.
 func bracketed(text string) (inside string, size int) {
 	_, size = utf8.DecodeRuneInString(text)
 	m := brackets.FindStringSubmatch(text)
@@ -200,15 +200,15 @@ func bracketed(text string) (inside string, size int) {
 	return m[1] + m[2] + m[3], size
 }
 
-// sentences cuts an answer into its sentences. A mark behind a full stop, as in "It closed. [mill] Cranes live there.",
-// belongs to the sentence before it, and ends that. Origin is as in marked.
+// sentences splits an answer into sentences. A mark after a full stop, as in "It closed. [mill] Cranes live there.",
+// belongs to the sentence before it, and ends that. Origin is as in linkMarks.
 func (l *linker) sentences(text string, origin int) []Sentence {
 	var all []Sentence
 	for start, end := range prose.Sentences(text) {
 		for from := start; ; {
 			n := l.markEnd(text[from:end], origin)
 			all = append(all, Sentence{Span: ibid.Span{Start: from, End: from + n}, Text: text[from : from+n]})
-			if from += n + spaceBefore(text[from+n:end]); from == end {
+			if from += n + leadingSpace(text[from+n:end]); from == end {
 				break
 			}
 		}
@@ -216,7 +216,7 @@ func (l *linker) sentences(text string, origin int) []Sentence {
 	return all
 }
 
-// markEnd returns where the marks behind the first full stop in a sentence end that has some, or the sentence's end.
+// markEnd returns the end of the marks that follow the first full stop with marks in a sentence, or the sentence's end.
 func (l *linker) markEnd(text string, origin int) int {
 	if strings.HasPrefix(text, "```") || strings.HasPrefix(text, "~~~") {
 		return len(text)
@@ -238,20 +238,20 @@ func (l *linker) markEnd(text string, origin int) int {
 			continue
 		}
 		at += end
-		for gap := spaceBefore(text[at:]); ; gap = spaceBefore(text[at:]) {
+		for gap := leadingSpace(text[at:]); ; gap = leadingSpace(text[at:]) {
 			if end = l.resolved(text[at+gap:], origin); end == 0 {
 				break
 			}
 			at += gap + end
 		}
-		gap := spaceBefore(text[at:])
+		gap := leadingSpace(text[at:])
 		if next, _ := utf8.DecodeRuneInString(text[at+gap:]); at == len(text) || gap > 0 && !unicode.IsLower(next) {
-			return at // else it is an abbreviation's full stop, or the mark is a word of the sentence
+			return at // else the full stop is an abbreviation's, or the mark is a word of the sentence
 		}
 	}
 }
 
-// resolved returns the length of the mark that text begins with, or 0 if that names no source and no step.
+// resolved returns the length of the mark that text begins with, or 0 if that names neither a source nor a step.
 func (l *linker) resolved(text string, origin int) int {
 	if text == "" || text[0] != '[' && !strings.HasPrefix(text, "【") {
 		return 0
@@ -265,5 +265,5 @@ func (l *linker) resolved(text string, origin int) int {
 	return 0
 }
 
-// spaceBefore returns how many bytes of white space text begins with.
-func spaceBefore(text string) int { return len(text) - len(strings.TrimLeft(text, " \t\r\n")) }
+// leadingSpace returns the length of the white space that text begins with.
+func leadingSpace(text string) int { return len(text) - len(strings.TrimLeft(text, " \t\r\n")) }

@@ -8,7 +8,7 @@ import (
 	"github.com/ibidhq/ibid/support"
 )
 
-// nameSteps names the steps of a sentence and of its passages.
+// nameSteps sets the step numbers of a sentence and of its passages.
 func (l *linker) nameSteps(s *Sentence) {
 	numbers := func(steps []int) (all []int) {
 		for _, i := range steps[:min(len(steps), maxNamed)] {
@@ -44,32 +44,32 @@ func (l *linker) onlyRepeats(step int) bool {
 	return len(rest) < len(s.Answer)/2
 }
 
-// How much a step's answer says of a sentence is its relevance for that, and half as much that for the words of the
-// passage that the sentence rests on; a step that did not have the passage says less. Of those that say about as much
-// the first concluded it, and the others only pass it on.
+// How much of a sentence a step's answer says is its relevance to the sentence, plus passageShare of its relevance to
+// the words of the passage that the sentence rests on, times hadNoPassage if the step did not have that passage. The
+// first step with at least asMuch of the highest value concluded the sentence, and the others only pass it on.
 const (
 	passageShare = .5
 	hadNoPassage = .8
 	asMuch       = .85
 )
 
-// concluders returns the steps that concluded a sentence: the one whose answer says most of it, of those that have the
-// most of its figures; those that say it together all did. Of a step that did not have its passage the answer
-// counts only if it supports the sentence, or is near it where the passage is no more than that; the step that gave the
-// final answer concluded what no other one says of a passage.
-func (l *linker) concluders(s *Sentence, said sought, on ...hit) []int {
+// concluders returns the steps that concluded a sentence: all whose answers support it together, else the one whose
+// answer says most of it, among those that have most of its figures. The answer of a step that did not have the passage
+// counts only if it supports the sentence, or if both it and the passage are only near the sentence. If no other step
+// says what a passage does, the step that gave the final answer concluded it.
+func (l *linker) concluders(s *Sentence, answers comparison, on ...hit) []int {
 	if len(s.Steps) > 0 {
 		return nil // a mark names the steps
 	}
-	if t := said.Together; t != nil && l.holds(&t.Verdict) {
+	if t := answers.Together; t != nil && l.holds(&t.Verdict) {
 		var steps []int
 		for _, i := range t.Candidates {
-			steps = append(steps, said.of[said.Candidates[i].Document].step)
+			steps = append(steps, answers.of[answers.Candidates[i].Document].step)
 		}
 		return distinct(steps)
 	}
 	var had []int
-	var evidence []float64 // how relevant each step's answer is for it
+	var evidence []float64 // the relevance of each step's answer to it
 	for _, h := range on {
 		had = append(had, l.holders[h.row].steps()...)
 	}
@@ -79,27 +79,27 @@ func (l *linker) concluders(s *Sentence, said sought, on ...hit) []int {
 		}
 	}
 	if len(on) > 0 {
-		evidence = l.saidOf(on[0].evidence)
+		evidence = l.answerRelevance(on[0].evidence)
 	}
-	isHeld := len(on) > 0 && !on[0].near // by a passage that supports it
-	type sayer struct {
+	supported := len(on) > 0 && !on[0].near
+	type concluder struct {
 		step, figures int
-		says          float64
+		share         float64
 	}
-	var all []sayer
-	for i := range said.Candidates {
-		c := &said.Candidates[i]
-		text, step := said.text(c), said.of[c.Document].step
-		says := l.holds(&c.Verdict) || !isHeld && l.near(s.Text, c, said.pool, nil) && hasFigures(text, s.Text)
-		if !says && !slices.Contains(had, step) {
+	var all []concluder
+	for i := range answers.Candidates {
+		c := &answers.Candidates[i]
+		text, step := answers.text(c), answers.of[c.Document].step
+		counts := l.holds(&c.Verdict) || !supported && l.near(s.Text, c, answers.pool, nil) && hasFigures(text, s.Text)
+		if !counts && !slices.Contains(had, step) {
 			continue
 		}
-		one := sayer{step, commonFigures(s.Text, text), c.Relevance}
+		one := concluder{step, commonFigures(s.Text, text), c.Relevance}
 		if evidence != nil {
-			one.says += passageShare * evidence[step]
+			one.share += passageShare * evidence[step]
 		}
 		if had != nil && !slices.Contains(had, step) {
-			one.says *= hadNoPassage
+			one.share *= hadNoPassage
 		}
 		all = append(all, one)
 	}
@@ -109,18 +109,18 @@ func (l *linker) concluders(s *Sentence, said sought, on ...hit) []int {
 		}
 		return []int{l.last}
 	}
-	best := slices.MaxFunc(all, func(a, b sayer) int {
-		return cmp.Or(cmp.Compare(a.figures, b.figures), cmp.Compare(a.says, b.says))
+	best := slices.MaxFunc(all, func(a, b concluder) int {
+		return cmp.Or(cmp.Compare(a.figures, b.figures), cmp.Compare(a.share, b.share))
 	})
-	slices.SortFunc(all, func(a, b sayer) int { return cmp.Compare(a.step, b.step) })
-	first := slices.IndexFunc(all, func(a sayer) bool {
-		return a.figures == best.figures && a.says >= asMuch*best.says
+	slices.SortFunc(all, func(a, b concluder) int { return cmp.Compare(a.step, b.step) })
+	first := slices.IndexFunc(all, func(a concluder) bool {
+		return a.figures == best.figures && a.share >= asMuch*best.share
 	})
 	return []int{all[first].step}
 }
 
-// saidOf returns how relevant each step's answer is for the words of a passage.
-func (l *linker) saidOf(words string) []float64 {
+// answerRelevance returns the relevance of each step's answer to the words of a passage.
+func (l *linker) answerRelevance(words string) []float64 {
 	if l.answers == nil {
 		texts := make([]support.Passage, len(l.t.Steps))
 		for i := range texts {
@@ -131,7 +131,7 @@ func (l *linker) saidOf(words string) []float64 {
 	return l.answers.Relevance(words)
 }
 
-// holders says which steps had a passage: their indices, ascending.
+// holders has the indices of the steps that had a passage, ascending.
 type holders struct {
 	title           string
 	used, retrieved []int
@@ -144,8 +144,8 @@ func (h *holders) steps() []int {
 	return h.retrieved
 }
 
-// nearest returns the steps that had the passage and concluded a sentence, else the nearest before those that did, with
-// how many steps before; where neither had it, all that had it and -1.
+// nearest returns the steps that had the passage and concluded a sentence, else the nearest before those that concluded
+// it, and how many steps before. If there are none, it returns all that had the passage, and -1.
 func (h *holders) nearest(l *linker, concluded []int) (steps []int, distance int) {
 	distance = -1
 	for _, step := range h.steps() {
@@ -166,16 +166,16 @@ func (h *holders) nearest(l *linker, concluded []int) (steps []int, distance int
 	return steps, distance
 }
 
-// maxFeeders is how many of the steps that one builds on are looked at.
-const maxFeeders = 10_000
+// maxEarlier is how many of the steps that one builds on are looked at.
+const maxEarlier = 10_000
 
-// stepsBefore returns a step, at 0, and those that it builds on, each with how many steps back it is.
+// stepsBefore returns how many steps back each step is that a step builds on, directly or not; the step itself is at 0.
 func (l *linker) stepsBefore(step int) map[int]int {
-	if known := l.feeders[step]; known != nil {
+	if known := l.earlier[step]; known != nil {
 		return known
 	}
 	far := map[int]int{step: 0}
-	for todo := []int{step}; len(todo) > 0 && len(far) < maxFeeders; todo = todo[1:] {
+	for todo := []int{step}; len(todo) > 0 && len(far) < maxEarlier; todo = todo[1:] {
 		for _, b := range l.before[todo[0]] {
 			if _, ok := far[b]; !ok {
 				far[b] = far[todo[0]] + 1
@@ -183,11 +183,11 @@ func (l *linker) stepsBefore(step int) map[int]int {
 			}
 		}
 	}
-	l.feeders[step] = far
+	l.earlier[step] = far
 	return far
 }
 
-// notePassage enters the step of a row among the holders of its passage. Known has the passages of the rows before.
+// notePassage adds the step of a row to the holders of its passage. Known has the passages of the rows before.
 func (l *linker) notePassage(row int, known *passageIndex) {
 	r := &l.rows[row]
 	name := l.names[r.document]
@@ -206,7 +206,7 @@ func (l *linker) notePassage(row int, known *passageIndex) {
 	if r.counts() {
 		list = &h.used
 	}
-	if n := len(*list); n == 0 || (*list)[n-1] != r.step { // rows stand in the order of steps
+	if n := len(*list); n == 0 || (*list)[n-1] != r.step { // rows are in step order
 		*list = append(*list, r.step)
 	}
 }

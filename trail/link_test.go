@@ -54,7 +54,7 @@ func link(t *testing.T, run *trail.Trail, o *trail.LinkOptions) (*trail.Links, [
 	return links, all
 }
 
-// Sentences that nobody cites rest on the passages that support them, and on the steps that had these.
+// Sentences without citations rest on the passages that support them, and on the steps that had these.
 func TestLinkInfers(t *testing.T) {
 	run := herons()
 	links, got := link(t, run, nil)
@@ -70,7 +70,7 @@ func TestLinkInfers(t *testing.T) {
 		t.Errorf("uncited %v, want a third", links.Uncited)
 	}
 	if s := links.Sentences[4]; !s.NoSources() {
-		t.Error("the last sentence should say that it has no sources")
+		t.Error("the last sentence should have no sources")
 	}
 	for _, f := range run.Steps[1].Fed {
 		if got := run.Answer[f.Start:f.End]; got != want[2].Text {
@@ -82,8 +82,8 @@ func TestLinkInfers(t *testing.T) {
 	}
 }
 
-// Where no passage says what the sentence says, but the answer of a step does, what that rests on counts.
-func TestLinkWalks(t *testing.T) {
+// If no passage supports a sentence but the answer of a step does, it rests on what that answer rests on.
+func TestLinkFollows(t *testing.T) {
 	quote := "Zwei Drittel der Paare brüten in Kolonien über hundert Nestern"
 	captured := &ibid.Answer{
 		Text:    "Two thirds of the breeding pairs live in colonies of more than one hundred nests.",
@@ -108,7 +108,7 @@ func TestLinkWalks(t *testing.T) {
 	testenv.Equal(t, "links", linked{Text: "Nothing else is known about migration."}, got[1])
 }
 
-// Every step's answer rests on that of the one before, in a ring: the walk ends.
+// Every step's answer rests on that of the one before, in a cycle: following them ends.
 func TestLinkCycle(t *testing.T) {
 	run := &trail.Trail{Answer: "The grey heron nests in colonies of tall trees."}
 	for n := range 200 {
@@ -120,7 +120,7 @@ func TestLinkCycle(t *testing.T) {
 	}
 }
 
-// Citations of the provider win over anything that could be inferred, and keep their place even if no step knows the source.
+// The provider's citations take precedence over inference, and are kept even if no step has the source.
 func TestLinkCites(t *testing.T) {
 	run := herons()
 	run.Final = &ibid.Answer{
@@ -148,9 +148,9 @@ func TestLinkCites(t *testing.T) {
 	}
 }
 
-// A citation that is a point belongs to the sentence that it closes, one over several sentences to all of them, and one without
-// a place to none.
-func TestLinkPlaces(t *testing.T) {
+// A citation at a point belongs to the sentence that ends there, one over several sentences to all of them, and one
+// without a place to none.
+func TestLinkCitationSpans(t *testing.T) {
 	a := &ibid.Answer{Text: "Herons nest in tall trees. They eat small fish. They sleep standing up.", Sources: []ibid.Source{{ID: "a"}, {ID: "b"}, {ID: "c"}}}
 	for _, c := range []struct {
 		span ibid.Span
@@ -172,11 +172,11 @@ func TestLinkPlaces(t *testing.T) {
 	}
 	testenv.Equal(t, "links", want, got)
 	if run.Final != a || r.FinishAnswer(nil).Final != nil {
-		t.Error("the last answer counts")
+		t.Error("the last answer should count")
 	}
 }
 
-// A threshold of the caller's counts in place of the checker's.
+// The caller's threshold replaces the checker's.
 func TestLinkThreshold(t *testing.T) {
 	links, _ := link(t, herons(), &trail.LinkOptions{Threshold: 0.999, PerSentence: 1})
 	for _, s := range links.Sentences {
@@ -186,7 +186,7 @@ func TestLinkThreshold(t *testing.T) {
 	}
 }
 
-// failing is a checker that cannot work.
+// failing is a checker that always fails.
 type failing struct{ support.Lexical }
 
 var errDown = errors.New("the judge is down")
@@ -209,7 +209,7 @@ func TestLinkErrors(t *testing.T) {
 	}
 }
 
-// A big run takes time in proportion: 10,001 steps with ten sources each, which is more than are compared.
+// Linking a large run takes proportional time: 10,001 steps with ten sources each, more than are compared.
 func TestLinkBig(t *testing.T) {
 	run := bigRun(10_001, 10)
 	links := testenv.Must(run.Link(t.Context(), nil, nil))(t)
@@ -221,7 +221,7 @@ func TestLinkBig(t *testing.T) {
 	}
 }
 
-// bigRun makes a run whose answer rests on its first step.
+// bigRun returns a run whose answer rests on one of its steps.
 func bigRun(steps, sources int) *trail.Trail {
 	run := &trail.Trail{Answer: "The heron of lake 17 nests in the tall alder of the northern shore. Nobody knows why."}
 	for n := range steps {
@@ -252,7 +252,7 @@ func BenchmarkLink(b *testing.B) {
 	}
 }
 
-// Input that is made to cost a square of its size costs no more than its size.
+// Input that is made to cost quadratic time does not.
 func TestHostileSizes(t *testing.T) {
 	const n = 20_000
 	run := &trail.Trail{Answer: strings.Repeat("All of it [step 1] [doc]. ", n)}

@@ -13,7 +13,7 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// A mark behind a full stop ends the sentence that it belongs to, if it means something.
+// A mark after a full stop ends the sentence that it belongs to, if it names something.
 func TestLinkMarksEndSentences(t *testing.T) {
 	run := &trail.Trail{Steps: []trail.Step{
 		{Number: 1, Sources: []trail.Source{{DocumentID: "mill", Used: true}, {DocumentID: "census-2024", Used: true}}},
@@ -40,7 +40,7 @@ func TestLinkMarksEndSentences(t *testing.T) {
 	}
 }
 
-// A sentence may rest on two passages, or on a passage and the answer of a step, of which none says it alone.
+// A sentence may rest on two passages, or on a passage and the answer of a step, none of which says it alone.
 func TestLinkTogether(t *testing.T) {
 	run := &trail.Trail{
 		Answer: "It is 1,149 metres long, which is less than half the length of the Golden Gate Bridge (2,737 metres).\n\n" +
@@ -65,7 +65,7 @@ func TestLinkTogether(t *testing.T) {
 	}
 }
 
-// unscored is a judge that gives labels only.
+// unscored is a checker that returns labels without scores.
 type unscored struct{ support.Lexical }
 
 func (u *unscored) Check(ctx context.Context, in []support.Pair) ([]support.Verdict, error) {
@@ -89,9 +89,9 @@ func TestLinkWithoutScores(t *testing.T) {
 	}
 }
 
-// A value that a step worked out from those of the steps before is that step's, and differs from none of them; one that
-// nobody worked out differs.
-func TestLinkWorkedOut(t *testing.T) {
+// A value that a step calculated from those of earlier steps is that step's, and does not differ from them; one that no
+// step calculated does.
+func TestLinkCalculated(t *testing.T) {
 	const fares = `{"answer": "The ferry costs 40 euros.", "after": [], "sources": [{"id": "f", "content": "A ferry trip costs 40 euros."}]},
 		{"answer": "The bus costs 50 euros.", "after": [], "sources": [{"id": "b", "content": "A bus trip costs 50 euros."}]}`
 	const lakes = `{"answer": "Lake Ora holds 100 fish.", "after": [], "sources": [{"id": "ora", "content": "Lake Ora holds 100 fish and is 10 metres deep."}]},
@@ -134,7 +134,7 @@ func TestLinkWorkedOut(t *testing.T) {
 	}
 }
 
-// Nothing rests on a passage with another value: such a sentence is one without a source in the share of these.
+// A sentence whose only passage has another value counts as uncited.
 func TestUncitedCountsDiffering(t *testing.T) {
 	run := &trail.Trail{Answer: "It is 72 metres high. It opened in 1989.", Steps: []trail.Step{{Number: 1, Sources: []trail.Source{
 		{DocumentID: "a", Content: "It is 62 metres high.", Used: true}, {DocumentID: "b", Content: "It opened in 1989.", Used: true},

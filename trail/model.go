@@ -10,90 +10,90 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// Trail is one run of an agent: a question, the steps it took, the answer. It is plain data; a copy shares its slices.
-// Its zero value is a run of which nothing is known.
+// Trail is one run of an agent: the question, the steps it took, the answer. It is plain data; a copy shares its
+// slices. The zero value is a run about which nothing is known.
 //
-// As JSON it is the run of docs/trail.md, with the names that [Read] takes.
+// Its JSON is the run that docs/trail.md describes, with the names that [Read] accepts.
 type Trail struct {
 	ID       string // of the run
-	Agent    string // who ran it
+	Agent    string // the name of the agent
 	Question string
 	Answer   string       // the final answer, as text
-	Final    *ibid.Answer // the final answer with its citations; nil: only its text is known
-	AnswerID string       // ibid's id of Final; empty: see [Trail.FinalID]
-	Started  time.Time    // zero: unknown
-	Finished time.Time    // zero: unknown, or not finished
-	Parent   string       // the run that this one is nested in; empty: none
-	Strategy string       // name@version of the strategy that attributed the sources; empty: none
-	Steps    []Step       // by number; steps that share one keep the order in which they came
-	Issues   []ibid.Issue // what was odd about the run when it was read; [Trail.Check] has everything
-	// Extra has the members of the JSON that were not understood: names that trail does not know, which are written
-	// again as they came, and known ones with a value of the wrong type, written in the member invalid_members.
+	Final    *ibid.Answer // the final answer with its citations; nil if only its text is known
+	AnswerID string       // ibid's id of Final; if empty, see [Trail.FinalID]
+	Started  time.Time    // zero if unknown
+	Finished time.Time    // zero if unknown or not finished
+	Parent   string       // the id of the run that this one is nested in; empty if none
+	Strategy string       // name@version of the strategy that attributed the sources; empty if none
+	Steps    []Step       // sorted by number; steps that share one keep their original order
+	Issues   []ibid.Issue // issues found while reading the run; [Trail.Check] returns all
+	// Extra has the JSON members that were not understood: unknown ones, which are written back unchanged, and known
+	// ones with a value of the wrong type, which are written in the member invalid_members.
 	Extra map[string]json.RawMessage
 }
 
 // Step is one thing that a run did.
 type Step struct {
 	Number int    // from 1, unique in a sound trail
-	ID     string // the program's own id; empty: none
-	// After has the numbers of the steps that this one builds on. Nil means the one before, empty means none.
+	ID     string // the program's own id; empty if none
+	// After has the numbers of the steps that this one builds on. Nil means the step before, empty means none.
 	After      []int
-	Tool       string // what was called; empty: the model itself
+	Tool       string // the tool called; empty for the model itself
 	Question   string
 	Answer     string // the intermediate answer
 	Reasoning  string // the reasoning trace
-	Error      string // why the step failed; empty: it did not
+	Error      string // why the step failed; empty if it did not
 	Confidence *float64
-	Started    time.Time     // zero: unknown
-	Duration   time.Duration // zero: unknown
-	// Inputs and Outputs are what the step was called with and what came of it, as JSON. Programs that must not keep
-	// these keep "sha256:" and the hexadecimal SHA-256 in InputsDigest and OutputsDigest instead.
+	Started    time.Time     // zero if unknown
+	Duration   time.Duration // zero if unknown
+	// Inputs and Outputs are what the step was called with and what it returned, as JSON. Programs that must not keep
+	// these set InputsDigest and OutputsDigest to "sha256:" and the hexadecimal SHA-256 instead.
 	Inputs, Outputs             json.RawMessage
 	InputsDigest, OutputsDigest string
-	Context                     []string     // the context as bare strings, where that is all there is
-	Sources                     []Source     // what it retrieved, used and cited: a row for each passage
-	Answers                     []StepAnswer // calls of models that were captured
-	Fed                         []ibid.Span  // which words of the final answer rest on it; [Trail.Link] fills it in
-	NoSources                   bool         // the program said that the step used no sources
-	Nested                      *Trail       // the run that the step started; nil: none
-	Issues                      []ibid.Issue // what was odd about the step when it was read
+	Context                     []string     // the context as bare strings, if that is all there is
+	Sources                     []Source     // what it retrieved, used and cited, a row for each passage
+	Answers                     []StepAnswer // captured model calls
+	Fed                         []ibid.Span  // the parts of the final answer that rest on it, set by [Trail.Link]
+	NoSources                   bool         // the program reported that the step used no sources
+	Nested                      *Trail       // the run that the step started; nil if none
+	Issues                      []ibid.Issue // issues found while reading the step
 	Extra                       map[string]json.RawMessage
 }
 
-// StepAnswer is one captured call of a model.
+// StepAnswer is one captured model call.
 type StepAnswer struct {
-	ID     string       `json:"answer_id"` // ibid's id of the answer, ans_…; empty: none
+	ID     string       `json:"answer_id"` // ibid's id of the answer, ans_…; empty if none
 	Answer *ibid.Answer `json:"answer"`
 }
 
 // Source is one passage of a document that a step drew on. Rows with the same document are the same source in a
 // [Summary].
 type Source struct {
-	// DocumentID names the document in its run. Read, the recorder and Enhance never leave it empty.
+	// DocumentID identifies the document within its run. Read, Recorder and Enhance never leave it empty.
 	DocumentID string
 	Title      string
 	URL        string
-	// Key is the same for the same document in any run: [ibid.Source.Key]. Empty: only DocumentID says what is the
-	// same.
+	// Key identifies the document across runs: see [ibid.Source.Key]. If it is empty, only DocumentID identifies the
+	// document.
 	Key string
 
-	Relevance *float64         // how well it fits the step, as somebody said; nil: nobody did
-	Origin    ibid.ScoreOrigin // who said it; empty exactly if Relevance is nil
-	Adjusted  *float64         // Relevance times the confidence of the step: only in a summary, only where asked for
-	// how much the step's words and the passage's have in common, 0 to 1; nil: not measured; see [Trail.Weigh]
+	Relevance *float64         // how well it fits the step, as reported; nil if not scored
+	Origin    ibid.ScoreOrigin // where Relevance comes from; empty if and only if that is nil
+	Adjusted  *float64         // Relevance times the step's confidence; set only in summaries, by the option Adjust
+	// How much the step's words and the passage's have in common, 0 to 1; nil if not measured. See [Trail.Weigh].
 	Overlap *float64
-	// the share of the step's information that sentences resting on the source cover; nil: not measured
+	// The share of the step's information in sentences that rest on the source; nil if not measured.
 	Usage *float64
 
-	Excerpt    string        // what is shown of the passage
-	Content    string        // the whole passage; empty: only the excerpt is known
-	ChunkIndex *int          // which chunk of the document the passage is; nil: not said
-	Rank       int           // place in the results of the retrieval, from 1; 0: unknown
-	Locator    *ibid.Locator // where in the document the passage stands; nil: unknown
-	Version    string        // of the document: a hash, an ETag, a date; empty: unknown
+	Excerpt    string        // the part of the passage that is shown
+	Content    string        // the whole passage; empty if only the excerpt is known
+	ChunkIndex *int          // which chunk of the document the passage is; nil if unknown
+	Rank       int           // position in the retrieval results, from 1; 0 if unknown
+	Locator    *ibid.Locator // where in the document the passage is; nil if unknown
+	Version    string        // of the document: a hash, an ETag, a date; empty if unknown
 
-	// Verification is what came of reading the document again and looking for the passage in it; nil: not done, or not
-	// known. A store fills it in, and keeps none that it is given.
+	// Verification is the result of fetching the document again and looking for the passage in it; nil if that was not
+	// done or is not known. A store sets it, and discards any that it is given.
 	Verification *ibid.Verification
 
 	Retrieved bool // a search of the step returned it
@@ -103,7 +103,7 @@ type Source struct {
 	Extra map[string]json.RawMessage
 }
 
-// counts reports whether the step drew on the source: that a search returned it is not enough.
+// counts reports whether the step drew on the source. Having been retrieved is not enough.
 func (s *Source) counts() bool { return s.Used || s.Cited }
 
 // text returns as much of the passage as is known.
@@ -114,19 +114,19 @@ func (s *Source) text() string {
 	return s.Excerpt
 }
 
-// Result is one result of a retrieval, in the order of its relevance.
+// Result is one result of a retrieval. Lists of results are ordered by relevance.
 type Result struct {
 	DocumentID string
 	Title      string
 	URL        string
-	Score      *float64 // what the retriever said, in its own scale; nil: nothing
+	Score      *float64 // the retriever's score, on its own scale; nil if none
 	Content    string
 	ChunkIndex *int
 	Locator    *ibid.Locator
 	Version    string
 }
 
-// MarshalJSON returns the run with the names that [Read] takes. Reading it gives the same trail.
+// MarshalJSON returns the run with the names that [Read] accepts. Reading it back yields the same trail.
 func (t Trail) MarshalJSON() ([]byte, error) {
 	var w objectWriter
 	t.write(&w, t.Issues)
@@ -151,7 +151,7 @@ func (t *Trail) write(w *objectWriter, issues []ibid.Issue) {
 	w.member("issues", orEmpty(issues))
 }
 
-// MarshalJSON returns the step with the names that [Read] takes.
+// MarshalJSON returns the step with the names that [Read] accepts.
 func (s Step) MarshalJSON() ([]byte, error) {
 	var w objectWriter
 	w.member("step_number", s.Number)
@@ -188,7 +188,7 @@ type fedSpan struct {
 	End   int `json:"text_end"`
 }
 
-// MarshalJSON returns the answer's document, with its id in it.
+// MarshalJSON returns the answer's id and its document.
 func (a StepAnswer) MarshalJSON() ([]byte, error) {
 	var w objectWriter
 	w.member("answer_id", a.ID)
@@ -200,7 +200,7 @@ func (a StepAnswer) MarshalJSON() ([]byte, error) {
 	return w.object(nil)
 }
 
-// document is an answer that is written as its document, with ibid's id of it.
+// document is an answer that marshals to its document, which includes its id.
 type document StepAnswer
 
 // MarshalJSON returns the answer's document.
@@ -208,7 +208,7 @@ func (d document) MarshalJSON() ([]byte, error) {
 	return d.Answer.Document(&ibid.DocumentOptions{AnswerID: d.ID}).JSON()
 }
 
-// MarshalJSON returns the source with the names that [Read] takes.
+// MarshalJSON returns the source with the names that [Read] accepts.
 func (s Source) MarshalJSON() ([]byte, error) {
 	var w objectWriter
 	s.write(&w)
@@ -241,13 +241,13 @@ func (s *Source) writeScores(w *objectWriter) {
 	w.orOmit("usage", s.Usage)
 }
 
-// Graph returns for each step the indices in t.Steps of those that it builds on, ascending: the ones its After names,
-// or where that is nil the one before. Of several steps with one number it is the last. Numbers that no step has, and
-// the step's own, are left out.
+// Graph returns, for each step, the indices in t.Steps of the steps that it builds on, ascending: those that After
+// names or, if After is nil, the step before. A number that several steps share means the last of them. The step's own
+// number and numbers of no step are ignored.
 func (t *Trail) Graph() [][]int {
 	at := t.lastByNumber()
 	before := make([][]int, len(t.Steps))
-	previous := -1 // the first of the last steps with a smaller number
+	previous := -1 // the last step with the previous number
 	for i := range t.Steps {
 		s := &t.Steps[i]
 		if i > 0 && t.Steps[i-1].Number != s.Number {
@@ -273,8 +273,8 @@ func (t *Trail) Graph() [][]int {
 // Before returns the row of [Trail.Graph] for the step at index i.
 func (t *Trail) Before(i int) []int { return t.Graph()[i] }
 
-// lastByNumber returns the index of the last step of each number. All of them would make a graph with a square of
-// edges.
+// lastByNumber returns the index of the last step with each number. Graph takes only this one, because edges to all of
+// them could be quadratically many.
 func (t *Trail) lastByNumber() map[int]int {
 	at := make(map[int]int, len(t.Steps))
 	for i := range t.Steps {
@@ -283,14 +283,14 @@ func (t *Trail) lastByNumber() map[int]int {
 	return at
 }
 
-// Order returns the indices of all steps so that each comes after those it builds on, and otherwise by number. Steps in
-// a cycle, and those that build on them, come last, by number.
+// Order returns the indices of all steps, each after those it builds on and otherwise by number. Steps in a cycle, and
+// those that build on them, come last, by number.
 func (t *Trail) Order() []int {
 	order, cyclic := order(t.Graph())
 	return append(order, cyclic...)
 }
 
-// order sorts a graph topologically. What hangs on a cycle is returned apart.
+// order sorts a graph topologically. Nodes in a cycle, and those that build on them, are returned separately.
 func order(before [][]int) (order, cyclic []int) {
 	after, missing := make([][]int, len(before)), make([]int, len(before))
 	for i, all := range before {
@@ -326,13 +326,13 @@ func order(before [][]int) (order, cyclic []int) {
 	return order, cyclic
 }
 
-// minHeap gives the smallest of its numbers first.
+// minHeap is a heap of ints, smallest first.
 type minHeap struct{ sort.IntSlice }
 
-// Push appends a number, for package heap.
+// Push implements heap.Interface.
 func (h *minHeap) Push(n any) { h.IntSlice = append(h.IntSlice, n.(int)) }
 
-// Pop removes the last number, for package heap.
+// Pop implements heap.Interface.
 func (h *minHeap) Pop() any {
 	last := len(h.IntSlice) - 1
 	n := h.IntSlice[last]
@@ -340,8 +340,8 @@ func (h *minHeap) Pop() any {
 	return n
 }
 
-// CriticalPath returns the steps that the run waited for, as indices in their order, and the time they took together:
-// of all ways through the graph the one with the longest sum of durations. Steps in a cycle are left out.
+// CriticalPath returns the path through the graph whose durations have the largest sum, as indices in order, and that
+// sum: the steps that the run waited for. Steps in a cycle are left out.
 func (t *Trail) CriticalPath() ([]int, time.Duration) {
 	before := t.Graph()
 	steps, _ := order(before)

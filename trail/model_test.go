@@ -70,7 +70,7 @@ func TestSourcesFromContext(t *testing.T) {
 	}
 }
 
-// A step is enhanced by search results, or else by its context; what it knows already stays, and the best relevance counts.
+// Enhance adds search results, or else the context. What the step knows is kept, and the best relevance counts.
 func TestEnhance(t *testing.T) {
 	s := trail.Step{Context: []string{"id:a Words of a."}, Sources: []trail.Source{{DocumentID: "a", Relevance: new(0.25), Origin: ibid.ScoreOverlap, Used: true}}}
 	s.Enhance([]trail.Result{{DocumentID: "a", Title: "A", Score: new(0.9), Content: "Words of a."}, {DocumentID: "b", Score: new(math.NaN())}})
@@ -88,8 +88,8 @@ func TestEnhance(t *testing.T) {
 	}
 }
 
-// Two texts of one document are two passages, even if they claim the same chunk. One that comes again is not added again, and
-// its best relevance counts; one that was made of a place in a list is worse than any other.
+// Two texts of one document are two passages, even if they claim the same chunk. A repeated one is not added again, and
+// its best relevance counts; a score derived from a position in a list is worse than any other.
 func TestPassages(t *testing.T) {
 	one, two := trail.Result{DocumentID: "d", Score: new(0.4), Content: "Herons eat fish.", ChunkIndex: new(0)}, trail.Result{DocumentID: "d", Score: new(0.9), Content: "Owls hunt at night.", ChunkIndex: new(0)}
 	again := one
@@ -109,7 +109,7 @@ func TestPassages(t *testing.T) {
 	want := []string{`d 0.7 retriever "Herons eat fish."`, `d 0.9 retriever "Owls hunt at night."`}
 	testenv.Equal(t, "of one step", want, show(s.Sources))
 
-	// Across steps, too. Chunk 3 is known by its number, then its words; other words are another passage.
+	// The same across steps. Chunk 3 is recognised by its number, then by its words; other words are another passage.
 	run := &trail.Trail{Steps: []trail.Step{
 		{Number: 1, Sources: []trail.Source{{DocumentID: "d", ChunkIndex: new(3), Relevance: new(0.2), Origin: ibid.ScoreProvider, Used: true}}},
 		{Number: 2, Sources: trail.SourcesFromResults([]trail.Result{{DocumentID: "d", Score: new(0.3), Content: "Owls hunt at night.", ChunkIndex: new(3)}})},
@@ -124,7 +124,7 @@ func TestPassages(t *testing.T) {
 	testenv.Equal(t, "of a run", want, got)
 }
 
-// What was measured comes before what was made of the place in a list.
+// Measured relevance comes before relevance derived from the position in a list.
 func TestMeasuredFirst(t *testing.T) {
 	run := &trail.Trail{Steps: []trail.Step{
 		{Number: 1, Sources: trail.SourcesFromContext([]string{"Bananas are yellow.", "The tower is 320 m tall."})},
@@ -141,7 +141,7 @@ func TestMeasuredFirst(t *testing.T) {
 	testenv.Equal(t, "primary sources", []string{"real", "context_0", "context_1"}, ids(s.Primary))
 }
 
-// Each passage of an answer's source is a row; a quote that none of them has is one, too.
+// Each passage of an answer's source is a row, and so is a quote that none of them contains.
 func TestSourcesFromAnswer(t *testing.T) {
 	a := &ibid.Answer{
 		Text: "Herons nest in trees.",
@@ -169,7 +169,7 @@ func TestSourcesFromAnswer(t *testing.T) {
 	}
 	testenv.Equal(t, "sources", want, got)
 	if trail.SourcesFromAnswer(nil) != nil {
-		t.Error("no answer has no sources")
+		t.Error("a nil answer has sources")
 	}
 	var s trail.Step
 	s.AddAnswer("ans_1", &ibid.Answer{Text: "First."})
@@ -226,7 +226,7 @@ func TestReadSteps(t *testing.T) {
 	}
 }
 
-// No input makes a reader panic; what was read is written so that it reads the same, and adds up the same.
+// No input causes a panic, and what was read is written so that it reads and sums up the same.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"original_question":"Q?","final_answer":"A [a], [1] and https://a.example/.","reasoning_steps":[{"step_number":1,"after":[2,"3"],"source_attributions":[{"document_id":"a","relevance_score":0.5}],"nested_run":{"reasoning_steps":[]}}]}`))
 	f.Add([]byte(`[{"context_used":["id:a b","c"]},{"search_results":["x",{"url":"https://a.example/","score":"NaN"}]}]`))
@@ -263,14 +263,14 @@ func FuzzRead(f *testing.F) {
 		}
 		data, err := s.MarshalJSON()
 		if err != nil || !json.Valid(data) {
-			t.Fatalf("the summary is no JSON: %v", err)
+			t.Fatalf("the summary is not JSON: %v", err)
 		}
 		run.Order()
 		run.CriticalPath()
 	})
 }
 
-// A passage is quoted as its document has it, and what came of checking it stands wherever the passage does.
+// A passage is quoted as its document has it, and its verification is wherever the passage is.
 func TestPassageChecked(t *testing.T) {
 	long := strings.Repeat("é", trail.MaxQuote+1)
 	for _, c := range []struct {
@@ -297,7 +297,7 @@ func TestPassageChecked(t *testing.T) {
 	}
 	links := testenv.Must(run.Link(t.Context(), nil, nil))(t)
 	if v := links.Sentences[0].Passages[0].Verification; v == nil || v.Status != "excerpt-altered" {
-		t.Errorf("the sentence rests on what is %+v", v)
+		t.Errorf("the passage's verification is %+v", v)
 	}
 	var got []string
 	for _, s := range run.Summary(nil).Sources {
@@ -313,7 +313,7 @@ func TestPassageChecked(t *testing.T) {
 	if diff := cmp.Diff([]string{"a excerpt-altered excerpt-altered", "b differ gone verified"}, got); diff != "" {
 		t.Error(diff)
 	}
-	// A citation's own comes first, where it names the source alone.
+	// The citation's own takes precedence, if it names only this source.
 	final := &ibid.Answer{Text: "Herons nest in tall trees.", Sources: []ibid.Source{{ID: "a"}, {ID: "b"}}}
 	testenv.OK(t, final.Cite(ibid.Span{End: len(final.Text)}, ibid.Ref{Source: "a", Quote: "Herons nest in tall trees."}))
 	final.Citations[0].Verification = &ibid.Verification{Status: "verified"}
@@ -321,7 +321,7 @@ func TestPassageChecked(t *testing.T) {
 	for _, want := range []string{"verified", "excerpt-altered"} {
 		links = testenv.Must(run.Link(t.Context(), nil, nil))(t)
 		if v := links.Sentences[0].Passages[0].Verification; v == nil || v.Status != want {
-			t.Errorf("cited, the sentence rests on what is %+v, want %s", v, want)
+			t.Errorf("the cited passage's verification is %+v, want %s", v, want)
 		}
 		final.Citations[0].Refs = append(final.Citations[0].Refs, ibid.Ref{Source: "b"})
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// The codes of issues; docs/trail.md says what they mean.
+// The codes of issues, described in docs/trail.md.
 const (
 	issueWrongType    = "wrong-type"
 	issueNumber       = "bad-number"
@@ -38,25 +38,25 @@ const (
 
 func isFinite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
-// object reads the members of one JSON object, each once. What has the wrong type is reported and kept.
+// object reads the members of one JSON object, each once. Members of the wrong type are reported and kept.
 type object struct {
-	place   string // begins the details of its issues; empty: the run
+	place   string // prefix of the details of its issues; empty for the run
 	members map[string]json.RawMessage
 	report  *report
 	extra   map[string]json.RawMessage
 }
 
-// report collects what is odd about a run or a step.
+// report collects the issues of a run or a step.
 type report struct {
 	issues []ibid.Issue
-	prior  []ibid.Issue // those of issues that an earlier reading reported, until they are found again
+	prior  []ibid.Issue // issues of an earlier reading that were not found again yet
 }
 
-// maxPrior is how many earlier issues are known again.
+// maxPrior is how many issues of an earlier reading are recognised.
 const maxPrior = 1000
 
-// found reports whether an earlier reading reported the same, of whatever place: what was a search result then stands
-// among the sources now.
+// found reports whether an earlier reading reported the same, anywhere: what was a search result then is among the
+// sources now.
 func (r *report) found(code, detail string) bool {
 	for i, p := range r.prior {
 		if p.Code == code && strings.HasSuffix(p.Detail, detail) {
@@ -67,7 +67,7 @@ func (r *report) found(code, detail string) bool {
 	return false
 }
 
-// at returns the name of a member, or of an element of one, as issues and errors have it.
+// at returns the path of a member, or of an element of one, for issues and errors.
 func (o *object) at(name string) string {
 	switch {
 	case o.place == "":
@@ -86,7 +86,7 @@ func (o *object) addIssue(code, name, format string, args ...any) {
 	}
 }
 
-// takeMember removes the first of the named members that is there and not null, and returns it with its name.
+// takeMember removes and returns the first of the named members that is there and not null, with its name.
 func (o *object) takeMember(names ...string) (raw json.RawMessage, name string) {
 	for _, n := range names {
 		value, ok := o.members[n]
@@ -101,7 +101,7 @@ func (o *object) takeMember(names ...string) (raw json.RawMessage, name string) 
 	return raw, name
 }
 
-// keepExtra puts a member that was not understood where it is written again.
+// keepExtra keeps a member that was not understood, so that it is written back.
 func (o *object) keepExtra(name string, raw json.RawMessage) {
 	if o.extra == nil {
 		o.extra = make(map[string]json.RawMessage)
@@ -115,11 +115,11 @@ func (o *object) refuse(code, name string, raw json.RawMessage, want string) {
 	o.keepExtra(name, raw)
 }
 
-// invalidMembers is the member of a run, a step and a source that has the members with an unusable value: see Extra.
+// invalidMembers is the member of runs, steps and sources that has the members with an unusable value: see Extra.
 const invalidMembers = "invalid_members"
 
-// leftover returns the members that were not taken, but for the members that are derived from others. With them are
-// those that an earlier reading could not use, which are not read again: its issues say what was wrong with them.
+// leftover returns the members that were not taken, without those that are derived from others. It includes those that
+// an earlier reading could not use, which are not read again: its issues tell what was wrong with them.
 func (o *object) leftover(derived ...string) map[string]json.RawMessage {
 	var invalid map[string]json.RawMessage
 	o.into(&invalid, "an object", invalidMembers)
@@ -145,7 +145,7 @@ func (o *object) text(dst *string, names ...string) {
 	}
 }
 
-// id reads a string that programs also write as a number.
+// id reads a string, which some programs write as a number.
 func (o *object) id(dst *string, names ...string) {
 	raw, name := o.takeMember(names...)
 	switch {
@@ -175,7 +175,7 @@ func (o *object) number(names ...string) *float64 {
 	return f
 }
 
-// numberOf reads a number as number does, and returns the member that it is.
+// numberOf is like number, and also returns the member.
 func (o *object) numberOf(names []string) (f *float64, raw json.RawMessage, name string) {
 	raw, name = o.takeMember(names...)
 	if name == "" {
@@ -183,7 +183,7 @@ func (o *object) numberOf(names []string) (f *float64, raw json.RawMessage, name
 	}
 	digits, want, code := string(raw), "a number", issueWrongType
 	if raw[0] == '"' {
-		digits = "" // of a string that cannot be read
+		digits = "" // if the string cannot be read
 		_ = json.Unmarshal(raw, &digits)
 		digits = strings.TrimSpace(digits)
 	}
@@ -209,17 +209,17 @@ func present(members map[string]json.RawMessage, names []string) string {
 	return ""
 }
 
-// maxWhole bounds whole numbers: it fits in an int everywhere, and in a float64 without loss.
+// maxWhole is the largest whole number: it fits in an int on all platforms, and in a float64 without loss.
 const maxWhole = 1<<31 - 1
 
-// whole reads a whole number from low on.
+// whole reads a whole number that is at least low.
 func (o *object) whole(low int, names ...string) *int {
 	f, raw, name := o.numberOf(names)
 	switch {
 	case f == nil:
 		return nil
 	case *f != math.Trunc(*f) || *f < float64(low) || *f > maxWhole:
-		o.refuse(issueNumber, name, raw, fmt.Sprintf("a whole number from %d on", low))
+		o.refuse(issueNumber, name, raw, fmt.Sprintf("a whole number, at least %d", low))
 		return nil
 	}
 	return new(int(*f))
@@ -233,7 +233,7 @@ func (o *object) seconds(dst *time.Duration, names ...string) {
 	}
 	nanos := math.Round(*f * 1e9)
 	if nanos < 0 || nanos > math.MaxInt64/2 {
-		o.refuse(issueNumber, name, raw, "seconds from 0 on")
+		o.refuse(issueNumber, name, raw, "seconds, at least 0")
 		return
 	}
 	*dst = time.Duration(nanos)
@@ -245,11 +245,11 @@ func (o *object) time(dst *time.Time, names ...string) {
 	if name == "" {
 		return
 	}
-	var said string
-	if json.Unmarshal(raw, &said) == nil {
-		t, err := time.Parse(time.RFC3339Nano, said)
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		t, err := time.Parse(time.RFC3339Nano, text)
 		if err != nil || t.UTC().Year() < 0 || t.UTC().Year() > 9999 {
-			o.refuse(issueWrongType, name, raw, "a time as in RFC 3339")
+			o.refuse(issueWrongType, name, raw, "an RFC 3339 time")
 			return
 		}
 		*dst = t.UTC()
@@ -268,14 +268,14 @@ func (o *object) time(dst *time.Time, names ...string) {
 	*dst = time.Unix(int64(whole), int64(math.Round(part*1e6))*1000).UTC()
 }
 
-// json reads any value, as it is.
+// json reads any value unchanged.
 func (o *object) json(dst *json.RawMessage, names ...string) {
 	if raw, name := o.takeMember(names...); name != "" {
 		*dst = compact(raw)
 	}
 }
 
-// into reads a value whose type reads itself.
+// into reads a value whose type unmarshals itself.
 func (o *object) into(dst any, want string, names ...string) (ok bool) {
 	raw, name := o.takeMember(names...)
 	if name == "" {
@@ -288,7 +288,7 @@ func (o *object) into(dst any, want string, names ...string) (ok bool) {
 	return true
 }
 
-// list reads a list. A value that is none leaves the run without what it holds, so it is an error.
+// list reads a list. Any other value is an error, since the run would lack what it holds.
 func (o *object) list(names ...string) (elements []json.RawMessage, name string, err error) {
 	raw, name := o.takeMember(names...)
 	if name == "" {
@@ -330,10 +330,10 @@ func compact(raw json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
-// maxSaid is how many characters of a value an issue shows.
-const maxSaid = 40
+// maxShown is how many characters of a value an issue shows.
+const maxShown = 40
 
-// describe says for people what a value is.
+// describe describes a value for people.
 func describe(raw json.RawMessage) string {
 	switch {
 	case len(raw) == 0:
@@ -345,9 +345,9 @@ func describe(raw json.RawMessage) string {
 	case raw[0] == '"':
 		var s string
 		_ = json.Unmarshal(raw, &s) // what cannot be read is shown empty
-		return "the string " + strconv.Quote(Excerpt(s, maxSaid))
+		return "the string " + strconv.Quote(Excerpt(s, maxShown))
 	case isNumber(raw):
-		return "the number " + Excerpt(string(raw), maxSaid)
+		return "the number " + Excerpt(string(raw), maxShown)
 	default:
 		return string(raw)
 	}

@@ -16,28 +16,28 @@ import (
 
 // Limits of what is read from a prompt.
 const (
-	maxPrompt        = 8 << 20 // bytes; the rest is not looked at
+	maxPrompt        = 8 << 20 // bytes; the rest is ignored
 	maxPromptSources = 1000    // the rest are left out
-	minPasted        = 40      // bytes of a single numbered paragraph: a shorter one is a list item, not a document
+	minPasted        = 40      // bytes of a single numbered paragraph; a shorter one is a list item, not a document
 )
 
-// SourcesFromPrompt returns the documents that a program wrote into a prompt for a model to answer from, in their
-// order, each with its Content. Three ways of writing them are known, the first that there is counts:
+// SourcesFromPrompt returns the documents that a program pasted into a prompt for a model to answer from, in order,
+// each with its Content. It knows four formats and reads the first one that it finds:
 //
-//   - JSON: an array of documents, also as the member results, documents or the like of an object, which is how tools
-//     answer, or an object with documents under their ids, as Mistral's guide has it. A document is a string, or an
-//     object with its words as text, content, chunk, excerpt or the like, its document_id or id, its title and its
-//     url; one without words is read as the JSON that it is;
-//   - what [ibid.PromptSources] writes, a source for each of its contents;
-//   - tags: <document id="…" title="…" url="…">…</document>, and source, doc, passage, chunk, context, search_result
-//     and result likewise; what they are called may also stand inside, in <source>, <title> or <url> beside
+//   - JSON: an array of documents, also as the member results, documents or the like of an object, which is what tools
+//     return, or an object of documents by id, as in Mistral's guide. A document is a string, or an object with its
+//     words as text, content, chunk, excerpt or the like, its document_id or id, its title and its url; the Content of
+//     one without words is its JSON;
+//   - the output of [ibid.PromptSources], with a source for each of its contents;
+//   - tags: <document id="…" title="…" url="…">…</document>, and source, doc, passage, chunk, context, search_result,
+//     result and snippet likewise; metadata may also be inside, in <source>, <title> or <url> beside
 //     <document_content>;
 //   - numbers: paragraphs that begin with [1], 【1】, Source 1:, Document [1] and the like, up to a line that begins with
-//     "Question:" or a rule. A line Title:, URL: or Source: at the beginning is taken for what it says.
+//     "Question:" or a rule. Lines Title:, URL: or Source: at the beginning are metadata.
 //
-// Their numbers are their Rank. A source without an id, or whose id is only its number, has its URL as DocumentID, or
-// else one like doc:1, which [Source.Counted] reports, and a Key made of its words. A prompt that has none of this has
-// no sources: what else of it is a document cannot be known.
+// Their numbers become their Rank. The DocumentID of a source without an id, or whose id is only its number, is its
+// URL, or else one like doc:1, which [Source.Counted] reports, with a Key made from its words. Any other prompt has no
+// sources, since nothing tells which parts of it are documents.
 func SourcesFromPrompt(text string) []Source {
 	text = strings.TrimSpace(text[:min(len(text), maxPrompt)])
 	for _, read := range []func(string) []Source{pastedJSON, pastedSources, pastedTags, pastedNumbers} {
@@ -52,11 +52,11 @@ func SourcesFromPrompt(text string) []Source {
 	return nil
 }
 
-// Counted reports whether DocumentID only counts places in one prompt, one answer or one context, as doc:1 and
-// context_0 do: what has the same elsewhere may be another document.
+// Counted reports whether DocumentID is only a position in one prompt, answer or context, such as doc:1 or context_0,
+// so that the same id may elsewhere mean another document.
 func (s *Source) Counted() bool { return positional(s.DocumentID) }
 
-// namePasted takes a number for no name: another prompt counts its documents likewise.
+// namePasted replaces an id that is only a number, since other prompts number their documents, too.
 func (s *Source) namePasted() {
 	if n, err := strconv.Atoi(s.DocumentID); s.DocumentID != "" && (err != nil || n != s.Rank && n != s.Rank-1) &&
 		!s.Counted() {
@@ -67,7 +67,7 @@ func (s *Source) namePasted() {
 	}
 }
 
-// pastedJSON reads what a tool found.
+// pastedJSON reads documents in JSON, such as the results of a tool.
 func pastedJSON(text string) []Source {
 	if text == "" || text[0] != '[' && text[0] != '{' || !json.Valid([]byte(text)) {
 		return nil
@@ -101,7 +101,7 @@ func pastedJSON(text string) []Source {
 	return list
 }
 
-// listMember returns the list of documents that an object has as one of its members, or nil.
+// listMember returns the list of documents among the members of an object, or nil.
 func listMember(raw json.RawMessage) json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(raw, &members) != nil {
@@ -116,9 +116,9 @@ func listMember(raw json.RawMessage) json.RawMessage {
 	return nil
 }
 
-// keyedResults reads an object whose members are all documents under their ids, as Mistral wants what a tool found: an
-// object with words, or under a number words alone. It returns them as a list with their ids; nil: it is another
-// object.
+// keyedResults reads an object whose members are all documents by id, which is how Mistral expects the results of
+// tools: objects with words or, if the id is a number, strings. It returns them as a list with their ids, or nil for
+// any other object.
 func keyedResults(text string) (list json.RawMessage, ids []string) {
 	list = json.RawMessage{'['}
 	for o := scan.Members(scan.Value(text)); o.Next(); {
@@ -137,13 +137,13 @@ func keyedResults(text string) (list json.RawMessage, ids []string) {
 	return append(list, ']'), ids
 }
 
-// fillFromMembers takes what a document says of itself under the names that tools, and the runs of docs/trail.md, use.
+// fillFromMembers reads the members of a document by the names that tools, and the runs of docs/trail.md, use.
 func (s *Source) fillFromMembers(raw json.RawMessage) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(raw, &members) != nil {
 		return
 	}
-	for _, name := range []string{"data", "document", "metadata"} { // some stand one level deeper
+	for _, name := range []string{"data", "document", "metadata"} { // some are one level deeper
 		var inner map[string]json.RawMessage
 		if json.Unmarshal(members[name], &inner) == nil {
 			for k, v := range inner {
@@ -164,7 +164,7 @@ func (s *Source) fillFromMembers(raw json.RawMessage) {
 	s.Content = cmp.Or(words, s.Content)
 }
 
-// memberOf returns the first of the members that is a string that says something, or a whole number.
+// memberOf returns the first of the members that is a string with words or, for ids, a whole number.
 func memberOf(members map[string]json.RawMessage, names ...string) string {
 	for _, name := range names {
 		var text string
@@ -208,19 +208,19 @@ func pastedTags(text string) []Source {
 	return list
 }
 
-// tagNames are what the tag of a document is called.
+// tagNames are the names of tags around documents.
 var tagNames = strings.Fields("document doc source passage chunk context search_result result snippet")
 
-// tagReader finds the documents that stand between tags, one after the other.
+// tagReader finds documents in tags, one after the other.
 type tagReader struct {
 	rest string
-	open map[string]bool // tags that are not closed in rest, so that none is looked for twice
+	open map[string]bool // tags that are not closed in rest, so that no end is searched for twice
 }
 
-// maxTag is how long a tag may be.
+// maxTag is the maximum length of a tag.
 const maxTag = 1024
 
-// next returns what stands in the next tag, and what follows it up to its end.
+// next returns the next document's tag and its content.
 func (r *tagReader) next() (tag, content string, ok bool) {
 	for {
 		_, rest, found := strings.Cut(r.rest, "<")
@@ -248,7 +248,7 @@ func (r *tagReader) next() (tag, content string, ok bool) {
 	}
 }
 
-// inside reads what a document's tag has in it: its words, or tags that say which part is what.
+// inside reads the content of a document's tag: its words, or tags for its parts.
 func inside(s *Source, content, outer string) {
 	body, found := "", false
 	for _, name := range []string{"document_content", "content", "text", "body", "page_content"} {
@@ -265,12 +265,12 @@ func inside(s *Source, content, outer string) {
 		s.Title = title
 	}
 	for _, name := range []string{"url", "source", "link"} {
-		if said, ok := between(content, name); ok && name != outer {
+		if value, ok := between(content, name); ok && name != outer {
 			if s.URL == "" {
-				s.URL = addressOnly(said)
+				s.URL = addressOnly(value)
 			}
-			if s.Title == "" && s.URL != said {
-				s.Title = said
+			if s.Title == "" && s.URL != value {
+				s.Title = value
 			}
 		}
 	}
@@ -285,7 +285,7 @@ func between(text, name string) (string, bool) {
 	return strings.TrimSpace(content), ok
 }
 
-// attribute returns the first of names that the attributes of a tag have.
+// attribute returns the first of the named attributes that a tag has.
 func attribute(attributes string, names ...string) string {
 	for _, name := range names {
 		for _, quote := range []string{`"`, `'`} {
@@ -319,7 +319,7 @@ func pastedNumbers(text string) []Source {
 		`^\s*(?:#+\s*|\*\*)?(?:(?:user )?(?:question|query)|instructions?|answer|task)\s*(?:\*\*)?:|` +
 		`^\s*(?:-{3,}|={3,})\s*$`)
 	var list []Source
-	begin, at := -1, 0 // of the open document's content; where the line begins
+	begin, at := -1, 0 // where the content of the open document begins, and where the line does
 	shut := func() {
 		if begin >= 0 {
 			list[len(list)-1].Content = text[begin:at]
@@ -346,7 +346,8 @@ func pastedNumbers(text string) []Source {
 	return trimPasted(list)
 }
 
-// trimPasted leaves out what only looks like numbered documents: numbers that do not count on, and a single short one.
+// trimPasted leaves out what only looks like numbered documents: lists with gaps in their numbers, and a single short
+// paragraph.
 func trimPasted(list []Source) []Source {
 	for i := range list {
 		s := &list[i]
@@ -358,11 +359,10 @@ func trimPasted(list []Source) []Source {
 	if len(list) == 1 && len(list[0].Content) < minPasted {
 		return nil
 	}
-	list = slices.DeleteFunc(list, func(s Source) bool { return s.Content == "" })
-	return list
+	return slices.DeleteFunc(list, func(s Source) bool { return s.Content == "" })
 }
 
-// fillFromHead takes what the first lines of a document say about it.
+// fillFromHead reads the metadata in the first lines of a document.
 func (s *Source) fillFromHead() {
 	s.Content = strings.TrimSpace(s.Content)
 	for range 4 {
@@ -391,7 +391,7 @@ func (s *Source) fillFromHead() {
 	}
 }
 
-// promptSources is what ibid.PromptSources writes.
+// promptSources is the output of ibid.PromptSources.
 type promptSources struct {
 	Results []struct {
 		ID       string   `xml:"file_id,attr"`
@@ -401,7 +401,7 @@ type promptSources struct {
 	} `xml:"result"`
 }
 
-// pastedSources reads what ibid.PromptSources wrote, wherever it stands in the text.
+// pastedSources reads the output of ibid.PromptSources, wherever it is in the text.
 func pastedSources(text string) []Source {
 	const begin, end = "<sources><result file_id=", "</sources>"
 	from := strings.Index(text, begin)

@@ -8,7 +8,7 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// What ibid itself writes into a prompt is read back: ids, titles, addresses and each passage.
+// Sources that ibid.PromptSources writes into a prompt are read back: ids, titles, addresses and each passage.
 func TestSourcesFromPromptSources(t *testing.T) {
 	prompt := ibid.PromptSources([]ibid.Source{
 		{ID: "a", Filename: "a's & b.pdf", Chunks: []ibid.Chunk{{Content: "One <b> & two."}, {Content: "Three."}}},

@@ -11,7 +11,7 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// pasted is what matters of a source from a prompt.
+// pasted has the members of a source from a prompt that are compared.
 type pasted struct{ ID, Title, URL, Content string }
 
 func TestSourcesFromPrompt(t *testing.T) {
@@ -25,10 +25,10 @@ func TestSourcesFromPrompt(t *testing.T) {
 			}
 			for _, s := range trail.SourcesFromPrompt(row[1]) {
 				if s.Counted() != (s.Key != "") {
-					t.Errorf("%s: key %q; what is only counted is known by its words", s.DocumentID, s.Key)
+					t.Errorf("%s: key %q; a source that is only counted needs one made from its words", s.DocumentID, s.Key)
 				}
 				if !s.Retrieved {
-					t.Errorf("%s: a document of the prompt was retrieved", s.DocumentID)
+					t.Errorf("%s: a document of the prompt should count as retrieved", s.DocumentID)
 				}
 				got = append(got, pasted{s.DocumentID, s.Title, s.URL, s.Content})
 			}

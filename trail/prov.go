@@ -9,25 +9,24 @@ import (
 	"strings"
 )
 
-// PROVOptions say what [Trail.PROV] writes. Nil stands for the zero value.
+// PROVOptions configures [Trail.PROV]. Nil means the zero value.
 type PROVOptions struct {
-	// Content writes what people, models and documents said as prov:value: the question, the answers, inputs, outputs,
-	// reasons of errors and excerpts. Without it there are only SHA-256 digests of them, with which somebody who has
-	// the text can check it.
+	// Content includes texts: the question, answers, inputs, outputs, errors and excerpts. Without it, there are only
+	// their SHA-256 digests, by which those who have a text can check it, and that a step failed.
 	Content bool
-	// Linked says that [Trail.Link] was called: then an answer that no step fed derives from nothing that is known.
+	// Linked means that [Trail.Link] was called, so that an answer that no step fed derives from no step.
 	Linked bool
 }
 
-// PROV writes the run as W3C PROV-JSON (Member Submission of 24 April 2013), one line.
+// PROV returns the run as W3C PROV-JSON (Member Submission of 24 April 2013), in one line.
 //
-// The run and its steps are activities, associated with the agent. The question, each step's input and output and the
-// answer are entities, and so is each document. A step used the documents that it worked with or cited, with its
-// relevance and rank on that relation; what a search merely returned is a member of the step's collection of results. A
-// step's output derives from what it used and from the outputs of the steps that it comes after, which informed it; the
-// answer derives from the outputs of the steps that feed it or, as long as nobody linked these, of those that no other
-// step builds on. Everything is named in the namespace urn:ibid:run:, followed by the run's id. The steps of nested
-// runs stand beside their step, which they informed.
+// The run and its steps are activities, associated with the agent. The question, each step's input and output, the
+// answer and each document are entities. A step used the documents that it worked with or cited, with the relevance and
+// rank on that relation; the results of its searches are members of a collection. A step's output derives from what the
+// step used and from the outputs of the steps that it builds on, which informed it; the answer derives from the outputs
+// of the steps that feed it or, if the run was not linked, of those that no other step builds on. All names are in the
+// namespace urn:ibid:run:, followed by the run's id. The steps of nested runs are beside their step, which they
+// informed.
 func (t *Trail) PROV(o *PROVOptions) ([]byte, error) {
 	p := &provWriter{doc: map[string]map[string]provRecord{}, documents: map[string]string{}}
 	if o != nil {
@@ -53,7 +52,7 @@ func (t *Trail) PROV(o *PROVOptions) ([]byte, error) {
 // provRecord has the attributes of an element or a relation.
 type provRecord map[string]any
 
-// provWriter gathers elements by name and relations by number, each under its kind.
+// provWriter collects elements by name and relations by number, each under its kind.
 type provWriter struct {
 	options   PROVOptions
 	doc       map[string]map[string]provRecord
@@ -78,14 +77,14 @@ func (p *provWriter) add(kind, name string) provRecord {
 	return r
 }
 
-// element adds an element with a type, which is a name of a namespace.
+// element adds an element with a type, which is a qualified name.
 func (p *provWriter) element(kind, name, typeName string) provRecord {
 	r := p.add(kind, name)
 	r["prov:type"] = map[string]any{"$": typeName, "type": "xsd:QName"}
 	return r
 }
 
-// provRelations has for each relation the attributes that name what it relates.
+// provRelations has, for each relation, the attributes that name what it relates.
 var provRelations = map[string][]string{
 	"hadMember":         {"prov:collection", "prov:entity"},
 	"used":              {"prov:activity", "prov:entity"},
@@ -96,7 +95,7 @@ var provRelations = map[string][]string{
 	"wasInformedBy":     {"prov:informed", "prov:informant"},
 }
 
-// relate adds a relation, whose own name is a blank one.
+// relate adds a relation with a blank node as its name.
 func (p *provWriter) relate(kind string, names ...string) provRecord {
 	p.relations++
 	r := p.add(kind, "_:r"+strconv.Itoa(p.relations))
@@ -106,18 +105,18 @@ func (p *provWriter) relate(kind string, names ...string) provRecord {
 	return r
 }
 
-// set sets an attribute that has a value.
+// set sets an attribute, unless its value is empty.
 func (r provRecord) set(name string, value any) {
 	if value = known(value); value != nil {
 		r[name] = value
 	}
 }
 
-// setText sets a text that may be private.
-func (p *provWriter) setText(r provRecord, text, known string) {
+// setText sets a text or, if texts are not to be written, its digest, which is sum if the text is not known.
+func (p *provWriter) setText(r provRecord, text, sum string) {
 	switch {
 	case text == "":
-		r.set("ibid:digest", known)
+		r.set("ibid:digest", sum)
 	case p.options.Content:
 		r.set("prov:value", strings.ToValidUTF8(text, "\ufffd"))
 	default:
@@ -154,7 +153,7 @@ func (p *provWriter) run(t *Trail) {
 	}
 }
 
-// steps writes the steps of a run, whose names begin with prefix. It returns those that feed the answer.
+// steps writes the steps of a run, with prefix in their names, and returns the names of those that feed the answer.
 func (p *provWriter) steps(t *Trail, prefix string, depth int) []string {
 	names := provNames(t, prefix)
 	var fed, last []string
@@ -184,13 +183,13 @@ func (p *provWriter) steps(t *Trail, prefix string, depth int) []string {
 			last = append(last, names[i])
 		}
 	}
-	if fed != nil || p.options.Linked && depth == 0 { // nested runs are not linked with it
+	if fed != nil || p.options.Linked && depth == 0 { // linking a run does not link nested ones
 		return fed
 	}
 	return last
 }
 
-// provNames names steps by their numbers, which should be unique and need not be.
+// provNames names steps by their numbers, and distinguishes steps that share one.
 func provNames(t *Trail, prefix string) []string {
 	names := make([]string, len(t.Steps))
 	taken := map[int]bool{}
@@ -204,13 +203,13 @@ func provNames(t *Trail, prefix string) []string {
 	return names
 }
 
-// buildsOn says that a step builds on another one.
+// buildsOn relates a step to one that it builds on.
 func (p *provWriter) buildsOn(step, before string) {
 	p.relate("wasInformedBy", step, before)
 	p.relate("wasDerivedFrom", step+"-output", before+"-output", step)
 }
 
-// step writes one step, with what went in and what came out.
+// step writes one step with its input and output.
 func (p *provWriter) step(s *Step, name string) {
 	activity := p.element("activity", name, "ibid:Step")
 	activity["ibid:number"] = s.Number
@@ -240,7 +239,7 @@ func (p *provWriter) step(s *Step, name string) {
 	}
 }
 
-// source writes what a step had to do with a source.
+// source writes how a step relates to a source.
 func (p *provWriter) source(s *Source, step string) {
 	document := p.document(s)
 	if s.Retrieved {

@@ -15,8 +15,9 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// provKinds lists, of the PROV-JSON submission, the elements (nil) and the relations with their attributes that name something,
-// and what they name. The first ones are required: more than the submission asks, which lets all but one be unknown.
+// provKinds lists the elements (nil) and relations of the PROV-JSON submission, the relations with those of their
+// attributes that name something, and the kind of what they name. The first two are required, which is stricter than
+// the submission, where all but one may be unknown.
 var provKinds = map[string][][2]string{
 	"entity": nil, "activity": nil, "agent": nil,
 	"wasGeneratedBy":    {{"prov:entity", "entity"}, {"prov:activity", "activity"}},
@@ -30,8 +31,8 @@ var provKinds = map[string][][2]string{
 
 var provName = regexp.MustCompile(`^([A-Za-z][\w-]*):([\w-]+)$`)
 
-// checkPROV checks a document strictly against the W3C's member submission PROV-JSON: its structure, literals, times and
-// namespaces; and that everything that is named is there, as PROV-CONSTRAINTS wants it for its types.
+// checkPROV checks a document strictly against the W3C's member submission PROV-JSON: its structure, literals, times
+// and namespaces, and that everything that is named exists, as PROV-CONSTRAINTS requires for its types.
 func checkPROV(b []byte) (problems []string) {
 	bad := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	var doc map[string]map[string]json.RawMessage
@@ -45,13 +46,13 @@ func checkPROV(b []byte) (problems []string) {
 			bad("prefix %s: %v", prefix, err)
 		}
 		if u, err := url.Parse(uri); err != nil || !u.IsAbs() {
-			bad("prefix %s: %q is no absolute URI", prefix, uri)
+			bad("prefix %s: %q is not an absolute URI", prefix, uri)
 		}
 		prefixes[prefix] = true
 	}
 	name := func(where, s string) {
 		if m := provName.FindStringSubmatch(s); m == nil || !prefixes[m[1]] {
-			bad("%s: %q is no name of a namespace that is declared", where, s)
+			bad("%s: %q is not a name of a declared namespace", where, s)
 		}
 	}
 	for kind, records := range doc {
@@ -76,7 +77,7 @@ func checkPROV(b []byte) (problems []string) {
 			for i, n := range named {
 				value, given := attributes[n[0]]
 				if text, _ := value.(string); given && doc[n[1]][text] == nil {
-					bad("%s: %s is %v, which is no %s", where, n[0], value, n[1])
+					bad("%s: %s is %v, which is not an %s", where, n[0], value, n[1])
 				} else if !given && i < 2 {
 					bad("%s: %s is missing", where, n[0])
 				}
@@ -97,7 +98,7 @@ func checkAttributes(kind, where string, attributes map[string]any, name func(wh
 			allowed = append(allowed, "prov:startTime", "prov:endTime")
 		}
 		if strings.HasPrefix(key, "prov:") && !slices.Contains(allowed, key) {
-			bad("%s: it has no %s", where, key)
+			bad("%s: unknown attribute %s", where, key)
 		}
 		switch value := value.(type) {
 		case string:
@@ -141,7 +142,7 @@ func TestPROV(t *testing.T) {
 	}
 }
 
-// relations lists what is said, with the names in the order of provKinds.
+// relations lists the relations, with their names in the order of provKinds.
 func relations(t *testing.T, b []byte) []string {
 	t.Helper()
 	var members map[string]json.RawMessage
@@ -168,7 +169,8 @@ func relations(t *testing.T, b []byte) []string {
 	return list
 }
 
-// With an option what was said is there; numbers that JSON does not have, and numbers of steps that come twice, do no harm.
+// With the option Content, texts are included. Numbers that JSON cannot represent, and repeated step numbers, do no
+// harm.
 func TestPROVContent(t *testing.T) {
 	run := rich(t)
 	run.ID = "a b/c#é"
@@ -208,7 +210,7 @@ func nan() float64 {
 	return zero / zero
 }
 
-// The checker finds what is wrong.
+// The checker finds errors.
 func TestCheckPROV(t *testing.T) {
 	for _, row := range testenv.Cases(t, "testdata/prov_bad.txt", 2) {
 		name, body := row[0], row[1]

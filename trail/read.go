@@ -15,16 +15,16 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// The causes of an error of [Read].
+// The causes of errors of [Read].
 var (
 	ErrEmpty = errors.New("nothing but white space")
 	ErrNoRun = errors.New("not a run")
 	ErrLimit = errors.New("over the limit")
-	// ErrListing is a cause besides ErrNoRun: the input is what GET /v1/runs/{run} returns, a page of a run's calls.
+	// ErrListing comes with ErrNoRun if the input is from GET /v1/runs/{run}, which returns a page of a run's calls.
 	ErrListing = errors.New("an element of GET /v1/runs/{run}, which lists the calls of a run page by page")
 )
 
-// malformedError says what is not as a run should be. It is [ErrNoRun] to errors.Is.
+// malformedError tells how the input is not a run. It is [ErrNoRun] to errors.Is.
 type malformedError struct{ err error }
 
 func malformed(format string, args ...any) error {
@@ -34,19 +34,19 @@ func malformed(format string, args ...any) error {
 func (e *malformedError) Error() string   { return e.err.Error() }
 func (e *malformedError) Unwrap() []error { return []error{ErrNoRun, e.err} }
 
-// The limits of [Read]. What is over one is an error.
+// The limits of [Read]. Exceeding one is an error.
 const (
 	maxSteps   = 100_000   // of one run, and of each run nested in it
 	maxSources = 1_000_000 // of one run, with the runs nested in it
-	MaxNested  = 16        // how deep runs may lie in steps of runs
+	MaxNested  = 16        // how deep runs may be nested in steps of runs
 )
 
-// Read reads a run: one JSON object with its steps, a list of steps, or JSON lines, of which one may have the run and
-// the others each have a step, in any order. docs/trail.md lists the members. Numbers are taken as given.
+// Read reads a run: one JSON object with its steps, a list of steps, or JSON lines, each with a step or members of the
+// run, in any order. docs/trail.md lists the members. Numbers are taken as given.
 //
-// What is odd and can be kept is kept and reported in Trail.Issues and Step.Issues, and so are members that trail does
-// not know. [Trail.Check] reports what is wrong with the run as a whole. The error is for what leaves no run to speak
-// of: it wraps [ErrEmpty], [ErrNoRun] or [ErrLimit], and says where.
+// Odd values are kept if possible and reported in Trail.Issues and Step.Issues, and unknown members are kept.
+// [Trail.Check] reports what is wrong with the run as a whole. Read returns an error if the input has no usable run: it
+// wraps [ErrEmpty], [ErrNoRun] or [ErrLimit], and tells where.
 func Read(b []byte) (*Trail, error) {
 	r := newReader()
 	t, err := r.document(b)
@@ -60,8 +60,8 @@ func Read(b []byte) (*Trail, error) {
 	return t, nil
 }
 
-// ReadSteps reads steps without their run: an object, a list of objects, or JSON lines. They keep their order, and one
-// without a number has the number 0. What is odd about the whole input is an issue of the first one. It is otherwise
+// ReadSteps reads steps without their run: an object, a list of objects, or JSON lines. They keep their order, and
+// steps without a number have the number 0. Issues of the input as a whole are those of the first step. Otherwise it is
 // like [Read].
 func ReadSteps(b []byte) ([]Step, error) {
 	r := newReader()
@@ -121,8 +121,8 @@ func (r *reader) document(b []byte) (*Trail, error) {
 	invalid := invalidUTF8(b)
 	values, t := d.all, &Trail{Issues: slices.Concat(invalid, d.issues)}
 	for i, v := range values {
-		if len(invalid) > 0 { // what is kept of it unread would not be UTF-8 either
-			v.raw = bytes.Map(func(r rune) rune { return r }, v.raw) // each bad byte is a replacement character
+		if len(invalid) > 0 { // what is kept unread would not be UTF-8 either
+			v.raw = bytes.Map(func(r rune) rune { return r }, v.raw) // each bad byte becomes a replacement character
 		}
 		place := ""
 		if d.lines || len(values) > 1 {
@@ -182,7 +182,7 @@ func (r *reader) element(t *Trail, raw json.RawMessage, place string) error {
 	}
 	for _, name := range slices.Concat(certainRunNames, runNames, stepNames) {
 		if _, ok := members[name]; ok {
-			return malformed("%sall members that it has of a run are null, such as %s", prefixed(place), name)
+			return malformed("%sall its members of a run are null, such as %s", prefixed(place), name)
 		}
 	}
 	return malformed(
@@ -197,8 +197,8 @@ func prefixed(place string) string {
 	return place + ": "
 }
 
-// otherDocument says which other document of ibid's an object without steps is, some members of which have the names of
-// those of a step; empty: none that is known.
+// otherDocument returns which other kind of ibid's documents an object without steps is, since some of their members
+// have the names of a step's; "" if none.
 func otherDocument(members map[string]json.RawMessage) string {
 	has := func(names string) bool {
 		for name := range strings.FieldsSeq(names) {
@@ -220,7 +220,7 @@ func otherDocument(members map[string]json.RawMessage) string {
 // isRun reports whether an object is a run, whatever else it has.
 func isRun(members map[string]json.RawMessage) bool { return present(members, certainRunNames) != "" }
 
-// Members by which an object is known: as a run whatever else it has, as a step, and as a run otherwise.
+// Members that identify an object: as a run whatever else it has, as a step, and otherwise as a run.
 var (
 	certainRunNames = strings.Fields("reasoning_steps steps original_question final_answer")
 	stepNames       = strings.Fields(`step_number step intermediate_answer source_attributions context_used
@@ -244,7 +244,7 @@ func (r *reader) run(t *Trail, members map[string]json.RawMessage, place string)
 	var captured struct {
 		ID string `json:"answer_id"`
 	}
-	_ = json.Unmarshal(members["answer"], &captured) // what is no document is reported below
+	_ = json.Unmarshal(members["answer"], &captured) // anything but a document is reported below
 	if a := new(ibid.Answer); o.into(a, "an answer document", "answer") {
 		h.Final, h.AnswerID = a, captured.ID
 		h.Answer = cmp.Or(h.Answer, a.Text)
@@ -296,15 +296,15 @@ func (o *object) issuesOf() {
 	}
 }
 
-// oneRun returns the id of the run that a and b name. A document has one.
+// oneRun returns the id of the run that a and b name, which must be the same.
 func oneRun(a, b, place string) (string, error) {
 	if a != "" && b != "" && a != b {
-		return "", malformed("%sit is of the run %q, and what is before it of %q: want one run", prefixed(place), b, a)
+		return "", malformed("%sit belongs to the run %q, what precedes it to %q: want one run", prefixed(place), b, a)
 	}
 	return cmp.Or(a, b), nil
 }
 
-// merge adds to t what another object says about the same run. Of two values the first stays.
+// merge adds to t what another object has about the same run. If values differ, the first one is kept.
 func (t *Trail) merge(h *Trail, place string) (err error) {
 	if t.ID, err = oneRun(t.ID, h.ID, place); err != nil {
 		return err
@@ -341,7 +341,7 @@ func (t *Trail) merge(h *Trail, place string) (err error) {
 	return nil
 }
 
-// number gives the steps that have no number one, and sorts the steps by their numbers.
+// number numbers the steps that have no number, and sorts all steps by number.
 func (r *reader) number(t *Trail) {
 	taken := make(map[int]bool, len(t.Steps))
 	without := make(map[int]bool, len(r.unnumbered))
@@ -353,7 +353,7 @@ func (r *reader) number(t *Trail) {
 			taken[t.Steps[i].Number] = true
 		}
 	}
-	numbered := len(r.unnumbered) < len(t.Steps) // some are
+	numbered := len(r.unnumbered) < len(t.Steps) // some steps are
 	last := 0
 	for i := range t.Steps {
 		s := &t.Steps[i]
@@ -378,16 +378,16 @@ type value struct {
 	line int // from 1
 }
 
-// input is the values of a document.
+// input holds the values of a document.
 type input struct {
 	all    []value
 	issues []ibid.Issue
-	lines  bool // one value a line, some of which were left out
+	lines  bool // one value a line; some lines were left out
 }
 
-// split cuts a document into its values. Where they are one a line, a bad line is reported and passed over: a program
-// that died while it wrote one leaves it. NaN and Infinity, which are no JSON and which many programs write, are
-// reported and null.
+// split splits a document into its values. If there is one a line, a bad line is reported and skipped, since a program
+// that crashes while writing leaves one. NaN and Infinity, which are not JSON but which many programs write, are
+// reported and read as null.
 func split(b []byte) (*input, error) {
 	if values, ok := decode(b); ok {
 		return &input{all: values}, nil
@@ -399,7 +399,7 @@ func split(b []byte) (*input, error) {
 	return text.lines()
 }
 
-// decode returns the values of a document that is nothing but JSON.
+// decode returns the values of a document, and whether it is nothing but JSON.
 func decode(b []byte) (values []value, ok bool) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	line, at := 1, 0
@@ -417,22 +417,21 @@ func decode(b []byte) (values []value, ok bool) {
 	}
 }
 
-// nearlyJSON is a document without the tokens of numbers that are none.
+// nearlyJSON is a document in which NaN and infinities were replaced by null.
 type nearlyJSON struct {
 	original, fixed []byte
 	tokens          []token
 }
 
-// token is a number that is none.
+// token is a NaN or an infinity that was replaced.
 type token struct {
-	at, fixedAt int // where it stood, and where null stands for it
+	at, fixedAt int // its offset in the original, and that of the null in its place
 	text        string
 }
 
 const null = "null"
 
-// withoutNaN puts null in the place of NaN, Infinity and -Infinity, but for what stands in a string. A string ends with
-// its line at the latest.
+// withoutNaN replaces NaN, Infinity and -Infinity outside strings by null. A string ends with its line at the latest.
 func withoutNaN(b []byte) *nearlyJSON {
 	text := &nearlyJSON{original: b, fixed: b}
 	if !bytes.Contains(b, []byte("NaN")) && !bytes.Contains(b, []byte("Infinity")) {
@@ -440,7 +439,7 @@ func withoutNaN(b []byte) *nearlyJSON {
 	}
 	text.fixed = make([]byte, 0, len(b)+len(b)/16)
 	from := 0
-	for _, at := range stringOrNoNumber.FindAllIndex(b, -1) {
+	for _, at := range stringOrNaN.FindAllIndex(b, -1) {
 		if b[at[0]] == '"' {
 			continue
 		}
@@ -453,16 +452,16 @@ func withoutNaN(b []byte) *nearlyJSON {
 	return text
 }
 
-// stringOrNoNumber matches a string, and a number that is none.
-var stringOrNoNumber = regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"?|NaN|-?Infinity`)
+// stringOrNaN matches a string, a NaN or an infinity.
+var stringOrNaN = regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"?|NaN|-?Infinity`)
 
-// maxTokens is how many numbers that are none are reported one by one.
+// maxTokens is how many tokens are reported one by one.
 const maxTokens = 100
 
-// issues reports the numbers that are none.
+// issues reports the tokens that were replaced.
 func (n *nearlyJSON) issues() (issues []ibid.Issue) {
 	for i, t := range n.tokens {
-		detail := fmt.Sprintf("%s: %s is no number of JSON; it counts as null", place(n.original, t.at), t.text)
+		detail := fmt.Sprintf("%s: %s is not a JSON number; it counts as null", place(n.original, t.at), t.text)
 		if i == maxTokens {
 			detail = fmt.Sprintf("%d more numbers are NaN or Infinity", len(n.tokens)-i)
 		}
@@ -528,12 +527,12 @@ func (n *nearlyJSON) lines() (*input, error) {
 	return d, nil
 }
 
-// whyBad says what is wrong with a document that is no JSON.
+// whyBad returns an error that tells why a document is not JSON.
 func (n *nearlyJSON) whyBad() error {
 	if b := n.original; bytes.HasPrefix(b, []byte("\xff\xfe")) || bytes.HasPrefix(b, []byte("\xfe\xff")) {
 		return malformed("it is UTF-16, want UTF-8")
 	} else if bytes.IndexByte(b, 0) >= 0 || !utf8.Valid(b) {
-		return malformed("it is no text, want JSON")
+		return malformed("it is not text, want JSON")
 	}
 	var raw json.RawMessage
 	err := json.Unmarshal(n.fixed, &raw)

@@ -70,7 +70,7 @@ func (s *Step) scalars(o *object) {
 	o.bool(&s.NoSources, "no_sources")
 }
 
-// lists reads the lists of a step but for its sources.
+// lists reads the lists of a step, except its sources.
 func (s *Step) lists(o *object) error {
 	if err := s.after(o); err != nil {
 		return err
@@ -112,8 +112,8 @@ func (s *Step) lists(o *object) error {
 	return nil
 }
 
-// after reads the numbers of the steps that this one builds on: a list, or one number. Null is the same as nothing: the
-// step before.
+// after reads the numbers of the steps that this one builds on: a list, or one number. Null means the step before, as
+// if the member were missing.
 func (s *Step) after(o *object) error {
 	raw, name := o.takeMember("after")
 	if name == "" {
@@ -142,7 +142,7 @@ func (s *Step) after(o *object) error {
 	return nil
 }
 
-// stepSources reads the sources of a step: what it says it used, and what it retrieved.
+// stepSources reads the sources that a step used and those that it retrieved.
 func (r *reader) stepSources(s *Step, o *object) error {
 	used, name, err := o.list("source_attributions", "sources")
 	if err != nil {
@@ -156,7 +156,7 @@ func (r *reader) stepSources(s *Step, o *object) error {
 		if f := &attributed[i]; !f.flags {
 			f.Used, f.Retrieved = true, f.Rank > 0
 		}
-		s.Sources = append(s.Sources, attributed[i].Source) // as given: two rows that are alike stay two
+		s.Sources = append(s.Sources, attributed[i].Source) // as given: equal rows are not merged
 	}
 	if err := r.retrieved(s, o, len(used) == 0 && !s.NoSources); err != nil {
 		return err
@@ -173,7 +173,7 @@ func (r *reader) stepSources(s *Step, o *object) error {
 	return nil
 }
 
-// retrieved reads what a step retrieved; used says that this is what it used.
+// retrieved reads what a step retrieved. Used tells whether the step also used it.
 func (r *reader) retrieved(s *Step, o *object, used bool) error {
 	for _, name := range []string{"retrieved_documents", "search_results"} {
 		elements, name, err := o.list(name)
@@ -194,11 +194,11 @@ func (r *reader) retrieved(s *Step, o *object, used bool) error {
 	return nil
 }
 
-// row is a source as it is read.
+// row is a source that was read.
 type row struct {
 	Source
-	place int  // in its list
-	flags bool // it says itself whether it was retrieved, used or cited
+	place int  // index in its list
+	flags bool // it has members for whether it was retrieved, used or cited
 }
 
 func (r *reader) sourceRows(o *object, name string, elements []json.RawMessage) ([]row, error) {
@@ -245,7 +245,7 @@ func readSource(o *object, i int) row {
 	case s.Relevance == nil:
 		s.Origin = ""
 	case origin == "":
-		s.Origin = ibid.ScoreRetriever // whoever recorded the run gave it without a word; it is not ours
+		s.Origin = ibid.ScoreRetriever // the program that recorded the run gave the score
 	}
 	s.Adjusted, s.Overlap, s.Usage = o.number("adjusted_relevance"), o.number("overlap"), o.number("usage")
 	o.text(&s.Content, "content", "text")
@@ -260,7 +260,7 @@ func readSource(o *object, i int) row {
 		s.Locator = l
 	}
 	o.text(&s.Version, "version")
-	if v := new(ibid.Verification); o.into(v, "what came of a check", "verification") {
+	if v := new(ibid.Verification); o.into(v, "a verification", "verification") {
 		s.Verification = v
 	}
 	for _, flag := range []struct {
@@ -270,7 +270,7 @@ func readSource(o *object, i int) row {
 		s.flags = o.bool(flag.dst, flag.name) || s.flags
 	}
 	if s.identify(i) {
-		o.addIssue(issueNoID, "document_id", "missing; it is called %s", Excerpt(s.DocumentID, 80))
+		o.addIssue(issueNoID, "document_id", "missing; set to %s", Excerpt(s.DocumentID, 80))
 	}
 	s.Extra = o.leftover()
 	return s
@@ -288,7 +288,7 @@ func (r *reader) nested(raw json.RawMessage, place string) (*Trail, error) {
 	inner := &reader{depth: r.depth + 1, sources: r.sources}
 	t := &Trail{}
 	if err := inner.run(t, members, ""); errors.Is(err, ErrLimit) && r.depth > 0 {
-		return nil, err // every place on the way says the same
+		return nil, err // the place at each level would say the same
 	} else if err != nil {
 		return nil, fmt.Errorf("%s: %w", place, err)
 	}

@@ -19,9 +19,9 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-var update = flag.Bool("update", false, "write what the vectors expect anew")
+var update = flag.Bool("update", false, "rewrite the expectations of the vectors")
 
-// Each vector is prose, a run, and what comes of it: the summary as JSON, with its issues, or the error.
+// Each vector is prose, a run, and the summary as JSON, with its issues, or the error.
 func TestVectors(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(names) == 0 {
@@ -31,7 +31,7 @@ func TestVectors(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
 			ar := testenv.Must(txtar.ParseFile(name))(t)
 			if len(bytes.TrimSpace(ar.Comment)) == 0 {
-				t.Error("there is no prose")
+				t.Error("no prose")
 			}
 			in, options := file(t, ar, "run"), &trail.SummaryOptions{}
 			if raw := file(t, ar, "options"); raw != nil {
@@ -49,7 +49,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// outcome reads a run and adds it up.
+// outcome reads a run and sums it up.
 func outcome(t *testing.T, in []byte, o *trail.SummaryOptions) txtar.File {
 	t.Helper()
 	run, err := trail.Read(in)
@@ -66,7 +66,7 @@ func outcome(t *testing.T, in []byte, o *trail.SummaryOptions) txtar.File {
 	layOut(t, &b, data, 0)
 	again, err := trail.Read(data)
 	if err != nil {
-		t.Fatalf("a summary is no run: %v", err)
+		t.Fatalf("the summary cannot be read as a run: %v", err)
 	}
 	if !o.NoExcerpts {
 		s := again.Summary(o)
@@ -74,13 +74,13 @@ func outcome(t *testing.T, in []byte, o *trail.SummaryOptions) txtar.File {
 			t.Fatal(err)
 		}
 		twice := testenv.Must(s.MarshalJSON())(t)
-		testenv.Equal(t, "the summary, read as a run, has another one", string(data), string(twice))
+		testenv.Equal(t, "the summary, read as a run, has a different summary", string(data), string(twice))
 	}
 	b.WriteByte('\n')
 	return txtar.File{Name: "summary", Data: b.Bytes()}
 }
 
-// layOut writes JSON so that a reader of a vector can follow: what fits into a line stands in one.
+// layOut indents JSON for readers of the vectors: what fits on a line is on one.
 func layOut(t *testing.T, b *bytes.Buffer, raw json.RawMessage, depth int) {
 	t.Helper()
 	indent := "\n" + strings.Repeat(" ", depth+1)
@@ -105,10 +105,10 @@ func layOut(t *testing.T, b *bytes.Buffer, raw json.RawMessage, depth int) {
 		layOut(t, b, value, depth+1)
 	}
 	b.WriteString(indent[:len(indent)-1])
-	b.WriteByte(raw[0] + 2) // the bracket that closes it
+	b.WriteByte(raw[0] + 2) // the closing bracket
 }
 
-// stable checks that what is written reads the same.
+// stable checks that a run that is written reads back the same.
 func stable(t *testing.T, run *trail.Trail) {
 	t.Helper()
 	first := testenv.Must(run.MarshalJSON())(t)
@@ -145,7 +145,7 @@ func setFile(ar *txtar.Archive, f txtar.File) {
 	ar.Files = append(kept, f)
 }
 
-// Every issue that there is has its line in the documentation.
+// Every issue has its line in the documentation.
 func TestDocsIssues(t *testing.T) {
 	page := testenv.Must(os.ReadFile(filepath.Join(testenv.Root(t), "docs", "trail.md")))(t)
 	sources := testenv.Must(filepath.Glob("*.go"))(t)
@@ -164,7 +164,7 @@ func TestDocsIssues(t *testing.T) {
 	}
 }
 
-// What is over a limit is said, and nothing takes long.
+// Exceeding a limit is reported, and takes little time.
 func TestLimits(t *testing.T) {
 	step := `{"step_number":%d,"source_attributions":[{"document_id":"d%d","relevance_score":0.5}]}` + "\n"
 	var b bytes.Buffer
@@ -196,7 +196,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A relevance near the largest number is shown as it is: rounded it would be infinite, which JSON has not.
+// A relevance near the largest number is shown as it is, since rounding it would make it infinite.
 func TestSummaryOfHugeRelevance(t *testing.T) {
 	read := testenv.Must(trail.Read([]byte(`{"reasoning_steps": [{"step_number": 1, "confidence_score": 1e308,
 		"source_attributions": [{"document_id": "a", "relevance_score": 1e308}]}]}`)))(t)
@@ -205,7 +205,7 @@ func TestSummaryOfHugeRelevance(t *testing.T) {
 	}
 }
 
-// What could not be read is kept as it is, but as UTF-8: else nobody could read what is written.
+// What could not be read is kept, but as UTF-8, so that the output is readable.
 func TestInvalidUTF8Kept(t *testing.T) {
 	run := testenv.Must(trail.Read([]byte("{\"run_id\":\"r\",\"answer\":{\"versio\x8f\":1},\"x\":\"\xff\xff\"}")))(t)
 	written, err := run.MarshalJSON()

@@ -11,24 +11,24 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// defaultParallel is how many steps [Reason] runs at once, unless told otherwise.
+// defaultParallel is how many steps [Reason] runs at once by default.
 const defaultParallel = 4
 
-// Reason answers a question in steps, and returns the trail of it. The program supplies the functions: trail itself
-// knows no model and no search. They are called from several goroutines at once.
+// Reason answers a question in steps and records its trail. The program supplies the functions, since trail itself has
+// no model and no search. They are called from several goroutines at once.
 type Reason struct {
-	// Decompose cuts a question into those that its answer takes, in an order in which they can be asked; nil: it is
-	// one.
+	// Decompose splits a question into those that its answer requires, in an order in which they can be answered. If it
+	// is nil, the question is the only one.
 	Decompose func(ctx context.Context, question string) ([]Question, error)
-	// Retrieve finds what may answer a question; nil: nothing is retrieved.
+	// Retrieve finds what may answer a question. If it is nil, nothing is retrieved.
 	Retrieve func(ctx context.Context, question string) ([]Result, error)
 	// Answer answers one of the questions.
 	Answer func(ctx context.Context, in *Input) (*Output, error)
-	// Synthesise makes the final answer from the steps, which have their answers and sources; nil: it is the last
-	// step's.
+	// Synthesise makes the final answer from the steps, which have their answers and sources. If it is nil, the final
+	// answer is the last step's.
 	Synthesise func(ctx context.Context, question string, steps []Step) (*Output, error)
 
-	Parallel int // how many steps run at once; 0: defaultParallel
+	Parallel int // how many steps run at once; 0 means 4
 	RunID    string
 	Options  RecorderOptions // Question is set by Run
 }
@@ -36,36 +36,33 @@ type Reason struct {
 // Question is one step of a plan.
 type Question struct {
 	Text  string
-	After []int // the numbers, from 1, of those whose answers it takes; nil: the one before, empty: none
+	After []int // the numbers, from 1, of those whose answers it requires; nil means the one before, empty means none
 	Tool  string
 }
 
-// Input is what there is to answer a question.
+// Input has what Answer needs to answer a question.
 type Input struct {
 	Question string
 	Results  []Result // what was retrieved for it
-	Previous []Step   // the steps that it comes after
-	Step     *Active  // the step, to record more of it
+	Previous []Step   // the steps that it builds on
+	Step     *Active  // the step, for recording more about it
 }
 
 // Output is an answer.
 type Output struct {
 	Text       string
-	Answer     *ibid.Answer // as a provider gave it, with citations; nil: only its text is known
+	Answer     *ibid.Answer // the provider's answer with its citations; nil if only its text is known
 	Confidence *float64
 	Reasoning  string
-	Used       []string // the document ids of the results that were used; nil: see Active.Retrieve
+	Used       []string // the document ids of the results that were used; if nil, see Active.Retrieve
 }
 
-// errSkipped marks the steps that cannot run.
-var errSkipped = errors.New("skipped")
-
-// Run answers a question. Questions that do not wait for each other are answered at once, Parallel of them at a time.
+// Run answers a question. Questions that do not depend on each other are answered at once, up to Parallel at a time.
 //
-// An error of a step is recorded in it, and the steps that come after it are skipped; the others go on. The trail is
-// never nil. The error says that the question could not be taken apart, that no step was answered, or without
-// Synthesise not the last one, that the synthesis failed, or that ctx ended; then no step begins any more, and those
-// that run are waited for.
+// An error of a step is recorded in it, and the steps that build on it are skipped; the others go on. Run returns an
+// error if the question could not be decomposed, if no step or, without Synthesise, not the last step was answered, if
+// the synthesis failed, or if ctx ended; then no more steps begin, and Run waits for those that are running. The trail
+// is never nil.
 func (r *Reason) Run(ctx context.Context, question string) (*Trail, error) {
 	o := r.Options
 	o.Question = question
@@ -74,11 +71,11 @@ func (r *Reason) Run(ctx context.Context, question string) (*Trail, error) {
 	if r.Decompose != nil {
 		var err error
 		if questions, err = r.Decompose(ctx, question); err != nil {
-			return w.recorder.Finish(""), fmt.Errorf("take the question apart: %w", err)
+			return w.recorder.Finish(""), fmt.Errorf("decompose the question: %w", err)
 		}
 	}
 	if err := w.plan(questions); err != nil {
-		return w.recorder.Finish(""), fmt.Errorf("take the question apart: %w", err)
+		return w.recorder.Finish(""), fmt.Errorf("decompose the question: %w", err)
 	}
 	w.run(ctx)
 	if err := ctx.Err(); err != nil {
@@ -95,11 +92,11 @@ type reasoning struct {
 	questions []Question
 	before    [][]int
 	steps     []*Active
-	failed    []error // by step; read after its done is closed
+	failed    []error // by step; read after the step's done is closed
 	done      []chan struct{}
 }
 
-// plan makes the graph of the questions.
+// plan checks the questions and makes their graph.
 func (w *reasoning) plan(questions []Question) error {
 	if len(questions) == 0 {
 		return errors.New("there are no questions")
@@ -123,7 +120,8 @@ func (w *reasoning) plan(questions []Question) error {
 	return nil
 }
 
-// run answers the questions. Workers take them in the order of the graph, so whatever one waits for is being worked at.
+// run answers the questions. Workers take them in the order of the graph, so the steps that one waits for have been
+// taken already.
 func (w *reasoning) run(ctx context.Context) {
 	n := w.Parallel
 	if n <= 0 {
@@ -163,12 +161,12 @@ func (w *reasoning) run(ctx context.Context) {
 // step answers one question, once those before it are answered.
 func (w *reasoning) step(ctx context.Context, i int) error {
 	q := &w.questions[i]
-	skip := ctx.Err()
+	var skip error
 	in := &Input{Question: q.Text}
 	for _, b := range w.before[i] {
 		<-w.done[b]
 		if w.failed[b] != nil {
-			skip = fmt.Errorf("%w: step %d failed", errSkipped, b+1)
+			skip = fmt.Errorf("skipped: step %d failed", b+1)
 		}
 	}
 	if err := ctx.Err(); err != nil {
@@ -245,7 +243,7 @@ func (w *reasoning) synthesise(ctx context.Context) (*Trail, error) {
 	switch {
 	case answered == 0:
 		return w.recorder.Finish(""), fmt.Errorf("no step was answered: %w", w.failed[0])
-	case w.Synthesise == nil && w.failed[last] != nil: // another step's answer is to another question
+	case w.Synthesise == nil && w.failed[last] != nil: // another step's answer is about another question
 		return w.recorder.Finish(""), fmt.Errorf("the last step was not answered: %w", w.failed[last])
 	case w.Synthesise == nil:
 		if n := len(steps[last].Answers); n > 0 && steps[last].Answers[n-1].Answer != nil &&

@@ -15,7 +15,7 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// reasoner answers by saying what it was given.
+// reasoner answers with what it was given.
 func reasoner(questions ...trail.Question) *trail.Reason {
 	return &trail.Reason{
 		RunID:     "r1",
@@ -37,7 +37,7 @@ func reasoner(questions ...trail.Question) *trail.Reason {
 	}
 }
 
-// Steps that need not wait for each other do not; each has the answers of those before it.
+// Independent steps run at once; each gets the answers of those before it.
 func TestReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := reasoner(trail.Question{Text: "a", After: []int{}}, trail.Question{Text: "b", After: []int{}, Tool: "t"}, trail.Question{Text: "c", After: []int{1, 2}}, trail.Question{Text: "d"})
@@ -48,7 +48,7 @@ func TestReason(t *testing.T) {
 		}
 		run := testenv.Must(r.Run(t.Context(), "Q?"))(t)
 		if took := run.Finished.Sub(run.Started); took != 3*time.Second {
-			t.Errorf("it took %v, want 3s: a and b at once", took)
+			t.Errorf("it took %v, want 3s with a and b at once", took)
 		}
 		if run.Answer != "Q?: 4 steps, d<c<a<b" || run.ID != "r1" || run.Agent != "tutor" || run.Question != "Q?" {
 			t.Errorf("run %+v", run)
@@ -68,7 +68,7 @@ func TestReason(t *testing.T) {
 	})
 }
 
-// An error belongs to its step; what needs that step is skipped, all else is done.
+// An error belongs to its step. Steps that need that one are skipped, the others run.
 func TestReasonStepFails(t *testing.T) {
 	r := reasoner(trail.Question{Text: "a"}, trail.Question{Text: "bad", After: []int{}}, trail.Question{Text: "c", After: []int{2}}, trail.Question{Text: "d", After: []int{1}})
 	retrieve := r.Retrieve
@@ -87,7 +87,7 @@ func TestReasonStepFails(t *testing.T) {
 	testenv.Equal(t, "steps", want, got)
 }
 
-// What keeps the question from being answered at all is an error, with a trail as far as it goes.
+// If the question cannot be answered at all, Run returns an error and the trail so far.
 func TestReasonFails(t *testing.T) {
 	question := trail.Question{Text: "a"}
 	fails := func(context.Context, *trail.Input) (*trail.Output, error) { return nil, errDown }
@@ -99,10 +99,10 @@ func TestReasonFails(t *testing.T) {
 	}{
 		"decompose": {reasoner(), func(r *trail.Reason) {
 			r.Decompose = func(context.Context, string) ([]trail.Question, error) { return nil, errDown }
-		}, "take the question apart: the judge is down", 0},
-		"no questions": {reasoner(), nil, "take the question apart: there are no questions", 0},
-		"cycle":        {reasoner(trail.Question{After: []int{2}}, question), nil, "take the question apart: steps 1 → 2 → 1", 0},
-		"dangling":     {reasoner(trail.Question{After: []int{7}}), nil, "take the question apart: step 1: after 7, which does not exist", 0},
+		}, "decompose the question: the judge is down", 0},
+		"no questions": {reasoner(), nil, "decompose the question: there are no questions", 0},
+		"cycle":        {reasoner(trail.Question{After: []int{2}}, question), nil, "decompose the question: steps 1 → 2 → 1", 0},
+		"dangling":     {reasoner(trail.Question{After: []int{7}}), nil, "decompose the question: step 1: after 7, which does not exist", 0},
 		"no answer":    {reasoner(question, question), func(r *trail.Reason) { r.Answer = fails }, "no step was answered: answer: the judge is down", 2},
 		"nil answer": {reasoner(question), func(r *trail.Reason) {
 			r.Answer = func(context.Context, *trail.Input) (*trail.Output, error) { return nil, nil }
@@ -129,7 +129,7 @@ func TestReasonFails(t *testing.T) {
 	}
 }
 
-// A context that ends lets running steps end, and begins no other.
+// If the context ends, running steps finish and no others begin.
 func TestReasonCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	r := reasoner(trail.Question{Text: "a"}, trail.Question{Text: "b"}, trail.Question{Text: "c", After: []int{}})
@@ -150,7 +150,7 @@ func TestReasonCancelled(t *testing.T) {
 	}
 }
 
-// A panic of one of the functions comes out of Run, whatever goroutine it happened in.
+// A panic in one of the functions comes out of Run, whatever goroutine it happened in.
 func TestReasonPanics(t *testing.T) {
 	r := reasoner(trail.Question{Text: "a"}, trail.Question{Text: "b"})
 	r.Answer = func(context.Context, *trail.Input) (*trail.Output, error) { panic("boom") }
@@ -160,10 +160,10 @@ func TestReasonPanics(t *testing.T) {
 		}
 	}()
 	_, _ = r.Run(t.Context(), "Q?")
-	t.Error("there should have been a panic")
+	t.Error("no panic")
 }
 
-// A question that is not taken apart is one step; its captured answer, with its citations, is the final one.
+// A question that is not decomposed is one step; its captured answer, with its citations, is the final one.
 func TestReasonCaptured(t *testing.T) {
 	a := &ibid.Answer{Text: "Herons nest in trees.", Sources: []ibid.Source{{ID: "doc Q?"}, {ID: "other"}}}
 	testenv.OK(t, a.Cite(ibid.Span{End: 20}, ibid.Ref{Source: "doc Q?"}))
@@ -175,7 +175,7 @@ func TestReasonCaptured(t *testing.T) {
 		t.Fatalf("run %+v, %v", run, err)
 	}
 	testenv.Equal(t, "used", []string{"doc Q?"}, run.Summary(nil).Steps[0].Documents)
-	if _, got := link(t, run, nil); got[0].On[0] != "inferred doc Q? via []" { // Cite is by hand: no provider said it
+	if _, got := link(t, run, nil); got[0].On[0] != "inferred doc Q? via []" { // Cite was called by hand, so it is not the provider's
 		t.Errorf("links %+v", got)
 	}
 	r.Answer = func(context.Context, *trail.Input) (*trail.Output, error) {
@@ -186,7 +186,7 @@ func TestReasonCaptured(t *testing.T) {
 	}
 }
 
-// Where the last question has no answer, that of another one is none either.
+// If the last question has no answer, another one's is not used.
 func TestReasonLastStep(t *testing.T) {
 	r := reasoner(trail.Question{Text: "a", After: []int{}}, trail.Question{Text: "b"})
 	r.Synthesise = nil
@@ -203,8 +203,8 @@ func TestReasonLastStep(t *testing.T) {
 	}
 }
 
-// A step may say that it captured nothing.
-func TestReasonCapturesNothing(t *testing.T) {
+// A step may capture a nil answer.
+func TestReasonCapturesNil(t *testing.T) {
 	r := reasoner(trail.Question{Text: "a", After: []int{}})
 	r.Synthesise = nil
 	answer := r.Answer

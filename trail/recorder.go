@@ -13,40 +13,40 @@ import (
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
-// Sink takes the steps of a run as they end, to post them to a gateway say. It is called by whoever ends the step, for
-// several steps at once if they end at once; the step is its own copy.
+// Sink receives the steps of a run as they end, for example to post them to a gateway. Step is called in the goroutine
+// that ends the step, concurrently if several steps end at once, and gets a copy of the step.
 type Sink interface {
 	Step(run string, s *Step)
 }
 
-// RecorderOptions says what is known of a run when it begins. The zero value, and nil, mean: nothing.
+// RecorderOptions describes a run as it begins. Nil and the zero value mean that nothing is known.
 type RecorderOptions struct {
 	Question string
 	Agent    string
 	Strategy string
-	Sink     Sink // nil: nobody is told
-	// DigestOnly keeps of what steps are called with and what comes of them only the SHA-256: Step.InputsDigest and
-	// OutputsDigest, of the JSON. It holds for nested runs, too.
+	Sink     Sink // may be nil
+	// DigestOnly keeps only the SHA-256 of the JSON of inputs and outputs, in Step.InputsDigest and Step.OutputsDigest.
+	// It applies to nested runs, too.
 	DigestOnly bool
 }
 
-// Recorder writes down the run of a Go program while it happens. Get one from [NewRecorder] or [Active.Nested].
+// Recorder records the run of a Go program as it happens. Get one from [NewRecorder] or [Active.Nested].
 //
-// All methods may be called at any time from any goroutine. A nil *Recorder records nothing, and neither does the nil
-// *Active that it gives out: programs need not ask whether they are recorded, and pay a comparison with nil where they
-// are not.
+// All methods may be called at any time from any goroutine. A nil *Recorder records nothing and returns a nil *Active,
+// whose methods do nothing. So programs need not check whether they are recorded, and pay only a comparison with nil if
+// they are not.
 type Recorder struct {
 	sink    Sink
-	digests bool    // inputs and outputs are kept as digests
-	parent  *Active // nil: the run is not nested
-	own     bool    // the parent was begun for the run, and ends with it
+	digests bool    // keep inputs and outputs as digests
+	parent  *Active // nil if the run is not nested
+	ownStep bool    // the parent was begun for the run, and ends with it
 	mu      sync.Mutex
-	run     Trail // but for its steps
+	run     Trail // without its steps
 	steps   []*Active
 	highest int
 }
 
-// NewRecorder begins a run, now.
+// NewRecorder begins a run.
 func NewRecorder(runID string, o *RecorderOptions) *Recorder {
 	r := &Recorder{run: Trail{ID: runID, Started: time.Now()}}
 	if o != nil {
@@ -56,23 +56,23 @@ func NewRecorder(runID string, o *RecorderOptions) *Recorder {
 	return r
 }
 
-// StepOptions says what is known of a step when it begins. The zero value, and nil, mean: nothing.
+// StepOptions describes a step as it begins. Nil and the zero value mean that nothing is known.
 type StepOptions struct {
-	Number   int    // 0: the next free one
-	After    []int  // the steps that it builds on; nil: the one before, empty: none
-	ID       string // the program's own
+	Number   int    // 0 means the next free one
+	After    []int  // the steps that it builds on; nil means the step before, empty means none
+	ID       string // the program's own id
 	Tool     string
 	Question string
-	Inputs   any // kept as JSON, or as its digest
+	Inputs   any // kept as JSON or as its digest
 }
 
-// Begin begins a step, now. Its end must be recorded, in its goroutine and best by defer: a panic is then recorded as
-// the step's error, and goes on.
+// Begin begins a step. The caller must call [Active.End] in the same goroutine, preferably deferred: a panic is then
+// recorded as the step's error, and continues.
 //
 //	step := recorder.Begin(&trail.StepOptions{Tool: "search", Question: question})
 //	defer step.End()
 //
-// A step that begins after the run has finished is recorded all the same, and [Trail.Check] reports it.
+// A step that begins after the run has finished is recorded as well, and [Trail.Check] reports it.
 func (r *Recorder) Begin(o *StepOptions) *Active {
 	if r == nil {
 		return nil
@@ -96,7 +96,7 @@ func (r *Recorder) Begin(o *StepOptions) *Active {
 	return a
 }
 
-// Do records what do does as a step, with its error or its panic. The context that do gets carries the step: see
+// Do calls do and records it as a step, with its error or panic. The context passed to do carries the step: see
 // [FromContext]. A nil *Recorder just calls do.
 func (r *Recorder) Do(ctx context.Context, o *StepOptions, do func(ctx context.Context, step *Active) error) error {
 	step := r.Begin(o)
@@ -106,14 +106,14 @@ func (r *Recorder) Do(ctx context.Context, o *StepOptions, do func(ctx context.C
 	return err
 }
 
-// Finish ends the run with its answer, and returns its trail. It may be called again: the last answer counts, and the
-// first end. Steps that have not ended are in the trail as far as they are known. A run that is nested in a step ends
-// the trail that the step has of it, and answers the step if that has no answer of its own.
+// Finish ends the run with its answer and returns its trail. If it is called again, the last answer and the first end
+// time count. Steps that have not ended are included as far as they are known. Finishing a nested run also sets the
+// answer of its step, unless that has one.
 func (r *Recorder) Finish(answer string) *Trail {
 	return r.finish(answer, nil)
 }
 
-// FinishAnswer is Finish with a captured answer, whose citations tie it to its sources.
+// FinishAnswer is like Finish, but takes a captured answer, whose citations link it to its sources.
 func (r *Recorder) FinishAnswer(a *ibid.Answer) *Trail {
 	if a == nil {
 		return r.Finish("")
@@ -134,13 +134,13 @@ func (r *Recorder) finish(answer string, a *ibid.Answer) *Trail {
 	if r.parent != nil {
 		r.parent.change(func(s *Step) { s.Answer = cmp.Or(s.Answer, answer) })
 	}
-	if r.own {
+	if r.ownStep {
 		r.parent.End()
 	}
 	return r.Trail()
 }
 
-// Trail returns what is known so far: a copy, at any time.
+// Trail returns a copy of the trail so far.
 func (r *Recorder) Trail() *Trail {
 	if r == nil {
 		return nil
@@ -157,8 +157,8 @@ func (r *Recorder) Trail() *Trail {
 	return &t
 }
 
-// Active is a step that is being recorded. All methods may be called at any time from any goroutine, also after its
-// end; those of a nil *Active do nothing.
+// Active is a step that is being recorded. All methods may be called at any time from any goroutine, even after the
+// step has ended; those of a nil *Active do nothing.
 type Active struct {
 	recorder *Recorder
 	mu       sync.Mutex
@@ -176,7 +176,7 @@ func (a *Active) change(do func(*Step)) {
 	do(&a.step)
 }
 
-// snapshot returns a copy of the step that nothing changes any more.
+// snapshot returns a copy of the step that no longer changes.
 func (a *Active) snapshot() Step {
 	a.mu.Lock()
 	s, nested := a.step, a.nested
@@ -188,15 +188,15 @@ func (a *Active) snapshot() Step {
 	return s
 }
 
-// Number returns the step's number; 0 of a nil *Active.
+// Number returns the step's number, 0 for a nil *Active.
 func (a *Active) Number() int {
 	n := 0
 	a.change(func(s *Step) { n = s.Number })
 	return n
 }
 
-// Retrieve adds what a search returned. If the step ends well and was never told what it used or cited, nor that it
-// used nothing, all of this counts as used: it is what the step had.
+// Retrieve adds search results. If the step ends without an error, and neither the program nor a captured answer tells
+// what it used, everything it retrieved counts as used.
 func (a *Active) Retrieve(results ...Result) {
 	if a == nil {
 		return
@@ -208,7 +208,7 @@ func (a *Active) Retrieve(results ...Result) {
 	a.change(func(s *Step) { s.AddSources(found...) })
 }
 
-// assumeUse decides what a step used that did not say it.
+// assumeUse marks everything retrieved as used, unless it is known what the step used.
 func (s *Step) assumeUse() {
 	if s.NoSources || s.Error != "" || len(s.Answers) > 0 || s.uses(MaxNested) {
 		return
@@ -218,7 +218,7 @@ func (s *Step) assumeUse() {
 	}
 }
 
-// Use adds sources that the step works with. Those it has already are used from now on.
+// Use adds sources that the step works with. Sources that it already has are marked as used.
 func (a *Active) Use(sources ...Source) {
 	a.mark(sources, func(f *Source) { f.Used = true })
 }
@@ -241,7 +241,7 @@ func (a *Active) mark(sources []Source, how func(*Source)) {
 	a.change(func(s *Step) { s.AddSources(sources...) })
 }
 
-// Context adds the step's context as bare strings, as [SourcesFromContext] reads them.
+// Context adds the step's context as bare strings, which [SourcesFromContext] describes.
 func (a *Active) Context(context ...string) {
 	a.change(func(s *Step) {
 		s.Context = append(s.Context, context...)
@@ -249,18 +249,18 @@ func (a *Active) Context(context ...string) {
 	})
 }
 
-// NoSources says that the step used none.
+// NoSources records that the step used no sources.
 func (a *Active) NoSources() { a.change(func(s *Step) { s.NoSources = true }) }
 
 // Answer sets the step's answer.
 func (a *Active) Answer(text string) { a.change(func(s *Step) { s.Answer = text }) }
 
-// Captured adds a call of a model with the sources of its answer: see [Step.AddAnswer].
+// Captured adds a model call with the sources of its answer: see [Step.AddAnswer].
 func (a *Active) Captured(id string, answer *ibid.Answer) {
 	a.change(func(s *Step) { s.AddAnswer(id, answer) })
 }
 
-// Confidence says how sure the step is of its answer, from 0 to 1.
+// Confidence sets how sure the step is of its answer, from 0 to 1.
 func (a *Active) Confidence(confidence float64) {
 	a.change(func(s *Step) { s.Confidence = &confidence })
 }
@@ -275,7 +275,7 @@ func (a *Active) Reasoning(trace string) {
 	})
 }
 
-// Outputs keeps what came of the step, as JSON or its digest.
+// Outputs records what the step returned, as JSON or its digest.
 func (a *Active) Outputs(v any) {
 	if a == nil {
 		return
@@ -284,16 +284,16 @@ func (a *Active) Outputs(v any) {
 	a.change(func(s *Step) { s.Outputs, s.OutputsDigest = raw, sum })
 }
 
-// Fail records why the step failed. Nil changes nothing, and the first error counts.
+// Fail records why the step failed. A nil error is ignored, and only the first error is kept.
 func (a *Active) Fail(err error) {
 	if err != nil {
 		a.change(func(s *Step) { s.Error = cmp.Or(s.Error, err.Error()) })
 	}
 }
 
-// Nested begins a run within the step, whose trail is part of the step: see Step.Nested. It has the agent and the sink
-// of its parent, unless told otherwise. A step has one: every further run is that of a step of its own, which comes
-// after this one, has its tool and the run's question, and ends when the run finishes.
+// Nested begins a run within the step, which becomes Step.Nested. Its agent and sink default to those of its parent. A
+// step has only one nested run: any further run gets a step of its own, which comes after this one, has its tool and
+// the run's question, and ends when the run finishes.
 func (a *Active) Nested(runID string, o *RecorderOptions) *Recorder {
 	if a == nil {
 		return nil
@@ -310,12 +310,12 @@ func (a *Active) Nested(runID string, o *RecorderOptions) *Recorder {
 	a.mu.Lock()
 	again := &StepOptions{After: []int{a.step.Number}, Tool: a.step.Tool, Question: r.run.Question}
 	a.mu.Unlock()
-	r.own = true
+	r.ownStep = true
 	a.recorder.Begin(again).nest(r)
 	return r
 }
 
-// nest makes a run the nested one of the step, unless it has one.
+// nest sets the nested run of the step, unless it has one.
 func (a *Active) nest(r *Recorder) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -326,8 +326,8 @@ func (a *Active) nest(r *Recorder) bool {
 	return true
 }
 
-// End ends the step, now. A second call does nothing. Deferred, it records a panic as the step's error and lets it go
-// on.
+// End ends the step. A second call does nothing. If deferred, it records a panic as the step's error and lets it
+// continue.
 func (a *Active) End() {
 	if a == nil {
 		return
@@ -341,7 +341,7 @@ func (a *Active) End() {
 	if !again {
 		a.ended = true
 		a.step.assumeUse()
-		a.step.Duration = max(1, time.Since(a.step.Started)) // 0 would mean that it is not known
+		a.step.Duration = max(1, time.Since(a.step.Started)) // 0 would mean unknown
 	}
 	a.mu.Unlock()
 	if !again && a.recorder.sink != nil {
@@ -353,14 +353,14 @@ func (a *Active) End() {
 	}
 }
 
-// kept returns what is kept of v: it as JSON, or its digest.
+// kept returns v as JSON, or the digest of that.
 func (r *Recorder) kept(v any) (raw json.RawMessage, sum string) {
 	if v == nil {
 		return nil, ""
 	}
 	raw, err := wire.Encode(v)
-	if err != nil { // what keeps it from being JSON, which a string always is
-		raw, _ = wire.Encode("not JSON: " + err.Error())
+	if err != nil {
+		raw, _ = wire.Encode("not JSON: " + err.Error()) // a string can always be encoded
 	}
 	if r.digests {
 		return nil, digest(raw)
@@ -371,7 +371,7 @@ func (r *Recorder) kept(v any) (raw json.RawMessage, sum string) {
 // contextKey is the key of the step that a context carries.
 type contextKey struct{}
 
-// NewContext returns a context that carries a step, so that what is called with it can add to it.
+// NewContext returns a context that carries a step, so that functions called with it can add to the step.
 func NewContext(ctx context.Context, step *Active) context.Context {
 	if step == nil {
 		return ctx
@@ -379,13 +379,14 @@ func NewContext(ctx context.Context, step *Active) context.Context {
 	return context.WithValue(ctx, contextKey{}, step)
 }
 
-// FromContext returns the step that ctx carries; nil, which records nothing, if it carries none.
+// FromContext returns the step that ctx carries, or nil, which records nothing.
 func FromContext(ctx context.Context) *Active {
 	step, _ := ctx.Value(contextKey{}).(*Active)
 	return step
 }
 
-// Recorder returns the recorder of the step's run: what is called with a context can begin steps of its own.
+// Recorder returns the recorder of the step's run, so that functions called with a context can begin steps of their
+// own.
 func (a *Active) Recorder() *Recorder {
 	if a == nil {
 		return nil

@@ -18,7 +18,7 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// A run with steps that overlap, as its trail has them: when each began, how long it took, what it used.
+// The trail of a run with overlapping steps has when each began, how long it took and what it used.
 func TestRecorder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -86,16 +86,16 @@ func TestRecorder(t *testing.T) {
 		}
 		testenv.Equal(t, "steps", want, got)
 		if late := r.Trail(); len(late.Check()) != 0 {
-			t.Errorf("issues %v", late.Check()) // it began in the instant of the end
+			t.Errorf("issues %v", late.Check()) // it began at the instant when the run ended
 		}
 	})
 }
 
-// advance lets the clock of a bubble run: nothing else in it can happen before.
+// advance advances the clock of a synctest bubble.
 func advance(d time.Duration) { <-time.After(d) }
 
-// What a search returned and the step left aside is not used, and neither is anything once the step says what it used.
-func TestRecorderSettles(t *testing.T) {
+// Search results that a step does not use are not used, once the step tells what it used.
+func TestRecorderAssumesUse(t *testing.T) {
 	r := trail.NewRecorder("r", nil)
 	results := []trail.Result{{DocumentID: "a"}, {DocumentID: "b"}}
 	for _, do := range []func(*trail.Active){
@@ -117,7 +117,7 @@ func TestRecorderSettles(t *testing.T) {
 	testenv.Equal(t, "used", [][]string{{"b"}, {}, {}, {}, {"a", "b"}}, got)
 }
 
-// sink keeps what it is told.
+// sink records the steps it receives.
 type sink struct {
 	mu    sync.Mutex
 	steps []string
@@ -129,10 +129,10 @@ func (s *sink) Step(run string, step *trail.Step) {
 	s.steps = append(s.steps, fmt.Sprintf("%s %d %s %s", run, step.Number, step.Answer, step.Error))
 }
 
-// A panic is the step's error, and goes on; so do steps within steps.
+// A panic becomes the step's error and continues, also through nested steps.
 func TestRecorderPanics(t *testing.T) {
-	var told sink
-	r := trail.NewRecorder("r", &trail.RecorderOptions{Sink: &told})
+	var received sink
+	r := trail.NewRecorder("r", &trail.RecorderOptions{Sink: &received})
 	func() {
 		defer func() {
 			if p := recover(); p != "boom" {
@@ -147,13 +147,13 @@ func TestRecorderPanics(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	want := []string{"r 2  panic: boom", "r 1  panic: boom", "r 3  the judge is down"}
-	testenv.Equal(t, "steps", want, told.steps)
+	testenv.Equal(t, "steps", want, received.steps)
 }
 
-// A run in a step of another has a trail of its own, which is that step's; what it is not told it has from its parent.
+// A run nested in a step has a trail of its own, which is the step's, and inherits options from its parent.
 func TestRecorderNests(t *testing.T) {
-	var told sink
-	outer := trail.NewRecorder("outer", &trail.RecorderOptions{Agent: "tutor", Sink: &told})
+	var received sink
+	outer := trail.NewRecorder("outer", &trail.RecorderOptions{Agent: "tutor", Sink: &received})
 	step := outer.Begin(&trail.StepOptions{Tool: "agent"})
 	inner := step.Nested("inner", &trail.RecorderOptions{Question: "Sub?"})
 	sub := inner.Begin(nil)
@@ -167,7 +167,7 @@ func TestRecorderNests(t *testing.T) {
 		t.Fatalf("nested run %+v in step %+v", nested, run.Steps[0])
 	}
 	testenv.Equal(t, "used by the outer step", []string{"a"}, run.Summary(nil).Steps[0].Documents)
-	testenv.Equal(t, "told", []string{"inner 1  ", "outer 1 Sub! "}, told.steps)
+	testenv.Equal(t, "received", []string{"inner 1  ", "outer 1 Sub! "}, received.steps)
 	data := testenv.Must(json.Marshal(run))(t)
 	again, err := trail.Read(data)
 	if err != nil || again.Steps[0].Nested.Steps[0].Sources[0].DocumentID != "a" {
@@ -175,7 +175,7 @@ func TestRecorderNests(t *testing.T) {
 	}
 }
 
-// A step that starts several runs keeps all: each but the first is that of a step of its own.
+// A step that starts several runs keeps all: each but the first gets a step of its own.
 func TestRecorderNestedTwice(t *testing.T) {
 	r := trail.NewRecorder("outer", &trail.RecorderOptions{DigestOnly: true})
 	step := r.Begin(&trail.StepOptions{Tool: "research"})
@@ -213,11 +213,11 @@ func TestRecorderNestedTwice(t *testing.T) {
 		t.Errorf("digest %s", run.Steps[0].Nested.Steps[0].OutputsDigest)
 	}
 	if data, err := json.Marshal(run); err != nil || strings.Contains(string(data), "secret") {
-		t.Errorf("the inputs are told: %s %v", data, err)
+		t.Errorf("the inputs leak: %s %v", data, err)
 	}
 }
 
-// Nobody records: everything may be called, and nothing happens. It costs nothing.
+// With nil recorders everything may be called, does nothing and allocates nothing.
 func TestRecorderNil(t *testing.T) {
 	ctx, results := t.Context(), []trail.Result{{DocumentID: "a", Content: "Words."}}
 	work := func() {
@@ -232,7 +232,7 @@ func TestRecorderNil(t *testing.T) {
 		trail.FromContext(trail.NewContext(ctx, step)).Recorder().Begin(nil).End()
 		step.End()
 		if step.Number() != 0 || r.Finish("x") != nil || r.Trail() != nil {
-			t.Error("nothing should come of nothing")
+			t.Error("a nil recorder returned something")
 		}
 	}
 	if n := testing.AllocsPerRun(100, work); n > 0 {
@@ -245,7 +245,7 @@ func TestRecorderNil(t *testing.T) {
 	}
 }
 
-// Whoever reads while others write sees whole steps.
+// Concurrent readers see whole steps.
 func TestRecorderRace(t *testing.T) {
 	r := trail.NewRecorder("r", nil)
 	var wg sync.WaitGroup

@@ -13,7 +13,7 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// runCase is a run of which is known what each sentence of its answer rests on.
+// runCase is a run with what each sentence of its answer is known to rest on.
 type runCase struct {
 	Shape     string
 	Question  string
@@ -23,17 +23,17 @@ type runCase struct {
 	}
 	Steps []struct {
 		ID, Kind  string
-		Documents []string // those that it had
-		Inputs    []string // the steps that it builds on
+		Documents []string // ids of the documents it had
+		Inputs    []string // ids of the steps that it builds on
 		Output    string
 	}
 	Answer   string
 	Expected []struct {
 		Sentence string
 		Steps    []string // that concluded it
-		Document string   // empty: no source says it
-		Quote    string   // what of the document does
-		Differs  string   // the document's value, where the sentence has another
+		Document string   // empty if no source says it
+		Quote    string   // the words of the document that do
+		Differs  string   // the document's value, if the sentence has another
 	}
 }
 
@@ -69,7 +69,7 @@ func (c *runCase) numbers(ids []string) []int {
 	return numbers
 }
 
-// tally counts the sentences of which something was found right.
+// tally counts what was found right about sentences.
 type tally struct{ steps, stepsOf, passages, passagesOf, without, withoutOf, differs, differsOf int }
 
 func (n *tally) String() string {
@@ -81,8 +81,8 @@ func share(n, of int) string {
 	return fmt.Sprintf("%d/%d (%.0f %%)", n, of, 100*float64(n)/float64(max(1, of)))
 }
 
-// TestRuns measures what [trail.Trail.Link] finds of the runs in testdata/runs.json, or in the file that IBID_RUNS
-// names: by which step each sentence was concluded, on which passage it rests, and which sentences have no source.
+// TestRuns measures what [trail.Trail.Link] finds in the runs of testdata/runs.json, or of the file that IBID_RUNS
+// names: which step concluded each sentence, which passage it rests on, and which sentences have no source.
 //
 //	go test ./trail -run TestRuns -v
 func TestRuns(t *testing.T) {
@@ -109,7 +109,7 @@ func TestRuns(t *testing.T) {
 				return strings.TrimSpace(s.Text) == strings.TrimSpace(want.Sentence)
 			})
 			if at < 0 {
-				t.Errorf("run %d: %q is no sentence of the answer", i+1, want.Sentence)
+				t.Errorf("run %d: %q is not a sentence of the answer", i+1, want.Sentence)
 				continue
 			}
 			got := &links.Sentences[at]
@@ -133,7 +133,7 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// count counts one sentence, and says what is not as it should be.
+// count counts one sentence, and returns what is wrong.
 func (n *tally) count(steps []int, document, quote, differs string, got *trail.Sentence) string {
 	var wrong []string
 	count := func(right, of *int, is bool, format string, args ...any) {
@@ -162,8 +162,8 @@ func (n *tally) count(steps []int, document, quote, differs string, got *trail.S
 	count(&n.passages, &n.passagesOf, slices.ContainsFunc(got.Passages, func(p trail.Link) bool {
 		return p.DocumentID == document && strings.Contains(squeezed(p.Text()), squeezed(quote))
 	}), "on %q, want %s", on, document)
-	if said := got.Differs(); said != "" || differs != "" {
-		count(&n.differs, &n.differsOf, differs != "" && strings.Contains(said, differs), "differs %q, want %q", said, differs)
+	if value := got.Differs(); value != "" || differs != "" {
+		count(&n.differs, &n.differsOf, differs != "" && strings.Contains(value, differs), "differs %q, want %q", value, differs)
 	}
 	return strings.Join(wrong, "; ")
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/ibidhq/ibid/support"
 )
 
-// DefaultExcerpt is how many characters of a passage are shown, unless told otherwise.
+// DefaultExcerpt is the default length of an excerpt in characters.
 const DefaultExcerpt = 200
 
-// Excerpt returns the beginning of text, without the white space around it: all of it, or what ends with a word,
-// followed by an ellipsis, if it has more than n characters. The ellipsis is one of them. Characters are what readers
-// take for one: an emoji with its modifiers is. Zero n means DefaultExcerpt.
+// Excerpt returns text without surrounding white space, shortened to n characters: longer text is cut after a word and
+// followed by an ellipsis, which counts as one of them. A character is what readers see as one, such as an emoji with
+// its modifiers. Zero n means DefaultExcerpt.
 func Excerpt(text string, n int) string {
 	if n <= 0 {
 		n = DefaultExcerpt
@@ -47,17 +47,17 @@ func Excerpt(text string, n int) string {
 		}
 		cut = end
 	}
-	if cut < last/2 { // one endless word, or none
+	if cut < last/2 { // one very long word, or none
 		cut = last
 	}
 	return text[:cut] + "…"
 }
 
-// MaxQuote is how many code points [Source.Quote] has at most: as many as an excerpt of a manifest may have.
+// MaxQuote is the maximum length of [Source.Quote] in code points, the same as that of an excerpt in a manifest.
 const MaxQuote = 4096
 
-// Quote returns the words that the source quotes of its document: the passage, or its beginning; where only its excerpt
-// is known, that without an ellipsis at either end. Empty: nothing is known of its words.
+// Quote returns the words that the source quotes from its document: the passage, cut to MaxQuote, or, if only the
+// excerpt is known, that without an ellipsis at either end. It is empty if neither is known.
 func (s *Source) Quote() string {
 	words := strings.TrimSpace(s.Content)
 	if words == "" {
@@ -69,9 +69,9 @@ func (s *Source) Quote() string {
 	return text.Runes(words, MaxQuote)
 }
 
-// SourcesFromResults returns the results of a retrieval as sources that the step retrieved and used: those that reach
-// the model are used, as far as anybody can tell. Ranks count from 1. Scores are the retriever's; where it gave none,
-// none is made up. A result without a document id gets one from its URL, else from its content.
+// SourcesFromResults returns the results of a retrieval as sources that the step retrieved and, as far as can be told,
+// used, because results usually reach the model. Ranks count from 1. Scores are the retriever's; a result without one
+// gets none. The document id of a result without one is its URL, or else made from its content.
 func SourcesFromResults(results []Result) []Source {
 	sources := make([]Source, 0, len(results))
 	for i := range results {
@@ -89,13 +89,12 @@ func SourcesFromResults(results []Result) []Source {
 	return sources
 }
 
-// SourcesFromContext returns the bare strings of a context as sources, the fallback where there are no results with
-// members. A string may begin with "id:", the id of its document and white space; a comma, semicolon, colon or full
-// stop behind the id is not part of it. The others are context_0, context_1, … by their place. Blank strings are passed
-// over.
+// SourcesFromContext returns the bare strings of a context as sources, for programs without structured results. A
+// string may begin with "id:", the id of its document and white space; a comma, semicolon, colon or full stop after the
+// id is not part of it. The others are named context_0, context_1, … by their index. Blank strings are skipped.
 //
-// Nothing says how relevant they are but their order, so each has the score max(0.3, 1 - 0.1·place) of the origin
-// [ibid.ScoreRank]. This is the only place where trail makes a score.
+// Only their order tells how relevant they are, so each has the score max(0.3, 1 - 0.1·index) with the origin
+// [ibid.ScoreRank]. Nothing else in this package makes up a score.
 func SourcesFromContext(context []string) []Source {
 	var sources []Source
 	for i, text := range context {
@@ -113,7 +112,7 @@ func SourcesFromContext(context []string) []Source {
 	return sources
 }
 
-// cutID takes the id off a context string.
+// cutID splits a context string into its id and its text.
 func cutID(text string) (id, rest string) {
 	after, ok := strings.CutPrefix(strings.TrimSpace(text), "id:")
 	if !ok {
@@ -129,15 +128,15 @@ func cutID(text string) (id, rest string) {
 	return id, strings.TrimSpace(after[end:])
 }
 
-// SourcesFromAnswer returns the sources of a captured answer, a row for each passage: all are retrieved, and those that
-// a citation names cited. Scores keep the origin they have in the answer. Words that a citation quotes and no passage
-// has are a passage of their own. Where the answer has citations, Usage is the share of its information in the words
-// that rest on the source: see [support.Usage].
+// SourcesFromAnswer returns the sources of a captured answer, a row for each passage. All are retrieved, and those that
+// a citation names are cited. Scores keep the origin they have in the answer. A quote that no passage contains becomes
+// a passage of its own. If the answer has citations, Usage is the share of its information in words that rest on the
+// source: see [support.Usage].
 func SourcesFromAnswer(a *ibid.Answer) []Source {
 	if a == nil {
 		return nil
 	}
-	quotes := make(map[string][]string, len(a.Sources)) // by source; present: it is cited
+	quotes := make(map[string][]string, len(a.Sources)) // by source; those present are cited
 	for i := range a.Citations {
 		for _, ref := range a.Citations[i].Refs {
 			quotes[ref.Source] = append(quotes[ref.Source], ref.Quote)
@@ -150,13 +149,13 @@ func SourcesFromAnswer(a *ibid.Answer) []Source {
 	var sources []Source
 	for i := range a.Sources {
 		from := &a.Sources[i]
-		said, cited := quotes[from.ID]
+		quoted, cited := quotes[from.ID]
 		row := Source{
 			DocumentID: documentID(from), Title: cmp.Or(from.Title, from.Filename), URL: from.URL,
 			Retrieved: true, Cited: cited,
 		}
 		if row.Title != "" || from.URL != "" || from.GlobalID != "" || from.Content != "" {
-			row.Key = from.Key() // of a source about which nothing is known it is everybody's
+			row.Key = from.Key() // all sources about which nothing is known have the same key
 		}
 		if share, ok := shares[from.ID]; ok {
 			row.Usage = new(estimate(share))
@@ -165,12 +164,12 @@ func SourcesFromAnswer(a *ibid.Answer) []Source {
 			row.Version = from.RetrievedAt.UTC().Format("2006-01-02T15:04:05Z")
 		}
 		row.identify(i)
-		sources = append(sources, passages(row, from, said)...)
+		sources = append(sources, passages(row, from, quoted)...)
 	}
 	return sources
 }
 
-// passages returns row once for each passage of a source.
+// passages returns a copy of row for each passage of a source.
 func passages(row Source, from *ibid.Source, quotes []string) []Source {
 	var rows []Source
 	add := func(text string, score *float64, at *ibid.Locator) {
@@ -208,7 +207,7 @@ func passages(row Source, from *ibid.Source, quotes []string) []Source {
 	return rows
 }
 
-// documentID names a source of an answer in its run: an id that only counts places gives way to one that does not.
+// documentID returns the id of an answer's source in its run, preferably not one that is only a position.
 func documentID(s *ibid.Source) string {
 	switch {
 	case s.ID != "" && !positional(s.ID):
@@ -222,8 +221,8 @@ func documentID(s *ibid.Source) string {
 	}
 }
 
-// positional reports whether an id only counts places in one answer or one context: doc:0, context_3. Two steps may use
-// it for two documents.
+// positional reports whether an id is only a position in one answer or context, such as doc:0 or context_3. Two steps
+// may use it for two documents.
 func positional(id string) bool {
 	name, digits, ok := strings.Cut(id, ":")
 	if !ok {
@@ -236,9 +235,9 @@ func positional(id string) bool {
 	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyz") == "" && strings.Trim(digits, "0123456789") == ""
 }
 
-// identify gives a source without an id one, and one with a URL a key. It reports whether there was no id. At is the
-// source's place, for one about which nothing is known.
-func (s *Source) identify(at int) (missing bool) {
+// identify sets the key of a source with a URL, and the id of one that lacks it. It reports whether the id was missing.
+// The index of the source is its id if nothing else is known about it.
+func (s *Source) identify(index int) (missing bool) {
 	if s.Key == "" {
 		s.Key = s.webKey()
 	}
@@ -256,12 +255,12 @@ func (s *Source) identify(at int) (missing bool) {
 	case s.Title != "":
 		s.DocumentID = s.Title
 	default:
-		s.DocumentID = "source:" + strconv.Itoa(at)
+		s.DocumentID = "source:" + strconv.Itoa(index)
 	}
 	return true
 }
 
-// webKey returns the key of the source's address, the same whatever kind of source it is; empty: it has no address.
+// webKey returns the key of the source's address, whatever the source's kind, or "" if it has no address.
 func (s *Source) webKey() string {
 	url := s.URL
 	if url == "" && (strings.HasPrefix(s.DocumentID, "https://") || strings.HasPrefix(s.DocumentID, "http://")) {
@@ -273,8 +272,8 @@ func (s *Source) webKey() string {
 	return (&ibid.Source{Kind: ibid.Web, URL: url}).Key()
 }
 
-// Enhance adds what a step retrieved to its sources: results, or where there are none the step's context. A passage
-// that the step has already is not added again; what the result knows besides (a score, a title, the text) is.
+// Enhance adds what a step retrieved to its sources: the results or, if there are none, the step's context. A passage
+// that the step already has is not added again, but completed with what the result adds (a score, a title, the text).
 func (s *Step) Enhance(results []Result) {
 	if len(results) > 0 {
 		s.AddSources(SourcesFromResults(results)...)
@@ -283,8 +282,8 @@ func (s *Step) Enhance(results []Result) {
 	s.AddSources(SourcesFromContext(s.Context)...)
 }
 
-// AddAnswer adds a captured call with the sources of its answer. The step's own answer is that answer's text, unless it
-// has one. An answer with an id that the step has already replaces it: a call may be fetched again.
+// AddAnswer adds a captured model call with the sources of its answer. The answer's text becomes the step's, unless the
+// step has one. An answer whose id the step already has replaces the earlier one, since a call may be fetched again.
 func (s *Step) AddAnswer(id string, a *ibid.Answer) {
 	known := func(a StepAnswer) bool { return id != "" && a.ID == id }
 	if at := slices.IndexFunc(s.Answers, known); at >= 0 {
@@ -302,19 +301,19 @@ func (s *Step) AddAnswer(id string, a *ibid.Answer) {
 	s.AddSources(SourcesFromAnswer(a)...)
 }
 
-// AddSources adds sources to the step. A passage that is there already, told by its document, its chunk and its words,
-// is not added again: what was not known of it is filled in, and the better relevance counts.
+// AddSources adds sources to the step. A passage that it already has, recognised by document, chunk and text, is not
+// added again: missing members are filled in, and the higher relevance is kept.
 func (s *Step) AddSources(sources ...Source) {
 	if len(sources) == 0 {
 		return
 	}
 	known := newPassageIndex(len(s.Sources) + len(sources))
-	some := make(map[string]int) // the first passage of each document
+	first := make(map[string]int) // passage of each document
 	note := func(i int) {
 		f := &s.Sources[i]
 		known.add(f.DocumentID, f)
-		if _, ok := some[f.DocumentID]; !ok {
-			some[f.DocumentID] = i
+		if _, ok := first[f.DocumentID]; !ok {
+			first[f.DocumentID] = i
 		}
 	}
 	for i := range s.Sources {
@@ -324,8 +323,8 @@ func (s *Step) AddSources(sources ...Source) {
 		add := &sources[i]
 		k, ok := known.find(add.DocumentID, add)
 		if !ok {
-			// A row without a passage is one with any passage of its document.
-			k, ok = some[add.DocumentID]
+			// A row without a passage matches any passage of its document.
+			k, ok = first[add.DocumentID]
 			ok = ok && (add.bare() || s.Sources[k].bare())
 		}
 		if !ok {
@@ -342,7 +341,7 @@ func (s *Step) AddSources(sources ...Source) {
 	}
 }
 
-// fill adds to s what from knows besides.
+// fill fills in what s lacks from another row.
 func (s *Source) fill(from *Source) {
 	s.Title, s.URL, s.Key = cmp.Or(s.Title, from.Title), cmp.Or(s.URL, from.URL), cmp.Or(s.Key, from.Key)
 	s.Excerpt, s.Content = cmp.Or(s.Excerpt, from.Excerpt), cmp.Or(s.Content, from.Content)
@@ -359,7 +358,7 @@ func (s *Source) fill(from *Source) {
 	}
 }
 
-// larger returns the larger of two numbers, of which nil is none.
+// larger returns the larger of two numbers, which may be nil.
 func larger(a, b *float64) *float64 {
 	if compareScores(b, a) < 0 {
 		return b
@@ -367,13 +366,13 @@ func larger(a, b *float64) *float64 {
 	return a
 }
 
-// documents tells which rows of a run's steps are passages of the same document.
+// documents groups the rows of a run's steps by document.
 type documents struct {
 	rows  []docRow
 	at    map[*Source]int // index in rows
-	names []string        // what each document is called in this run: unique
-	also  [][]string      // the other ids it has
-	known map[string]int  // identity to document
+	names []string        // of each document in this run, unique
+	also  [][]string      // other ids of each document
+	known map[string]int  // documents by identity
 }
 
 // docRow is one row of a step, or of a run nested in it.
@@ -383,9 +382,8 @@ type docRow struct {
 	document int
 }
 
-// documents returns the documents of the run, numbered by first use in the order of its steps. Rows are of the same
-// document if they have the same id, or addresses that mean the same page; ids that only count places, and hashes of
-// content, are not enough by themselves.
+// documents returns the documents of the run, numbered by first use in step order. Rows are of the same document if
+// they have the same id or equivalent addresses. Ids that are only positions, and hashes of content, are not enough.
 func (t *Trail) documents() *documents {
 	d := &documents{at: make(map[*Source]int)}
 	for i := range t.Steps {
@@ -414,7 +412,7 @@ func (t *Trail) documents() *documents {
 // documentOf returns the document of a row.
 func (d *documents) documentOf(s *Source) int { return d.rows[d.at[s]].document }
 
-// find returns the document that a source is, or -1.
+// find returns the document of a source, or -1.
 func (d *documents) find(s *Source) int {
 	for _, name := range identities(s) {
 		if n, ok := d.known[name]; ok {
@@ -424,7 +422,7 @@ func (d *documents) find(s *Source) int {
 	return -1
 }
 
-// withWords returns those of some rows that have words, each text of a document once.
+// withWords returns the rows that have words, without repeated texts of a document.
 func (d *documents) withWords(rows []int) (all []int) {
 	type words struct {
 		document int
@@ -452,7 +450,7 @@ func (d *documents) collect(s *Step, step, depth int) {
 	}
 }
 
-// identities returns the names by which a row's document is known: rows that share one are of the same document.
+// identities returns the names that identify a row's document. Rows that share one are of the same document.
 func identities(s *Source) []string {
 	var names []string
 	if web := s.webKey(); web != "" {
@@ -471,7 +469,7 @@ func identities(s *Source) []string {
 	return names
 }
 
-// join makes the sets of a and b one; the earlier row stands for it.
+// join merges the sets of a and b, represented by the earlier row.
 func join(parent []int, a, b int) {
 	if a, b = root(parent, a), root(parent, b); a < b {
 		parent[b] = a
@@ -488,7 +486,7 @@ func root(parent []int, i int) int {
 	return i
 }
 
-// number numbers the documents and names them: by their first id that does not only count places.
+// number numbers the documents, and names each by its first id that is not only a position.
 func (d *documents) number(t *Trail, parent []int) {
 	numbers := make(map[int]int)
 	var firsts []int // the first row of each document
@@ -528,18 +526,17 @@ func (d *documents) number(t *Trail, parent []int) {
 	}
 }
 
-// passageIndex finds rows that are of the same passage: of one document, of one chunk, with the same words. Where a row
-// has no words, its chunk tells; where it has only an excerpt, that does. Passages are numbered from 0 as they are
-// added.
+// passageIndex finds rows of the same passage: of one document and chunk, with the same words. A row without words is
+// recognised by its chunk, one with only an excerpt by that. Passages are numbered from 0 as they are added.
 type passageIndex struct {
 	at  map[passageID]int
-	all []Source // what is known of each: its document, words and chunk
+	all []Source // the document, words and chunk of each, as far as known
 }
 
-// passageID is one of the ways to tell a passage.
+// passageID is one way to identify a passage.
 type passageID struct {
 	document, text string
-	chunk          int // -1: not said
+	chunk          int // -1 if unknown
 	by             passageBy
 }
 
@@ -547,10 +544,10 @@ type passageBy int
 
 const (
 	byContent     passageBy = iota // text is the whole passage
-	byExcerpt                      // text is the excerpt of it
-	byExcerptOnly                  // the same, of a passage of which there is no more
-	byChunk                        // by its chunk alone
-	byChunkOnly                    // the same, of a passage without words
+	byExcerpt                      // text is its excerpt
+	byExcerptOnly                  // the same, if there is nothing but the excerpt
+	byChunk                        // only the chunk counts
+	byChunkOnly                    // the same, if the passage has no words
 )
 
 func newPassageIndex(size int) *passageIndex {
@@ -565,7 +562,7 @@ func (s *Source) passageID(by passageBy, text string) passageID {
 	return id
 }
 
-// find returns the number of the passage that a row of a document is of.
+// find returns the number of the passage that a row of a document belongs to.
 func (p *passageIndex) find(document string, s *Source) (n int, ok bool) {
 	f := Source{
 		DocumentID: document,
@@ -595,7 +592,7 @@ func (p *passageIndex) add(document string, s *Source) {
 	p.join(len(p.all)-1, s)
 }
 
-// join notes what a row knows besides of the passage that it is of.
+// join adds what a row knows about its passage.
 func (p *passageIndex) join(n int, s *Source) {
 	f := &p.all[n]
 	f.Content, f.Excerpt = cmp.Or(f.Content, s.Content), cmp.Or(f.Excerpt, cmp.Or(s.Excerpt, s.Content))
@@ -607,7 +604,7 @@ func (p *passageIndex) join(n int, s *Source) {
 	p.note(f.passageID(byChunkOnly, ""), n, f.Excerpt == "")
 }
 
-// note notes whether a passage can be told by id. Of several the first is.
+// note records whether a passage is identified by id. If several are, the first counts.
 func (p *passageIndex) note(id passageID, n int, is bool) {
 	switch old, ok := p.at[id]; {
 	case is && !ok:
@@ -617,7 +614,7 @@ func (p *passageIndex) note(id passageID, n int, is bool) {
 	}
 }
 
-// version returns the hash of the words that are held of a passage; empty: an excerpt at most is.
+// version returns the hash of a passage's content, or "" if only an excerpt is known.
 func (p *passageIndex) version(n int) string {
 	if words := p.all[n].Content; words != "" {
 		return digest([]byte(words))

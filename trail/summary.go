@@ -9,53 +9,53 @@ import (
 	"github.com/ibidhq/ibid/support"
 )
 
-// What a summary does unless told otherwise.
+// The defaults of [SummaryOptions].
 const (
-	DefaultThreshold = 0.7 // primary sources are more relevant than this
-	DefaultTop       = 3   // and so many at most
+	DefaultThreshold = 0.7 // the relevance of a primary source is above this
+	DefaultTop       = 3   // the most primary sources there are
 )
 
-// SummaryOptions says how [Trail.Summary] adds up. The zero value, and nil, mean the defaults.
+// SummaryOptions configures [Trail.Summary]. Nil and the zero value mean the defaults.
 type SummaryOptions struct {
-	Threshold *float64 // primary sources are more relevant than this; nil: DefaultThreshold
-	Top       int      // how many primary sources there are at most; 0: DefaultTop
-	Excerpt   int      // characters of an excerpt; 0: DefaultExcerpt
-	// Adjust ranks sources by relevance times the confidence of the step. The relevance itself stays as it is. A source
-	// of a step without a confidence from 0 to 1 has no such product, and comes after those that have one.
+	Threshold *float64 // the relevance of a primary source is above this; nil means DefaultThreshold
+	Top       int      // the most primary sources there are; 0 means DefaultTop
+	Excerpt   int      // the length of an excerpt in characters; 0 means DefaultExcerpt
+	// Adjust ranks sources by relevance times the confidence of their step. The relevance itself does not change.
+	// Sources whose step has no confidence from 0 to 1 have no such product and come after those that have one.
 	Adjust     bool
-	NoExcerpts bool // leave out what sources say: excerpts, contents, contexts and captured answers
+	NoExcerpts bool // omit the text of sources: excerpts, contents, contexts and captured answers
 }
 
-// Summary is what a run rested on. As JSON it is the run with the members source_summary, display, sentences and
-// uncited_share; docs/trail.md describes them.
+// Summary lists the sources that a run rests on. As JSON it is the run with the members source_summary, display,
+// sentences and uncited_share added; docs/trail.md describes them.
 type Summary struct {
 	Run     *Trail
 	Sources []SummarySource // the documents that a step used or cited, most relevant first, each once
 	Primary []SummarySource // the most influential of them
-	Unused  []SummarySource // those that were retrieved only
+	Unused  []SummarySource // documents that were only retrieved
 	Steps   []StepUsage     // by number, each once
-	// what each sentence of the answer rests on: what [Trail.Link] returned; nil: not looked for
+	// The result of [Trail.Link], which the caller sets; nil if sentences were not linked.
 	Links  *Links
-	Issues []ibid.Issue // everything that is odd: [Trail.Check]
-	// Conflicts are the possible conflicts between passages, of whatever documents; nil: [Summary.Assess] was not
-	// called.
+	Issues []ibid.Issue // the result of [Trail.Check], and limits that Assess reached
+	// Conflicts are the possible conflicts between passages, of the same or of different documents; nil if
+	// [Summary.Assess] was not called.
 	Conflicts []Conflict
 
 	options SummaryOptions
 }
 
 // SummarySource is a document of a run. Its Source is the most relevant row of any step that used it, with an excerpt
-// of the length asked for; what that row does not say (a title, a URL, any words) is another's. Overlap and Usage are
-// the largest of any step. Version, where nobody said it, is the hash of the words that are held of the passage: what
-// was read. Verification is nil unless the same came of checking all passages.
+// of the requested length; what that row lacks (a title, a URL, any text) comes from other rows. Overlap and Usage are
+// the largest of any step. Version, if unknown, is the hash of the passage's Content. Verification is nil unless
+// checking gave the same result for all passages.
 type SummarySource struct {
 	Source
-	OtherIDs []string         // by which steps named it besides
-	Passages []SummaryPassage // every one that a step had of it, most relevant first
-	// the numbers of the steps that used or cited it; of an unused document, that retrieved it
+	OtherIDs []string         // other ids that steps used for it
+	Passages []SummaryPassage // all of its passages that a step had, most relevant first
+	// The numbers of the steps that used or cited it or, if none did, that retrieved it.
 	Steps []int
-	// Quality is what is known of the document as a source, whatever it says; nil: [Summary.Assess] was not called, or
-	// the document was not used.
+	// Quality rates the document as a source, whatever its content; nil if [Summary.Assess] was not called or the
+	// document was not used.
 	Quality *support.Quality
 }
 
@@ -63,23 +63,23 @@ type SummarySource struct {
 type SummaryPassage struct {
 	Source
 	Steps []int // the numbers of the steps that had it
-	at    int   // its number among the document's passages
+	at    int   // its index in the document's passageIndex
 }
 
-// StepUsage says which documents a step used.
+// StepUsage lists the documents that a step used.
 type StepUsage struct {
 	Number    int
-	Documents []string // their ids, in the order of the step's list, each once; empty: it used no sources
-	Best      []Source // of each of Documents the step's most relevant row, with its largest Overlap and Usage
+	Documents []string // their ids, in the order of the step's list, each once; empty if it used none
+	Best      []Source // for each of Documents, the step's most relevant row with its largest Overlap and Usage
 	Retrieved int      // how many documents it retrieved
 }
 
-// Summary adds up what the steps of the run used. Its time and memory are linear in the number of sources, but for
-// sorting them. It shares memory with t and changes nothing of it.
+// Summary sums up what the steps of the run used. Its time and memory are linear in the number of sources, apart from
+// sorting. The summary shares memory with t, which is not changed.
 //
-// Sources are ordered by their relevance. Those for which it was only made of the place in a list ([ibid.ScoreRank])
-// come after those for which it was measured, and those without one last. Of two that are equally relevant the one that
-// was used first is first.
+// Sources are ordered by relevance. Those whose relevance was only derived from their position in a list
+// ([ibid.ScoreRank]) come after those whose relevance was measured, and those without one last. Among equally relevant
+// sources the one used first comes first.
 func (t *Trail) Summary(o *SummaryOptions) *Summary {
 	s := &Summary{Run: t, Issues: t.Check()}
 	if o != nil {
@@ -115,8 +115,8 @@ func (t *Trail) Summary(o *SummaryOptions) *Summary {
 	return s
 }
 
-// compare orders the more relevant first. A relevance that was only made of the place in a list says less than any that
-// was measured. What has none is last.
+// compare orders sources by descending relevance: measured ones first, then those derived from a rank, then those
+// without.
 func (s *Summary) compare(a, b *Source) int {
 	if !s.options.Adjust {
 		return compareRelevance(a, b)
@@ -125,18 +125,18 @@ func (s *Summary) compare(a, b *Source) int {
 	if a.Adjusted == nil || b.Adjusted == nil {
 		return cmp.Or(byAdjusted, compareRelevance(a, b))
 	}
-	return cmp.Or(madeOfRank(a)-madeOfRank(b), byAdjusted, compareRelevance(a, b))
+	return cmp.Or(rankDerived(a)-rankDerived(b), byAdjusted, compareRelevance(a, b))
 }
 
 func compareRelevance(a, b *Source) int {
 	if a.Relevance == nil || b.Relevance == nil {
 		return compareScores(a.Relevance, b.Relevance)
 	}
-	return cmp.Or(madeOfRank(a)-madeOfRank(b), compareScores(a.Relevance, b.Relevance))
+	return cmp.Or(rankDerived(a)-rankDerived(b), compareScores(a.Relevance, b.Relevance))
 }
 
-// madeOfRank returns 1 for a source whose relevance was made of its place in a list.
-func madeOfRank(f *Source) int {
+// rankDerived returns 1 for a source whose relevance was derived from its rank, else 0.
+func rankDerived(f *Source) int {
 	if f.Origin == ibid.ScoreRank {
 		return 1
 	}
@@ -157,7 +157,7 @@ func compareScores(a, b *float64) int {
 	}
 }
 
-// effective returns the score that counts.
+// effective returns the score that sources are ranked by.
 func (s *Summary) effective(f *Source) *float64 {
 	if s.options.Adjust {
 		return f.Adjusted
@@ -183,18 +183,18 @@ func (s *Summary) primary() []SummarySource {
 // usage lists the documents of each step.
 func (s *Summary) usage(d *documents) {
 	t := s.Run
-	of := make(map[int]int, len(t.Steps)) // number to index in s.Steps
+	index := make(map[int]int, len(t.Steps)) // in s.Steps, by number
 	for i := range t.Steps {
 		n := t.Steps[i].Number
-		if _, ok := of[n]; !ok {
-			of[n] = len(s.Steps)
+		if _, ok := index[n]; !ok {
+			index[n] = len(s.Steps)
 			s.Steps = append(s.Steps, StepUsage{Number: n, Documents: []string{}})
 		}
 	}
 	type pair struct{ step, document int }
 	used, retrieved := make(map[pair]int, len(d.rows)), make(map[pair]bool, len(d.rows)) // used: index in Documents
 	for _, r := range d.rows {
-		u := &s.Steps[of[t.Steps[r.step].Number]]
+		u := &s.Steps[index[t.Steps[r.step].Number]]
 		p := pair{u.Number, r.document}
 		if r.counts() {
 			k, ok := used[p]
@@ -213,7 +213,7 @@ func (s *Summary) usage(d *documents) {
 	slices.SortStableFunc(s.Steps, func(a, b StepUsage) int { return cmp.Compare(a.Number, b.Number) })
 }
 
-// improve makes a row the better one of it and another of its document.
+// improve replaces a row by a more relevant one of its document, and keeps the larger Overlap and Usage of both.
 func (s *Source) improve(by *Source) {
 	overlap, usage := larger(s.Overlap, by.Overlap), larger(s.Usage, by.Usage)
 	if compareRelevance(by, s) < 0 {
@@ -222,7 +222,7 @@ func (s *Source) improve(by *Source) {
 	s.Overlap, s.Usage = overlap, usage
 }
 
-// document makes one of the rows of a document.
+// document merges the rows of a document into one source.
 func (s *Summary) document(d *documents, rows []docRow) SummarySource {
 	sum := SummarySource{OtherIDs: d.also[rows[0].document]}
 	known := newPassageIndex(len(rows))
@@ -274,7 +274,7 @@ func (s *Summary) document(d *documents, rows []docRow) SummarySource {
 	return sum
 }
 
-// shown returns a row as the summary has it.
+// shown returns a row as the summary shows it.
 func (s *Summary) shown(r docRow, step *Step, d *documents) Source {
 	f := *r.Source
 	f.DocumentID = d.names[r.document]
@@ -292,19 +292,19 @@ func (s *Summary) shown(r docRow, step *Step, d *documents) Source {
 	default:
 		f.Excerpt = Excerpt(cmp.Or(f.Excerpt, f.Content), n)
 	}
-	f.Content, f.Extra = "", nil // the run has them
+	f.Content, f.Extra = "", nil // the run keeps them
 	return f
 }
 
-// distinct sorts numbers and leaves each once.
+// distinct sorts numbers and removes duplicates.
 func distinct(numbers []int) []int {
 	slices.Sort(numbers)
 	return slices.Compact(numbers)
 }
 
-// MarshalJSON returns the run with what the summary says of it.
+// MarshalJSON returns the run with the members that the summary adds.
 func (s *Summary) MarshalJSON() ([]byte, error) {
-	t := s.Run.summed(s.options.NoExcerpts, 0)
+	t := s.Run.forSummary(s.options.NoExcerpts, 0)
 	issues := checker{seen: make(map[ibid.Issue]bool)} // of the run and of its links, each once
 	for _, issue := range s.Issues {
 		issues.add(issue)
@@ -355,12 +355,12 @@ func (s *Summary) writeSources(w *objectWriter) {
 	})
 	writeList(w, "unused_sources", s.Unused, full)
 	w.member("steps_without_sources", without)
-	if s.Conflicts != nil { // they were looked for
+	if s.Conflicts != nil { // Assess was called
 		w.member("conflicts", s.Conflicts)
 	}
 }
 
-// writePassage writes what differs between the passages of a document.
+// writePassage writes the members that differ between the passages of a document.
 func writePassage(w *objectWriter, p *SummaryPassage) {
 	w.member("chunk_index", p.ChunkIndex)
 	w.orNull("excerpt", p.Excerpt)
@@ -373,7 +373,7 @@ func writePassage(w *objectWriter, p *SummaryPassage) {
 	w.member("steps", p.Steps)
 }
 
-// writeDisplay writes what a page shows. Its names and shape are the contract's: nothing is added.
+// writeDisplay writes the data of a page. The contract fixes its names and shape: nothing may be added.
 func (s *Summary) writeDisplay(w *objectWriter) {
 	w.member("total_sources", len(s.Sources))
 	writeList(w, "primary_sources", s.Primary, func(w *objectWriter, p *SummarySource) {
@@ -397,9 +397,8 @@ func (s *Summary) writeDisplay(w *objectWriter) {
 	})
 }
 
-// summed returns a copy of the run whose steps say whether they used no sources; without what their sources say, if it
-// must not be told.
-func (t *Trail) summed(noTexts bool, depth int) *Trail {
+// forSummary returns a copy of the run whose steps have NoSources set, and no text of sources if noTexts is true.
+func (t *Trail) forSummary(noTexts bool, depth int) *Trail {
 	c := *t
 	if noTexts {
 		c.Final = nil
@@ -418,7 +417,7 @@ func (t *Trail) summed(noTexts bool, depth int) *Trail {
 		switch {
 		case s.Nested == nil:
 		case depth < MaxNested:
-			s.Nested = s.Nested.summed(noTexts, depth+1)
+			s.Nested = s.Nested.forSummary(noTexts, depth+1)
 		case noTexts:
 			s.Nested = nil
 		}

@@ -12,11 +12,11 @@ import (
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
-// objectWriter writes a JSON object whose members stand in the order in which they are added. Its zero value is an
-// empty one.
+// objectWriter writes a JSON object whose members are in the order in which they are added. The zero value is ready to
+// use.
 type objectWriter struct {
 	b   bytes.Buffer
-	own []string // the names of its members, and of those that it would have if more were known
+	own []string // the names of its members, including those that were omitted
 	err error
 }
 
@@ -31,16 +31,16 @@ func (w *objectWriter) member(name string, v any) {
 		return
 	}
 	w.b.WriteByte(',')
-	key, _ := wire.Encode(name) // a string is always JSON
+	key, _ := wire.Encode(name) // a string can always be encoded
 	w.b.Write(key)
 	w.b.WriteByte(':')
 	w.b.Write(raw)
 }
 
-// orNull adds a member, null where nothing is known.
+// orNull adds a member, which is null if its value is not known.
 func (w *objectWriter) orNull(name string, v any) { w.member(name, known(v)) }
 
-// orOmit adds a member unless nothing is known.
+// orOmit adds a member, unless its value is not known.
 func (w *objectWriter) orOmit(name string, v any) {
 	if v = known(v); v == nil {
 		w.own = append(w.own, name)
@@ -70,8 +70,8 @@ func writeList[T any](w *objectWriter, name string, items []T, write func(*objec
 	w.member(name, list)
 }
 
-// object returns the object with extra members behind its own. Those with a name of its own could not be read: they
-// stand in its member invalid_members, so that each of its own has the type that is described, or is null.
+// object returns the object with extra members after its own. Extra members with the name of one of its own could not
+// be read: they go into invalid_members, so that each of its own has the documented type or is null.
 func (w *objectWriter) object(extra map[string]json.RawMessage) ([]byte, error) {
 	invalid := map[string]json.RawMessage{}
 	for _, name := range slices.Sorted(maps.Keys(extra)) {
@@ -94,8 +94,8 @@ func (w *objectWriter) object(extra map[string]json.RawMessage) ([]byte, error) 
 	return data, nil
 }
 
-// known returns v as JSON can have it; nil: it is the zero value, or JSON has nothing for it. A program may have filled
-// in a number that is none, or what is no JSON.
+// known returns v, or nil if it is the zero value or JSON cannot represent it: a program may have set a number that is
+// not finite, or raw JSON that is not valid.
 func known(v any) any {
 	switch v := v.(type) {
 	case *float64:
@@ -125,7 +125,7 @@ func orEmpty[T any](s []T) []T {
 	return s
 }
 
-// jsonNumber returns a number that JSON can have.
+// jsonNumber returns f, or nil if JSON cannot represent it.
 func jsonNumber(f *float64) *float64 {
 	if f == nil || !isFinite(*f) {
 		return nil

@@ -18,14 +18,14 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// The limits of a trailer. Anything larger is taken for the body.
+// The limits of a trailer. Anything larger is part of the body.
 const (
 	maxTrailer      = 16 << 10 // bytes
 	maxTrailerLines = 64
 	maxTrailerNames = 32
 )
 
-// splitBody sets Body to what removes the chunks and the trailer, if there may be any.
+// splitBody sets Body to a reader that removes the chunks and the trailer, if there may be any.
 func (r *Response) splitBody(in *bufio.Reader) {
 	length, err := strconv.ParseInt(r.Header.Get("Content-Length"), 10, 64)
 	switch {
@@ -38,11 +38,11 @@ func (r *Response) splitBody(in *bufio.Reader) {
 	}
 }
 
-// isName matches the name of a field. What else a Trailer header lists is ignored; it need not even be UTF-8.
+// isName matches the name of a field. Anything else in a Trailer header is ignored; it need not even be UTF-8.
 var isName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 
-// trailerNames returns the names of the fields that the trailer may have: those that the header announces, and always
-// that of manifests, since over HTTP/2 a trailer need not be announced.
+// trailerNames returns the names of the fields that the trailer may have: those that the header announces and, since a
+// trailer need not be announced over HTTP/2, always that of manifests.
 func (r *Response) trailerNames() []string {
 	names := []string{manifest.HeaderName}
 	for _, line := range r.Header.Values("Trailer") {
@@ -55,7 +55,7 @@ func (r *Response) trailerNames() []string {
 	return names
 }
 
-// readTrailer parses a trailer. Ok says that all its fields may stand in one.
+// readTrailer parses a trailer. Ok reports whether all its fields may be in one.
 func (r *Response) readTrailer(b []byte) (http.Header, bool) {
 	if b = bytes.TrimRight(b, "\r\n"); len(b) == 0 || len(b) > maxTrailer {
 		return nil, false
@@ -74,19 +74,19 @@ func (r *Response) readTrailer(b []byte) (http.Header, bool) {
 }
 
 // isPlausible reports whether what looks like a trailer announces no other manifests than the header does. Curl prints
-// the trailer right behind the body, so that the end of an answer's text could pass for one.
+// the trailer directly after the body, so the end of an answer's text could be mistaken for one.
 func (r *Response) isPlausible(trailer http.Header) bool {
 	lines := trailer.Values(manifest.HeaderName)
-	said, err := manifest.ParseHeader(lines)
-	if err != nil || len(said) == 0 && len(lines) > 0 {
+	announced, err := manifest.ParseHeader(lines)
+	if err != nil || len(announced) == 0 && len(lines) > 0 {
 		return false
 	}
 	before, err := manifest.ParseHeader(r.Header.Values(manifest.HeaderName))
 	if err != nil || len(before) == 0 {
-		before = said[:min(1, len(said))]
+		before = announced[:min(1, len(announced))]
 	}
-	for i := range said {
-		same := func(a manifest.Announcement) bool { return cleanURL(a.Manifest) == cleanURL(said[i].Manifest) }
+	for i := range announced {
+		same := func(a manifest.Announcement) bool { return cleanURL(a.Manifest) == cleanURL(announced[i].Manifest) }
 		if !slices.ContainsFunc(before, same) {
 			return false
 		}
@@ -94,7 +94,7 @@ func (r *Response) isPlausible(trailer http.Header) bool {
 	return true
 }
 
-// cleanURL returns an address as [snapshot.CleanURL] does; one that is none is returned unchanged.
+// cleanURL returns an address as [snapshot.CleanURL] does, or unchanged if it is invalid.
 func cleanURL(address string) string {
 	if c, err := snapshot.CleanURL(address); err == nil {
 		return c
@@ -102,18 +102,18 @@ func cleanURL(address string) string {
 	return address
 }
 
-// splitter reads a body and separates it from the trailer, which curl prints right behind it.
+// splitter reads a body and separates it from the trailer, which curl prints directly after it.
 type splitter struct {
 	in       *bufio.Reader
 	response *Response
 	left     int64 // bytes that belong to the body, by its Content-Length
-	measured bool  // there is a Content-Length, so that only a trailer can follow
+	measured bool  // there is a Content-Length, so only a trailer can follow
 	names    *regexp.Regexp
 
 	ready  []byte // belongs to the body
 	held   []byte // may be the trailer
 	inLine bool   // held begins inside a line
-	off    bool   // held was longer than a trailer: the rest is the body
+	off    bool   // held was longer than a trailer, so the rest is the body
 	err    error
 }
 
@@ -121,7 +121,7 @@ func (s *splitter) Read(p []byte) (int, error) {
 	if s.left > 0 && len(p) > 0 {
 		n, err := s.in.Read(p[:min(int64(len(p)), s.left)])
 		s.left -= int64(n)
-		// Of a compressed body the length may be another one: curl --compressed prints it decompressed.
+		// The length of a compressed body may differ: curl --compressed prints it decompressed.
 		if errors.Is(err, io.EOF) && s.left > 0 && s.response.Header.Get("Content-Encoding") == "" {
 			err = io.ErrUnexpectedEOF
 		}
@@ -138,7 +138,7 @@ func (s *splitter) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fill reads on, and moves what cannot be the trailer from held to ready.
+// fill reads more, and moves what cannot be the trailer from held to ready.
 func (s *splitter) fill() {
 	const step = 4 << 10
 	s.held = slices.Grow(s.held, step)
@@ -167,7 +167,7 @@ func (s *splitter) fill() {
 	s.ready, s.held = s.held[:at:at], slices.Clone(s.held[at:])
 }
 
-// trailerAt returns the offset in held at which the trailer begins: the first of the lines at the end that are its
+// trailerAt returns the offset in held where the trailer begins: at the first of the lines at the end that are its
 // fields. The body may end inside that line. If more may follow, the last line may be incomplete.
 func (s *splitter) trailerAt(more bool) int {
 	tail := bytes.TrimRight(s.held, "\r\n")
@@ -176,7 +176,7 @@ func (s *splitter) trailerAt(more bool) int {
 		begin := bytes.LastIndexByte(tail, '\n') + 1
 		line := tail[begin:]
 		isWhole := begin > 0 || !s.inLine
-		field := -1 // where the last one in the line begins; 0 if a whole line is a field
+		field := -1 // where the last field in the line begins; 0 if the whole line is a field
 		for _, found := range s.names.FindAllIndex(line, -1) {
 			if field = found[0]; field == 0 && isWhole {
 				break
@@ -211,7 +211,7 @@ func nameFinder(names []string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)(?:` + strings.Join(quoted, "|") + `):`)
 }
 
-// beginsField returns the offset at which the end of a line may be the beginning of a field's name; -1: nowhere.
+// beginsField returns the offset where the end of a line may be the beginning of a field's name, or -1.
 func (s *splitter) beginsField(line []byte) int {
 	for _, name := range s.response.trailerNames() {
 		for n := min(len(name), len(line)); n > 0; n-- {
@@ -225,11 +225,11 @@ func (s *splitter) beginsField(line []byte) int {
 
 var errChunks = errors.New("the chunks of the body are damaged")
 
-// chunks undoes the chunks that `curl --raw` leaves.
+// chunks removes the chunks that `curl --raw` leaves.
 type chunks struct {
 	in       *bufio.Reader
 	response *Response
-	left     int64 // bytes of the chunk that is being read
+	left     int64 // bytes of the current chunk
 	begun    bool
 	err      error
 }
@@ -247,7 +247,7 @@ func (c *chunks) Read(p []byte) (int, error) {
 	return n, c.err
 }
 
-// next reads up to the bytes of the next chunk. The error is io.EOF after the last one.
+// next reads up to the data of the next chunk. It returns io.EOF after the last one.
 func (c *chunks) next() error {
 	if c.begun {
 		if line, err := c.in.ReadSlice('\n'); err != nil || len(bytes.Trim(line, "\r\n")) > 0 {
@@ -273,16 +273,16 @@ func (c *chunks) next() error {
 	if rest = bytes.TrimSpace(rest); len(rest) == 0 {
 		return io.EOF
 	}
-	// Behind the last chunk there is nothing but a trailer, so that it need not be announced.
+	// After the last chunk there can only be a trailer, which therefore need not be announced.
 	fields, err := readFields(rest)
 	if err != nil || len(rest) > maxTrailer {
-		return c.broken("what follows the last chunk is no trailer", nil)
+		return c.broken("what follows the last chunk is not a trailer", nil)
 	}
 	c.response.Trailer = fields
 	return io.EOF
 }
 
-// broken returns the error for damaged chunks, or that of reading them, if there is one.
+// broken returns the error for damaged chunks, or the error of reading them, if there is one.
 func (c *chunks) broken(how string, err error) error {
 	if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 		return unexpected(err)
@@ -298,13 +298,13 @@ func unexpected(err error) error {
 	return err
 }
 
-// chunkLine matches the line before a chunk, mayBeSize the beginning of one.
+// chunkLine matches the line before a chunk, mayBeSize the beginning of such a line.
 var (
 	chunkLine = regexp.MustCompile(`^([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n$`)
 	mayBeSize = regexp.MustCompile(`^[0-9A-Fa-f]{1,8}[ \t]*(?:;[^\r\n]*)?\r?\n?$`)
 )
 
-// chunkSize returns the size, in bytes, in the line before a chunk.
+// chunkSize returns the size, in bytes, from the line before a chunk.
 func chunkSize(line []byte) (size int64, ok bool) {
 	m := chunkLine.FindSubmatch(line)
 	if m == nil {
@@ -314,7 +314,7 @@ func chunkSize(line []byte) (size int64, ok bool) {
 	return size, err == nil && size <= math.MaxUint32
 }
 
-// beginsWithChunk reports whether a body is in chunks. The header does not tell: curl removes them from the body unless
+// beginsWithChunk reports whether a body is chunked. The header does not tell, since curl removes the chunks unless
 // --raw is given. Since a text may begin with a number on a line of its own, the first chunk must end where its size
 // says.
 func beginsWithChunk(in *bufio.Reader) bool {
@@ -335,7 +335,7 @@ func beginsWithChunk(in *bufio.Reader) bool {
 			return true
 		}
 		b, err = in.Peek(n + int(size) + 1)
-		if err != nil { // the input ends in it: it is a chunk if it begins like a document
+		if err != nil { // the input ends in it, so it is a chunk if it begins like a document
 			return len(b) > n && (b[n] == '{' || b[n] == '[' || bytes.HasPrefix(b[n:], []byte("data:")))
 		}
 		end := b[len(b)-1]

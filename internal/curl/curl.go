@@ -13,30 +13,30 @@ import (
 )
 
 const (
-	maxHeader  = 1 << 20 // bytes of a header; anything longer is taken for the body
+	maxHeader  = 1 << 20 // bytes of a header; anything longer is the body
 	maxLead    = 4 << 10 // bytes of blank lines before the first header; likewise
 	bufferSize = 64 << 10
 
 	protocol = "HTTP/" // the beginning of every header
 )
 
-// ErrHeader says that the input ends inside a header.
-var ErrHeader = errors.New("the header before the body does not end")
+// ErrHeader means that the input ends inside a header.
+var ErrHeader = errors.New("the header before the body is incomplete")
 
-// Response is a response that curl printed. It must not be used by several goroutines at once.
+// Response is a response printed by curl. It is not safe for concurrent use.
 type Response struct {
-	Status  int // of the last response; 0: the input has no header, and Body is all of it
+	Status  int // of the last response; 0 if the input has no header, so that all of it is Body
 	Header  http.Header
-	Trailer http.Header // set once Body was read to its end
-	URL     string      // the Location of the last redirect, if that is a whole URL; empty: not known
-	// Body is the body without its chunks' sizes and its trailer. What has arrived can be read at once, but for what
-	// may be the trailer. A body that is cut off ends with io.ErrUnexpectedEOF.
+	Trailer http.Header // set once Body has been read to its end
+	URL     string      // the Location of the last redirect, if that is an absolute URL; empty if unknown
+	// Body is the body without the sizes of its chunks and its trailer. What has arrived can be read at once, except
+	// for what may be the trailer. A body that is cut off ends with io.ErrUnexpectedEOF.
 	Body io.Reader
 }
 
 // Read reads the headers of a response, if r begins with one. What only looks like a header, such as a text that begins
-// with "HTTP/2 multiplexes streams", is the body. The only error is [ErrHeader]; errors of reading r are returned by
-// the body.
+// with "HTTP/2 multiplexes streams", is the body. The only error is [ErrHeader]; errors from r are returned by the
+// body.
 func Read(r io.Reader) (*Response, error) {
 	in := bufio.NewReaderSize(r, bufferSize)
 	res := &Response{Body: in}
@@ -54,7 +54,7 @@ func Read(r io.Reader) (*Response, error) {
 		if to := h.fields.Get("Location"); h.status/100 == 3 && strings.Contains(to, "://") {
 			location = to // of the next response, if another header follows
 		}
-		if next, _ := in.Peek(len(protocol)); !h.goesOn() || string(next) != protocol {
+		if next, _ := in.Peek(len(protocol)); !h.continues() || string(next) != protocol {
 			break
 		}
 	}
@@ -65,8 +65,8 @@ func Read(r io.Reader) (*Response, error) {
 	return res, nil
 }
 
-// lead returns how many bytes of white space and byte order mark stand before what may be a header; -1: there is none.
-// It reads no further than it needs to, since more may not have arrived.
+// lead returns how many bytes of white space and byte order mark precede what may be a header, or -1 if there is none.
+// It reads no further than necessary, since more may not have arrived.
 func lead(in *bufio.Reader) int {
 	for n := 1; n <= maxLead; n++ {
 		b, err := in.Peek(n)
@@ -96,21 +96,21 @@ type header struct {
 }
 
 var (
-	// statusLine matches the first line of a header. A text may begin with "HTTP/1.1 404 is", too: see readHeader.
+	// statusLine matches the first line of a header. A text may begin like that, too: see readHeader.
 	statusLine = regexp.MustCompile(`^HTTP/\d(?:\.\d)? ([1-9]\d\d)(?: ([^\r\n]*))?\r?\n?$`)
 	// fieldLine matches the beginning of a field's line, or of a line that continues a folded field.
 	fieldLine = regexp.MustCompile("^(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:|[ \t]+[^ \t\r\n])")
-	// tunnel matches the reason phrase with which proxies answer CONNECT.
+	// tunnel matches the reason phrase of proxies that answer CONNECT.
 	tunnel = regexp.MustCompile(`(?i)connection established`)
 )
 
-// readHeader reads a header behind the given number of bytes of white space. If there is no header, h is nil, and taken
-// is what was read of in.
+// readHeader reads a header after the given number of bytes of white space. If there is no header, h is nil, and taken
+// is what was read from in.
 func readHeader(in *bufio.Reader, white int) (h *header, taken []byte, err error) {
 	h = &header{}
 	taken = make([]byte, white)
 	_, _ = io.ReadFull(in, taken) // lead has peeked at it
-	lines := 0                    // where in taken the fields begin
+	lines := 0                    // offset in taken where the fields begin
 	for {
 		at := len(taken)
 		taken, err = appendLine(taken, in)
@@ -140,15 +140,15 @@ func readHeader(in *bufio.Reader, white int) (h *header, taken []byte, err error
 	return nil, taken, nil
 }
 
-// isUsual reports whether the status line has a usual reason phrase, so that it is one even if no field follows it. A
-// sentence may begin like a status line.
+// isUsual reports whether the status line has a usual reason phrase, so that it is one even without fields: a sentence
+// may begin like a status line.
 func (h *header) isUsual() bool {
 	return h.reason == "" || h.status == http.StatusOK && tunnel.MatchString(h.reason) ||
 		strings.EqualFold(h.reason, http.StatusText(h.status))
 }
 
-// goesOn reports whether the header of another response may follow. After a final one only its body does.
-func (h *header) goesOn() bool {
+// continues reports whether the header of another response may follow. A final one is followed only by its body.
+func (h *header) continues() bool {
 	switch h.status {
 	case http.StatusOK:
 		return tunnel.MatchString(h.reason)
@@ -158,7 +158,7 @@ func (h *header) goesOn() bool {
 	return h.status/100 == 1 || h.status/100 == 3
 }
 
-// appendLine appends the next line with its line end; there is an error if it has none.
+// appendLine appends the next line with its line end. It returns an error if there is none.
 func appendLine(b []byte, in *bufio.Reader) ([]byte, error) {
 	for {
 		part, err := in.ReadSlice('\n')
@@ -169,7 +169,7 @@ func appendLine(b []byte, in *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// readFields parses the fields of a header, which are given without the blank line that ends it.
+// readFields parses the fields of a header, given without the blank line at its end.
 func readFields(lines []byte) (http.Header, error) {
 	all := io.MultiReader(bytes.NewReader(bytes.TrimRight(lines, "\r\n")), strings.NewReader("\r\n\r\n"))
 	fields, err := textproto.NewReader(bufio.NewReader(all)).ReadMIMEHeader()

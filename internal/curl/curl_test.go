@@ -15,7 +15,7 @@ import (
 
 const body = `{"answer":"Otters hold hands – always."}` + "\n"
 
-// read reads a printed response to its end, in pieces of one byte and at once, which must be the same.
+// read reads a printed response to its end, byte by byte and at once, which must give the same.
 func read(tb testing.TB, printed string) (*Response, string, error) {
 	tb.Helper()
 	r, got, err := readFrom(strings.NewReader(printed))
@@ -41,7 +41,7 @@ func readFrom(in io.Reader) (*Response, string, error) {
 	return r, string(b), err
 }
 
-// chunked returns text in chunks of so many bytes.
+// chunked returns text in chunks of the given size.
 func chunked(text string, size int, end, trailer string) string {
 	var b strings.Builder
 	for len(text) > 0 {
@@ -52,7 +52,7 @@ func chunked(text string, size int, end, trailer string) string {
 	return b.String() + "0" + end + trailer + end
 }
 
-// Both line ends, whatever stands before, between and behind.
+// With both line ends, whatever precedes, separates or follows.
 func TestRead(t *testing.T) {
 	const ok, json = "HTTP/1.1 200 OK\n", "Content-Type: application/json\n"
 	for name, c := range map[string]struct {
@@ -104,7 +104,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// What curl --raw prints, also where somebody's editor has changed the line ends.
+// The output of curl --raw, also with changed line ends.
 func TestChunks(t *testing.T) {
 	long := strings.Repeat(body, 10_000)
 	for end, with := range map[string]string{"LF": "\n", "CRLF": "\r\n"} {
@@ -122,7 +122,7 @@ func TestChunks(t *testing.T) {
 			t.Errorf("%s, a trailer that is not announced: %q, %v, %v", end, got, err, r)
 		}
 		whole := chunked(body, 10, with, "")
-		for n := 14; n < len(whole)-2*len(with)-1; n++ { // cut behind the first chunk
+		for n := 14; n < len(whole)-2*len(with)-1; n++ { // cut after the first chunk
 			r, got, err := read(t, head+whole[:n])
 			if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.HasPrefix(body, got) || len(got) < 10 {
 				t.Errorf("%s, cut at %d: %q, %v, %v", end, n, got, err, r)
@@ -139,7 +139,7 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// A text that begins like a header, or has something of one, is left as it is.
+// A text that begins like a header, or has parts of one, is left unchanged.
 func TestNoHeader(t *testing.T) {
 	for _, text := range []string{
 		"", "H", "HTTP", "HTTP/", "HTTP/2", "HTTP/2 multiplexes streams.\n\nSo it does.", "HTTP/1.1 is older.",

@@ -11,19 +11,19 @@ import (
 	"unicode/utf8"
 )
 
-// Value is one JSON value as it stands in its document, without surrounding space. Nil: there is none. The document
-// must not change while the value is in use.
+// Value is one JSON value within its document, without surrounding space. Nil means no value. The document must not
+// change while the value is in use.
 type Value []byte
 
-// Walk goes over the members of a JSON object or the elements of an array. Get one from [Members] or [Elements].
+// Walk iterates over the members of a JSON object or the elements of an array. Get one from [Members] or [Elements].
 type Walk struct {
-	Key []byte // of a member: unescaped; valid until the next call of Next
+	Key []byte // of a member, unescaped; valid until the next call of Next
 	Val Value
 	doc []byte
 	at  int
 }
 
-// Members returns a walk over the members of v. It is empty where v is not an object.
+// Members returns a walk over the members of v, which is empty if v is not an object.
 func Members(v Value) Walk {
 	if !v.IsObject() {
 		v = nil
@@ -31,7 +31,7 @@ func Members(v Value) Walk {
 	return Walk{doc: v, at: 1}
 }
 
-// Elements returns a walk over the elements of v. It is empty where v is not an array.
+// Elements returns a walk over the elements of v, which is empty if v is not an array.
 func Elements(v Value) Walk {
 	if !v.IsArray() {
 		v = nil
@@ -40,8 +40,8 @@ func Elements(v Value) Walk {
 }
 
 // Next moves to the next member or element and reports whether there is one. It stops at the end of the object or
-// array, at the end of a truncated document, and at the first byte that cannot stand there; missing and trailing commas
-// do no harm. A number or literal that a truncated document may have cut is none: of 207 it would show 20.
+// array, at the end of a truncated document, and at the first invalid byte; missing and trailing commas are accepted. A
+// number or literal at the end of a truncated document is skipped, since it may be cut: 207 would be read as 20.
 func (w *Walk) Next() bool {
 	doc := w.doc
 	i := space(doc, w.at)
@@ -76,11 +76,12 @@ func (w *Walk) Next() bool {
 	return end > i && (end < len(doc) || doc[i] == '"' || doc[i] == '{' || doc[i] == '[')
 }
 
-// Cut reports whether the document breaks off in the element. It is as [Value.Cut] of it, which only the last can be.
+// Cut reports whether the document breaks off in the element. It equals [Value.Cut], but is faster, since only the last
+// element can be cut.
 func (w *Walk) Cut() bool { return w.at == len(w.doc) && w.Val.Cut() }
 
-// Get returns the value of v's first member that has one of the names, or nil. As everywhere in this package, a member
-// has a name whether it is spelled in camelCase or in snake_case: [IsName].
+// Get returns the value of v's first member that has one of the names, or nil. As everywhere in this package, names
+// match in camelCase and in snake_case: see [IsName].
 func (v Value) Get(names ...string) Value {
 	for m := Members(v); m.Next(); {
 		for _, name := range names {
@@ -92,14 +93,14 @@ func (v Value) Get(names ...string) Value {
 	return nil
 }
 
-// Fields says where to put members of an object, by their names; see [Value.Read].
+// Fields maps names of members to destinations for [Value.Read].
 type Fields []struct {
 	Name string
-	To   any // *Value; *string, for Value.Str; *int, for a whole number; **float64, nil for what is no number
+	To   any // *Value; *string, set by Value.Str; *int, for a whole number; **float64, nil if not a number
 }
 
-// Read puts each member of v that is in fields where they say. Of two members with one name the last counts; what has
-// no member, or is an *int and its member no whole number, stays as it is.
+// Read stores each member of v that is in fields in its destination. Of two members with one name the last counts. A
+// destination without a member, or an *int whose member is not a whole number, stays unchanged.
 func (v Value) Read(fields Fields) {
 	for o := Members(v); o.Next(); {
 		for i := range fields {
@@ -122,12 +123,13 @@ func (v Value) Read(fields Fields) {
 	}
 }
 
-// IsName reports whether key is name, both spelled in camelCase or in snake_case: groundingChunks is grounding_chunks.
+// IsName reports whether key is name, where either may be in camelCase or snake_case: groundingChunks is
+// grounding_chunks.
 func IsName(key []byte, name string) bool {
 	return string(key) == name || len(key) != len(name) && isFolded(key, name)
 }
 
-// isFolded is IsName, for names that are not the same. They differ in their length, by the underscores.
+// isFolded is IsName for names that are not equal. They differ in length, by the underscores.
 func isFolded(key []byte, name string) bool {
 	i, j := 0, 0
 	for i < len(key) && j < len(name) {
@@ -155,10 +157,10 @@ func (v Value) Path(names ...string) Value {
 	return v
 }
 
-// Type returns the string at v's member "type", without copying where that member stands first.
+// Type returns the string of v's member "type", without copying.
 func (v Value) Type() []byte { return v.Get("type").Bytes() }
 
-// space skips white space. Compact JSON has none, so the test is small enough to be inlined and the loop is not.
+// space skips white space. Compact JSON has none, so the test is small enough to be inlined, and the loop is separate.
 func space(b []byte, i int) int {
 	if i < len(b) && b[i] <= ' ' {
 		return skipSpace(b, i)
@@ -174,13 +176,13 @@ func skipSpace(b []byte, i int) int {
 }
 
 // StringEnd returns the offset after the quote that closes the string whose content begins at b[i], or len(b). A quote
-// is escaped when an odd number of backslashes stands before it, so hopping from quote to quote is enough. Most strings
-// are short: their quote is found eight bytes at a time, before a call of IndexByte would have paid off.
+// is escaped if an odd number of backslashes precedes it, so it suffices to go from quote to quote. Most strings are
+// short: their quote is searched for eight bytes at a time, before a call of IndexByte would pay off.
 func StringEnd(b []byte, i int) int {
 	from := i
 	for limit := min(i+32, len(b)-8); i <= limit; {
 		const ones, highs, quotes = 0x0101010101010101, 0x8080808080808080, '"' * 0x0101010101010101
-		x := binary.LittleEndian.Uint64(b[i:]) ^ quotes // a zero byte where there is a quote
+		x := binary.LittleEndian.Uint64(b[i:]) ^ quotes // has a zero byte for each quote
 		n := bits.TrailingZeros64((x-ones)&^x&highs) / 8
 		if n == 8 {
 			i += 8
@@ -212,7 +214,7 @@ func escaped(s []byte, i int) bool {
 	return (i-k)&1 == 1
 }
 
-// valueEnd returns the offset after the value that begins at i. It is i where no value can begin there.
+// valueEnd returns the offset after the value that begins at i, or i if no value can begin there.
 func valueEnd(b []byte, i int) int {
 	switch b[i] {
 	case '"':
@@ -286,9 +288,9 @@ func (v Value) closed() bool {
 	return n > 0 && v[n] == '"' && !escaped(v[1:], n-1)
 }
 
-// Content returns what stands between a string's quotes, escapes and all, or nil where v is not a string. Of a
-// truncated string it returns what there is, up to the last whole character: that is for text to be shown, which may
-// break off. An address, a name or an id may not: see [Value.Bytes].
+// Content returns the text between a string's quotes, with its escapes, or nil if v is not a string. A truncated string
+// is returned up to its last complete character: that is for text to be shown, which may break off. For addresses,
+// names and ids, use [Value.Bytes].
 func (v Value) Content() []byte {
 	switch {
 	case !v.IsString():
@@ -300,8 +302,8 @@ func (v Value) Content() []byte {
 	}
 }
 
-// Bytes returns the content of a string, unescaped, or nil where v is not a string or a truncated one. It shares memory
-// with the document unless the string holds escapes.
+// Bytes returns the content of a string, unescaped, or nil if v is not a string or is truncated. It shares memory with
+// the document unless the string has escapes.
 func (v Value) Bytes() []byte {
 	if !v.IsString() || !v.closed() {
 		return nil
@@ -313,11 +315,11 @@ func (v Value) Bytes() []byte {
 	return AppendString(nil, s)
 }
 
-// Str returns the content of a string, or "" where v is not one or a truncated one.
+// Str returns the content of a string, or "" if v is not a string or is truncated.
 func (v Value) Str() string { return string(v.Bytes()) }
 
-// Text returns a string's content, and any other value but null as its JSON: what to show of a field that should hold a
-// string. It is "" where v is truncated.
+// Text returns a string's content, and any other value except null as its JSON: for members that should be strings. It
+// is "" if v is truncated.
 func (v Value) Text() string {
 	if v.IsString() || v.IsNull() {
 		return v.Str()
@@ -328,8 +330,8 @@ func (v Value) Text() string {
 	return string(v)
 }
 
-// Int returns an integer that may be written as a number, as a number with an empty fraction (12.0) or as a string
-// ("12"): providers do all three. It is false for anything else, and for what an int64 cannot hold.
+// Int returns an integer, which may be written as a number, with an empty fraction (12.0) or as a string ("12"), as
+// providers do. It returns false for anything else, and for numbers that do not fit in an int.
 func (v Value) Int() (int, bool) {
 	s := []byte(v)
 	if v.IsString() {
@@ -375,7 +377,7 @@ func (v Value) Float() (float64, bool) {
 	return f, err == nil && !math.IsInf(f, 0) && !math.IsNaN(f)
 }
 
-// Number is [Value.Float], nil where v is no number.
+// Number is like [Value.Float], but returns nil if v is not a number.
 func (v Value) Number() *float64 {
 	if f, ok := v.Float(); ok {
 		return &f
@@ -383,8 +385,8 @@ func (v Value) Number() *float64 {
 	return nil
 }
 
-// wholeCharacters returns s, the beginning of a string's content, without the character that it breaks off in: bytes of
-// UTF-8, an escape, or one half of a character that is written as two escapes.
+// wholeCharacters returns s, the beginning of a string's content, without an incomplete character at its end: bytes of
+// UTF-8, an escape, or half of a character that is written as two escapes.
 func wholeCharacters(s []byte) []byte {
 	const longest = len(`\ud83d\ude0`)
 	for i := max(0, len(s)-longest); i < len(s); i++ {
@@ -403,7 +405,7 @@ func wholeCharacters(s []byte) []byte {
 	return s
 }
 
-// cutEscape reports whether all of s is the beginning of one escape, or of two that make one character.
+// cutEscape reports whether s is the incomplete beginning of an escape, or of two that make one character.
 func cutEscape(s []byte) bool {
 	switch {
 	case len(s) < 2 || s[1] == 'u' && len(s) < 6:
@@ -415,10 +417,9 @@ func cutEscape(s []byte) bool {
 	return len(rest) < 6 && bytes.HasPrefix([]byte(`\u`), rest[:min(len(rest), 2)])
 }
 
-// AppendString appends to dst the content of a JSON string, given as it stands between its quotes. A lone surrogate is
-// appended as the three bytes that UTF-8 would use were it allowed (WTF-8), so that its other half, if it comes with
-// the next string, can still be joined to it; an escape cut off by the end is left out; an unknown one gives its
-// character.
+// AppendString appends the content of a JSON string, given without its quotes, to dst. A lone surrogate is appended as
+// the three bytes that UTF-8 would use if it were allowed (WTF-8), so that it can be joined to its other half, if that
+// comes with the next string. An escape that is cut off is left out; an unknown one yields its character.
 func AppendString(dst, s []byte) []byte {
 	dst = slices.Grow(dst, len(s)) // no escape is shorter than its character
 	for {
@@ -451,7 +452,7 @@ func AppendString(dst, s []byte) []byte {
 	}
 }
 
-// appendEscape appends the character of a \u escape, given what follows the u, and returns what is left.
+// appendEscape appends the character of a \u escape, given what follows the u, and returns the rest.
 func appendEscape(dst, s []byte) (appended, rest []byte) {
 	r := hex4(s)
 	if r < 0 {

@@ -41,13 +41,13 @@ func TestElements(t *testing.T) {
 	}
 }
 
-// An array tells of its element what the element tells of itself.
+// Walk.Cut equals Value.Cut of the element.
 func TestElementCut(t *testing.T) {
 	const whole = ` [1,"a]",{"x":[]},[[2]],null,{"y":"}"}]`
 	for n := range len(whole) {
 		for a := scan.Elements(scan.Value(whole[:n+1])[1:]); a.Next(); {
 			if a.Cut() != a.Val.Cut() {
-				t.Errorf("of %s, %s: the array says %t, the element %t", whole[:n+1], a.Val, a.Cut(), a.Val.Cut())
+				t.Errorf("in %s, %s: Walk.Cut is %t, Value.Cut %t", whole[:n+1], a.Val, a.Cut(), a.Val.Cut())
 			}
 		}
 	}
@@ -83,7 +83,7 @@ func TestStringEnd(t *testing.T) {
 		doc      string
 		at, want int
 	}{
-		{`"`, 0, 1}, // nothing stands before it that could escape it
+		{`"`, 0, 1}, // nothing precedes it that could escape it
 		{`\"a"`, 0, 4},
 		{`\\"a"`, 0, 3},
 		{`\"a"`, 1, 2},
@@ -99,7 +99,7 @@ func TestStringEnd(t *testing.T) {
 	}
 }
 
-// What is shown may break off, but not inside a character.
+// Content may break off, but not inside a character.
 func TestContent(t *testing.T) {
 	tests := testenv.Table[struct{ Name, Doc, Want string }](t, "testdata/tables/content.txt")
 	for _, tt := range tests {
@@ -172,7 +172,7 @@ func TestDeepNesting(t *testing.T) {
 	}
 }
 
-// FuzzWalk holds the walk to encoding/json: what is JSON is read the same; what is not does no harm.
+// FuzzWalk compares the walk with encoding/json: valid JSON is read the same, other input does no harm.
 func FuzzWalk(f *testing.F) {
 	f.Add(`{"a":[1,"x\u00e9",{"b":null}],"c":"\\"}`)
 	f.Add(`{"a":"\ud83d\ude00"}`)

@@ -12,20 +12,20 @@ import (
 )
 
 // Anthropic's Messages API cites by block: a text block with citations rests on them as a whole, and in a stream the
-// citations come before the block's text. Documents and search results are named by their place in the request.
+// citations come before the block's text. Documents and search results are identified by their position in the request.
 // Sources: the types of anthropic-sdk-go, and recordings of all five kinds of location.
 
 // anthropic reads anthropic-messages, also as Bedrock's InvokeModel wraps it.
 type anthropic struct {
 	out
 	givenSources
-	given   bool   // the request, or the documents, are known: an index past them is wrong
-	id      string // of the message that is read
-	message int    // number of the text: a recording may hold several turns, and a turn texts around tool calls
-	spoken  bool   // there was a text
-	between bool   // and behind it something else: the next block begins another one
-	blocks  map[int]*anthropicBlock
-	delta   template
+	given       bool   // the request, or the documents, are known, so an index past them is wrong
+	id          string // of the current message
+	message     int    // counts texts: a recording may have several turns, and a turn several texts around tool calls
+	hasText     bool   // there was a text block
+	interrupted bool   // something else followed it, so the next text is another message
+	blocks      map[int]*anthropicBlock
+	delta       template
 }
 
 // anthropicBlock is a content block that has begun.
@@ -33,8 +33,8 @@ type anthropicBlock struct {
 	kind   string
 	part   Part
 	cited  int    // citations so far
-	tool   string // the id of the call that it is
-	server string // the server tool that is called
+	tool   string // the id of its call
+	server string // the server tool that it calls
 	input  []byte // its input so far
 }
 
@@ -100,7 +100,7 @@ func (p *anthropic) Parse(_ []byte, doc scan.Value) bool {
 			return true
 		}
 	}
-	p.sayOnce(&p.out, requestDocuments)
+	p.emitOnce(&p.out, requestDocuments)
 	var kind string
 	var index, block, delta, message scan.Value
 	doc.Read(scan.Fields{
@@ -134,7 +134,7 @@ func (p *anthropic) Parse(_ []byte, doc scan.Value) bool {
 	return true
 }
 
-// untyped reads what does not say its type: a chunk that wraps another document, or a body whose type is missing.
+// untyped reads a document without a type: a chunk that wraps another document, or a body that lacks it.
 func (p *anthropic) untyped(doc scan.Value) bool {
 	if inner := unwrapInvoke(doc); inner != nil {
 		return p.Parse(nil, inner)
@@ -146,17 +146,17 @@ func (p *anthropic) untyped(doc scan.Value) bool {
 	return true
 }
 
-// givenSources are the documents and search results that a model was given, which citations name by their places.
+// givenSources are the documents and search results that a model was given, which citations name by position.
 type givenSources struct {
 	cfg       *Config
-	begun     bool     // they were said
+	begun     bool     // they were emitted
 	documents []Source // by document_index
 	results   []Source // by search_result_index
 	described describedSources
 }
 
-// sayOnce says what the model was given, as read collects it from the request.
-func (g *givenSources) sayOnce(o *out, read func(request scan.Value) (documents, results []Source)) {
+// emitOnce emits what the model was given, as read collects it from the request.
+func (g *givenSources) emitOnce(o *out, read func(request scan.Value) (documents, results []Source)) {
 	if g.begun {
 		return
 	}
@@ -170,7 +170,7 @@ func (g *givenSources) sayOnce(o *out, read func(request scan.Value) (documents,
 	}
 }
 
-// describedSources are the keys of the sources that were said.
+// describedSources are the keys of the sources that were emitted.
 type describedSources map[string]bool
 
 func (d describedSources) emitSource(o *out, s *Source) {
@@ -181,12 +181,12 @@ func (d describedSources) emitSource(o *out, s *Source) {
 	o.source(s)
 }
 
-// messageStart begins a message. A proxy may say the same beginning twice.
+// messageStart begins a message. A proxy may send the same start twice.
 func (p *anthropic) messageStart(m scan.Value) {
 	id := m.Get("id").Str()
 	if p.id != "" && id != p.id {
 		p.message++
-		p.between = false
+		p.interrupted = false
 		p.delta = template{}
 		clear(p.blocks)
 	}
@@ -203,7 +203,7 @@ func (p *anthropic) messageBody(m scan.Value) {
 	i := 0
 	for blocks := scan.Elements(content); blocks.Next(); i++ {
 		p.blockStart(i, blocks.Val)
-		if !blocks.Val.Cut() || len(blocks.Val.Get("text").Content()) > 0 { // else its text is missing
+		if !blocks.Val.Cut() || len(blocks.Val.Get("text").Content()) > 0 { // otherwise its text is missing
 			p.blockStop(i)
 		}
 	}
@@ -213,22 +213,22 @@ func (p *anthropic) messageBody(m scan.Value) {
 	}
 }
 
-// blockStart begins a content block; in a body, it is the whole of it.
+// blockStart begins a content block; in a body, v is the whole block.
 func (p *anthropic) blockStart(i int, v scan.Value) {
 	b := &anthropicBlock{kind: v.Get("type").Str(), part: Part{Message: p.message, Content: i}}
-	if b.kind == "" && v.Get("text").IsString() { // the body breaks off before it says so
+	if b.kind == "" && v.Get("text").IsString() { // the body breaks off before the type
 		b.kind = "text"
 	}
 	if p.blocks[i] != nil && p.blocks[i].kind == "text" && b.kind == "text" && len(v.Get("text").Content()) == 0 {
 		return // a proxy began it twice
 	}
 	p.blocks[i] = b
-	if b.kind == "text" && p.between {
+	if b.kind == "text" && p.interrupted {
 		p.message++
-		p.between = false
+		p.interrupted = false
 		b.part.Message = p.message
 	}
-	p.between = p.between || b.kind != "text" && p.spoken
+	p.interrupted = p.interrupted || b.kind != "text" && p.hasText
 	switch b.kind {
 	case "text":
 		p.emit(Op{Kind: PartBegin, Part: b.part})
@@ -238,7 +238,7 @@ func (p *anthropic) blockStart(i int, v scan.Value) {
 		for citations := scan.Elements(list); citations.Next(); {
 			p.citation(b, citations.Val)
 		}
-		p.spoken = p.text(b.part, text) && len(text.Content()) > 0 || p.spoken
+		p.hasText = p.text(b.part, text) && len(text.Content()) > 0 || p.hasText
 	case "tool_use", "server_tool_use", "mcp_tool_use":
 		name, input := v.Get("name").Str(), v.Get("input")
 		b.tool = v.Get("id").Str()
@@ -294,7 +294,7 @@ func (p *anthropic) blockStop(i int) {
 	delete(p.blocks, i)
 }
 
-// deltaPart returns the part of a delta that the template matches: its index may be another than the learned one's.
+// deltaPart returns the part of a delta that the template matches, whose index may differ from the learned one.
 func (p *anthropic) deltaPart(index scan.Value) (Part, bool) {
 	i, ok := index.Int()
 	if !ok || i == p.delta.part.Content {
@@ -320,7 +320,7 @@ func (p *anthropic) blockDelta(doc, index, delta scan.Value) bool {
 	switch kind := string(delta.Type()); kind {
 	case "text_delta":
 		text := delta.Get("text")
-		p.spoken = true
+		p.hasText = true
 		p.delta.learn(doc, text, b.part, variation{counter: "index", anyTail: before(index, text)})
 		return p.text(b.part, text)
 	case "citations_delta":
@@ -340,7 +340,7 @@ func (p *anthropic) blockDelta(doc, index, delta scan.Value) bool {
 	return true
 }
 
-// searched says the query of a server tool's input.
+// searched emits the query in a server tool's input.
 func (p *anthropic) searched(tool string, input scan.Value) {
 	if tool == "web_search" {
 		p.query(input.Get("query"))
@@ -366,7 +366,7 @@ func (p *anthropic) searchResults(list scan.Value) {
 	}
 }
 
-// fetched says a page that the model has read. It counts as one more document for the citations that follow.
+// fetched emits a page that the model has read. It counts as one more document for the citations that follow.
 func (p *anthropic) fetched(result scan.Value) {
 	s := fetchedPage(result)
 	if s.URL == "" {
@@ -395,7 +395,7 @@ var anthropicFinish = map[string]string{
 	"refusal": finishRefusal,
 }
 
-// finishAs says why the answer ended, in the words of a table. A reason that is not there is reported as a stop.
+// finishAs emits why the answer ended, according to a table. A reason that is not in it is reported as a stop.
 func (o *out) finishAs(reasons map[string]string, v scan.Value) {
 	reason := v.Str()
 	if reason == "" {
@@ -407,7 +407,7 @@ func (o *out) finishAs(reasons map[string]string, v scan.Value) {
 	}
 }
 
-// citation says one citation of a block, if it is all there.
+// citation emits one citation of a block, if it is complete.
 func (p *anthropic) citation(b *anthropicBlock, v scan.Value) {
 	if v.Cut() {
 		return
@@ -464,7 +464,7 @@ func (p *anthropic) blockRange(ref *Ref, v scan.Value) {
 	p.blocksOf(&ref.Locator, v, "start_block_index", "end_block_index")
 }
 
-// bounds reads a place in a source; nil is what is missing or no number. Its end is exclusive.
+// bounds reads a range in a source; nil is what is missing or not a number. Its end is exclusive.
 func (o *out) bounds(v scan.Value, from, to string) (start, end *int) {
 	if n, ok := o.index(from, v.Get(from)); ok {
 		start = &n
@@ -517,9 +517,8 @@ func (p *anthropic) documentSource(v scan.Value) string {
 	return s.Key
 }
 
-// document returns the known document that a citation names by its index and its title. Without the request only
-// fetched pages are known. Where documents were given, too, the pages have other indices than known: then their titles
-// tell.
+// document returns the known document that a citation names by its index and title. Without the request only fetched
+// pages are known; if documents were given, too, the indices of the pages are off, and their titles identify them.
 func (p *anthropic) document(i int, title string) *Source {
 	if i < len(p.documents) && (p.given || p.documents[i].Title == title) {
 		return &p.documents[i]
@@ -531,8 +530,8 @@ func (p *anthropic) document(i int, title string) *Source {
 	return &p.documents[k]
 }
 
-// requestBlocks yields the content blocks of all messages of a request, each followed by those of the tool result that
-// it is, in the order that citations count them.
+// requestBlocks yields the content blocks of all messages of a request, each followed by those of its tool result, in
+// the order in which citations count them.
 func requestBlocks(request scan.Value, toolResult func(scan.Value) scan.Value) iter.Seq[scan.Value] {
 	return func(yield func(scan.Value) bool) {
 		for messages := scan.Elements(request.Get("messages")); messages.Next(); {
@@ -596,7 +595,7 @@ func requestResult(b scan.Value, i int) Source {
 	return s
 }
 
-// setAddress takes what a caller named as a search result's source: an address, or any other name.
+// setAddress sets what a caller named as a search result's source: an address, or any other name.
 func setAddress(s *Source, address string) {
 	switch {
 	case strings.HasPrefix(address, "https://"), strings.HasPrefix(address, "http://"):

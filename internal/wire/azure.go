@@ -4,7 +4,7 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// azureContext reads what Azure's answers on own data were given: the chunks that [docN] in the text stands for.
+// azureContext reads what Azure gave the model for answers on own data: the chunks that [docN] in the text stands for.
 func (p *chat) azureContext(index int, v scan.Value) {
 	if !v.IsObject() {
 		return
@@ -14,7 +14,7 @@ func (p *chat) azureContext(index int, v scan.Value) {
 		{"citations", &citations}, {"intent", &intent}, {"all_retrieved_documents", &found}, {"messages", &messages},
 	})
 	if citations != nil || intent != nil || found != nil {
-		p.become(azureChat)
+		p.setFlavour(azureChat)
 	}
 	p.azureCitations(index, citations)
 	p.intent(intent)
@@ -33,7 +33,7 @@ func (p *chat) azureCitations(index int, list scan.Value) {
 		return
 	}
 	p.numbers, p.style = []Ref{}, DocNumber
-	prefix := "doc" // the first chunk of one candidate's list is not that of another's
+	prefix := "doc" // each candidate's list has chunks of its own
 	if index > 0 {
 		prefix = numbered("doc:", index) + ":"
 	}
@@ -69,7 +69,7 @@ func azureChunk(v scan.Value) *Source {
 	return s
 }
 
-// intent reads the queries that were made of a question: a JSON array in a string.
+// intent reads the queries that a question was turned into: a JSON array in a string.
 func (p *chat) intent(v scan.Value) {
 	list := scan.Value(v.Bytes())
 	if !list.IsArray() {
@@ -98,7 +98,7 @@ func (p *chat) messages(index int, list scan.Value) bool {
 	return ended
 }
 
-// toolContext reads the tool's message. It is false for others.
+// toolContext reads the tool's message, and reports whether m is one.
 func (p *chat) toolContext(index int, m scan.Value) bool {
 	if m.Get("role").Str() != "tool" {
 		return false

@@ -10,21 +10,21 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// Bedrock's Converse API cites by block, as Anthropic does: a citations block holds its text and the sources of it.
-// Nova's web grounding sends such blocks without text: they stand for what was said before. Names: the Converse API
-// reference; recordings of Claude and Nova.
+// Bedrock's Converse API cites by block, as Anthropic does: a citations block has text and its sources. Nova's web
+// grounding sends such blocks without text, which refer to the text before. Names: the Converse API reference;
+// recordings of Claude and Nova.
 
 // converse reads bedrock-converse, as a body and as a stream.
 type converse struct {
 	out
 	givenSources
-	inputs  map[int][]byte // the streamed inputs of tools so far, by content block
-	calls   map[int]string // the ids of the calls that blocks are, or are the results of
-	cites   int            // citations so far
-	message int            // number of the text: texts around tool calls and thoughts are messages of their own
-	spoken  bool           // the message has text
-	between bool           // the message has text and what is none behind it
-	delta   template
+	inputs      map[int][]byte // the streamed inputs of tools so far, by content block
+	calls       map[int]string // the ids of the calls of blocks, which may be their results
+	cites       int            // citations so far
+	message     int            // counts texts: those around tool calls and reasoning are messages of their own
+	hasText     bool           // the message has text
+	interrupted bool           // the message has text, and something else after it
+	delta       template
 }
 
 func newConverse(c *Config) Parser {
@@ -33,19 +33,19 @@ func newConverse(c *Config) Parser {
 	}
 }
 
-// part returns the part of a block of text, the first of a new message where something else stood before it.
+// part returns the part of a block of text, in a new message if something else came before it.
 func (p *converse) part(i int) Part {
-	if p.between {
+	if p.interrupted {
 		p.message++
-		p.between, p.spoken = false, false
+		p.interrupted, p.hasText = false, false
 	}
 	return Part{Message: p.message, Content: i}
 }
 
-// interrupt notes a block that is no text.
+// interrupt notes a block that is not text.
 func (p *converse) interrupt() {
-	if p.spoken {
-		p.between = true
+	if p.hasText {
+		p.interrupted = true
 		p.delta.forget()
 	}
 }
@@ -72,7 +72,7 @@ func (p *converse) Parse(event []byte, doc scan.Value) bool {
 		p.raw(part, text)
 		return true
 	}
-	p.sayOnce(&p.out, converseDocuments)
+	p.emitOnce(&p.out, converseDocuments)
 	if message := doc.Path("output", "message"); message.IsObject() {
 		p.body(doc, message)
 		return true
@@ -129,7 +129,7 @@ func (p *converse) block(i int, name string, v, raw scan.Value) {
 	case "text":
 		part := p.part(i)
 		p.emit(Op{Kind: PartBegin, Part: part})
-		p.said(part, v)
+		p.addText(part, v)
 		p.emit(Op{Kind: PartEnd, Part: part})
 	case "citationsContent":
 		part := p.part(i)
@@ -138,7 +138,7 @@ func (p *converse) block(i int, name string, v, raw scan.Value) {
 			p.citation(part, citations.Val)
 		}
 		for content := scan.Elements(v.Get("content")); content.Next(); {
-			p.said(part, content.Val.Get("text"))
+			p.addText(part, content.Val.Get("text"))
 		}
 		p.emit(Op{Kind: PartEnd, Part: part})
 	case "toolUse":
@@ -162,7 +162,7 @@ func (p *converse) block(i int, name string, v, raw scan.Value) {
 	}
 }
 
-// toolUse says a call of a tool.
+// toolUse emits a call of a tool.
 func (p *converse) toolUse(v scan.Value) {
 	id, name := v.Get("toolUseId").Str(), v.Get("name").Str()
 	if v.Get("type").Str() == "server_tool_use" {
@@ -185,7 +185,7 @@ func (p *converse) event(name string, v, doc scan.Value) bool {
 		p.blockDelta(i, delta)
 	case "contentBlockStart":
 		start := v.Get("start")
-		if kinds := scan.Members(start); kinds.Next() { // never of a text
+		if kinds := scan.Members(start); kinds.Next() { // text blocks have none
 			p.interrupt()
 		}
 		if use := start.Get("toolUse"); use.IsObject() {
@@ -215,16 +215,16 @@ func (p *converse) event(name string, v, doc scan.Value) bool {
 	return true
 }
 
-// said says a text.
-func (p *converse) said(part Part, v scan.Value) {
-	p.spoken = p.text(part, v) && len(v.Content()) > 0 || p.spoken
+// addText emits text.
+func (p *converse) addText(part Part, v scan.Value) {
+	p.hasText = p.text(part, v) && len(v.Content()) > 0 || p.hasText
 }
 
 func (p *converse) blockDelta(i int, delta scan.Value) {
 	for o := scan.Members(delta); o.Next(); {
 		switch string(o.Key) {
 		case "text":
-			p.said(p.part(i), o.Val)
+			p.addText(p.part(i), o.Val)
 		case "citation":
 			part := p.part(i)
 			p.emit(Op{Kind: PartBegin, Part: part})
@@ -248,7 +248,7 @@ func (p *converse) blockDelta(i int, delta scan.Value) {
 	}
 }
 
-// citation says one citation of a block, if it is all there.
+// citation emits one citation of a block, if it is complete.
 func (p *converse) citation(part Part, v scan.Value) {
 	if v.Cut() {
 		return
@@ -279,7 +279,7 @@ func (p *converse) citation(part Part, v scan.Value) {
 	p.cites++
 }
 
-// locate reads one arm of the location of a citation. All ends are exclusive.
+// locate reads one kind of location of a citation. All ends are exclusive.
 func (p *converse) locate(ref *Ref, arm string, v, citation scan.Value) {
 	switch arm {
 	case "web":
@@ -310,10 +310,10 @@ func (p *converse) locate(ref *Ref, arm string, v, citation scan.Value) {
 	}
 }
 
-// listed names the source at an index of the request's lists.
+// listed returns the key of the source at an index of the request's lists.
 func (p *converse) listed(prefix string, index scan.Value, list []Source, citation scan.Value) string {
 	i, ok := p.index(prefix+" index", index)
-	if !ok && (!index.IsNull() || len(list) > 1) { // a missing index is 0 where there is but one document
+	if !ok && (!index.IsNull() || len(list) > 1) { // a missing index means 0 if there is only one document
 		return ""
 	}
 	s := Source{Key: numbered(prefix, i), Kind: kindDocument, Title: citation.Get("title").Str()}
@@ -336,15 +336,15 @@ var converseFinish = map[string]string{
 	"content_filtered": finishFilter, "malformed_model_output": finishError, "malformed_tool_use": finishError,
 }
 
-// Bedrock's RetrieveAndGenerate and InvokeAgent cite spans of the answer, repeat the span's words, and are alone in
-// counting the last character in. Names: the Agents for Bedrock Runtime API reference.
+// Bedrock's RetrieveAndGenerate and InvokeAgent cite spans of the answer, and repeat their words. They are the only
+// ones whose ends are inclusive. Names: the Agents for Bedrock Runtime API reference.
 
 // bedrockRAG reads bedrock-rag: a body, RetrieveAndGenerateStream and InvokeAgent's chunks.
 type bedrockRAG struct {
 	out
 	cites    int
 	unplaced int    // references without an address so far
-	rest     []byte // of an agent's chunk: the beginning of a character that the next one ends
+	rest     []byte // of an agent's chunk: the beginning of a character that continues in the next one
 	delta    template
 }
 
@@ -419,7 +419,7 @@ func (p *bedrockRAG) Parse(event []byte, doc scan.Value) bool {
 	return true
 }
 
-// Close implements [Parser]. There is no end mark but the transport's, and nothing says why an answer ended.
+// Close implements [Parser]. There is no end mark but the transport's, and no reason why an answer ended.
 func (p *bedrockRAG) Close() {
 	if len(p.rest) > 0 {
 		p.issue("truncated", "a character of the text", nil)
@@ -466,7 +466,7 @@ func incomplete(text []byte) int {
 	return 0
 }
 
-// returnControl reads the calls that an agent leaves to its caller.
+// returnControl reads the calls that an agent leaves to the client.
 func (p *bedrockRAG) returnControl(v scan.Value) {
 	id, n := v.Get("invocationId").Str(), 0
 	for inputs := scan.Elements(v.Get("invocationInputs")); inputs.Next(); n++ {
@@ -478,7 +478,7 @@ func (p *bedrockRAG) returnControl(v scan.Value) {
 	p.finish(0, finishTool)
 }
 
-// citation says a citation, if it is all there.
+// citation emits a citation, if it is complete.
 func (p *bedrockRAG) citation(v scan.Value) {
 	if v.Cut() {
 		return
@@ -500,7 +500,7 @@ func (p *bedrockRAG) citation(v scan.Value) {
 	if span := part.Get("span"); span.IsObject() {
 		start, ok1 := p.index("span start", span.Get("start"))
 		if !ok1 && span.Get("start").IsNull() {
-			ok1 = true // zeros are left out by some SDKs
+			ok1 = true // some SDKs omit zeros
 		}
 		if end, ok2 := p.index("span end", span.Get("end")); ok1 && ok2 {
 			cite.Unit, cite.Start, cite.End = CodePoints, start, end+1
@@ -509,12 +509,12 @@ func (p *bedrockRAG) citation(v scan.Value) {
 	for references := scan.Elements(list); references.Next(); {
 		cite.Refs = p.addRef(cite.Refs, p.reference(references.Val))
 	}
-	if len(cite.Refs) > 0 { // an uncited run has none
+	if len(cite.Refs) > 0 { // an uncited span has none
 		p.cite(&cite)
 	}
 }
 
-// reference says the source of a citation and returns the pointer to it.
+// reference emits the source of a citation and returns the reference to it.
 func (p *bedrockRAG) reference(v scan.Value) Ref {
 	s := Source{Kind: kindDocument, Raw: v}
 	var metadata scan.Value

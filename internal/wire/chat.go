@@ -8,11 +8,11 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// looksChat recognises Chat Completions that show no flavour.
+// looksChat recognises Chat Completions.
 func looksChat(s *shape) bool { return chatFlavour(s) != 0 }
 
-// chat reads Chat Completions, bodies and streams, in all flavours. Which one it is shows in what the documents hold;
-// nothing has to be told beforehand.
+// chat reads Chat Completions, bodies and streams, in all flavours. The documents themselves show which one it is; it
+// need not be known beforehand.
 type chat struct {
 	out
 	chunks   template
@@ -20,39 +20,39 @@ type chat struct {
 	flavour  flavour
 	model    string
 	headed   bool
-	failed   bool              // an error was said with its words
-	looking  bool              // for the flavour alone, which neither text nor annotations show
-	zero     choice            // of candidate 0, which most answers have alone
-	choices  map[int]*choice   // of the other candidates, and
-	other    choice            // of those past the limit
-	lists    map[string][]byte // top-level members as they were read last; many repeat them in every chunk
+	failed   bool              // an error was emitted with its message
+	looking  bool              // only for the flavour, which neither text nor annotations show
+	zero     choice            // candidate 0, the only one of most answers
+	choices  map[int]*choice   // the other candidates
+	other    choice            // shared by the candidates past the limit
+	lists    map[string][]byte // top-level members as last read; many providers repeat them in every chunk
 	numbers  []Ref             // what [n] in the text stands for
 	style    MarkerStyle
-	tools    map[string]*Source // results of the request's tools, by the id that Mistral's references use
+	tools    map[string]*Source // results of the request's tools, by the ids in Mistral's references
 
-	// What the document being read holds: how many strings of text and of reasoning, and the last of each.
+	// What the current document contains: how many strings of text and of reasoning, and the last of each.
 	texts, thinks         int
-	noted                 bool // it holds citations: no other is like it
+	noted                 bool // it has citations, so no other document is like it
 	lastText, lastThought scan.Value
 	lastPart, thoughtPart Part
 }
 
-// choice is what was said of one candidate so far.
+// choice is the state of one candidate.
 type choice struct {
-	known  bool // was mentioned
-	mused  bool // has reasoning
-	begun  bool // has text
-	marked bool // was told what [n] stands for
-	ended  bool // Azure said that its turn ends
-	refuse bool
-	calls  []string // the ids of the calls of tools, by their place
+	known    bool // it was mentioned
+	reasoned bool // it has reasoning
+	begun    bool // it has text
+	marked   bool // what [n] stands for was emitted for it
+	ended    bool // Azure reported the end of its turn
+	refused  bool
+	calls    []string // the ids of its tool calls, by index
 }
 
 func newChat(c *Config) Parser {
 	return &chat{out: out{Config: c}}
 }
 
-// chatDoc holds the members of a chunk or a body that matter.
+// chatDoc has the relevant members of a chunk or a body.
 type chatDoc struct {
 	id, model, created, object, choices, failure scan.Value
 	citations, results                           scan.Value // Perplexity, xAI
@@ -101,13 +101,13 @@ func (p *chat) Parse(_ []byte, doc scan.Value) bool {
 	return true
 }
 
-// chunkVariation is what else may differ between the chunks of a stream: what stands before the repeated sources or the
+// chunkVariation is what else may differ between the chunks of a stream: what precedes the repeated sources or the
 // member object, such as an id for each chunk or a growing usage; the text so far; and the padding at the end.
 var chunkVariation = variation{
 	anchors: []string{`"citations":`, `"search_results":`, `"object":`}, echo: true, padding: "obfuscation",
 }
 
-// read finds the members that matter and what shows a flavour. It is false for what is no chunk.
+// read finds the relevant members, and what shows a flavour. It returns false for what is not a chunk.
 func (p *chat) read(doc scan.Value, d *chatDoc) bool {
 	for o := scan.Members(doc); o.Next(); {
 		switch name := string(o.Key); name {
@@ -130,26 +130,26 @@ func (p *chat) read(doc scan.Value, d *chatDoc) bool {
 		case "usage", "service_tier", "system_fingerprint", "obfuscation":
 		case "provider":
 			if o.Val.IsString() {
-				p.become(openRouterChat)
+				p.setFlavour(openRouterChat)
 			}
 		case "x_groq":
-			p.become(groqChat)
+			p.setFlavour(groqChat)
 		case "prompt_filter_results":
-			p.become(azureChat)
+			p.setFlavour(azureChat)
 		case "images", "related_questions", "videos":
 			p.meta(name, o.Val)
 		case "web_search":
 			if p.isNew(name, o.Val) && o.Val.IsArray() {
-				p.become(zhipuChat)
+				p.setFlavour(zhipuChat)
 				p.webSources(o.Val)
 			}
 		case "search_info":
 			if p.isNew(name, o.Val) && o.Val.IsObject() {
-				p.become(qwenChat)
+				p.setFlavour(qwenChat)
 				p.webSources(o.Val.Get("search_results"))
 			}
 		default:
-			if strings.HasPrefix(name, "vertex_ai_") { // what a gateway keeps of Gemini's metadata
+			if strings.HasPrefix(name, "vertex_ai_") { // Gemini's metadata, from a gateway
 				p.meta(name, o.Val)
 			}
 		}
@@ -160,7 +160,7 @@ func (p *chat) read(doc scan.Value, d *chatDoc) bool {
 
 func (p *chat) heads(d *chatDoc) {
 	if strings.HasPrefix(string(d.object.Content()), "extensions.") {
-		p.become(azureChat)
+		p.setFlavour(azureChat)
 	}
 	if p.headed || len(d.id.Content()) == 0 && len(d.model.Content()) == 0 {
 		return
@@ -173,12 +173,12 @@ func (p *chat) heads(d *chatDoc) {
 		p.head(HeadCreated, d.created)
 	}
 	if strings.HasPrefix(d.id.Str(), "gen-") {
-		p.become(openRouterChat)
+		p.setFlavour(openRouterChat)
 	}
-	p.become(flavourOf(p.model))
+	p.setFlavour(flavourOf(p.model))
 }
 
-// choice reads one element of choices. It reports whether it is a whole answer and not a piece of a stream.
+// choice reads one element of choices. It reports whether it is a whole answer rather than a piece of a stream.
 func (p *chat) choice(v scan.Value, object string) bool {
 	var place, message, delta, messages, finish, failure, ends, native, filters scan.Value
 	v.Read(scan.Fields{
@@ -194,13 +194,13 @@ func (p *chat) choice(v scan.Value, object string) bool {
 	})
 	last := ends.IsTrue()
 	if native != nil {
-		p.become(openRouterChat)
+		p.setFlavour(openRouterChat)
 	}
 	if filters != nil {
-		p.become(azureChat)
+		p.setFlavour(azureChat)
 	}
 	if place == nil && (len(p.choices) > 1 || len(p.choices) == 1 && p.zero.known) && v.Cut() {
-		return false // it is not known whose text it is
+		return false // it is unknown whose text it is
 	}
 	index, _ := p.index("choice index", place)
 	c := p.candidate(index)
@@ -217,7 +217,7 @@ func (p *chat) choice(v scan.Value, object string) bool {
 		p.failed = true
 		p.failure(v)
 	}
-	p.finished(index, finish, c.refuse)
+	p.finished(index, finish, c.refused)
 	if c.ended = c.ended || last; last && p.allEnded() {
 		p.emit(Op{Kind: End})
 	}
@@ -227,8 +227,8 @@ func (p *chat) choice(v scan.Value, object string) bool {
 	return whole && object != "chat.completion.chunk"
 }
 
-// isPiece reports whether what has a message and a delta, as Perplexity sends them, is the event of a stream, which its
-// object does not always say. One that ends before anything came is the whole answer in one event.
+// isPiece reports whether a choice with both a message and a delta, as Perplexity sends them, is an event of a stream,
+// which the object does not always show. If it ends before anything came, it is the whole answer in one event.
 func (p *chat) isPiece(c *choice, delta, finish scan.Value) bool {
 	if p.Stream == nil || !p.Stream() {
 		return false
@@ -236,7 +236,7 @@ func (p *chat) isPiece(c *choice, delta, finish scan.Value) bool {
 	return c.begun || !finish.IsString() || len(delta.Get("content").Content()) > 0
 }
 
-// choiceOf returns what is known of a candidate that was mentioned before.
+// choiceOf returns the state of a candidate that was mentioned before.
 func (p *chat) choiceOf(index int) *choice {
 	if index == 0 {
 		return &p.zero
@@ -247,7 +247,7 @@ func (p *chat) choiceOf(index int) *choice {
 	return &p.other
 }
 
-// allEnded reports whether every candidate that was mentioned has ended: the end of one is not that of the answer.
+// allEnded reports whether every candidate that was mentioned has ended: one candidate's end does not end the answer.
 func (p *chat) allEnded() bool {
 	if p.zero.known && !p.zero.ended {
 		return false
@@ -260,7 +260,7 @@ func (p *chat) allEnded() bool {
 	return true
 }
 
-// candidate returns what is known of a candidate, and tells a new one what [n] stands for.
+// candidate returns the state of a candidate, and emits for a new one what [n] stands for.
 func (p *chat) candidate(index int) *choice {
 	c := p.choiceOf(index)
 	if c == &p.other {
@@ -299,7 +299,7 @@ func (p *chat) finished(index int, v scan.Value, refused bool) {
 		p.emit(Op{Kind: ToolReady, Part: Part{Candidate: index}, Name: id})
 	}
 	p.finish(index, reason)
-	if reason == finishError && index == 0 && !p.failed { // Mistral says no more
+	if reason == finishError && index == 0 && !p.failed { // Mistral sends nothing else
 		p.fail(s, "the model stopped with an error")
 	}
 }
@@ -312,7 +312,7 @@ var chatFinish = map[string]string{
 	"error": finishError, "insufficient_system_resource": finishError, "network_error": finishError,
 }
 
-// message reads a message, or what a chunk adds to it. Again says that it is a whole message after its pieces.
+// message reads a message, or what a chunk adds to it. Again means that it is a whole message after its pieces.
 func (p *chat) message(index int, m scan.Value, again bool) {
 	var content, refusal, annotations scan.Value
 	for o := scan.Members(m); o.Next(); {
@@ -336,7 +336,7 @@ func (p *chat) message(index int, m scan.Value, again bool) {
 		case "function_call":
 			p.toolCall(index, -1, "", o.Val)
 		case "executed_tools":
-			p.become(groqChat)
+			p.setFlavour(groqChat)
 			for a := scan.Elements(o.Val); a.Next(); {
 				if arguments := a.Val.Get("arguments"); arguments.IsString() { // JSON in a string
 					p.query(scan.Value(arguments.Bytes()).Get("query"))
@@ -350,27 +350,27 @@ func (p *chat) message(index int, m scan.Value, again bool) {
 	c := p.choiceOf(index)
 	p.content(index, content, again)
 	if len(refusal.Content()) > 0 {
-		c.refuse = true
+		c.refused = true
 		p.piece(Part{Candidate: index, Content: 1, Kind: RefusalPart}, refusal, again)
 	}
 	p.annotations(index, annotations)
 }
 
-// thought says reasoning, once: some send it under two names, and again when the message is whole.
+// thought emits reasoning, once: some providers send it under two names, and again when the message is complete.
 func (p *chat) thought(index int, v scan.Value, again bool) {
 	c := p.choiceOf(index)
-	if p.looking || again && c.mused || len(v.Content()) == 0 {
+	if p.looking || again && c.reasoned || len(v.Content()) == 0 {
 		return
 	}
 	if p.thinks++; p.thinks > 1 && bytes.Equal(p.lastThought, v) {
 		return
 	}
-	c.mused = true
+	c.reasoned = true
 	p.lastThought, p.thoughtPart = v, Part{Candidate: index}
 	p.think(p.thoughtPart, v)
 }
 
-// piece says text, which again replaces what was said of the part.
+// piece emits text, which replaces the part's earlier text if again is set.
 func (p *chat) piece(part Part, v scan.Value, again bool) {
 	if p.looking || len(v.Content()) == 0 {
 		return
@@ -395,7 +395,7 @@ func (p *chat) content(index int, v scan.Value, again bool) {
 		p.chunk(part, v)
 	case v.IsArray():
 		if again {
-			return // the pieces said it all
+			return // the pieces had it all
 		}
 		for a := scan.Elements(v); a.Next(); {
 			p.chunk(part, a.Val)
@@ -405,42 +405,42 @@ func (p *chat) content(index int, v scan.Value, again bool) {
 	}
 }
 
-// chunk reads one content chunk. All text chunks of a message are one part, as a stream cuts them anywhere.
+// chunk reads one content chunk. All text chunks of a message are one part, since a stream cuts them anywhere.
 func (p *chat) chunk(part Part, v scan.Value) {
 	if v.IsString() {
 		p.piece(part, v, false)
 		return
 	}
-	p.texts = 2 // no chunk is like another
+	p.texts = 2 // no chunk is like another one
 	switch kind := v.Type(); string(kind) {
 	case "text", "output_text", "":
 		p.piece(part, v.Get("text"), false)
 	case "reference":
-		p.become(mistralChat)
+		p.setFlavour(mistralChat)
 		p.reference(part, v)
 	case "tool_reference":
-		p.become(mistralChat)
+		p.setFlavour(mistralChat)
 		p.citeBefore(part, v, "tool_reference", false)
 	case "thinking":
-		p.become(mistralChat)
+		p.setFlavour(mistralChat)
 		p.thinkAll(part, v.Get("thinking"))
 	case "reasoning", "reasoning_content":
 	case "refusal":
-		p.choiceOf(part.Candidate).refuse = true
+		p.choiceOf(part.Candidate).refused = true
 		p.piece(Part{Candidate: part.Candidate, Content: 1, Kind: RefusalPart}, v.Get("refusal"), false)
 	default:
 		p.unknown("content chunk "+string(kind), v)
 	}
 }
 
-// annotations reads citations, which some send in one list at the end and some one by one before the text. A citation
-// is named by what it says, so that it is one however often it comes.
+// annotations reads citations, which some send in one list at the end and some one by one before the text. A citation's
+// key is made from its contents, so that it is one however often it comes.
 func (p *chat) annotations(index int, list scan.Value) {
 	if p.looking {
 		return
 	}
 	p.wantList("annotations", list)
-	var urls []string // which only marks are looked up in
+	var urls []string // what marks refer to
 	marks := p.flavour == openRouterChat && isSonar(p.model)
 	files := 0
 	for a := scan.Elements(list); a.Next() && !a.Cut(); {
@@ -489,8 +489,8 @@ func (p *chat) toolCalls(index int, list scan.Value) {
 	}
 }
 
-// toolCall says the call at a place among those of a candidate, or more of its arguments, which have neither id nor
-// name. At -1 there is but one, of the time before there were lists.
+// toolCall emits the call at an index among those of a candidate, or more of its arguments, which come without id and
+// name. Index -1 is the single call of the time before there were lists.
 func (p *chat) toolCall(index, at int, id string, f scan.Value) {
 	c := p.choiceOf(index)
 	name := f.Get("name").Str()
@@ -518,8 +518,8 @@ func (p *chat) toolCall(index, at int, id string, f scan.Value) {
 	p.emit(op)
 }
 
-// flavour is one provider's kind of Chat Completions. Of two that a document shows, the greater counts: what a gateway
-// or a host adds tells more than the name of a model that many serve.
+// flavour is one provider's kind of Chat Completions. If a document shows two, the greater counts: what a gateway or a
+// host adds tells more than the name of a model that many serve.
 type flavour uint8
 
 // The flavours.
@@ -536,7 +536,7 @@ const (
 	azureChat
 )
 
-// flavours are the formats and the providers of the flavours.
+// flavours are the format and the provider of each flavour.
 var flavours = [...]struct{ format, provider string }{
 	plainChat:      {"openai-chat", ""},
 	mistralChat:    {"mistral-chat", "mistral"},
@@ -555,7 +555,7 @@ func looksFlavour(f flavour) func(*shape) bool {
 	return func(s *shape) bool { return chatFlavour(s) == f }
 }
 
-// chatFlavour reads a document to see what flavour it shows; 0 for what is no Chat Completion.
+// chatFlavour returns the flavour that a document shows, or 0 if it is not a Chat Completion.
 func chatFlavour(s *shape) flavour {
 	if s.chat != 0 || !isChat(s) {
 		return s.chat
@@ -583,8 +583,8 @@ func isChat(s *shape) bool {
 	return first.Get("message") != nil || first.Get("delta") != nil || first.Get("messages") != nil
 }
 
-// become takes a flavour that a document shows, and says it.
-func (p *chat) become(f flavour) {
+// setFlavour sets a flavour that a document shows, and emits it.
+func (p *chat) setFlavour(f flavour) {
 	if f <= p.flavour {
 		return
 	}
@@ -629,7 +629,7 @@ func isMistral(model string) bool {
 
 var mistralFamilies = strings.Fields("mistral magistral ministral codestral pixtral devstral voxtral mixtral")
 
-// isNew reports whether a top-level member differs from what it was in the last document, and remembers it.
+// isNew reports whether a top-level member differs from that of the last document, and remembers it.
 func (p *chat) isNew(name string, v scan.Value) bool {
 	if v.IsNull() || bytes.Equal(p.lists[name], v) {
 		return false
@@ -641,7 +641,7 @@ func (p *chat) isNew(name string, v scan.Value) bool {
 	return true
 }
 
-// webSources says search results that no citation names.
+// webSources emits search results that no citation names.
 func (p *chat) webSources(list scan.Value) {
 	for a := scan.Elements(list); a.Next(); {
 		s := &Source{Kind: kindWeb, Raw: a.Val}

@@ -16,7 +16,7 @@ func chunk(delta string) string {
 	return `{"object":"chat.completion.chunk","choices":[{"index":0,"delta":` + delta + `,"finish_reason":null}]}`
 }
 
-// TestChatDocuments: documents that the caller gives take the place of those of the request.
+// TestChatDocuments checks that the caller's documents replace those of the request.
 func TestChatDocuments(t *testing.T) {
 	var got []string
 	p := newChat(&Config{

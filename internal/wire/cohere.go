@@ -6,7 +6,7 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// Cohere cites spans of one content block in code points, repeats the span's words, and names sources by the ids of the
+// Cohere cites spans of one content block in code points, repeats their words, and identifies sources by the ids of the
 // documents or tool results that the model was given. Names: the types of cohere-go; the unit: melody, Cohere's own
 // output parser.
 
@@ -19,7 +19,7 @@ type cohere2 struct {
 	kinds    map[int]string    // of the content blocks that have begun
 	calls    map[int]string    // the ids of the calls of tools
 	cites    int               // citations so far
-	repeated map[string]string // keys of the sources said, by their JSON, which every citation repeats
+	repeated map[string]string // keys of the sources emitted, by their JSON, which every citation repeats
 	delta    template
 }
 
@@ -57,8 +57,8 @@ func (p *cohere2) Parse(_ []byte, doc scan.Value) bool {
 	}
 	if !p.begun {
 		p.begun = true
-		p.head(HeadModel, p.Request.Get("model")) // its answers do not say it
-		sayDocuments(&p.out, p.Config, "doc:")
+		p.head(HeadModel, p.Request.Get("model")) // its answers do not have it
+		emitDocuments(&p.out, p.Config, "doc:")
 	}
 	var kind string
 	var id, at, delta scan.Value
@@ -105,7 +105,7 @@ func (p *cohere2) Parse(_ []byte, doc scan.Value) bool {
 
 func (p *cohere2) body(doc scan.Value) bool {
 	m := doc.Get("message")
-	if m.IsString() { // so Cohere says what was wrong with a request
+	if m.IsString() { // an error message about the request
 		p.failure(doc)
 		return true
 	}
@@ -138,7 +138,7 @@ func (p *cohere2) body(doc scan.Value) bool {
 	return true
 }
 
-// contentStart begins a content block; in a body, it is the whole of it.
+// contentStart begins a content block; in a body, v is the whole block.
 func (p *cohere2) contentStart(i int, v scan.Value) {
 	kind := v.Get("type").Str()
 	if p.Keep(entrySize + len(kind)) {
@@ -173,7 +173,7 @@ func (p *cohere2) contentDelta(i int, doc, content scan.Value) {
 	p.text(part, text)
 }
 
-// citations says the citation of an event. It is one object; an array is taken as well.
+// citations emits the citation of an event. It is one object; an array is accepted as well.
 func (p *cohere2) citations(i int, v scan.Value) {
 	if !v.IsArray() {
 		p.citation(numbered("citation:", i), v)
@@ -185,7 +185,7 @@ func (p *cohere2) citations(i int, v scan.Value) {
 	}
 }
 
-// citation says a citation, if it is all there.
+// citation emits a citation, if it is complete.
 func (p *cohere2) citation(key string, v scan.Value) {
 	if v.Cut() {
 		return
@@ -225,7 +225,8 @@ func (p *cohere2) citation(key string, v scan.Value) {
 	p.cite(&c)
 }
 
-// codePoints fills a citation's offsets in code points. It is false where they are missing, and so is its place.
+// codePoints fills in a citation's offsets in code points. If they are missing, it returns false, and the citation has
+// no place.
 func (o *out) codePoints(c *Cite, from, to scan.Value) bool {
 	start, ok1 := o.index("start", from)
 	end, ok2 := o.index("end", to)
@@ -237,7 +238,7 @@ func (o *out) codePoints(c *Cite, from, to scan.Value) bool {
 	return true
 }
 
-// sources says the sources of a citation and returns what points to them.
+// sources emits the sources of a citation and returns references to them.
 func (p *cohere2) sources(list scan.Value) []Ref {
 	var refs []Ref
 	for sources := scan.Elements(list); sources.Next(); {
@@ -248,7 +249,7 @@ func (p *cohere2) sources(list scan.Value) []Ref {
 	return refs
 }
 
-// documentRefs reads the ids of documents.
+// documentRefs returns references to documents by their ids.
 func (o *out) documentRefs(ids scan.Value) []Ref {
 	var refs []Ref
 	for list := scan.Elements(ids); list.Next(); {
@@ -259,7 +260,7 @@ func (o *out) documentRefs(ids scan.Value) []Ref {
 	return refs
 }
 
-// cited says the source of a citation, which repeats the whole of it, and returns its key.
+// cited emits the source of a citation, which contains the whole source, and returns its key.
 func (p *cohere2) cited(v scan.Value) string {
 	if key, ok := p.repeated[string(v)]; ok {
 		return key
@@ -290,7 +291,7 @@ func (p *cohere2) cited(v scan.Value) string {
 	return s.Key
 }
 
-// toolCalls says a call, the i-th, or several. Whole ones have all of their input.
+// toolCalls emits a call, the i-th, or several. Whole ones have all of their input.
 func (p *cohere2) toolCalls(i int, v scan.Value, whole bool) {
 	if v.IsObject() {
 		id, function := v.Get("id").Str(), v.Get("function")
@@ -325,8 +326,8 @@ var cohereFinishes = map[string]string{
 	"TOOL_CALL": finishTool, "ERROR_TOXIC": finishFilter,
 }
 
-// sayDocuments says the documents that the model was given, cited or not.
-func sayDocuments(o *out, c *Config, prefix string) {
+// emitDocuments emits the documents that the model was given, cited or not.
+func emitDocuments(o *out, c *Config, prefix string) {
 	requested, _ := ReadDocuments(c.Request.Get("documents"))
 	for _, s := range c.documents(requested, func(i int) string { return numbered(prefix, i) }) {
 		if s.ID == "" {
@@ -336,12 +337,12 @@ func sayDocuments(o *out, c *Config, prefix string) {
 	}
 }
 
-// cohere1 reads cohere-v1: citations name documents by id alone, and a stream says the documents before the text and
+// cohere1 reads cohere-v1: citations identify documents only by id, and a stream has the documents before the text and
 // everything again at its end.
 type cohere1 struct {
 	out
 	begun  bool
-	called bool // the calls of tools were said
+	called bool // the calls of tools were emitted
 	delta  template
 }
 
@@ -365,7 +366,7 @@ func (p *cohere1) Parse(_ []byte, doc scan.Value) bool {
 	if !p.begun {
 		p.begun = true
 		p.head(HeadModel, p.Request.Get("model"))
-		sayDocuments(&p.out, p.Config, "doc_")
+		emitDocuments(&p.out, p.Config, "doc_")
 	}
 	switch doc.Get("event_type").Str() {
 	case "text-generation":
@@ -450,7 +451,7 @@ func (p *cohere1) citations(v scan.Value) {
 	}
 }
 
-// citation says a citation, if it is all there.
+// citation emits a citation, if it is complete.
 func (p *cohere1) citation(v scan.Value) {
 	if v.Cut() {
 		return
@@ -467,13 +468,13 @@ func (p *cohere1) citation(v scan.Value) {
 	if kind == "PLAN" { // not about the answer's text
 		c.Unit, c.Quote, c.Start, c.End = Nowhere, "", 0, 0
 	}
-	key := []string{number(start), number(end), text} // the end of a stream says the same citations again
+	key := []string{number(start), number(end), text} // the end of a stream repeats the citations
 	for _, ref := range p.documentRefs(ids) {
 		c.Refs = append(c.Refs, ref)
 		key = append(key, ref.Source)
 	}
 	if len(c.Refs) == 0 {
-		p.issue(IssueSourceless, shorten(c.Quote), nil) // without its JSON: a stream says it twice
+		p.issue(IssueSourceless, shorten(c.Quote), nil) // without its JSON, since a stream has it twice
 		return
 	}
 	c.Key = strings.Join(key, "/")
@@ -486,7 +487,7 @@ func (p *cohere1) queries(v scan.Value) {
 	}
 }
 
-// toolCalls says the calls, once: the end of a stream repeats them.
+// toolCalls emits the calls, once, since the end of a stream repeats them.
 func (p *cohere1) toolCalls(v scan.Value) {
 	if p.called {
 		return

@@ -6,19 +6,19 @@ import (
 	"fmt"
 )
 
-// Completion is an answer as Chat Completions have it: the form that most programs can read. It is written as OpenAI
-// writes it, with annotations of files besides those of pages. Its parser is newChat.
+// Completion is an answer in the form of Chat Completions, which most programs can read. It is written like OpenAI's,
+// but with annotations of files besides those of pages. Its parser is newChat.
 type Completion struct {
 	ID, Model, Text string
-	Finish          string // finishStop, …; empty: not known
-	Created         int64  // Unix seconds; 0: not known
+	Finish          string // finishStop, …; empty if unknown
+	Created         int64  // Unix seconds; 0 if unknown
 	Annotations     []Annotation
 
 	begun bool // Chunk was called
 }
 
-// Annotation is a citation of a [Completion]: of a page by its URL, or where that is empty of a file. Start and End
-// count from the beginning of the text in whatever unit the caller chose, End is exclusive; both 0 say that it has no
+// Annotation is a citation of a [Completion]: of a page by its URL or, if that is empty, of a file. Start and End count
+// from the beginning of the text in any unit that the caller chooses, End is exclusive; both 0 mean that it has no
 // place.
 type Annotation struct {
 	Start, End       int
@@ -39,7 +39,7 @@ type (
 		Index   int                `json:"index"`
 		Message *completionMessage `json:"message,omitempty"`
 		Delta   *completionDelta   `json:"delta,omitempty"`
-		// Logprobs is null: readers want the member.
+		// Logprobs is always null, since readers expect the member.
 		Logprobs *struct{} `json:"logprobs"`
 		Finish   *string   `json:"finish_reason"`
 	}
@@ -85,10 +85,9 @@ func (c *Completion) Body() ([]byte, error) {
 	return c.object("chat.completion", completionChoice{Message: m, Finish: c.finishReason()})
 }
 
-// Chunk returns one event of the completion's stream, a JSON object without a line break: delta is text that follows
-// what was said, and may be empty. The first one says whose words they are; the last one has the annotations and why it
-// ended, wherefore they need be set only then. After that a stream has the event "[DONE]", which is no JSON. Text is
-// not looked at.
+// Chunk returns one event of the completion's stream, a JSON object without a line break. Delta is the text that
+// follows, and may be empty. The first event has the role; the last one has the annotations and the finish reason,
+// which need to be set only then. After it a stream has the event "[DONE]", which is not JSON. Text is ignored.
 func (c *Completion) Chunk(delta string, last bool) ([]byte, error) {
 	d := &completionDelta{}
 	if !c.begun {
@@ -118,7 +117,7 @@ func (c *Completion) object(name string, choice completionChoice) ([]byte, error
 	return b, nil
 }
 
-// notes returns the annotations as they are written, never nil.
+// notes returns the annotations in their JSON form, never nil.
 func (c *Completion) notes() []completionNote {
 	notes := make([]completionNote, 0, len(c.Annotations))
 	for i := range c.Annotations {
@@ -132,8 +131,8 @@ func (c *Completion) notes() []completionNote {
 	return notes
 }
 
-// finishReason returns why the completion ended in the words of Chat Completions; nil: it is not known, or has not
-// ended.
+// finishReason returns why the completion ended in the words of Chat Completions, or nil if that is unknown or it has
+// not ended.
 func (c *Completion) finishReason() *string {
 	if reason, known := completionFinish[c.Finish]; known {
 		return &reason
@@ -142,11 +141,11 @@ func (c *Completion) finishReason() *string {
 }
 
 var completionFinish = map[string]string{
-	finishStop: "stop", finishRefusal: "stop", // a refusal shows in its text
+	finishStop: "stop", finishRefusal: "stop", // a refusal has its own member
 	finishLength: "length", finishTool: "tool_calls", finishFilter: "content_filter", finishError: "error",
 }
 
-// Encode writes JSON as people would: without escapes that only HTML needs, and without a line break at its end.
+// Encode returns JSON without the escapes that only HTML needs, and without a line break at its end.
 func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

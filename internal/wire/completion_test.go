@@ -36,7 +36,7 @@ func TestCompletionBody(t *testing.T) {
 	}
 }
 
-// What is written is what the parser reads, as a body and as a stream.
+// What Completion writes, the parser reads, as a body and as a stream.
 func TestCompletionIsRead(t *testing.T) {
 	head := []string{"head id=c1", "head model=gpt-x", "head created=1700000000"}
 	notes := []string{
@@ -74,7 +74,7 @@ func TestCompletionIsRead(t *testing.T) {
 	}
 }
 
-// Clients join the strings of chunks, and so the role may come once only.
+// Clients join the strings of chunks, so the role must come only once.
 func TestCompletionChunks(t *testing.T) {
 	c := &Completion{ID: "c1", Model: "m"}
 	want := []string{

@@ -9,8 +9,8 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// What a document breaks off in counts only where it is text to show: the beginning of an address is another address, that
-// of a number another number.
+// A value in which a document breaks off counts only if it is text to show: the beginning of an address or of a number
+// is a different one.
 func TestBrokenOff(t *testing.T) {
 	tests := testenv.Table[struct{ Name, Format, Docs, Want string }](t, "testdata/tables/broken-off.txt")
 	for _, tt := range tests {
@@ -23,14 +23,14 @@ func TestBrokenOff(t *testing.T) {
 	}
 }
 
-// With thoughts asked for, the beginning of an answer may be one.
-func TestThoughtsAskedFor(t *testing.T) {
+// If thoughts were requested, the beginning of an answer may be one.
+func TestThoughtsRequested(t *testing.T) {
 	const cut = `{"candidates":[{"content":{"parts":[{"text":"Secret`
 	request := `{"generationConfig":{"thinkingConfig":{"includeThoughts":true}}}`
 	if got := record(t, "gemini-generate", request, cut); got != nil {
-		t.Errorf("said %q", got)
+		t.Errorf("operations %q, want none", got)
 	}
 	if got := record(t, "gemini-generate", request, cut+` no more"}]}}]}`); len(got) != 1 {
-		t.Errorf("of a whole part was said %q", got)
+		t.Errorf("operations %q for a whole part, want one", got)
 	}
 }

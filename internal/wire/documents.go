@@ -12,8 +12,8 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// ReadDocuments reads a list of documents as Cohere's requests spell it, and users do: a JSON array of strings, of flat
-// objects, or of {"id", "data"}. The Key and ID of a document without an id are empty.
+// ReadDocuments reads a list of documents as in Cohere's requests, which users write as well: a JSON array of strings,
+// of flat objects, or of {"id", "data"}. The Key and ID of a document without an id are empty.
 func ReadDocuments(list scan.Value) ([]Source, error) {
 	switch {
 	case list.IsNull():
@@ -45,8 +45,8 @@ func ReadDocuments(list scan.Value) ([]Source, error) {
 	return docs, nil
 }
 
-// fillDocument takes what a document says of itself. Its content is its text, else its snippet, else its content, else
-// all of it as JSON.
+// fillDocument reads a document's members. Its content is its text, else its snippet, else its content, else all of it
+// as JSON.
 func fillDocument(s *Source, data scan.Value) {
 	if !data.IsObject() {
 		if s.Content = data.Text(); data.IsArray() && !data.Cut() {
@@ -81,8 +81,8 @@ func fillDocument(s *Source, data scan.Value) {
 	}
 }
 
-// jsonText writes data without its id and without white space, so that the same data gives the same words however it is
-// sent. It is empty where the id is all there is, and where data breaks off.
+// jsonText returns data without its id and without white space, so that the same data gives the same words in any form.
+// It is empty if the id is all there is, or if data breaks off.
 func jsonText(data scan.Value) string {
 	if data.Cut() {
 		return ""
@@ -92,7 +92,7 @@ func jsonText(data scan.Value) string {
 		if string(o.Key) == "id" {
 			continue
 		}
-		name, _ := json.Marshal(string(o.Key)) // a string always can be written
+		name, _ := json.Marshal(string(o.Key)) // a string can always be encoded
 		if b.Len() == 0 {
 			b.WriteByte('{')
 		} else {
@@ -108,17 +108,17 @@ func jsonText(data scan.Value) string {
 	return b.String() + "}"
 }
 
-// Compact returns v without white space between its tokens, and as it is where it is damaged.
+// Compact returns v without white space between its tokens, or unchanged if it is damaged.
 func Compact(v scan.Value) string {
 	var b bytes.Buffer
-	if json.Compact(&b, v) != nil { // damaged
+	if json.Compact(&b, v) != nil {
 		return string(v)
 	}
 	return b.String()
 }
 
-// IsRedirect reports whether an address is one of a provider's own that leads to the source and says nothing of it:
-// Google's grounding answers cite such, and they stop working after a while.
+// IsRedirect reports whether an address is one of a provider's own that redirects to the source without naming it.
+// Google's grounded answers cite such addresses, which stop working after a while.
 func IsRedirect(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Scheme == "https" && strings.EqualFold(u.Host, "vertexaisearch.cloud.google.com") &&

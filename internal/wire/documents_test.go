@@ -29,6 +29,41 @@ func TestReadDocuments(t *testing.T) {
 	}
 }
 
+// Documents that the caller gave get keys and ids, and citations name them by index.
+func TestGivenDocuments(t *testing.T) {
+	for format, c := range map[string]struct {
+		given []Source
+		doc   string
+		want  []string
+	}{
+		"anthropic-messages": {
+			[]Source{{Title: "A"}, {Key: "own", ID: "own", Kind: kindFile}},
+			`{"type":"message","content":[{"type":"text","text":"a","citations":[{"type":"char_location","document_index":1}]}]}`,
+			[]string{
+				`source doc:0 document id="doc:0" title="A"`,
+				`source own file id="own"`,
+				`begin 0/0/0`,
+				`cite 0/0/1 0/0/0 block-span block -> own`,
+				`text 0/0/0 "a"`,
+				`end-part 0/0/0`,
+			},
+		},
+		"cohere-v2": {
+			[]Source{{Title: "A", Content: "x"}, {Key: "own", ID: "own"}},
+			`{"type":"content-delta","index":0,"delta":{"message":{"content":{"text":"a"}}}}`,
+			[]string{
+				`source doc:0 document id="doc:0" title="A" content="x"`,
+				`source own document id="own"`,
+				`text 0/0/0 "a"`,
+			},
+		},
+	} {
+		if diff := cmp.Diff(c.want, recordWith(t, format, &Config{Documents: c.given}, c.doc)); diff != "" {
+			t.Errorf("%s: operations (-want +got):\n%s", format, diff)
+		}
+	}
+}
+
 func errorText(err error) string {
 	if err == nil {
 		return ""

@@ -15,11 +15,11 @@ import (
 	"github.com/ibidhq/ibid/internal/text"
 )
 
-// out emits the operations of a parser, without an allocation for those that come often. Every parser embeds one.
+// out emits the operations of a parser, the frequent ones without an allocation. Every parser embeds one.
 type out struct {
 	*Config
 	op     Op     // reused for every operation
-	textOp Op     // reused for text alone, so that nothing else needs to be cleared
+	textOp Op     // reused for text only, so that nothing else needs to be cleared
 	buf    []byte // for unescaping
 
 	// what operations point to
@@ -28,8 +28,8 @@ type out struct {
 	ref [1]Ref
 }
 
-// What one more of something takes of memory, in bytes, besides the strings that it has of its own. An entry of a map
-// is counted with the room that the map has free.
+// The memory in bytes that one more of something takes, without its own strings. An entry of a map is counted with the
+// map's free room.
 const entrySize = 64
 
 var (
@@ -43,10 +43,10 @@ func size[T any]() int { return int(reflect.TypeFor[T]().Size()) }
 // maxItems is how many references one citation may have, and authors one source.
 const maxItems = 1000
 
-// refsOfCitation is what an issue says there were too many of.
+// refsOfCitation is the detail of an issue about too many of them.
 const refsOfCitation = "refs of one citation"
 
-// addRef adds a reference to those of a citation, as long as there is room.
+// addRef adds a reference to those of a citation, up to maxItems.
 func (o *out) addRef(refs []Ref, r Ref) []Ref {
 	if len(refs) >= maxItems {
 		o.issue(IssueLimit, refsOfCitation, nil)
@@ -58,7 +58,7 @@ func (o *out) addRef(refs []Ref, r Ref) []Ref {
 // Close implements [Parser] for those that hold nothing back.
 func (o *out) Close() {}
 
-// text says that a JSON string was added to a part. It reports whether v is a string.
+// text emits that a JSON string was added to a part. It reports whether v is a string.
 func (o *out) text(p Part, v scan.Value) bool {
 	if !v.IsString() {
 		return false
@@ -67,7 +67,7 @@ func (o *out) text(p Part, v scan.Value) bool {
 	return true
 }
 
-// raw is text for a string's content as it stands between its quotes.
+// raw is like text, for the contents of a string between its quotes.
 func (o *out) raw(p Part, content []byte) {
 	o.textOp.Kind, o.textOp.Part, o.textOp.Text, o.textOp.ASCII = Text, p, content, true
 	if !isPlain(content) {
@@ -81,7 +81,7 @@ func isPlain(b []byte) bool {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for ; len(b) >= 8; b = b[8:] {
 		word := binary.LittleEndian.Uint64(b)
-		x := word ^ '\\'*ones // a zero byte where there is a backslash
+		x := word ^ '\\'*ones // has a zero byte for each backslash
 		if (word|(x-ones)&^x)&highs != 0 {
 			return false
 		}
@@ -94,7 +94,7 @@ func isPlain(b []byte) bool {
 	return true
 }
 
-// final says the whole text of a part.
+// final emits the whole text of a part.
 func (o *out) final(p Part, v scan.Value) {
 	if v.IsString() {
 		o.emit(Op{Kind: Final, Part: p, Text: o.unescape(v.Content()), Cut: v.Cut()})
@@ -122,7 +122,7 @@ func (o *out) head(field string, v scan.Value) {
 
 func (o *out) provider(name string) { o.emit(Op{Kind: Head, Name: HeadProvider, More: name}) }
 
-// source says a source. One whose JSON breaks off is what could be read of it; if that is nothing, it is none.
+// source emits a source. If its JSON breaks off, it is emitted as far as it could be read, unless that is nothing.
 func (o *out) source(s *Source) {
 	if scan.Value(s.Raw).Cut() {
 		if cmp.Or(s.ID, s.GlobalID, s.Title, s.URL, s.Filename, s.Content) == "" {
@@ -146,13 +146,16 @@ func (o *out) query(v scan.Value) {
 		o.emit(Op{Kind: Query, Name: s})
 	}
 }
+
 func (o *out) tool(id, name string) { o.emit(Op{Kind: Tool, Name: id, More: name}) }
+
 func (o *out) finish(candidate int, r string) {
 	o.emit(Op{Kind: Finish, Part: Part{Candidate: candidate}, Name: r})
 }
+
 func (o *out) fail(code, message string) { o.emit(Op{Kind: Error, Name: code, More: message}) }
 
-// failure says the error that a document holds, which is one even where it says nothing of itself.
+// failure emits the error in a document, which is known to be one even if it has no details.
 func (o *out) failure(doc scan.Value) {
 	code, message := readError(doc)
 	o.fail(cmp.Or(code, UnnamedError), message)
@@ -164,23 +167,23 @@ func (o *out) meta(name string, v scan.Value) {
 	}
 }
 
-// issue says that something was odd. The codes are listed in op.go.
+// issue emits an issue. The codes are listed in op.go.
 func (o *out) issue(code, detail string, raw scan.Value) {
 	o.emit(Op{Kind: Issue, Name: code, More: detail, Raw: raw})
 }
 
-// wantList says that v should be a list, if it is neither that nor missing.
+// wantList emits an issue if v is neither a list nor missing.
 func (o *out) wantList(what string, v scan.Value) {
 	if !v.IsNull() && !v.IsArray() {
 		o.issue(IssueWrongType, what, v)
 	}
 }
 
-// unknown says that an item, annotation or event type has no meaning here.
+// unknown emits that an item, annotation or event type is unknown.
 func (o *out) unknown(what string, v scan.Value) { o.issue(IssueUnknownType, shorten(what), v) }
 
-// index reads an offset or an index that a provider must send as a non-negative integer. Missing is ok = false without
-// an issue; a wrong one is reported.
+// index reads an offset or an index, which must be a non-negative integer. If it is missing, ok is false without an
+// issue; a wrong one is reported.
 func (o *out) index(what string, v scan.Value) (int, bool) {
 	if v.IsNull() {
 		return 0, false
@@ -193,7 +196,7 @@ func (o *out) index(what string, v scan.Value) (int, bool) {
 	return n, true
 }
 
-// blank reports whether v says nothing: null, "", {} or [].
+// blank reports whether v is empty: null, "", {} or [].
 func blank(v scan.Value) bool {
 	switch {
 	case v.IsNull():
@@ -210,10 +213,10 @@ func blank(v scan.Value) bool {
 	return false
 }
 
-// shorten makes a value of any length fit for a message.
+// shorten cuts a value to fit into a message.
 func shorten(s string) string { return text.Shorten(strings.ToValidUTF8(s, ""), 100) }
 
-// documents returns the documents given to the model, with keys: those the caller gave, else those of the request.
+// documents returns the documents given to the model, with keys: the caller's, else those of the request.
 func (c *Config) documents(requested []Source, defaultID func(int) string) []Source {
 	docs := c.Documents
 	if len(docs) == 0 {
@@ -233,34 +236,34 @@ func (c *Config) documents(requested []Source, defaultID func(int) string) []Sou
 // numbered returns prefix + the decimal number i.
 func numbered(prefix string, i int) string { return prefix + strconv.Itoa(i) }
 
-// citeSet joins the sources of one span: some providers send a citation for each source of a span, several times over,
+// citeSet merges the citations of one span: some providers send one for each source of a span, several times over,
 // where others send one citation with all its sources.
 type citeSet struct {
 	cites   map[citeKey]*heldCite
-	touched []*heldCite // those that changed since they were said, in the order of arrival
-	full    bool        // one had more references than are kept
+	touched []*heldCite // those that changed since they were emitted, in order of arrival
+	full    bool        // a citation had more references than are kept
 }
 
-// citeKey is what makes two citations one.
+// citeKey identifies equal citations.
 type citeKey struct {
 	part       Part
 	unit       Unit
 	start, end int
-	source     string // without a place each source is a citation of its own
+	source     string // without a place, each source has a citation of its own
 }
 
-// heldCite is a citation that may still get further sources.
+// heldCite is a citation that may get more sources.
 type heldCite struct {
 	Cite
 	touched bool
 }
 
-// maxRefs is how many references a citation may have that gets them one after the other. Each of them makes the
-// citation be said again.
+// maxRefs is how many references a citation may have that gets them one by one. Each of them makes the citation be
+// emitted again.
 const maxRefs = 100
 
-// add files a citation of one source and returns the key under which it will be said; empty: there is no room for it.
-// The part, unit, base and offsets of c count.
+// add adds a citation of one source and returns the key under which it will be emitted, or "" if there is no room. It
+// uses the part, unit, base and offsets of c.
 func (s *citeSet) add(o *out, c *Cite, ref *Ref) string {
 	k := citeKey{part: c.Part, unit: c.Unit, start: c.Start, end: c.End}
 	if c.Unit == Nowhere {
@@ -301,7 +304,7 @@ func (s *citeSet) add(o *out, c *Cite, ref *Ref) string {
 	return held.Key
 }
 
-// emitTouched says those that changed.
+// emitTouched emits the citations that changed.
 func (s *citeSet) emitTouched(o *out) {
 	for _, c := range s.touched {
 		c.touched = false
@@ -314,21 +317,21 @@ func (s *citeSet) emitTouched(o *out) {
 	s.touched = s.touched[:0]
 }
 
-// template recognises the next of many documents that differ in little else than one string: the text deltas of a
-// stream. It learns from a document that was walked in full; a document like it needs no walk.
+// template recognises documents that differ in little but one string: the text deltas of a stream. It learns from a
+// document that was walked in full; documents like it need no walk.
 //
-// It is the learned document, divided into bytes that must be the same and holes where others may stand.
+// It is the learned document, divided into bytes that must be equal and holes that may differ.
 type template struct {
 	doc     []byte // the learned document from where the template begins
 	holes   []hole
-	anchor  []byte // at which the template begins; empty: at the document's start
+	anchor  []byte // where the template begins; if empty, at the document's start
 	at      int    // where it began in the learned document
 	tail    int    // doc[tail:] follows the last hole
-	anyTail bool   // what follows the last hole does not matter
-	part    Part   // whose text it is
+	anyTail bool   // what follows the last hole may differ
+	part    Part   // which the text belongs to
 }
 
-// hole is a place where documents differ. doc[from:to] stands before it and must be the same.
+// hole is a place where documents differ. doc[from:to] precedes it and must be equal.
 type hole struct {
 	kind     holeKind
 	from, to int
@@ -342,21 +345,21 @@ const (
 	numberHole                 // digits
 )
 
-// variation says what else than the text may differ between documents that are alike.
+// variation is what else, besides the text, may differ between similar documents.
 type variation struct {
-	// anchors are members at the first of which the template begins: before it may stand anything.
+	// anchors are members, at the first of which the template begins; anything may precede it.
 	anchors []string
 	counter string     // a member before the text, with a number
-	echo    bool       // a message before the text's, which repeats the text so far
-	padding string     // a member behind the text, with a string
-	numbers scan.Value // a value behind the text; from there on all numbers
-	anyTail bool       // everything behind the text
+	echo    bool       // a message before the text, which repeats the text so far
+	padding string     // a member after the text, with a string
+	numbers scan.Value // a value after the text, from which on all numbers may differ
+	anyTail bool       // everything after the text
 }
 
-// maxAnchor is how far into a document an anchor is looked for.
+// maxAnchor is how far into a document anchors are searched for.
 const maxAnchor = 2048
 
-// learn remembers doc, in which text is a string, in place of what it knows.
+// learn replaces the template by doc, in which text is a string.
 func (t *template) learn(doc, text scan.Value, p Part, v variation) {
 	t.holes = t.holes[:0]
 	start := cap(doc) - cap(text) + 1 // both end at the end of the same memory
@@ -379,7 +382,7 @@ func (t *template) learn(doc, text scan.Value, p Part, v variation) {
 		from = to
 	}
 	if v.counter != "" {
-		if i := behind(t.doc[:start], `"`+v.counter+`":`); i > 0 && digits(t.doc, i) > i {
+		if i := indexAfter(t.doc[:start], `"`+v.counter+`":`); i > 0 && digits(t.doc, i) > i {
 			add(numberHole, i, digits(t.doc, i))
 		}
 	}
@@ -390,7 +393,7 @@ func (t *template) learn(doc, text scan.Value, p Part, v variation) {
 	}
 	add(textHole, start, end)
 	if v.padding != "" {
-		if i := behind(t.doc[end:], `"`+v.padding+`":"`); i > 0 {
+		if i := indexAfter(t.doc[end:], `"`+v.padding+`":"`); i > 0 {
 			add(stringHole, end+i, scan.StringEnd(t.doc, end+i)-1)
 		}
 	}
@@ -408,8 +411,8 @@ func (t *template) learn(doc, text scan.Value, p Part, v variation) {
 // forget makes the template match nothing.
 func (t *template) forget() { t.holes = t.holes[:0] }
 
-// match returns the content of doc's text as it stands between the quotes, and the first number that may differ, where
-// doc is like the learned document.
+// match returns the contents of doc's text between its quotes, and the first number that may differ, if doc is like the
+// learned document.
 func (t *template) match(doc []byte) (text []byte, counter scan.Value, ok bool) {
 	if len(t.holes) == 0 {
 		return nil, nil, false
@@ -451,32 +454,32 @@ func (t *template) match(doc []byte) (text []byte, counter scan.Value, ok bool) 
 	return nil, nil, false
 }
 
-// behind returns the offset behind the first mark in b; 0: there is none.
-func behind(b []byte, mark string) int {
+// indexAfter returns the offset after the first mark in b, or 0 if there is none.
+func indexAfter(b []byte, mark string) int {
 	if i := bytes.Index(b, []byte(mark)); i >= 0 {
 		return i + len(mark)
 	}
 	return 0
 }
 
-// echoed returns where in head the text so far begins that is repeated in a message before the delta; 0: nowhere.
+// echoed returns where in head the text so far begins that a message before the delta repeats, or 0 if there is none.
 func echoed(head []byte) int {
 	i := bytes.LastIndex(head, []byte(`"message":{`))
 	if i < 0 || !bytes.Contains(head[i:], []byte(`"delta":{`)) {
 		return 0
 	}
-	j := behind(head[i:], `"content":"`)
+	j := indexAfter(head[i:], `"content":"`)
 	if j == 0 || scan.StringEnd(head, i+j) >= len(head) { // it is the text itself
 		return 0
 	}
 	return i + j
 }
 
-// before reports whether v, a member that tells which part the text belongs to, stands before it in their document.
-// Proxies that sort members put it behind, and then what follows the text does matter.
+// before reports whether v, a member that tells which part the text belongs to, precedes it in their document. Proxies
+// that sort members put it after the text, and then what follows the text does matter.
 func before(v, text scan.Value) bool { return len(v) > 0 && cap(v) > cap(text) }
 
-// digits returns the offset behind the digits that begin at b[i].
+// digits returns the offset after the digits that begin at b[i].
 func digits(b []byte, i int) int {
 	for i < len(b) && b[i] >= '0' && b[i] <= '9' {
 		i++
@@ -484,9 +487,9 @@ func digits(b []byte, i int) int {
 	return i
 }
 
-// What parsers say of the model's reasoning and of its calls of tools.
+// Operations for the model's reasoning and its tool calls.
 
-// think says that a JSON string was added to what the model thought. It reports whether v is a string with words.
+// think emits that a JSON string was added to the model's reasoning. It reports whether v is a non-empty string.
 func (o *out) think(p Part, v scan.Value) bool {
 	if !v.IsString() || len(v.Content()) == 0 {
 		return false
@@ -495,20 +498,20 @@ func (o *out) think(p Part, v scan.Value) bool {
 	return true
 }
 
-// thinkAll says the texts of a list of blocks, as one thought.
+// thinkAll emits the texts of a list of blocks, as one piece of reasoning.
 func (o *out) thinkAll(p Part, list scan.Value) {
 	for a := scan.Elements(list); a.Next(); {
 		o.think(p, a.Val.Get("text"))
 	}
 }
 
-// serverTool says a call of a tool that the provider runs. A hidden one is not among the answer's tool calls, which
-// need not name a search whose queries they have.
+// serverTool emits a call of a tool that the provider runs. A hidden one is not listed among the answer's tool calls,
+// such as a search whose queries the answer has.
 func (o *out) serverTool(id, name string, hidden bool) {
 	o.emit(Op{Kind: Tool, Name: id, More: name, Server: true, Hidden: hidden})
 }
 
-// toolInput says what the input of a call is: JSON, or a string that holds some.
+// toolInput emits the input of a call: JSON, or a string that contains JSON.
 func (o *out) toolInput(id string, v scan.Value) {
 	switch {
 	case v.Cut():
@@ -522,21 +525,21 @@ func (o *out) toolInput(id string, v scan.Value) {
 	}
 }
 
-// moreInput says that a JSON string was added to the input of a call.
+// moreInput emits that a JSON string was added to the input of a call.
 func (o *out) moreInput(id string, v scan.Value) {
 	if v.IsString() && len(v.Content()) > 0 {
 		o.emit(Op{Kind: ToolInput, Name: id, Text: o.unescape(v.Content())})
 	}
 }
 
-// toolOutput says what came of a call; failed is why it failed, empty if it did not.
+// toolOutput emits the result of a call. Failed is why it failed, empty if it did not.
 func (o *out) toolOutput(id string, v scan.Value, failed string) {
 	if !v.Cut() && (failed != "" || !v.IsNull()) {
 		o.emit(Op{Kind: ToolOutput, Name: id, Raw: withoutMember(v, "encrypted_content"), More: failed})
 	}
 }
 
-// withoutMember returns JSON without a member that its objects may have: v itself, or the objects that it lists.
+// withoutMember returns JSON without a member: of v itself, or of the objects that it lists.
 func withoutMember(v scan.Value, name string) scan.Value {
 	if !bytes.Contains(v, []byte(`"`+name+`"`)) {
 		return v
@@ -574,12 +577,12 @@ func withoutMember(v scan.Value, name string) scan.Value {
 
 // appendMember appends a member of an object.
 func appendMember(b, key []byte, v scan.Value) []byte {
-	quoted, _ := Encode(string(key)) // a string always can be
+	quoted, _ := Encode(string(key)) // a string can always be encoded
 	return append(append(append(b, quoted...), ':'), v...)
 }
 
-// splitCall divides the members of a call that a provider ran into what it was given and what came of it, and says why
-// it failed. Ids and names are in neither.
+// splitCall splits the members of a call that a provider ran into its input and output, and returns why it failed. Ids
+// and names are in neither.
 func splitCall(call scan.Value) (input, output scan.Value, failed string) {
 	var in, out []byte
 	add := func(to *[]byte, key []byte, v scan.Value) {
@@ -631,7 +634,7 @@ func splitCall(call scan.Value) (input, output scan.Value, failed string) {
 	return input, output, failed
 }
 
-// errorWords returns what an error says: a string, or an object with a message or a code.
+// errorWords returns the message of an error: a string, or an object with a message or a code.
 func errorWords(v scan.Value) string {
 	if v.IsNull() {
 		return ""
@@ -645,7 +648,7 @@ func errorWords(v scan.Value) string {
 	return "error"
 }
 
-// serverCall says a whole call that the provider ran.
+// serverCall emits a whole call that the provider ran.
 func (o *out) serverCall(id, name string, call scan.Value) {
 	if call.Cut() {
 		return

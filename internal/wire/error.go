@@ -11,7 +11,7 @@ import (
 // and from response bodies in the issue trackers of their SDKs:
 //
 //	{"error": {"message", "code", "type", "status"}}               OpenAI, Anthropic, Google, OpenRouter
-//	[{"error": {…}}]                                               Google, where a stream was asked for
+//	[{"error": {…}}]                                               Google, if a stream was requested
 //	{"error": "…", "code" | "status" | "message"}                  xAI, Ollama, Hugging Face, NestJS, Spring
 //	{"message", "id" | "request_id" | "trace_id"}                  Cohere, and gateways before Mistral and others
 //	{"object": "error", "message", "type", "code"}                 Mistral, vLLM; message may be {"detail": […]}
@@ -25,12 +25,12 @@ import (
 //	{"errorMessage", "errorType", "stackTrace"}                    AWS Lambda
 //	{"error_code", "error_msg"}                                    Baidu
 //
-// A body with an object or a text as its member error is an error. For all others one rule decides. It is a strict one,
-// since an answer taken for an error is worse than an error shown as text: the body has only members that
-// [errorMembers] lists, at least one of them is a sign of failure, none is a sign of success, and there is a message.
+// A body whose member error is an object or a text is an error. For all others one rule decides. It is strict, since
+// taking an answer for an error is worse than showing an error as text: the body has only members that [errorMembers]
+// lists, at least one of them is a sign of failure, none is a sign of success, and there is a message.
 
-// ReadError reads a body, or an event of a stream, which reports that the call failed; ok says whether doc does. A
-// {"message": "…"} with nothing beside it is left to [BareError]. Event is the name of the event, if it has one.
+// ReadError reads a body, or an event of a stream, that reports that the call failed; ok reports whether doc does. A
+// {"message": "…"} with nothing else is left to [BareError]. Event is the name of the event, if it has one.
 func ReadError(event []byte, doc scan.Value) (code, message string, ok bool) {
 	if doc.IsArray() {
 		a := scan.Elements(doc)
@@ -47,7 +47,7 @@ func ReadError(event []byte, doc scan.Value) (code, message string, ok bool) {
 	return cmp.Or(code, UnnamedError), message, true
 }
 
-// hasAnswer reports whether a document has a text that stands for an answer, whatever its member error says.
+// hasAnswer reports whether a document has a text that is an answer, whatever its member error contains.
 func hasAnswer(doc scan.Value) bool {
 	for _, name := range []string{"answer", "response", "output", "text", "content", "result"} {
 		if v := doc.Get(name); v.IsString() && !blank(v) {
@@ -57,7 +57,7 @@ func hasAnswer(doc scan.Value) bool {
 	return false
 }
 
-// BareError reads {"message": "…"}, with which API gateways (AWS, Kong) refuse a call. It is an error only as the whole
+// BareError reads {"message": "…"}, with which API gateways (AWS, Kong) reject a call. It is an error only as the whole
 // body: in a stream it may be part of an answer.
 func BareError(doc scan.Value) (code, message string, ok bool) {
 	o := scan.Members(doc)
@@ -71,12 +71,12 @@ func BareError(doc scan.Value) (code, message string, ok bool) {
 // UnnamedError is the code of an error for which the provider gave none.
 const UnnamedError = "error"
 
-// ReadException returns the words of an exception in a binary event stream, or all of it.
+// ReadException returns the message of an exception in a binary event stream, or all of the exception.
 func ReadException(data scan.Value) string {
 	return cmp.Or(words(data, maxDepth), shorten(string(data)))
 }
 
-// sign is what the value of one member says about the call.
+// sign is what the value of a member tells about the call.
 type sign int
 
 const (
@@ -85,8 +85,8 @@ const (
 	working      // it succeeded
 )
 
-// errorMembers lists the members that error bodies have, with what their values are a sign of. Empty values (null, "",
-// [], {}) are skipped.
+// errorMembers lists the members of error bodies, with what their values are a sign of. Empty values (null, "", [], {})
+// are skipped.
 var errorMembers = map[string]func(scan.Value) sign{
 	"message": neutral, "Message": neutral, "title": neutral, "param": neutral, "instance": neutral, "path": neutral,
 	"timestamp": neutral, "resourceName": neutral, "LogStreamArn": neutral, "stackTrace": neutral,
@@ -138,8 +138,8 @@ func ofTruth(yes, no sign) func(scan.Value) sign {
 	}
 }
 
-// ofCode reads a code: 0, HTTP's codes for success, and words like "ok" mean that nothing failed. A text that is no
-// word, as of a program, is no code.
+// ofCode reads a code: 0, HTTP's codes for success, and words like "ok" mean that nothing failed. A text that is not a
+// single word, such as a program, is not a code.
 func ofCode(v scan.Value) sign {
 	switch {
 	case isSuccess(v):
@@ -167,7 +167,7 @@ func isFailure(v scan.Value) bool {
 	return strings.HasSuffix(word, "error") || strings.HasSuffix(word, "exception") || strings.HasPrefix(word, "fail")
 }
 
-// isError reports whether a document whose member error is neither an object nor a text is an error nevertheless.
+// isError reports whether a document whose member error is neither an object nor a text is an error.
 func isError(event []byte, doc scan.Value) bool {
 	failed := string(event) == "error"
 	for o := scan.Members(doc); o.Next(); {
@@ -203,7 +203,7 @@ func readError(doc scan.Value) (code, message string) {
 		return code, cmp.Or(words(e, maxDepth), code)
 	case e.IsString():
 		code = firstText(doc, "code", "status", "statusCode")
-		if code == "" && !strings.Contains(e.Str(), " ") { // a sentence is no code
+		if code == "" && !strings.Contains(e.Str(), " ") { // a sentence is not a code
 			code = e.Str()
 		}
 		return code, cmp.Or(words(doc.Get("message", "error_description"), maxDepth), e.Str(), shorten(string(e)))
@@ -226,12 +226,12 @@ func readError(doc scan.Value) (code, message string) {
 }
 
 const (
-	maxDepth = 6  // levels of an error in which words are looked for
-	maxWords = 10 // elements of a list whose words are returned
+	maxDepth = 6  // levels of an error in which a message is searched for
+	maxWords = 10 // elements of a list whose messages are returned
 )
 
 // words returns the message in a part of an error: that of an object's first member which has one, or those of a list's
-// elements. Where a validator says which part of the request is wrong, the message begins with that.
+// elements. If a validator tells which part of the request is wrong, the message begins with that.
 func words(v scan.Value, depth int) string {
 	switch {
 	case depth == 0:
@@ -240,15 +240,15 @@ func words(v scan.Value, depth int) string {
 			"message", "Message", "detail", "errors", "error", "msg", "originalMessage", "OriginalMessage",
 			"fault", "faultstring", "errorMessage", "error_msg",
 		} {
-			if said := words(v.Get(name), depth-1); said != "" {
-				return placeInRequest(v.Get("loc")) + said
+			if message := words(v.Get(name), depth-1); message != "" {
+				return placeInRequest(v.Get("loc")) + message
 			}
 		}
 	case v.IsArray():
 		var all []string
 		for a := scan.Elements(v); a.Next() && len(all) < maxWords; {
-			if said := words(a.Val, depth-1); said != "" {
-				all = append(all, said)
+			if message := words(a.Val, depth-1); message != "" {
+				all = append(all, message)
 			}
 		}
 		return strings.Join(all, "; ")
@@ -258,7 +258,7 @@ func words(v scan.Value, depth int) string {
 	return ""
 }
 
-// placeInRequest reads the place that pydantic gives: ["body", "messages", 0] becomes "body.messages.0: ".
+// placeInRequest reads the path that pydantic gives: ["body", "messages", 0] becomes "body.messages.0: ".
 func placeInRequest(loc scan.Value) string {
 	var path []string
 	for a := scan.Elements(loc); a.Next() && len(path) < maxWords; {

@@ -13,7 +13,7 @@ import (
 )
 
 // looksGenerate recognises a response of Gemini's generateContent, or one chunk of streamGenerateContent, of the Gemini
-// API and of Vertex AI; with snake_case names as some SDKs write it down; wrapped in a member response as batches do.
+// API and of Vertex AI, also with snake_case names, which some SDKs write, or inside a member response, as in batches.
 func looksGenerate(s *shape) bool {
 	if s.val("candidates").IsArray() || s.val("promptFeedback").IsObject() ||
 		s.has("usageMetadata") && s.hasAny("modelVersion", "responseId") {
@@ -25,10 +25,10 @@ func looksGenerate(s *shape) bool {
 
 // generate reads Gemini's generateContent.
 //
-// All visible text of a candidate is one part, whatever parts it came in: each chunk of a stream holds a piece of the
+// All visible text of a candidate is one part, whatever parts it came in: each chunk of a stream has a piece of the
 // same part as its parts[0], and the grounding counts bytes over all of it. Grounding metadata may come with any chunk,
-// whole or empty, and may be missing from the last one, so the last value of each field that said something is kept
-// until the candidate ends.
+// whole or empty, and may be missing from the last one, so the last non-empty value of each field is kept until the
+// candidate ends.
 type generate struct {
 	out
 	candidates map[int]*candidate
@@ -37,11 +37,11 @@ type generate struct {
 	id         string
 	model      string
 	created    string
-	late       bool         // thoughts may say behind their text that they are thoughts
+	late       bool         // thoughts may be marked as such after their text
 	seed       maphash.Seed // of the hashes of chunks
 
-	chunks template   // of chunks that hold nothing but a piece of text
-	cand   *candidate // whose text the template's is
+	chunks template   // of chunks with nothing but a piece of text
+	cand   *candidate // which the template's text belongs to
 }
 
 func newGenerate(c *Config) Parser {
@@ -52,12 +52,12 @@ func newGenerate(c *Config) Parser {
 	}
 }
 
-// onceSet remembers what need not be said twice.
+// onceSet remembers what need not be emitted twice.
 type onceSet map[string]bool
 
-// first reports whether key comes for the first time.
+// first reports whether key is new.
 func (s onceSet) first(key string) bool {
-	const most = 4096 // what comes then is said again, and known to the fold
+	const most = 4096 // after these, repetitions are emitted, which the fold recognises
 	if s[key] {
 		return false
 	}
@@ -67,21 +67,21 @@ func (s onceSet) first(key string) bool {
 	return true
 }
 
-// candidate is one of the alternative answers.
+// candidate is the state of one of the alternative answers.
 type candidate struct {
 	part     Part
 	prefix   string // of the keys of its sources and citations
 	length   int    // bytes of visible text so far
 	hidden   int    // bytes of thoughts so far
 	last     partSort
-	index    int         // of the last part, a part that goes on over several chunks counted once
+	index    int         // of the last part; a part that spans several chunks counts once
 	parts    []partStart // the visible ones
 	calls    bool        // it called a function
 	finished bool
 	grounding
 }
 
-// partSort says whether a part of a candidate belongs to the answer's text.
+// partSort is whether a part of a candidate belongs to the answer's text.
 type partSort uint8
 
 const (
@@ -93,10 +93,10 @@ const (
 // partStart is where in a candidate's text a part begins, and how many bytes of thoughts come before it.
 type partStart struct{ index, start, hidden int }
 
-// next counts a part that stands at place i of its document.
+// next counts a part at index i of its document.
 func (g *generate) next(c *candidate, i int, sort partSort) {
 	if i == 0 && c.last == sort {
-		return // the part goes on
+		return // the part continues
 	}
 	if c.last != noPart {
 		c.index++
@@ -115,7 +115,7 @@ func (g *generate) Parse(_ []byte, doc scan.Value) bool {
 	return eachDocument(doc, func(doc scan.Value) bool { return g.document(doc, true) })
 }
 
-// eachDocument reads a document, or each of an array of them, and reports whether one is known.
+// eachDocument reads a document, or each of an array of them, and reports whether any was recognised.
 func eachDocument(doc scan.Value, read func(scan.Value) bool) bool {
 	if !doc.IsArray() {
 		return read(doc)
@@ -127,14 +127,14 @@ func eachDocument(doc scan.Value, read func(scan.Value) bool) bool {
 	return known
 }
 
-// addPiece says the text of the visible part that stands at place i of its document.
+// addPiece emits the text of the visible part at index i of its document.
 func (g *generate) addPiece(c *candidate, i int, content []byte) {
 	g.next(c, i, visiblePart)
 	g.raw(c.part, content)
 	c.length += len(g.textOp.Text)
 }
 
-// document reads one document of a response. Wrapped says that another may stand in it.
+// document reads one document of a response. Wrapped allows another document in it.
 func (g *generate) document(doc scan.Value, wrapped bool) bool {
 	var candidates, feedback, usage, failure, inner, id, model, created scan.Value
 	doc.Read(scan.Fields{
@@ -193,7 +193,7 @@ func (g *generate) document(doc scan.Value, wrapped bool) bool {
 	return false
 }
 
-// headOnce says a head field that every chunk repeats when it is new.
+// headOnce emits a head field, which every chunk repeats, if it is new.
 func (g *generate) headOnce(last *string, field string, v scan.Value) {
 	if s := v.Content(); v != nil && string(s) != *last {
 		*last = string(s)
@@ -201,12 +201,12 @@ func (g *generate) headOnce(last *string, field string, v scan.Value) {
 	}
 }
 
-// digest is what a candidate's document turned out to hold.
+// digest sums up a candidate's document.
 type digest struct {
 	text     scan.Value // of its last visible part
 	visible  int        // how many visible parts
 	hidden   int        // how many other parts
-	plain    bool       // it holds one piece of visible text and nothing else that matters
+	plain    bool       // it has one piece of visible text and nothing else that matters
 	finished bool
 }
 
@@ -224,7 +224,7 @@ func (g *generate) candidate(i int, v scan.Value) digest {
 	})
 	g.meta("finishMessage", message)
 	if index == nil && len(g.order) > 1 && v.Cut() {
-		return digest{} // it is not known whose text it is
+		return digest{} // it is unknown whose text it is
 	}
 	if n, ok := g.index("candidates.index", index); ok {
 		i = n
@@ -233,7 +233,7 @@ func (g *generate) candidate(i int, v scan.Value) digest {
 	d := g.content(c, content)
 	g.keepGrounding(c, grounding)
 	c.setField(fieldURLs, urls.Get("urlMetadata"))
-	// A chunk that repeats the recitations of former chunks adds nothing; within one list the same entry twice is two.
+	// Recitations of earlier chunks that a chunk repeats add nothing, but an entry that comes twice in one list is two.
 	list := citations.Get("citationSources", "citations")
 	before := len(c.recited)
 	for a := scan.Elements(list); a.Next() && !a.Cut(); {
@@ -250,7 +250,7 @@ func (g *generate) candidate(i int, v scan.Value) digest {
 	reason := finish.Text()
 	d.finished = reason != "" && reason != "FINISH_REASON_UNSPECIFIED" && reason != "0"
 	if d.finished {
-		g.sayKept(c)
+		g.emitKept(c)
 		g.finishAs(c, reason)
 	}
 	d.plain = d.visible == 1 && d.hidden == 0 && !d.finished &&
@@ -267,7 +267,7 @@ func (g *generate) at(index int) *candidate {
 			c.prefix = numbered("candidate:", index) + "/"
 		}
 		if len(g.order) > 0 && !g.Keep(entrySize+2*size[candidate]()) {
-			return c // it is told, and forgotten
+			return c // it is emitted, but not remembered
 		}
 		g.candidates[index] = c
 		g.order = append(g.order, c)
@@ -304,8 +304,8 @@ func (g *generate) content(c *candidate, v scan.Value) (d digest) {
 }
 
 // partOf reads one part. Everything but text and function calls (images, code and its results, the server's own tools)
-// has no place in the answer's text. Hidden is a thought, and what a document breaks off in where it could yet have
-// become one.
+// has no place in the answer's text. Hidden reports a thought, or text after which the document breaks off, so that it
+// may be one.
 func (g *generate) partOf(c *candidate, v scan.Value) (text scan.Value, hidden bool) {
 	var thought scan.Value
 	for o := scan.Members(v); o.Next(); {
@@ -316,7 +316,7 @@ func (g *generate) partOf(c *candidate, v scan.Value) (text scan.Value, hidden b
 			thought = o.Val
 			g.late = g.late || text != nil && thought.IsTrue()
 		case "functionCall", "function_call":
-			// A call whose arguments are streamed is named by its first piece only.
+			// Of a call whose arguments are streamed, only the first piece has the name.
 			if name := o.Val.Get("name").Str(); name != "" {
 				id := o.Val.Get("id").Str()
 				g.tool(id, name)
@@ -335,7 +335,7 @@ func (g *generate) partOf(c *candidate, v scan.Value) (text scan.Value, hidden b
 	return text, g.late || bytes.Contains(v, []byte(`"thought"`))
 }
 
-// serverPart says what a part holds of a tool that the server runs: code that it wrote, and its own searches.
+// serverPart emits what a part contains of a tool that the server runs: code that the model wrote, and searches.
 func (g *generate) serverPart(name string, v scan.Value) {
 	const code = "code_execution"
 	switch id := v.Get("id").Str(); name {
@@ -361,8 +361,8 @@ func (g *generate) serverPart(name string, v scan.Value) {
 	}
 }
 
-// finishAs says why a candidate ended. Of the names that SDKs write ("FinishReason.STOP", "stop") the last word counts,
-// of the numbers of the protocol buffers the oldest are known.
+// finishAs emits why a candidate ended. Of the names that SDKs write ("FinishReason.STOP", "stop") the last word
+// counts; of the numbers of the protocol buffers, the oldest are known.
 func (g *generate) finishAs(c *candidate, reason string) {
 	c.finished = true
 	word := strings.ToUpper(reason[strings.LastIndexByte(reason, '.')+1:])
@@ -386,11 +386,11 @@ var geminiFinish = map[string]string{
 	"PROHIBITED_CONTENT": finishFilter, "SPII": finishFilter, "LANGUAGE": finishFilter, "MODEL_ARMOR": finishFilter,
 	"MALFORMED_FUNCTION_CALL": finishError, "UNEXPECTED_TOOL_CALL": finishError, "TOO_MANY_TOOL_CALLS": finishError,
 	"MALFORMED_RESPONSE": finishError, "MISSING_THOUGHT_SIGNATURE": finishError, "NO_IMAGE": finishError,
-	"OTHER": "", "5": "", // it says nothing
+	"OTHER": "", "5": "", // no reason
 }
 
-// checkEnd says the end where every candidate has ended. Some servers end a candidate with every chunk, and some send
-// the grounding after it, so that only the end of the input confirms an end.
+// checkEnd emits the end if every candidate has ended. Some servers end a candidate with every chunk, and some send the
+// grounding after it, so only the end of the input confirms the end.
 func (g *generate) checkEnd() {
 	for _, c := range g.order {
 		if !c.finished {
@@ -404,7 +404,7 @@ func (g *generate) endHere() { g.emit(Op{Kind: End, Open: true}) }
 
 func (g *generate) Close() {
 	for _, c := range g.order {
-		g.sayKept(c)
+		g.emitKept(c)
 	}
 }
 
@@ -422,46 +422,46 @@ const (
 	groundingFields
 )
 
-// maxShifts bounds how many parts a support is tried at. Real answers have a handful of parts.
+// maxShifts is how many parts a support is tried at. Real answers have a handful of parts.
 const maxShifts = 32
 
-// grounding is what is known of a candidate's sources and citations.
+// grounding is what is known about a candidate's sources and citations.
 type grounding struct {
-	fields   [groundingFields]scan.Value // the last that said something, copied
-	unsaid   bool                        // fields changed since they were said
-	chunks   []saidChunk                 // as said last
-	round    int                         // how often fields were said
-	origins  map[string]chunkOrigin      // of all chunks that were said, by key
-	supports []saidSupport               // all that were said as citations, of whatever list
-	known    map[string]int              // their places there, by what they support
-	listed   []int                       // places there of those of the last list
+	fields   [groundingFields]scan.Value // the last non-empty values, copied
+	dirty    bool                        // fields changed since they were emitted
+	chunks   []emittedChunk              // as last emitted
+	round    int                         // how often fields were emitted
+	origins  map[string]chunkOrigin      // of all chunks that were emitted, by key
+	supports []emittedSupport            // all that were emitted as citations, of any list
+	known    map[string]int              // their indices there, by what they support
+	listed   []int                       // the indices there of those of the last list
 	shifts   []int
 
 	// Unlike grounding, each chunk of a stream brings only the recitations found since the last.
-	recited     []scan.Value    // copied
-	recitedSaid int             // so many of them were said
-	recitedSeen map[string]bool // the JSON of those of earlier chunks
+	recited        []scan.Value    // copied
+	recitedEmitted int             // how many of them were emitted
+	recitedSeen    map[string]bool // the JSON of those of earlier chunks
 
-	supportsSaid bool // the supports were said with the chunks that they name; those have been replaced since
-	cut          bool // the input breaks off in the metadata
+	supportsEmitted bool // the supports were emitted with their chunks, which have been replaced since
+	cut             bool // the input breaks off in the metadata
 }
 
-// chunkOrigin is what tells whether a chunk is that of another list.
+// chunkOrigin tells whether a chunk is the same as one of another list.
 type chunkOrigin struct {
 	url  string
 	hash uint64 // of its JSON
 }
 
-// origins is a set of what chunks can be recognised by: their keys, their addresses and their JSON.
+// origins is a set of what chunks are recognised by: their keys, addresses and JSON.
 type origins map[chunkName]bool
 
-// chunkName is one of the things that a chunk can be recognised by; the other fields are zero.
+// chunkName is one thing that a chunk is recognised by; the other fields are zero.
 type chunkName struct {
 	key string
 	chunkOrigin
 }
 
-// add adds all that a chunk can be recognised by.
+// add adds everything that a chunk is recognised by.
 func (o origins) add(key string, of chunkOrigin) {
 	if o[chunkName{key: key}] {
 		return
@@ -479,27 +479,28 @@ func (o origins) has(key string, of chunkOrigin) bool {
 		of.url != "" && o[chunkName{chunkOrigin: chunkOrigin{url: of.url}}]
 }
 
-// saidSupport is one grounding support as it was said.
-type saidSupport struct {
+// emittedSupport is one grounding support as it was emitted.
+type emittedSupport struct {
 	key   string
 	refs  []Ref
-	own   int // so many of refs are of the list that said it last, those behind them of former lists
+	own   int // how many of refs are of the last list that has it; those after them are of former lists
 	round int
 }
 
-// saidChunk is one grounding chunk as it was said: supports name it by its place in the list.
-type saidChunk struct {
+// emittedChunk is one grounding chunk as it was emitted. Supports name it by its index in the list.
+type emittedChunk struct {
 	key     string
 	raw     scan.Value
-	quote   string // the retrieved text: what the source says
+	quote   string // the retrieved text of the source
 	locator Locator
 }
 
-// setField stores a field if it says something. The value that was there may still be in use: it is not overwritten.
+// setField stores a field if it is not empty. It does not overwrite the former value's memory, which may still be in
+// use.
 func (gr *grounding) setField(f groundingField, v scan.Value) {
 	if !blank(v) && !bytes.Equal(gr.fields[f], v) {
 		gr.fields[f] = bytes.Clone(v)
-		gr.unsaid = true
+		gr.dirty = true
 	}
 }
 
@@ -510,29 +511,29 @@ var groundingNames = [...]string{
 	fieldEntryPoint: "searchEntryPoint",
 }
 
-// keepGrounding keeps a candidate's groundingMetadata. Supports count in the list of chunks that came last before or
-// with them: before another list of either takes the place of the one so far, that is said.
+// keepGrounding keeps a candidate's groundingMetadata. The indices of supports refer to the last list of chunks before
+// or with them. So before a new list of either replaces the former, that is emitted.
 func (g *generate) keepGrounding(c *candidate, v scan.Value) {
 	chunks, supports := v.Get(groundingNames[fieldChunks]), v.Get(groundingNames[fieldSupports])
 	c.cut = c.cut || v.Cut()
 	if blank(chunks) && v.Cut() {
-		supports = nil // which chunks they count in may be missing
+		supports = nil // the chunks that they refer to may be missing
 	}
 	replaces := func(f groundingField, v scan.Value) bool {
 		return !blank(v) && !blank(c.fields[f]) && !bytes.Equal(v, c.fields[f])
 	}
 	if replaces(fieldChunks, chunks) || replaces(fieldSupports, supports) {
-		if c.unsaid {
+		if c.dirty {
 			g.sources(c)
 		}
-		if c.unsaid && !c.supportsSaid {
+		if c.dirty && !c.supportsEmitted {
 			g.cites(c)
 		}
-		c.supportsSaid = true
+		c.supportsEmitted = true
 		c.round++
 	}
 	if !blank(supports) {
-		c.supportsSaid = false
+		c.supportsEmitted = false
 	}
 	for o := scan.Members(v); o.Next(); {
 		f := slices.IndexFunc(groundingNames[:], func(name string) bool { return scan.IsName(o.Key, name) })
@@ -547,10 +548,10 @@ func (g *generate) keepGrounding(c *candidate, v scan.Value) {
 	}
 }
 
-// sayKept says what was kept of a candidate and not said yet.
-func (g *generate) sayKept(c *candidate) {
-	if c.unsaid {
-		c.unsaid = false
+// emitKept emits what was kept of a candidate and not emitted yet.
+func (g *generate) emitKept(c *candidate) {
+	if c.dirty {
+		c.dirty = false
 		for _, f := range []groundingField{fieldWebQueries, fieldImageQueries, fieldRetrievalQueries} {
 			g.queries(g.once, c.fields[f])
 		}
@@ -559,17 +560,17 @@ func (g *generate) sayKept(c *candidate) {
 		for a := scan.Elements(c.fields[fieldURLs]); a.Next(); {
 			g.fetched(g.once, a.Val.Get("retrievedUrl").Str(), a.Val.Get("urlRetrievalStatus").Text(), a.Val)
 		}
-		if !c.supportsSaid {
+		if !c.supportsEmitted {
 			g.cites(c)
 		}
 		c.round++
 	}
-	for ; c.recitedSaid < len(c.recited); c.recitedSaid++ {
-		g.recitation(c, c.recitedSaid, c.recited[c.recitedSaid])
+	for ; c.recitedEmitted < len(c.recited); c.recitedEmitted++ {
+		g.recitation(c, c.recitedEmitted, c.recited[c.recitedEmitted])
 	}
 }
 
-// queries says the searches of a list, each once.
+// queries emits the searches of a list, each once.
 func (o *out) queries(once onceSet, list scan.Value) {
 	for a := scan.Elements(list); a.Next(); {
 		if once.first("query:" + string(a.Val)) {
@@ -578,22 +579,22 @@ func (o *out) queries(once onceSet, list scan.Value) {
 	}
 }
 
-// suggestions says, once, the search suggestions that Google's terms demand to be shown.
+// suggestions emits, once, the search suggestions that Google's terms require to be shown.
 func (o *out) suggestions(once onceSet, html scan.Value) {
 	if s := string(html.Bytes()); s != "" && once.first(s) {
 		o.emit(Op{Kind: Display, Name: searchSuggestions, More: s})
 	}
 }
 
-// searchSuggestions is the kind of display that Google's search grounding demands.
+// searchSuggestions is the kind of display that Google's search grounding requires.
 const searchSuggestions = "google-search-suggestions"
 
-// sources says the grounding chunks. Should a later list differ from the one said before, those in which it differs get
-// other keys, so that they do not add to the wrong source.
+// sources emits the grounding chunks. Chunks that differ from those of a former list get other keys, so that they do
+// not add to the wrong source.
 func (g *generate) sources(c *candidate) {
 	former := c.chunks
 	c.chunks = nil
-	for a := scan.Elements(c.fields[fieldChunks]); a.Next() && g.Keep(2*size[saidChunk]()); {
+	for a := scan.Elements(c.fields[fieldChunks]); a.Next() && g.Keep(2*size[emittedChunk]()); {
 		i := len(c.chunks)
 		if i < len(former) && bytes.Equal(former[i].raw, a.Val) {
 			c.chunks = append(c.chunks, former[i])
@@ -608,7 +609,7 @@ func (g *generate) sources(c *candidate) {
 			g.unknown(numbered("grounding chunk ", i), a.Val)
 		}
 		g.source(s)
-		c.chunks = append(c.chunks, saidChunk{key, a.Val, s.Content, s.Locator})
+		c.chunks = append(c.chunks, emittedChunk{key, a.Val, s.Content, s.Locator})
 		if g.Keep(entrySize + size[chunkOrigin]() + len(s.URL)) {
 			if c.origins == nil {
 				c.origins = map[string]chunkOrigin{}
@@ -618,8 +619,8 @@ func (g *generate) sources(c *candidate) {
 	}
 }
 
-// cites says the supports. One that says the same words as one of a former list is that one again. Those that a list
-// does not have although the one before had them stay, and so do their sources.
+// cites emits the supports. One that supports the same words as one of a former list is the same. Those of the list
+// before that are missing from a list are kept, and so are their sources.
 func (g *generate) cites(c *candidate) {
 	// Offsets may also count from the beginning of each part, and with the thoughts before it.
 	c.shifts = append(c.shifts[:0], 0)
@@ -639,7 +640,7 @@ func (g *generate) cites(c *candidate) {
 	}
 	former, later := c.listed, len(c.supports) > 0
 	c.listed = nil
-	again := map[string]int{} // how often words were supported in this list
+	again := map[string]int{} // how often words are supported in this list
 	i := 0
 	for a := scan.Elements(c.fields[fieldSupports]); a.Next() && !a.Cut(); i++ {
 		cite, ok := g.support(c, i, a.Val)
@@ -658,12 +659,12 @@ func (g *generate) cites(c *candidate) {
 				cite.Key += numbered("~", c.round)
 			}
 			at = len(c.supports)
-			if g.Keep(2*size[saidSupport]() + entrySize + len(words) + len(cite.Refs)*refSize) {
+			if g.Keep(2*size[emittedSupport]() + entrySize + len(words) + len(cite.Refs)*refSize) {
 				if c.known == nil {
 					c.known = map[string]int{}
 				}
 				c.known[words] = at
-				c.supports = append(c.supports, saidSupport{key: cite.Key, refs: cite.Refs, own: len(cite.Refs)})
+				c.supports = append(c.supports, emittedSupport{key: cite.Key, refs: cite.Refs, own: len(cite.Refs)})
 			}
 		}
 		if at < len(c.supports) {
@@ -673,21 +674,21 @@ func (g *generate) cites(c *candidate) {
 		g.cite(cite)
 	}
 	for _, at := range former {
-		if said := &c.supports[at]; said.round != c.round && !c.cut {
-			g.issue(IssueNotRepeated, said.key, nil)
+		if s := &c.supports[at]; s.round != c.round && !c.cut {
+			g.issue(IssueNotRepeated, s.key, nil)
 		}
 	}
 }
 
-// repeat makes cite, whose words a former list supports as well, the citation of that. Sources that only the former
-// list has for it stay, as long as the citation has no more than maxRefs.
-func (g *generate) repeat(c *candidate, said *saidSupport, cite *Cite) {
-	cite.Key = said.key
-	own, present := len(cite.Refs), make(origins, 3*(len(cite.Refs)+len(said.refs)))
+// repeat turns cite, whose words a former list supports as well, into the citation of that list. Sources that only the
+// former list has for it are kept, as long as the citation has no more than maxRefs.
+func (g *generate) repeat(c *candidate, former *emittedSupport, cite *Cite) {
+	cite.Key = former.key
+	own, present := len(cite.Refs), make(origins, 3*(len(cite.Refs)+len(former.refs)))
 	for _, r := range cite.Refs {
 		present.add(r.Source, c.origins[r.Source])
 	}
-	for i, r := range said.refs {
+	for i, r := range former.refs {
 		was := c.origins[r.Source]
 		if present.has(r.Source, was) {
 			continue
@@ -698,15 +699,14 @@ func (g *generate) repeat(c *candidate, said *saidSupport, cite *Cite) {
 		}
 		cite.Refs = append(cite.Refs, r)
 		present.add(r.Source, was)
-		if i < said.own { // the others were told when a list lacked them first
-			g.issue(IssueNotRepeated, said.key+" "+r.Source, nil)
+		if i < former.own { // the others were reported when a list first lacked them
+			g.issue(IssueNotRepeated, former.key+" "+r.Source, nil)
 		}
 	}
-	said.refs, said.own = cite.Refs, own
+	former.refs, former.own = cite.Refs, own
 }
 
-// support reads one element of groundingSupports. It reports false where no chunk is left that the citation could point
-// to.
+// support reads one element of groundingSupports. It returns false if the citation has no valid chunk.
 func (g *generate) support(c *candidate, i int, v scan.Value) (*Cite, bool) {
 	cite := &Cite{Key: c.prefix + numbered("support:", i), Part: c.part, Base: AnswerBase, Shifts: c.shifts}
 	var segment, indices, older, scores scan.Value
@@ -740,8 +740,8 @@ func (g *generate) support(c *candidate, i int, v scan.Value) (*Cite, bool) {
 	return cite, len(cite.Refs) > 0
 }
 
-// segment reads which words a support is about. A part index is nearly never sent: then the offsets count over the
-// whole text. Where it is, they count over that part first of all, and over the whole text if the words are not there.
+// segment reads which words a support is about. A part index is rarely sent; without it the offsets count over the
+// whole text. With it, they are first tried over that part, then over the whole text.
 func (g *generate) segment(c *candidate, cite *Cite, v scan.Value) {
 	var start, end, part scan.Value
 	v.Read(scan.Fields{
@@ -764,8 +764,8 @@ func (g *generate) segment(c *candidate, cite *Cite, v scan.Value) {
 	}
 }
 
-// byteSpan fills a citation's offsets in bytes. Google leaves zeros out: without a start it begins at 0, without an end
-// it has no place, and the quote, if there is one, is all there is to find it by.
+// byteSpan fills in a citation's offsets in bytes. Google omits zeros: without a start it begins at 0. Without an end
+// it has no place and can only be found by its quote.
 func (o *out) byteSpan(cite *Cite, start, end scan.Value) {
 	from, ok := o.index("startIndex", start)
 	to, placed := o.index("endIndex", end)
@@ -775,8 +775,8 @@ func (o *out) byteSpan(cite *Cite, start, end scan.Value) {
 	}
 }
 
-// fetched says one page that the model asked for and, where it did not get it, why. A page that was not read stays a
-// source, since a citation may name it.
+// fetched emits one page that the model asked for and, if it did not get it, why. A page that was not read is a source
+// as well, since a citation may name it.
 func (o *out) fetched(once onceSet, url, status string, raw scan.Value) {
 	if !once.first("fetched:" + url + " " + status) {
 		return
@@ -790,7 +790,7 @@ func (o *out) fetched(once onceSet, url, status string, raw scan.Value) {
 	}
 }
 
-// recitation says one passage that Google found to repeat a known text.
+// recitation emits one passage that Google found to repeat a known text.
 func (g *generate) recitation(c *candidate, i int, v scan.Value) {
 	var start, end, date scan.Value
 	s := &Source{Key: c.prefix + numbered("citation:", i), Kind: kindDocument, Raw: v}
@@ -820,8 +820,7 @@ func (g *generate) recitation(c *candidate, i int, v scan.Value) {
 	g.cite(cite)
 }
 
-// calendarDate reads a date that is given as a string or as the numbers of its year, month and day, the last of which
-// may be unknown.
+// calendarDate reads a date that is a string, or an object with year, month and day, the last of which may be unknown.
 func calendarDate(v scan.Value) string {
 	if v.IsString() {
 		return v.Str()
@@ -840,14 +839,14 @@ func calendarDate(v scan.Value) string {
 	return fmt.Sprintf("%04d-%02d-%02d", year, month, day)
 }
 
-// readChunk reads a grounding chunk, of which exactly one arm is set. It reports false for one without an arm or with
-// an unknown one; that is still a source, since supports may name it.
+// readChunk reads a grounding chunk, which has exactly one arm. It returns false if that is missing or unknown; the
+// chunk is still a source, since supports may name it.
 func readChunk(v scan.Value) (*Source, bool) {
 	s := &Source{Kind: kindDocument, Raw: v}
 	known := false
 	for o := scan.Members(v); o.Next(); {
 		if !o.Val.IsObject() {
-			continue // SDKs write the arms that are not set as null
+			continue // SDKs write unset arms as null
 		}
 		known = true
 		fields := scan.Fields{{"uri", &s.URL}, {"title", &s.Title}, {"domain", &s.Site}}
@@ -862,7 +861,7 @@ func readChunk(v scan.Value) (*Source, bool) {
 		case "maps":
 			s.Kind = kindMap
 			o.Val.Read(append(fields[:2], scan.Fields{{"text", &s.Content}, {"placeId", &s.GlobalID}}...))
-		case "image": // the page it stands on is the source, not the picture's file
+		case "image": // the source is the page it is on, not the image file
 			s.Kind = kindImage
 			fields[0].Name = "sourceUri"
 			o.Val.Read(fields)
@@ -913,8 +912,8 @@ func retrievedChunk(s *Source, v scan.Value) {
 	s.URL = cmp.Or(s.URL, sourceURL(custom))
 }
 
-// sourceURL returns the address that whoever stored a file gave for it as its metadata source_url: in a list of keys
-// and values, or as a member of an object.
+// sourceURL returns the address that the uploader of a file gave as its metadata source_url, in a list of keys and
+// values or as a member of an object.
 func sourceURL(v scan.Value) string {
 	if v.IsObject() {
 		return v.Get("source_url").Str()
@@ -927,7 +926,7 @@ func sourceURL(v scan.Value) string {
 	return ""
 }
 
-// pageOf reads a 1-based page number; 0: there is none.
+// pageOf reads a 1-based page number; 0 means none.
 func pageOf(v scan.Value) int {
 	if n, ok := v.Int(); ok && n > 0 {
 		return n
@@ -962,5 +961,5 @@ func siteOf(title string) string {
 	return title
 }
 
-// fileExtensions are what the names of files end with that look like names of hosts.
+// fileExtensions are extensions of files that could be taken for top-level domains.
 var fileExtensions = strings.Fields("pdf html htm txt doc docx ppt pptx xls xlsx csv json xml php asp aspx jpg png")

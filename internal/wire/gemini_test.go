@@ -34,7 +34,7 @@ func TestGenerateFinish(t *testing.T) {
 		expected := []string{"finish 0 " + want, "end"}
 		switch want {
 		case "":
-			expected = []string{"end"} // over, and that is all that is known
+			expected = []string{"end"} // it ended for an unknown reason
 		case "none":
 			expected = nil
 		}
@@ -44,7 +44,7 @@ func TestGenerateFinish(t *testing.T) {
 	}
 }
 
-// Of two texts that differ in the usage alone the second is read without a walk, and of all others none.
+// A chunk that differs from the learned one only in text and usage matches the template; others do not.
 func TestGenerateTemplate(t *testing.T) {
 	const learned = `{"candidates":[{"content":{"parts":[{"text":"a"}],"role":"model"},"index":0}],"usageMetadata":{"promptTokenCount":9,"x":[{"tokenCount":99}]},"modelVersion":"m"}`
 	for _, tc := range []struct {
@@ -72,8 +72,8 @@ func TestGenerateTemplate(t *testing.T) {
 	}
 }
 
-// Whatever a stream is cut into, the same is said as about one body, the text's pieces aside.
-func TestGenerateStreamIsBody(t *testing.T) {
+// However a stream is split, its operations are those of the body, except for the pieces of text.
+func TestGenerateStreamEqualsBody(t *testing.T) {
 	const meta = `"finishReason":"STOP","groundingMetadata":{"groundingChunks":[{"web":{"uri":"u"}}],"groundingSupports":[{"segment":{"startIndex":3,"endIndex":7,"text":"界🍰"},"groundingChunkIndices":[0]}]}`
 	quote := func(s string) string {
 		b, err := json.Marshal(s)
@@ -88,13 +88,13 @@ func TestGenerateStreamIsBody(t *testing.T) {
 		docs = append(docs, `{"candidates":[{"content":{"parts":[{"text":`+quote(string(r))+`}]}}]}`)
 	}
 	docs = append(docs, `{"candidates":[{"content":{"parts":[{"text":""}]},`+meta+`}]}`)
-	if diff := cmp.Diff(butText(body), butText(record(t, "gemini-generate", "", docs...))); diff != "" {
+	if diff := cmp.Diff(withoutText(body), withoutText(record(t, "gemini-generate", "", docs...))); diff != "" {
 		t.Errorf("body and stream differ (-body +stream):\n%s", diff)
 	}
 }
 
-// The same words supported by a new chunk in each event cost the same in each: of the sources of former lists maxRefs
-// stay, the last ones, and none is reported twice.
+// Words that are supported by a new chunk in each event cost the same each time: of the sources of former lists the
+// last maxRefs are kept, and none is reported twice.
 func TestGenerateSupportOfNewChunks(t *testing.T) {
 	const events = 3 * maxRefs
 	var docs []string
@@ -122,7 +122,7 @@ func TestGenerateSupportOfNewChunks(t *testing.T) {
 	}
 }
 
-func butText(lines []string) []string {
+func withoutText(lines []string) []string {
 	var kept []string
 	for _, l := range lines {
 		if !strings.HasPrefix(l, "text ") {
@@ -150,7 +150,7 @@ func FuzzGenerate(f *testing.F) {
 	fuzzGoogle(f, "gemini-generate")
 }
 
-// fuzzGoogle lets a parser read any bytes, twice, and looks at what the operations point to.
+// fuzzGoogle lets a parser read any bytes, twice, and formats the operations.
 func fuzzGoogle(f *testing.F, format string) {
 	f.Helper()
 	f.Fuzz(func(t *testing.T, doc []byte) {

@@ -7,8 +7,8 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// looksInteractions recognises a resource or an event of Gemini's Interactions API. The type of an event stands at its
-// end, in event_type.
+// looksInteractions recognises a resource or an event of Gemini's Interactions API. The type of an event is at its end,
+// in event_type.
 func looksInteractions(s *shape) bool {
 	if s.val("object").Str() == "interaction" || s.kind == "" && typed(s.val("steps"), func(kind string) bool {
 		return kind == "model_output" || kind == "thought" || kind == "user_input" ||
@@ -26,14 +26,13 @@ func looksInteractions(s *shape) bool {
 	}
 }
 
-// interactions reads Gemini's Interactions API: a body with its steps, or a stream of events. A step that is the
-// model's output is a message. The first version of the API, where a response was a flat list of outputs, is read as
-// one message.
+// interactions reads Gemini's Interactions API: a body with its steps, or a stream of events. Each step with the
+// model's output is a message. The first version of the API, with a flat list of outputs, is read as one message.
 type interactions struct {
 	out
 	steps   map[int]string // the type of each step that began
 	calls   map[int]string // the id of each that is a call
-	content map[Part]int   // by message: which content block its text stands in
+	content map[Part]int   // by message: the index of its text's content block
 	texts   map[Part]bool  // the parts whose text was streamed
 	sources map[seenSource]bool
 	once    onceSet
@@ -51,7 +50,7 @@ func newInteractions(c *Config) Parser {
 	}
 }
 
-// interaction is one document, an event or the resource itself, its members found but not read.
+// interaction is one document, an event or the resource itself, with its members found but not read.
 type interaction struct {
 	kind, index, delta, step, inner, err                      scan.Value // of an event
 	object, id, model, created, agent, usage, status, outputs scan.Value // of a resource
@@ -120,7 +119,7 @@ func (p *interactions) Parse(event []byte, doc scan.Value) bool {
 				p.emit(Op{Kind: ToolReady, Name: id})
 			}
 		}
-		if p.texts[part] { // what is not text has none
+		if p.texts[part] { // others have no part
 			p.emit(Op{Kind: PartEnd, Part: part})
 		}
 	case "interaction.created", "interaction.start", "interaction.completed", "interaction.complete":
@@ -151,7 +150,7 @@ func (p *interactions) failed(doc scan.Value) {
 	p.finish(0, finishError)
 }
 
-// resource reads an interaction: a body, or what the first and the last event of a stream hold of it.
+// resource reads an interaction: a body, or what the first and the last event of a stream contain.
 func (p *interactions) resource(e *interaction, doc scan.Value) {
 	p.head(HeadID, e.id)
 	p.head(HeadModel, e.model)
@@ -176,7 +175,7 @@ func (p *interactions) resource(e *interaction, doc scan.Value) {
 		"cancelled": finishError, "budget_exceeded": finishError,
 	}[e.status.Str()]
 	if reason == "" {
-		return // still going on
+		return // still running
 	}
 	p.finish(0, reason)
 	if !p.ended {
@@ -228,7 +227,7 @@ func (p *interactions) step(i int, b *block) {
 	}
 }
 
-// streamed remembers that the text of a part was said.
+// streamed remembers that the text of a part was emitted.
 func (p *interactions) streamed(part Part) {
 	if !p.texts[part] && p.Keep(entrySize+size[Part]()) {
 		p.texts[part] = true
@@ -280,7 +279,7 @@ func (p *interactions) delta(part Part, b *block, doc scan.Value) {
 	case "text_annotation_delta", "text_annotation":
 		p.annotations(part, b.annotations)
 	case "image", "audio", "video", "document":
-		if p.texts[part] { // the events do not say which block they are of: text after a picture is another one
+		if p.texts[part] { // events do not name their block: text after a picture is another one
 			p.content[Part{Message: part.Message}] = place + 1
 			p.deltas.forget()
 		}
@@ -294,8 +293,8 @@ func (p *interactions) delta(part Part, b *block, doc scan.Value) {
 	}
 }
 
-// action reads a step that is a call of a tool or its result. What a call searched for, and what the results demand to
-// be shown, is all that these say about the answer; its sources stand in the annotations.
+// action reads a step that is a call of a tool or its result. Of these only the queries, and what the results require
+// to be shown, concern the answer; its sources are in the annotations.
 func (p *interactions) action(b *block) {
 	if call := b.raw.Get("call_id"); call.IsString() && !b.result.IsNull() {
 		failed := ""
@@ -348,14 +347,14 @@ func (p *interactions) action(b *block) {
 	}
 }
 
-// seenSource is what an annotation may add to a source that was said before.
+// seenSource is what an annotation may add to a source that was emitted before.
 type seenSource struct {
 	key, title string
 	page       int
 }
 
-// annotations reads the citations of a text block, as far as they are all there. They may come again with the event
-// that closes the stream.
+// annotations reads the citations of a text block, up to one that is incomplete. They may be repeated by the event that
+// closes the stream.
 func (p *interactions) annotations(part Part, list scan.Value) {
 	p.wantList("annotations", list)
 	for a := scan.Elements(list); a.Next() && !a.Val.Cut(); {
@@ -381,7 +380,7 @@ func (p *interactions) annotations(part Part, list scan.Value) {
 		case "url_citation":
 			s.URL, s.Title, s.Site = url, title, siteOf(title)
 			if setKey(s, kindWeb, title); url != "" {
-				s.Key = "url:" + url // as a page that the URL tool fetched
+				s.Key = "url:" + url // the same as for a page that the URL tool fetched
 			}
 		case "file_citation":
 			s.Filename, s.Title, s.GlobalID, s.Locator.Page = file, file, media, pageOf(page)
@@ -397,7 +396,7 @@ func (p *interactions) annotations(part Part, list scan.Value) {
 		case "place_citation":
 			s.Title, s.URL, s.GlobalID = name, url, place
 			setKey(s, kindMap, place, url, name)
-		case "speech_metadata", "word_info": // who says it, and when
+		case "speech_metadata", "word_info": // who speaks, and when
 			continue
 		case "": // the first version of the API had one kind, without a name
 			looseSource(s, origin)
@@ -422,7 +421,7 @@ func (p *interactions) annotations(part Part, list scan.Value) {
 	p.cites.emitTouched(&p.out)
 }
 
-// places says the places that the map has, cited or not.
+// places emits the places that the map has, cited or not.
 func (p *interactions) places(results scan.Value) {
 	for a := scan.Elements(results); a.Next(); {
 		for places := scan.Elements(a.Val.Get("places")); places.Next(); {
@@ -435,7 +434,7 @@ func (p *interactions) places(results scan.Value) {
 	}
 }
 
-// setKey sets a source's kind, and its key to the first thing that names it.
+// setKey sets a source's kind, and makes its key from the first non-empty name.
 func setKey(s *Source, kind string, names ...string) {
 	s.Kind = kind
 	if name := cmp.Or(names...); name != "" {

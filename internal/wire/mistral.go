@@ -4,14 +4,14 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// Mistral cites by order: a reference stands between two pieces of text and supports the one before it. Names: the
-// types of Mistral's client-python.
+// Mistral cites by order: a reference comes between two pieces of text and supports the one before it. Names: the types
+// of Mistral's client-python.
 
 // conversations reads mistral-conversations: the Agents and Conversations API, as a body and as a stream.
 type conversations struct {
 	out
 	delta  template
-	called bool // a function was called: its result is waited for
+	called bool // a function was called, whose result is pending
 }
 
 func newConversations(c *Config) Parser { return &conversations{out: out{Config: c}} }
@@ -88,7 +88,7 @@ func (p *conversations) body(doc scan.Value) {
 	}
 }
 
-// call says a call of a function, and returns its id.
+// call emits a call of a function, and returns its id.
 func (p *conversations) call(v scan.Value) string {
 	p.called = true
 	id := firstText(v, "tool_call_id", "id")
@@ -147,7 +147,7 @@ func (p *conversations) chunk(part Part, v scan.Value) {
 	}
 }
 
-// citeBefore says a citation of the text before a reference that names its source itself, if it is all there.
+// citeBefore emits a citation of the text before a reference that describes its source, if it is complete.
 func (o *out) citeBefore(part Part, v scan.Value, name string, quoted bool) {
 	if v.Cut() {
 		return
@@ -173,7 +173,7 @@ func (o *out) citeBefore(part Part, v scan.Value, name string, quoted bool) {
 	o.cite(&Cite{Part: part, Unit: Here, Covers: Point, Refs: []Ref{ref}})
 }
 
-// reference reads Mistral's mark for what the text before it rests on: ids of the results of the request's tools.
+// reference reads Mistral's mark for what the text before it rests on: ids of results of the request's tools.
 func (p *chat) reference(part Part, v scan.Value) {
 	if v.Cut() {
 		return
@@ -197,7 +197,7 @@ func (p *chat) reference(part Part, v scan.Value) {
 	p.cite(c)
 }
 
-// toolResult returns the tool result with the id, as the request has it or bare.
+// toolResult returns the tool result with the id, as far as the request has it.
 func (p *chat) toolResult(id string) *Source {
 	if p.tools == nil {
 		p.tools = p.toolResults()
@@ -208,8 +208,8 @@ func (p *chat) toolResult(id string) *Source {
 	return &Source{Key: id, ID: id, Kind: kindTool}
 }
 
-// toolResults collects the results of the request's tools: a message's content is JSON in a string, an object whose
-// keys are the ids, or an array whose places are.
+// toolResults collects the results of the request's tools: a message's content is JSON in a string, an object with ids
+// as names, or an array whose indices are the ids.
 func (p *chat) toolResults() map[string]*Source {
 	all := map[string]*Source{}
 	docs := p.Documents
@@ -252,7 +252,8 @@ func (p *chat) toolMessage(all map[string]*Source, content scan.Value) {
 	}
 }
 
-// toolSource reads one result of a tool: an object with an address and a text under any of their usual names, or text.
+// toolSource reads one result of a tool: a text, or an object with an address and a text under any of their usual
+// names.
 func toolSource(id string, v scan.Value) *Source {
 	s := &Source{Key: id, ID: id, Kind: kindTool, Raw: v}
 	if v.IsString() {

@@ -1,17 +1,16 @@
 package wire
 
-// Op is one neutral thing that a provider said. An Op and everything it points to is valid only during the call that
-// receives it.
+// Op is one neutral operation. An Op and everything it points to is valid only during the call that receives it.
 type Op struct {
 	Kind    opKind
 	Part    Part     // Text, Final, PartEnd, Reasoning, Markers, Finish and those of tools (its Candidate)
 	Text    []byte   // Text, Final, Reasoning, ToolInput: unescaped UTF-8; lone surrogates arrive as three-byte WTF-8
-	ASCII   bool     // Text: it is known to be ASCII
+	ASCII   bool     // Text: Text is known to be ASCII
 	Server  bool     // Tool: the provider runs it
 	Hidden  bool     // Tool: it is not listed among the answer's tool calls
 	Name    string   // Head, Query, Finish, Withdraw, Meta, Tool…, Display, Issue: see Kind
-	Cut     bool     // Final: the document breaks off in Text, which may therefore be only its beginning
-	Open    bool     // End: only the end of the input confirms it, the next document may go on
+	Cut     bool     // Final: the document breaks off in Text, which may be only the beginning
+	Open    bool     // End: only the end of the input confirms it, since the next document may continue
 	More    string   // the second word of Head, Tool, ToolOutput, Display, Issue, Error
 	Raw     []byte   // Meta, Issue, ToolReady, ToolOutput: the provider's JSON
 	Source  *Source  // SourceOp
@@ -19,7 +18,7 @@ type Op struct {
 	Markers *Markers // MarkersOp
 }
 
-// opKind says which fields of an [Op] count.
+// opKind determines which fields of an [Op] count.
 type opKind uint8
 
 // The operations. A parser may send them in any order; the fold of package ibid sorts out what belongs together.
@@ -28,27 +27,26 @@ const (
 	Final                        // Text is the whole visible text of Part, as the provider repeats it at the end
 	PartBegin                    // Part begins, still without text
 	PartEnd                      // Part is closed: its block citations now have their span
-	SourceOp                     // Source was named; same Key again: fill what was missing, add its chunk
-	CiteOp                       // Cite was said; same non-empty Key again: it replaces the former
-	Withdraw                     // the citation with key Name is taken back
+	SourceOp                     // Source was named; the same Key again adds what was missing, and its chunk
+	CiteOp                       // a citation; the same non-empty Key again replaces the former
+	Withdraw                     // the citation with key Name is withdrawn
 	MarkersOp                    // [n]-like marks in the text of Part.Candidate stand for Markers.Sources
 	Query                        // Name is a search query the model ran
-	Reasoning                    // Text was added to what the model thought; Part tells pieces of it apart
+	Reasoning                    // Text was added to the model's reasoning; Part distinguishes its pieces
 	Tool                         // a tool call: Name is its id, More the tool's name
 	ToolInput                    // Text was added to the JSON that is the input of the call Name
-	ToolReady                    // the input of the call Name is Raw; without Raw it is what came by ToolInput
-	ToolOutput                   // the call Name gave Raw, or failed for the reason More
-	Display                      // the provider demands to show something: Name is the kind, More the HTML
+	ToolReady                    // the input of the call Name is Raw or, without Raw, what ToolInput added
+	ToolOutput                   // the call Name returned Raw, or failed for the reason More
+	Display                      // the provider requires something to be shown: Name is the kind, More the HTML
 	// Head sets a field of the answer: Name is the field (HeadID, HeadModel, HeadCreated, HeadProvider, HeadFormat),
 	// More its value; empty values are ignored
 	Head
-	// Finish says that candidate Part.Candidate ended for reason Name (finishStop …); does not end the response
+	// Finish means that candidate Part.Candidate ended for reason Name (finishStop …); it does not end the response
 	Finish
 	End   // the format's end mark was seen: the response is complete
 	Error // the provider answered with an error: Name is its code, More its message
 	Issue // something odd: Name is the code, More the detail, Raw the JSON it is about
-	// Meta is provider metadata without a home of its own: Name names it, Raw is its JSON; the last one of a name
-	// counts
+	// Meta is other metadata of the provider: Name is its name, Raw its JSON; the last one of a name counts
 	Meta
 )
 
@@ -71,7 +69,7 @@ const (
 	finishError   = "error"
 )
 
-// Part names one run of visible text: a candidate's message's content part. The zero value is the first.
+// Part identifies one run of visible text: a content part of a message of a candidate. The zero value is the first.
 type Part struct {
 	Candidate int // which alternative answer
 	Message   int // which message (OpenAI: output item) of it
@@ -79,7 +77,7 @@ type Part struct {
 	Kind      partKind
 }
 
-// partKind says what a part's text is to the reader.
+// partKind is what a part's text is to the reader.
 type partKind uint8
 
 // The kinds of part.
@@ -91,15 +89,15 @@ const (
 
 // Source is one thing an answer draws on, as a provider describes it.
 type Source struct {
-	Key string // how citations of this response name it; unique in the response
-	ID  string // the id shown to users; empty: made from Kind and a counter
-	// GlobalID is the provider's id where the same id means the same source in every answer (an OpenAI file id);
-	// empty for positional ids such as doc:0.
+	Key string // identifies it in citations; unique in the response
+	ID  string // the id shown to users; if empty, made from Kind and a counter
+	// GlobalID is the provider's id if it means the same source in every answer (an OpenAI file id); empty for
+	// positional ids such as doc:0.
 	GlobalID    string
 	Kind        string // kindWeb …
 	Title       string
 	URL         string // as it should be opened
-	OriginalURL string // as the provider sent it, where URL differs
+	OriginalURL string // as the provider sent it, if URL differs
 	Filename    string
 	Site        string
 	Authors     []string
@@ -122,10 +120,10 @@ const (
 	kindImage    = "image"
 )
 
-// Locator says where in a source something stands. Zero fields are unknown.
+// Locator is a place in a source. Zero fields are unknown.
 type Locator struct {
 	Page      int    // 1-based
-	LastPage  int    // inclusive; 0: Page alone
+	LastPage  int    // inclusive; 0 if there is only Page
 	Chunk     string // the provider's chunk id or index
 	Block     *int   // 0-based content block
 	LastBlock *int   // inclusive
@@ -135,24 +133,24 @@ type Locator struct {
 
 // Cite is one citation in the provider's own units.
 type Cite struct {
-	Key  string // names it for replacement and withdrawal; empty: never replaced
+	Key  string // identifies it for replacement and withdrawal; if empty, it is never replaced
 	Part Part   // the part whose text Start and End count
-	// Base says what offset 0 is.
+	// Base is where offset 0 is.
 	Base  Base
 	Unit  Unit
 	Start int
 	End   int // exclusive: inclusive providers are normalised by their parser
-	// Shifts is what to add to Start and End, in the same unit: the first is what the provider means as far as it says,
-	// the others are tried in order where the text there is not Quote. Empty means 0 alone.
+	// Shifts are added to Start and End, in the same unit: the first is what the provider most likely means, the others
+	// are tried in order if the text there is not Quote. Empty means 0 alone.
 	Shifts []int
 	Covers Covers
 	Quote  string // the answer's own words, if the provider repeats them
 	URL    string // for Link: the address the visible link must contain
-	Origin string // empty: the provider said it; OriginMarker
+	Origin string // OriginMarker, or empty if the provider sent it
 	Refs   []Ref
 }
 
-// OriginMarker marks a citation that was read out of the text.
+// OriginMarker is the origin of citations that were read from the text.
 const OriginMarker = "marker"
 
 // Ref points from a citation to one source.
@@ -163,7 +161,7 @@ type Ref struct {
 	Confidence *float64
 }
 
-// Base says from where a citation's offsets count.
+// Base is where a citation's offsets count from.
 type Base uint8
 
 // The bases.
@@ -173,7 +171,7 @@ const (
 	MessageBase             // the start of the first part of Cite.Part's message
 )
 
-// Unit says what a citation's offsets count.
+// Unit is what a citation's offsets count.
 type Unit uint8
 
 // The units. Block and Here carry no offsets.
@@ -186,7 +184,7 @@ const (
 	Nowhere // the provider gave no place
 )
 
-// Covers says what a citation's span is.
+// Covers is what a citation's span is.
 type Covers uint8
 
 // What a span may cover.
@@ -197,10 +195,10 @@ const (
 	BlockSpan               // a whole block of text
 )
 
-// Markers says how a provider marks citations inside the visible text.
+// Markers describes how a provider marks citations in the visible text.
 type Markers struct {
 	Style MarkerStyle
-	Refs  []Ref // what each number points to, the first is number 1; without a Source: nothing
+	Refs  []Ref // what each number points to, from number 1; one without a Source points to nothing
 }
 
 // MarkerStyle is the shape of an inline marker.
@@ -212,15 +210,15 @@ const (
 	DocNumber                        // [doc1]
 )
 
-// The codes of what a parser finds odd. docs/answer.md says what each means to a reader.
+// The codes of issues that parsers find. docs/answer.md describes them for readers.
 const (
-	// IssueUnknownType is an item, annotation or event of a type without meaning here; its JSON is kept.
+	// IssueUnknownType is an item, annotation or event of an unknown type; its JSON is kept.
 	IssueUnknownType    = "unknown-type"
-	IssueBadNumber      = "bad-number"                  // an offset or index that is no non-negative integer
-	IssueWrongType      = "wrong-type"                  // a member of another JSON type than it must have
+	IssueBadNumber      = "bad-number"                  // an offset or index that is not a non-negative integer
+	IssueWrongType      = "wrong-type"                  // a member of the wrong JSON type
 	IssueChunkIndex     = "chunk-index-out-of-range"    // a citation names a chunk past the list
 	IssueDocumentIndex  = "document-index-out-of-range" // a citation names a document past those given
-	IssueNotRepeated    = "citation-not-repeated"       // a later list has no more what a former one cited; kept
+	IssueNotRepeated    = "citation-not-repeated"       // a later list lacks what a former one cited; kept
 	IssueSourceless     = "citation-without-source"     // a citation names no source at all; left out
 	IssueDuplicateEvent = "duplicate-event"             // an event came twice; the second was left out
 	IssueSourceFailed   = "source-not-retrieved"        // the provider could not read a source (detail: why)

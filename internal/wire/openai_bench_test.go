@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// benchStream is the documents of one response, to be parsed again and again.
+// benchStream has the documents of one response, to be parsed repeatedly.
 type benchStream struct {
 	name, format string
 	docs         [][]byte

@@ -13,11 +13,11 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-var update = flag.Bool("update", false, "write the operations of testdata/operations anew")
+var update = flag.Bool("update", false, "rewrite the operations of testdata/operations")
 
-// What a parser says of the documents of one response, one case a file: what it is recognised as, and its operations.
-// They are the cases in which an operation tells what the answer of a vector does not show, or shows for many cases at
-// once: odd values, missing members, orders that nobody promised.
+// TestOperations checks the operations for the documents of one response, one case per file, and its recognised format.
+// The cases are those where operations show what a vector's answer does not, or many cases at once: odd values, missing
+// members, unspecified orders.
 func TestOperations(t *testing.T) {
 	files, err := filepath.Glob("testdata/operations/*/*.txtar")
 	if err != nil || len(files) < 100 {

@@ -18,9 +18,9 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// Which documents a parser says it knows.
-func TestParserKnows(t *testing.T) {
-	for _, c := range testenv.Cases(t, "testdata/tables/knows.txt", 3) {
+// Which documents a parser recognises.
+func TestParserRecognises(t *testing.T) {
+	for _, c := range testenv.Cases(t, "testdata/tables/recognised.txt", 3) {
 		p, err := New(c[0], quiet())
 		if err != nil {
 			t.Fatal(err)
@@ -32,23 +32,8 @@ func TestParserKnows(t *testing.T) {
 	}
 }
 
-// recordGiven is record with documents that the caller gave.
-func recordGiven(t *testing.T, format string, given []Source, docs ...string) []string {
-	t.Helper()
-	var lines []string
-	p, err := New(format, &Config{Documents: given, Emit: func(op *Op) { lines = append(lines, line(op)) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines = nil
-	for _, doc := range docs {
-		p.Parse(nil, scan.Value(doc))
-	}
-	p.Close()
-	return lines
-}
-
-// fuzzEvent feeds one event three times: as it is, as it is again, so that it may match what was learned, and inside the bytes of a chunk.
+// fuzzEvent feeds one event three times: as it is, again, so that it may match what was learned, and inside the bytes
+// of a chunk.
 func fuzzEvent(t *testing.T, format, event, request, doc string) {
 	t.Helper()
 	c := &Config{Request: scan.Value(request), Emit: func(op *Op) {
@@ -70,7 +55,7 @@ func fuzzEvent(t *testing.T, format, event, request, doc string) {
 	p.Close()
 }
 
-// quiet is the configuration of a parser that nobody listens to.
+// quiet returns a configuration that discards the operations.
 func quiet() *Config { return &Config{Emit: func(*Op) {}, Keep: anything} }
 
 func anything(int) bool { return true }

@@ -7,14 +7,14 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// evidence reads the lists that Perplexity and xAI send beside the choices: for Perplexity what [n] in the text stands
-// for, for xAI what the answer as a whole rests on.
+// evidence reads the lists that Perplexity and xAI send beside the choices: with Perplexity what [n] in the text stands
+// for, with xAI what the answer as a whole rests on.
 func (p *chat) evidence(d *chatDoc) {
 	if d.citations.IsNull() && d.results.IsNull() {
 		return
 	}
 	if first := scan.Elements(d.citations); p.flavour != xaiChat && (first.Next() || d.results.IsArray()) {
-		p.become(perplexityChat)
+		p.setFlavour(perplexityChat)
 	}
 	fresh := p.isNew("citations", d.citations)
 	fresh = p.isNew("search_results", d.results) || fresh
@@ -43,7 +43,7 @@ func (p *chat) evidence(d *chatDoc) {
 		p.resultsOnly(found)
 	}
 	for i := range found {
-		if n > 0 && found[i].source != nil { // found, but nothing in the text can name it
+		if n > 0 && found[i].source != nil { // it was found, but no mark can name it
 			p.source(found[i].source)
 		}
 	}
@@ -80,13 +80,13 @@ func citedURL(v scan.Value) *Source {
 	return &Source{Kind: kindWeb, URL: v.Str(), Raw: v}
 }
 
-// found is a search result until a citation takes it.
+// found is a search result that no citation has claimed yet.
 type found struct {
 	source *Source
 	id     int
 }
 
-// searchResults reads a list, and says how much of the budget it takes for as long as it is used.
+// searchResults reads a list, and returns how much of the budget it takes while it is used.
 func (p *chat) searchResults(list scan.Value) (all []found, kept int) {
 	size := sourceSize + 3*size[found]()
 	for a := scan.Elements(list); a.Next() && len(all) < maxNumber && p.Keep(size); {
@@ -98,8 +98,8 @@ func (p *chat) searchResults(list scan.Value) (all []found, kept int) {
 	return all, kept
 }
 
-// describe takes what the search results say of the n-th citation: the one with its address, of several the one at its
-// place.
+// describe fills in the n-th citation from the search results: from the one with its address or, if there are several,
+// the one at its index.
 func describe(s *Source, all []found, n int) {
 	same := func(i int) bool { return i < len(all) && all[i].source != nil && all[i].source.URL == s.URL }
 	i := n
@@ -134,7 +134,7 @@ func (p *chat) resultsOnly(all []found) {
 	}
 }
 
-// unplaced says sources that the whole answer of a candidate rests on.
+// unplaced emits sources that the whole answer of a candidate rests on.
 func (p *chat) unplaced(citations scan.Value, all []found) {
 	n := 0
 	for a := scan.Elements(citations); a.Next() && !a.Cut() && p.numbered(n); n++ {

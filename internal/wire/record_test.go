@@ -8,16 +8,22 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// record returns what the parser of a format says about the documents of one response, one line an operation, and closes it. An event is
-// written before its document, with a space between: `message_stop {"type":"message_stop"}`. The two heads that every
-// parser says first are left out.
+// record returns the operations for the documents of one response, one per line. An event precedes its document, after
+// a space: `message_stop {"type":"message_stop"}`. The two heads that every parser emits first are left out.
 func record(tb testing.TB, format, request string, docs ...string) []string {
 	tb.Helper()
-	var lines []string
-	c := &Config{Emit: func(op *Op) { lines = append(lines, line(op)) }}
+	c := &Config{}
 	if request != "" {
 		c.Request = scan.Value(request)
 	}
+	return recordWith(tb, format, c, docs...)
+}
+
+// recordWith is record for a parser with the given configuration.
+func recordWith(tb testing.TB, format string, c *Config, docs ...string) []string {
+	tb.Helper()
+	var lines []string
+	c.Emit = func(op *Op) { lines = append(lines, line(op)) }
 	p, err := New(format, c)
 	if err != nil {
 		tb.Fatal(err)
@@ -27,7 +33,7 @@ func record(tb testing.TB, format, request string, docs ...string) []string {
 		event, data := splitEvent(doc)
 		b := []byte(data)
 		p.Parse(event, b)
-		clear(b) // a parser keeps nothing of a document
+		clear(b) // a parser must not retain a document
 	}
 	p.Close()
 	return lines
@@ -40,7 +46,7 @@ func splitEvent(doc string) (event []byte, data string) {
 	return nil, doc
 }
 
-// line writes an operation in words. Fields that are zero are left out.
+// line formats an operation. Zero fields are left out.
 func line(op *Op) string {
 	var b strings.Builder
 	add := func(format string, args ...any) { fmt.Fprintf(&b, " "+format, args...) }
@@ -134,7 +140,7 @@ func sourceLine(add func(string, ...any), s *Source) {
 	locatorLine(add, s.Locator)
 }
 
-// markersLine writes the sources in one list, and apart what else a number points to.
+// markersLine formats the sources as one list, followed by what else a number points to.
 func markersLine(add func(string, ...any), op *Op) {
 	keys := make([]string, len(op.Markers.Refs))
 	for i, r := range op.Markers.Refs {

@@ -12,10 +12,10 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// looksResponses recognises the Responses API of OpenAI and of those who copy it: Azure, DeepSeek, Perplexity's agents.
+// looksResponses recognises the Responses API of OpenAI and its copies: Azure, DeepSeek, Perplexity's agents.
 func looksResponses(s *shape) bool { return isResponses(s) && !isGrok(responseModel(s)) }
 
-// looksXAIResponses recognises the Responses API of xAI, which only the model's name tells from OpenAI's.
+// looksXAIResponses recognises the Responses API of xAI, which differs from OpenAI's only by the model's name.
 func looksXAIResponses(s *shape) bool { return isResponses(s) && isGrok(responseModel(s)) }
 
 func isResponses(s *shape) bool {
@@ -41,9 +41,9 @@ func responseModel(s *shape) string {
 // isGrok reports whether a model is xAI's, in xAI's own naming.
 func isGrok(model string) bool { return strings.HasPrefix(model, "grok") }
 
-// responses reads the Responses API. A stream says everything up to four times: in deltas, when a part is done, when
-// its item is done, and in the response at its end. What comes again with the same bytes is recognised by its hash and
-// not walked again; what comes again with other bytes replaces what was said.
+// responses reads the Responses API. A stream contains everything up to four times: in deltas, when a part is done,
+// when its item is done, and in the response at its end. A repetition with the same bytes is recognised by its hash and
+// not walked again; one with other bytes replaces what was emitted.
 type responses struct {
 	out
 	delta    template
@@ -54,30 +54,30 @@ type responses struct {
 	unknowns map[string]bool     // event types that were reported
 	results  []Ref               // what [n] in the text stands for; Perplexity's agents only
 	xai      bool
-	thoughts map[string]bool   // pieces of reasoning that were said, by thoughtKey
-	thinking string            // the id of the last reasoning item that said something, and
-	thinkers int               // how many there were
+	thoughts map[string]bool   // pieces of reasoning that were emitted, by thoughtKey
+	thinking string            // the id of the last reasoning item with text
+	thinkers int               // how many of them there were
 	calls    map[string]string // the ids of calls, by those of their items
-	waiting  bool              // the last item is a call that the client has to answer
+	waiting  bool              // the last item is a call for the client
 	refused  bool
-	answered bool // some text is no refusal
+	answered bool // some text is not a refusal
 }
 
-// outMessage is what was said of one message so far.
+// outMessage is what was emitted of one message so far.
 type outMessage struct {
-	ordinal int // counts messages, so that it is the same in a body and in a stream
+	ordinal int // index among the messages, which is the same in a body and in a stream
 	bound   bool
 	kind    partKind
 	parts   map[int]*outPart
 }
 
-// outPart is what was said of one content part so far.
+// outPart is what was emitted of one content part so far.
 type outPart struct {
 	Part
 	begun, ended bool
 	whole        uint64         // hash of its JSON, once done
 	text         uint64         // hash of its text, once done
-	notes        map[int]uint64 // citations said, by index: the hash of their JSON
+	notes        map[int]uint64 // hashes of the JSON of citations emitted, by index
 }
 
 func newResponses(c *Config) Parser {
@@ -133,9 +133,9 @@ func (p *responses) event(kind []byte, doc scan.Value) bool {
 		id := doc.Get("item_id").Str()
 		i, _ := p.index("index", index)
 		if delta := doc.Get("delta"); delta.IsString() {
-			p.sayThought(id, list, i, delta)
+			p.emitThought(id, list, i, delta)
 		} else if !p.thoughts[thoughtKey(id, list, i)] {
-			p.sayThought(id, list, i, doc.Get("text"))
+			p.emitThought(id, list, i, doc.Get("text"))
 		}
 	case "response.function_call_arguments.delta", "response.mcp_call_arguments.delta":
 		p.moreInput(p.calls[doc.Get("item_id").Str()], doc.Get("delta"))
@@ -188,15 +188,15 @@ func (p *responses) event(kind []byte, doc scan.Value) bool {
 	return true
 }
 
-// eventPlace is the members that say which part an event is about.
+// eventPlace is the members that tell which part an event is about.
 type eventPlace struct {
-	output, content, sequence, note int // -1: not said
+	output, content, sequence, note int // -1 if missing
 	value                           scan.Value
-	late                            bool // one of them stands behind the value
-	counted                         bool // the sequence number stands before the value
+	late                            bool // one of them comes after the value
+	counted                         bool // the sequence number comes before the value
 }
 
-// placeOf reads an event's place and one more member.
+// placeOf reads an event's place and one more member, its value.
 func (p *responses) placeOf(doc scan.Value, member string) eventPlace {
 	e := eventPlace{output: -1, content: -1, sequence: -1, note: -1}
 	for o := scan.Members(doc); o.Next(); {
@@ -241,12 +241,12 @@ func (p *responses) textDelta(doc scan.Value, refusal bool) {
 		return
 	}
 	part.begun = true
-	if e.counted || e.sequence < 0 { // else each has to be walked, or one that came twice would not show
+	if e.counted || e.sequence < 0 { // otherwise each has to be walked, to find repeated ones
 		p.delta.learn(doc, e.value, part.Part, variation{counter: "sequence_number", anyTail: !e.late})
 	}
 }
 
-// What a message and a part of one take of memory.
+// The memory that a message and a part of one take.
 var (
 	messageSize = size[outMessage]() + 2*entrySize
 	partSize    = size[outPart]() + 3*entrySize
@@ -262,7 +262,7 @@ func (p *responses) message(index int) *outMessage {
 		m = p.messages[n-1]
 	} else {
 		m = &outMessage{ordinal: n, parts: map[int]*outPart{}}
-		p.Keep(messageSize) // which is less than its event: it is kept anyway
+		p.Keep(messageSize) // counted, but kept in any case, since it is smaller than its event
 		p.messages = append(p.messages, m)
 	}
 	if index >= 0 {
@@ -291,7 +291,7 @@ func (p *responses) part(m *outMessage, content int, refusal bool) *outPart {
 	return part
 }
 
-// wholeText says what a part's text is, unless that was said before.
+// wholeText emits a part's whole text, unless it was emitted before.
 func (p *responses) wholeText(part *outPart, v scan.Value) {
 	if !v.IsString() {
 		return
@@ -308,8 +308,8 @@ func (p *responses) wholeText(part *outPart, v scan.Value) {
 	part.begun, part.text = true, hash
 }
 
-// contentPart reads a part with its text and all its citations. Done says that what it does not list any more was taken
-// back.
+// contentPart reads a part with its text and all its citations. Done means that citations it no longer lists are
+// withdrawn.
 func (p *responses) contentPart(m *outMessage, content int, v scan.Value, done bool) {
 	known := m.parts[max(content, 0)]
 	hash := p.repeats.hash(v)
@@ -365,7 +365,7 @@ func (p *responses) annotations(part *outPart, list scan.Value, done bool) {
 	}
 }
 
-// fresh reports whether a delta is not the repetition of one that was read, and says so if it is.
+// fresh reports whether a delta is not a repetition of one that was read, and emits an issue if it is.
 func (p *responses) fresh(sequence int, content []byte, cut bool) bool {
 	if sequence < maxSequence && !p.Keep(8*max(0, sequence+1-cap(p.repeats.seen))) {
 		return true
@@ -377,21 +377,21 @@ func (p *responses) fresh(sequence int, content []byte, cut bool) bool {
 	return false
 }
 
-// repeats finds deltas that came twice, as after a reconnect. The number and the text must both be the same, and
-// numbers must count at all: some proxies number anew from 0, or everything 0.
+// repeats finds repeated deltas, which reconnecting causes. Both number and text must be the same, and numbers must
+// count at all: some proxies restart them from 0, or number everything 0.
 type repeats struct {
 	seed     maphash.Seed
-	seen     []uint64 // the hash of the text by sequence number; 0: not seen
+	seen     []uint64 // the hash of the text by sequence number; 0 if not seen
 	distinct int      // numbers seen
-	faulty   bool     // one number stood for two events: numbers tell nothing
+	faulty   bool     // one number stood for two events, so numbers tell nothing
 }
 
-// maxSequence bounds what numbers cost.
+// maxSequence bounds the memory for sequence numbers.
 const maxSequence = 1 << 17
 
 func (r *repeats) hash(b []byte) uint64 { return max(maphash.Bytes(r.seed, b), 1) }
 
-// fresh reports whether a delta is new. Of a cut one only the number can be compared.
+// fresh reports whether a delta is new. Only the number of a cut one can be compared.
 func (r *repeats) fresh(n int, content []byte, cut bool) bool {
 	if r.faulty || n >= maxSequence {
 		return true
@@ -415,8 +415,9 @@ func (r *repeats) fresh(n int, content []byte, cut bool) bool {
 	return true
 }
 
-// openMember returns an object member of doc without looking for its end, since everything in it will be walked anyway:
-// behind it stands what doc has left. Where the member is not found at once, it is searched in the ordinary way.
+// openMember returns an object member of doc without searching for its end, since everything in it will be walked
+// anyway: it is followed by the rest of doc. If the member is not near the beginning, it is searched for in the
+// ordinary way.
 func openMember(doc scan.Value, name string) scan.Value {
 	key := `"` + name + `":{`
 	if i := bytes.Index(doc[:min(len(doc), 256)], []byte(key)); i >= 0 {
@@ -425,7 +426,7 @@ func openMember(doc scan.Value, name string) scan.Value {
 	return doc.Get(name)
 }
 
-// note is an annotation of the Responses or the Chat Completions API: all kinds, flat or nested.
+// note is an annotation of the Responses or the Chat Completions API, of any kind, flat or nested.
 type note struct {
 	kind, url, title, content, file, filename, quote string
 	start, end, index                                scan.Value
@@ -469,7 +470,7 @@ func (n *note) read(v scan.Value, outer bool) {
 
 var noteKinds = [...]string{"url_citation", "file_citation", "container_file_citation", "file_path"}
 
-// noteKind returns an annotation's type as a string, of the usual ones without a copy.
+// noteKind returns an annotation's type as a string, without allocating for the usual ones.
 func noteKind(b []byte) string {
 	for _, kind := range noteKinds {
 		if string(b) == kind {
@@ -479,7 +480,7 @@ func noteKind(b []byte) string {
 	return string(b)
 }
 
-// source returns what the annotation cites, without a key where it cites nothing.
+// source returns what the annotation cites, without a key if it cites nothing.
 func (n *note) source() Source {
 	s := Source{Title: n.title, Content: n.content, Raw: n.raw}
 	if n.kind == "url_citation" {
@@ -491,7 +492,7 @@ func (n *note) source() Source {
 	return s
 }
 
-// key names the annotation by what it says.
+// key returns a key made from the annotation's contents.
 func (n *note) key(candidate int) string {
 	b := strconv.AppendInt(make([]byte, 0, 256), int64(candidate), 10)
 	b = append(append(b, '/'), n.kind...)
@@ -502,7 +503,8 @@ func (n *note) key(candidate int) string {
 	return string(append(append(b, '/'), n.file...))
 }
 
-// place reads where the annotation stands in c's part: over a link, at a point, or nowhere. All count code points.
+// place reads the place of the annotation in c's part: over a link, at a point, or nowhere. All offsets are code
+// points.
 func (o *out) place(n *note, c *Cite) {
 	c.Unit = Nowhere
 	if n.kind == "file_citation" || n.kind == "file_path" {
@@ -516,7 +518,7 @@ func (o *out) place(n *note, c *Cite) {
 	}
 	start, ok1 := o.index("start_index", n.start)
 	end, ok2 := o.index("end_index", n.end)
-	if !ok1 || !ok2 || end == 0 { // 0–0 is how they say: nowhere
+	if !ok1 || !ok2 || end == 0 { // 0–0 means no place
 		return
 	}
 	c.Unit, c.Start, c.End = CodePoints, start, end
@@ -532,7 +534,7 @@ func (o *out) place(n *note, c *Cite) {
 	}
 }
 
-// cites says a citation and its source, of an annotation that does not break off. It is false for annotations of other
+// cites emits a citation and its source, for an annotation that is complete. It returns false for annotations of other
 // types.
 func (o *out) cites(n *note, key string, p Part) bool {
 	if !slices.Contains(noteKinds[:], n.kind) {
@@ -551,7 +553,7 @@ func (o *out) cites(n *note, key string, p Part) bool {
 	return true
 }
 
-// annotation reads a citation of a part, if it is all there and not the one that was read before.
+// annotation reads a citation of a part, if it is complete and not a repetition.
 func (p *responses) annotation(part *outPart, index int, v scan.Value) {
 	if v.Cut() {
 		return
@@ -565,7 +567,7 @@ func (p *responses) annotation(part *outPart, index int, v scan.Value) {
 	}
 	part.notes[index] = hash
 	n := readNote(v)
-	if p.xai && strings.Trim(n.title, "0123456789") == "" { // the number shown in the text, no title
+	if p.xai && strings.Trim(n.title, "0123456789") == "" { // the number shown in the text, not a title
 		n.title = ""
 	}
 	if !p.cites(&n, noteKey(part.Part, index), part.Part) {
@@ -573,14 +575,14 @@ func (p *responses) annotation(part *outPart, index int, v scan.Value) {
 	}
 }
 
-// noteKey names a citation by its place in the response, so that it is the same each time it comes.
+// noteKey identifies a citation by its place in the response, so that its key is the same each time it comes.
 func noteKey(p Part, index int) string {
 	b := strconv.AppendInt(make([]byte, 0, 32), int64(p.Message), 10)
 	b = strconv.AppendInt(append(b, '/'), int64(p.Content), 10)
 	return string(strconv.AppendInt(append(b, '/'), int64(index), 10))
 }
 
-// response reads a response object: a body, or what the first and the last event of a stream hold. Event is the last
+// response reads a response object: a body, or what the first and the last event of a stream contain. Event is the last
 // word of the event's type, empty for a body.
 func (p *responses) response(v scan.Value, event string) {
 	var id, model, created, status, output, failure, details, filters scan.Value
@@ -619,16 +621,16 @@ func (p *responses) response(v scan.Value, event string) {
 	if state == "" && event != "created" {
 		state = event
 	}
-	if state == "" && event == "" && output.IsArray() { // a body that was stripped down to its output
+	if state == "" && event == "" && output.IsArray() { // a body with nothing but its output
 		state = "completed"
 	}
-	if v.Cut() { // what may tell why it ended is missing
+	if v.Cut() { // the reason why it ended may be missing
 		return
 	}
 	p.ended(state, details.Get("reason"), failure)
 }
 
-// ended says why a response ended, if it did.
+// ended emits why a response ended, if it did.
 func (p *responses) ended(state string, reason, failure scan.Value) {
 	if failure.IsObject() {
 		p.failure(failure)
@@ -685,7 +687,7 @@ func (p *responses) outputItem(item scan.Value, ordinal *int) {
 	m := &outMessage{ordinal: *ordinal, bound: true, parts: map[int]*outPart{}}
 	if *ordinal < len(p.messages) {
 		m = p.messages[*ordinal]
-	} else if p.Keep(messageSize + partSize) { // else nothing comes back to it
+	} else if p.Keep(messageSize + partSize) { // otherwise nothing refers to it later
 		p.messages = append(p.messages, m)
 	}
 	*ordinal++
@@ -711,14 +713,14 @@ func identify(item scan.Value) (id, kind string) {
 			kind = o.Val.Str()
 		}
 	}
-	if kind == "" && item.Get("content") != nil { // the body breaks off before it says so
+	if kind == "" && item.Get("content") != nil { // the body breaks off before the type
 		kind = "message"
 	}
 	return id, kind
 }
 
-// messageItem reads a message: whether it is the answer or commentary on the way to it, and, once it is done, its
-// content. Parts that have begun keep their kind.
+// messageItem reads a message: whether it is the answer or commentary before it and, once it is done, its content.
+// Parts that have begun keep their kind.
 func (p *responses) messageItem(m *outMessage, item scan.Value, done bool) {
 	var phase, content scan.Value
 	item.Read(scan.Fields{{"phase", &phase}, {"content", &content}})
@@ -740,7 +742,7 @@ func (p *responses) messageItem(m *outMessage, item scan.Value, done bool) {
 	}
 }
 
-// otherItem reads an item that is no message: a call of a tool mostly.
+// otherItem reads an item that is not a message, usually a call of a tool.
 func (p *responses) otherItem(kind, id string, item scan.Value, done bool) {
 	if kind == "reasoning" {
 		p.reasoning(id, item, done)
@@ -753,7 +755,7 @@ func (p *responses) otherItem(kind, id string, item scan.Value, done bool) {
 	p.done(id, hash)
 	switch kind {
 	case "file_search_call":
-		p.sayQueries(item.Get("queries"))
+		p.emitQueries(item.Get("queries"))
 		results := item.Get("results")
 		if results.IsNull() {
 			results = item.Get("search_results")
@@ -771,7 +773,7 @@ func (p *responses) otherItem(kind, id string, item scan.Value, done bool) {
 	case "web_search_call":
 		action := item.Get("action")
 		if queries := action.Get("queries"); queries.IsArray() {
-			p.sayQueries(queries)
+			p.emitQueries(queries)
 		} else {
 			p.query(action.Get("query"))
 		}
@@ -802,7 +804,7 @@ func (p *responses) otherItem(kind, id string, item scan.Value, done bool) {
 	}
 }
 
-// searchCall says a search, which the queries of the answer tell already, as a call.
+// searchCall emits a search as a call; its queries are emitted as well.
 func (p *responses) searchCall(id, kind string, item scan.Value, done bool) {
 	name := strings.TrimSuffix(kind, "_call")
 	if done {
@@ -812,11 +814,11 @@ func (p *responses) searchCall(id, kind string, item scan.Value, done bool) {
 	p.serverTool(id, name, true)
 }
 
-// thoughtKey names a piece of reasoning: its item, whether it is of the summary, and its index there.
+// thoughtKey identifies a piece of reasoning: its item, whether it is of the summary, and its index there.
 func thoughtKey(id, list string, index int) string { return numbered(id+"/"+list+"/", index) }
 
-// sayThought says a piece of reasoning, or more of it.
-func (p *responses) sayThought(id, list string, index int, v scan.Value) {
+// emitThought emits a piece of reasoning, or more of it.
+func (p *responses) emitThought(id, list string, index int, v scan.Value) {
 	key := thoughtKey(id, list, index)
 	if id != p.thinking {
 		p.thinking = id
@@ -824,7 +826,7 @@ func (p *responses) sayThought(id, list string, index int, v scan.Value) {
 	}
 	part := Part{Message: p.thinkers, Content: index}
 	if list == listContent {
-		part.Kind = CommentaryPart // so that it is another than that of the summary
+		part.Kind = CommentaryPart // to distinguish it from that of the summary
 	}
 	if p.think(part, v) && !p.thoughts[key] && p.Keep(entrySize+len(key)) {
 		p.thoughts[key] = true
@@ -837,7 +839,7 @@ const (
 	listContent = "content"
 )
 
-// reasoning reads an item with what the model thought, as far as that was not said.
+// reasoning reads an item with the model's reasoning, as far as it was not emitted.
 func (p *responses) reasoning(id string, item scan.Value, done bool) {
 	if !done {
 		return
@@ -846,7 +848,7 @@ func (p *responses) reasoning(id string, item scan.Value, done bool) {
 		i := 0
 		for a := scan.Elements(item.Get(list)); a.Next(); i++ {
 			if !p.thoughts[thoughtKey(id, list, i)] {
-				p.sayThought(id, list, i, a.Val.Get("text"))
+				p.emitThought(id, list, i, a.Val.Get("text"))
 			}
 		}
 	}
@@ -892,7 +894,7 @@ func (p *responses) toolItem(kind, id string, item scan.Value, done bool) {
 	}
 }
 
-// fileChunk reads one result of a file search, in the shape of a response or in that of a vector store's own search.
+// fileChunk reads one result of a file search, in the form of a response or of a vector store's own search.
 func fileChunk(v scan.Value) *Source {
 	s := &Source{Kind: kindFile, Raw: v}
 	var parts scan.Value
@@ -912,7 +914,7 @@ func fileChunk(v scan.Value) *Source {
 	return s
 }
 
-func (p *responses) sayQueries(list scan.Value) {
+func (p *responses) emitQueries(list scan.Value) {
 	for a := scan.Elements(list); a.Next(); {
 		if !bytes.HasPrefix(a.Val.Content(), []byte("ws_call_id=")) { // DeepSeek puts the call's id among them
 			p.query(a.Val)
@@ -920,11 +922,11 @@ func (p *responses) sayQueries(list scan.Value) {
 	}
 }
 
-// searched reads what Perplexity's agents searched for and found. Their text holds [n], which stands for the result
-// with the id n.
+// searched reads what Perplexity's agents searched for and found. In their text, [n] stands for the result with the id
+// n.
 func (p *responses) searched(v scan.Value) {
 	p.provider("perplexity")
-	p.sayQueries(v.Get("queries"))
+	p.emitQueries(v.Get("queries"))
 	known := len(p.results)
 	changed := false
 	for _, member := range []string{"results", "contents"} {
@@ -952,10 +954,10 @@ func (p *responses) searched(v scan.Value) {
 	}
 }
 
-// maxNumber bounds what the ids of search results cost.
+// maxNumber bounds the memory for ids of search results.
 const maxNumber = 10_000
 
-// searchResult reads one of Perplexity's search results, and its number, 0 where it has none.
+// searchResult reads one of Perplexity's search results, and its number, 0 if it has none.
 func searchResult(v scan.Value) (s *Source, id int) {
 	s = &Source{Kind: kindWeb, Raw: v}
 	v.Read(scan.Fields{

@@ -26,7 +26,7 @@ func FuzzResponses(f *testing.F) {
 	})
 }
 
-// fuzzParser checks that a parser survives any documents and says nothing impossible.
+// fuzzParser checks that a parser survives any documents and emits nothing impossible.
 func fuzzParser(t *testing.T, parser func(*Config) Parser, docs ...string) {
 	t.Helper()
 	p := parser(&Config{Keep: anything, Emit: func(op *Op) {

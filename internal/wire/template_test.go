@@ -34,7 +34,7 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
-// TestTemplateElsewhere learns a text that does not stand in the document.
+// TestTemplateElsewhere learns a text that is not in the document.
 func TestTemplateElsewhere(t *testing.T) {
 	var tpl template
 	tpl.learn(scan.Value(`{"t":"a"}`), scan.Value(`"a"`), Part{}, variation{anyTail: true})
@@ -52,7 +52,7 @@ func TestBefore(t *testing.T) {
 	}
 }
 
-// FuzzTemplate checks that what matches differs from what was learned in the text alone.
+// FuzzTemplate checks that a match differs from what was learned only in the text.
 func FuzzTemplate(f *testing.F) {
 	f.Add(`{"n":1,"t":"a","z":1}`, `{"n":1,"t":"b\"","z":1}`)
 	f.Add(`{"t":"a"}`, `{"t":"b"}`)
@@ -65,7 +65,7 @@ func FuzzTemplate(f *testing.F) {
 		text := v.Get("t")
 		start := cap(v) - cap(text) + 1
 		if want := doc[:start] + string(content) + doc[start+len(text.Content()):]; next != want {
-			t.Errorf("%q matches %q, of which it would be %q", next, doc, want)
+			t.Errorf("%q matches %q, but should be %q", next, doc, want)
 		}
 	})
 }

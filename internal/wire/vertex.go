@@ -30,7 +30,7 @@ func isSummary(v scan.Value) bool {
 }
 
 // vertexSearch reads the answers of Vertex AI Search. Each document of a stream is an answer by itself, whose text is
-// either the next piece or everything so far; the last one may repeat the whole.
+// either the next piece or everything so far; the last one may repeat everything.
 type vertexSearch struct {
 	out
 	text   []byte // so far, unescaped
@@ -41,10 +41,10 @@ type vertexSearch struct {
 	cites  citeSet
 	latest map[string]bool // the citations of the document being read
 	ended  bool
-	delta  template // the documents of a stream that hold nothing but text
+	delta  template // of documents of a stream with nothing but text
 }
 
-// vertexRef is one element of references: citations name it by its place in the list.
+// vertexRef is one element of references, which citations name by its index in the list.
 type vertexRef struct {
 	key, quote string
 	locator    Locator
@@ -133,7 +133,7 @@ func (p *vertexSearch) answer(v, doc scan.Value) {
 		p.delta.learn(doc, text, Part{}, variation{})
 	}
 	p.citations(citations, supports, final)
-	if !v.Cut() { // else what was skipped may be missing
+	if !v.Cut() { // otherwise what was skipped may be missing
 		p.answerState(state, skipped)
 	}
 }
@@ -156,7 +156,7 @@ func (p *vertexSearch) answerState(state string, skipped scan.Value) {
 	}
 }
 
-// skipReason maps the reasons why no answer was written: some are a filter's.
+// skipReason returns the finish reason for the reasons why no answer was written, some of which are a filter's.
 func skipReason(reasons scan.Value) string {
 	for a := scan.Elements(reasons); a.Next(); {
 		r := a.Val.Str()
@@ -169,8 +169,8 @@ func skipReason(reasons scan.Value) string {
 	return finishStop
 }
 
-// answerText says what a document adds to the text. A text that begins with all of the former ones repeats them; one
-// that begins like them but goes on differently is a corrected whole; any other is the next piece.
+// answerText emits what a document adds to the text. A text that begins with all of the former ones repeats them; one
+// that begins like them but continues differently is a corrected whole; any other is the next piece.
 func (p *vertexSearch) answerText(v scan.Value, final bool) {
 	if v.IsNull() {
 		return
@@ -184,10 +184,10 @@ func (p *vertexSearch) answerText(v scan.Value, final bool) {
 	}
 }
 
-// addMore is answerText for a string's content as it stands between its quotes.
+// addMore is answerText for the contents of a string between its quotes.
 func (p *vertexSearch) addMore(content []byte, final bool) {
 	text := p.unescape(content)
-	same, n := 0, min(len(text), len(p.text)) // how many bytes they begin with are the same
+	same, n := 0, min(len(text), len(p.text)) // same is the length of the common prefix
 	for same+16 <= n && string(text[same:same+16]) == string(p.text[same:same+16]) {
 		same += 16
 	}
@@ -209,8 +209,8 @@ func (p *vertexSearch) addMore(content []byte, final bool) {
 	p.emit(Op{Kind: Text, Text: text})
 }
 
-// references says the sources. A list that is not the former one grown gets other keys, since citations count places in
-// the list.
+// references emits the sources. A list that does not extend the former one gets other keys, since citations refer to
+// indices in the list.
 func (p *vertexSearch) references(list scan.Value) {
 	if blank(list) || bytes.Equal(list, p.raw) {
 		return
@@ -228,7 +228,7 @@ func (p *vertexSearch) references(list scan.Value) {
 	}
 }
 
-// reference says one source, once for each of its chunks.
+// reference emits one source, once for each of its chunks.
 func (p *vertexSearch) reference(key string, v scan.Value) vertexRef {
 	s := &Source{Key: key, Kind: kindDocument, Raw: v}
 	ref := vertexRef{key: key}
@@ -271,8 +271,8 @@ func (p *vertexSearch) reference(key string, v scan.Value) vertexRef {
 	return ref
 }
 
-// documentChunks says a document once for each of its chunks. Only where there is a single one is it what a citation
-// quotes.
+// documentChunks emits a document once for each of its chunks. A citation quotes the chunk only if there is a single
+// one.
 func (p *vertexSearch) documentChunks(s *Source, chunks scan.Value, fresh bool) (quote string, at Locator) {
 	n := 0
 	for a := scan.Elements(chunks); a.Next(); n++ {
@@ -293,8 +293,8 @@ func (p *vertexSearch) documentChunks(s *Source, chunks scan.Value, fresh bool) 
 	return quote, at
 }
 
-// documentReference reads which document a reference is of, and returns its chunks. A document's resource name is the
-// same in every answer.
+// documentReference reads the document of a reference, and returns its chunks. A document's resource name is the same
+// in every answer.
 func documentReference(s *Source, v scan.Value) (chunks scan.Value) {
 	v.Read(scan.Fields{
 		{"document", &s.GlobalID}, {"uri", &s.URL}, {"title", &s.Title}, {"chunkContents", &chunks},
@@ -303,7 +303,7 @@ func documentReference(s *Source, v scan.Value) (chunks scan.Value) {
 	return chunks
 }
 
-// placeDocument says what kind of source a document is by where it is kept.
+// placeDocument sets the kind of a document by its address.
 func placeDocument(s *Source) {
 	switch {
 	case strings.HasPrefix(s.URL, "https://"), strings.HasPrefix(s.URL, "http://"):
@@ -314,8 +314,8 @@ func placeDocument(s *Source) {
 	}
 }
 
-// citations reads an answer's citations, or where it has none the claims that were checked against its references. The
-// citations of the last document are all there are: what an earlier one said and this one does not is taken back.
+// citations reads an answer's citations or, if it has none, the claims that were checked against its references. The
+// citations of the last document are complete: those of earlier ones that it lacks are withdrawn.
 func (p *vertexSearch) citations(list, supports scan.Value, final bool) {
 	if blank(list) {
 		list = supports
@@ -351,7 +351,7 @@ func (p *vertexSearch) citation(i int, v scan.Value) {
 		{"groundingCheckRequired", &required},
 	})
 	if string(required) == "false" {
-		return // not a claim that would need a source
+		return // not a claim that needs a source
 	}
 	cite := Cite{Base: AnswerBase}
 	p.byteSpan(&cite, start, end)
@@ -372,8 +372,8 @@ func (p *vertexSearch) citation(i int, v scan.Value) {
 	}
 }
 
-// refOf returns the reference that a citation's source names: an index, as a string or as a number, which is 0 where it
-// is missing.
+// refOf returns the reference that a citation's source names: an index, as a string or a number, which is 0 if it is
+// missing.
 func (p *vertexSearch) refOf(i int, v scan.Value) (Ref, bool) {
 	id := v.Get("referenceId", "referenceIndex")
 	n, ok := p.index("referenceId", id)
@@ -388,8 +388,8 @@ func (p *vertexSearch) refOf(i int, v scan.Value) (Ref, bool) {
 	return Ref{Source: r.key, Quote: r.quote, Locator: r.locator}, true
 }
 
-// summary reads a search summary, of the methods search and converse. With metadata it is a text and citations;
-// without, the text holds numbers in brackets that stand for the search results.
+// summary reads a search summary, of the methods search and converse. With metadata it is a text with citations;
+// without, numbers in brackets in the text stand for the search results.
 func (p *vertexSearch) summary(v, results scan.Value) {
 	var text, metadata, skipped scan.Value
 	v.Read(scan.Fields{
@@ -425,7 +425,8 @@ func (p *vertexSearch) summary(v, results scan.Value) {
 	p.answerState("SUCCEEDED", skipped)
 }
 
-// resultText returns what a search result shows of its document: the passage that answers, else the snippet.
+// resultText returns what a search result shows of its document: the passage that answers the question, else the
+// snippet.
 func resultText(data scan.Value) string {
 	for _, name := range []string{"extractive_answers", "extractive_segments", "snippets"} {
 		a := scan.Elements(data.Get(name))

@@ -7,45 +7,45 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// Parser reads the documents of one response in order and says what they hold. A Parser is for one response and one
+// Parser reads the documents of one response in order and emits what they contain. A Parser is for one response and one
 // goroutine.
 type Parser interface {
-	// Parse reads one document: a whole body, or the data of one event (event is its name, where the transport has
-	// one). It keeps nothing of doc. It reports whether it knows what the document is; one that it need not act on
-	// counts as known. It never fails: what is missing or of the wrong type is left out, what is odd is said as an
-	// Issue.
+	// Parse reads one document: a whole body, or the data of one event, where event is its name, if the transport has
+	// one. It does not retain doc. It reports whether it recognises the document, even if there is nothing to emit. It
+	// never fails: what is missing or of the wrong type is left out, and what is odd is emitted as an Issue.
 	Parse(event []byte, doc scan.Value) bool
-	// Close says what was held back until the end of the input.
+	// Close emits what was held back until the end of the input.
 	Close()
 }
 
-// Config is what a parser is told before the first document.
+// Config configures a parser.
 type Config struct {
-	Provider string     // empty: the format's usual one, or the one that the documents tell
-	Request  scan.Value // the request that the response answers; nil: not known
-	// documents given to the model; they take the place of those in Request. An empty Key: the format's default id
+	Provider string     // if empty, the format's usual one, or the one that the documents show
+	Request  scan.Value // the request that the response answers; nil if unknown
+	// The documents given to the model, in place of those in Request. The Key of one without is the format's default
+	// id.
 	Documents []Source
-	Emit      func(*Op) // takes the operations
-	// Stream reports whether the documents are the events of a stream, by their framing. It may be asked from the first
-	// document on. Nil: they are not.
+	Emit      func(*Op) // receives the operations
+	// Stream reports whether the documents are framed as the events of a stream. It may be called from the first
+	// document on. Nil means that they are not.
 	Stream func() bool
-	// Keep reports whether so many more bytes may be kept of the response, and counts them if so; less than 0: they are
-	// let go. It says itself that the budget is used up. Whatever grows with what a response says asks before. Nil, for
-	// [New]: anything may.
+	// Keep reports whether that many more bytes of the response may be kept, and counts them if so; a negative number
+	// releases bytes. It reports by itself that the budget is exhausted. Whatever grows with the response asks first.
+	// If it is nil, [New] allows everything.
 	Keep func(bytes int) bool
 }
 
 // format is one line of the table of formats.
 type format struct {
 	name     string // as in the answer document
-	provider string // who usually sends it
-	// looks reports whether a document is of the format. It is asked in the order of the table.
+	provider string // that usually sends it
+	// looks reports whether a document has the format. It is called in the order of the table.
 	looks func(*shape) bool
 	parse func(*Config) Parser
 }
 
-// formats is the table of all formats. The order matters only where one document could be of several: the narrower
-// format stands first.
+// formats is the table of all formats. The order matters only if a document could have several: the narrower format
+// comes first.
 var formats = [...]format{
 	{"gemini-generate", "gemini", looksGenerate, newGenerate},
 	{"gemini-interactions", "gemini", looksInteractions, newInteractions},
@@ -66,7 +66,7 @@ var formats = [...]format{
 	{"openai-chat", "openai", looksChat, newChat},
 }
 
-// Formats returns the names of all formats, without generic, which needs no parser.
+// Formats returns the names of all formats except generic, which needs no parser.
 func Formats() []string {
 	var names []string
 	for _, f := range formats {
@@ -75,8 +75,8 @@ func Formats() []string {
 	return names
 }
 
-// New returns a parser for a format. The parser says the format's name and provider as its first Head operations; a
-// flavour that only later documents tell is said by further ones.
+// New returns a parser for a format. Its first operations are Heads with the format's name and provider; further ones
+// follow if later documents show a flavour.
 func New(name string, c *Config) (Parser, error) {
 	if c.Keep == nil {
 		c.Keep = func(int) bool { return true }
@@ -92,10 +92,10 @@ func New(name string, c *Config) (Parser, error) {
 		c.Emit(&op)
 		return f.parse(c), nil
 	}
-	return nil, fmt.Errorf("format %q: not known", name)
+	return nil, fmt.Errorf("unknown format %q", name)
 }
 
-// Detect returns the format of a response's document, or "" where it could be of none or of any.
+// Detect returns the format of a response's document, or "" if it could have none or any.
 func Detect(event []byte, doc scan.Value) string {
 	s := shapeOf(event, doc)
 	for i := range formats {
@@ -106,17 +106,17 @@ func Detect(event []byte, doc scan.Value) string {
 	return ""
 }
 
-// shape is what the recognition of a format looks at.
+// shape is what formats are recognised by.
 type shape struct {
 	event   string
 	kind    string // the document's type, event_type or object member
 	doc     scan.Value
-	members []member // the first maxLooked
+	members []member // the first maxMembers
 	room    [16]member
 	chat    flavour // see chatFlavour
 }
 
-// member is one member of a document, its name as it is spelled.
+// member is one member of a document, with its name as spelled.
 type member struct {
 	name []byte
 	val  scan.Value
@@ -125,18 +125,18 @@ type member struct {
 func shapeOf(event []byte, doc scan.Value) *shape {
 	s := &shape{event: string(event), doc: doc}
 	s.members = s.room[:0]
-	for o := scan.Members(doc); o.Next() && len(s.members) < maxLooked; {
+	for o := scan.Members(doc); o.Next() && len(s.members) < maxMembers; {
 		s.members = append(s.members, member{o.Key, o.Val})
 	}
 	s.kind = cmp.Or(s.val("type").Str(), s.val("event_type").Str(), s.val("object").Str())
 	return s
 }
 
-// maxLooked is how many members of a document are looked at to recognise its format.
-const maxLooked = 64
+// maxMembers is how many members of a document are read to recognise its format.
+const maxMembers = 64
 
-// val returns a member's value, the last one's of that name; nil: there is none. A document has few members, and a
-// search through them costs less than a map.
+// val returns the value of the last member with a name, or nil. A document has few members, and a search through them
+// costs less than a map.
 func (s *shape) val(name string) scan.Value {
 	for i := len(s.members) - 1; i >= 0; i-- {
 		if m := &s.members[i]; scan.IsName(m.name, name) {
@@ -146,8 +146,8 @@ func (s *shape) val(name string) scan.Value {
 	return nil
 }
 
-// typed reports whether a list's elements are of known types, as far as they say their type. Documents that break off
-// are recognised by that, and those that were stripped of the members that name their format.
+// typed reports whether a list has elements with types, all of them known. It recognises documents that break off, and
+// those that lack the members that name their format.
 func typed(list scan.Value, known func(kind string) bool) bool {
 	some := false
 	for a := scan.Elements(list); a.Next(); {
@@ -160,7 +160,7 @@ func typed(list scan.Value, known func(kind string) bool) bool {
 	return some
 }
 
-// has reports whether the document has all these members, whatever their value.
+// has reports whether the document has all these members, whatever their values.
 func (s *shape) has(names ...string) bool {
 	for _, name := range names {
 		if s.val(name) == nil {
@@ -192,10 +192,11 @@ func Providers() []string {
 	return names
 }
 
-// Another reports whether a document that comes after the end of a response begins another one, as bodies in one file
-// do. Format and id are those of the response that has ended; who has none is told by what only a body holds.
+// Another reports whether a document that follows the end of a response begins another one, as in a file with several
+// bodies. Format and id are those of the response that ended. A document without an id is recognised by members that
+// only a body has.
 func Another(format, id string, event []byte, doc scan.Value) bool {
-	if format == "anthropic-messages" { // its parser counts the turns itself: what one fetched, the next cites
+	if format == "anthropic-messages" { // its parser counts the turns itself, since one cites what another fetched
 		return false
 	}
 	if next := responseID(doc); next != "" {
@@ -205,14 +206,14 @@ func Another(format, id string, event []byte, doc scan.Value) bool {
 	if choices := scan.Elements(s.val("choices")); choices.Next() {
 		return choices.Val.Get("message").IsObject() && !choices.Val.Get("delta").IsObject()
 	}
-	if s.has("candidates") { // the next chunk, where a server ends a candidate with each and has no ids
+	if s.has("candidates") { // a next chunk, if a server without ids ends a candidate with each
 		return id != ""
 	}
 	return s.event == "messageStart" ||
 		s.hasAny("messageStart", "output", "outputs", "answer", "summary", "reply", "message", "text", "steps")
 }
 
-// responseID returns the id of the response that a document is, begins or is a piece of, or "".
+// responseID returns the id of the response that a document is a part of, or "".
 func responseID(doc scan.Value) string {
 	var id, second string // Cohere has both
 	for o := scan.Members(doc); o.Next() && id == ""; {
@@ -230,7 +231,7 @@ func responseID(doc scan.Value) string {
 	return cmp.Or(id, second)
 }
 
-// firstText returns the first of the named members that says something.
+// firstText returns the first of the named members that has a text.
 func firstText(v scan.Value, names ...string) string {
 	for _, name := range names {
 		if s := v.Get(name).Text(); s != "" {

@@ -12,27 +12,26 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// maxAfter is how many steps a step of a trace comes directly after, at most: of a hundred and more that ran at the
-// same time before it, those that ended last.
+// maxAfter is how many steps a step of a trace may come directly after. If more ran at once before it, those that ended
+// last are kept.
 const maxAfter = 100
 
-// Arrange makes a run of the spans among t.Steps: the steps that [ReadSpans] returned, kept one by one since then. The
-// other steps stay. It is a function of the set of spans: neither their order nor their repetition changes what comes
-// of it, and a run whose spans have not all arrived is arranged as far as they show it. Where there are no spans, or
-// they are arranged already, it does nothing.
+// Arrange makes a run from the spans among t.Steps: the steps that [ReadSpans] returned, which may have been stored one
+// by one since. The other steps are kept. The result is a function of the set of spans: neither their order nor
+// repetitions matter, and a run whose spans have not all arrived is arranged as far as they show it. If there are no
+// spans, or they are arranged already, it does nothing.
 //
-// The span above all others is the run: its input is the question and its output the answer. Failing that the answer is
-// the last one of a model. Models, retrievers, rerankers, tools and guardrails are steps; agents below the run's own
-// are steps with a nested run; chains only hold steps together, and evaluators with all below them are left out. Of the
+// The root span is the run: its input is the question and its output the answer; if there is none, the answer is the
+// last one of a model. Models, retrievers, rerankers, tools and guardrails are steps; agents below the run's own are
+// steps with a nested run; chains only group steps, and evaluators with everything below them are left out. Among the
 // spans below one span, one that began after another had ended comes after it, and those that overlap come after the
-// same ones; a step that holds steps comes after these. Numbers go on from the highest that t.Steps has, by time of
-// start as far as that order allows; a span with the attribute ibid.step keeps its number, and joins the step that has
-// it already, unless that is a span too and says something else.
+// same ones; a step that contains steps comes after these. Numbers continue from the highest in t.Steps, by start time
+// as far as that order allows. A span with the attribute ibid.step keeps its number, and joins the step that has it
+// already, unless that is also a span and has different contents.
 //
-// A document that was retrieved is used if its text stands in the input of a model's call that ended later, or if such
-// a call cites it by its URL or, in square brackets, by its id. The call's step then has it as a source, too. Where
-// there is no such call or none whose input was recorded, documents count as used and the step has the issue
-// "use-assumed".
+// A retrieved document is used if its text is in the input of a model's call that ended later, or if such a call cites
+// it by its URL or, in square brackets, by its id. It then becomes a source of the call's step, too. If there is no
+// such call, or none whose input was recorded, documents count as used and the step has the issue "use-assumed".
 func Arrange(t *trail.Trail) {
 	spans, others := takeSpans(t.Steps)
 	if len(spans) == 0 {
@@ -62,14 +61,14 @@ type spanNode struct {
 	start, end int64 // nanoseconds
 	at         int   // its index by time
 	parent     *spanNode
-	kids       []*spanNode // by time
+	children   []*spanNode // by time
 	isStep     bool
-	holdsStep  bool        // it or one below it is a step
+	hasStep    bool        // it or one below it is a step
 	after      []*spanNode // the steps before it
-	ends       []*spanNode // the steps that what follows comes after
+	ends       []*spanNode // the steps that the next ones come after
 }
 
-// spans takes the spans out of the steps, each once, by time.
+// takeSpans takes the spans out of the steps, each once, by time.
 func takeSpans(steps []trail.Step) (nodes []*spanNode, others []trail.Step) {
 	byID := map[spanID]*spanNode{}
 	for _, step := range steps {
@@ -97,7 +96,7 @@ func takeSpans(steps []trail.Step) (nodes []*spanNode, others []trail.Step) {
 	return nodes, others
 }
 
-// compare orders spans by time, and otherwise so that the order does not depend on how they came.
+// compare orders spans by time, and otherwise in a way that does not depend on their original order.
 func (n *spanNode) compare(m *spanNode) int {
 	c := cmp.Or(
 		cmp.Compare(n.start, m.start), cmp.Compare(n.end, m.end), strings.Compare(n.step.ID, m.step.ID),
@@ -106,12 +105,12 @@ func (n *spanNode) compare(m *spanNode) int {
 	if c != 0 {
 		return c
 	}
-	a, _ := json.Marshal(n.step) // what cannot be written is the same as any other
+	a, _ := json.Marshal(n.step) // steps that cannot be encoded are equal
 	b, _ := json.Marshal(m.step)
 	return strings.Compare(string(a), string(b))
 }
 
-// linkSpans puts spans below their parents, and returns those that have none. A cycle of parents is cut open.
+// linkSpans puts spans below their parents, and returns those that have none. Cycles of parents are broken.
 func linkSpans(nodes []*spanNode) (tops []*spanNode) {
 	byID := make(map[spanID]*spanNode, len(nodes))
 	for _, n := range nodes {
@@ -120,7 +119,7 @@ func linkSpans(nodes []*spanNode) (tops []*spanNode) {
 	for _, n := range nodes {
 		n.parent = byID[spanID{n.Trace, n.Parent}]
 	}
-	state := make([]int, len(nodes)) // 0: not looked at, else the turn that came by
+	state := make([]int, len(nodes)) // 0 if not visited, else the number of the visiting pass
 	for i, n := range nodes {
 		for at := n; at != nil && state[at.at] == 0; at = at.parent {
 			state[at.at] = i + 1
@@ -133,7 +132,7 @@ func linkSpans(nodes []*spanNode) (tops []*spanNode) {
 		if n.parent == nil {
 			tops = append(tops, n)
 		} else {
-			n.parent.kids = append(n.parent.kids, n)
+			n.parent.children = append(n.parent.children, n)
 		}
 	}
 	for _, top := range tops {
@@ -142,8 +141,8 @@ func linkSpans(nodes []*spanNode) (tops []*spanNode) {
 	return tops
 }
 
-// withoutWritten leaves out the spans that [Write] wrote for the run, where another one is the run: that run has come
-// back to where it was written.
+// withoutWritten leaves out the spans that [Write] wrote for the run, if another span is the run: then the run has been
+// read back where it came from.
 func withoutWritten(tops []*spanNode) []*spanNode {
 	isWritten := func(n *spanNode) bool { return n.Own && n.Kind == spanAgent && n.RunID == "" }
 	if !slices.ContainsFunc(tops, func(n *spanNode) bool {
@@ -157,17 +156,17 @@ func withoutWritten(tops []*spanNode) []*spanNode {
 			left = append(left, n)
 			continue
 		}
-		for _, k := range n.kids {
+		for _, k := range n.children {
 			k.parent = nil
 			left = append(left, k)
 		}
-		n.kids, n.isStep, n.holdsStep = nil, false, false
+		n.children, n.isStep, n.hasStep = nil, false, false
 	}
 	sortByTime(left)
 	return left
 }
 
-// markSteps says of a span and those below it whether they are steps.
+// markSteps sets whether a span and those below it are steps.
 func (n *spanNode) markSteps() {
 	type visit struct {
 		*spanNode
@@ -177,7 +176,7 @@ func (n *spanNode) markSteps() {
 		v := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		if v.back {
-			v.holdsStep = v.isStep || slices.ContainsFunc(v.kids, func(k *spanNode) bool { return k.holdsStep })
+			v.hasStep = v.isStep || slices.ContainsFunc(v.children, func(k *spanNode) bool { return k.hasStep })
 			continue
 		}
 		switch {
@@ -193,14 +192,14 @@ func (n *spanNode) markSteps() {
 			v.isStep = true
 		}
 		todo = append(todo, visit{v.spanNode, true})
-		for _, k := range v.kids {
+		for _, k := range v.children {
 			todo = append(todo, visit{k, false})
 		}
 	}
 }
 
-// joinCallAbove reports whether a model's call is the one that the span above it is, too: a framework and the client
-// that it uses are often both traced. What the one above does not know it takes over.
+// joinCallAbove reports whether a model's call is the same as that of the span above: a framework and the client that
+// it uses are often both traced. It completes the one above.
 func (n *spanNode) joinCallAbove() bool {
 	above := n.parent
 	if above == nil || above.Kind != spanLLM {
@@ -210,7 +209,7 @@ func (n *spanNode) joinCallAbove() bool {
 	return true
 }
 
-// rootOf returns the span that is the run; nil: it has not arrived, or there is none.
+// rootOf returns the span that is the run, or nil if there is none or it has not arrived.
 func rootOf(tops []*spanNode) *spanNode {
 	var root *spanNode
 	for _, n := range tops {
@@ -228,7 +227,7 @@ func rootOf(tops []*spanNode) *spanNode {
 	return root
 }
 
-// describe fills in what the root says of the run.
+// describe fills in the run from the root.
 func describe(t *trail.Trail, root *spanNode, all []*spanNode) {
 	for _, n := range all {
 		if n.start != 0 && (t.Started.IsZero() || n.step.Started.Before(t.Started)) {
@@ -253,32 +252,33 @@ func describe(t *trail.Trail, root *spanNode, all []*spanNode) {
 	}
 }
 
-// adopt makes n the run, with all spans whose parents are not there below it.
+// adopt makes n the run, with all spans whose parents are missing below it.
 func (n *spanNode) adopt(all []*spanNode) {
 	n.isStep = len(n.step.Sources) > 0
 	if n.isStep || !n.Own && n.step.Question == "" && n.step.Answer == "" {
-		// What it retrieved itself is a step of the run; and an agent without words is what a library puts around one.
+		// Documents that it retrieved itself are a step of the run; and an agent without words is one that a library
+		// wraps around another.
 		n.Kind = spanChain
 	}
-	n.holdsStep = true
+	n.hasStep = true
 	for _, other := range all {
 		if other.parent == nil && other != n {
 			other.parent = n
-			n.kids = append(n.kids, other)
+			n.children = append(n.children, other)
 		}
 	}
-	sortByTime(n.kids)
+	sortByTime(n.children)
 }
 
-// inside returns the agent or the chain that is all that a chain holds; nil: there is none.
+// inside returns the only agent or chain in a chain, or nil.
 func (n *spanNode) inside() *spanNode {
 	if n.Kind != spanChain {
 		return nil
 	}
 	var only *spanNode
-	for _, k := range n.kids {
+	for _, k := range n.children {
 		switch {
-		case !k.holdsStep:
+		case !k.hasStep:
 		case only != nil:
 			return nil
 		default:
@@ -291,7 +291,7 @@ func (n *spanNode) inside() *spanNode {
 	return only
 }
 
-// fillRun fills in what is not known of the run yet from a span that is the run.
+// fillRun fills in what is missing of the run from a span that is the run.
 func fillRun(t *trail.Trail, n *spanNode) {
 	t.Agent = cmp.Or(t.Agent, n.Agent)
 	t.Question = cmp.Or(t.Question, n.step.Question)
@@ -305,7 +305,7 @@ func fillRun(t *trail.Trail, n *spanNode) {
 	}
 }
 
-// conclude fills in the question and the answer where the root had none.
+// conclude fills in the question and the answer if the root had none.
 func conclude(t *trail.Trail, a *arrangement) {
 	var last *spanNode
 	for _, n := range a.steps {
@@ -328,15 +328,15 @@ type arrangement struct {
 	steps []*spanNode
 }
 
-// place puts spans that lie below one span after each other, the first of them after before. It returns the steps that
-// what follows comes after.
+// place orders the spans that are below one span, the first of them after before. It returns the steps that the next
+// ones come after.
 func (a *arrangement) place(list, before []*spanNode) []*spanNode {
-	held := slices.DeleteFunc(slices.Clone(list), func(n *spanNode) bool { return !n.holdsStep })
+	held := slices.DeleteFunc(slices.Clone(list), func(n *spanNode) bool { return !n.hasStep })
 	sortByTime(held)
 	byEnd := slices.Clone(held)
 	slices.SortStableFunc(byEnd, func(x, y *spanNode) int { return cmp.Compare(x.end, y.end) })
-	var last []*spanNode // those that have ended and that nothing which has ended came after
-	var latest *spanNode // of these the one that began last
+	var last []*spanNode // spans that ended, without those that another one that ended came after
+	var latest *spanNode // the one in last that began last
 	end := func(n *spanNode) {
 		if last = append(last, n); latest == nil || n.at > latest.at {
 			latest = n
@@ -363,7 +363,7 @@ func (a *arrangement) place(list, before []*spanNode) []*spanNode {
 	return endsOf(last)
 }
 
-// endsOf returns the steps in which spans end.
+// endsOf returns the steps at the ends of spans.
 func endsOf(list []*spanNode) []*spanNode {
 	if len(list) == 1 {
 		return list[0].ends
@@ -387,7 +387,7 @@ func endsOf(list []*spanNode) []*spanNode {
 
 func (a *arrangement) placeOne(n *spanNode, before []*spanNode) []*spanNode {
 	if !n.isStep {
-		return a.place(n.kids, before)
+		return a.place(n.children, before)
 	}
 	n.after = before
 	switch {
@@ -396,7 +396,7 @@ func (a *arrangement) placeOne(n *spanNode, before []*spanNode) []*spanNode {
 	case n.Kind == spanAgent && a.depth < trail.MaxNested-1:
 		a.nest(n)
 	default:
-		if ends := a.place(n.kids, before); len(ends) > 0 {
+		if ends := a.place(n.children, before); len(ends) > 0 {
 			n.after = ends
 		}
 	}
@@ -404,10 +404,10 @@ func (a *arrangement) placeOne(n *spanNode, before []*spanNode) []*spanNode {
 	return []*spanNode{n}
 }
 
-// nest makes a nested run of what lies below an agent.
+// nest makes a nested run from the spans below an agent.
 func (a *arrangement) nest(n *spanNode) {
 	inner := &arrangement{run: n.step.ID, depth: a.depth + 1}
-	inner.place(n.kids, nil)
+	inner.place(n.children, nil)
 	n.step.Tool = cmp.Or(n.Agent, n.step.Tool)
 	if len(inner.steps) == 0 {
 		return
@@ -418,14 +418,14 @@ func (a *arrangement) nest(n *spanNode) {
 	n.step.Nested = t
 }
 
-// nestOwn gives a step back the nested run that [Write] wrote below it.
+// nestOwn restores the nested run that [Write] wrote below a step.
 func (a *arrangement) nestOwn(n *spanNode) {
-	if len(n.kids) != 1 || !n.kids[0].Own || a.depth >= trail.MaxNested {
+	if len(n.children) != 1 || !n.children[0].Own || a.depth >= trail.MaxNested {
 		return
 	}
-	run := n.kids[0]
+	run := n.children[0]
 	inner := &arrangement{run: run.RunID, depth: a.depth + 1}
-	inner.place(run.kids, nil)
+	inner.place(run.children, nil)
 	n.step.Nested = run.nestedRun(run.RunID, run.ParentRun, inner.number(nil))
 }
 
@@ -442,7 +442,7 @@ func sortByTime(nodes []*spanNode) {
 	slices.SortFunc(nodes, func(a, b *spanNode) int { return cmp.Compare(a.at, b.at) })
 }
 
-// number gives the steps their numbers, beside those that the run has already.
+// number numbers the steps, and adds them to those that the run already has.
 func (a *arrangement) number(others []trail.Step) []trail.Step {
 	sortByTime(a.steps)
 	index := make(map[*spanNode]int, len(a.steps))
@@ -450,8 +450,8 @@ func (a *arrangement) number(others []trail.Step) []trail.Step {
 		index[n] = i
 	}
 	before := make([][]int, len(a.steps))
-	graph := trail.Trail{Steps: make([]trail.Step, len(a.steps))} // the same steps by their indices, to be sorted
-	taken, highest := map[int]int{}, 0                            // by number: the place in steps
+	graph := trail.Trail{Steps: make([]trail.Step, len(a.steps))} // the same steps, numbered by index, for sorting
+	taken, highest := map[int]int{}, 0                            // indices in steps, by number
 	steps := others
 	for i := range steps {
 		taken[steps[i].Number] = i
@@ -465,7 +465,7 @@ func (a *arrangement) number(others []trail.Step) []trail.Step {
 		highest = max(highest, n.Number)
 	}
 	numbers := make([]int, len(a.steps))
-	spanned := map[int]bool{} // the numbers of the steps that a program's spans are
+	spanned := map[int]bool{} // the numbers of steps made from a program's spans
 	for _, i := range graph.Order() {
 		n := a.steps[i]
 		if at, ok := taken[n.Number]; ok && n.Number > 0 && !isApart(&steps[at], n, spanned[n.Number]) {
@@ -488,7 +488,7 @@ func (a *arrangement) number(others []trail.Step) []trail.Step {
 	return steps
 }
 
-// afterNumbers returns what After is for a step.
+// afterNumbers returns the value of After for a step.
 func (n *spanNode) afterNumbers(before, numbers []int) []int {
 	if n.Own && n.After == nil {
 		return nil
@@ -506,8 +506,9 @@ func (n *spanNode) afterNumbers(before, numbers []int) []int {
 	return slices.Compact(after)
 }
 
-// isApart reports whether a span is another step than the one with its number: nothing is lost of two that each have a
-// nested run, and of two spans of a program that say different things. One that [Write] wrote is the same step again.
+// isApart reports whether a span is a different step than the one with its number: if both have a nested run, or both
+// are spans of a program with different contents, so that nothing is lost. A span that [Write] wrote is always the same
+// step.
 func isApart(s *trail.Step, n *spanNode, spanned bool) bool {
 	differ := func(a, b string) bool { return a != "" && b != "" && a != b }
 	return s.Nested != nil && n.step.Nested != nil ||
@@ -516,7 +517,7 @@ func isApart(s *trail.Step, n *spanNode, spanned bool) bool {
 				differ(string(s.Outputs), string(n.step.Outputs)))
 }
 
-// join adds what a span knows to the step whose number it has.
+// join adds what a span has to the step with its number.
 func join(s, from *trail.Step) {
 	fillTexts(s, from)
 	s.ID, s.Tool, s.Reasoning = cmp.Or(s.ID, from.ID), cmp.Or(s.Tool, from.Tool), cmp.Or(s.Reasoning, from.Reasoning)
@@ -530,7 +531,7 @@ func join(s, from *trail.Step) {
 	s.Issues = append(s.Issues, from.Issues...)
 }
 
-// fillTexts fills in what a step does not say from another one.
+// fillTexts fills in the texts that a step lacks from another one.
 func fillTexts(s, from *trail.Step) {
 	s.Question, s.Answer = cmp.Or(s.Question, from.Question), cmp.Or(s.Answer, from.Answer)
 	s.Error = cmp.Or(s.Error, from.Error)
@@ -543,11 +544,11 @@ func fillTexts(s, from *trail.Step) {
 }
 
 const (
-	// minUse is how many bytes the text of a document must have for it to mean something that they stand in a prompt.
+	// minUse is how many bytes the text of a document must have for its presence in a prompt to mean something.
 	minUse = 24
-	// headUse is how many bytes of a document must stand there: prompts cut off what does not fit in.
+	// headUse is how many bytes of a document must be in the prompt, since prompts cut off what does not fit.
 	headUse = 400
-	// maxUse bounds how many bytes of prompts and answers are searched for the documents of one run.
+	// maxUse is how many bytes of prompts and answers are searched for the documents of one run.
 	maxUse = 1<<31 - 1
 )
 
@@ -555,11 +556,11 @@ const (
 type retrieval struct {
 	by       *spanNode
 	source   int
-	head     string // of its text; empty: too short to look for
+	head     string // of its text; empty if too short to search for
 	searched bool
 }
 
-// markUse finds out which of the documents that were retrieved were used, and by which calls of models.
+// markUse finds out which retrieved documents were used, and by which calls of models.
 func markUse(nodes []*spanNode) {
 	var calls []*spanNode
 	var found []*retrieval
@@ -568,7 +569,7 @@ func markUse(nodes []*spanNode) {
 		case n.Own:
 		case n.Kind == spanLLM && n.isStep:
 			calls = append(calls, n)
-		case n.holdsStep:
+		case n.hasStep:
 			for i := range n.step.Sources {
 				found = append(found, &retrieval{by: n, source: i, head: useText(n.step.Sources[i].Content)})
 			}
@@ -593,13 +594,13 @@ func markUse(nodes []*spanNode) {
 	for _, r := range found {
 		if s := &r.by.step.Sources[r.source]; !r.searched && !s.Used {
 			s.Used = true
-			const why = "the trace does not show whether what was retrieved was used; it counts as used"
+			const why = "the trace does not show whether retrieved documents were used; they count as used"
 			addIssue(r.by.step, issueUse, why)
 		}
 	}
 }
 
-// markUsedBy notes it if a call used the document.
+// markUsedBy records whether a call used the document.
 func (r *retrieval) markUsedBy(call *spanNode, prompt string) {
 	s := &r.by.step.Sources[r.source]
 	cites := cites(call.step.Answer, s)
@@ -612,7 +613,7 @@ func (r *retrieval) markUsedBy(call *spanNode, prompt string) {
 		return
 	}
 	s.Used = true
-	for i := range call.step.Sources { // retrieved and reranked it is one passage
+	for i := range call.step.Sources { // retrieved and reranked, it is one passage
 		had := &call.step.Sources[i]
 		if had.DocumentID == s.DocumentID && cmp.Or(had.Content, had.Excerpt) == cmp.Or(s.Content, s.Excerpt) {
 			had.Cited = had.Cited || cites
@@ -620,12 +621,12 @@ func (r *retrieval) markUsedBy(call *spanNode, prompt string) {
 		}
 	}
 	of := *s
-	// The score and the rank are those of the search.
+	// The score and the rank belong to the search.
 	of.Relevance, of.Origin, of.Rank, of.Retrieved, of.Cited = nil, "", 0, false, cites
 	call.step.AddSources(of)
 }
 
-// useText returns what of a document must stand in a prompt, with spaces for all white space.
+// useText returns what of a document must be in a prompt, with white space replaced by single spaces.
 func useText(content string) string {
 	if len(content) > 4*headUse {
 		content = strings.ToValidUTF8(content[:4*headUse], "")
@@ -640,7 +641,7 @@ func useText(content string) string {
 	return strings.TrimSpace(text)
 }
 
-// promptOf returns all text that a call of a model was given, with spaces for all white space.
+// promptOf returns all text that a model's call was given, with white space replaced by single spaces.
 func promptOf(n *spanNode) string {
 	var b strings.Builder
 	add := func(s string) {
@@ -660,8 +661,8 @@ func promptOf(n *spanNode) string {
 	return b.String()
 }
 
-// eachText calls do for the texts in a value, also for those in JSON in a text: the results of tools stand like that in
-// prompts.
+// eachText calls do for the texts in a value, including those in JSON inside a text, which is how prompts contain the
+// results of tools.
 func eachText(v any, depth int, do func(string)) {
 	if depth > maxSpanDepth {
 		return
@@ -685,7 +686,7 @@ func eachText(v any, depth int, do func(string)) {
 }
 
 // cites reports whether an answer names a source: by its URL, or in square brackets by its id. A bare number in
-// brackets counts places in a list that nobody knows.
+// brackets counts the positions of an unknown list.
 func cites(answer string, s *trail.Source) bool {
 	if answer == "" {
 		return false
@@ -709,7 +710,7 @@ func cites(answer string, s *trail.Source) bool {
 
 var inBrackets = regexp.MustCompile(`\[([^\[\]]*)\]`)
 
-// containsURL reports whether a URL stands in text and is not the beginning of another one.
+// containsURL reports whether a URL is in text, other than as the beginning of another one.
 func containsURL(text, url string) bool {
 	for {
 		i := strings.Index(text, url)

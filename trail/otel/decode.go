@@ -25,15 +25,15 @@ import (
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
-// A request is cut into its spans before OpenTelemetry's types see any of it, and each span is bounded before it is
-// parsed: the types take some thirty bytes of memory for each byte of a hostile body, and refuse a whole request for a
-// fault in one of its spans.
+// A request is split into its spans before it reaches OpenTelemetry's types, and each span is bounded before it is
+// parsed: the types take some thirty bytes of memory for each byte of a hostile body, and reject a whole request for an
+// error in one of its spans.
 
-// span is a span as OTLP has it, without what no trail needs.
+// span is a span of OTLP, without what no trail needs.
 type span struct {
 	trace, id, parent string // lower-case hex; parent may be empty
 	name              string
-	start, end        uint64 // nanoseconds since 1970; 0: not said
+	start, end        uint64 // nanoseconds since 1970; 0 if unknown
 	attrs             attributes
 	events            []event
 	failed            bool
@@ -45,19 +45,19 @@ type event struct {
 	attrs attributes
 }
 
-// budget bounds how many values one message may hold, and how deep they may be nested.
+// budget bounds how many values one message may have, and how deeply they may be nested.
 type budget struct{ values, depth int }
 
 var (
 	errBytes  = fmt.Errorf("it has more than %d bytes", maxSpanBytes)
 	errValues = fmt.Errorf("it has more than %d values", maxSpanValues)
 	errDepth  = fmt.Errorf("its values are nested more than %d deep", maxSpanDepth)
-	errIDs    = errors.New("its trace id or its span id is missing or has another form than OTLP's")
+	errIDs    = errors.New("its trace id or its span id is missing or invalid")
 )
 
 func newBudget() *budget { return &budget{values: maxSpanValues, depth: maxSpanDepth} }
 
-// newRawBudget bounds a message before it is parsed: each value takes four objects of JSON, or messages, at most.
+// newRawBudget bounds a message before it is parsed: each value takes at most four JSON objects, or protobuf messages.
 func newRawBudget() *budget { return &budget{values: 4 * maxSpanValues, depth: 4*maxSpanDepth + 16} }
 
 func (b *budget) count() error {
@@ -67,7 +67,7 @@ func (b *budget) count() error {
 	return nil
 }
 
-// nested runs do one level deeper.
+// nested calls do one level deeper.
 func (b *budget) nested(do func() error) error {
 	if b.depth--; b.depth < 0 {
 		return errDepth
@@ -77,13 +77,13 @@ func (b *budget) nested(do func() error) error {
 	return err
 }
 
-// list is a list of JSON that is read item by item: as a slice, one of "{}" would take twenty times its bytes.
+// list is a JSON list that is read item by item: as a slice, a list of "{}" would take twenty times its bytes.
 type list json.RawMessage
 
-// UnmarshalJSON keeps the list as it is.
+// UnmarshalJSON keeps the list unparsed.
 func (l *list) UnmarshalJSON(b []byte) error { return (*json.RawMessage)(l).UnmarshalJSON(b) }
 
-// each calls do for the items of the list. Null is an empty one.
+// each calls do for the items of the list. Null means an empty one.
 func (l list) each(do func(item json.RawMessage) error) error {
 	if len(l) == 0 || string(l) == "null" {
 		return nil
@@ -104,7 +104,7 @@ func (l list) each(do func(item json.RawMessage) error) error {
 	return nil
 }
 
-// readJSON reads an ExportTraceServiceRequest in OTLP's JSON. Members that are not known are passed over.
+// readJSON reads an ExportTraceServiceRequest in OTLP's JSON. Unknown members are skipped.
 func (r *reader) readJSON(b []byte) error {
 	var request *struct {
 		ResourceSpans list `json:"resourceSpans"`
@@ -145,17 +145,16 @@ func (r *reader) readJSON(b []byte) error {
 	})
 }
 
-// jsonError says of a value of the wrong type what it is, without Go's names.
+// jsonError describes a value of the wrong type without Go's names.
 func jsonError(err error) error {
 	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		err = fmt.Errorf("%s: a JSON %s, want what OTLP has there", cmp.Or(kind.Field, "all of it"), kind.Value)
+		err = fmt.Errorf("%s: a JSON %s is not valid OTLP", cmp.Or(kind.Field, "the request"), kind.Value)
 	}
 	return fmt.Errorf("read its JSON: %w", err)
 }
 
-// fromJSON reads one message in OTLP's JSON. That is protobuf's but for the ids of spans, which are hex in OTLP, and it
-// is read with more patience: repeated names, lone surrogates and bytes that are not UTF-8 occur in texts that
-// exporters have cut.
+// fromJSON reads one message in OTLP's JSON. That is protobuf's, except that the ids of spans are hex, and it is read
+// more leniently: repeated names, lone surrogates and invalid UTF-8 occur in texts that exporters have cut.
 func fromJSON(b []byte, into proto.Message) error {
 	raw := newRawBudget()
 	if depth, objects := nesting(string(b)); depth > raw.depth {
@@ -169,7 +168,7 @@ func fromJSON(b []byte, into proto.Message) error {
 	if err := d.Decode(&members); err != nil {
 		return jsonError(err)
 	}
-	delete(members, "links") // whose ids would have to be right, and which no trail needs
+	delete(members, "links") // their ids would have to be valid, and no trail needs them
 	for _, name := range []string{"traceId", "spanId", "parentSpanId"} {
 		if digits, ok := members[name].(string); ok {
 			id, err := hex.DecodeString(digits)
@@ -186,7 +185,7 @@ func fromJSON(b []byte, into proto.Message) error {
 	return sameError(err)
 }
 
-// sameError returns an error of package proto with the same text each time: its own has either of two spaces by chance.
+// sameError makes the text of package proto's errors deterministic, which use one of two spaces at random.
 func sameError(err error) error {
 	if err == nil {
 		return nil
@@ -214,7 +213,7 @@ func (r *reader) readProto(b []byte) error {
 	})
 }
 
-// eachMessage calls do for the messages in one field.
+// eachMessage calls do for each message in a field.
 func eachMessage(b []byte, number protowire.Number, do func(b []byte) error) error {
 	for len(b) > 0 {
 		n, kind, size := protowire.ConsumeField(b)
@@ -231,7 +230,7 @@ func eachMessage(b []byte, number protowire.Number, do func(b []byte) error) err
 	return nil
 }
 
-// fieldBytes returns the content of the sound field with a length that b begins with.
+// fieldBytes returns the content of the valid, length-delimited field that b begins with.
 func fieldBytes(b []byte) []byte {
 	_, _, tag := protowire.ConsumeTag(b)
 	content, _ := protowire.ConsumeBytes(b[tag:])
@@ -240,16 +239,16 @@ func fieldBytes(b []byte) []byte {
 
 // fromProto reads one message in protobuf.
 func fromProto(b []byte, into proto.Message) error {
-	b, err := mended(b, into.ProtoReflect().Descriptor(), newRawBudget())
+	b, err := withValidUTF8(b, into.ProtoReflect().Descriptor(), newRawBudget())
 	if err != nil {
 		return err
 	}
 	return sameError(proto.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(b, into))
 }
 
-// mended returns a message with U+FFFD for what is not UTF-8 in its texts: for one of these, protobuf would refuse all
-// of it. It fails for a message that holds too much.
-func mended(b []byte, of protoreflect.MessageDescriptor, left *budget) ([]byte, error) {
+// withValidUTF8 returns a message with U+FFFD in place of invalid UTF-8 in its texts, for which protobuf would reject
+// it. It fails if the message exceeds the budget.
+func withValidUTF8(b []byte, of protoreflect.MessageDescriptor, left *budget) ([]byte, error) {
 	out := make([]byte, 0, len(b))
 	for len(b) > 0 {
 		number, kind, size := protowire.ConsumeField(b)
@@ -267,7 +266,7 @@ func mended(b []byte, of protoreflect.MessageDescriptor, left *budget) ([]byte, 
 				return nil, err
 			}
 			err := left.nested(func() error {
-				message, err := mended(fieldBytes(raw), inner, left)
+				message, err := withValidUTF8(fieldBytes(raw), inner, left)
 				raw = protowire.AppendBytes(protowire.AppendTag(nil, number, kind), message)
 				return err
 			})
@@ -339,17 +338,17 @@ func readSpan(b []byte, parse parser) (*span, error) {
 		return nil, errIDs
 	}
 	if !isID(s.parent, 16) {
-		s.parent = "" // zeros say that there is none
+		s.parent = "" // zeros mean that there is none
 	}
 	return s, nil
 }
 
-// isID reports whether s is an id of OpenTelemetry: hex, and not all zero.
+// isID reports whether s is an OpenTelemetry id: hex, and not all zeros.
 func isID(s string, size int) bool {
 	return len(s) == size && strings.Trim(s, "0123456789abcdef") == "" && strings.Trim(s, "0") != ""
 }
 
-// attributes adds attributes, or the members of an object.
+// attributes adds attributes, or the members of an object, to a map.
 func (b *budget) attributes(from []*commonpb.KeyValue, into map[string]any) error {
 	for _, a := range from {
 		value, err := b.value(a.GetValue())
@@ -361,7 +360,7 @@ func (b *budget) attributes(from []*commonpb.KeyValue, into map[string]any) erro
 	return nil
 }
 
-// value returns a value as [attributes] have it.
+// value returns a value in the form of [attributes].
 func (b *budget) value(from *commonpb.AnyValue) (value any, err error) {
 	if err := b.count(); err != nil {
 		return nil, err
@@ -399,7 +398,7 @@ func (b *budget) value(from *commonpb.AnyValue) (value any, err error) {
 }
 
 // attributes are the attributes of a span, an event or a resource. A value is a string, bool, int64, float64, []any,
-// map[string]any or nil. Bytes are kept in base64, as OTLP's JSON has them.
+// map[string]any or nil. Bytes are kept in base64, as in OTLP's JSON.
 type attributes map[string]any
 
 // text returns the first of the attributes that is a text or a number and not empty.
@@ -412,7 +411,7 @@ func (a attributes) text(keys ...string) string {
 	return ""
 }
 
-// scalar returns a text or a number as text; empty for everything else.
+// scalar returns a text or a number as text, and "" for everything else.
 func scalar(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -453,7 +452,7 @@ func number(v any) (float64, bool) {
 	return f, isFinite(f)
 }
 
-// whole returns v as a whole number that is not negative.
+// whole returns v as a non-negative whole number.
 func whole(v any) (int, bool) {
 	f, ok := number(v)
 	if !ok || f < 0 || f > math.MaxInt32 || f != math.Trunc(f) {
@@ -462,7 +461,7 @@ func whole(v any) (int, bool) {
 	return int(f), true
 }
 
-// structured returns the value of the first attribute that there is, with JSON in a string taken for what it says: the
+// structured returns the value of the first attribute that exists, parsed if it is JSON in a string, since the
 // conventions allow either form.
 func (a attributes) structured(keys ...string) any {
 	for _, key := range keys {
@@ -484,7 +483,7 @@ func structuredValue(v any) any {
 	return s
 }
 
-// parseJSON reads an object, an array or a string of JSON; other JSON is text that happens to look so.
+// parseJSON reads a JSON object, array or string. Other JSON is text that happens to look like it.
 func parseJSON(s string) (any, bool) {
 	t := strings.TrimLeft(s, " \t\r\n")
 	if t == "" || !strings.ContainsRune(`{["`, rune(t[0])) || tooDeep(t) {
@@ -505,7 +504,7 @@ func tooDeep(s string) bool {
 	return depth > maxSpanDepth
 }
 
-// nesting returns how deep JSON is nested, and how many objects it has. What it returns of other text means nothing.
+// nesting returns how deep JSON is nested, and how many objects it has. For other text the result is meaningless.
 func nesting(s string) (deepest, objects int) {
 	depth, quoted := 0, false
 	for i := 0; i < len(s); i++ {
@@ -528,8 +527,7 @@ func nesting(s string) (deepest, objects int) {
 	return deepest, objects
 }
 
-// list returns the items of a list that was flattened into attributes: prefix.0.name, prefix.1.name, … in their order.
-// Nil: there are none.
+// list returns the items of a list that is flattened into attributes: prefix.0.name, prefix.1.name, … in order, or nil.
 func (a attributes) list(prefix string) []attributes {
 	items := map[int]attributes{}
 	for key, value := range a {
@@ -565,13 +563,13 @@ func members(v any) attributes {
 	return nil
 }
 
-// encodeValue returns v as JSON: compact, without escapes for HTML, members by name.
+// encodeValue returns v as JSON: compact, without HTML escapes, members sorted by name.
 func encodeValue(v any) json.RawMessage {
-	raw, _ := wire.Encode(finite(v)) // all that was read goes into JSON
+	raw, _ := wire.Encode(finite(v)) // everything that was read can be encoded
 	return raw
 }
 
-// finite replaces the numbers that JSON does not have by their names.
+// finite replaces the numbers that JSON cannot represent by their names.
 func finite(v any) any {
 	switch v := v.(type) {
 	case float64:

@@ -1,10 +1,10 @@
-// Package otel turns OpenTelemetry traces of agents into trails, and trails into traces. It has all that ibid knows of
-// OTLP and of the conventions for spans: OpenInference, OpenTelemetry's GenAI, OpenLLMetry and Langfuse. docs/traces.md
-// lists the attributes.
+// Package otel converts OpenTelemetry traces of agents to trails, and trails to traces. It contains everything that
+// ibid knows about OTLP and the conventions for spans: OpenInference, OpenTelemetry's GenAI, OpenLLMetry and Langfuse.
+// docs/traces.md lists the attributes.
 //
-// [ReadSpans] makes steps of the spans of one request, [Arrange] makes a run of all the steps that have arrived, [Read]
-// does both, [Write] is the way back.
+// [ReadSpans] makes steps from the spans of one request, [Arrange] makes a run from all the steps that have arrived,
+// [Read] does both, and [Write] is the reverse.
 //
-// Input is not trusted: a request is bounded before it is parsed, a span that is wrong is counted and left out, and
+// Input is not trusted: requests are bounded before they are parsed, invalid spans are counted and left out, and
 // nothing panics.
 package otel

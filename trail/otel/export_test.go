@@ -1,6 +1,6 @@
 package otel
 
-// What tests outside of the package need to know.
+// Limits for tests outside the package.
 const (
 	MaxSpans         = maxSpans
 	MaxSpanBytes     = maxSpanBytes

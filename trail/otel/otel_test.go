@@ -27,7 +27,7 @@ func rich(tb testing.TB) *trail.Trail {
 	return testenv.Must(trail.Read(b))(tb)
 }
 
-// What is written is read back as it was.
+// What Write writes, Read reads back.
 func TestTracesRoundTrip(t *testing.T) {
 	for _, contentType := range []string{otel.JSON, otel.Protobuf} {
 		for _, id := range []string{"run_1", "0af7651916cd43dd8448eb211c80319c"} {
@@ -40,13 +40,13 @@ func TestTracesRoundTrip(t *testing.T) {
 			}
 			again, err := otel.Write(want, contentType, nil)
 			if err != nil || string(again) != string(b) {
-				t.Errorf("%s %s: written again it is another one: %v", contentType, id, err)
+				t.Errorf("%s %s: written again it differs: %v", contentType, id, err)
 			}
 		}
 	}
 }
 
-// OpenTelemetry's own types read what is written, both forms say the same, and nothing in it is unknown to them.
+// OpenTelemetry's own types read what Write writes, both forms are equal, and have no unknown fields.
 func TestTracesConform(t *testing.T) {
 	written := rich(t)
 	b := testenv.Must(otel.Write(written, otel.Protobuf, nil))(t)
@@ -78,14 +78,14 @@ func TestTracesConform(t *testing.T) {
 	}
 }
 
-// Without content nothing that anybody said gets out, and sources and scores stay.
+// Without content, texts are not written, but sources and scores are.
 func TestTracesNoContent(t *testing.T) {
 	want := rich(t)
 	for _, contentType := range []string{otel.JSON, otel.Protobuf} {
 		b := testenv.Must(otel.Write(want, contentType, &otel.WriteOptions{NoContent: true}))(t)
 		for _, secret := range []string{"When was", "1820", "Rain", "looked", "Only this", "passage", "inner", `"q"`, "\\\"q", "id:x"} {
 			if strings.Contains(string(b), secret) {
-				t.Errorf("%s: %q got out", contentType, secret)
+				t.Errorf("%s: %q leaked", contentType, secret)
 			}
 		}
 		got := testenv.Must(otel.Read(contentType, b, nil))(t)
@@ -99,15 +99,15 @@ func TestTracesNoContent(t *testing.T) {
 	}
 }
 
-// OTLP's JSON has ids in hex, numbers as strings or as numbers, enums by number or name, and members nobody knows yet.
-// Texts that were cut in the middle of a character have half a surrogate pair.
+// OTLP's JSON has ids in hex, numbers as strings or numbers, enums by number or name, and unknown members. Texts that
+// were cut inside a character have half a surrogate pair.
 func TestReadTracesJSON(t *testing.T) {
 	ar := testenv.Must(txtar.ParseFile("testdata/otlp.txtar"))(t)
 	trails := testenv.Must(otel.Read("application/json", file(ar, "request.json"), nil))(t)
 	testenv.Equal(t, "", string(file(ar, "runs")), outline(trails))
 }
 
-// Times that no clock shows are unknown, in either form, and so is an end before the start.
+// Impossible times are unknown, in either form, and so is an end before the start.
 func TestSpanTimes(t *testing.T) {
 	for times, want := range map[[2]uint64]string{
 		{1 << 63, 1<<63 + 5}:                       "- +0s",
@@ -130,7 +130,7 @@ func TestSpanTimes(t *testing.T) {
 	}
 }
 
-// A span that is wrong is left out and counted; a body that is wrong is an error.
+// An invalid span is left out and counted; an invalid body is an error.
 func TestReadSpansRejects(t *testing.T) {
 	const tool = `"attributes":[{"key":"openinference.span.kind","value":{"stringValue":"TOOL"}}`
 	span := func(members string) string {
@@ -156,7 +156,7 @@ func TestReadSpansRejects(t *testing.T) {
 		}
 	}
 	if trails, err := otel.Read(otel.JSON, []byte(span(`{}`)), nil); err != nil || len(trails[0].Issues) != 1 || trails[0].Issues[0].Code != "spans-rejected" {
-		t.Errorf("the trail does not say so: %v", err)
+		t.Errorf("the trail does not report it: %v", err)
 	}
 	for name, body := range map[string][2]string{
 		"not JSON":      {otel.JSON, "resourceSpans"},
@@ -182,7 +182,7 @@ func TestReadSpansRejects(t *testing.T) {
 	}
 }
 
-// Over a limit there is no panic, no lost span beside it, and a word about it.
+// Exceeding a limit causes no panic and loses no other span, and is reported.
 func TestSpanLimits(t *testing.T) {
 	long := strings.Repeat("ü", otel.MaxSpanText)
 	attributes := map[string]any{"openinference.span.kind": "RETRIEVER", "input.value": long}
@@ -218,7 +218,7 @@ func TestSpanLimits(t *testing.T) {
 	}
 }
 
-// Ten thousand steps and agents nested deeper than runs may be are arranged, and quickly.
+// Ten thousand steps, and agents nested deeper than runs may be, are arranged quickly.
 func TestArrangeLarge(t *testing.T) {
 	const n = 10_000
 	wide := []vectorSpan{{ID: "ffffff", At: [2]int64{0, 10 * n}, Attributes: map[string]any{"openinference.span.kind": "AGENT"}}}
@@ -247,7 +247,7 @@ func TestArrangeLarge(t *testing.T) {
 	}
 }
 
-// Two spans with one number that say different things are two steps, and that is said.
+// Two spans with the same number but different contents are two steps, which is reported.
 func TestArrangeSameNumber(t *testing.T) {
 	llm := func(id, answer string, at int64) vectorSpan {
 		return vectorSpan{ID: id, At: [2]int64{at, at + 5}, Attributes: map[string]any{"openinference.span.kind": "LLM", "ibid.step": 1.0, "output.value": answer}}
@@ -263,7 +263,7 @@ func TestArrangeSameNumber(t *testing.T) {
 	}
 }
 
-// A run that was written as a trace and comes back to where it is from is the same run.
+// A run that is written as a trace and read back where it came from is the same run.
 func TestArrangeWrittenAgain(t *testing.T) {
 	spans := []vectorSpan{
 		{ID: "1", At: [2]int64{0, 100}, Attributes: map[string]any{"openinference.span.kind": "AGENT", "input.value": "q", "output.value": "a"}},
@@ -285,7 +285,7 @@ func TestArrangeWrittenAgain(t *testing.T) {
 		want := outline([]*trail.Trail{run})
 		b := testenv.Must(otel.Write(run, otel.JSON, nil))(t)
 		written := read(otel.JSON, b)
-		isWritten := func(s trail.Step) bool { // a step is known by its id
+		isWritten := func(s trail.Step) bool { // by its id
 			return slices.ContainsFunc(written, func(w trail.Step) bool { return w.ID == s.ID })
 		}
 		again := &trail.Trail{ID: "run", Question: "q", Answer: "a", Steps: append(slices.DeleteFunc(slices.Clone(before), isWritten), written...)}
@@ -296,8 +296,8 @@ func TestArrangeWrittenAgain(t *testing.T) {
 	}
 }
 
-// A trace belongs to the run whose recorded steps are there already: its steps come after these, and one with the number of a
-// recorded step joins it.
+// A trace may belong to a run with recorded steps: its steps come after these, and one with the number of a recorded
+// step joins that.
 func TestArrangeBesideRecorded(t *testing.T) {
 	set := testenv.Must(otel.ReadSpans(otel.Protobuf, protobufOf(t, traces([]vectorSpan{
 		{ID: "1", At: [2]int64{0, 10}, Attributes: map[string]any{"openinference.span.kind": "TOOL", "tool.name": "first"}},
@@ -318,11 +318,11 @@ func TestArrangeBesideRecorded(t *testing.T) {
 	got := outline([]*trail.Trail{run})
 	testenv.Equal(t, "", want, got)
 	if otel.Arrange(run); outline([]*trail.Trail{run}) != got {
-		t.Error("arranged again it is another one")
+		t.Error("arranged again it differs")
 	}
 }
 
-// Nothing makes it panic, and what is read can be written and read.
+// No input causes a panic, and what is read can be written and read.
 func FuzzReadTraces(f *testing.F) {
 	for _, contentType := range []string{otel.JSON, otel.Protobuf} {
 		b := testenv.Must(otel.Write(rich(f), contentType, nil))(f)
@@ -355,7 +355,7 @@ func FuzzReadTraces(f *testing.F) {
 	})
 }
 
-// OpenTelemetry's own types and ours read the same out of any protobuf that the former take.
+// Any protobuf that OpenTelemetry's own types accept is read the same as protobuf and as JSON.
 func FuzzTracesProtobuf(f *testing.F) {
 	b := testenv.Must(otel.Write(rich(f), otel.Protobuf, nil))(f)
 	f.Add(b)

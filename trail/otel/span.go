@@ -15,36 +15,36 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// spanMember is the member of a step that was made from a span and not arranged yet. It holds a [spanFacts].
+// spanMember is the member of a step that was made from a span and is not arranged yet. It contains a [spanFacts].
 const spanMember = "otel_span"
 
-// spanKind says what a span stands for in a run.
+// spanKind is what a span is in a run.
 type spanKind string
 
 const (
-	spanAgent     spanKind = "agent" // an agent at work: the run, or one nested in it
-	spanChain     spanKind = "chain" // what holds other spans together
+	spanAgent     spanKind = "agent" // an agent: the run, or one nested in it
+	spanChain     spanKind = "chain" // a group of other spans
 	spanLLM       spanKind = "llm"
 	spanRetriever spanKind = "retriever"
 	spanReranker  spanKind = "reranker"
 	spanTool      spanKind = "tool"
 	spanGuardrail spanKind = "guardrail"
-	spanEvaluator spanKind = "evaluator" // judges the run from outside: neither it nor what is below it is a step
+	spanEvaluator spanKind = "evaluator" // judges the run from outside: neither it nor the spans below it are steps
 )
 
-// spanFacts is what is known of a span that a step has no place for.
+// spanFacts has what a step has no fields for.
 type spanFacts struct {
 	Trace  string   `json:"trace"`
-	Parent string   `json:"parent,omitempty"` // the nearest span above that is kept, as far as its request showed
+	Parent string   `json:"parent,omitempty"` // the nearest kept span above, as far as its request shows
 	Kind   spanKind `json:"kind"`
 	Name   string   `json:"name,omitempty"`
-	Agent  string   `json:"agent,omitempty"` // whose run it is, where it says so
-	Number int      `json:"step,omitempty"`  // that the program gave the step
+	Agent  string   `json:"agent,omitempty"` // whose run it is, if known
+	Number int      `json:"step,omitempty"`  // that the program gave to the step
 	After  *[]int   `json:"after,omitempty"`
-	// nanoseconds since 1970; 0: unknown. A step's times lose some of them as JSON
+	// nanoseconds since 1970; 0 if unknown. In a step's JSON they are less precise
 	Start int64 `json:"start,omitempty"`
 	End   int64 `json:"end,omitempty"`
-	// Own says that [Write] wrote the span: what it says of sources counts.
+	// Own means that [Write] wrote the span, so that its attributes about sources count.
 	Own       bool   `json:"own,omitempty"`
 	ParentRun string `json:"parent_run,omitempty"`
 	Strategy  string `json:"strategy,omitempty"`
@@ -52,8 +52,8 @@ type spanFacts struct {
 	StepID    string `json:"id,omitempty"`
 }
 
-// kindOf returns what a span stands for; empty: it has nothing to do with a run. Where conventions disagree, as when a
-// library that knows nothing better calls everything a chain, the most specific one counts.
+// kindOf returns the kind of a span, or "" if it is not part of a run. If conventions disagree, as when a library calls
+// everything a chain for want of something better, the most specific one counts.
 func kindOf(s *span) spanKind {
 	a := s.attrs
 	vague := spanKind("")
@@ -90,7 +90,7 @@ func kindOf(s *span) spanKind {
 	return ""
 }
 
-// notKept is the kind of spans of which a convention says what they are, and that no trail shows: embeddings, prompts.
+// notKept is the kind of spans that are known but not shown in a trail: embeddings, prompts.
 const notKept spanKind = "-"
 
 var kindByName = map[string]spanKind{
@@ -112,21 +112,21 @@ var kindByOperation = map[string]spanKind{
 	"invoke_workflow": spanChain, "plan": spanChain,
 }
 
-// reader gathers the spans of one request.
+// reader collects the spans of one request.
 type reader struct {
 	runAttributes []string
 	set           SpanSet
 	seen          int
 	kept          []keptSpan
-	latest        map[spanID]int    // where in kept a span stands; if twice, the one that knows of a later end
-	skipped       map[spanID]string // the parents of those that were not kept
-	runs          map[string]string // of the traces that name one
+	latest        map[spanID]int    // index in kept of each span; of repeated ones, the one that ends last
+	skipped       map[spanID]string // the parents of the spans that were not kept
+	runs          map[string]string // by trace, if its spans name one
 }
 
 type spanID struct{ trace, id string }
 
 type keptSpan struct {
-	run   string // that it names; may be empty
+	run   string // that the span names; may be empty
 	facts spanFacts
 	step  trail.Step
 }
@@ -176,7 +176,7 @@ func (r *reader) addSpan(resource attributes, b []byte, parse parser) {
 	r.kept = append(r.kept, k)
 }
 
-// service returns the service's name; empty if nobody named it, which is when OpenTelemetry's SDKs make one up.
+// service returns the service's name, or "" for the one that OpenTelemetry's SDKs make up.
 func service(resource attributes) string {
 	name := resource.text("service.name")
 	if name == "unknown_service" || strings.HasPrefix(name, "unknown_service:") {
@@ -192,12 +192,12 @@ func (r *reader) reject(err error) {
 	}
 }
 
-// finish makes runs of the spans.
+// finish makes runs from the spans.
 func (r *reader) finish() *SpanSet {
 	byRun, roots := map[string]*trail.Trail{}, map[*trail.Trail][]*keptSpan{}
 	for i := range r.kept {
 		k := &r.kept[i]
-		if r.latest[spanID{k.facts.Trace, k.step.ID}] != i { // it stands there twice
+		if r.latest[spanID{k.facts.Trace, k.step.ID}] != i { // it is repeated
 			continue
 		}
 		run := cmp.Or(k.run, r.runs[k.facts.Trace], k.facts.Trace)
@@ -207,7 +207,7 @@ func (r *reader) finish() *SpanSet {
 			byRun[run] = t
 			r.set.Runs = append(r.set.Runs, t)
 		}
-		for range r.seen { // a cycle of parents has an end
+		for range r.seen { // bounded, since parents may form a cycle
 			parent, skipped := r.skipped[spanID{k.facts.Trace, k.facts.Parent}]
 			if !skipped {
 				break
@@ -225,7 +225,7 @@ func (r *reader) finish() *SpanSet {
 	}
 	for t, of := range roots {
 		if len(of) == 1 {
-			// What the root says of the run, so that a list of runs can show it.
+			// The root describes the run, so that a list of runs can show it.
 			f, s := &of[0].facts, &of[0].step
 			t.Agent, t.Question, t.Answer, t.Parent, t.Strategy = f.Agent, s.Question, s.Answer, f.ParentRun, f.Strategy
 			t.Started, t.Finished = s.Started, f.ended()
@@ -235,7 +235,7 @@ func (r *reader) finish() *SpanSet {
 	return &r.set
 }
 
-// stepOf makes a step of a span.
+// stepOf makes a step from a span.
 func stepOf(s *span, kind spanKind) (spanFacts, trail.Step) {
 	a := s.attrs
 	f := spanFacts{Trace: s.trace, Parent: s.parent, Kind: kind, Name: cutName(s.name), Own: a["ibid.trail"] == true}
@@ -271,18 +271,18 @@ func stepOf(s *span, kind spanKind) (spanFacts, trail.Step) {
 	}
 	readDocuments(s, kind, &step)
 	if len(step.Sources) > 0 && (kind == spanRetriever || kind == spanReranker) && !f.Own {
-		step.Outputs = nil // they are what it returned
+		step.Outputs = nil // the documents are its output
 	}
 	fitStep(&step)
 	return f, step
 }
 
 const (
-	maxSpanNumber = 1_000_000 // the highest number that a span can give its step
-	maxSpanAfter  = 500       // how many steps it can name that its step comes after
+	maxSpanNumber = 1_000_000 // the highest step number that a span may have
+	maxSpanAfter  = 500       // how many steps a span may name that its step comes after
 )
 
-// ended returns when a span ended; zero: nobody knows.
+// ended returns when a span ended, or the zero time if that is unknown.
 func (f *spanFacts) ended() time.Time {
 	if f.End == 0 {
 		return time.Time{}
@@ -290,7 +290,7 @@ func (f *spanFacts) ended() time.Time {
 	return time.Unix(0, f.End).UTC()
 }
 
-// readTimes takes up when a span began and ended. Times that cannot be, of which there are clocks, are unknown.
+// readTimes reads when a span began and ended. Impossible times, which some clocks produce, are unknown.
 func (f *spanFacts) readTimes(s *span, step *trail.Step) {
 	if s.start == 0 || s.start > math.MaxInt64 || s.attrs["ibid.untimed"] == true {
 		return
@@ -303,7 +303,7 @@ func (f *spanFacts) readTimes(s *span, step *trail.Step) {
 	}
 }
 
-// toolOf returns what a step called.
+// toolOf returns the tool that a step called.
 func toolOf(s *span, kind spanKind) string {
 	a := s.attrs
 	if own, ok := a["ibid.tool"]; ok {
@@ -323,7 +323,7 @@ func toolOf(s *span, kind spanKind) string {
 	return s.name
 }
 
-// spanError returns why a span failed; empty: it did not.
+// spanError returns why a span failed, or "" if it did not.
 func spanError(s *span) string {
 	errorType := s.attrs.text("error.type")
 	if s.attrs.text("langfuse.observation.level") == "ERROR" {
@@ -341,7 +341,7 @@ func spanError(s *span) string {
 	return cutText(cmp.Or(message, errorType, "the span failed"), nil)
 }
 
-// cutText returns what of a text is kept, and says so if that is not all.
+// cutText cuts a text that is too long, and reports that as an issue of the step, unless that is nil.
 func cutText(s string, step *trail.Step) string {
 	s = strings.ToValidUTF8(s, "\ufffd")
 	if len(s) > maxSpanText && step != nil {
@@ -392,7 +392,7 @@ func fitStep(s *trail.Step) {
 	}
 }
 
-// digestOf puts the digest of a payload of a step in its place.
+// digestOf replaces a payload of a step by its digest.
 func digestOf(s *trail.Step, name string, payload *json.RawMessage, sum *string) {
 	if *payload != nil {
 		*sum, *payload = digest(*payload), nil
@@ -400,11 +400,11 @@ func digestOf(s *trail.Step, name string, payload *json.RawMessage, sum *string)
 	}
 }
 
-// maxSpanName is how many bytes the id, the title and the URL of a document may have. A longer id or title is cut, a
-// longer URL is none.
+// maxSpanName is the maximum length in bytes of the id, title and URL of a document. Longer ids and titles are cut,
+// longer URLs ignored.
 const maxSpanName = 2048
 
-// readDocuments fills in the sources of a step: what it retrieved, in the order in which it stands there.
+// readDocuments fills in the sources of a step: what it retrieved, in order.
 func readDocuments(s *span, kind spanKind, step *trail.Step) {
 	documents, explicit := s.documents(kind)
 	if len(documents) == 0 {
@@ -412,7 +412,7 @@ func readDocuments(s *span, kind spanKind, step *trail.Step) {
 		return
 	}
 	if len(documents) > maxSpanDocuments {
-		addIssue(step, issueSpanCut, fmt.Sprintf("of %d documents %d were kept", len(documents), maxSpanDocuments))
+		addIssue(step, issueSpanCut, fmt.Sprintf("%d of %d documents were kept", maxSpanDocuments, len(documents)))
 		documents = documents[:maxSpanDocuments]
 	}
 	results := make([]trail.Result, len(documents))
@@ -421,19 +421,19 @@ func readDocuments(s *span, kind spanKind, step *trail.Step) {
 	}
 	step.Sources = trail.SourcesFromResults(results)
 	for i := range step.Sources {
-		step.Sources[i].Used = false // until the run shows it
+		step.Sources[i].Used = false // until the run shows that it was
 		documents[i].setOwn(&step.Sources[i])
 	}
 }
 
-// document is a document of a span by what the conventions call its parts.
+// document is a document of a span, its parts named as in the conventions.
 type document struct {
 	id, content, score any
 	metadata           attributes
-	members            attributes // all of it, where it was an object
+	members            attributes // the whole document, if it is an object
 }
 
-// documents returns what a span retrieved. Explicit says that the span itself tells that this is all.
+// documents returns what a span retrieved. Explicit means that the span states that this is all.
 func (s *span) documents(kind spanKind) (list []document, explicit bool) {
 	for _, prefix := range []string{"retrieval.documents", "reranker.output_documents", "reranker.input_documents"} {
 		for _, d := range s.attrs.list(prefix) {
@@ -459,7 +459,7 @@ func (s *span) documents(kind spanKind) (list []document, explicit bool) {
 	return resultsOf(s.output(), kind != spanTool, 0)
 }
 
-// documentsOf reads a list of objects as documents. Strict asks that each of them has a text, and an id or a URL.
+// documentsOf reads a list of objects as documents. If strict is set, each must have a text, and an id or a URL.
 func documentsOf(found []any, strict bool) []document {
 	list := make([]document, 0, len(found))
 	for _, item := range found {
@@ -492,8 +492,8 @@ func documentsOf(found []any, strict bool) []document {
 	return list
 }
 
-// resultsOf reads search results out of an output: a list, or a member that is one. What a retriever returns are
-// documents; of what a tool returns only what looks like nothing else.
+// resultsOf reads search results from an output: a list, or a member that is a list. A retriever returns documents; of
+// a tool's output, only what cannot be anything else counts.
 func resultsOf(v any, retriever bool, depth int) ([]document, bool) {
 	if depth > maxUnwrap {
 		return nil, false
@@ -515,7 +515,7 @@ func resultsOf(v any, retriever bool, depth int) ([]document, bool) {
 	return nil, false
 }
 
-// find returns the first of the named members that is there, of the metadata or of the document itself.
+// find returns the first of the named members that the metadata or, failing that, the document itself has.
 func (d *document) find(names ...string) any {
 	for _, from := range []attributes{d.metadata, d.members} {
 		for _, name := range names {
@@ -527,8 +527,8 @@ func (d *document) find(names ...string) any {
 	return nil
 }
 
-// result reads what is known of a document. Names are those that loaders and stores commonly use; a page is taken only
-// from names whose pages count from 1.
+// result reads a document. The names are those that loaders and stores commonly use; a page is only taken from names
+// whose pages count from 1.
 func (d *document) result(step *trail.Step) trail.Result {
 	r := trail.Result{
 		DocumentID: scalar(d.id),
@@ -570,17 +570,17 @@ func (d *document) result(step *trail.Step) trail.Result {
 
 func cutName(s string) string { return text.Head(strings.ToValidUTF8(s, "\ufffd"), maxSpanName) }
 
-// ownMetadata is what the conventions have no attribute for, in the metadata of a document that [Write] wrote. Its
-// members stand by name.
+// ownMetadata is the metadata, in a document that [Write] wrote, that the conventions have no attribute for. Its
+// members are sorted by name.
 type ownMetadata struct {
 	ChunkIndex *int             `json:"chunk_index,omitempty"`
-	Excerpt    *string          `json:"ibid.excerpt,omitempty"` // nil: the content begins with it
+	Excerpt    *string          `json:"ibid.excerpt,omitempty"` // nil if the content begins with it
 	Key        string           `json:"ibid.key,omitempty"`
 	Locator    *ibid.Locator    `json:"ibid.locator,omitempty"`
 	Overlap    *float64         `json:"ibid.overlap,omitempty"`
-	Passage    *bool            `json:"ibid.passage,omitempty"` // false: only an excerpt is known
+	Passage    *bool            `json:"ibid.passage,omitempty"` // false if only an excerpt is known
 	Rank       *int             `json:"ibid.rank"`
-	Role       string           `json:"ibid.role"` // of the source in its step: words of the roles
+	Role       string           `json:"ibid.role"` // of the source in its step: one or more roles
 	Origin     ibid.ScoreOrigin `json:"ibid.score_origin,omitempty"`
 	Usage      *float64         `json:"ibid.usage,omitempty"`
 	Version    string           `json:"ibid.version,omitempty"`
@@ -596,14 +596,14 @@ const (
 	roleCited     = "cited"
 )
 
-// setOwn fills in what ibid itself wrote of a source into its metadata.
+// setOwn fills in what [Write] stored about a source in its metadata.
 func (d *document) setOwn(s *trail.Source) {
 	role, ok := d.metadata["ibid.role"].(string)
 	if !ok {
 		return
 	}
 	var own ownMetadata
-	_ = json.Unmarshal(encodeValue(map[string]any(d.metadata)), &own) // what has another type is not ours
+	_ = json.Unmarshal(encodeValue(map[string]any(d.metadata)), &own) // members of another type are not ours
 	if own.Origin != "" && s.Relevance != nil {
 		s.Origin = own.Origin
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// digest returns what stands in a trail for what is not kept.
+// digest returns the digest that a trail has in place of data that must not be kept.
 func digest(b []byte) string {
 	return fmt.Sprintf("sha256:%x", sha256.Sum256(b))
 }
@@ -30,12 +30,12 @@ const (
 	textPlain     = "text/plain"
 )
 
-// readTexts fills in what a step was asked and what it answered.
+// readTexts fills in the question and the answer of a step, and its input and output.
 func readTexts(s *span, kind spanKind, step *trail.Step) {
 	asked, answered := s.input(), s.output()
-	holds := kind == spanAgent || kind == spanChain
+	isGroup := kind == spanAgent || kind == spanChain
 	var in, out []message
-	if kind == spanLLM || holds {
+	if kind == spanLLM || isGroup {
 		in, out = s.messagesIn(), s.messagesOut()
 	}
 	if kind == spanLLM && in == nil {
@@ -47,24 +47,24 @@ func readTexts(s *span, kind spanKind, step *trail.Step) {
 	for i := range out {
 		step.Reasoning = cutText(cmp.Or(step.Reasoning, out[i].reasoning), step)
 	}
-	step.Question, step.Answer = s.question(asked, in, holds), s.answer(answered, out, kind)
+	step.Question, step.Answer = s.question(asked, in, isGroup), s.answer(answered, out, kind)
 	switch {
 	case kind == spanLLM:
 		step.Inputs, step.Outputs = keptMessages(asked, in, step.Question), keptMessages(answered, out, step.Answer)
-	case !holds || step.Question == "" && step.Answer == "": // what others pass on is in the spans below them
+	case !isGroup || step.Question == "" && step.Answer == "": // what groups pass on is in the spans below them
 		step.Inputs, step.Outputs = keptValue(asked, step.Question), keptValue(answered, step.Answer)
 	}
 	step.Question, step.Answer = cutText(step.Question, step), cutText(step.Answer, step)
 }
 
-// question returns what a span was asked. Holds says that it holds other spans.
-func (s *span) question(asked any, in []message, holds bool) string {
+// question returns the question of a span. IsGroup means that it contains other spans.
+func (s *span) question(asked any, in []message, isGroup bool) string {
 	question := s.attrs.text("gen_ai.retrieval.query.text", "gen_ai.memory.query.text", "reranker.query")
-	question = cmp.Or(question, lastSaid(in, roleUser))
+	question = cmp.Or(question, lastContent(in, roleUser))
 	if question == "" {
 		question = textOf(asked, roleUser, 0)
 	}
-	if only := members(asked); question == "" && holds && len(only) == 1 {
+	if only := members(asked); question == "" && isGroup && len(only) == 1 {
 		for _, v := range only { // a pipeline with one variable
 			return textOf(v, roleUser, 1)
 		}
@@ -72,10 +72,10 @@ func (s *span) question(asked any, in []message, holds bool) string {
 	return question
 }
 
-// answer returns what a span answered.
+// answer returns the answer of a span.
 func (s *span) answer(answered any, out []message, kind spanKind) string {
-	answer := lastSaid(out, roleAssistant)
-	// What a model's library logs as its output may be the provider's own JSON. Nobody guesses at that.
+	answer := lastContent(out, roleAssistant)
+	// The output that a model's library logs may be the provider's own JSON, which is not interpreted.
 	_, plain := answered.(string)
 	if answer != "" || kind == spanLLM && !plain || kind == spanRetriever || kind == spanReranker {
 		return answer
@@ -83,7 +83,8 @@ func (s *span) answer(answered any, out []message, kind spanKind) string {
 	return textOf(answered, roleAssistant, 0)
 }
 
-// keptMessages returns the messages of a model as JSON, or what stands in their place; nil where text says all of it.
+// keptMessages returns the messages of a model or, if there are none, the value as JSON; nil if text contains all of
+// it.
 func keptMessages(v any, messages []message, text string) json.RawMessage {
 	switch {
 	case len(messages) == 0:
@@ -94,7 +95,7 @@ func keptMessages(v any, messages []message, text string) json.RawMessage {
 	return encodeValue(messages)
 }
 
-// keptValue returns an input or an output as JSON; nil where text says all of it.
+// keptValue returns an input or an output as JSON; nil if text contains all of it.
 func keptValue(v any, text string) json.RawMessage {
 	if s, plain := v.(string); v == nil || plain && s == text {
 		return nil
@@ -102,7 +103,7 @@ func keptValue(v any, text string) json.RawMessage {
 	return encodeValue(v)
 }
 
-// readOwn takes up the texts of a span that [Write] wrote.
+// readOwn reads the texts of a span that [Write] wrote.
 func readOwn(s *span, step *trail.Step) {
 	a := s.attrs
 	step.Question, step.Answer = a.text("ibid.question"), a.text("ibid.answer")
@@ -130,10 +131,10 @@ func readOwn(s *span, step *trail.Step) {
 	}
 }
 
-// input returns what a span was called with, whatever form it has.
+// input returns what a span was called with, in any form.
 func (s *span) input() any { return s.payload("input", "gen_ai.tool.call.arguments") }
 
-// output returns what came of a span.
+// output returns the result of a span, in any form.
 func (s *span) output() any { return s.payload("output", "gen_ai.tool.call.result") }
 
 // payload returns the input or the output of a span.
@@ -146,7 +147,7 @@ func (s *span) payload(name, genAI string) any {
 	)
 }
 
-// messagesIn returns the messages to a model, where a convention for messages has them.
+// messagesIn returns the messages to a model, if a convention for messages has them.
 func (s *span) messagesIn() []message {
 	list := s.messages("llm.input_messages", "gen_ai.input.messages", "gen_ai.prompt", false)
 	for _, p := range s.attrs.list("llm.prompts") {
@@ -158,7 +159,7 @@ func (s *span) messagesIn() []message {
 	return list
 }
 
-// messagesOut returns the messages of a model. Candidates beside the first are left out.
+// messagesOut returns the messages of a model, without further candidates.
 func (s *span) messagesOut() []message {
 	if list := s.messages("llm.output_messages", "gen_ai.output.messages", "gen_ai.completion", true); list != nil {
 		return list
@@ -169,8 +170,8 @@ func (s *span) messagesOut() []message {
 	return nil
 }
 
-// messages returns the messages that the first of the conventions has that has some: OpenInference's attributes,
-// GenAI's, OpenLLMetry's, or GenAI's events as they once were.
+// messages returns the messages of the first convention that has any: OpenInference's attributes, GenAI's,
+// OpenLLMetry's, or GenAI's former events.
 func (s *span) messages(openInference, genAI, openLLMetry string, out bool) []message {
 	if list := flatMessages(s.attrs.list(openInference)); list != nil {
 		return list
@@ -188,8 +189,7 @@ func (s *span) messages(openInference, genAI, openLLMetry string, out bool) []me
 	return list
 }
 
-// detail returns a structured attribute of the span, or of the event that older and leaner instrumentations put it
-// into.
+// detail returns a structured attribute of the span, or of the event in which older and leaner instrumentations put it.
 func (s *span) detail(key string) any {
 	if v := s.attrs.structured(key); v != nil {
 		return v
@@ -202,7 +202,7 @@ func (s *span) detail(key string) any {
 	return nil
 }
 
-// eventMessages reads the messages that were events of the span, as the GenAI conventions once had them.
+// eventMessages reads the messages that are events of the span, as formerly in the GenAI conventions.
 func (s *span) eventMessages(out bool) []message {
 	var list []message
 	for _, event := range s.events {
@@ -232,7 +232,7 @@ func messagesOrText(v any, role string) []message {
 	return nil
 }
 
-// flatMessages reads messages that were flattened into attributes: those of OpenInference and those of OpenLLMetry.
+// flatMessages reads messages that are flattened into attributes, OpenInference's or OpenLLMetry's.
 func flatMessages(list []attributes) []message {
 	var messages []message
 	for _, a := range list {
@@ -261,7 +261,7 @@ func flatMessages(list []attributes) []message {
 	return messages
 }
 
-// messagesOf reads messages from a value; nil: it is something else.
+// messagesOf reads messages from a value, or returns nil if it is something else.
 func messagesOf(v any, depth int) []message {
 	if depth > maxUnwrap {
 		return nil
@@ -295,11 +295,10 @@ func messagesOf(v any, depth int) []message {
 	return nil
 }
 
-// maxUnwrap is how many wrappers are taken off a value to find its text.
+// maxUnwrap is how many wrappers are removed from a value to find its text.
 const maxUnwrap = 8
 
-// messageOf reads one message: {role, content}, {role, parts}, or as LangChain writes them {type, content} and {kwargs:
-// …}.
+// messageOf reads one message: {role, content}, {role, parts}, or LangChain's {type, content} and {kwargs: …}.
 func messageOf(v any) (message, bool) {
 	object := members(v)
 	if inner := members(object["kwargs"]); inner != nil && object["id"] != nil {
@@ -386,9 +385,9 @@ func textOrJSON(v any) string {
 	return string(encodeValue(v))
 }
 
-// lastSaid returns what the last message with a role says; failing that the last that says anything, of whatever role
-// if the model's words are wanted.
-func lastSaid(list []message, role string) string {
+// lastContent returns the content of the last message with a role. If there is none, and the model's is wanted, it is
+// that of the last message that is neither the user's nor the system's.
+func lastContent(list []message, role string) string {
 	for _, m := range slices.Backward(list) {
 		if m.Role == role && m.Content != "" {
 			return m.Content
@@ -405,13 +404,13 @@ func lastSaid(list []message, role string) string {
 	return ""
 }
 
-// textOf returns the question or the answer in a value, after the wrappers that libraries put around it.
+// textOf returns the question or the answer in a value, without the wrappers that libraries put around it.
 func textOf(v any, role string, depth int) string {
 	if depth > maxUnwrap {
 		return ""
 	}
 	if list := messagesOf(v, depth); list != nil {
-		return lastSaid(list, role)
+		return lastContent(list, role)
 	}
 	switch v := v.(type) {
 	case string:
@@ -432,7 +431,7 @@ func textOf(v any, role string, depth int) string {
 	return ""
 }
 
-// isParts reports whether a list has the parts of one text.
+// isParts reports whether a list consists of the parts of one text.
 func isParts(list []any) bool {
 	for _, item := range list {
 		if members(item)["type"] != "text" {

@@ -29,9 +29,9 @@ import (
 	"github.com/ibidhq/ibid/trail/otel"
 )
 
-var update = flag.Bool("update", false, "write what the vectors expect anew")
+var update = flag.Bool("update", false, "rewrite the expectations of the vectors")
 
-// vectorSpan is a span as the vectors have it: ids are short, times are milliseconds after a fixed one.
+// vectorSpan is a span in a vector: ids are short, times are milliseconds after a fixed time.
 type vectorSpan struct {
 	Trace      string         `json:"trace"` // "1" if left out
 	ID         string         `json:"id"`
@@ -49,7 +49,7 @@ type vectorEvent struct {
 	Attributes map[string]any `json:"attributes"`
 }
 
-// vectorEpoch is when the time of the vectors begins.
+// vectorEpoch is time 0 of the vectors.
 var vectorEpoch = time.Date(2026, 3, 14, 9, 0, 0, 0, time.UTC)
 
 // TestTraceVectors runs the cases of testdata/traces/*.txtar:
@@ -57,9 +57,10 @@ var vectorEpoch = time.Date(2026, 3, 14, 9, 0, 0, 0, time.UTC)
 //	prose              what the case shows
 //	-- spans.json --   the spans of the traces, see vectorSpan
 //	-- options.json -- the options
-//	-- runs --         the runs that come of them
+//	-- runs --         the resulting runs
 //
-// The spans are read as JSON and as protobuf, in one request and in a request each, in another order and some of them twice.
+// The spans are read as JSON and as protobuf, in one request and in one request each, in random order and some of them
+// twice.
 func TestTraceVectors(t *testing.T) {
 	names, err := filepath.Glob("testdata/traces/*.txtar")
 	if err != nil || len(names) < 8 {
@@ -69,7 +70,7 @@ func TestTraceVectors(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
 			ar := testenv.Must(txtar.ParseFile(name))(t)
 			if len(bytes.TrimSpace(ar.Comment)) == 0 {
-				t.Error("there is no prose")
+				t.Error("no prose")
 			}
 			var spans []vectorSpan
 			testenv.OK(t, json.Unmarshal(file(ar, "spans.json"), &spans))
@@ -102,8 +103,8 @@ func TestTraceVectors(t *testing.T) {
 	}
 }
 
-// piecemeal reads each span in a request of its own, in any order, some of them again, and puts together what a store would
-// have kept of them.
+// piecemeal reads each span in a request of its own, in random order, some of them twice, and combines what a store
+// would have kept.
 func piecemeal(t *testing.T, spans []vectorSpan, o *otel.Options) []*trail.Trail {
 	t.Helper()
 	order := rand.Perm(len(spans))
@@ -135,7 +136,7 @@ func piecemeal(t *testing.T, spans []vectorSpan, o *otel.Options) []*trail.Trail
 	return list
 }
 
-// traces makes a request of spans, with OpenTelemetry's own types.
+// traces makes a request from spans, with OpenTelemetry's own types.
 func traces(spans []vectorSpan) *tracepb.TracesData {
 	out := &tracepb.TracesData{}
 	for i := range spans {
@@ -216,7 +217,7 @@ func protobufOf(t *testing.T, m proto.Message) []byte {
 	return testenv.Must(proto.Marshal(m))(t)
 }
 
-// otlpJSON writes OTLP's JSON: protojson's, with hex for its ids and with the numbers of enums.
+// otlpJSON returns OTLP's JSON: protojson's, with hex ids and numeric enums.
 func otlpJSON(t *testing.T, m proto.Message) []byte {
 	t.Helper()
 	b := testenv.Must(protojson.MarshalOptions{UseEnumNumbers: true}.Marshal(m))(t)
@@ -233,7 +234,7 @@ func hexToBase64(id string) (string, error) {
 	return base64.StdEncoding.EncodeToString(b), err
 }
 
-// convertIDs writes the ids of spans in another way: OTLP's JSON has hex where protojson has base64.
+// convertIDs converts the ids of spans, which are hex in OTLP's JSON and base64 in protojson.
 func convertIDs(t *testing.T, b []byte, convert func(string) (string, error)) []byte {
 	t.Helper()
 	var document any
@@ -262,7 +263,7 @@ func convertIDs(t *testing.T, b []byte, convert func(string) (string, error)) []
 	return testenv.Must(json.Marshal(document))(t)
 }
 
-// outline shows what matters of runs.
+// outline shows the relevant parts of runs.
 func outline(trails []*trail.Trail) string {
 	var b strings.Builder
 	for _, t := range trails {
@@ -273,14 +274,14 @@ func outline(trails []*trail.Trail) string {
 
 func outlineRun(b *strings.Builder, t *trail.Trail, indent string) {
 	fmt.Fprintf(b, "%srun %s", indent, short(t.ID))
-	say := func(name, value string) {
+	field := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(b, " %s=%s", name, value)
 		}
 	}
-	say("agent", t.Agent)
-	say("parent", short(t.Parent))
-	say("strategy", t.Strategy)
+	field("agent", t.Agent)
+	field("parent", short(t.Parent))
+	field("strategy", t.Strategy)
 	fmt.Fprintf(b, " %s %s\n", at(t.Started), at(t.Finished))
 	line := func(name, value string) {
 		if value != "" {

@@ -27,22 +27,22 @@ import (
 // scopeName is the instrumentation scope of the spans that ibid writes.
 const scopeName = "github.com/ibidhq/ibid/trail"
 
-// WriteOptions say what [Write] writes. Nil stands for the zero value.
+// WriteOptions configures [Write]. Nil means the zero value.
 type WriteOptions struct {
-	// NoContent leaves out what people and models said: questions, answers, reasoning, inputs, outputs, contexts and
-	// the text of passages. Inputs and outputs become their digests.
+	// NoContent leaves out texts: questions, answers, reasoning, inputs, outputs, contexts and the text of passages.
+	// Inputs and outputs are replaced by their digests.
 	NoContent bool
 }
 
-// Write writes a run as an OTLP/HTTP trace request: one span for the run, and below it one for each step, with the
-// attributes of both OpenInference and OpenTelemetry's GenAI conventions. contentType is [JSON] or [Protobuf]; other
-// ones give [ErrMediaType].
+// Write returns a run as an OTLP/HTTP trace request: one span for the run and, below it, one for each step, with the
+// attributes of both OpenInference and OpenTelemetry's GenAI conventions. The contentType must be [JSON] or [Protobuf],
+// otherwise the error is [ErrMediaType].
 //
-// The same trail always gives the same ids: the trace's is the run's if that is 32 hex digits, else made from it, and a
-// step's span has the step's ID if that is 16 hex digits, else one made from the run and the number.
+// The same trail always gets the same ids: the trace id is the run's id if that is 32 hex digits, else made from it; a
+// span id is the step's ID if that is 16 hex digits, else made from the run and the step's position.
 //
-// [Read] reads from it the same steps with the same sources, scores and ranks. Lost are members that trail does not
-// know (Extra), issues, and of captured answers all but the text and the id.
+// [Read] gets the same steps back, with the same sources, scores and ranks. Unknown members (Extra), issues, and
+// everything but text and id of captured answers are lost.
 func Write(t *trail.Trail, contentType string, o *WriteOptions) ([]byte, error) {
 	if contentType != JSON && contentType != Protobuf {
 		return nil, fmt.Errorf("write a trace: %w", ErrMediaType)
@@ -72,7 +72,7 @@ func Write(t *trail.Trail, contentType string, o *WriteOptions) ([]byte, error) 
 	} else {
 		b, err = proto.MarshalOptions{Deterministic: true}.Marshal(data)
 	}
-	if err == nil && w.asJSON { // protojson puts in spaces by chance
+	if err == nil && w.asJSON { // protojson adds spaces at random
 		var compact bytes.Buffer
 		err = json.Compact(&compact, b)
 		b = compact.Bytes()
@@ -106,8 +106,8 @@ func (w *writer) newSpan(id, parent string) *outSpan {
 	}}
 }
 
-// idBytes returns the bytes of an id. In OTLP's JSON ids are hex, where protobuf's JSON has base64: they are the bytes
-// whose base64 is the hex.
+// idBytes returns the bytes of an id. Ids are hex in OTLP's JSON, but base64 in protobuf's: for JSON it returns the
+// bytes whose base64 is the hex digits.
 func (w *writer) idBytes(digits string) []byte {
 	decode := hex.DecodeString
 	if w.asJSON {
@@ -115,12 +115,12 @@ func (w *writer) idBytes(digits string) []byte {
 	}
 	b, err := decode(digits)
 	if err != nil {
-		return nil // it is hex, of a length that is a multiple of four
+		return nil // cannot happen: it is hex, and its length a multiple of four
 	}
 	return b
 }
 
-// set adds an attribute, which is a string, bool, int64, float64 or a list of these, unless it says nothing.
+// set adds an attribute, which is a string, bool, int64, float64 or a list of these, unless it is empty.
 func (s *outSpan) set(key string, value any) {
 	switch value {
 	case "", nil, false:
@@ -153,7 +153,7 @@ func validText(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 
 func isFinite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
-// addRun adds the span of a run, and those of its steps below it.
+// addRun adds the span of a run, and below it those of its steps.
 func (w *writer) addRun(t *trail.Trail, parent string, depth int) {
 	of := w.newSpan(w.spanID("", parent, "run"), parent)
 	of.Name = validText("invoke_agent " + cmp.Or(t.Agent, "run"))
@@ -211,7 +211,7 @@ func unixNano(t time.Time) uint64 {
 	return uint64(t.UnixNano())
 }
 
-// spanID returns own where it can be a span's id, else one made from the run and the names.
+// spanID returns own if it is a valid span id, else one made from the run and the names.
 func (w *writer) spanID(own string, names ...string) string {
 	if isID(own, 16) {
 		return own
@@ -265,7 +265,7 @@ func (w *writer) setStep(span *outSpan, s *trail.Step, t *trail.Trail) {
 	span.EndTimeUnixNano = span.StartTimeUnixNano + uint64(max(0, s.Duration))
 }
 
-// conventionKind returns what the conventions call a step.
+// conventionKind returns the kind of a step in the conventions.
 func conventionKind(s *trail.Step) (openInference, genAI string) {
 	retrieved := slices.ContainsFunc(s.Sources, func(f trail.Source) bool { return f.Retrieved })
 	switch {
@@ -279,7 +279,7 @@ func conventionKind(s *trail.Step) (openInference, genAI string) {
 	return "LLM", "chat"
 }
 
-// setTexts sets what a span was asked and what it answered.
+// setTexts sets the question and the answer of a span.
 func (w *writer) setTexts(span *outSpan, question, answer string) {
 	if w.NoContent {
 		return
@@ -294,7 +294,7 @@ func (w *writer) setTexts(span *outSpan, question, answer string) {
 	span.set("ibid.answer", answer)
 }
 
-// setConventions sets a step's texts once more, as the GenAI conventions have them.
+// setConventions sets a step's texts again, in the form of the GenAI conventions.
 func (w *writer) setConventions(span *outSpan, s *trail.Step, kind string) {
 	if w.NoContent {
 		return
@@ -326,7 +326,7 @@ func (w *writer) setConventions(span *outSpan, s *trail.Step, kind string) {
 	}
 }
 
-// setPrivate sets what only ibid reads.
+// setPrivate sets the attributes that only ibid reads.
 func (w *writer) setPrivate(span *outSpan, s *trail.Step, kind string) {
 	inputs, outputs := s.Inputs, s.Outputs
 	inputsDigest, outputsDigest := s.InputsDigest, s.OutputsDigest
@@ -393,7 +393,7 @@ func (w *writer) setSources(span *outSpan, s *trail.Step, kind string) {
 	}
 }
 
-// metadata returns what the conventions have no attribute for; [document.setOwn] reads it.
+// metadata returns what the conventions have no attribute for. [document.setOwn] reads it.
 func (w *writer) metadata(s *trail.Source) json.RawMessage {
 	var roles []string
 	for _, role := range []struct {
@@ -420,11 +420,11 @@ func (w *writer) metadata(s *trail.Source) json.RawMessage {
 			m.Passage = new(false)
 		}
 	}
-	raw, _ := wire.Encode(m) // it has no numbers that are none
+	raw, _ := wire.Encode(m) // it has only finite numbers
 	return raw
 }
 
-// finiteOnly returns a number that JSON can have.
+// finiteOnly returns f, or nil if it is not finite.
 func finiteOnly(f *float64) *float64 {
 	if f == nil || !isFinite(*f) {
 		return nil
