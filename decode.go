@@ -302,7 +302,6 @@ func (d *Decoder) use(format string) {
 		})
 	}
 	c := &wire.Config{
-		Provider:  d.Options.Provider,
 		Request:   scan.Value(bytes.TrimSpace(d.Options.Request)),
 		Documents: documents,
 		Emit:      d.op,

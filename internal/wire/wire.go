@@ -20,8 +20,7 @@ type Parser interface {
 
 // Config configures a parser.
 type Config struct {
-	Provider string     // if empty, the format's usual one, or the one that the documents show
-	Request  scan.Value // the request that the response answers; nil if unknown
+	Request scan.Value // the request that the response answers; nil if unknown
 	// The documents given to the model, in place of those in Request. The Key of one without is the format's default
 	// id.
 	Documents []Source
