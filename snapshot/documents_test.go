@@ -82,7 +82,7 @@ func TestReadDocumentsTooLarge(t *testing.T) {
 	}
 }
 
-// Many lines that cannot be read take no more memory than few: only so many are reported.
+// Many unreadable lines take no more memory than few, because only some are reported.
 func TestReadDocumentsManyDamaged(t *testing.T) {
 	file := []byte("\"x\"\n" + strings.Repeat("x\n", 1<<18))
 	var docs []snapshot.Document
@@ -93,7 +93,7 @@ func TestReadDocumentsManyDamaged(t *testing.T) {
 	}
 }
 
-// A document is a source that can be cited; one without an address is the same source wherever its file lies.
+// A document is a source that can be cited; one without an address is the same source wherever its file is.
 func TestDocumentSource(t *testing.T) {
 	read := func(name, text string) ibid.Source {
 		t.Helper()
@@ -131,8 +131,7 @@ func TestPassages(t *testing.T) {
 	}
 }
 
-// Whatever the text and the size, passages lie side by side, are not longer than asked for, and lose no word.
-// A heading may be as long as its document: passages say the beginning of it.
+// A heading may be as long as its document: passages have the beginning of it.
 func TestPassagesLongHeading(t *testing.T) {
 	for name, heading := range map[string]string{"words": strings.Repeat("word ", 400) + "end", "no words": strings.Repeat("日本語", 400)} {
 		for _, p := range snapshot.Passages("# "+heading+"\n\none\n\ntwo\n", nil) {
@@ -177,7 +176,7 @@ func ExampleText_Passages() {
 	// Paint: # Paint It is painted often.
 }
 
-// A passage to be judged has its blocks apart, and evidence in it is found again in the text.
+// Apart separates the blocks of a passage, and Place maps evidence in it to the text.
 func TestPassageApart(t *testing.T) {
 	text := extract(t, `<h1>Sea 🦦 otters</h1><p>They hold hands.</p><ul><li>Urchins</li><li>Clams, é</li></ul>`, "text/html; charset=utf-8")
 	p := &text.Passages(nil)[0]
@@ -200,6 +199,6 @@ func TestPassageApart(t *testing.T) {
 	}
 	plain := snapshot.Passages("a\n\nb", nil)[0]
 	if got := plain.Apart("a\n\nb"); got != "a\n\nb" {
-		t.Errorf("a text with breaks of its own becomes %q", got)
+		t.Errorf("a text with its own breaks becomes %q", got)
 	}
 }
