@@ -142,6 +142,7 @@ func TestPassagesLongHeading(t *testing.T) {
 	}
 }
 
+// Passages are adjacent, not longer than the size, and lose no words, whatever the text and the size.
 func TestPassagesOfText(t *testing.T) {
 	for _, text := range []string{
 		"", " ", "a", "# H\n\na\n\n\nb", strings.Repeat("x", 100), strings.Repeat("日本語", 30), strings.Repeat("a b. ", 50), "🧭🧭",
