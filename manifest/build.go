@@ -135,7 +135,7 @@ func (b *Builder) Build(ctx context.Context, a *ibid.Answer, t *trail.Trail) (*M
 	if a == nil {
 		a = &ibid.Answer{}
 	}
-	w := &building{Builder: *b, answer: a, now: time.Now()}
+	w := &buildState{Builder: *b, answer: a, now: time.Now()}
 	if b.Now != nil {
 		w.now = b.Now()
 	}
@@ -159,8 +159,8 @@ func (b *Builder) Build(ctx context.Context, a *ibid.Answer, t *trail.Trail) (*M
 	return m, nil
 }
 
-// building is the state of building one manifest.
-type building struct {
+// buildState is the state of building one manifest.
+type buildState struct {
 	Builder
 	answer  *ibid.Answer
 	now     time.Time
@@ -180,7 +180,7 @@ type leftOut struct {
 }
 
 // manifest assembles the manifest and reduces it to the maximum size.
-func (w *building) manifest() (*Manifest, error) {
+func (w *buildState) manifest() (*Manifest, error) {
 	emitted := w.now // but not before any source was read
 	for _, s := range w.sources.list {
 		if s.snap != nil && s.snap.FetchedAt.After(emitted) {
@@ -206,7 +206,7 @@ func (w *building) manifest() (*Manifest, error) {
 }
 
 // output returns the output, bound to the body or to the answer's text, or nil if there is neither.
-func (w *building) output() *Output {
+func (w *buildState) output() *Output {
 	o := &Output{MediaType: cmp.Or(w.MediaType, "text/plain; charset=utf-8"), Hash: w.BodyHash}
 	switch {
 	case w.Body != nil:
@@ -226,7 +226,7 @@ func (w *building) output() *Output {
 
 // fit reduces m to MaxBytes by removing the last of the sources that are not cited, then the last claims, then the
 // inputs of steps. It records in m what was left out.
-func (w *building) fit(m *Manifest) error {
+func (w *buildState) fit(m *Manifest) error {
 	for {
 		m.Extra = nil
 		if w.leftOut != (leftOut{}) {
@@ -250,7 +250,7 @@ func (w *building) fit(m *Manifest) error {
 }
 
 // shrink removes about over bytes from m, but at least one thing. It returns false if nothing can be removed.
-func (w *building) shrink(m *Manifest, over int) bool {
+func (w *buildState) shrink(m *Manifest, over int) bool {
 	sources, claims := len(m.Sources), len(m.Claims)
 	for i := len(m.Sources) - 1; i >= 0 && over > 0; i-- {
 		if s := &m.Sources[i]; s.Cited != nil && !*s.Cited {
@@ -289,16 +289,16 @@ func size(v any) int {
 	return len(b)
 }
 
-// theModel is the tool of a step that calls no tool.
-const theModel = "model"
+// modelTool is the tool of a step that calls no tool.
+const modelTool = "model"
 
 // chain returns the steps of the run.
-func (w *building) chain(emitted Time) []Step {
+func (w *buildState) chain(emitted Time) []Step {
 	w.leftOut.Steps, w.leftOut.Edges = w.run.cut, w.run.edges
 	ref := func(s *step) string { return "runs/" + w.RunID + "/step/" + strconv.Itoa(s.number) }
 	chain := make([]Step, 0, len(w.run.steps))
 	for _, s := range w.run.steps {
-		out := Step{Step: s.number, Tool: cmp.Or(short(s.Tool), theModel), OutputsRef: ref(s)}
+		out := Step{Step: s.number, Tool: cmp.Or(short(s.Tool), modelTool), OutputsRef: ref(s)}
 		for _, b := range s.before {
 			out.InputsRef = append(out.InputsRef, ref(b))
 		}
@@ -323,7 +323,7 @@ func (w *building) chain(emitted Time) []Step {
 
 // inputs sets a step's inputs, or its question if nothing else is known, or the hash of either. A digest that the
 // program made is published only if inputs are public, because short inputs can be guessed from it.
-func (w *building) inputs(out *Step, s *step) {
+func (w *buildState) inputs(out *Step, s *step) {
 	inputs := s.Inputs
 	if len(inputs) == 0 && s.Question != "" {
 		inputs, _ = json.Marshal(map[string]string{"question": s.Question}) // strings never fail
@@ -359,7 +359,7 @@ func canonicalJSON(b []byte) []byte {
 
 // outputs returns the hash of a step's result: the text of its answer in UTF-8, or else its canonical outputs. The
 // answer itself is not private.
-func (w *building) outputs(s *step) string {
+func (w *buildState) outputs(s *step) string {
 	octets := []byte(s.Answer)
 	switch {
 	case s.Answer != "" && s.Answer == w.answer.Text:
@@ -381,7 +381,7 @@ func (w *building) outputs(s *step) string {
 }
 
 // private returns the HMAC of octets under the salt, or "" if there is no salt.
-func (w *building) private(octets []byte) string {
+func (w *buildState) private(octets []byte) string {
 	if len(w.Salt) == 0 {
 		return ""
 	}

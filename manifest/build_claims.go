@@ -36,7 +36,7 @@ func claimSpan(a *ibid.Answer, c *ibid.Citation) (ibid.Span, bool) {
 }
 
 // findClaims lists the claims of the answer in text order, each with the sources of its citations.
-func (w *building) findClaims() {
+func (w *buildState) findClaims() {
 	byRaw := map[ibid.Span]*claim{}
 	for i := range w.answer.Citations {
 		c := &w.answer.Citations[i]
@@ -53,13 +53,13 @@ func (w *building) findClaims() {
 		}
 		for k := range c.Refs {
 			ref := &c.Refs[k]
-			at.score(ref.Confidence)
+			at.raiseConfidence(ref.Confidence)
 			s := w.sources.ofAnswer[ref.Source]
 			if s == nil || s.dropped {
 				at.over++
 				continue
 			}
-			at.refer(&pin{
+			at.addPin(&pin{
 				source: s, quote: ref.Quote, origin: cmp.Or(w.QuotedBy, OriginProvider),
 				replace: w.QuotedBy == OriginPublisher,
 			})
@@ -92,20 +92,20 @@ func (w *building) findClaims() {
 			c.Confidence = confidence(*c.ConfidenceScore)
 		}
 		w.leftOut.ClaimSources += c.over
-		c.Steps = w.run.made(c.raw)
+		c.Steps = w.run.stepsFor(c.raw)
 	}
 }
 
-// score raises the claim's confidence to that of a provider, if it is higher.
-func (c *claim) score(s *float64) {
+// raiseConfidence raises the claim's confidence to that of a provider, if it is higher.
+func (c *claim) raiseConfidence(s *float64) {
 	if s != nil && *s >= 0 && *s <= 1 && (c.ConfidenceScore == nil || *s > *c.ConfidenceScore) {
 		c.ConfidenceScore = new(*s)
 	}
 }
 
-// refer adds a source to the claim, once for each quote. A reference without a quote adds nothing if the source is also
-// quoted.
-func (c *claim) refer(more *pin) {
+// addPin adds a source to the claim, once for each quote. A reference without a quote adds nothing if the source is
+// also quoted.
+func (c *claim) addPin(more *pin) {
 	for _, p := range c.pins {
 		if p.source == more.source && (p.quote == more.quote || more.quote == "") {
 			return
@@ -124,7 +124,7 @@ func (c *claim) refer(more *pin) {
 
 // placeClaims sets the places of the claims in the normalised answer. Claims without words are dropped, and claims with
 // the same place are merged.
-func (w *building) placeClaims() {
+func (w *buildState) placeClaims() {
 	p := newPlacer(w.answer.Text, w.claims)
 	list, byPlace := w.claims[:0], map[Range]*claim{}
 	for _, c := range w.claims {
@@ -135,9 +135,9 @@ func (w *building) placeClaims() {
 		if c.Rewritten = c.Span == nil; !c.Rewritten {
 			if same := byPlace[*c.Span]; same != nil {
 				for _, p := range c.pins {
-					same.refer(p)
+					same.addPin(p)
 				}
-				same.score(c.ConfidenceScore)
+				same.raiseConfidence(c.ConfidenceScore)
 				same.over += c.over
 				continue
 			}
@@ -149,7 +149,7 @@ func (w *building) placeClaims() {
 }
 
 // pinAll finds the excerpts of all claims.
-func (w *building) pinAll(ctx context.Context) error {
+func (w *buildState) pinAll(ctx context.Context) error {
 	var open []*pin
 	for _, c := range w.claims {
 		for _, p := range c.pins {
@@ -410,7 +410,7 @@ func (p *pin) findQuote() []*pin {
 		return []*pin{p}
 	case text == nil:
 		p.unavailable(NoText)
-		p.show(quote)
+		p.publishQuote(quote)
 	default:
 		m, ok := snapshot.Find(text.Content, &snapshot.Quote{Exact: quote})
 		if ok {
@@ -421,7 +421,7 @@ func (p *pin) findQuote() []*pin {
 			return []*pin{p}
 		}
 		p.unavailable(ExcerptNotFound)
-		p.show(quote)
+		p.publishQuote(quote)
 	}
 	return nil
 }
@@ -433,8 +433,8 @@ func (p *pin) unavailable(why string) {
 	}
 }
 
-// show publishes a quote that was not found.
-func (p *pin) show(quote string) {
+// publishQuote publishes a quote that was not found.
+func (p *pin) publishQuote(quote string) {
 	p.ExcerptHash, p.ExcerptOrigin = snapshot.Hash([]byte(quote)), p.origin
 	if utf8.RuneCountInString(quote) > maxExact {
 		p.Unavailable = ExcerptTooLong

@@ -56,7 +56,7 @@ func runOf(a *ibid.Answer, t *trail.Trail) *run {
 	before := before(t)
 	order := t.Order()
 	if last >= 0 && !r.fed {
-		wanted := reach(before, last)
+		wanted := ancestors(before, last)
 		order = slices.DeleteFunc(order, func(i int) bool { return !wanted[i] })
 	}
 	if r.cut = max(0, len(order)-maxSteps); r.cut > 0 {
@@ -103,8 +103,8 @@ func before(t *trail.Trail) [][]int {
 	return list
 }
 
-// reach returns a step and all steps that it builds on.
-func reach(before [][]int, from int) map[int]bool {
+// ancestors returns a step and all steps that it builds on.
+func ancestors(before [][]int, from int) map[int]bool {
 	seen := map[int]bool{from: true}
 	for todo := []int{from}; len(todo) > 0; {
 		at := todo[len(todo)-1]
@@ -159,8 +159,8 @@ func (r *run) number() {
 	}
 }
 
-// made returns the numbers of the steps that made a claim, ascending.
-func (r *run) made(claim ibid.Span) []int {
+// stepsFor returns the numbers of the steps that made a claim, ascending.
+func (r *run) stepsFor(claim ibid.Span) []int {
 	numbers := make([]int, 0, len(r.makers))
 	for _, s := range r.makers {
 		numbers = append(numbers, s.number)

@@ -62,7 +62,7 @@ func (b *Builder) consulted(a *ibid.Answer, t *trail.Trail) []Source {
 	if a == nil {
 		a = &ibid.Answer{}
 	}
-	w := &building{Builder: *b, answer: a, run: runOf(a, t)}
+	w := &buildState{Builder: *b, answer: a, run: runOf(a, t)}
 	w.gather()
 	list := make([]Source, 0, len(w.sources.list))
 	for _, s := range w.sources.list {
@@ -83,7 +83,7 @@ func Announce(sources []Source, manifest string, digest []byte) []Announcement {
 }
 
 // gather lists the sources of the answer, then those of the run, then what else the agent read.
-func (w *building) gather() {
+func (w *buildState) gather() {
 	g := &w.sources
 	*g = sources{
 		byURL:    map[string]*source{},
@@ -120,7 +120,7 @@ func (w *building) gather() {
 			g.add(&ibid.Source{URL: s.URL}, nil)
 		}
 	}
-	w.bound()
+	w.limitSources()
 	g.number()
 	for _, s := range g.list {
 		w.setPrivate(s)
@@ -155,14 +155,14 @@ func (g *sources) add(s *ibid.Source, at *source) *source {
 		}
 	}
 	at.foundAt(s.URL, s.OriginalURL)
-	at.sent(s.Content)
+	at.addPiece(s.Content)
 	for i := range s.Chunks {
-		at.sent(s.Chunks[i].Content)
+		at.addPiece(s.Chunks[i].Content)
 	}
 	return at
 }
 
-func (s *source) sent(piece string) {
+func (s *source) addPiece(piece string) {
 	if piece != "" && s.URL == "" && !slices.Contains(s.pieces, piece) {
 		s.pieces = append(s.pieces, piece)
 	}
@@ -223,8 +223,8 @@ func (g *sources) known(s *ibid.Source, key string) *source {
 	return g.byKey[key]
 }
 
-// bound keeps maxSources sources, cited ones first.
-func (w *building) bound() {
+// limitSources keeps maxSources sources, cited ones first.
+func (w *buildState) limitSources() {
 	g := &w.sources
 	over := len(g.list) - maxSources
 	if over <= 0 {
@@ -296,7 +296,7 @@ const (
 )
 
 // readAll reads the sources concurrently and extracts their texts.
-func (w *building) readAll(ctx context.Context) error {
+func (w *buildState) readAll(ctx context.Context) error {
 	own := make(map[string]*snapshot.Snapshot, 2*len(w.Own))
 	for _, s := range w.Own {
 		if url := clean(s.URL); url != "" {
@@ -389,7 +389,7 @@ func upstream(h http.Header) string {
 }
 
 // describe records when the source was read, and its text.
-func (s *source) describe(w *building) {
+func (s *source) describe(w *buildState) {
 	at := w.now // when it was found to be unreadable
 	if said := s.given.RetrievedAt; !said.IsZero() && said.Year() > 0 && said.Before(at) {
 		at = said

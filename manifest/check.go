@@ -47,7 +47,7 @@ func (m *Manifest) Problems() []Problem {
 		c.hash("/output/text_hash", m.Output.TextHash)
 	}
 	c.sources()
-	c.graph()
+	c.indexSteps()
 	c.claims()
 	c.chain()
 	return c.problems
@@ -148,7 +148,7 @@ func (c *checker) claims() {
 			path := path + "/sources/" + strconv.Itoa(j)
 			c.copies(path, s)
 			c.excerpt(path, s)
-			if whole && len(c.m.Chain) > 0 && !c.among(reached, s) {
+			if whole && len(c.m.Chain) > 0 && !c.hasSource(reached, s) {
 				c.add(statusGap, path, "no step that led to the claim has this source: "+quoted(s.URL))
 			}
 		}
@@ -261,10 +261,10 @@ func (c *checker) excerpt(path string, s *ClaimSource) {
 	}
 }
 
-// graph indexes the steps by number and output (the first of several), the steps that led to each, itself included, and
-// the steps that have each source. It follows each edge once, not once per claim, so that a manifest of a megabyte
-// takes no longer to check than to read.
-func (c *checker) graph() {
+// indexSteps indexes the steps by number and output (the first of several), the steps that led to each, itself
+// included, and the steps that have each source. It follows each edge once, not once per claim, so that a manifest of a
+// megabyte takes no longer to check than to read.
+func (c *checker) indexSteps() {
 	c.outputs, c.step = make(map[string]int), make(map[int]int)
 	chain := c.steps
 	for i := range chain {
@@ -366,9 +366,9 @@ func (c *checker) reached(path string, claim *Claim) (reached *big.Int, whole bo
 	return reached, whole
 }
 
-// among reports whether one of the steps has a claim's source: that source itself if the claim names it by id,
+// hasSource reports whether one of the steps has a claim's source: that source itself if the claim names it by id,
 // otherwise any with its URL.
-func (c *checker) among(reached *big.Int, s *ClaimSource) bool {
+func (c *checker) hasSource(reached *big.Int, s *ClaimSource) bool {
 	with, names := c.withURL, []string{s.URL, s.OriginalURL}
 	if of := c.source[s.Source]; of != nil {
 		with, names = c.with, []string{of.ID, of.URL, of.OriginalURL, of.FinalURL}

@@ -155,7 +155,7 @@ func NewFetcher(o *FetchOptions) *Fetcher {
 		limits: l, userAgent: cmp.Or(o.UserAgent, defaultUserAgent), copies: o.Copies,
 		log:   cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		guard: &guard{slices.Clone(o.Allow), ssrf.New()}, flights: map[job]*flight{},
-		hosts: hosts{perHost: l.PerHost, gap: l.Gap, patient: l.RetryAfter},
+		hosts: hosts{perHost: l.PerHost, gap: l.Gap, maxDelay: l.RetryAfter},
 		all:   places{size: l.Parallel},
 	}
 	d := &net.Dialer{

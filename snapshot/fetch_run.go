@@ -279,7 +279,7 @@ func (h *hop) read(ctx context.Context, resp *http.Response, w *watched) (*targe
 	s := &Snapshot{
 		FinalURL:     h.at.clean,
 		Status:       resp.StatusCode,
-		Header:       kept(resp.Header),
+		Header:       keptFields(resp.Header),
 		FetchedAt:    now,
 		UserAgent:    h.f.userAgent,
 		MediaType:    resp.Header.Get("Content-Type"),
@@ -289,7 +289,7 @@ func (h *hop) read(ctx context.Context, resp *http.Response, w *watched) (*targe
 		Hash:         Hash(octets),
 	}
 	if len(resp.Trailer) > 0 { // set once the body was read
-		s.Trailer = kept(resp.Trailer)
+		s.Trailer = keptFields(resp.Trailer)
 	}
 	return nil, s, nil
 }
@@ -307,7 +307,7 @@ func (h *hop) unmodified(resp *http.Response, now time.Time) *Snapshot {
 	if s.Header == nil {
 		s.Header = http.Header{}
 	}
-	for name, values := range kept(resp.Header) {
+	for name, values := range keptFields(resp.Header) {
 		if !strings.HasPrefix(name, "Content-") { // those describe a body, which this response does not have
 			s.Header[name] = values
 		}
@@ -316,8 +316,9 @@ func (h *hop) unmodified(resp *http.Response, now time.Time) *Snapshot {
 	return &s
 }
 
-// kept removes the fields that are not kept from a header: cookies, and those for the connection (RFC 9110, 7.6.1).
-func kept(header http.Header) http.Header {
+// keptFields removes the fields that are not kept from a header: cookies, and those for the connection (RFC 9110,
+// 7.6.1).
+func keptFields(header http.Header) http.Header {
 	for _, list := range header["Connection"] {
 		for name := range strings.SplitSeq(list, ",") {
 			delete(header, textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)))

@@ -172,7 +172,7 @@ func (b *best) add(h hit) {
 
 // rate scores how well a hit agrees with the quote's context and place.
 func (b *best) rate(h hit) float64 {
-	score := weightContext * (agreeing(b.text[:h.start], b.prefix, true) + agreeing(b.text[h.end:], b.suffix, false))
+	score := weightContext * (agreement(b.text[:h.start], b.prefix, true) + agreement(b.text[h.end:], b.suffix, false))
 	if b.quote.End <= 0 {
 		return score
 	}
@@ -199,8 +199,8 @@ func (b *best) match(how MatchKind) (Match, bool) {
 	}, true
 }
 
-// agreeing returns the share of a context, from 0 to 1, that the text next to a hit has.
-func agreeing(text, context string, before bool) float64 {
+// agreement returns the share of a context, from 0 to 1, that the text next to a hit has.
+func agreement(text, context string, before bool) float64 {
 	if context == "" {
 		return 0
 	}
@@ -223,11 +223,11 @@ func agreeing(text, context string, before bool) float64 {
 // indicates the cut.
 func (f *finder) isWhole(h hit, exact string) bool {
 	if cutsStart(f.text, h) && !strings.HasPrefix(exact, "…") && !strings.HasPrefix(exact, "...") &&
-		!goesOn(f.text[:h.start], f.prefix, true) {
+		!continues(f.text[:h.start], f.prefix, true) {
 		return false
 	}
 	return !cutsEnd(f.text, h) || strings.HasSuffix(exact, "…") || strings.HasSuffix(exact, "...") ||
-		goesOn(f.text[h.end:], f.suffix, false)
+		continues(f.text[h.end:], f.suffix, false)
 }
 
 // IsCut reports whether the code points [start, end) of a text begin inside a word or number, or end inside a number:
@@ -261,8 +261,8 @@ func cutsEnd(text string, h hit) bool {
 	return endsInDigit(body) && isPercent(next)
 }
 
-// goesOn reports whether the text next to a hit continues as the quote's context does.
-func goesOn(text, context string, before bool) bool {
+// continues reports whether the text next to a hit continues as the quote's context does.
+func continues(text, context string, before bool) bool {
 	if context == "" {
 		return false
 	}

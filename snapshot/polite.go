@@ -99,9 +99,9 @@ type host struct {
 
 // hosts holds a queue for each host with current or recent requests.
 type hosts struct {
-	perHost int
-	gap     time.Duration
-	patient time.Duration // longer delays are not waited for
+	perHost  int
+	gap      time.Duration
+	maxDelay time.Duration // longer delays are not waited for
 
 	mu    sync.Mutex
 	all   map[string]*host
@@ -165,7 +165,7 @@ func (h *hosts) wait(ctx context.Context, one *host, all *places, scheduled bool
 		one.mu.Lock()
 		left, asked, status := time.Until(one.next), time.Until(one.until), one.status
 		one.mu.Unlock()
-		if asked > h.patient {
+		if asked > h.maxDelay {
 			busy := statusError(status)
 			busy.RetryAfter = asked
 			return busy

@@ -89,7 +89,7 @@ func TestPlacesLeft(t *testing.T) {
 // Requests to one host start a gap apart, whatever else delays them.
 func TestHostGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := hosts{perHost: 2, gap: 100 * time.Millisecond, patient: 30 * time.Second}
+		h := hosts{perHost: 2, gap: 100 * time.Millisecond, maxDelay: 30 * time.Second}
 		all := places{size: 2}
 		begin := time.Now()
 		var mu sync.Mutex
@@ -123,7 +123,7 @@ func TestHostGap(t *testing.T) {
 // A host that asks for a delay is left alone; one that asks for a longer one than the limit is not waited for.
 func TestHostBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := hosts{perHost: 2, patient: 30 * time.Second}
+		h := hosts{perHost: 2, maxDelay: 30 * time.Second}
 		var all places
 		one := h.open("a")
 		one.setBusy(429, 20*time.Second)

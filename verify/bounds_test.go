@@ -45,6 +45,16 @@ func (w *world) many(n int, change func(i int, s *manifest.Source, cs *manifest.
 	w.announce(answer, manifest.Announcement{More: true, Manifest: s.TargetURI})
 }
 
+// requests returns the number of requests to the world.
+func (w *world) requests() (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, hits := range w.hits {
+		n += hits
+	}
+	return n
+}
+
 // Endless events, and a trailer of thousands of lines, are read in linear time.
 func TestBoundResponse(t *testing.T) {
 	w := newWorld(t)
@@ -142,13 +152,7 @@ func TestBoundRedirects(t *testing.T) {
 		}
 	})
 	wants(t, w.report(w.verifier()), verify.Unverifiable, verify.Blocked)
-	n := 0
-	w.mu.Lock()
-	for _, hits := range w.hits {
-		n += hits
-	}
-	w.mu.Unlock()
-	if n > 256+16*5 {
+	if n := w.requests(); n > 256+16*5 {
 		t.Errorf("one job made %d requests", n)
 	}
 }

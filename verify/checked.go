@@ -42,7 +42,7 @@ type checked struct {
 	logChecked bool               // checkLog has run
 	logUnread  bool               // the log could not be read
 	signature  Counts             // of the finding about it; empty if it is good or missing
-	over       bool               // nothing more can be checked
+	done       bool               // nothing more can be checked
 	out        ManifestReport
 }
 
@@ -77,7 +77,7 @@ func (m *checked) verify(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	m.setDone("manifest", m.url)
-	m.over = err != nil || snap.Status != http.StatusOK
+	m.done = err != nil || snap.Status != http.StatusOK
 	switch {
 	case err != nil:
 		m.foundUnfetched(err)
@@ -123,7 +123,7 @@ func (m *checked) check(ctx context.Context) error {
 		m.parse, m.checkOutput, m.checkSignature, m.checkAuthority, m.checkExpiry,
 		m.remember, m.checkLog, m.checkLevel,
 	} {
-		if m.over {
+		if m.done {
 			break
 		}
 		if err := step(ctx); err != nil {
@@ -138,7 +138,7 @@ func (m *checked) check(ctx context.Context) error {
 		m.out.SHA256 = hexSum(m.served.Body)
 	}
 	m.report.Manifests = append(m.report.Manifests, m.out)
-	if m.over {
+	if m.done {
 		return nil
 	}
 	return m.checkClaims(ctx)
@@ -147,7 +147,7 @@ func (m *checked) check(ctx context.Context) error {
 // compareWith compares the manifest's digest with the one that its URL had before, if before is not nil.
 func (m *checked) compareWith(before []byte, sum [sha256.Size]byte) {
 	if before != nil && !bytes.Equal(before, sum[:]) {
-		m.over = true
+		m.done = true
 		m.found(ManifestMutated,
 			"The manifest's body has the SHA-256 %x; earlier, this URL had %x. Manifests must not change.", sum, before)
 	}
@@ -158,7 +158,7 @@ func (m *checked) compareWith(before []byte, sum [sha256.Size]byte) {
 func (m *checked) parse(ctx context.Context) error {
 	sum := m.served.Digest()
 	if m.digest != nil && !bytes.Equal(m.digest, sum[:]) {
-		m.over = true
+		m.done = true
 		m.found(ManifestMutated, "The manifest's body has the SHA-256 %x, the response announces %x.", sum, m.digest)
 		return nil
 	}
@@ -167,13 +167,13 @@ func (m *checked) parse(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("looking up an earlier manifest: %w", err)
 		}
-		if m.compareWith(before, sum); m.over || ctx.Err() != nil {
+		if m.compareWith(before, sum); m.done || ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 	}
 	man, err := manifest.Parse(m.served.Body)
 	if err != nil {
-		m.over = true
+		m.done = true
 		code, path := ManifestMalformed, ""
 		if e, ok := errors.AsType[*manifest.Error](err); ok {
 			code, path = Status(e.Status), e.Path

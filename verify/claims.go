@@ -164,11 +164,11 @@ func (m *checked) checkSource(
 		var stored storedResult
 		if b, err := m.Memory.Recall(ctx, memoryResult, key); err == nil && !m.KeepSources &&
 			json.Unmarshal(b, &stored) == nil {
-			life := cmp.Or(m.FailureTTL, defaultFailureTTL)
+			ttl := cmp.Or(m.FailureTTL, defaultFailureTTL)
 			if stored.Result.Counts.Passes() {
-				life = cmp.Or(m.SourceTTL, defaultSourceTTL)
+				ttl = cmp.Or(m.SourceTTL, defaultSourceTTL)
 			}
-			if age := m.now.Sub(stored.At); age >= -skew && age <= life {
+			if age := m.now.Sub(stored.At); age >= -skew && age <= ttl {
 				r.Result, r.Cached, r.CheckedAt = stored.Result, true, stored.At
 				return r, nil
 			}

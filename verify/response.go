@@ -32,7 +32,7 @@ func (v *Verifier) URL(ctx context.Context, url string) (*Report, error) {
 	case err != nil && manifestURL.MatchString(url):
 		j.report.Kind = KindManifest
 		m := j.newChecked(clean(url))
-		m.over = true
+		m.done = true
 		m.foundUnfetched(err)
 		return j.result(m.check(ctx))
 	case err != nil:

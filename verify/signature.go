@@ -21,23 +21,23 @@ import (
 // maxSignatures is how many signatures of one manifest are tried: a publisher may sign with both an old and a new key.
 const maxSignatures = 4
 
-// covered lists the components that a manifest's signature must cover.
-var covered = []httpsig.Component{
+// requiredComponents lists the components that a manifest's signature must cover.
+var requiredComponents = []httpsig.Component{
 	{Name: "@status"}, {Name: "content-type"}, {Name: "content-digest"}, {Name: "@target-uri", Request: true},
 }
 
 // signatureResult is the result of verifying one signature: its key, or why it is not good.
 type signatureResult struct {
-	code Status // empty if it is good
-	why  string
-	open bool // it might be good, but the log could not be read
-	key  *keyring.Key
-	sig  *httpsig.Signature
+	code       Status // empty if it is good
+	why        string
+	unresolved bool // it might be good, but the log could not be read
+	key        *keyring.Key
+	sig        *httpsig.Signature
 }
 
-// late reports whether the signature is valid, but its key was revoked after the time the signature claims: whoever
-// stole the key could have made it since.
-func (v *signatureResult) late() bool { return v.code == "" && !v.key.RevokedAt.IsZero() }
+// beforeRevocation reports whether the signature is valid, but its key was revoked after the time the signature claims:
+// whoever stole the key could have made it since.
+func (v *signatureResult) beforeRevocation() bool { return v.code == "" && !v.key.RevokedAt.IsZero() }
 
 // checkSignature verifies the manifest's signatures, until one is good.
 func (m *checked) checkSignature(ctx context.Context) error {
@@ -70,48 +70,48 @@ func (m *checked) checkSignature(ctx context.Context) error {
 		m.found(Unsigned, "The manifest is not signed.")
 		return nil
 	}
-	first := m.verifySignature(ctx, message, all[0])
+	best := m.verifySignature(ctx, message, all[0])
 	for _, s := range all[1:min(len(all), maxSignatures)] {
-		if first.code == "" && !first.late() {
+		if best.code == "" && !best.beforeRevocation() {
 			break
 		}
-		if v := m.verifySignature(ctx, message, s); v.code == "" && (first.code != "" || !v.late()) {
-			first = v
+		if v := m.verifySignature(ctx, message, s); v.code == "" && (best.code != "" || !v.beforeRevocation()) {
+			best = v
 		}
 	}
-	if first.late() {
+	if best.beforeRevocation() {
 		// A signature whose key was revoked later counts only if the manifest is in the publisher's log, to which a
 		// thief of the key has no access.
 		if err := m.checkLog(ctx); err != nil {
 			return err
 		}
 		if !m.out.Logged {
-			first.code, first.open = KeyRevoked, m.logUnread
-			first.why = "no log proves that the manifest is older: whoever stole the key can write any date."
-			if first.open {
-				first.why = "whether the manifest is in the publisher's log could not be checked."
+			best.code, best.unresolved = KeyRevoked, m.logUnread
+			best.why = "no log proves that the manifest is older: whoever stole the key can write any date."
+			if best.unresolved {
+				best.why = "whether the manifest is in the publisher's log could not be checked."
 			}
-			first.why = "The key was revoked at " + first.key.RevokedAt.Format(time.RFC3339) + ", and " + first.why
+			best.why = "The key was revoked at " + best.key.RevokedAt.Format(time.RFC3339) + ", and " + best.why
 		}
 	}
-	m.out.KeyID = first.sig.KeyID
-	if first.sig.Created != nil {
-		m.out.SignedAt = at(*first.sig.Created).Format(time.RFC3339)
+	m.out.KeyID = best.sig.KeyID
+	if best.sig.Created != nil {
+		m.out.SignedAt = at(*best.sig.Created).Format(time.RFC3339)
 	}
-	if first.code != "" {
+	if best.code != "" {
 		m.signature = CountFailure
-		if first.code == KeyUnavailable || first.open {
+		if best.code == KeyUnavailable || best.unresolved {
 			m.signature = CountUnverifiable
 		}
-		m.foundAs(first.code, m.signature, "%s", first.why)
+		m.foundAs(best.code, m.signature, "%s", best.why)
 		return nil
 	}
 	m.out.Verified = true
-	m.found(SignatureValid, "The signature of key %s is valid, and the key was good when it was made.", first.key.ID)
+	m.found(SignatureValid, "The signature of key %s is valid, and the key was good when it was made.", best.key.ID)
 	if !m.keysSeen {
 		m.found(KeyFromBundle, "The key comes from the bundle; whether it is the publisher's was not checked.")
 	}
-	if m.man.EmittedAt.Time().After(at(*first.sig.Created).Add(skew)) {
+	if m.man.EmittedAt.Time().After(at(*best.sig.Created).Add(skew)) {
 		m.found(ManifestInconsistent, "The manifest claims to be emitted at %s, after it was signed.",
 			m.man.EmittedAt)
 	}
@@ -137,11 +137,13 @@ func (m *checked) verifySignature(ctx context.Context, message *httpsig.Message,
 		return bad(SignatureInvalid, "The algorithm of the signature, %s, is not allowed.", s.Alg)
 	}
 	lacks := ""
-	missing := slices.IndexFunc(covered, func(c httpsig.Component) bool { return !slices.Contains(s.Components, c) })
+	missing := slices.IndexFunc(requiredComponents, func(c httpsig.Component) bool {
+		return !slices.Contains(s.Components, c)
+	})
 	switch {
 	case missing >= 0:
-		lacks = `"` + covered[missing].Name + `"`
-		if covered[missing].Request {
+		lacks = `"` + requiredComponents[missing].Name + `"`
+		if requiredComponents[missing].Request {
 			lacks += ";req"
 		}
 	case s.Created == nil:

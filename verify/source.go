@@ -130,8 +130,8 @@ func newComparison(
 	return c
 }
 
-// is sets the status of the result and returns it.
-func (c *comparison) is(s Status, note string) SourceResult {
+// end sets the status of the result and returns it.
+func (c *comparison) end(s Status, note string) SourceResult {
 	c.result.Status, c.result.Counts, c.result.Note = s, s.counts(), note
 	return c.result
 }
@@ -141,21 +141,21 @@ func (c *comparison) compare(fetchErr error) SourceResult {
 	cs, src, snap, r := c.cs, c.src, c.snap, &c.result
 	switch {
 	case strings.HasPrefix(cs.URL, manifest.SourceURN):
-		return c.is(NotDereferenceable, "The source has no address.")
+		return c.end(NotDereferenceable, "The source has no address.")
 	case slices.ContainsFunc([]string{c.hash, cs.ExcerptHash, src.TextHash}, func(hash string) bool {
 		return hash != "" && !strings.HasPrefix(hash, "sha256:")
 	}):
-		return c.is(AlgorithmUnsupported, "A hash uses an algorithm other than sha256.")
+		return c.end(AlgorithmUnsupported, "A hash uses an algorithm other than sha256.")
 	case fetchErr != nil:
 		if f, ok := errors.AsType[*snapshot.FetchError](fetchErr); ok {
 			r.Reason, r.HTTPStatus, r.FinalURL = f.Reason, f.Status, f.FinalURL
-			return c.is(cmp.Or(Status(f.Kind), Unreachable), "")
+			return c.end(cmp.Or(Status(f.Kind), Unreachable), "")
 		}
-		return c.is(Unreachable, "The source could not be read: "+fetchErr.Error()+".")
+		return c.end(Unreachable, "The source could not be read: "+fetchErr.Error()+".")
 	case snap == nil:
-		return c.is(Unreachable, "The source was not fetched.")
+		return c.end(Unreachable, "The source was not fetched.")
 	case !snap.Whole():
-		return c.is(Unreachable, "Only the hash of the source is kept.")
+		return c.end(Unreachable, "Only the hash of the source is kept.")
 	}
 	if r.Hash = snap.Hash; r.Hash == "" {
 		r.Hash = snapshot.Hash(snap.Octets)
@@ -171,11 +171,11 @@ func (c *comparison) compare(fetchErr error) SourceResult {
 	case errors.Is(err, snapshot.ErrEmpty):
 		c.text, r.TextHash = &snapshot.Text{Profile: snapshot.TextProfile}, snapshot.Hash(nil)
 	case errors.Is(err, snapshot.ErrUnsupported) && c.unchanged:
-		return c.is(VerifiedHashOnly, "The source is unchanged, and is not a document with text.")
+		return c.end(VerifiedHashOnly, "The source is unchanged, and is not a document with text.")
 	case errors.Is(err, snapshot.ErrTooLarge):
-		return c.is(TooLarge, "The source could not be read as text: "+err.Error()+".")
+		return c.end(TooLarge, "The source could not be read as text: "+err.Error()+".")
 	default:
-		return c.is(UnsupportedMedia, "The source could not be read as text: "+err.Error()+".")
+		return c.end(UnsupportedMedia, "The source could not be read as text: "+err.Error()+".")
 	}
 	switch {
 	case cs.Excerpt != nil && snapshot.Normalize(cs.Excerpt.Exact) != "":
@@ -185,13 +185,13 @@ func (c *comparison) compare(fetchErr error) SourceResult {
 	case cs.ExcerptOffset != nil && c.unchanged && !c.advisory():
 		return c.takeSlice()
 	case c.unchanged:
-		return c.is(VerifiedHashOnly, "The source is unchanged; no excerpt was recorded.")
+		return c.end(VerifiedHashOnly, "The source is unchanged; no excerpt was recorded.")
 	case c.textUnchanged():
-		return c.is(DriftedTextIntact, textIntact)
+		return c.end(DriftedTextIntact, textIntact)
 	case c.hash == "" && src.TextHash == "":
-		return c.is(NothingRecorded, "The source can be read; nothing was recorded of it.")
+		return c.end(NothingRecorded, "The source can be read; nothing was recorded of it.")
 	}
-	return c.is(HashMismatch, "The source changed, and no excerpt was recorded.")
+	return c.end(HashMismatch, "The source changed, and no excerpt was recorded.")
 }
 
 const (
@@ -210,79 +210,79 @@ func (c *comparison) compareExcerpt() SourceResult {
 		}
 		m, ok := c.find(q)
 		if !ok {
-			return c.notFound()
+			return c.missingResult()
 		}
 		c.setMatch(m)
 	}
 	anywhere := c.cs.ExcerptOffset == nil
 	switch {
 	case c.result.Match.Cut || c.result.Match.How != snapshot.MatchReformatted && c.hash == "":
-		return c.isThere()
+		return c.foundResult()
 	case c.result.Match.How == snapshot.MatchReformatted:
-		return c.is(ExcerptReformatted, "The source has the excerpt with other white space or punctuation.")
+		return c.end(ExcerptReformatted, "The source has the excerpt with other white space or punctuation.")
 	case c.unchanged && !inPlace && !anywhere && !c.advisory():
-		return c.is(OffsetWrong, "The source is unchanged and has the excerpt, but not in the recorded place.")
+		return c.end(OffsetWrong, "The source is unchanged and has the excerpt, but not in the recorded place.")
 	case !c.unchanged && !inPlace && !anywhere:
-		return c.is(DriftedExcerptIntact, excerptIntact)
+		return c.end(DriftedExcerptIntact, excerptIntact)
 	}
-	return c.isThere()
+	return c.foundResult()
 }
 
-// isThere returns the result if the excerpt, or text with its hash, is in its place.
-func (c *comparison) isThere() SourceResult {
+// foundResult returns the result if the excerpt, or text with its hash, is in its place.
+func (c *comparison) foundResult() SourceResult {
 	switch {
 	case c.result.Match.Cut:
-		return c.is(ExcerptCut, "The source has the excerpt, but as part of a number or word: "+
+		return c.end(ExcerptCut, "The source has the excerpt, but as part of a number or word: "+
 			"it may mean something else there.")
 	case c.hash == "":
-		return c.is(ExcerptFound, "No hash was recorded; the source has the excerpt.")
+		return c.end(ExcerptFound, "No hash was recorded; the source has the excerpt.")
 	case c.unchanged:
-		return c.is(Verified, "")
+		return c.end(Verified, "")
 	case c.textUnchanged():
-		return c.is(DriftedTextIntact, textIntact)
+		return c.end(DriftedTextIntact, textIntact)
 	}
-	return c.is(DriftedExcerptIntact, excerptIntact)
+	return c.end(DriftedExcerptIntact, excerptIntact)
 }
 
-// notFound returns the result if the source does not have the excerpt.
-func (c *comparison) notFound() SourceResult {
+// missingResult returns the result if the source does not have the excerpt.
+func (c *comparison) missingResult() SourceResult {
 	c.result.Near = c.near(c.cs.Excerpt.Exact)
 	const layer = "a text layer that programs read in different ways."
 	switch {
 	case c.unchanged && c.advisory():
-		return c.is(VerifiedHashOnly,
+		return c.end(VerifiedHashOnly,
 			"The source is unchanged; its text layer, which programs read in different ways, "+
 				"does not have the excerpt.")
 	case c.unchanged && c.inferred():
-		return c.is(VerifiedHashOnly,
+		return c.end(VerifiedHashOnly,
 			"The source is unchanged; what a checker took for evidence is not found in it.")
 	case c.unchanged:
-		return c.is(ExcerptMismatch, "The source is unchanged and does not have the excerpt: it was misquoted.")
+		return c.end(ExcerptMismatch, "The source is unchanged and does not have the excerpt: it was misquoted.")
 	case c.advisory() && c.hash == "":
-		return c.is(UnsupportedMedia, "The excerpt is not found in "+layer)
+		return c.end(UnsupportedMedia, "The excerpt is not found in "+layer)
 	case c.advisory():
-		return c.is(HashMismatch, "The source changed, and the excerpt is not found in "+layer)
+		return c.end(HashMismatch, "The source changed, and the excerpt is not found in "+layer)
 	case c.hash == "" && c.inferred():
-		c.is(ExcerptMissing, "What a checker took for evidence is not found, and no hash was recorded.")
+		c.end(ExcerptMissing, "What a checker took for evidence is not found, and no hash was recorded.")
 		c.result.Counts = CountUnverifiable
 		return c.result
 	case c.result.Near != nil:
-		return c.is(ExcerptAltered, "The source does not have the excerpt, only something similar.")
+		return c.end(ExcerptAltered, "The source does not have the excerpt, only something similar.")
 	}
-	return c.is(ExcerptMissing, "The source does not have the excerpt.")
+	return c.end(ExcerptMissing, "The source does not have the excerpt.")
 }
 
 // compareExcerptHash compares the text in the recorded place with the hash of a private excerpt.
 func (c *comparison) compareExcerptHash() SourceResult {
 	switch {
 	case c.isInPlace():
-		return c.isThere()
+		return c.foundResult()
 	case !c.unchanged:
-		return c.is(HashMismatch, "The source has other text in the excerpt's place, and its words were not recorded.")
+		return c.end(HashMismatch, "The source has other text in the excerpt's place, and its words were not recorded.")
 	case c.advisory() || c.inferred():
-		return c.is(VerifiedHashOnly, "The source is unchanged; the private excerpt is not found in its place.")
+		return c.end(VerifiedHashOnly, "The source is unchanged; the private excerpt is not found in its place.")
 	}
-	return c.is(ExcerptMismatch, "The source is unchanged and has other text in the excerpt's recorded place.")
+	return c.end(ExcerptMismatch, "The source is unchanged and has other text in the excerpt's recorded place.")
 }
 
 // takeSlice takes the text in the recorded place of an unchanged source as the excerpt, if only the place was recorded.
@@ -319,11 +319,11 @@ func (c *comparison) takeSlice() SourceResult {
 	switch {
 	case most >= 0:
 		c.result = best
-		return c.is(Verified, "The text in the recorded place is the excerpt.")
+		return c.end(Verified, "The text in the recorded place is the excerpt.")
 	case outside:
-		return c.is(ExcerptMismatch, "The recorded place lies outside the source's text.")
+		return c.end(ExcerptMismatch, "The recorded place lies outside the source's text.")
 	}
-	return c.is(ExcerptMismatch,
+	return c.end(ExcerptMismatch,
 		"The recorded place begins or ends inside a word of the source, so it is not that of an excerpt.")
 }
 

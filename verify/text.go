@@ -89,7 +89,7 @@ func (t *textReport) report(r *Report, indent string) {
 			t.line("", "")
 		}
 		is := t.paint(cmp.Or(marks[f.Counts], marks[CountFailure]))
-		t.line(indent, "  %s  %-22s %s", is, shown(string(f.Code)), shown(f.where()))
+		t.line(indent, "  %s  %-22s %s", is, shown(string(f.Code)), shown(f.fullDetail()))
 	}
 	for i := range r.Claims {
 		t.claim(&r.Claims[i], indent)
@@ -142,7 +142,7 @@ func (r *Report) general() []Finding {
 	})
 }
 
-func (f *Finding) where() string {
+func (f *Finding) fullDetail() string {
 	detail := f.Detail
 	if f.Path != "" {
 		detail += " (at " + f.Path + ")"
@@ -199,7 +199,7 @@ func (t *textReport) source(s *SourceReport, indent string) {
 		t.line(indent, "found at  %s", shownURL(r.FinalURL))
 	}
 	if !r.Counts.Passes() {
-		for _, line := range t.compared(s) {
+		for _, line := range t.diffLines(s) {
 			t.line(indent, "%s", line)
 		}
 	}
@@ -208,9 +208,9 @@ func (t *textReport) source(s *SourceReport, indent string) {
 	}
 }
 
-// compared shows the manifest's quote, the source's text and their difference: [-the manifest's words-]{+the
+// diffLines returns the manifest's quote, the source's text and their difference: [-the manifest's words-]{+the
 // source's+}.
-func (t *textReport) compared(s *SourceReport) []string {
+func (t *textReport) diffLines(s *SourceReport) []string {
 	var lines []string
 	if s.Excerpt != "" {
 		lines = append(lines, "manifest: "+shown(s.Excerpt))
@@ -221,7 +221,7 @@ func (t *textReport) compared(s *SourceReport) []string {
 	}
 	var diff strings.Builder
 	for _, e := range near.Diff {
-		words := notMarks.Replace(shown(e.Text))
+		words := markEscaper.Replace(shown(e.Text))
 		switch e.Kind {
 		case snapshot.EditQuote:
 			words = t.paint(mark{"31", "[-" + words + "-]"})
@@ -234,8 +234,8 @@ func (t *textReport) compared(s *SourceReport) []string {
 	return append(lines, "source:   "+shown(near.Text), "changed:  "+diff.String())
 }
 
-// notMarks escapes words that look like the marks of a difference.
-var notMarks = strings.NewReplacer("[-", `\u{005B}-`, "-]", `-\u{005D}`, "{+", `\u{007B}+`, "+}", `+\u{007D}`)
+// markEscaper escapes words that look like the marks of a difference.
+var markEscaper = strings.NewReplacer("[-", `\u{005B}-`, "-]", `-\u{005D}`, "{+", `\u{007B}+`, "+}", `+\u{007D}`)
 
 // The elements of JUnit XML that are written.
 type (
@@ -299,7 +299,7 @@ func (r *Report) suite(on FailOn) junitSuite {
 	}
 	for _, f := range r.general() {
 		s.add("manifest", string(f.Code), f.Counts,
-			junitResult{Message: f.Detail, Type: string(f.Code), Text: shown(f.where())})
+			junitResult{Message: f.Detail, Type: string(f.Code), Text: shown(f.fullDetail())})
 	}
 	for i := range r.Claims {
 		c := &r.Claims[i]
@@ -321,7 +321,7 @@ func (r *Report) suite(on FailOn) junitSuite {
 		for k := range c.Sources {
 			src := &c.Sources[k]
 			word := string(src.Result.Status)
-			lines := append([]string{shown(cmp.Or(src.Result.Note, word))}, (&textReport{}).compared(src)...)
+			lines := append([]string{shown(cmp.Or(src.Result.Note, word))}, (&textReport{}).diffLines(src)...)
 			s.add("source", c.ID+" "+shownURL(src.URL), src.Result.Counts,
 				junitResult{word, word, strings.Join(lines, "\n")})
 		}

@@ -187,31 +187,11 @@ func TestThreatRedirectLoop(t *testing.T) {
 // A manifest with very many sources causes no more than the fetches of one job.
 func TestThreatAmplifier(t *testing.T) {
 	w := newWorld(t)
-	m := w.manifest()
-	for i := range 400 {
-		c := m.Claims[0]
-		c.ID = fmt.Sprintf("x%d", i)
-		s := c.Sources[0]
-		s.Source, s.URL = "", fmt.Sprintf("%s/many/%d", w.origin, i)
-		s.Source = fmt.Sprintf("x%d", i)
-		src := m.Sources[0]
-		src.ID, src.URL, src.FinalURL = s.Source, s.URL, s.URL
-		c.Sources = []manifest.ClaimSource{s}
-		m.Sources, m.Claims = append(m.Sources, src), append(m.Claims, c)
-		m.Chain[0].Sources = append(m.Chain[0].Sources, s.Source)
+	w.many(400, func(i int, _ *manifest.Source, _ *manifest.ClaimSource) {
 		w.page(fmt.Sprintf("/many/%d", i), "text/html; charset=utf-8", page)
-	}
-	s := w.publish(m)
-	w.announce(answer, manifest.Announcement{More: true, Manifest: s.TargetURI})
-	r := w.report(w.verifier())
-	wants(t, r, verify.Unverifiable, verify.Blocked)
-	n := 0
-	w.mu.Lock()
-	for _, hits := range w.hits {
-		n += hits
-	}
-	w.mu.Unlock()
-	if n > 256 {
+	})
+	wants(t, w.report(w.verifier()), verify.Unverifiable, verify.Blocked)
+	if n := w.requests(); n > 256 {
 		t.Errorf("one job made %d requests, at most %d are allowed", n, 256)
 	}
 }

@@ -186,16 +186,16 @@ func (s *Signature) Verify(m *Message, pub crypto.PublicKey) error {
 	if err != nil {
 		return fmt.Errorf("verifying the signature %s: %w", s.Label, err)
 	}
-	holds := false
+	valid := false
 	switch k := pub.(type) {
 	case ed25519.PublicKey:
-		holds = ed25519.Verify(k, text, s.Value)
+		valid = ed25519.Verify(k, text, s.Value)
 	case *ecdsa.PublicKey:
 		digest := sha256.Sum256(text)
-		holds = len(s.Value) == 2*half &&
-			ecdsa.Verify(k, digest[:], new(big.Int).SetBytes(s.Value[:half]), new(big.Int).SetBytes(s.Value[half:]))
+		valid = len(s.Value) == 2*scalarSize && ecdsa.Verify(k, digest[:],
+			new(big.Int).SetBytes(s.Value[:scalarSize]), new(big.Int).SetBytes(s.Value[scalarSize:]))
 	}
-	if !holds {
+	if !valid {
 		return fmt.Errorf(
 			"verifying the signature %s: it is not an %s signature of this message by this key", s.Label, alg,
 		)
@@ -249,8 +249,8 @@ const (
 	ECDSAP256 = "ecdsa-p256-sha256"
 )
 
-// half is the length of each of the two numbers of a P-256 ECDSA signature.
-const half = 32
+// scalarSize is the length of each of the two numbers of a P-256 ECDSA signature.
+const scalarSize = 32
 
 // Algorithm returns the algorithm of a public key. Each key has one, so that nobody can choose a weaker one for it.
 func Algorithm(pub crypto.PublicKey) (string, error) {
@@ -291,12 +291,12 @@ func sign(key crypto.Signer, said string, text []byte) ([]byte, error) {
 	}
 	var n struct{ R, S *big.Int }
 	rest, err := asn1.Unmarshal(der, &n)
-	if err != nil || len(rest) > 0 || n.R.BitLen() > 8*half || n.S.BitLen() > 8*half {
+	if err != nil || len(rest) > 0 || n.R.BitLen() > 8*scalarSize || n.S.BitLen() > 8*scalarSize {
 		return nil, errors.New("the key's output is not a P-256 signature")
 	}
-	value := make([]byte, 2*half)
-	n.R.FillBytes(value[:half])
-	n.S.FillBytes(value[half:])
+	value := make([]byte, 2*scalarSize)
+	n.R.FillBytes(value[:scalarSize])
+	n.S.FillBytes(value[scalarSize:])
 	return value, nil
 }
 

@@ -284,8 +284,8 @@ func (f *file) readMap(s *stream) *charMap {
 	}
 }
 
-// room reports whether a code with the text to may be added.
-func (m *charMap) room(to byteString) bool {
+// hasRoom reports whether a code with the text to may be added.
+func (m *charMap) hasRoom(to byteString) bool {
 	if len(to) > maxGlyphText || len(m.chars)+len(m.ranges) >= maxCodes {
 		return false
 	}
@@ -300,7 +300,7 @@ func (m *charMap) operator(op operator, args []any) {
 	case "endbfchar":
 		for i := 0; i+1 < len(args); i += 2 {
 			from, _ := args[i].(byteString)
-			if to, ok := args[i+1].(byteString); ok && len(from) <= 4 && m.room(to) {
+			if to, ok := args[i+1].(byteString); ok && len(from) <= 4 && m.hasRoom(to) {
 				m.chars[string(from)] = utf16BE(string(to))
 			}
 		}
@@ -331,12 +331,12 @@ func (m *charMap) addRanges(args []any) {
 		}
 		switch target := args[i+2].(type) {
 		case byteString:
-			if m.room(target) {
+			if m.hasRoom(target) {
 				m.ranges = append(m.ranges, textRange{len(from), low, high, utf16BE(string(target))})
 			}
 		case []any:
 			for k, x := range target[:min(len(target), high-low+1)] {
-				if s, ok := x.(byteString); ok && m.room(s) {
+				if s, ok := x.(byteString); ok && m.hasRoom(s) {
 					m.ranges = append(m.ranges, textRange{len(from), low + k, low + k, utf16BE(string(s))})
 				}
 			}
