@@ -138,8 +138,8 @@ func TestSchemaExceptions(t *testing.T) {
 		"fraction that is zero":       replace(`"text_length": 60`, `"text_length": 60.0`),
 		"exponent":                    replace(`"text_length": 60`, `"text_length": 6e1`),
 		"day that the month lacks":    replace("2026-05-01T12", "2026-04-31T12"),
-		"number in what is not known": edited(t, "/x", json.RawMessage("9007199254740993")),
-		"deep in what is not known":   edited(t, "/x", json.RawMessage(strings.Repeat("[", 32)+strings.Repeat("]", 32))),
+		"number in an unknown member": edited(t, "/x", json.RawMessage("9007199254740993")),
+		"deep unknown member":         edited(t, "/x", json.RawMessage(strings.Repeat("[", 32)+strings.Repeat("]", 32))),
 		"larger than the largest":     append([]byte(sample), bytes.Repeat([]byte(" "), manifest.MaxBytes)...),
 	} {
 		if _, err := manifest.Parse(doc); err == nil {

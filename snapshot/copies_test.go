@@ -293,13 +293,13 @@ func TestTextsBeside(t *testing.T) {
 	big, _, _ := texts.Of(page("<p>big", "text/html"))
 	texts.Beside(big, of(15<<10))
 	if v := texts.Beside(list[0], of(1)); v != 10 {
-		t.Errorf("nothing made room: %v", v)
+		t.Errorf("not dropped: %v", v)
 	}
 	if again, _, _ := texts.Of(page("<p>page 0", "text/html")); again != list[0] {
-		t.Error("a text made room for what stands beside others")
+		t.Error("a text was dropped for values beside others")
 	}
 	if v := texts.Beside(big, of(1)); v != 9 {
-		t.Errorf("used last, and forgotten: %v", v)
+		t.Errorf("just used, but dropped: %v", v)
 	}
 	for i := range 64 {
 		texts.Of(page(fmt.Sprintf("other %d", i), "text/plain"))

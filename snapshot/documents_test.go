@@ -40,7 +40,7 @@ func TestReadDocuments(t *testing.T) {
 	}
 }
 
-// A line that cannot be read costs no other.
+// An unreadable line does not affect others.
 func TestReadDocumentsDamaged(t *testing.T) {
 	docs := testenv.Must(snapshot.ReadDocuments("a.jsonl", []byte("{\"text\":\"x\"}\n{broken\n{\"title\":\"no text\"}\n{\"text\":\"y\"}\n"), nil))(t)
 	testenv.Equal(t, "", []row{{"a.jsonl#1", "", "", "x"}, {"a.jsonl#4", "", "", "y"}}, rows(docs))
@@ -56,7 +56,7 @@ func TestReadDocumentsDamaged(t *testing.T) {
 	}
 }
 
-// JSON in another encoding than UTF-8 loses characters, which is said. Other text is decoded.
+// JSON in an encoding other than UTF-8 loses characters, which is reported. Other text is decoded.
 func TestReadDocumentsInvalidUTF8(t *testing.T) {
 	for _, test := range []struct{ name, bytes, issue string }{
 		{"a.jsonl", "\"x\"\n{\"text\":\"caf\xe9\"}\n\"\xe9\"\n", "bytes that are not UTF-8 are lost, the first in line 2"},
@@ -73,7 +73,7 @@ func TestReadDocumentsInvalidUTF8(t *testing.T) {
 	}
 }
 
-// What was read up to a limit does not tell how large the file is.
+// The error has the limit, as the size of a file that was read up to it is unknown.
 func TestReadDocumentsTooLarge(t *testing.T) {
 	o := &snapshot.TextOptions{Limits: snapshot.Limits{Bytes: 100}}
 	_, err := snapshot.ReadDocuments("a.txt", bytes.Repeat([]byte("a"), 101), o)
