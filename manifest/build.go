@@ -24,62 +24,64 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// saltSize is how many bytes Builder.Salt has.
+// saltSize is the length of Builder.Salt in bytes.
 const saltSize = 32
 
-// Builder makes manifests of answers. Its zero value reads nothing, so that no source of a web address has a hash. It
-// may be copied, and is safe for concurrent use as long as its functions are.
+// Builder makes manifests of answers. The zero value does not read sources, so sources with a web address have no hash.
+// It may be copied, and is safe for concurrent use as long as its functions are.
 type Builder struct {
 	Self, RunID, AgentID string // as in Manifest
 	Supersedes           string // the URL of the manifest that the new one corrects
 	ExpiresAt            time.Time
-	Now                  func() time.Time // nil: time.Now
+	Now                  func() time.Time // nil means time.Now
 
-	// Read returns what was read of the cited source at url, which is clean (snapshot.CleanURL). It is called once for
-	// each, for up to 8 at once. Its error says why the source could not be read; the word of a snapshot.FetchError is
-	// kept. Nil, and nil without an error: the source was not read.
+	// Read returns a snapshot of the cited source at url, which is clean (snapshot.CleanURL). It is called once for
+	// each source, with up to 8 calls at once. Its error tells why the source could not be read; the kind of a
+	// snapshot.FetchError is recorded. If Read is nil, or returns nil without an error, the source was not read.
 	Read func(ctx context.Context, url string) (*snapshot.Snapshot, error)
-	By   string // who calls Read: ByPublisher or ByObserver; empty: ByObserver
-	// QuotedBy says who quoted what the answer's citations quote: OriginProvider, which empty means, or
-	// OriginPublisher: then these are passages as the agent read them, and one that a source does not have is not
-	// quoted of it.
+	By   string // who calls Read: ByPublisher or ByObserver; empty means ByObserver
+	// QuotedBy is the origin of the quotes in the answer's citations: OriginProvider, which empty means, or
+	// OriginPublisher. In the latter case they are passages as the agent read them, and one that its source does not
+	// have is not published as a quote.
 	QuotedBy string
-	// Own is what the agent read itself, of addresses that can be published; the last of one address counts. It goes
-	// before Read, for sources that nobody cited, too, and by ByPublisher.
+	// Own are the documents that the agent read itself, at addresses that can be published; the last one for each
+	// address counts. They take precedence over Read, also for sources that are not cited, and are recorded as read by
+	// ByPublisher.
 	Own []*snapshot.Snapshot
 
-	Texts   *snapshot.Texts // nil: texts are made anew for each manifest
-	Checker support.Checker // finds the excerpts that nobody quoted; nil: support.Lexical
-	// Excerpts says of which sources the titles and words are published; of the others their hashes are. Empty:
-	// ExcerptsPublic.
+	Texts   *snapshot.Texts // caches texts; nil disables caching between manifests
+	Checker support.Checker // finds excerpts where there is no quote; nil means support.Lexical
+	// Excerpts selects the sources whose titles and words are published; others are published with hashes only. Empty
+	// means ExcerptsPublic.
 	Excerpts Excerpts
 
-	// Salt makes the hashes of private inputs and outputs, which nobody can guess who does not have it. It must be kept
-	// for whoever is to check these, and have 32 bytes. Nil: what is private has no hash.
+	// Salt is the HMAC key for hashes of private inputs and outputs, without which they cannot be guessed. It must have
+	// 32 bytes, and be kept for those who are to check these hashes. If it is nil, private data has no hash.
 	Salt   []byte
-	Public bool // inputs are published as they are, and outputs with a plain hash
+	Public bool // publish inputs as they are, and outputs with a plain hash
 
-	// The output that the manifest is bound to: the octets of the body without content codings, or their hash. With
-	// neither it is the answer's text in UTF-8. MediaType is the body's; empty: text/plain; charset=utf-8.
+	// The output that the manifest is bound to: the octets of the body without content codings, or their hash. If
+	// neither is set, it is the answer's text in UTF-8. MediaType is the body's; empty means text/plain; charset=utf-8.
 	Body      []byte
 	BodyHash  string
 	MediaType string
 }
 
-// Excerpts says of which sources a manifest has the titles and words.
+// Excerpts selects the sources whose titles and words a manifest has.
 type Excerpts string
 
-// Whose words are published.
+// The values of Excerpts.
 const (
-	ExcerptsPublic Excerpts = "public" // of sources with public addresses (snapshot.IsPublicURL)
-	// ExcerptsAll is of all: also of files, of rows of a database, of what tools returned, and of private networks.
+	ExcerptsPublic Excerpts = "public" // sources with public addresses (snapshot.IsPublicURL)
+	// ExcerptsAll is for all sources, including files, database rows, results of tools, and documents in private
+	// networks.
 	ExcerptsAll  Excerpts = "all"
-	ExcerptsNone Excerpts = "none" // of none
+	ExcerptsNone Excerpts = "none" // no sources
 )
 
-// keepBack keeps the title and words of a source out of the manifest, unless they may be published. Those of a private
-// network may be in a manifest that nobody reads outside of one, as its own address says.
-func (b *Builder) keepBack(s *source) {
+// setPrivate marks a source as private, which keeps its title and words out of the manifest, unless they may be
+// published. Documents of a private network may be in a manifest whose own address is in a private network too.
+func (b *Builder) setPrivate(s *source) {
 	switch b.Excerpts {
 	case ExcerptsAll:
 	case ExcerptsNone:
@@ -93,49 +95,47 @@ func (b *Builder) keepBack(s *source) {
 	}
 }
 
-// maxReads is how many sources are read at once.
+// maxReads is how many sources are read concurrently.
 const maxReads = 8
 
-// memberLeftOut is the member, beside those of the format, in which Build says what a manifest would have and has not,
-// for the limits' sake or because its citation has no place in the text: an object of numbers with the members claims,
-// sources, claim_sources, steps and edges.
+// memberLeftOut is the additional member in which Build counts what it left out of a manifest because of the limits, or
+// because a citation has no place in the text: an object of numbers with the members claims, sources, claim_sources,
+// steps and edges.
 const memberLeftOut = "left_out"
 
-// Build makes the manifest of an answer and of the run that led to it. Equal input makes equal manifests. An answer
-// that is nil, or has no citations, makes one without claims; a nil trail is a run of one step, the model's.
+// Build makes the manifest of an answer and of the run that led to it. It is deterministic. An answer that is nil, or
+// has no citations, makes a manifest without claims; a nil trail is a run with one step, the model's.
 //
-// Each stretch of the answer that is cited (ibid.Citation.Claim, or else its span) is one claim, with all the sources
-// of all citations of this stretch. Claims of the same words in different places have the same id but for a "-2", "-3"
-// and so on at its end. What has no stretch, a citation without a place, is left out. The confidence of a claim is the
-// greatest one that a provider gave for it.
+// Each passage of the answer that is cited (ibid.Citation.Claim, or else its span) is one claim, with all the sources
+// of all its citations. Claims with the same words in different places have the same id except for a suffix "-2", "-3"
+// and so on. Citations without a place are left out. The confidence of a claim is the highest one that a provider gave
+// for it.
 //
-// A quote is looked for in the source's text; one that is not there is published as it is, without an offset, so that
-// others see it. Where there is no quote, or one too short to tell anything, the excerpt is the
-// evidence that the checker finds, marked as inferred; if it finds none, or the claim is not supported, there is no
-// excerpt.
+// A quote is searched for in the source's text; if it is not there, it is published without an offset, so that others
+// can see it. If there is no quote, or one too short to be meaningful, the excerpt is the evidence that the checker
+// finds, marked as inferred; if it finds none, or the claim is not supported, there is no excerpt.
 //
-// What is over the limits of manifests is left out (claims and sources at their end, steps at their beginning), and
-// claims and excerpts are cut at their end; memberLeftOut says how much. A source that could not be read has
-// retrieved_at all the same: when that was found.
+// Whatever exceeds the limits of manifests is left out (the last claims and sources, the first steps), and the ends of
+// long claims and excerpts are cut off; memberLeftOut has the counts. For a source that could not be read, retrieved_at
+// is the time when that was found out.
 //
-// The chain has the steps of the run, or if the answer is that of a step before the end, this step and those it builds
-// on. A nested run is its step: its sources are the step's. Steps keep their numbers, unless one is not positive,
-// occurs twice, or is not greater than those it builds on: then all are counted from 1 in the order in which they
-// follow from each other. Edges of a cycle that lead back are left out. A claim was made by the step that gave the
-// answer, or where none did, by those that no other builds on; and by those of which Trail.Link found that the claim
-// rests on them.
+// The chain has the steps of the run, or, if the answer is that of an earlier step, this step and those it builds on. A
+// nested run is part of its step, which has its sources. Steps keep their numbers unless one is not positive, occurs
+// twice, or is not greater than those it builds on: then all are numbered from 1 in the order of their dependencies.
+// Edges that close a cycle are left out. A claim was made by the step that gave the answer, or, if there is none, by
+// those that no other builds on; and by those that, according to Trail.Link, it rests on.
 //
-// The error says that ctx ended, the checker could not work, or the salt has another size. Whether the manifest can be
-// published, Problems and Canonical say; with a proper URL, run and agent it can. A source that could not be read is no
-// error: the manifest says why.
+// The error means that ctx ended, the checker failed, or the salt has the wrong size. Problems and Canonical tell
+// whether the manifest can be published; with a valid URL, run and agent it can. A source that could not be read is not
+// an error: the manifest records the reason.
 func (b *Builder) Build(ctx context.Context, a *ibid.Answer, t *trail.Trail) (*Manifest, error) {
 	if n := len(b.Salt); n != 0 && n != saltSize {
-		return nil, fmt.Errorf("building a manifest: the salt has %d bytes and should have %d", n, saltSize)
+		return nil, fmt.Errorf("building a manifest: the salt has %d bytes, want %d", n, saltSize)
 	}
 	if a == nil {
 		a = &ibid.Answer{}
 	}
-	w := &building{Builder: *b, answer: a, now: time.Now()}
+	w := &buildState{Builder: *b, answer: a, now: time.Now()}
 	if b.Now != nil {
 		w.now = b.Now()
 	}
@@ -159,8 +159,8 @@ func (b *Builder) Build(ctx context.Context, a *ibid.Answer, t *trail.Trail) (*M
 	return m, nil
 }
 
-// building is the making of one manifest.
-type building struct {
+// buildState is the state of building one manifest.
+type buildState struct {
 	Builder
 	answer  *ibid.Answer
 	now     time.Time
@@ -170,7 +170,7 @@ type building struct {
 	leftOut leftOut
 }
 
-// leftOut counts what a manifest has not.
+// leftOut counts what a manifest leaves out.
 type leftOut struct {
 	Claims       int `json:"claims,omitempty"`
 	Sources      int `json:"sources,omitempty"`
@@ -179,9 +179,9 @@ type leftOut struct {
 	Edges        int `json:"edges,omitempty"`
 }
 
-// manifest puts together what was found, and leaves out what is over the size.
-func (w *building) manifest() (*Manifest, error) {
-	emitted := w.now // but never before a source was read
+// manifest assembles the manifest and reduces it to the maximum size.
+func (w *buildState) manifest() (*Manifest, error) {
+	emitted := w.now // but not before any source was read
 	for _, s := range w.sources.list {
 		if s.snap != nil && s.snap.FetchedAt.After(emitted) {
 			emitted = s.snap.FetchedAt
@@ -205,8 +205,8 @@ func (w *building) manifest() (*Manifest, error) {
 	return m, w.fit(m)
 }
 
-// output binds the manifest to the body, or to the answer's text; nil: there is neither.
-func (w *building) output() *Output {
+// output returns the output, bound to the body or to the answer's text, or nil if there is neither.
+func (w *buildState) output() *Output {
 	o := &Output{MediaType: cmp.Or(w.MediaType, "text/plain; charset=utf-8"), Hash: w.BodyHash}
 	switch {
 	case w.Body != nil:
@@ -224,9 +224,9 @@ func (w *building) output() *Output {
 	return o
 }
 
-// fit leaves out of m what is over MaxBytes: the last of the sources that nobody cites, then the last claims, then the
-// inputs of steps. It says in m what was left out.
-func (w *building) fit(m *Manifest) error {
+// fit reduces m to MaxBytes by removing the last of the sources that are not cited, then the last claims, then the
+// inputs of steps. It records in m what was left out.
+func (w *buildState) fit(m *Manifest) error {
 	for {
 		m.Extra = nil
 		if w.leftOut != (leftOut{}) {
@@ -236,7 +236,7 @@ func (w *building) fit(m *Manifest) error {
 			}
 			m.Extra = Extra{memberLeftOut: said}
 		}
-		b, err := m.MarshalJSON() // what is canonical is no longer, but for rare numbers in inputs
+		b, err := m.MarshalJSON() // the canonical form is no longer, except for rare numbers in inputs
 		if err != nil {
 			return err
 		}
@@ -249,8 +249,8 @@ func (w *building) fit(m *Manifest) error {
 	}
 }
 
-// shrink leaves out as much of m as is over, by estimate, and always something; false: nothing is left to leave out.
-func (w *building) shrink(m *Manifest, over int) bool {
+// shrink removes about over bytes from m, but at least one thing. It returns false if nothing can be removed.
+func (w *buildState) shrink(m *Manifest, over int) bool {
 	sources, claims := len(m.Sources), len(m.Claims)
 	for i := len(m.Sources) - 1; i >= 0 && over > 0; i-- {
 		if s := &m.Sources[i]; s.Cited != nil && !*s.Cited {
@@ -280,25 +280,25 @@ func (w *building) shrink(m *Manifest, over int) bool {
 	return shrunk
 }
 
-// size returns about how many bytes of JSON v is.
+// size returns the approximate size of v as JSON, in bytes.
 func size(v any) int {
 	b, err := json.Marshal(v)
 	if err != nil {
-		return 0 // Canonical says so
+		return 0 // Canonical returns the error
 	}
 	return len(b)
 }
 
-// theModel is the tool of a step that calls none.
-const theModel = "model"
+// modelTool is the tool of a step that calls no tool.
+const modelTool = "model"
 
-// chain writes the steps of the run.
-func (w *building) chain(emitted Time) []Step {
+// chain returns the steps of the run.
+func (w *buildState) chain(emitted Time) []Step {
 	w.leftOut.Steps, w.leftOut.Edges = w.run.cut, w.run.edges
 	ref := func(s *step) string { return "runs/" + w.RunID + "/step/" + strconv.Itoa(s.number) }
 	chain := make([]Step, 0, len(w.run.steps))
 	for _, s := range w.run.steps {
-		out := Step{Step: s.number, Tool: cmp.Or(short(s.Tool), theModel), OutputsRef: ref(s)}
+		out := Step{Step: s.number, Tool: cmp.Or(short(s.Tool), modelTool), OutputsRef: ref(s)}
 		for _, b := range s.before {
 			out.InputsRef = append(out.InputsRef, ref(b))
 		}
@@ -321,9 +321,9 @@ func (w *building) chain(emitted Time) []Step {
 	return chain
 }
 
-// inputs says what a step was called with, or its question where nothing else is known, or the hash of that. A digest
-// that the program made is published only where inputs are public: short inputs can be guessed from it.
-func (w *building) inputs(out *Step, s *step) {
+// inputs sets a step's inputs, or its question if nothing else is known, or the hash of either. A digest that the
+// program made is published only if inputs are public, because short inputs can be guessed from it.
+func (w *buildState) inputs(out *Step, s *step) {
 	inputs := s.Inputs
 	if len(inputs) == 0 && s.Question != "" {
 		inputs, _ = json.Marshal(map[string]string{"question": s.Question}) // strings never fail
@@ -335,7 +335,7 @@ func (w *building) inputs(out *Step, s *step) {
 			RunID: "1", AgentID: "a", EmittedAt: "2000-01-01T00:00:00Z",
 			Chain: []Step{{Step: 1, OutputsRef: "1", Inputs: canonical}},
 		}
-		if _, err := alone.Canonical(); err == nil { // else they are over the limits of a manifest
+		if _, err := alone.Canonical(); err == nil { // otherwise they exceed the limits of a manifest
 			out.Inputs = canonical
 			return
 		}
@@ -348,7 +348,7 @@ func (w *building) inputs(out *Step, s *step) {
 	}
 }
 
-// canonicalJSON returns b by RFC 8785; nil: it is no JSON that has such a form.
+// canonicalJSON returns b in the form of RFC 8785, or nil if it has none.
 func canonicalJSON(b []byte) []byte {
 	canonical := jsontext.Value(bytes.Clone(b))
 	if canonical.Canonicalize() != nil {
@@ -357,9 +357,9 @@ func canonicalJSON(b []byte) []byte {
 	return canonical
 }
 
-// outputs returns the hash of what came of a step: of the text of its answer in UTF-8, else of its canonical outputs.
-// The answer itself is no secret.
-func (w *building) outputs(s *step) string {
+// outputs returns the hash of a step's result: the text of its answer in UTF-8, or else its canonical outputs. The
+// answer itself is not private.
+func (w *buildState) outputs(s *step) string {
 	octets := []byte(s.Answer)
 	switch {
 	case s.Answer != "" && s.Answer == w.answer.Text:
@@ -380,8 +380,8 @@ func (w *building) outputs(s *step) string {
 	return w.private(octets)
 }
 
-// private returns the hash of what only those can check who have the salt; empty: there is none.
-func (w *building) private(octets []byte) string {
+// private returns the HMAC of octets under the salt, or "" if there is no salt.
+func (w *buildState) private(octets []byte) string {
 	if len(w.Salt) == 0 {
 		return ""
 	}

@@ -42,7 +42,7 @@ func corpus(tb testing.TB, quoted bool) (*ibid.Answer, map[string]*snapshot.Snap
 	return a, pages
 }
 
-// From stored snapshots, whose texts were read before, to signed bytes.
+// BenchmarkBuild measures the way from stored snapshots, whose texts are cached, to signed bytes.
 func BenchmarkBuild(b *testing.B) {
 	keys := keyring.Memory(nil)
 	if _, err := keys.New(nil); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/ibidhq/ibid/support"
 )
 
-// claim is one claim of a manifest that is being made.
+// claim is one claim of a manifest that is being built.
 type claim struct {
 	Claim
 	raw  ibid.Span // of the answer's text
@@ -23,7 +23,7 @@ type claim struct {
 	over int // sources beyond maxClaimSources
 }
 
-// claimSpan returns the stretch of the answer that a citation stands for; false: there is none.
+// claimSpan returns the span of the answer that a citation is for, and false if there is none.
 func claimSpan(a *ibid.Answer, c *ibid.Citation) (ibid.Span, bool) {
 	if !c.Placed() {
 		return ibid.Span{}, false
@@ -35,8 +35,8 @@ func claimSpan(a *ibid.Answer, c *ibid.Citation) (ibid.Span, bool) {
 	return s, s.Len() > 0 && s.Start >= 0 && s.End <= len(a.Text)
 }
 
-// findClaims lists the claims of the answer in the order of the text, each with what its citations say.
-func (w *building) findClaims() {
+// findClaims lists the claims of the answer in text order, each with the sources of its citations.
+func (w *buildState) findClaims() {
 	byRaw := map[ibid.Span]*claim{}
 	for i := range w.answer.Citations {
 		c := &w.answer.Citations[i]
@@ -53,13 +53,13 @@ func (w *building) findClaims() {
 		}
 		for k := range c.Refs {
 			ref := &c.Refs[k]
-			at.score(ref.Confidence)
+			at.raiseConfidence(ref.Confidence)
 			s := w.sources.ofAnswer[ref.Source]
 			if s == nil || s.dropped {
 				at.over++
 				continue
 			}
-			at.refer(&pin{
+			at.addPin(&pin{
 				source: s, quote: ref.Quote, origin: cmp.Or(w.QuotedBy, OriginProvider),
 				replace: w.QuotedBy == OriginPublisher,
 			})
@@ -69,7 +69,7 @@ func (w *building) findClaims() {
 		return cmp.Or(cmp.Compare(x.raw.Start, y.raw.Start), cmp.Compare(x.raw.End, y.raw.End))
 	})
 	w.claims = slices.DeleteFunc(w.claims, func(c *claim) bool {
-		if len(c.pins) == 0 { // its sources are not there, or were left out
+		if len(c.pins) == 0 { // its sources do not exist, or were left out
 			w.leftOut.Claims++
 		}
 		return len(c.pins) == 0
@@ -92,20 +92,20 @@ func (w *building) findClaims() {
 			c.Confidence = confidence(*c.ConfidenceScore)
 		}
 		w.leftOut.ClaimSources += c.over
-		c.Steps = w.run.made(c.raw)
+		c.Steps = w.run.stepsFor(c.raw)
 	}
 }
 
-// score takes a provider's confidence for the claim's, if it is greater.
-func (c *claim) score(s *float64) {
+// raiseConfidence raises the claim's confidence to that of a provider, if it is higher.
+func (c *claim) raiseConfidence(s *float64) {
 	if s != nil && *s >= 0 && *s <= 1 && (c.ConfidenceScore == nil || *s > *c.ConfidenceScore) {
 		c.ConfidenceScore = new(*s)
 	}
 }
 
-// refer adds a source to the claim, once for each quote. That a source is cited says nothing more where it is quoted,
-// too.
-func (c *claim) refer(more *pin) {
+// addPin adds a source to the claim, once for each quote. A reference without a quote adds nothing if the source is
+// also quoted.
+func (c *claim) addPin(more *pin) {
 	for _, p := range c.pins {
 		if p.source == more.source && (p.quote == more.quote || more.quote == "") {
 			return
@@ -122,9 +122,9 @@ func (c *claim) refer(more *pin) {
 	c.pins = append(c.pins, more)
 }
 
-// placeClaims says where the claims stand in the normalised answer. Claims that have no words of their own go, and
-// those of one place become one.
-func (w *building) placeClaims() {
+// placeClaims sets the places of the claims in the normalised answer. Claims without words are dropped, and claims with
+// the same place are merged.
+func (w *buildState) placeClaims() {
 	p := newPlacer(w.answer.Text, w.claims)
 	list, byPlace := w.claims[:0], map[Range]*claim{}
 	for _, c := range w.claims {
@@ -135,9 +135,9 @@ func (w *building) placeClaims() {
 		if c.Rewritten = c.Span == nil; !c.Rewritten {
 			if same := byPlace[*c.Span]; same != nil {
 				for _, p := range c.pins {
-					same.refer(p)
+					same.addPin(p)
 				}
-				same.score(c.ConfidenceScore)
+				same.raiseConfidence(c.ConfidenceScore)
 				same.over += c.over
 				continue
 			}
@@ -149,7 +149,7 @@ func (w *building) placeClaims() {
 }
 
 // pinAll finds the excerpts of all claims.
-func (w *building) pinAll(ctx context.Context) error {
+func (w *buildState) pinAll(ctx context.Context) error {
 	var open []*pin
 	for _, c := range w.claims {
 		for _, p := range c.pins {
@@ -169,19 +169,19 @@ func (w *building) pinAll(ctx context.Context) error {
 	return nil
 }
 
-// maxRaw is how many bytes of a stretch are read for a claim: as many as maxText code points may have.
+// maxRaw is how many bytes of a span are read for a claim: as many as maxText code points can have.
 const maxRaw = 4 * maxText
 
-// placer finds stretches of a text in its normal form.
+// placer maps spans of a text to its normalised form.
 type placer struct {
 	text, normal string
-	at           map[int]int // bytes of text to bytes of normal, for where claims begin
+	at           map[int]int // offsets in text to offsets in normal, for the starts of claims
 	points       *ibid.Offsets
 }
 
-// maxAnew is how often a placer counts anew from the beginning, where normalising joins what stands on both sides of a
-// border.
-const maxAnew = 16
+// maxRestarts is how often a placer may normalise again from the beginning, where normalising joins the text on both
+// sides of a border.
+const maxRestarts = 16
 
 func newPlacer(text string, claims []*claim) *placer {
 	p := &placer{text: text, at: make(map[int]int, len(claims))}
@@ -199,10 +199,11 @@ func newPlacer(text string, claims []*claim) *placer {
 	return p
 }
 
-// walk normalises what stands between the borders, and adds up how far that is in the normal form.
+// walk normalises the text between the borders and adds up the lengths to find each border's place in the normalised
+// form.
 func (p *placer) walk(borders []int) {
-	last, pos, anew := 0, 0, 0
-	var waiting []int // borders before which nothing but white space has stood since the last words
+	last, pos, restarts := 0, 0, 0
+	var waiting []int // borders with only white space since the last words
 	for _, border := range borders {
 		piece := snapshot.Normalize(p.text[last:border])
 		last = border
@@ -221,14 +222,14 @@ func (p *placer) walk(borders []int) {
 			pos += len(piece)
 			continue
 		}
-		if anew++; anew > maxAnew {
+		if restarts++; restarts > maxRestarts {
 			return
 		}
 		pos = min(len(snapshot.Normalize(p.text[:border])), len(p.normal))
 	}
 }
 
-// place returns the words of a stretch and where the normal form has them; nil: not as they are.
+// place returns the words of a span and their place in the normalised form, or nil if they are not there unchanged.
 func (p *placer) place(s ibid.Span) (string, *Range) {
 	raw := p.text[s.Start:s.End]
 	if len(raw) > maxRaw {
@@ -237,7 +238,7 @@ func (p *placer) place(s ibid.Span) (string, *Range) {
 	words := snapshot.Normalize(raw)
 	exact := words
 	if snapshot.Normalize(words) != words {
-		// normalising is no projection: what is read again must give the same words
+		// normalising is not idempotent, and reading the manifest must give the same words
 		exact = strings.ToValidUTF8(raw, "\ufffd")
 	}
 	pos, known := p.at[s.Start]
@@ -254,16 +255,16 @@ func (p *placer) place(s ibid.Span) (string, *Range) {
 	return exact, &Range{start, end}
 }
 
-// Cited says what became of one citation's source in a manifest.
+// Cited is a source of one citation as recorded in a manifest.
 type Cited struct {
 	Citation string // ibid.Citation.ID
 	Claim    *Claim
 	Source   *ClaimSource // of Claim
-	Document *Source      // that Source names; nil: the manifest has none of that name
+	Document *Source      // named by Source; nil if the manifest does not have it
 }
 
-// Cited returns what m says of each citation of the answer that it was built of, in their order: a row for each source,
-// and for each of its excerpts. What m left out is left out here, too. They point into m.
+// Cited returns what m, built from answer a, records for each citation, in their order: a row for each source and each
+// of its excerpts. What m left out is missing here too. The results point into m.
 func (m *Manifest) Cited(a *ibid.Answer) []Cited {
 	claims, documents := make(map[claimPlace]*Claim, len(m.Claims)), make(map[string]*Source, len(m.Sources))
 	for i := range m.Claims {
@@ -301,10 +302,10 @@ func (m *Manifest) Cited(a *ibid.Answer) []Cited {
 	return list
 }
 
-// claimPlace tells claims apart: the same words may stand in several places.
+// claimPlace distinguishes claims: the same words may occur in several places.
 type claimPlace struct {
 	text string
-	span Range // zero: the claim is not in the answer as it is
+	span Range // zero if the claim is not in the answer unchanged
 }
 
 func placeOf(text string, span *Range) claimPlace {
@@ -314,7 +315,7 @@ func placeOf(text string, span *Range) claimPlace {
 	return claimPlace{text, *span}
 }
 
-// names reports whether a citation has a source of this address, or of this URN.
+// names reports whether a citation refers to a source with this address or URN.
 func names(a *ibid.Answer, c *ibid.Citation, url string) bool {
 	for i := range c.Refs {
 		s := a.Source(c.Refs[i].Source)
@@ -328,12 +329,13 @@ func names(a *ibid.Answer, c *ibid.Citation, url string) bool {
 // Pinner finds the excerpts of citations in snapshots of their sources. The zero value works, and is safe for
 // concurrent use if the checker is.
 type Pinner struct {
-	Texts   *snapshot.Texts // nil: each text is made anew
-	Checker support.Checker // for refs without a quote; nil: support.Lexical
+	Texts   *snapshot.Texts // caches texts; nil disables caching
+	Checker support.Checker // for refs without a quote; nil means support.Lexical
 }
 
-// Pin finds what the ref of a citation of a rests on in snap, as Build does; see there. Source, the id in a manifest,
-// is empty. A nil snap was not read. The error says that ctx ended or the checker could not work.
+// Pin finds the excerpt in snap that a ref of a citation of a rests on, as described at Build. Source, the id in a
+// manifest, is empty. A nil snap means that the source was not read. The error means that ctx ended or the checker
+// failed.
 func (p *Pinner) Pin(
 	ctx context.Context, a *ibid.Answer, c *ibid.Citation, ref *ibid.Ref, snap *snapshot.Snapshot,
 ) (ClaimSource, error) {
@@ -349,8 +351,8 @@ func (p *Pinner) Pin(
 	return p.find(ctx, &pin{source: s, quote: ref.Quote, origin: OriginProvider, claim: said}, snap)
 }
 
-// Quote finds words that were quoted of the source at url, by whom origin says, in snap, as Pin does. Where no words
-// were quoted, it finds what supports the claim.
+// Quote finds in snap, as Pin does, words that were quoted from the source at url; origin is the origin of the quote.
+// If quote is empty, it finds what supports the claim.
 func (p *Pinner) Quote(
 	ctx context.Context, url, quote, origin, claim string, snap *snapshot.Snapshot,
 ) (ClaimSource, error) {
@@ -377,18 +379,18 @@ func (p *Pinner) find(ctx context.Context, pin *pin, snap *snapshot.Snapshot) (C
 	return pin.ClaimSource, nil
 }
 
-// pin is one source of a claim while its excerpt is looked for.
+// pin is one source of a claim whose excerpt is being searched for.
 type pin struct {
 	ClaimSource
 	source *source
-	quote  string // as it was quoted; empty: nobody did
-	origin string // who quoted it
-	// a source that was read and does not have the quote is searched for evidence, as if nobody had quoted
+	quote  string // as it was quoted; empty if there is no quote
+	origin string // origin of the quote
+	// if the source was read and does not have the quote, search for evidence as if there were no quote
 	replace bool
-	claim   string // what it is to support
+	claim   string // the claim's text
 }
 
-// claimSource returns what the source of a claim repeats of the source.
+// claimSource returns a ClaimSource with the members that repeat those of the source.
 func (s *source) claimSource() ClaimSource {
 	return ClaimSource{
 		Source: s.ID, URL: s.URL, OriginalURL: s.OriginalURL, RetrievedAt: s.RetrievedAt, Hash: s.Hash,
@@ -396,11 +398,11 @@ func (s *source) claimSource() ClaimSource {
 	}
 }
 
-// findQuote looks for what was quoted. It returns p if the checker is to look for evidence.
+// findQuote searches for the quote. It returns p if the checker is to search for evidence.
 func (p *pin) findQuote() []*pin {
 	quote := snapshot.Normalize(p.quote)
 	switch text := p.source.text; {
-	case snapshot.ShortExcerpt(quote): // also none
+	case snapshot.ShortExcerpt(quote): // or there is none
 		if text == nil {
 			p.unavailable(NoText)
 			return nil
@@ -408,7 +410,7 @@ func (p *pin) findQuote() []*pin {
 		return []*pin{p}
 	case text == nil:
 		p.unavailable(NoText)
-		p.show(quote)
+		p.publishQuote(quote)
 	default:
 		m, ok := snapshot.Find(text.Content, &snapshot.Quote{Exact: quote})
 		if ok {
@@ -419,20 +421,20 @@ func (p *pin) findQuote() []*pin {
 			return []*pin{p}
 		}
 		p.unavailable(ExcerptNotFound)
-		p.show(quote)
+		p.publishQuote(quote)
 	}
 	return nil
 }
 
-// unavailable says why something is not there. What is not there of the source comes first.
+// unavailable sets why something is missing. The first reason, which is the source's own, stays.
 func (p *pin) unavailable(why string) {
 	if p.Unavailable == "" {
 		p.Unavailable = why
 	}
 }
 
-// show publishes a quote that was not found anywhere.
-func (p *pin) show(quote string) {
+// publishQuote publishes a quote that was not found.
+func (p *pin) publishQuote(quote string) {
 	p.ExcerptHash, p.ExcerptOrigin = snapshot.Hash([]byte(quote)), p.origin
 	if utf8.RuneCountInString(quote) > maxExact {
 		p.Unavailable = ExcerptTooLong
@@ -447,14 +449,14 @@ func (p *pin) excerpt(e *Excerpt) {
 	}
 }
 
-// place takes the code points [start, end) of the source's text for the excerpt.
+// place sets the excerpt to the code points [start, end) of the source's text.
 func (p *pin) place(start, end int, origin string) {
 	end = min(end, start+maxExact)
 	content := p.source.text.Content
 	at, ok := p.source.places.Span(ibid.CodePoint, start, end)
 	exact := content[at.Start:at.End]
 	switch {
-	case !ok: // a finder that says otherwise than it may
+	case !ok: // a finder that violates its contract
 		p.unavailable(NoEvidence)
 		return
 	case snapshot.ShortExcerpt(exact):
@@ -472,10 +474,11 @@ func (p *pin) place(start, end int, origin string) {
 	p.ExcerptOffset = &Range{start, end}
 }
 
-// around is how many code points of what stands before and after an excerpt go with it.
+// around is how many code points before and after an excerpt are recorded.
 const around = 32
 
-// inferAll lets the checker look for the evidence of claims that nobody quoted, all at once: it reads each text once.
+// inferAll lets the checker search for evidence for the claims without quotes, all at once, so that each text is read
+// once.
 func inferAll(ctx context.Context, finder *support.Finder, pins []*pin) error {
 	if len(pins) == 0 {
 		return ctx.Err()
@@ -486,7 +489,7 @@ func inferAll(ctx context.Context, finder *support.Finder, pins []*pin) error {
 	}
 	found, err := finder.Find(ctx, list)
 	if err != nil {
-		return fmt.Errorf("looking for evidence: %w", err)
+		return fmt.Errorf("searching for evidence: %w", err)
 	}
 	for i, p := range pins {
 		label, evidence := found[i].Verdict.Label, found[i].Evidence

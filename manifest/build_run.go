@@ -7,16 +7,16 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// run is as much of a trail as has to do with the answer.
+// run is the part of a trail that led to the answer.
 type run struct {
-	steps  []*step // so that each comes after those it builds on, but for cycles
+	steps  []*step // each after those it builds on, except in cycles
 	makers []*step // those that made every claim
-	fed    bool    // trail.Step.Fed speaks of this answer
-	cut    int     // steps beyond maxSteps
-	edges  int     // edges that are not in the chain
+	fed    bool    // trail.Step.Fed refers to this answer
+	cut    int     // number of steps beyond maxSteps
+	edges  int     // number of edges left out of the chain
 }
 
-// step is one step of a chain that is being made.
+// step is one step of a chain that is being built.
 type step struct {
 	*trail.Step
 	number  int
@@ -56,14 +56,14 @@ func runOf(a *ibid.Answer, t *trail.Trail) *run {
 	before := before(t)
 	order := t.Order()
 	if last >= 0 && !r.fed {
-		wanted := reach(before, last)
+		wanted := ancestors(before, last)
 		order = slices.DeleteFunc(order, func(i int) bool { return !wanted[i] })
 	}
 	if r.cut = max(0, len(order)-maxSteps); r.cut > 0 {
 		order = order[r.cut:]
 	}
 	r.addSteps(t, order, before)
-	built := map[*step]bool{} // another one builds on it
+	built := map[*step]bool{} // steps that another one builds on
 	for _, s := range r.steps {
 		for _, b := range s.before {
 			built[b] = true
@@ -72,7 +72,7 @@ func runOf(a *ibid.Answer, t *trail.Trail) *run {
 	r.makers = slices.DeleteFunc(slices.Clone(r.steps), func(s *step) bool {
 		return last >= 0 && s.Step != &t.Steps[last] || last < 0 && built[s]
 	})
-	if len(r.makers) == 0 { // all of them are in cycles
+	if len(r.makers) == 0 { // all are in cycles
 		r.makers = r.steps[len(r.steps)-1:]
 	}
 	r.number()
@@ -103,8 +103,8 @@ func before(t *trail.Trail) [][]int {
 	return list
 }
 
-// reach returns a step and all that it builds on.
-func reach(before [][]int, from int) map[int]bool {
+// ancestors returns a step and all steps that it builds on.
+func ancestors(before [][]int, from int) map[int]bool {
 	seen := map[int]bool{from: true}
 	for todo := []int{from}; len(todo) > 0; {
 		at := todo[len(todo)-1]
@@ -119,7 +119,7 @@ func reach(before [][]int, from int) map[int]bool {
 	return seen
 }
 
-// addSteps makes the run's steps of those of a trail.
+// addSteps adds the steps of a trail to the run.
 func (r *run) addSteps(t *trail.Trail, order []int, before [][]int) {
 	at := make(map[int]*step, len(order))
 	for _, i := range order {
@@ -137,8 +137,8 @@ func (r *run) addSteps(t *trail.Trail, order []int, before [][]int) {
 	}
 }
 
-// number gives the steps numbers that ascend along the edges, their own if these do. Edges that lead back are in a
-// cycle, and go.
+// number numbers the steps so that numbers ascend along the edges, and keeps their own numbers if these do. Edges that
+// lead back, which close a cycle, are removed.
 func (r *run) number() {
 	taken, sound := map[int]bool{}, true
 	for _, s := range r.steps {
@@ -159,8 +159,8 @@ func (r *run) number() {
 	}
 }
 
-// made returns the numbers of the steps that made a claim, ascending.
-func (r *run) made(claim ibid.Span) []int {
+// stepsFor returns the numbers of the steps that made a claim, ascending.
+func (r *run) stepsFor(claim ibid.Span) []int {
 	numbers := make([]int, 0, len(r.makers))
 	for _, s := range r.makers {
 		numbers = append(numbers, s.number)

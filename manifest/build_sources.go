@@ -22,21 +22,21 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// source is one source of a manifest that is being made.
+// source is one source of a manifest that is being built.
 type source struct {
 	Source
-	given            *ibid.Source // what is known of it
-	address          string       // where it is read: URL, with the parameters that give access to it
-	pieces           []string     // what was sent of it, each once
+	given            *ibid.Source // what the answer or the run records of it
+	address          string       // where it is read: URL with its access parameters
+	pieces           []string     // its content as sent by the provider, each piece once
 	snap             *snapshot.Snapshot
 	text             *snapshot.Text
 	places           *ibid.Offsets // of text
 	local            bool          // one of its addresses is not public
-	user             bool          // one of them has a user or password, or a signature or token in its query
+	user             bool          // an address has a user or password, or a signature or token in its query
 	private, dropped bool
 }
 
-// foundAt notes addresses at which the source was found; empty ones are none.
+// foundAt records the properties of addresses at which the source was found, ignoring empty ones.
 func (s *source) foundAt(addresses ...string) {
 	for _, address := range addresses {
 		u, err := url.Parse(address)
@@ -45,7 +45,7 @@ func (s *source) foundAt(addresses ...string) {
 	}
 }
 
-// sources is a list of sources, each once: those with an address by it, the others by what else names them.
+// sources is a list of distinct sources, identified by address, or else by other names.
 type sources struct {
 	list     []*source
 	byURL    map[string]*source
@@ -54,15 +54,15 @@ type sources struct {
 	ofAnswer map[string]*source // by the ids of the answer
 }
 
-// Consulted returns the sources that an answer and its run drew on, cited or not, without having read any: what a
-// header announces before there is a manifest. Their ids and addresses are those that Build gives them.
+// Consulted returns the sources that an answer and its run drew on, cited or not, without reading any, so that a header
+// can announce them before there is a manifest. Their ids and addresses are those that Build gives them.
 func Consulted(a *ibid.Answer, t *trail.Trail) []Source { return (&Builder{}).consulted(a, t) }
 
 func (b *Builder) consulted(a *ibid.Answer, t *trail.Trail) []Source {
 	if a == nil {
 		a = &ibid.Answer{}
 	}
-	w := &building{Builder: *b, answer: a, run: runOf(a, t)}
+	w := &buildState{Builder: *b, answer: a, run: runOf(a, t)}
 	w.gather()
 	list := make([]Source, 0, len(w.sources.list))
 	for _, s := range w.sources.list {
@@ -71,8 +71,8 @@ func (b *Builder) consulted(a *ibid.Answer, t *trail.Trail) []Source {
 	return list
 }
 
-// Announce returns the members of a header that announce sources. manifest is empty at Level 1, digest is nil while the
-// manifest is not built.
+// Announce returns the members of a header that announces sources. manifest is empty at Level 1; digest is nil while
+// the manifest is not built.
 func Announce(sources []Source, manifest string, digest []byte) []Announcement {
 	list := make([]Announcement, 0, len(sources))
 	for i := range sources {
@@ -82,8 +82,8 @@ func Announce(sources []Source, manifest string, digest []byte) []Announcement {
 	return list
 }
 
-// gather lists the sources of the answer, then those of the run, then what the agent read besides.
-func (w *building) gather() {
+// gather lists the sources of the answer, then those of the run, then what else the agent read.
+func (w *buildState) gather() {
 	g := &w.sources
 	*g = sources{
 		byURL:    map[string]*source{},
@@ -120,15 +120,15 @@ func (w *building) gather() {
 			g.add(&ibid.Source{URL: s.URL}, nil)
 		}
 	}
-	w.bound()
+	w.limitSources()
 	g.number()
 	for _, s := range g.list {
-		w.keepBack(s)
+		w.setPrivate(s)
 	}
 }
 
-// clean returns a URL as manifests have it, which is without what gives access to it; empty: they cannot have it, or
-// there is none.
+// clean returns a URL in the form that manifests have, without access parameters, or "" if there is none or manifests
+// cannot have it.
 func clean(url string) string {
 	url, err := snapshot.CleanURL(snapshot.WithoutAccess(url))
 	if err != nil || len(url) > MaxURL { // it is all ASCII
@@ -137,10 +137,10 @@ func clean(url string) string {
 	return url
 }
 
-// short returns as much of s as a name may have.
+// short truncates s to the length of a name.
 func short(s string) string { return text.Runes(strings.ToValidUTF8(s, ""), maxName) }
 
-// add adds what is known of a source to the one that it is; nil: none that is there.
+// add merges what is known of a source into at, or into a new source if at is nil.
 func (g *sources) add(s *ibid.Source, at *source) *source {
 	if at == nil {
 		cited := false
@@ -155,20 +155,20 @@ func (g *sources) add(s *ibid.Source, at *source) *source {
 		}
 	}
 	at.foundAt(s.URL, s.OriginalURL)
-	at.sent(s.Content)
+	at.addPiece(s.Content)
 	for i := range s.Chunks {
-		at.sent(s.Chunks[i].Content)
+		at.addPiece(s.Chunks[i].Content)
 	}
 	return at
 }
 
-func (s *source) sent(piece string) {
+func (s *source) addPiece(piece string) {
 	if piece != "" && s.URL == "" && !slices.Contains(s.pieces, piece) {
 		s.pieces = append(s.pieces, piece)
 	}
 }
 
-// name makes s known by its names. A name that is taken stays with who has it.
+// name registers names of s. A name that is taken keeps its source.
 func (g *sources) name(s *source, id, key string) {
 	if _, taken := g.byID[id]; !taken && id != "" {
 		g.byID[id] = s
@@ -178,10 +178,10 @@ func (g *sources) name(s *source, id, key string) {
 	}
 }
 
-// maxNested is how deep the runs of steps are looked into.
+// maxNested is how deeply nested runs are searched for sources.
 const maxNested = 16
 
-// ofStep adds the sources of a step, and of the runs nested in it, to those of the chain's step.
+// ofStep adds the sources of a step, and of the runs nested in it, to the step chain.
 func (g *sources) ofStep(chain *step, s *trail.Step, depth int) {
 	for i := range s.Sources {
 		r := &s.Sources[i]
@@ -203,7 +203,7 @@ func (g *sources) ofStep(chain *step, s *trail.Step, depth int) {
 			at := g.known(other, other.Key())
 			if at == nil {
 				at = g.add(other, nil)
-				g.name(at, "", other.Key()) // its id means nothing beyond that answer
+				g.name(at, "", other.Key()) // its id is meaningless outside that answer
 			}
 			chain.add(at)
 		}
@@ -223,8 +223,8 @@ func (g *sources) known(s *ibid.Source, key string) *source {
 	return g.byKey[key]
 }
 
-// bound keeps maxSources, the cited ones first.
-func (w *building) bound() {
+// limitSources keeps maxSources sources, cited ones first.
+func (w *buildState) limitSources() {
 	g := &w.sources
 	over := len(g.list) - maxSources
 	if over <= 0 {
@@ -243,7 +243,7 @@ func (w *building) bound() {
 	g.list = slices.DeleteFunc(g.list, func(s *source) bool { return s.dropped })
 }
 
-// number gives the sources their ids, and names to those without an address.
+// number sets the ids of the sources, and the URNs of those without an address.
 func (g *sources) number() {
 	taken := map[string]bool{}
 	for i, s := range g.list {
@@ -260,10 +260,10 @@ func (g *sources) number() {
 	}
 }
 
-// maxURN is how many bytes the id of a source without an address has; longer ones are hashed.
+// maxURN is the maximum length in bytes of the id of a source without an address; longer ids are hashed.
 const maxURN = 128
 
-// urn names a source that has no address.
+// urn returns the URN of a source without an address.
 func urn(s *ibid.Source) string {
 	id := cmp.Or(s.GlobalID, s.ID)
 	var b strings.Builder
@@ -282,21 +282,21 @@ func urn(s *ibid.Source) string {
 	return SourceURN + b.String()
 }
 
-// Why a source has no hash, or a claim's source no excerpt or no offset: Source.Unavailable and
-// ClaimSource.Unavailable, besides the words of snapshot.FetchErrorKind.
+// The reasons why a source has no hash, or a claim's source no excerpt or no offset: Source.Unavailable and
+// ClaimSource.Unavailable. Others are those of snapshot.FetchErrorKind.
 const (
-	NotRead         = "not-read"          // nobody did
-	NoContent       = "no-content"        // it has no address, and nothing was sent of it
-	NoText          = "no-text"           // it was read, and has no text: an image, a damaged file
-	AdvisoryText    = "advisory-text"     // a PDF, whose text programs read differently: no offset, no hash of it
+	NotRead         = "not-read"          // nobody read it
+	NoContent       = "no-content"        // it has no address, and none of its content was sent
+	NoText          = "no-text"           // it was read but has no text: an image, a damaged file
+	AdvisoryText    = "advisory-text"     // a PDF, from which programs extract different texts: no offset, no text hash
 	ExcerptNotFound = "excerpt-not-found" // the quote is not in the text
-	ExcerptTooShort = "excerpt-too-short" // what was found or quoted is too short to tell anything
-	ExcerptTooLong  = "excerpt-too-long"  // the quote is not in the text, and too long to be shown
-	NoEvidence      = "no-evidence"       // nobody quoted, and the checker finds nothing that supports the claim
+	ExcerptTooShort = "excerpt-too-short" // what was found or quoted is too short to mean anything
+	ExcerptTooLong  = "excerpt-too-long"  // the quote is not in the text, and too long to publish
+	NoEvidence      = "no-evidence"       // there is no quote, and the checker finds no support for the claim
 )
 
-// readAll reads the sources, several at once, and makes their texts.
-func (w *building) readAll(ctx context.Context) error {
+// readAll reads the sources concurrently and extracts their texts.
+func (w *buildState) readAll(ctx context.Context) error {
 	own := make(map[string]*snapshot.Snapshot, 2*len(w.Own))
 	for _, s := range w.Own {
 		if url := clean(s.URL); url != "" {
@@ -314,7 +314,7 @@ func (w *building) readAll(ctx context.Context) error {
 				s.Unavailable = NoContent
 				continue
 			}
-			// What the provider sent of a source is taken for the source: that is what the agent had.
+			// The content that the provider sent stands in for the source: that is what the agent had.
 			octets := []byte(strings.Join(s.pieces, "\n\n"))
 			s.read(&snapshot.Snapshot{Octets: octets, MediaType: "text/plain; charset=utf-8"}, ByPublisher)
 		case w.Read == nil || !*s.Cited:
@@ -340,13 +340,13 @@ func (w *building) readAll(ctx context.Context) error {
 		return err
 	}
 	for _, s := range w.sources.list {
-		w.keepBack(s) // it may have been redirected to an address that is not public
+		w.setPrivate(s) // it may have been redirected to an address that is not public
 		s.describe(w)
 	}
 	return nil
 }
 
-// why returns the word for an error of reading a source.
+// why returns the reason for an error of reading a source.
 func why(err error) string {
 	kind := snapshot.Unreachable
 	if fetch, ok := errors.AsType[*snapshot.FetchError](err); ok {
@@ -355,7 +355,7 @@ func why(err error) string {
 	return string(kind)
 }
 
-// read says what was read.
+// read records what was read.
 func (s *source) read(snap *snapshot.Snapshot, by string) {
 	s.snap, s.RetrievedBy, s.Status, s.MediaType = snap, by, snap.Status, short(snap.MediaType)
 	s.foundAt(snap.URL, snap.FinalURL)
@@ -368,8 +368,8 @@ func (s *source) read(snap *snapshot.Snapshot, by string) {
 	s.UpstreamManifest = upstream(snap.Header)
 }
 
-// upstream returns the manifest that a document announces for itself: it is an agent's answer then. One that announces
-// several was put together of several answers, and none of their manifests is of the whole.
+// upstream returns the URL of the manifest that a document announces for itself, which makes it an agent's answer. A
+// document that announces several was composed of several answers, and none of their manifests covers the whole.
 func upstream(h http.Header) string {
 	list, err := ParseHeader(h.Values(HeaderName))
 	if err != nil {
@@ -388,9 +388,9 @@ func upstream(h http.Header) string {
 	return clean(url)
 }
 
-// describe says when the source was read, and what its text is.
-func (s *source) describe(w *building) {
-	at := w.now // when it was found that it cannot be read
+// describe records when the source was read, and its text.
+func (s *source) describe(w *buildState) {
+	at := w.now // when it was found to be unreadable
 	if said := s.given.RetrievedAt; !said.IsZero() && said.Year() > 0 && said.Before(at) {
 		at = said
 	}
@@ -417,5 +417,5 @@ func (s *source) readText(texts *snapshot.Texts) {
 	}
 }
 
-// seconds returns t as a manifest has it.
+// seconds returns t in whole seconds, in the form of a manifest.
 func seconds(t time.Time) Time { return At(t.Truncate(time.Second)) }

@@ -34,7 +34,7 @@ const (
 <p>It breeds in colonies, which are called heronries. Most clutches have three to five eggs.</p></body></html>`
 )
 
-// herony is the page where the answer has it from.
+// herony is the page that the answer draws on.
 var herony = map[string]string{page: pageHTML}
 
 func noon() time.Time { return time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC) }
@@ -57,7 +57,7 @@ func snap(url, body string) *snapshot.Snapshot {
 	}
 }
 
-// cite cites words of an answer's text, which must be there, with sources and their quotes.
+// cite adds a citation of words, which must be in the answer's text, with sources and their quotes.
 func cite(tb testing.TB, a *ibid.Answer, words string, refs ...ibid.Ref) {
 	tb.Helper()
 	at := strings.Index(a.Text, words)
@@ -75,7 +75,7 @@ func builder(pages map[string]string) *manifest.Builder {
 	}
 }
 
-// build builds a manifest that must be sound.
+// build builds a manifest and checks that it is consistent.
 func build(tb testing.TB, b *manifest.Builder, a *ibid.Answer, t *trail.Trail) *manifest.Manifest {
 	tb.Helper()
 	m, err := b.Build(tb.Context(), a, t)
@@ -98,7 +98,7 @@ func herons() *ibid.Answer {
 	}
 }
 
-// same compares what was built with what is wanted.
+// same compares got with want.
 func same[T any](t *testing.T, what string, want, got T) {
 	t.Helper()
 	if d := cmp.Diff(want, got); d != "" {
@@ -163,7 +163,7 @@ func TestBuildPutsAQuoteInItsPlace(t *testing.T) {
 	}
 }
 
-// What is not in the source must be visible to a verifier, and cannot be hidden by the checker.
+// A quote that is not in the source must be visible to a verifier; the checker's evidence must not hide it.
 func TestBuildShowsAMisquote(t *testing.T) {
 	a := herons()
 	cite(t, a, "A heron is up to 98 cm tall.", ibid.Ref{Source: "w1", Quote: "stands up to 89 cm tall"})
@@ -179,11 +179,11 @@ func TestBuildShowsAMisquote(t *testing.T) {
 	}
 }
 
-func TestBuildInfersWhatNobodyQuoted(t *testing.T) {
+func TestBuildInfersMissingQuotes(t *testing.T) {
 	a := herons()
 	cite(t, a, "It lays three to five eggs.", ibid.Ref{Source: "w1"})
 	a.Text += " The Eiffel Tower was finished in 1889."
-	cite(t, a, "The Eiffel Tower was finished in 1889.", ibid.Ref{Source: "w1", Quote: "98 cm"}) // short, and no evidence
+	cite(t, a, "The Eiffel Tower was finished in 1889.", ibid.Ref{Source: "w1", Quote: "98 cm"}) // too short, and no evidence
 	m := build(t, builder(herony), a, nil)
 	got := m.Claims[0].Sources[0]
 	if got.ExcerptOrigin != manifest.OriginInferred || got.Excerpt == nil || !strings.Contains(got.Excerpt.Exact, "three to five eggs") || got.ExcerptOffset == nil {
@@ -250,7 +250,7 @@ func TestBuildHashesWhatTheProviderSent(t *testing.T) {
 	}
 }
 
-func TestBuildKeepsPrivateWordsBack(t *testing.T) {
+func TestBuildExcerptsNone(t *testing.T) {
 	a := quoted(t)
 	cite(t, a, "It lays three to five eggs.", ibid.Ref{Source: "w1", Quote: "the secret number of eggs"})
 	b := builder(herony)
@@ -275,8 +275,8 @@ func TestBuildKeepsPrivateWordsBack(t *testing.T) {
 	}
 }
 
-// What has no web address is published by its hash alone, unless somebody says otherwise.
-func TestBuildKeepsMemosBack(t *testing.T) {
+// Only the hash of a source without a web address is published, unless Excerpts says otherwise.
+func TestBuildHidesSourcesWithoutAddress(t *testing.T) {
 	const memo = "Internal memo: the merger is called off in March."
 	for excerpts, published := range map[manifest.Excerpts]bool{"": false, manifest.ExcerptsPublic: false, manifest.ExcerptsNone: false, manifest.ExcerptsAll: true} {
 		a := &ibid.Answer{
@@ -296,14 +296,14 @@ func TestBuildKeepsMemosBack(t *testing.T) {
 			}
 		}
 		if !bytes.Contains(body, []byte(snapshot.Hash([]byte(memo)))) {
-			t.Errorf("%q: the hash is not there", excerpts)
+			t.Errorf("%q: the hash is missing", excerpts)
 		}
 	}
 }
 
-// A signed address gives whoever has it what it names: the signature is not published, the source is read by it all the
-// same, and its words stay private.
-func TestBuildKeepsSignaturesBack(t *testing.T) {
+// A signed URL grants access to whoever has it: its signature is used for reading but not published, and the words of
+// the source stay private.
+func TestBuildHidesSignatures(t *testing.T) {
 	const words = "The salaries of the board rise by nine percent."
 	for address, want := range map[string]string{
 		"https://b.s3.example/hr.html?versionId=3&X-Amz-Signature=5ec2e7&X-Amz-Expires=900": "https://b.s3.example/hr.html?versionId=3&X-Amz-Expires=900",
@@ -337,8 +337,8 @@ func TestBuildKeepsSignaturesBack(t *testing.T) {
 	}
 }
 
-// Nor are the words of a page that one network alone can read, or that somebody read with a password.
-func TestBuildKeepsPrivateNetworksBack(t *testing.T) {
+// Words of a page in a private network, or that was read with a password, are not published either.
+func TestBuildHidesPrivateNetworks(t *testing.T) {
 	const words, public = "The salaries of the board rise by nine percent.", "https://src.example/redirected"
 	for _, address := range []string{
 		"http://10.0.0.5/hr", "http://localhost:3000/wiki", "http://intranet/wiki", "https://wiki.corp.internal/hr",
@@ -372,7 +372,7 @@ func TestBuildKeepsPrivateNetworksBack(t *testing.T) {
 				}
 			}
 			if c := m.Claims[0].Sources[0]; c.ExcerptHash != snapshot.Hash([]byte(words)) || c.ExcerptOffset == nil {
-				t.Errorf("%q, %s: nothing to check the words by: %+v", excerpts, address, c)
+				t.Errorf("%q, %s: nothing to check the words with: %+v", excerpts, address, c)
 			}
 		}
 	}
@@ -392,7 +392,7 @@ func TestBuildKeepsPrivateNetworksBack(t *testing.T) {
 	}
 }
 
-func TestBuildMakesOneClaimOfAStretch(t *testing.T) {
+func TestBuildMergesCitationsOfASpan(t *testing.T) {
 	a := herons()
 	a.Sources = append(a.Sources, ibid.Source{ID: "w2", Kind: ibid.Web, URL: "https://src.example/b"})
 	a.Text = "Yes. Herons are tall. Yes. Cafe\u0301s are not."
@@ -425,7 +425,7 @@ func TestBuildMakesOneClaimOfAStretch(t *testing.T) {
 		{yes, "Yes.", "[0 4]", false, 1},
 		{manifest.ClaimID("Herons are tall."), "Herons are tall.", "[5 21]", false, 2},
 		{yes + "-2", "Yes.", "[22 26]", false, 1},
-		{manifest.ClaimID("\u0301s are not."), "\u0301s are not.", "", true, 1}, // its first letter is one with the letter before
+		{manifest.ClaimID("\u0301s are not."), "\u0301s are not.", "", true, 1}, // its first letter combines with the one before
 	}
 	same(t, "it", want, got)
 	same(t, "left out", map[string]int{"claims": 1}, leftOut(t, m))
@@ -442,7 +442,7 @@ func leftOut(tb testing.TB, m *manifest.Manifest) map[string]int {
 	return out
 }
 
-// Every claim's span cuts its words out of the normal form, whatever stands between.
+// Every claim's span has its words in the normal form, whatever is between claims.
 func FuzzBuildSpans(f *testing.F) {
 	f.Add("A  b. C\u00add e\u0301 f.\n\nG 🪶 h. e", "\u0301x y\u200d z. ", 3, 17)
 	f.Add(" \u200b ", "\ufffd", 0, 2)
@@ -520,7 +520,7 @@ func TestBuildChain(t *testing.T) {
 		t.Errorf("public outputs %s", got)
 	}
 	if again := build(t, b, a, run); !bytes.Equal(canonical(t, m), canonical(t, again)) {
-		t.Error("equal input makes other bytes")
+		t.Error("equal input makes different bytes")
 	}
 }
 
@@ -539,15 +539,15 @@ func TestBuildChainOfAnOddRun(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		steps   []trail.Step
-		want    string // number: the steps before; of the claim
+		want    string // steps, each with those before it; steps of the claim
 		leftOut map[string]int
 	}{
 		"numbers against the edges": {[]trail.Step{ask(1, 2), ask(2)}, "1: 2:1 claim [2]", nil},
 		"a number twice":            {[]trail.Step{ask(1), ask(1), ask(3, 1)}, "1: 2: 3:2 claim [1 3]", nil},
 		"no number":                 {[]trail.Step{ask(0), ask(-3)}, "1: 2: claim [1 2]", nil},
 		"a cycle":                   {[]trail.Step{ask(1), ask(2, 1, 3), ask(3, 2)}, "1: 2:1 3:2 claim [3]", map[string]int{"edges": 1}},
-		"nothing but a cycle":       {[]trail.Step{ask(5, 6), ask(6, 5)}, "1: 2:1 claim [2]", map[string]int{"edges": 1}},
-		"steps that are not there":  {[]trail.Step{ask(7, 9, 7)}, "7: claim [7]", nil},
+		"only a cycle":              {[]trail.Step{ask(5, 6), ask(6, 5)}, "1: 2:1 claim [2]", map[string]int{"edges": 1}},
+		"unknown steps":             {[]trail.Step{ask(7, 9, 7)}, "7: claim [7]", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := herons()
@@ -570,7 +570,7 @@ func TestBuildChainOfAnOddRun(t *testing.T) {
 	}
 }
 
-// The manifest of an answer in the middle of a run has what led to it, and nothing of what came later.
+// The manifest of an answer in the middle of a run has the steps that led to it and no later ones.
 func TestBuildOfAnAnswerInTheMiddle(t *testing.T) {
 	a := herons()
 	cite(t, a, "A heron is up to 98 cm tall.", ibid.Ref{Source: "w1"})
@@ -657,7 +657,7 @@ func TestBuildCutsLongExcerptsAndClaims(t *testing.T) {
 	}
 }
 
-func TestBuildTakesWhatTheAgentReadItself(t *testing.T) {
+func TestBuildOwn(t *testing.T) {
 	a := quoted(t)
 	b := builder(nil)
 	b.Own = []*snapshot.Snapshot{{URL: page, Octets: []byte(pageHTML), MediaType: "text/html"}, snap("https://src.example/b", "<p>b")}
@@ -679,7 +679,7 @@ func TestBuildRefuses(t *testing.T) {
 	b := builder(nil)
 	b.Salt = []byte("short")
 	if _, err := b.Build(t.Context(), herons(), nil); err == nil {
-		t.Error("a short salt is taken")
+		t.Error("a short salt is accepted")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -691,7 +691,7 @@ func TestBuildRefuses(t *testing.T) {
 	b = builder(herony)
 	b.Checker = silent{}
 	if _, err := b.Build(t.Context(), a, nil); err == nil {
-		t.Error("a checker that gives no verdicts is believed")
+		t.Error("a checker without verdicts is accepted")
 	}
 }
 
@@ -700,7 +700,8 @@ type silent struct{}
 func (silent) Check(context.Context, []support.Pair) ([]support.Verdict, error) { return nil, nil }
 func (silent) Info() support.Info                                               { return support.Info{ID: "silent", Version: "1"} }
 
-// Programs read a PDF's text differently, so nothing is said that only one of them could check. What has no text has a hash.
+// Programs extract a PDF's text differently, so the manifest has nothing that only one program could check. A source
+// without text has a hash.
 func TestBuildOfOtherMedia(t *testing.T) {
 	pdf, err := os.ReadFile("../snapshot/testdata/chromium.pdf")
 	if err != nil {
@@ -737,7 +738,7 @@ func TestBuildOfOtherMedia(t *testing.T) {
 	}
 }
 
-// Whatever a provider or a program says, what is built can be published.
+// Whatever the data of providers and programs, the manifest can be published.
 func TestBuildOfOddData(t *testing.T) {
 	odd := "e\xff\u0301 \x00 \u202e" + strings.Repeat("long ", 2000)
 	a := &ibid.Answer{
@@ -756,7 +757,7 @@ func TestBuildOfOddData(t *testing.T) {
 		}})
 	}
 	nest := &trail.Trail{}
-	nest.Steps = []trail.Step{{Nested: nest}} // it is its own
+	nest.Steps = []trail.Step{{Nested: nest}} // it contains itself
 	run := &trail.Trail{Steps: []trail.Step{
 		{
 			Number: math.MaxInt, Tool: odd, Inputs: json.RawMessage(odd), Outputs: json.RawMessage("{"), InputsDigest: odd, OutputsDigest: odd, Nested: nest,
@@ -777,7 +778,7 @@ func TestBuildOfOddData(t *testing.T) {
 	}
 }
 
-func TestBuildOfNothing(t *testing.T) {
+func TestBuildEmpty(t *testing.T) {
 	m := build(t, builder(nil), nil, nil)
 	if m.Output != nil || len(m.Claims) != 0 || len(m.Chain) != 1 {
 		t.Errorf("got %+v", m)
@@ -808,7 +809,7 @@ func TestPinAgreesWithBuild(t *testing.T) {
 	}
 }
 
-// A source that announces a manifest of itself is an agent's answer: whoever verifies is to follow it.
+// A source that announces its own manifest is an agent's answer, which verifiers are to follow.
 func TestBuildUpstream(t *testing.T) {
 	const up = "https://other.example/runs/1/cite/a"
 	for _, test := range []struct {
@@ -818,7 +819,7 @@ func TestBuildUpstream(t *testing.T) {
 	}{
 		{"an answer", []string{`<https://birds.example/heron>; manifest="` + up + `", <https://birds.example/mill>; manifest="` + up + `"`}, up},
 		{"a stream", []string{`<urn:ibid:more>; manifest="` + up + `"`}, up},
-		{"of several", []string{`<https://birds.example/heron>; manifest="` + up + `", <https://birds.example/mill>; manifest="` + up + `b"`}, ""},
+		{"several answers", []string{`<https://birds.example/heron>; manifest="` + up + `", <https://birds.example/mill>; manifest="` + up + `b"`}, ""},
 		{"only sources", []string{`<https://birds.example/heron>`}, ""},
 		{"malformed", []string{`<<<`}, ""},
 		{"a page", nil, ""},

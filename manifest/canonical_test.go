@@ -18,7 +18,7 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// The sum was computed by another program (Python's json with sorted keys), of the same example.
+// The hash was computed by another program (Python's json with sorted keys) from the same example.
 func TestCanonicalGolden(t *testing.T) {
 	m := parse(t, golden(t, "manifest.json"))
 	checkCanonical(t, m)
@@ -32,7 +32,7 @@ func TestCanonicalGolden(t *testing.T) {
 	}
 }
 
-// What is written is what is read: the rest is refused, not mended.
+// What Parse would refuse is not written, rather than corrected.
 func TestCanonicalRefuses(t *testing.T) {
 	nan, long := math.NaN(), strings.Repeat("x", manifest.MaxName+1)
 	for name, change := range map[string]func(m *manifest.Manifest){
@@ -65,7 +65,7 @@ func TestMarshal(t *testing.T) {
 	}
 }
 
-// What is canonical stays so, and says the same, for words and numbers of all kinds.
+// The canonical form is stable and has the same meaning, for all kinds of strings and numbers.
 func FuzzCanonical(f *testing.F) {
 	f.Add("a\u2028\"\\\b\t\n\f\r\x01\x1f\x7f/<é€\U0001f600", 0.5, 7)
 	f.Add("", math.SmallestNonzeroFloat64, 0)
@@ -82,18 +82,18 @@ func FuzzCanonical(f *testing.F) {
 		m.Claims[0].Sources[0].Excerpt = &manifest.Excerpt{Exact: text, Prefix: text}
 		m.Claims[0].Span = &manifest.Range{n, n}
 		checkCanonical(t, m)
-		m = ours(t) // what can be published
+		m = ours(t) // one that can be published
 		m.Claims[0].Text = "x" + strings.ToValidUTF8(text, "")
 		if score >= 0 && score <= 1 {
 			m.Claims[0].ConfidenceScore = &score
 		}
 		checkCanonical(t, m)
-		m.Extra = manifest.Extra{m.Claims[0].Text: json.RawMessage(` {"b" : 1e2, "a":"\u0041\/"}`)} // not ours: transformed
+		m.Extra = manifest.Extra{m.Claims[0].Text: json.RawMessage(` {"b" : 1e2, "a":"\u0041\/"}`)} // unknown: transformed
 		checkCanonical(t, m)
 	})
 }
 
-// ours is the sample without members whose values are not ours.
+// ours returns the sample without members that may be any JSON.
 func ours(t *testing.T) *manifest.Manifest {
 	t.Helper()
 	m := parse(t, []byte(sample))
@@ -129,7 +129,7 @@ func checkCanonical(t *testing.T, m *manifest.Manifest) {
 	}
 }
 
-// names returns the names of an object's members in the order of RFC 8785's comparison: as UTF-16.
+// names returns the names of an object's members in their order, as UTF-16, which RFC 8785 compares.
 func names(t *testing.T, object []byte) []string {
 	t.Helper()
 	var list []string

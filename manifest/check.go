@@ -11,7 +11,7 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// Status words of what can be wrong with a manifest by itself.
+// The statuses of what can be wrong with a manifest by itself.
 const (
 	statusMalformed    = "manifest-malformed"
 	statusVersion      = "version-unsupported"
@@ -22,38 +22,38 @@ const (
 	statusShort        = "excerpt-too-short"
 )
 
-// maxProblems is how many problems of each status word are told of one manifest, so that many of one kind hide none of
-// another.
+// maxProblems is how many problems with each status are reported for one manifest, so that many of one kind do not hide
+// others.
 const maxProblems = 1024
 
-// Problem is something that a manifest contradicts itself in.
+// Problem is a contradiction in a manifest.
 type Problem struct {
-	Status string `json:"status"` // one of the status words
-	Path   string `json:"path"`   // JSON pointer of the member that is wrong
+	Status string `json:"status"` // one of the statuses
+	Path   string `json:"path"`   // JSON pointer to the wrong member
 	Detail string `json:"detail"` // a plain sentence
 }
 
-// Problems returns everything that a manifest which Parse accepts is inconsistent in: the manifest's own members first,
-// then its sources, its claims and its chain; of each status word the first 1024. None: nil. It looks at nothing but
-// the manifest.
+// Problems returns all inconsistencies of a manifest that Parse accepts: those of the manifest's own members first,
+// then of its sources, its claims and its chain; at most 1024 for each status. It returns nil if there are none. It
+// looks at nothing but the manifest.
 func (m *Manifest) Problems() []Problem {
-	c := &checker{m: m, steps: m.Chain[:min(len(m.Chain), maxSteps)], told: make(map[string]int)}
+	c := &checker{m: m, steps: m.Chain[:min(len(m.Chain), maxSteps)], counts: make(map[string]int)}
 	c.order("/expires_at", m.EmittedAt, m.ExpiresAt, "it expires before it was emitted")
 	if m.Supersedes != "" && m.Supersedes == m.Self {
-		c.wrong("/supersedes", "it supersedes itself")
+		c.inconsistent("/supersedes", "it supersedes itself")
 	}
 	if m.Output != nil {
 		c.hash("/output/hash", m.Output.Hash)
 		c.hash("/output/text_hash", m.Output.TextHash)
 	}
 	c.sources()
-	c.graph()
+	c.indexSteps()
 	c.claims()
 	c.chain()
 	return c.problems
 }
 
-// withoutFragment returns a URL as the header announces it.
+// withoutFragment returns a URL without its fragment, as the header announces it.
 func withoutFragment(url string) string {
 	url, _, _ = strings.Cut(url, "#")
 	return url
@@ -61,40 +61,40 @@ func withoutFragment(url string) string {
 
 type checker struct {
 	m        *Manifest
-	steps    []Step // the chain, as far as a manifest that was parsed has one
+	steps    []Step // the chain, up to the limit
 	problems []Problem
-	told     map[string]int // how many, by status word
+	counts   map[string]int // by status
 
 	source  map[string]*Source // by id
-	urls    map[string]bool    // of all sources, under each of their names
+	urls    map[string]bool    // all URLs of all sources
 	outputs map[string]int     // of steps: index in the chain
 	step    map[int]int        // index in the chain, by number
-	before  []big.Int          // by index in the chain: the steps that led to each, a bit for each of them
-	with    map[string][]int   // the steps that have a source, by index in the chain, under the names they call it by
-	withURL map[string][]int   // the same, and under all of the source's URLs
+	before  []big.Int          // by index in the chain: the set of steps that led to each
+	with    map[string][]int   // indexes in the chain of the steps that have a source, by the name that they use
+	withURL map[string][]int   // the same, also by all URLs of the source
 }
 
 func (c *checker) add(status, path, detail string) {
-	if c.told[status]++; c.told[status] > maxProblems {
+	if c.counts[status]++; c.counts[status] > maxProblems {
 		return
 	}
 	c.problems = append(c.problems, Problem{Status: status, Path: path, Detail: detail})
 }
 
-func (c *checker) wrong(path, detail string) { c.add(statusInconsistent, path, detail) }
+func (c *checker) inconsistent(path, detail string) { c.add(statusInconsistent, path, detail) }
 
-// hash says so if a hash is of an algorithm that this version does not have.
+// hash reports a hash with an algorithm that this version does not have.
 func (c *checker) hash(path, hash string, algorithms ...string) {
 	algorithm, _, _ := strings.Cut(hash, ":")
 	if hash != "" && !slices.Contains(append(algorithms, "sha256"), algorithm) {
-		c.add(statusAlgorithm, path, "hashes by "+quoted(algorithm)+" are not part of this version of the format")
+		c.add(statusAlgorithm, path, "the algorithm "+quoted(algorithm)+" is not part of this version of the format")
 	}
 }
 
-// order says so if a time is later than another one.
+// order reports a time that is later than limit.
 func (c *checker) order(path string, at, limit Time, what string) {
 	if at != "" && limit != "" && at.Time().After(limit.Time()) {
-		c.wrong(path, what)
+		c.inconsistent(path, what)
 	}
 }
 
@@ -110,11 +110,11 @@ func (c *checker) sources() {
 		s := &c.m.Sources[i]
 		path := "/sources/" + strconv.Itoa(i)
 		if c.source[s.ID] != nil {
-			c.wrong(path+"/id", "another source has this id: "+s.ID)
+			c.inconsistent(path+"/id", "another source has this id: "+s.ID)
 		} else {
 			c.source[s.ID] = s
 			if s.Cited != nil && !*s.Cited && cited[s.ID] {
-				c.wrong(path+"/cited", "it says that no claim cites this source, and one does")
+				c.inconsistent(path+"/cited", "it says that no claim cites this source, but one does")
 			}
 		}
 		for _, url := range []string{s.URL, s.OriginalURL, s.FinalURL} {
@@ -132,14 +132,14 @@ func (c *checker) claims() {
 		claim := &c.m.Claims[i]
 		path := "/claims/" + strconv.Itoa(i)
 		if ids[claim.ID] {
-			c.wrong(path+"/claim_id", "another claim has this id: "+claim.ID)
+			c.inconsistent(path+"/claim_id", "another claim has this id: "+claim.ID)
 		}
 		ids[claim.ID] = true
 		c.span(path+"/span", claim)
 		if claim.ConfidenceScore != nil && claim.Confidence != "" {
 			if word := confidence(*claim.ConfidenceScore); word != claim.Confidence {
-				c.wrong(path+"/confidence_score",
-					"this score is called "+word+", and the claim's confidence is "+claim.Confidence)
+				c.inconsistent(path+"/confidence_score",
+					"this score means "+word+", but the claim's confidence is "+claim.Confidence)
 			}
 		}
 		reached, whole := c.reached(path, claim)
@@ -148,7 +148,7 @@ func (c *checker) claims() {
 			path := path + "/sources/" + strconv.Itoa(j)
 			c.copies(path, s)
 			c.excerpt(path, s)
-			if whole && len(c.m.Chain) > 0 && !c.among(reached, s) {
+			if whole && len(c.m.Chain) > 0 && !c.hasSource(reached, s) {
 				c.add(statusGap, path, "no step that led to the claim has this source: "+quoted(s.URL))
 			}
 		}
@@ -163,11 +163,11 @@ func (c *checker) span(path string, claim *Claim) {
 	output := c.m.Output
 	switch length := utf8.RuneCountInString(snapshot.Normalize(claim.Text)); {
 	case start >= end:
-		c.wrong(path, "it is empty: a span ends after its start")
+		c.inconsistent(path, "it is empty: a span ends after its start")
 	case output != nil && output.TextLength != nil && end > *output.TextLength:
-		c.wrong(path, "it ends behind the answer's text, which has "+plural(*output.TextLength, "code point"))
+		c.inconsistent(path, "it ends beyond the answer's text, which has "+plural(*output.TextLength, "code point"))
 	case !claim.Rewritten && end-start != length:
-		c.wrong(path, "it has "+plural(end-start, "code point")+" and the claim's text "+strconv.Itoa(length)+
+		c.inconsistent(path, "it has "+plural(end-start, "code point")+" and the claim's text "+strconv.Itoa(length)+
 			", so they are not the same words, and the claim does not say that it is rewritten")
 	}
 }
@@ -183,7 +183,7 @@ func confidence(score float64) string {
 	return ConfidenceLow
 }
 
-// copies compares what a claim repeats of a source with the source.
+// copies compares the members that a claim repeats of a source with those of the source.
 func (c *checker) copies(path string, s *ClaimSource) {
 	if len(c.m.Sources) == 0 && s.Source == "" {
 		return
@@ -191,9 +191,9 @@ func (c *checker) copies(path string, s *ClaimSource) {
 	of := c.source[s.Source]
 	switch {
 	case s.Source != "" && of == nil:
-		c.wrong(path+"/source", "no source has this id: "+s.Source)
+		c.inconsistent(path+"/source", "no source has this id: "+s.Source)
 	case of == nil && !c.urls[s.URL]:
-		c.wrong(path+"/url", "the manifest's sources do not have this one: "+quoted(s.URL))
+		c.inconsistent(path+"/url", "the manifest's sources do not have this one: "+quoted(s.URL))
 	}
 	if of == nil {
 		if of = c.byURL(s); of == nil {
@@ -206,15 +206,15 @@ func (c *checker) copies(path string, s *ClaimSource) {
 		{"hash", s.Hash, of.Hash},
 	} {
 		if m.here != m.there && m.here != "" && m.there != "" {
-			c.wrong(path+"/"+m.name, "it differs from that of source "+of.ID)
+			c.inconsistent(path+"/"+m.name, "it differs from that of source "+of.ID)
 		}
 	}
 	if !s.RetrievedAt.Time().Equal(of.RetrievedAt.Time()) {
-		c.wrong(path+"/retrieved_at", "it differs from that of source "+of.ID)
+		c.inconsistent(path+"/retrieved_at", "it differs from that of source "+of.ID)
 	}
 }
 
-// byURL returns the source that a claim names by its URL: of several, one that it agrees with; nil: there is none.
+// byURL returns the source that a claim names by its URL, preferably one that it agrees with, or nil if there is none.
 func (c *checker) byURL(s *ClaimSource) *Source {
 	var of *Source
 	for i := range c.m.Sources {
@@ -239,10 +239,10 @@ func (c *checker) excerpt(path string, s *ClaimSource) {
 		length = utf8.RuneCountInString(exact)
 		if snapshot.ShortExcerpt(exact) {
 			c.add(statusShort, path+"/excerpt/exact",
-				"it is too short to say anything: fewer than 16 code points and fewer than 3 words")
+				"it is too short to mean anything: fewer than 16 code points and fewer than 3 words")
 		}
 		if strings.HasPrefix(s.ExcerptHash, "sha256:") && s.ExcerptHash != snapshot.Hash([]byte(exact)) {
-			c.wrong(path+"/excerpt_hash", "it is not the hash of the excerpt")
+			c.inconsistent(path+"/excerpt_hash", "it is not the hash of the excerpt")
 		}
 	}
 	if s.ExcerptOffset == nil {
@@ -250,21 +250,21 @@ func (c *checker) excerpt(path string, s *ClaimSource) {
 	}
 	start, end := s.ExcerptOffset[0], s.ExcerptOffset[1]
 	of := c.source[s.Source]
-	profiled := c.m.TextProfile == TextProfile // or nobody knows what the offsets count
+	profiled := c.m.TextProfile == TextProfile // otherwise the unit of offsets is unknown
 	switch path += "/excerpt_offset"; {
 	case start >= end:
-		c.wrong(path, "it is empty: an excerpt ends after its start")
+		c.inconsistent(path, "it is empty: an excerpt ends after its start")
 	case profiled && of != nil && of.TextLength != nil && end > *of.TextLength:
-		c.wrong(path, "it ends behind the source's text, which has "+plural(*of.TextLength, "code point"))
+		c.inconsistent(path, "it ends beyond the source's text, which has "+plural(*of.TextLength, "code point"))
 	case profiled && length > 0 && end-start != length:
-		c.wrong(path, "it has "+plural(end-start, "code point")+" and the excerpt "+strconv.Itoa(length))
+		c.inconsistent(path, "it has "+plural(end-start, "code point")+" and the excerpt "+strconv.Itoa(length))
 	}
 }
 
-// graph notes the steps by their numbers and outputs, of several the first, which steps led to each, itself among them,
-// and which have which source. A manifest of a megabyte must not take longer than its reading, so each edge is followed
-// once and not once for each claim.
-func (c *checker) graph() {
+// indexSteps indexes the steps by number and output (the first of several), the steps that led to each, itself
+// included, and the steps that have each source. It follows each edge once, not once per claim, so that a manifest of a
+// megabyte takes no longer to check than to read.
+func (c *checker) indexSteps() {
 	c.outputs, c.step = make(map[string]int), make(map[int]int)
 	chain := c.steps
 	for i := range chain {
@@ -306,7 +306,7 @@ func (c *checker) graph() {
 	}
 }
 
-// chain checks the steps by themselves: each follows only from steps with smaller numbers, so there are no cycles.
+// chain checks the steps by themselves: each builds only on steps with smaller numbers, so there are no cycles.
 func (c *checker) chain() {
 	chain := c.steps
 	for i := range chain {
@@ -328,7 +328,7 @@ func (c *checker) chain() {
 		}
 		for j, source := range s.Sources {
 			if len(c.m.Sources) > 0 && c.source[source] == nil && !c.urls[source] {
-				c.wrong(path+"/sources/"+strconv.Itoa(j),
+				c.inconsistent(path+"/sources/"+strconv.Itoa(j),
 					"the manifest's sources do not have this one: "+quoted(source))
 			}
 		}
@@ -339,14 +339,14 @@ func (c *checker) chain() {
 			case !known:
 				c.add(statusChain, path, "no step has this output: "+quoted(ref))
 			case chain[from].Step >= s.Step:
-				c.add(statusChain, path, "it follows from "+quoted(ref)+", the output of a step that is not before it")
+				c.add(statusChain, path, "it builds on "+quoted(ref)+", the output of a step that is not before it")
 			}
 		}
 	}
 }
 
-// reached returns the steps that led to a claim. whole is false if the claim names steps that are not there: what else
-// it rests on is unknown then. A claim that names no steps may rest on each.
+// reached returns the steps that led to a claim. whole is false if the claim names steps that do not exist, so that its
+// other steps are unknown. A claim that names no steps may rest on all.
 func (c *checker) reached(path string, claim *Claim) (reached *big.Int, whole bool) {
 	reached, whole = new(big.Int), true
 	if len(claim.Steps) == 0 {
@@ -366,9 +366,9 @@ func (c *checker) reached(path string, claim *Claim) (reached *big.Int, whole bo
 	return reached, whole
 }
 
-// among reports whether one of the steps has a claim's source: itself, if the claim says which it is, else any of its
-// URL.
-func (c *checker) among(reached *big.Int, s *ClaimSource) bool {
+// hasSource reports whether one of the steps has a claim's source: that source itself if the claim names it by id,
+// otherwise any with its URL.
+func (c *checker) hasSource(reached *big.Int, s *ClaimSource) bool {
 	with, names := c.withURL, []string{s.URL, s.OriginalURL}
 	if of := c.source[s.Source]; of != nil {
 		with, names = c.with, []string{of.ID, of.URL, of.OriginalURL, of.FinalURL}
@@ -381,19 +381,19 @@ func (c *checker) among(reached *big.Int, s *ClaimSource) bool {
 	return false
 }
 
-// Level returns the conformance level that the manifest deserves, as its reader sees it: 3, a signed manifest that says
-// how the answer came about; 2, one that says where every claim stands in its sources; or else 1. signed says whether
-// its signature was verified. why says what is missing for the next level, a sentence each, which begins with the place
-// if there is one. Whether it has what a level wants is all that is looked at here; whether that is true is for package
-// verify. What the publisher promises counts nothing.
+// Level returns the conformance level of the manifest as its reader sees it: 3, a signed manifest that shows how the
+// answer came about; 2, one that shows where in its sources every claim is; or else 1. signed tells whether its
+// signature was verified. why lists what is missing for the next level, a sentence each, beginning with the place if
+// there is one. Level only checks that the required members are there; whether they are true is for package verify to
+// find out. What the publisher promises does not count.
 func (m *Manifest) Level(signed bool) (level int, why []string) {
-	var wrong, chain []Problem
+	var problems, chain []Problem
 	for _, p := range m.Problems() {
 		switch {
 		case strings.HasPrefix(p.Status, "chain-"):
 			chain = append(chain, p)
-		case p.Status != statusShort: // it weakens a claim, and is no contradiction
-			wrong = append(wrong, p)
+		case p.Status != statusShort: // it weakens a claim, but is no contradiction
+			problems = append(problems, p)
 		}
 	}
 	for i := range m.Claims {
@@ -401,27 +401,27 @@ func (m *Manifest) Level(signed bool) (level int, why []string) {
 			path := "/claims/" + strconv.Itoa(i) + "/sources/" + strconv.Itoa(j)
 			s := &m.Claims[i].Sources[j]
 			for _, p := range missing(s, path) {
-				// what stands in its place in the source that has the hash is the excerpt
+				// the text in that place of the source with that hash is the excerpt
 				if p.Status != "no-excerpt" || s.Hash == "" || s.ExcerptOffset == nil {
-					wrong = append(wrong, p)
+					problems = append(problems, p)
 				}
 			}
 		}
 	}
 	if len(m.Chain) == 0 {
-		chain = append(chain, Problem{Detail: "it has no chain: how the answer came about is not told"})
+		chain = append(chain, Problem{Detail: "it has no chain, which shows how the answer came about"})
 	}
 	if !signed {
 		chain = append(chain, Problem{Detail: "it is not signed, or its signature was not verified"})
 	}
 	level = 3
 	switch {
-	case len(wrong) > 0:
+	case len(problems) > 0:
 		level = 1
 	case len(chain) > 0:
-		level, wrong = 2, chain
+		level, problems = 2, chain
 	}
-	for _, p := range wrong {
+	for _, p := range problems {
 		if p.Path != "" {
 			p.Detail = p.Path + ": " + p.Detail
 		}
@@ -430,7 +430,7 @@ func (m *Manifest) Level(signed bool) (level int, why []string) {
 	return level, why
 }
 
-// missing says what a claim's source lacks for its excerpt to be found again.
+// missing returns what a claim's source lacks for its excerpt to be found again.
 func missing(s *ClaimSource, path string) []Problem {
 	var list []Problem
 	lacks := func(code, what string) {
@@ -440,15 +440,15 @@ func missing(s *ClaimSource, path string) []Problem {
 		list = append(list, Problem{Status: code, Path: path, Detail: what})
 	}
 	if s.Hash == "" {
-		lacks("no-hash", "it has no hash: that the source changed cannot be seen")
+		lacks("no-hash", "it has no hash, so changes of the source go unnoticed")
 	}
 	if s.ExcerptOffset == nil {
-		lacks("no-offset", "it has no excerpt_offset: where the source says so is not told")
+		lacks("no-offset", "it has no excerpt_offset, so the place in the source is unknown")
 	}
 	if s.Excerpt == nil && s.ExcerptHash == "" {
 		lacks(
 			"no-excerpt",
-			"it has neither excerpt nor excerpt_hash: once the source changes, nobody knows what it said",
+			"it has neither excerpt nor excerpt_hash, so once the source changes, its words are unknown",
 		)
 	}
 	return list

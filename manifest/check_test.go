@@ -35,7 +35,7 @@ func TestProblems(t *testing.T) {
 		{"claim's url differs", []any{source + "/url", "https://otters.example/fact"}, []string{source + "/url"}},
 		{"claim's hash differs", []any{source + "/hash", other}, []string{source + "/hash"}},
 		{"claim's time differs", []any{source + "/retrieved_at", "2026-05-01T11:59:00.1Z"}, []string{source + "/retrieved_at"}},
-		{"claim's time is written otherwise", []any{source + "/retrieved_at", "2026-05-01T11:59:00.000Z"}, nil},
+		{"claim's time is written differently", []any{source + "/retrieved_at", "2026-05-01T11:59:00.000Z"}, nil},
 		{"claim's original url differs", []any{source + "/original_url", "a", "/sources/0/original_url", "b"}, []string{source + "/original_url"}},
 		{"claim's source is unknown", []any{source + "/source", "s9"}, []string{source + "/source"}},
 		{
@@ -43,20 +43,20 @@ func TestProblems(t *testing.T) {
 			[]any{source + "/source", absent{}, source + "/url", "https://otters.example/x", "/chain/0/sources", absent{}},
 			[]string{source + "/url", source + " chain-gap"},
 		},
-		{"not cited, says the source", []any{"/sources/0/cited", false}, []string{"/sources/0/cited"}},
+		{"cited source is marked as not cited", []any{"/sources/0/cited", false}, []string{"/sources/0/cited"}},
 		{"empty span", []any{claim + "/span", []int{5, 5}}, []string{claim + "/span"}},
-		{"span behind the text", []any{claim + "/span", []int{43, 61}}, []string{claim + "/span"}},
+		{"span beyond the text", []any{claim + "/span", []int{43, 61}}, []string{claim + "/span"}},
 		{"span too short", []any{claim + "/span", []int{0, 17}}, []string{claim + "/span"}},
 		{"span of a rewritten claim", []any{claim + "/span", []int{0, 17}, claim + "/rewritten", true}, nil},
 		{"span of a text with more spaces", []any{claim + "/text", " Otters  hold\nhands. "}, nil},
 		{"span counts code points", []any{claim + "/text", "Otters hold hand🧭."}, nil},
-		{"score is called high", []any{claim + "/confidence_score", 0.79}, []string{claim + "/confidence_score"}},
-		{"score is called medium", []any{claim + "/confidence_score", 0.5}, []string{claim + "/confidence_score"}},
-		{"score and no word", []any{claim + "/confidence", absent{}}, nil},
+		{"score is lower than high", []any{claim + "/confidence_score", 0.79}, []string{claim + "/confidence_score"}},
+		{"score is lower than confidence", []any{claim + "/confidence_score", 0.5}, []string{claim + "/confidence_score"}},
+		{"score without confidence", []any{claim + "/confidence", absent{}}, nil},
 		{"hash of the excerpt", []any{source + "/excerpt_hash", other}, []string{source + "/excerpt_hash"}},
 		{"one digit of the excerpt", []any{source + "/excerpt/exact", "otters hold hands at nigh7"}, []string{source + "/excerpt_hash"}},
 		{"empty offset", []any{source + "/excerpt_offset", []int{36, 10}}, []string{source + "/excerpt_offset"}},
-		{"offset behind the text", []any{source + "/excerpt_offset", []int{175, 201}}, []string{source + "/excerpt_offset"}},
+		{"offset beyond the text", []any{source + "/excerpt_offset", []int{175, 201}}, []string{source + "/excerpt_offset"}},
 		{"offset of another length", []any{source + "/excerpt_offset", []int{10, 35}}, []string{source + "/excerpt_offset"}},
 		{"offset of another unit", []any{source + "/excerpt_offset", []int{10, 40}, "/text_profile", absent{}}, nil},
 		{"private excerpt", []any{source + "/excerpt", absent{}}, nil},
@@ -69,7 +69,7 @@ func TestProblems(t *testing.T) {
 		{"its own output", []any{"/chain/0/inputs_ref", "o1"}, []string{"/chain/0/inputs_ref chain-invalid"}},
 		{"a later output", []any{"/chain/0/inputs_ref", []string{"o2"}}, []string{"/chain/0/inputs_ref chain-invalid"}},
 		{"in another order", []any{"/chain/0/step", 4, "/chain/1/step", 5, claim + "/steps", []int{5}}, nil},
-		{"step that is not there", []any{claim + "/steps", []int{2, 3}}, []string{claim + "/steps/1 chain-invalid"}},
+		{"unknown step", []any{claim + "/steps", []int{2, 3}}, []string{claim + "/steps/1 chain-invalid"}},
 		{"step that the source did not reach", []any{"/chain/1/inputs_ref", absent{}}, []string{source + " chain-gap"}},
 		{"no steps named", []any{"/chain/1/inputs_ref", absent{}, claim + "/steps", absent{}}, nil},
 		{"source of a step by URL", []any{"/chain/0/sources", []string{"https://otters.example/facts"}}, nil},
@@ -81,7 +81,7 @@ func TestProblems(t *testing.T) {
 		{"no chain", []any{"/chain", absent{}, claim + "/steps", absent{}}, nil},
 
 		{"another algorithm", []any{"/output/hash", "sha512:AA==", "/sources/0/hash", "md5:aa", source + "/hash", "md5:aa", "/chain/0/outputs_hash", "hmac-md5:a", "/chain/1/outputs_hash", "hmac-" + other}, []string{"/output/hash algorithm-unsupported", "/sources/0/hash algorithm-unsupported", source + "/hash algorithm-unsupported", "/chain/0/outputs_hash algorithm-unsupported"}},
-		{"a keyed hash where there is no key", []any{source + "/excerpt_hash", "hmac-" + other}, []string{source + "/excerpt_hash algorithm-unsupported"}},
+		{"a keyed hash where keys are not allowed", []any{source + "/excerpt_hash", "hmac-" + other}, []string{source + "/excerpt_hash algorithm-unsupported"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// However many problems of one kind there are, they hide none of another kind, and raise no level.
+// Many problems of one kind neither hide those of another kind nor raise the level.
 func TestProblemsHideNothing(t *testing.T) {
 	const many = 1024
 	var chain, gaps, short []string
@@ -127,7 +127,7 @@ func TestProblemsHideNothing(t *testing.T) {
 			found = found || p.Path == fmt.Sprintf("/claims/%d/span", len(m.Claims)-1)
 		}
 		if level, _ := m.Level(true); level != 1 || !found {
-			t.Errorf("%s: level %d, the claim's contradiction is told: %t", name, level, found)
+			t.Errorf("%s: level %d, the claim's contradiction is reported: %t", name, level, found)
 		}
 	}
 	for i := range short {
@@ -141,7 +141,7 @@ func TestProblemsHideNothing(t *testing.T) {
 	}
 }
 
-// However tangled a chain is, each kind of problem is found for each step and claim.
+// Every kind of problem is found for each step and claim of a tangled chain.
 func TestProblemsTangled(t *testing.T) {
 	count := map[string]int{}
 	for _, p := range parse(t, tangled(t, 700)).Problems() {
@@ -152,7 +152,7 @@ func TestProblemsTangled(t *testing.T) {
 	}
 }
 
-// The time an octet takes is to stay the same for twice the steps.
+// The time per octet must not grow with the number of steps.
 func BenchmarkProblemsTangled(b *testing.B) {
 	for _, n := range []int{350, 700} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
@@ -170,7 +170,7 @@ func BenchmarkProblemsTangled(b *testing.B) {
 	}
 }
 
-// tangled returns a manifest of n steps, each of which follows from half of those before it.
+// tangled returns a manifest of n steps, each of which builds on half of those before it.
 func tangled(tb testing.TB, n int) []byte {
 	tb.Helper()
 	var chain, claims []string
@@ -202,10 +202,10 @@ func TestLevel(t *testing.T) {
 		{"a gap in the chain", edited(t, "/chain/1/inputs_ref", absent{}), true, 2, []string{source + ": no step"}},
 		{"a private excerpt", edited(t, source+"/excerpt", absent{}), true, 3, nil},
 		{"no excerpt", edited(t, source+"/excerpt", absent{}, source+"/excerpt_hash", absent{}), true, 3, nil},
-		{"no hash, with a reason", edited(t, source+"/hash", absent{}, source+"/unavailable", "gone"), true, 1, []string{`it has no hash: that the source changed cannot be seen ("gone")`}},
+		{"no hash, with a reason", edited(t, source+"/hash", absent{}, source+"/unavailable", "gone"), true, 1, []string{`it has no hash, so changes of the source go unnoticed ("gone")`}},
 		{"no offset", edited(t, source+"/excerpt_offset", absent{}), true, 1, []string{"no excerpt_offset"}},
 		{"inconsistent", edited(t, "/sources/1/id", "s1"), true, 1, []string{"/sources/1/id: another source"}},
-		{"the first form", []byte(seedManifest), true, 3, nil},
+		{"the first published form", []byte(seedManifest), true, 3, nil},
 		{"no claims", edited(t, "/claims", []any{}), true, 3, nil},
 	}
 	for _, tt := range tests {
@@ -224,14 +224,14 @@ func TestLevel(t *testing.T) {
 }
 
 func TestClaimID(t *testing.T) {
-	const want = "c-188a0ac394476b64" // of the SHA-256 of the words
+	const want = "c-188a0ac394476b64" // from the SHA-256 of the words
 	for _, text := range []string{"Otters hold hands.", " Otters\u00a0hold\nhands. "} {
 		if got := manifest.ClaimID(text); got != want {
 			t.Errorf("ClaimID(%q) = %s", text, got)
 		}
 	}
 	if manifest.ClaimID("a") == manifest.ClaimID("b") {
-		t.Error("two texts have one id")
+		t.Error("two texts have the same id")
 	}
 }
 

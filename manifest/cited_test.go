@@ -9,7 +9,8 @@ import (
 	"github.com/ibidhq/ibid/manifest"
 )
 
-// Citations are found again in the manifest that was built of them, also where the same words stand twice with other sources.
+// Citations are found in the manifest that was built from them, even if the same words occur twice with different
+// sources.
 func TestCited(t *testing.T) {
 	const words = "Herons nest in trees"
 	a := &ibid.Answer{Text: "\u00a0 " + words + ".  " + words + ".", Complete: true, Sources: []ibid.Source{

@@ -16,14 +16,15 @@ import (
 // The paths of what a publisher serves besides manifests.
 const (
 	DiscoveryPath = "/.well-known/agent-citation-attribution"
-	DirectoryPath = "/.well-known/http-message-signatures-directory" // the keys that sign now
-	KeysPath      = "/.well-known/agent-citation-keys"               // these, and those that signed once
+	DirectoryPath = "/.well-known/http-message-signatures-directory" // current keys
+	KeysPath      = "/.well-known/agent-citation-keys"               // current and former keys
 	SchemaPath    = "/schema/manifest-v1.json"
 	LogPath       = "/log/"
-	ProofSuffix   = ".tlog-proof" // behind the path of a manifest: its proof of inclusion in the log
+	ProofSuffix   = ".tlog-proof" // appended to a manifest's path: its proof of inclusion in the log
 )
 
-// Discovery is what a publisher says of itself at DiscoveryPath. Levels is a promise; what holds is observed.
+// Discovery is a publisher's description of itself, served at DiscoveryPath. Levels is a promise; the actual level is
+// observed.
 type Discovery struct {
 	Version           string   `json:"version"`
 	HeaderVersions    []string `json:"header_versions"`
@@ -40,14 +41,14 @@ type Discovery struct {
 	IncidentEndpoint *string       `json:"incident_endpoint"`
 }
 
-// DiscoveryLog says where a publisher's transparency log is.
+// DiscoveryLog describes a publisher's transparency log.
 type DiscoveryLog struct {
 	Origin string `json:"origin"`
 	URL    string `json:"url"`
 	VKey   string `json:"vkey"`
 }
 
-// Discovery returns what p serves at DiscoveryPath.
+// Discovery returns the document that p serves at DiscoveryPath.
 func (p *Publisher) Discovery() *Discovery {
 	d := &Discovery{
 		Version: Version, HeaderVersions: []string{"1"}, SupportedSigning: []string{}, SigningAlgorithms: []string{},
@@ -83,8 +84,8 @@ func (p *Publisher) Discovery() *Discovery {
 	return d
 }
 
-// Speaks reports whether the publisher at manifestURL may speak for an agent: whether the host of agentID, and its port
-// if it names one, is that of the URL.
+// Speaks reports whether the publisher at manifestURL may speak for an agent: the host of agentID, and its port if it
+// has one, must be that of the URL.
 func Speaks(manifestURL, agentID string) bool {
 	u, err := url.Parse(manifestURL)
 	if err != nil || u.Host == "" {
@@ -94,7 +95,7 @@ func Speaks(manifestURL, agentID string) bool {
 	return agent != "" && (strings.EqualFold(agent, u.Host) || strings.EqualFold(agent, u.Hostname()))
 }
 
-// checkOrigin says what keeps s from being an origin: a scheme, http or https, and a host, and nothing else.
+// checkOrigin returns an error unless s is an origin: a scheme, http or https, and a host, and nothing else.
 func checkOrigin(s string) error {
 	u, err := url.Parse(s)
 	switch {
@@ -115,7 +116,7 @@ func checkOrigin(s string) error {
 	return nil
 }
 
-// Agent returns the agent id of the manifests: AgentID, or the host of Origin and /v1.
+// Agent returns the agent id for manifests: AgentID, or the host of Origin followed by /v1.
 func (p *Publisher) Agent() string {
 	if p.AgentID != "" {
 		return p.AgentID
@@ -124,12 +125,11 @@ func (p *Publisher) Agent() string {
 	return cmp.Or(host, "unknown") + "/v1"
 }
 
-// Path returns where a manifest is served: that of an answer of the run with the public id pub, or of the run's end if
-// answer is empty. revision counts from 1; a later one supersedes the one before.
+// Path returns the path at which a manifest is served: that of an answer of the run with the public id pub, or of the
+// run's end if answer is empty. revision counts from 1; each revision supersedes the one before.
 //
-// No two manifests have one path: in pub and answer every octet but ASCII letters, digits, - and _ is written as ~ and
-// two hexadecimal digits, so that the dot before the number of a revision is the only one, and no name ends as a
-// proof's does.
+// Paths are unique: in pub and answer every octet except ASCII letters, digits, - and _ is written as ~ and two
+// hexadecimal digits. So the only dot is the one before a revision number, and no path ends like that of a proof.
 func Path(pub, answer string, revision int) string {
 	path := "/runs/" + segment(pub) + "/cite"
 	if answer != "" {
@@ -143,7 +143,7 @@ func Path(pub, answer string, revision int) string {
 
 var manifestPath = regexp.MustCompile(`^/runs/([^/.]+)/cite(?:/([^/.]+))?(?:\.([1-9][0-9]*))?$`)
 
-// isManifestPath reports whether Path makes this path.
+// isManifestPath reports whether path is one that Path makes.
 func isManifestPath(path string) bool {
 	parts := manifestPath.FindStringSubmatch(path)
 	if parts == nil || len(path) > maxOwnURL {
@@ -155,7 +155,7 @@ func isManifestPath(path string) bool {
 	return errors.Join(err, err2, err3) == nil && path == Path(pub, answer, int(revision))
 }
 
-// segment writes a name as one segment of a path.
+// segment encodes a name as one segment of a path.
 func segment(name string) string {
 	var b strings.Builder
 	for i := range len(name) {

@@ -14,7 +14,7 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// answer is an agent: it reads a page, answers, and says what it cites.
+// answer is an agent: it reads a page, answers, and reports its citations.
 func answer(w http.ResponseWriter, r *http.Request) {
 	manifest.Read(r.Context(), &snapshot.Snapshot{
 		URL: "https://birds.example/heron", MediaType: "text/html",
@@ -29,7 +29,7 @@ func answer(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, a.Text)
 }
 
-// ask asks an agent and prints its header, without what differs from run to run.
+// ask asks an agent and prints the parts of its header that are the same in every run.
 func ask(p *manifest.Publisher) *manifest.Announcement {
 	h, err := p.Middleware(http.HandlerFunc(answer))
 	if err != nil {
@@ -48,7 +48,7 @@ func ask(p *manifest.Publisher) *manifest.Announcement {
 	return &list[0]
 }
 
-// fetch gets the manifest from where it is served.
+// fetch gets the manifest from its URL.
 func fetch(p *manifest.Publisher, url string) (*manifest.Manifest, http.Header) {
 	w := httptest.NewRecorder()
 	p.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, url, nil))
@@ -59,7 +59,7 @@ func fetch(p *manifest.Publisher, url string) (*manifest.Manifest, http.Header) 
 	return m, w.Header()
 }
 
-// Level 1: a header says what was consulted.
+// Level 1: a header announces what was consulted.
 func ExamplePublisher_Middleware_level1() {
 	p := &manifest.Publisher{Origin: "https://agent.example", Level: 1}
 	ask(p)
@@ -68,7 +68,7 @@ func ExamplePublisher_Middleware_level1() {
 	// https://birds.example/heron false 0
 }
 
-// Level 2: and a manifest says which claim rests on which words.
+// Level 2: a manifest also records which claim rests on which words.
 func ExamplePublisher_Middleware_level2() {
 	p := &manifest.Publisher{Origin: "https://agent.example", Level: 2}
 	m, _ := fetch(p, ask(p).Manifest)
@@ -81,7 +81,7 @@ func ExamplePublisher_Middleware_level2() {
 	// stands up to 98 cm tall [15 38]
 }
 
-// Level 3: and the manifest is signed.
+// Level 3: the manifest is also signed.
 func ExamplePublisher_Middleware_level3() {
 	keys := keyring.Memory(nil)
 	if _, err := keys.New(nil); err != nil {
@@ -98,7 +98,7 @@ func ExamplePublisher_Middleware_level3() {
 	// true
 }
 
-// What a program serves: its agent, and beside it manifests, keys and all that goes with them.
+// A program serves its agent, and also manifests, keys and discovery.
 func ExamplePublisher_Middleware() {
 	keys := keyring.Memory(nil) // keyring.Open keeps them
 	if _, err := keys.New(nil); err != nil {
@@ -107,7 +107,7 @@ func ExamplePublisher_Middleware() {
 	p := &manifest.Publisher{Origin: "https://agent.example", Level: 3, Keys: keys}
 	ask, err := p.Middleware(http.HandlerFunc(answer))
 	if err != nil {
-		fmt.Println(err) // it cannot publish, for want of a key, say
+		fmt.Println(err) // it cannot publish, for example without a key
 	}
 	http.Handle("/ask", ask)
 	http.Handle("/", p.Handler()) // manifests, keys, discovery

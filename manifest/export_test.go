@@ -21,7 +21,7 @@ const (
 	MemberLeftOut   = memberLeftOut
 )
 
-// The status words, for tests.
+// The statuses, for tests.
 const (
 	StatusMalformed    = statusMalformed
 	StatusInconsistent = statusInconsistent
@@ -30,5 +30,5 @@ const (
 	StatusGap          = statusGap
 )
 
-// ErrHeader is what errors of a header wrap, for tests.
+// ErrHeader is the error that header errors wrap, for tests.
 var ErrHeader = errHeader

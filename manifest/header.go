@@ -13,43 +13,43 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// HeaderName is the name of the field, header or trailer, that announces sources.
+// HeaderName is the name of the header or trailer field that announces sources.
 const HeaderName = "Citation-Source"
 
-// The limits of the field. What writers leave out, they announce with a last member that has More.
+// The limits of the field. Writers announce what they leave out with a last member that has More.
 const (
 	maxHeaderMembers = 64       // written
 	maxHeaderBytes   = 6144     // written
-	MaxHeaderRead    = 16 << 10 // bytes that are read, of all lines of the field together
+	MaxHeaderRead    = 16 << 10 // bytes that are read, for all lines of the field together
 
 	maxCount = 999_999_999_999_999 // the largest integer of RFC 9651
 )
 
-// The names of what has no address.
+// The names of things without an address.
 const (
-	SourceURN = "urn:ibid:src:" // and an id: a source that cannot be fetched
-	moreURN   = "urn:ibid:more" // that there are more sources, in the form Link
+	SourceURN = "urn:ibid:src:" // followed by an id: a source that cannot be fetched
+	moreURN   = "urn:ibid:more" // there are more sources, in the form Link
 	moreToken = "more"          // the same in the form List
 )
 
-// digestName is SHA-256 as RFC 9530 calls it.
+// digestName is the name of SHA-256 in RFC 9530.
 const digestName = "sha-256"
 
-// errHeader says that a Citation-Source field has neither form or is over the limits (status header-malformed).
+// errHeader means that a Citation-Source field has neither form or exceeds the limits (status header-malformed).
 var errHeader = errors.New("malformed " + HeaderName + " field")
 
-// Announcement is one member of a Citation-Source field: a source that was consulted, or that there are more.
+// Announcement is one member of a Citation-Source field: a consulted source, or a note that there are more.
 type Announcement struct {
 	// of the source: absolute http or https, or SourceURN and an id; empty if More
 	URL      string `json:"url,omitempty"`
 	Manifest string `json:"manifest,omitempty"` // URL of the manifest; empty at level 1
 	ID       string `json:"id,omitempty"`       // the source's id in the manifest; may be empty
-	Digest   []byte `json:"digest,omitempty"`   // SHA-256 of the manifest's body; nil if it is not known yet
-	More     bool   `json:"more,omitempty"`     // there are further sources, or there may be: see the manifest
-	Count    int    `json:"count,omitempty"`    // of More: how many; 0 is not known yet
+	Digest   []byte `json:"digest,omitempty"`   // SHA-256 of the manifest's body; nil if not yet known
+	More     bool   `json:"more,omitempty"`     // there are, or may be, more sources: see the manifest
+	Count    int    `json:"count,omitempty"`    // how many more; 0 if not yet known
 }
 
-// Form is how a Citation-Source field is written. Readers accept both.
+// Form is the syntax of a Citation-Source field. Readers accept both.
 type Form string
 
 // The forms of the field.
@@ -58,8 +58,8 @@ const (
 	List Form = "list" // "URL";manifest="…", a List of RFC 9651
 )
 
-// check says why an announcement is none. It is asked of what is read and of what is to be written, so that nothing is
-// written which could not be read, least of all the end of a line.
+// check returns an error if an announcement is invalid. It is used both for reading and for writing, so that nothing
+// unreadable is written, least of all a line break.
 func (a *Announcement) check() error {
 	if !a.More || a.URL != "" {
 		if err := checkSourceURL(a.URL); err != nil {
@@ -70,9 +70,9 @@ func (a *Announcement) check() error {
 	case a.Count < 0 || int64(a.Count) > maxCount:
 		return errors.New("the count is out of range")
 	case a.ID != "" && forms["id"].refuses(a.ID) != "":
-		return errors.New("the id is not of letters, digits and ._~-")
+		return errors.New("the id has characters other than letters, digits and ._~-")
 	case a.Digest != nil && len(a.Digest) != 32:
-		return errors.New("the digest is not of 32 bytes")
+		return errors.New("the digest does not have 32 bytes")
 	case a.Manifest == "":
 		return nil
 	}
@@ -82,20 +82,20 @@ func (a *Announcement) check() error {
 	return nil
 }
 
-// checkSourceURL says why something is not the URL of a source as the field has them.
+// checkSourceURL returns an error unless address can be a source's URL in the field.
 func checkSourceURL(address string) error {
 	id, urn := strings.CutPrefix(address, SourceURN)
 	switch {
 	case !urn:
 		return checkWebURL(address)
 	case id == "" || len(address) > MaxURL || strings.Contains(id, "#"):
-		return errors.New("what follows " + SourceURN + " is no id")
+		return errors.New(SourceURN + " is not followed by an id")
 	}
 	return checkSent(address)
 }
 
-// checkWebURL says why something is not a URL that can be fetched, as it is sent: absolute, http or https, without user
-// name and fragment.
+// checkWebURL returns an error unless address is a URL that can be fetched, as it is sent: absolute, http or https,
+// without user name and fragment.
 func checkWebURL(address string) error {
 	if err := checkSent(address); err != nil {
 		return err
@@ -103,7 +103,7 @@ func checkWebURL(address string) error {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil:
-		return errors.New("it is no URL")
+		return errors.New("it is not a URL")
 	case u.Scheme != "http" && u.Scheme != "https" || u.Opaque != "":
 		return errors.New("it is neither an http nor an https URL")
 	case u.Hostname() == "":
@@ -118,7 +118,7 @@ func checkWebURL(address string) error {
 	return nil
 }
 
-// checkSent refuses characters that no URL is sent with.
+// checkSent refuses characters that a URL on the wire cannot have.
 func checkSent(address string) error {
 	for _, c := range []byte(address) {
 		if c <= ' ' || c >= 0x7f || strings.IndexByte(`<>"\`, c) >= 0 {
@@ -128,12 +128,12 @@ func checkSent(address string) error {
 	return nil
 }
 
-// FormatHeader returns the field's value for the list, maxHeaderMembers and maxHeaderBytes at most. Fragments of URLs
-// are left out. What does not fit, and what cannot be written (a URL of another scheme, or with characters that URLs do
-// not have), is announced by number in a last member that has More, for each manifest. An empty list gives "".
+// FormatHeader returns the field's value for the list, with at most maxHeaderMembers and maxHeaderBytes. Fragments of
+// URLs are left out. Members that do not fit, or cannot be written (URLs with another scheme or invalid characters),
+// are counted in a last member that has More, one for each manifest. An empty list gives "".
 func FormatHeader(list []Announcement, f Form) string {
 	var members []string
-	var said []Announcement
+	var written []Announcement
 	rest := &remainder{form: f}
 	for i := range list {
 		a := list[i]
@@ -144,11 +144,11 @@ func FormatHeader(list []Announcement, f Form) string {
 		case a.check() != nil:
 			rest.add(&Announcement{Manifest: a.Manifest, Count: 1})
 		default:
-			members, said = append(members, write(&a, f)), append(said, a)
+			members, written = append(members, write(&a, f)), append(written, a)
 		}
 	}
 	n := min(len(members), maxHeaderMembers)
-	for _, a := range said[n:] {
+	for _, a := range written[n:] {
 		rest.add(&Announcement{Manifest: a.Manifest, Digest: a.Digest, Count: 1})
 	}
 	for ; ; n-- {
@@ -159,11 +159,11 @@ func FormatHeader(list []Announcement, f Form) string {
 		if n == 0 {
 			return strings.Join(rest.first(), ", ")
 		}
-		rest.add(&Announcement{Manifest: said[n-1].Manifest, Digest: said[n-1].Digest, Count: 1})
+		rest.add(&Announcement{Manifest: written[n-1].Manifest, Digest: written[n-1].Digest, Count: 1})
 	}
 }
 
-// remainder counts what a field leaves out, for each manifest.
+// remainder counts the members that a field leaves out, by manifest.
 type remainder struct {
 	form Form
 	list []Announcement
@@ -171,7 +171,7 @@ type remainder struct {
 
 func (r *remainder) add(a *Announcement) {
 	a.More, a.URL, a.ID = true, "", ""
-	if a.check() != nil { // it has a manifest that nobody could fetch
+	if a.check() != nil { // its manifest cannot be fetched
 		a.Manifest, a.Digest, a.Count = "", nil, max(a.Count, 0)
 	}
 	i := slices.IndexFunc(r.list, func(b Announcement) bool { return b.Manifest == a.Manifest })
@@ -193,7 +193,7 @@ func (r *remainder) members() []string {
 	return members
 }
 
-// first returns as many members as fit, and would rather leave out whole manifests than be refused.
+// first returns as many members as fit: rather than write a field that is refused, it leaves out whole manifests.
 func (r *remainder) first() []string {
 	members := r.members()
 	length := 0
@@ -214,9 +214,9 @@ func SetHeader(h http.Header, f Form, list ...Announcement) {
 	}
 }
 
-// ParseHeader reads the field's values, one for each line, header and trailer together, and returns the union of what
-// they announce: no member twice. Unknown parameters are ignored; no values are no announcements. All lines are of one
-// form.
+// ParseHeader reads the field's values, one for each line, of header and trailer together, and returns the union of
+// what they announce, without duplicates. Unknown parameters are ignored; no values mean no announcements. All lines
+// must have the same form.
 func ParseHeader(values []string) ([]Announcement, error) {
 	value := strings.Join(values, ", ")
 	first := strings.TrimLeft(value, " \t,")
@@ -224,7 +224,7 @@ func ParseHeader(values []string) ([]Announcement, error) {
 		return nil, fmt.Errorf("%w: it is longer than %s", errHeader, plural(MaxHeaderRead, "byte"))
 	}
 	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r >= 0x7f }) {
-		return nil, fmt.Errorf("%w: it has characters that are not of ASCII, or control characters", errHeader)
+		return nil, fmt.Errorf("%w: it has non-ASCII or control characters", errHeader)
 	}
 	var list []Announcement
 	var err error
@@ -253,7 +253,7 @@ func ParseHeader(values []string) ([]Announcement, error) {
 	return union, nil
 }
 
-// write returns an announcement, which check has seen, as one member of the field.
+// write returns an announcement, which must have passed check, as one member of the field.
 func write(a *Announcement, f Form) string {
 	item, link := httpsfv.NewItem(a.URL), "<"+a.URL+">"
 	if a.More {
@@ -278,7 +278,7 @@ func write(a *Announcement, f Form) string {
 	if f != List {
 		return link
 	}
-	member, _ := httpsfv.Marshal(item) // what check has seen can be written
+	member, _ := httpsfv.Marshal(item) // cannot fail after check
 	return member
 }
 
@@ -286,13 +286,13 @@ func write(a *Announcement, f Form) string {
 func readList(values []string) ([]Announcement, error) {
 	members, err := httpsfv.UnmarshalList(values)
 	if err != nil {
-		return nil, fmt.Errorf("it is neither a list of <URL> nor one of RFC 9651: %w", err)
+		return nil, fmt.Errorf("it is neither a list of <URL> nor a list of RFC 9651: %w", err)
 	}
 	var list []Announcement
 	for _, m := range members {
 		item, isItem := m.(httpsfv.Item)
 		if !isItem {
-			continue // an inner list is somebody else's extension
+			continue // an inner list is an extension of others
 		}
 		var a Announcement
 		switch value := item.Value.(type) {
@@ -307,7 +307,7 @@ func readList(values []string) ([]Announcement, error) {
 		}
 		for _, name := range item.Params.Names() {
 			if value, _ := item.Params.Get(name); !a.setParam(name, value) {
-				return nil, errors.New("the parameter " + name + " is of another type")
+				return nil, errors.New("the parameter " + name + " has the wrong type")
 			}
 		}
 		list = append(list, a)
@@ -315,7 +315,7 @@ func readList(values []string) ([]Announcement, error) {
 	return list, nil
 }
 
-// setParam sets what a parameter says; false: it is of another type.
+// setParam sets the field of a parameter, and returns false if the value has the wrong type.
 func (a *Announcement) setParam(name string, value any) (known bool) {
 	switch name {
 	case "manifest":
@@ -336,7 +336,7 @@ func (a *Announcement) setParam(name string, value any) (known bool) {
 	return known
 }
 
-// linkReader reads the form Link. Empty members, as of a line that ends in a comma, are none (RFC 9110, section 5.6.1).
+// linkReader reads the form Link. Empty members, as after a trailing comma, are ignored (RFC 9110, section 5.6.1).
 type linkReader struct{ rest string }
 
 func readLinks(value string) ([]Announcement, error) {
@@ -361,7 +361,7 @@ func readLinks(value string) ([]Announcement, error) {
 
 func (r *linkReader) space() { r.rest = strings.TrimLeft(r.rest, " \t") }
 
-// accept takes what stands next, after white space and before it.
+// accept skips white space, then what if it comes next, then white space, and reports whether what was there.
 func (r *linkReader) accept(what string) bool {
 	r.space()
 	rest, found := strings.CutPrefix(r.rest, what)
@@ -388,14 +388,14 @@ func (r *linkReader) member() (Announcement, error) {
 	seen := make(map[string]bool)
 	for r.accept(";") {
 		if r.rest == "" || r.rest[0] == ',' || r.rest[0] == ';' {
-			continue // RFC 8288 lets an empty parameter be
+			continue // RFC 8288 allows empty parameters
 		}
 		name, value, err := r.param()
 		if err != nil {
 			return a, err
 		}
 		if seen[name] && slices.Contains([]string{"manifest", "digest", "id", "count"}, name) {
-			return a, errors.New("the parameter " + name + " stands there twice")
+			return a, errors.New("the parameter " + name + " is duplicated")
 		}
 		seen[name] = true
 		if err := linkParam(&a, name, value); err != nil {
@@ -405,7 +405,7 @@ func (r *linkReader) member() (Announcement, error) {
 	return a, nil
 }
 
-// param reads a parameter: its name in small letters, and its value without quotes.
+// param reads a parameter: its name in lower case, and its value without quotes.
 func (r *linkReader) param() (name, value string, err error) {
 	if name = strings.ToLower(r.token()); name == "" {
 		return "", "", errors.New("a parameter has no name")
@@ -436,7 +436,7 @@ func (r *linkReader) param() (name, value string, err error) {
 	return "", "", errors.New("a quoted value has no end")
 }
 
-// token takes the characters of a token of RFC 9110.
+// token reads a token of RFC 9110.
 func (r *linkReader) token() string {
 	n := 0
 	for n < len(r.rest) && isMadeOf(r.rest[n:n+1], "!#$%&'*+-.^_`|~") {
@@ -447,33 +447,33 @@ func (r *linkReader) token() string {
 	return token
 }
 
-// linkParam sets what a parameter of the form Link says, where all values are strings.
+// linkParam sets the field of a parameter in the form Link, where all values are strings.
 func linkParam(a *Announcement, name, value string) error {
-	var said any = value
+	var written any = value
 	switch name {
 	case "count":
 		count, err := strconv.ParseUint(value, 10, 63)
 		if err != nil {
-			return errors.New("the count is no number")
+			return errors.New("the count is not a number")
 		}
-		said = int64(count)
+		written = int64(count)
 	case "digest":
 		digest, err := readDigest(value)
 		if err != nil {
-			return fmt.Errorf("the digest is not as RFC 9530 has it: %w", err)
+			return fmt.Errorf("the digest is not in the form of RFC 9530: %w", err)
 		}
 		if digest == nil {
-			return nil // of other algorithms
+			return nil // only other algorithms
 		}
-		said = digest
+		written = digest
 	}
-	if !a.setParam(name, said) {
+	if !a.setParam(name, written) {
 		return errors.New("the manifest's URL is empty")
 	}
 	return nil
 }
 
-// readDigest returns the SHA-256 of a value of Content-Digest's form; nil if it has other ones only.
+// readDigest returns the SHA-256 in a value of the form of Content-Digest, or nil if it only has other algorithms.
 func readDigest(value string) ([]byte, error) {
 	sums, err := httpsfv.UnmarshalDictionary([]string{value})
 	if err != nil {
@@ -483,7 +483,7 @@ func readDigest(value string) ([]byte, error) {
 	item, _ := sum.(httpsfv.Item)
 	digest, isBytes := item.Value.([]byte)
 	if found && (!isBytes || len(digest) == 0) {
-		return nil, errors.New(digestName + " is no sequence of bytes")
+		return nil, errors.New(digestName + " is not a byte sequence")
 	}
 	return digest, nil
 }

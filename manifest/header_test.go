@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ import (
 	"github.com/ibidhq/ibid/manifest"
 )
 
-// The limits of what is written.
+// The limits for writing.
 const maxHeaderMembers, maxHeaderBytes = 64, 6144
 
 const (
@@ -60,15 +61,15 @@ func TestFormatHeader(t *testing.T) {
 		sent := append([]manifest.Announcement{}, list...)
 		sent[1].URL = pageB
 		if diff := cmp.Diff(sent, read); diff != "" {
-			t.Errorf("%s, read again (-want +got):\n%s", form, diff)
+			t.Errorf("%s, parsed again (-want +got):\n%s", form, diff)
 		}
 	}
 	if got := manifest.FormatHeader(nil, manifest.Link); got != "" {
-		t.Errorf("nothing is %q", got)
+		t.Errorf("an empty list is %q", got)
 	}
 }
 
-// What cannot be written is counted, and never sent.
+// Announcements that cannot be written are counted and never sent.
 func TestFormatHeaderRefuses(t *testing.T) {
 	for _, bad := range []string{
 		"https://geo.example/\r\nSet-Cookie: a=b", "https://geo.example/\x00", "https://geo.example/a b", "https://geo.example/ä", `https://geo.example/"`,
@@ -114,7 +115,7 @@ func TestFormatHeaderLimits(t *testing.T) {
 				t.Errorf("%s: (-want +got):\n%s", form, diff)
 			}
 		}
-		// What is counted is counted for each manifest, and an unknown number stays unknown.
+		// Omitted members are counted for each manifest, and an unknown number stays unknown.
 		value := manifest.FormatHeader([]manifest.Announcement{
 			{URL: "x", Manifest: manifestA}, {URL: "y", Manifest: manifestB}, {URL: "z", Manifest: manifestA}, {More: true, Manifest: manifestB},
 		}, form)
@@ -142,7 +143,7 @@ func TestParseHeader(t *testing.T) {
 	}{
 		{"nothing", nil, nil},
 		{"empty lines", []string{"", " ", ","}, nil},
-		{"two of the first proposal", []string{linkA + ",  " + linkB}, both},
+		{"two as in the first proposal", []string{linkA + ",  " + linkB}, both},
 		{"as two lines", []string{linkA, linkB}, both},
 		{"a line that ends in a comma", []string{linkA + ",", linkB}, both},
 		{"as two lines of the list", []string{`"` + pageA + `";manifest="` + manifestA + `"`, ` "` + pageB + `"; manifest="` + manifestB + `"`}, both},
@@ -153,8 +154,8 @@ func TestParseHeader(t *testing.T) {
 		{"digests", []string{"<" + pageA + `>; digest="sha-512=:AAAA:, sha-256=:` + sumText + `:"`}, []manifest.Announcement{{URL: pageA, Digest: sumBytes()}}},
 		{"more", []string{`<urn:ibid:more>; manifest="` + manifestA + `"`}, []manifest.Announcement{{More: true, Manifest: manifestA}}},
 		{"more in the list", []string{`more;manifest="` + manifestA + `";count=3`}, []manifest.Announcement{{More: true, Manifest: manifestA, Count: 3}}},
-		{"members that are somebody else's", []string{`less, 1;a, ("a" "b"), ?1, "` + pageA + `";x=1;y`}, []manifest.Announcement{{URL: pageA}}},
-		{"nothing but those", []string{`1`}, nil},
+		{"extension members", []string{`less, 1;a, ("a" "b"), ?1, "` + pageA + `";x=1;y`}, []manifest.Announcement{{URL: pageA}}},
+		{"only extension members", []string{`1`}, nil},
 		{"a URL without quotes, which is a token", []string{pageA}, nil},
 	}
 	for _, tt := range tests {
@@ -167,7 +168,7 @@ func TestParseHeader(t *testing.T) {
 	}
 }
 
-// Its time is to grow with the field: -bench ParseHeader compares one of 400 members with one of 800.
+// The time must be linear in the length of the field: compare the results for 400 and 800 members.
 func BenchmarkParseHeader(b *testing.B) {
 	for _, members := range []int{400, 800} {
 		b.Run(strconv.Itoa(members), func(b *testing.B) {
@@ -268,7 +269,7 @@ func TestSetHeader(t *testing.T) {
 	}
 }
 
-// What is read is written in either form so that the same is read again, whatever it was.
+// Any list that was parsed is the same after it was written in either form and parsed again.
 func FuzzParseHeader(f *testing.F) {
 	f.Add(`<https://a.example/>; manifest="https://b.example/"; digest="sha-256=:` + sumText + `:"; id="s1"`)
 	f.Add(`"https://a.example/";manifest="https://b.example/";digest=:` + sumText + `:, more;count=3`)
@@ -287,7 +288,7 @@ func FuzzParseHeader(f *testing.F) {
 			if err != nil {
 				t.Fatalf("%q cannot be read: %v", written, err)
 			}
-			if n := len(list); n > 20 || len(value) > 2000 || hasMore(list) { // put together, or left out
+			if n := len(list); n > 20 || len(value) > 2000 || slices.ContainsFunc(list, func(a manifest.Announcement) bool { return a.More }) { // merged, or left out
 				continue
 			}
 			if diff := cmp.Diff(list, again, cmpopts.EquateEmpty()); diff != "" {
@@ -297,16 +298,7 @@ func FuzzParseHeader(f *testing.F) {
 	})
 }
 
-func hasMore(list []manifest.Announcement) bool {
-	for _, a := range list {
-		if a.More {
-			return true
-		}
-	}
-	return false
-}
-
-// Nothing that is announced can end the line, or be what a reader refuses.
+// No announcement can inject a line break, or write a field that readers refuse.
 func FuzzFormatHeader(f *testing.F) {
 	f.Add(pageA, manifestA, "s1", "", 1, false)
 	f.Add("https://a.example/\r\nX: y", "https://b.example/\n", "\x00", "0", -1, true)

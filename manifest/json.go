@@ -22,7 +22,7 @@ import (
 	"github.com/ibidhq/ibid/internal/text"
 )
 
-// Error is why bytes are not a manifest, and where.
+// Error is the reason why bytes are not a manifest, and the place.
 type Error struct {
 	Status       string // manifest-malformed or version-unsupported
 	Path         string // JSON pointer (RFC 6901); "" is the whole document
@@ -35,7 +35,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("reading a manifest: line %d, column %d, %s: %s", e.Line, e.Column, quoted(e.Path), e.Detail)
 }
 
-// quoted returns a pointer or a value as a message may repeat it: not endless, without control characters.
+// quoted returns a pointer or value for use in a message: bounded, without control characters.
 func quoted(s string) string {
 	const most = 120 // bytes
 	if len(s) > most {
@@ -44,10 +44,9 @@ func quoted(s string) string {
 	return strconv.Quote(s)
 }
 
-// Parse reads a manifest by the rules of encoding/json/v2 and stricter ones: what two readers could read differently is
-// refused, and so is whatever exceeds a limit of this package. The error is an *Error for the first thing that is
-// wrong. Parse looks at the form alone: whether the manifest contradicts itself, [Manifest.Problems] says, and whether
-// it is true is for package verify.
+// Parse reads a manifest by the rules of encoding/json/v2 and stricter ones: it refuses what two readers could read
+// differently, and whatever exceeds a limit of this package. The error is an *Error for the first problem. Parse checks
+// only the form: [Manifest.Problems] finds contradictions, and package verify checks whether a manifest is true.
 func Parse(b []byte) (*Manifest, error) {
 	m, errs := parse(b, 1)
 	if len(errs) > 0 {
@@ -56,8 +55,8 @@ func Parse(b []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// parse reads a manifest and returns up to most things that are wrong with its form. The manifest is nil, and the error
-// is one, where the document cannot be read to its end or is of another version.
+// parse reads a manifest and returns up to most errors of its form. If the document cannot be read to its end or has
+// another version, the manifest is nil and there is one error.
 func parse(b []byte, most int) (*Manifest, []Error) {
 	m, r := &Manifest{}, reader{dec: jsontext.NewDecoder(bytes.NewBuffer(b)), most: most}
 	broken := unreadable(b)
@@ -81,8 +80,8 @@ func parse(b []byte, most int) (*Manifest, []Error) {
 	return m, r.errs
 }
 
-// unreadable returns the first thing for which a document cannot be read to its end, or not by every reader; nil: there
-// is none. Its Column is an offset.
+// unreadable returns the first reason why a document cannot be read to its end, or not by every reader, or nil if there
+// is none. The Column of the error is an offset.
 func unreadable(doc []byte) *Error {
 	broken := func(path jsontext.Pointer, at int, detail string) *Error {
 		return &Error{Status: statusMalformed, Path: string(path), Detail: detail, Column: min(at, len(doc))}
@@ -107,14 +106,14 @@ func unreadable(doc []byte) *Error {
 			raw, err = dec.ReadValue()
 		}
 		if err != nil {
-			path, at, detail := dec.StackPointer(), len(doc), "the document breaks off"
+			path, at, detail := dec.StackPointer(), len(doc), "the document is truncated"
 			if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 				path, at = syntax.JSONPointer, int(syntax.ByteOffset)
 				switch {
 				case errors.Is(err, jsontext.ErrDuplicateName):
-					detail = "the member stands there twice"
+					detail = "the member is duplicated"
 				case !errors.Is(err, io.ErrUnexpectedEOF):
-					detail = "this is no JSON: " + syntax.Err.Error()
+					detail = "it is not valid JSON: " + syntax.Err.Error()
 				}
 			}
 			return broken(path, at, detail)
@@ -126,7 +125,7 @@ func unreadable(doc []byte) *Error {
 		if kind == '0' {
 			if n, err := strconv.ParseFloat(string(raw), 64); err != nil || math.Abs(n) > maxNumber {
 				return broken(
-					dec.StackPointer(), end-len(raw), "a number beyond 2^53-1, which not every reader can hold",
+					dec.StackPointer(), end-len(raw), "it is beyond 2^53-1, which not every reader can represent",
 				)
 			}
 		}
@@ -143,7 +142,7 @@ func unreadable(doc []byte) *Error {
 // position is a place in a document, from 1; the column counts code points.
 type position struct{ line, column int }
 
-// positions returns the lines and columns of offsets, in one pass: a document may be one long line.
+// positions returns the lines and columns of offsets, in one pass, because a document may be one long line.
 func positions(doc []byte, offsets []int) []position {
 	order := make([]int, len(offsets))
 	for i := range order {
@@ -163,7 +162,7 @@ func positions(doc []byte, offsets []int) []position {
 	return list
 }
 
-// offsets returns where the values of these JSON pointers begin in a document; 0 for one that is not there.
+// offsets returns the offsets of the values that JSON pointers refer to, or 0 for those that do not exist.
 func offsets(doc []byte, pointers []string) map[string]int {
 	at := make(map[string]int, len(pointers))
 	for _, p := range pointers {
@@ -190,15 +189,15 @@ func offsets(doc []byte, pointers []string) map[string]int {
 // rawType is the type of members that may be any JSON.
 var rawType = reflect.TypeFor[json.RawMessage]()
 
-// reader reads a document that is not [unreadable] into values, and notes where their form is not that of a manifest.
+// reader reads a document that is not [unreadable] into values, and records where its form is not that of a manifest.
 type reader struct {
 	dec     *jsontext.Decoder
 	most    int     // of errs
-	errs    []Error // their Column is an offset until all are known
-	version *Error  // of the format: another one
+	errs    []Error // their Column is an offset at first
+	version *Error  // set if the format version is not supported
 }
 
-// fail notes what is wrong with the value that was read last, which begins at an offset.
+// fail records an error in the value that was read last, which begins at an offset.
 func (r *reader) fail(at int, detail string) {
 	if len(r.errs) < r.most {
 		path := string(r.dec.StackPointer())
@@ -206,7 +205,7 @@ func (r *reader) fail(at int, detail string) {
 	}
 }
 
-// value reads a value of this form into v. A value of another type leaves v as it is.
+// value reads a value of the form f into v. A value of the wrong type leaves v unchanged.
 func (r *reader) value(v reflect.Value, f, of *form) {
 	kind, want := typesOfJSON[r.dec.PeekKind()], kindOf(v.Type())
 	to := v
@@ -217,7 +216,7 @@ func (r *reader) value(v reflect.Value, f, of *form) {
 	var raw []byte
 	if kind == want && (want == "object" || want == "array") {
 		_, _ = r.dec.ReadToken()
-		raw = []byte{'{'} // or '[': what is in it is read below
+		raw = []byte{'{'} // or '[': its content is read below
 	} else {
 		raw, _ = r.dec.ReadValue()
 	}
@@ -228,7 +227,7 @@ func (r *reader) value(v reflect.Value, f, of *form) {
 	case want == "array" && f.orOne && kind == "string":
 		to.Set(reflect.ValueOf([]string{r.text(raw, at, of)}))
 	case kind != want && (kind != "number" || want != "integer"):
-		r.fail(at, "it should be of type "+want+", and is of type "+kind)
+		r.fail(at, "it should be of type "+want+", but is of type "+kind)
 		return
 	case want == "string":
 		to.SetString(r.text(raw, at, f))
@@ -243,7 +242,7 @@ func (r *reader) value(v reflect.Value, f, of *form) {
 		whole, err := strconv.Atoi(string(raw))
 		switch {
 		case want == "integer" && err != nil:
-			r.fail(at, "it should be an integer, written without fraction and exponent")
+			r.fail(at, "it should be an integer without fraction or exponent")
 		case n < float64(f.min) || n > float64(f.max):
 			r.fail(at, fmt.Sprintf("it should be from %d to %d", f.min, f.max))
 		case want == "integer":
@@ -262,10 +261,10 @@ var typesOfJSON = map[jsontext.Kind]string{
 }
 
 func (r *reader) text(raw []byte, at int, f *form) string {
-	unquoted, _ := jsontext.AppendUnquote(nil, raw) // it was read
+	unquoted, _ := jsontext.AppendUnquote(nil, raw) // it is valid
 	s := string(unquoted)
 	if f == forms["version"] && !strings.HasPrefix(s, "1.") {
-		detail := "this is version " + quoted(s) + " of the format, and only 1 is known"
+		detail := "the format version is " + quoted(s) + ", and only version 1 is supported"
 		r.version = &Error{Status: statusVersion, Path: "/version", Detail: detail, Column: at}
 	} else if why := f.refuses(s); why != "" {
 		r.fail(at, why)
@@ -326,8 +325,8 @@ func (r *reader) object(v reflect.Value, at int) {
 	}
 }
 
-// Canonical returns the manifest as it is served, hashed and signed: JSON by RFC 8785, where equal manifests are equal
-// bytes. What Parse would refuse is an error, so whatever is published can be read.
+// Canonical returns the manifest as it is served, hashed and signed: JSON in the form of RFC 8785, in which equal
+// manifests are equal bytes. It fails if Parse would refuse the result, so that everything published can be read.
 func (m *Manifest) Canonical() ([]byte, error) {
 	b, err := m.MarshalJSON()
 	if err != nil {
@@ -337,7 +336,7 @@ func (m *Manifest) Canonical() ([]byte, error) {
 		return nil, fmt.Errorf("writing a manifest: %w", err)
 	}
 	err = (*jsontext.Value)(&b).Canonicalize()
-	if err == nil && len(b) > MaxBytes { // it has grown: 1e9 is written with all its digits
+	if err == nil && len(b) > MaxBytes { // it may grow: 1e9 is written with all its digits
 		err = errors.New("it is larger than " + strconv.Itoa(MaxBytes) + " bytes")
 	}
 	if err != nil {
@@ -346,8 +345,8 @@ func (m *Manifest) Canonical() ([]byte, error) {
 	return b, nil
 }
 
-// MarshalJSON writes the manifest with its extra members, in the order of [Manifest]. See [Manifest.Canonical] for what
-// is published.
+// MarshalJSON writes the manifest with its extra members, in the order of [Manifest]. [Manifest.Canonical] returns the
+// published form.
 func (m Manifest) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	if err := writeValue(jsontext.NewEncoder(&b), reflect.ValueOf(m)); err != nil {
@@ -356,7 +355,7 @@ func (m Manifest) MarshalJSON() ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// UnmarshalJSON is Parse.
+// UnmarshalJSON calls Parse.
 func (m *Manifest) UnmarshalJSON(b []byte) error {
 	read, err := Parse(b)
 	if err == nil {
@@ -365,7 +364,7 @@ func (m *Manifest) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// writeValue writes a value: of an object the members that are there or required, then the extra ones.
+// writeValue writes a value: for an object the members that are set or required, then the extra ones.
 func writeValue(enc *jsontext.Encoder, v reflect.Value) error {
 	if v.Kind() == reflect.Pointer {
 		v = v.Elem()
@@ -410,39 +409,39 @@ func writeValue(enc *jsontext.Encoder, v reflect.Value) error {
 	return enc.WriteToken(jsontext.EndObject)
 }
 
-// form says what a value must look like beyond its Go type. Parse and the schema are made of the same forms, so that
-// what one of them refuses the other refuses, too; schema_test.go lists the exceptions.
+// form is what a value must look like beyond its Go type. Parse and the schema use the same forms, so that both refuse
+// the same things; schema_test.go lists the exceptions.
 type form struct {
 	min, max int               // length of a string, value of a number, number of elements
-	words    []string          // all that a string may be
+	words    []string          // all permitted strings
 	pattern  string            // of a string: a regular expression
-	check    func(string) bool // of a string, for Parse: nil checks the pattern
-	says     string            // what pattern or check wants, in words
-	orOne    bool              // the only element of an array may stand there without its brackets
-	def      string            // name among the definitions of the schema; empty: it is written where it is used
+	check    func(string) bool // of a string, for Parse; nil means the pattern
+	says     string            // what pattern or check requires, in words
+	orOne    bool              // a single element of an array may be written without brackets
+	def      string            // name of its definition in the schema; empty if it is written inline
 }
 
 // forms are named by the form tags of the fields in manifest.go. A second name in a tag is the form of the elements.
 var forms = map[string]*form{
-	"version": matching(3, 11, `^1\.[0-9]{1,9}$`, "a version, 1 and a dot and a number"),
+	"version": matching(3, 11, `^1\.[0-9]{1,9}$`, "a version: 1, a dot and a number"),
 	"agent": matching(1, maxName, `^[a-z0-9.-]+(:[0-9]+)?(/[A-Za-z0-9._~/-]*)?$`,
-		"a host in small letters, perhaps with a port and a path"),
+		"a lower-case host, optionally with a port and a path"),
 	"id": matching(1, maxID, `^[A-Za-z0-9._~-]{1,128}$`, "an id of letters, digits and ._~-").named("id"),
 	// the manifest's own addresses, which can be fetched
 	"web": matching(8, maxOwnURL, `^https?://[^\x00-\x20\x7f]+$`, "an http or https URL"),
-	// Addresses of sources. What is not fetched (another scheme, a private address) is for the verifier to say, source
-	// by source; a manifest is not malformed because one of its sources is a file.
+	// Addresses of sources. Whether one may be fetched (another scheme, a private address) is for the verifier to
+	// decide, source by source; a manifest is not malformed because one of its sources is a file.
 	"url": matching(3, MaxURL, `^[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20\x7f]+$`, "an absolute URL").named("url"),
-	// The pattern leaves the length of months to Parse.
+	// The pattern does not check the length of months; Parse does.
 	"time": {
 		min: 20, max: 30, pattern: timePattern.String(), says: "a time in UTC, as 2006-01-02T15:04:05Z", def: "time",
 		check: func(s string) bool { return !Time(s).Time().IsZero() || strings.HasPrefix(s, "0001-01-01T00:00:00") },
 	},
-	// Sums by SHA-256. Parse lets other algorithms through, for Problems to say that they are not supported.
+	// SHA-256 hashes. Parse accepts other algorithms, and Problems reports that they are not supported.
 	"hash": {
 		min: 3, max: maxHash, pattern: `^sha256:[0-9a-f]{64}$`, check: isHash, says: saysHash, def: "hash",
 	},
-	"private_hash": { // which may have a key
+	"private_hash": { // optionally keyed
 		min: 3, max: maxHash, pattern: `^(hmac-)?sha256:[0-9a-f]{64}$`, check: isHash, says: saysHash,
 		def: "private_hash",
 	},
@@ -476,7 +475,7 @@ var forms = map[string]*form{
 var timePattern = regexp.MustCompile(`^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])` +
 	`T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z$`)
 
-const saysHash = "a hash, sha256: and 64 hexadecimal digits in small letters"
+const saysHash = "a hash: sha256: and 64 lower-case hexadecimal digits"
 
 func matching(least, most int, pattern, says string) *form {
 	return &form{
@@ -489,7 +488,7 @@ func (f *form) named(def string) *form {
 	return f
 }
 
-// refuses says what is wrong with a string, or nothing.
+// refuses returns what is wrong with a string, or "" if nothing is.
 func (f *form) refuses(s string) string {
 	n := utf8.RuneCountInString(s)
 	switch {
@@ -506,7 +505,7 @@ func (f *form) refuses(s string) string {
 	return ""
 }
 
-// otherHash is a sum by an algorithm that this version does not have.
+// otherHash matches hashes with an algorithm that this version does not have.
 var otherHash = regexp.MustCompile(`^[A-Za-z0-9-]+:[A-Za-z0-9+/=_-]+$`)
 
 func isHash(s string) bool {
@@ -519,7 +518,7 @@ func isHash(s string) bool {
 
 func isDigest(s string) bool { return strings.HasPrefix(s, "sha256:") && isHash(s) }
 
-// isMadeOf reports whether all of s is ASCII letters, digits and the other characters.
+// isMadeOf reports whether s consists of ASCII letters, digits and the characters in others.
 func isMadeOf(s, others string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(others, r)
@@ -533,7 +532,7 @@ func plural(n int, word string) string {
 	return strconv.Itoa(n) + " " + word
 }
 
-// member is a field of one of the types in manifest.go that is a member in JSON.
+// member is a field of one of the types in manifest.go that is a JSON member.
 type member struct {
 	name     string
 	required bool
@@ -542,7 +541,7 @@ type member struct {
 	of       *form // of the elements of an array
 }
 
-// members are those of each type, in the order in which people read them. The field Extra has the others.
+// members are the members of each type, in their usual order. Others are in the field Extra.
 var members = membersOf(Manifest{}, Output{}, Source{}, Claim{}, ClaimSource{}, Excerpt{}, Step{})
 
 func membersOf(structs ...any) map[reflect.Type][]member {
@@ -570,7 +569,7 @@ func membersOf(structs ...any) map[reflect.Type][]member {
 	return all
 }
 
-// kindOf returns the type of JSON that a Go type is; empty: any.
+// kindOf returns the JSON type of a Go type, or "" if any JSON is allowed.
 func kindOf(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()

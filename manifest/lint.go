@@ -12,10 +12,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Finding is what Lint says about one place of a manifest.
+// Finding is a result of Lint about one place in a manifest.
 type Finding struct {
 	Severity string `json:"severity"` // SeverityError or SeverityAdvice
-	Code     string `json:"code"`     // a status word, or the word of an advice
+	Code     string `json:"code"`     // a status, or the code of an advice
 	Path     string `json:"path"`     // JSON pointer
 	Line     int    `json:"line"`     // from 1
 	Column   int    `json:"column"`   // from 1, in code points
@@ -24,22 +24,22 @@ type Finding struct {
 
 // Severities of a finding.
 const (
-	SeverityError  = "error"  // a verifier refuses it or says so
-	SeverityAdvice = "advice" // valid, and could be better
+	SeverityError  = "error"  // a verifier refuses or reports it
+	SeverityAdvice = "advice" // valid, but could be better
 )
 
-// maxFindings is how many findings are told of one manifest.
+// maxFindings is how many findings are reported for one manifest.
 const maxFindings = 2048
 
-// Lint returns everything that is wrong with the manifest in b, and what would make it better, in the order of the
-// document, 2048 at most. Errors are what Parse refuses, not only the first of it, and what Problems says of the rest.
+// Lint returns everything that is wrong with the manifest in b, and advice for improving it, in document order, at most
+// 2048 findings. Errors are all that Parse refuses, not only the first, and otherwise the results of Problems.
 func Lint(b []byte) []Finding {
 	m, errs := parse(b, maxFindings)
 	l := &linter{}
 	for i := range errs {
 		l.add(SeverityError, errs[i].Status, errs[i].Path, errs[i].Detail)
 	}
-	if m == nil { // there is no telling where what is
+	if m == nil { // places cannot be found
 		l.findings[0].Line, l.findings[0].Column = errs[0].Line, errs[0].Column
 		return l.findings
 	}
@@ -54,7 +54,7 @@ func Lint(b []byte) []Finding {
 		l.extra(path, *s, s.Extra)
 		l.url(s.URL, path+"/url")
 		if s.Hash == "" && s.Unavailable == "" {
-			l.advise("no-hash", path, "it has no hash and does not say why (unavailable)")
+			l.advise("no-hash", path, "it has no hash and gives no reason (unavailable)")
 		}
 	}
 	for i := range m.Claims {
@@ -67,7 +67,7 @@ func Lint(b []byte) []Finding {
 		case s.Inputs == nil && s.InputsHash == "" && len(s.InputsRef) == 0:
 			l.advise("no-inputs", path, "it has neither inputs, inputs_ref nor inputs_hash")
 		case s.Inputs == nil && strings.HasPrefix(s.InputsHash, "sha256:"):
-			l.advise("guessable-hash", path+"/inputs_hash", "private inputs that are short can be guessed from a "+
+			l.advise("guessable-hash", path+"/inputs_hash", "short private inputs can be guessed from a "+
 				"plain hash; hmac-sha256 with a salt keeps them private")
 		}
 	}
@@ -84,7 +84,7 @@ func (l *linter) add(severity, code, path, detail string) {
 
 func (l *linter) advise(code, path, detail string) { l.add(SeverityAdvice, code, path, detail) }
 
-// placed returns the findings with their lines and columns, in the order of the document.
+// placed returns the findings with their lines and columns, in document order.
 func (l *linter) placed(b []byte) []Finding {
 	paths, at := make([]string, len(l.findings)), make([]int, len(l.findings))
 	for i := range paths {
@@ -108,21 +108,21 @@ func (l *linter) top(m *Manifest) {
 		is           bool
 		code, detail string
 	}{
-		{m.Version == "", "no-version", "it does not say which version of the format it is: \"version\":\"1.0\""},
-		{m.Self == "", "no-self", "it does not say where it is served (self), so it can be passed off as another one"},
+		{m.Version == "", "no-version", "it does not give its format version: \"version\":\"1.0\""},
+		{m.Self == "", "no-self", "it does not give its URL (self), so it can be passed off as another one"},
 		{
 			m.Output == nil, "no-output",
 			"it does not say which response it is about (output), so it can be replayed with another one",
 		},
 		{
 			m.TextProfile == "", "no-text-profile",
-			"it does not say what offsets count in: \"text_profile\":\"" + TextProfile + "\"",
+			"it does not give the unit of offsets: \"text_profile\":\"" + TextProfile + "\"",
 		},
 		{
 			len(m.Sources) == 0, "no-sources",
 			"it does not list its sources, with their final URLs and the hashes of their texts",
 		},
-		{len(m.Chain) == 0, "no-chain", "it does not say how the answer came about (chain), which level 3 wants"},
+		{len(m.Chain) == 0, "no-chain", "it does not show how the answer came about (chain), which level 3 requires"},
 	} {
 		if absent.is {
 			l.advise(absent.code, "", absent.detail)
@@ -132,7 +132,7 @@ func (l *linter) top(m *Manifest) {
 		l.advise("no-output", "/output", "it has no text_hash, so the answer has to be kept octet by octet")
 	}
 	if strings.HasPrefix(m.Self, "http:") {
-		l.advise("plain-http", "/self", "what is served without TLS, anybody on the way can change")
+		l.advise("plain-http", "/self", "without TLS, anyone on the network path can change it")
 	}
 	l.extra("", *m, m.Extra)
 	if m.Output != nil {
@@ -140,22 +140,22 @@ func (l *linter) top(m *Manifest) {
 	}
 }
 
-// extra advises against members nobody knows: most of them are misspelt.
+// extra advises against unknown members: most of them are misspelt.
 func (l *linter) extra(path string, of any, extra Extra) {
 	known := members[reflect.TypeOf(of)]
 	for _, name := range slices.Sorted(maps.Keys(extra)) {
-		detail := "readers of version 1 do not know this member"
+		detail := "version 1 does not have this member"
 		if i := slices.IndexFunc(known, func(m member) bool { return strings.EqualFold(m.name, name) }); i >= 0 {
-			detail += "; is " + known[i].name + " meant?"
+			detail += "; did you mean " + known[i].name + "?"
 		}
 		l.advise("unknown-member", string(jsontext.Pointer(path).AppendToken(name)), detail)
 	}
 }
 
-// url says so if a verifier cannot fetch a source by its URL.
+// url reports a source that a verifier cannot fetch by its URL.
 func (l *linter) url(address, path string) {
 	if err := checkSourceURL(withoutFragment(address)); err != nil {
-		l.advise("unfetchable-url", path, "nobody can fetch this: "+err.Error())
+		l.advise("unfetchable-url", path, "it cannot be fetched: "+err.Error())
 	} else if strings.Contains(address, "#") {
 		l.advise("unfetchable-url", path, "a fragment is never sent, and the header has the URL without it")
 	}
@@ -165,12 +165,12 @@ func (l *linter) claim(m *Manifest, c *Claim, path string) {
 	l.extra(path, *c, c.Extra)
 	if c.ID != ClaimID(c.Text) {
 		l.advise("unstable-id", path+"/claim_id",
-			"ids made of the text stay the same from run to run; this would be "+ClaimID(c.Text))
+			"ids made from the text stay the same in every run; this would be "+ClaimID(c.Text))
 	}
 	if c.ConfidenceScore != nil && *c.ConfidenceScore != float64(int(*c.ConfidenceScore)) {
 		l.advise(
 			"fractional-score", path+"/confidence_score",
-			"programs write fractions differently, and the word says enough",
+			"programs write fractions differently, and the confidence says enough",
 		)
 	}
 	if len(c.Steps) == 0 && len(m.Chain) > 0 {
@@ -192,10 +192,10 @@ func (l *linter) claim(m *Manifest, c *Claim, path string) {
 		l.extra(path+"/excerpt", *s.Excerpt, s.Excerpt.Extra)
 		if max(utf8.RuneCountInString(s.Excerpt.Prefix), utf8.RuneCountInString(s.Excerpt.Suffix)) > maxAroundWritten {
 			l.advise("long-context", path+"/excerpt",
-				"prefix and suffix are to have at most "+plural(maxAroundWritten, "code point"))
+				"prefix and suffix should have at most "+plural(maxAroundWritten, "code point"))
 		}
 	}
 }
 
-// maxAroundWritten is how much writers show of what stands around an excerpt.
+// maxAroundWritten is how many code points writers should give before or after an excerpt.
 const maxAroundWritten = 32

@@ -10,7 +10,7 @@ import (
 	"github.com/ibidhq/ibid/manifest"
 )
 
-// words returns findings as lines without their sentences.
+// words returns findings as lines without their details.
 func words(findings []manifest.Finding) []string {
 	var lines []string
 	for _, f := range findings {
@@ -53,7 +53,7 @@ func TestLint(t *testing.T) {
 			"49:50 advice guessable-hash /chain/0/inputs_hash",
 		}},
 		{"no inputs", replace(`"inputs": {"q": "otters"}, `, ``), []string{"49:5 advice no-inputs /chain/0"}},
-		{"plain http, and what nobody can fetch", replace(`"https://agent.example/runs`, `"http://agent.example/runs`, `urn:ibid:src:row-7`, `file:///etc/passwd`, `otters.example/facts`, `otters.example/facts#a`), []string{
+		{"plain http, and an unfetchable source", replace(`"https://agent.example/runs`, `"http://agent.example/runs`, `urn:ibid:src:row-7`, `file:///etc/passwd`, `otters.example/facts`, `otters.example/facts#a`), []string{
 			"3:11 advice plain-http /self", "18:14 advice unfetchable-url /sources/0/url", "25:25 advice unfetchable-url /sources/1/url",
 		}},
 		{"long prefix", replace(`"Sea "`, `"`+strings.Repeat("a", 33)+`"`), []string{"43:22 advice long-context /claims/0/sources/0/excerpt"}},

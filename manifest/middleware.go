@@ -23,26 +23,26 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// buildTime is how long the middleware takes at most to build and publish a manifest, once the agent is done. A client
-// that has gone does not end it.
-const buildTime = 30 * time.Second
+// buildTimeout bounds building and publishing a manifest after the agent is done. A client that disconnects does not
+// cancel it.
+const buildTimeout = 30 * time.Second
 
-// Middleware makes any agent one of Level 1, 2 or 3: agent calls Cite with what it answered, and Read with what it
-// read. The manifests must be served by Handler, under the same origin.
+// Middleware makes any agent conform to Level 1, 2 or 3: agent calls Cite with its answer, and Read with what it read.
+// The manifests must be served by Handler at the same origin.
 //
-// A response that ends within Buffer leaves with the whole header, the manifest's digest included; the manifest is kept
-// before. A longer one, and one that is flushed, begins with the member that says that there are more, and ends with
-// the whole header as a trailer, unless it has a Content-Length; until then its manifest is 202. A manifest is of one
-// response, under a name that nobody can guess, and bound to its body; to its text where the body is an event stream or
-// compressed.
+// A response that ends within Buffer is sent with the complete header, including the digest of its manifest, which is
+// stored before. A response that is longer, or is flushed, begins with the member that announces more sources, and ends
+// with the complete field as a trailer, unless it has a Content-Length; until then its manifest is 202. A manifest is
+// about one response, has an unguessable name, and is bound to the body, or to its text if the body is an event stream
+// or compressed.
 //
-// A response that is no success, or for which the agent says nothing, leaves as it is; one of the latter that was
-// streamed has a manifest without claims. Wrap the handler that answers, not one that serves other things besides. What
-// goes wrong with a manifest is told to OnError and never to the client: the header then names the sources, and no
-// manifest.
+// A response that is not a success, or for which the agent calls neither Cite nor Read, is sent unchanged; in the
+// latter case a streamed one has a manifest without claims. Wrap the handler that answers, not one that also serves
+// other things. Errors with a manifest are reported to OnError and never to the client: the header then has the
+// sources, but no manifest.
 //
-// Flushing, deadlines and hijacking work as without it. At Level 0 it is agent itself. The error says why p cannot
-// publish: that of Check, or that there is no key to sign with at Level 3.
+// Flushing, deadlines and hijacking work as without the middleware. At Level 0 it returns agent itself. The error tells
+// why p cannot publish: that of Check, or that there is no signing key at Level 3.
 func (p *Publisher) Middleware(agent http.Handler) (http.Handler, error) {
 	if err := p.checkReady(); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (p *Publisher) Middleware(agent http.Handler) (http.Handler, error) {
 			ResponseWriter: w, publisher: p, session: s, limit: cmp.Or(p.Buffer, defaultBuffer),
 			run: hex.EncodeToString(name[:]), trailers: r.ProtoAtLeast(1, 1),
 		}
-		defer func() { // also if the agent panics
+		defer func() { // even if the agent panics
 			if held.streamed {
 				p.pending.Delete(Path(held.run, "", 1))
 			}
@@ -79,9 +79,8 @@ func (p *Publisher) Middleware(agent http.Handler) (http.Handler, error) {
 	}), nil
 }
 
-// Cite says what the response to the request of ctx answers, and how the run came to it; t may be nil. The last call
-// counts. Neither is changed, and both must stay as they are until the handler has returned. Behind no middleware it
-// does nothing.
+// Cite sets the answer that the response to the request of ctx gives, and the run that led to it; t may be nil. The
+// last call counts. Both must stay unchanged until the handler has returned. Without the middleware it does nothing.
 func Cite(ctx context.Context, a *ibid.Answer, t *trail.Trail) {
 	if s, ok := ctx.Value(sessionKey{}).(*session); ok {
 		s.mu.Lock()
@@ -90,8 +89,8 @@ func Cite(ctx context.Context, a *ibid.Answer, t *trail.Trail) {
 	}
 }
 
-// Read says that the agent itself read s for its answer: the manifest has the hash of these octets, by ByPublisher. A
-// snapshot needs URL, MediaType and Octets; where it does not say when it was read, that is now. Behind no middleware
+// Read records that the agent itself read s for its answer: the manifest has the hash of these octets, as read by
+// ByPublisher. A snapshot needs URL, MediaType and Octets; if it has no time, it was read now. Without the middleware
 // Read does nothing.
 func Read(ctx context.Context, s *snapshot.Snapshot) {
 	session, ok := ctx.Value(sessionKey{}).(*session)
@@ -112,7 +111,7 @@ func Read(ctx context.Context, s *snapshot.Snapshot) {
 
 type sessionKey struct{}
 
-// session is what the agent says of one response.
+// session is what the agent has recorded for one response.
 type session struct {
 	now    func() time.Time
 	mu     sync.Mutex
@@ -121,23 +120,23 @@ type session struct {
 	reads  []*snapshot.Snapshot
 }
 
-// said returns what the agent has said.
-func (s *session) said() (a *ibid.Answer, t *trail.Trail, reads []*snapshot.Snapshot) {
+// recorded returns what the agent has recorded.
+func (s *session) recorded() (a *ibid.Answer, t *trail.Trail, reads []*snapshot.Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.answer, s.trail, s.reads
 }
 
-// announce makes the manifest of a response and returns what its header says. There is always something to say of
-// sources, if not of a manifest.
+// announce publishes the manifest of a response and returns the members of its header. If that fails, these are the
+// sources without a manifest.
 func (p *Publisher) announce(ctx context.Context, s *session, b *Builder) []Announcement {
-	a, t, reads := s.said()
+	a, t, reads := s.recorded()
 	b.Own = reads
 	sources := b.consulted(a, t)
 	if p.Level < 2 {
 		return Announce(sources, "", nil)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), buildTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), buildTimeout)
 	defer cancel()
 	path := Path(b.RunID, "", 1)
 	b.Self, b.AgentID, b.Now, b.Salt = p.URL(path), p.Agent(), p.now, p.Salt(path)
@@ -155,25 +154,25 @@ func (p *Publisher) announce(ctx context.Context, s *session, b *Builder) []Anno
 	return Announce(m.Sources, b.Self, digest[:])
 }
 
-// response holds an agent's response back until its header is known, or until it has to go on.
+// response holds an agent's response back until its header is known, or until it must be sent.
 type response struct {
 	http.ResponseWriter
 	publisher *Publisher
 	session   *session
 	run       string
 	limit     int
-	trailers  bool // the protocol has them
+	trailers  bool // the protocol supports them
 
-	status   int         // 0: the agent has written nothing
+	status   int         // 0 if the agent has written nothing
 	header   http.Header // as it was when the agent wrote the status
 	held     bytes.Buffer
-	sum      hash.Hash // of a streamed body; nil: it is held
+	sum      hash.Hash // of a streamed body; nil while it is held
 	streamed bool
 	trailer  bool // one was announced
 	over     bool // hijacked, or done
 }
 
-// Unwrap lets http.ResponseController through to what the response cannot do itself.
+// Unwrap gives http.ResponseController access to what the response does not implement itself.
 func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.
@@ -182,7 +181,7 @@ func (w *response) WriteHeader(status int) {
 	case w.status != 0 || w.over: // a mistake that net/http reports
 		w.ResponseWriter.WriteHeader(status)
 	case status >= 100 && status < 200 && status != http.StatusSwitchingProtocols:
-		w.ResponseWriter.WriteHeader(status) // an early word; the response comes later
+		w.ResponseWriter.WriteHeader(status) // informational; the response comes later
 	default:
 		w.status = status
 		w.header = w.Header().Clone()
@@ -209,18 +208,18 @@ func (w *response) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
-// startBody makes sure that there is a status, and that the body is on its way if it may not be held any more.
-func (w *response) startBody(letGo bool) error {
+// startBody writes the status if there is none, and starts streaming if the body must not be held any longer.
+func (w *response) startBody(release bool) error {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
-	if letGo && !w.streamed && !w.over {
+	if release && !w.streamed && !w.over {
 		return w.stream()
 	}
 	return nil
 }
 
-// FlushError is what http.ResponseController calls.
+// FlushError is called by http.ResponseController.
 func (w *response) FlushError() error {
 	if err := w.startBody(true); err != nil {
 		return err
@@ -231,14 +230,14 @@ func (w *response) FlushError() error {
 // Flush implements http.Flusher.
 func (w *response) Flush() { _ = w.FlushError() }
 
-// Hijack implements http.Hijacker. What is hijacked is no response.
+// Hijack implements http.Hijacker. A hijacked connection has no manifest.
 func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffered, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	w.over = w.over || err == nil
 	return conn, buffered, err
 }
 
-// stream lets go of what is held, with a header that says that there is more to come.
+// stream sends what is held, with a header that announces more.
 func (w *response) stream() error {
 	w.streamed, w.sum = true, sha256.New()
 	var list []Announcement
@@ -261,7 +260,7 @@ func (w *response) stream() error {
 	return err
 }
 
-// commit sends the status with the header as it was when the agent wrote it, changed by change. Fields that the agent
+// commit sends the status with the header as it was when the agent wrote it, modified by change. Fields that the agent
 // has set since are not sent, unless they are trailers.
 func (w *response) commit(change func(http.Header)) {
 	h := w.Header()
@@ -276,17 +275,17 @@ func (w *response) commit(change func(http.Header)) {
 	w.over = w.over || !w.success()
 }
 
-// endHeld sends a response that was held as a whole.
+// endHeld sends a response that was completely held.
 func (w *response) endHeld(ctx context.Context) {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
 	body := w.held.Bytes()
-	if _, said := w.header["Content-Type"]; !said && len(body) > 0 && w.header.Get("Content-Encoding") == "" {
+	if _, recorded := w.header["Content-Type"]; !recorded && len(body) > 0 && w.header.Get("Content-Encoding") == "" {
 		w.header.Set("Content-Type", http.DetectContentType(body)) // as net/http would
 	}
 	var list []Announcement
-	if a, _, reads := w.session.said(); a != nil || len(reads) > 0 {
+	if a, _, reads := w.session.recorded(); a != nil || len(reads) > 0 {
 		b := w.builder()
 		if w.identity() {
 			b.Body = body
@@ -304,10 +303,10 @@ func (w *response) endHeld(ctx context.Context) {
 		}
 	})
 	if len(body) > 0 {
-		_, _ = w.ResponseWriter.Write(body) // a client that has gone does not matter
+		_, _ = w.ResponseWriter.Write(body) // the client may be gone
 	}
 	if trailer {
-		// or net/http counts a short body, and sends no trailer
+		// otherwise net/http counts a short body and sends no trailer
 		_ = http.NewResponseController(w.ResponseWriter).Flush()
 	}
 }
@@ -320,11 +319,11 @@ func (w *response) endStream(ctx context.Context) {
 	}
 	list := w.publisher.announce(ctx, w.session, b)
 	if w.trailer {
-		SetHeader(w.Header(), w.publisher.Form, list...) // nothing to announce: removes it
+		SetHeader(w.Header(), w.publisher.Form, list...) // removes it if there is nothing to announce
 	}
 }
 
-// builder returns one that knows the response.
+// builder returns a Builder for the response.
 func (w *response) builder() *Builder {
 	b := &Builder{RunID: w.run}
 	if w.identity() || w.mediaType() == eventStream {
@@ -340,14 +339,14 @@ func (w *response) mediaType() string {
 	return mediaType
 }
 
-// identity reports whether the body's octets are what the manifest is bound to: they have no coding that can be taken
-// off, and are no stream of events, of which the text counts.
+// identity reports whether the manifest is bound to the body's octets: they have no removable coding, and are not an
+// event stream, of which the text counts.
 func (w *response) identity() bool {
 	coding := strings.TrimSpace(w.header.Get("Content-Encoding"))
 	return (coding == "" || strings.EqualFold(coding, "identity")) && w.mediaType() != eventStream
 }
 
-// hasTrailer reports whether the agent has a trailer of its own, which needs a body without a length.
+// hasTrailer reports whether the agent sends its own trailer, which needs a body without a length.
 func (w *response) hasTrailer() bool {
 	if len(w.header["Trailer"]) > 0 {
 		return true

@@ -26,7 +26,7 @@ type agent struct {
 	server *httptest.Server
 }
 
-// serve starts an agent, over HTTP/2 if so wanted.
+// serve starts an agent, over HTTP/2 if http2 is set.
 func serve(tb testing.TB, p *manifest.Publisher, http2 bool, answer http.HandlerFunc) *agent {
 	tb.Helper()
 	mux := http.NewServeMux()
@@ -39,7 +39,7 @@ func serve(tb testing.TB, p *manifest.Publisher, http2 bool, answer http.Handler
 	}
 	tb.Cleanup(server.Close)
 	p.Origin = server.URL
-	p.Now = nil // what the agent reads, it reads now
+	p.Now = nil // the agent reads its sources now
 	ask, err := p.Middleware(answer)
 	if err != nil {
 		tb.Fatal(err)
@@ -84,7 +84,7 @@ func announced(tb testing.TB, h http.Header) []manifest.Announcement {
 	return list
 }
 
-// heron answers, with a source that it read.
+// heron cites a source that it read, and returns its answer.
 func heron(ctx context.Context, tb testing.TB) string {
 	tb.Helper()
 	a := quoted(tb)
@@ -127,7 +127,7 @@ func TestMiddlewareLevels(t *testing.T) {
 	}
 }
 
-// check checks a manifest against the member that announces it and the body that it is about.
+// check compares a manifest with the member that announces it and the body that it is about.
 func (a *agent) check(t *testing.T, one manifest.Announcement, body []byte, level int) *manifest.Manifest {
 	t.Helper()
 	r := a.do(t, "GET", one.Manifest)
@@ -136,7 +136,7 @@ func (a *agent) check(t *testing.T, one manifest.Announcement, body []byte, leve
 		t.Fatalf("%d, %v", r.StatusCode, err)
 	}
 	if sum(b) != "sha256:"+fmt.Sprintf("%x", one.Digest) {
-		t.Error("the digest is another one")
+		t.Error("the digest differs")
 	}
 	m, err := manifest.Parse(b)
 	if err != nil {
@@ -208,7 +208,7 @@ func TestMiddlewareStream(t *testing.T) {
 	}
 }
 
-// A stream with a length has no trailer; its manifest is where the header said.
+// A stream with a length has no trailer; its manifest is at the announced URL.
 func TestMiddlewareStreamWithALength(t *testing.T) {
 	a := served(t, func(w http.ResponseWriter, r *http.Request) {
 		text := heron(r.Context(), t)
@@ -228,7 +228,7 @@ func TestMiddlewareStreamWithALength(t *testing.T) {
 	}
 }
 
-// wait reads a manifest as soon as it is there.
+// wait reads a manifest as soon as it exists.
 func (a *agent) wait(tb testing.TB, url string) (*manifest.Manifest, error) {
 	tb.Helper()
 	for {
@@ -243,7 +243,7 @@ func (a *agent) wait(tb testing.TB, url string) (*manifest.Manifest, error) {
 	}
 }
 
-// Events are bound by their text, and so is what is compressed.
+// Event streams and compressed bodies are bound by their text.
 func TestMiddlewareBindsTheTextWhereTheBodyIsNot(t *testing.T) {
 	for _, header := range [][2]string{{"Content-Type", "text/event-stream"}, {"Content-Encoding", "br"}} {
 		a := served(t, func(w http.ResponseWriter, r *http.Request) {
@@ -263,7 +263,7 @@ func TestMiddlewareLeavesOtherResponsesAlone(t *testing.T) {
 		status  int
 		body    string
 	}{
-		"nothing said":  {"GET", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }, 200, "hello"},
+		"no citations":  {"GET", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }, 200, "hello"},
 		"nothing sent":  {"GET", func(http.ResponseWriter, *http.Request) {}, 200, ""},
 		"no content":    {"GET", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, 204, ""},
 		"an error":      {"GET", func(w http.ResponseWriter, r *http.Request) { heron(r.Context(), t); http.Error(w, "no", 500) }, 500, "no\n"},
@@ -284,7 +284,7 @@ func TestMiddlewareLeavesOtherResponsesAlone(t *testing.T) {
 	}
 }
 
-// Headers that are set after the status are none, and trailers of the agent's own arrive.
+// Headers set after the status are not sent, and the agent's own trailers are.
 func TestMiddlewareKeepsHeadersApart(t *testing.T) {
 	a := served(t, func(w http.ResponseWriter, r *http.Request) {
 		text := heron(r.Context(), t)
@@ -302,7 +302,7 @@ func TestMiddlewareKeepsHeadersApart(t *testing.T) {
 	a.check(t, announced(t, r.Header)[0], got, 3)
 }
 
-// What goes wrong with a manifest is nothing to the client.
+// Errors with a manifest do not affect the client.
 func TestMiddlewareErrorsBreakNothing(t *testing.T) {
 	p := publisher(t, 3)
 	told := make(chan error, 9)
@@ -336,13 +336,13 @@ func TestMiddlewareErrorsBreakNothing(t *testing.T) {
 			t.Errorf("announced %+v", list)
 		}
 		if err := <-told; err == nil {
-			t.Error("nobody was told")
+			t.Error("no error was reported")
 		}
 	}
 }
 
-// A stream of an agent that says nothing was announced, so there is a manifest: without claims.
-func TestMiddlewareStreamOfNothing(t *testing.T) {
+// A stream without citations was announced, so it has a manifest, without claims.
+func TestMiddlewareStreamWithoutCitations(t *testing.T) {
 	a := served(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.(http.Flusher).Flush()
 		_, _ = io.WriteString(w, "hello")
@@ -377,7 +377,7 @@ func TestMiddlewareForgetsAnAgentThatPanics(t *testing.T) {
 	}
 }
 
-// A client that goes away in the middle does not keep the manifest from being built.
+// The manifest is built even if the client disconnects.
 func TestMiddlewareOutlivesItsClient(t *testing.T) {
 	p := publisher(t, 3)
 	a := serve(t, p, false, func(w http.ResponseWriter, r *http.Request) {
@@ -451,7 +451,7 @@ func TestMiddlewareHTTP10(t *testing.T) {
 	}
 }
 
-func TestCiteBehindNoMiddleware(t *testing.T) {
+func TestCiteWithoutMiddleware(t *testing.T) {
 	manifest.Cite(t.Context(), herons(), nil)
 	manifest.Read(t.Context(), snap(page, pageHTML))
 	manifest.Read(t.Context(), nil)

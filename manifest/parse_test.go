@@ -17,7 +17,7 @@ import (
 	"github.com/ibidhq/ibid/manifest"
 )
 
-// sample is a manifest that nothing is wrong with.
+// sample is a manifest without errors.
 const sample = `{
   "version": "1.0",
   "self": "https://agent.example/runs/7/cite/a",
@@ -71,7 +71,7 @@ const sample = `{
   ]
 }`
 
-// absent takes a member out of the sample.
+// absent removes a member from the sample.
 type absent struct{}
 
 // edited returns the sample with the value at a JSON pointer replaced, in compact form.
@@ -112,7 +112,7 @@ func edit(doc any, path []string, value any) any {
 	return doc
 }
 
-// golden reads a file of the example that is shared between implementations.
+// golden reads a file of the example that implementations share.
 func golden(tb testing.TB, name string) []byte {
 	tb.Helper()
 	b, err := os.ReadFile(filepath.Join(testenv.Shared(tb), "spec", "golden", name))
@@ -122,7 +122,8 @@ func golden(tb testing.TB, name string) []byte {
 	return b
 }
 
-// seedManifest is a manifest as the format was first proposed, with its hash filled in: no version, self, output, sources.
+// seedManifest is a manifest as the format was first proposed, with a hash filled in: it has no version, self, output
+// or sources.
 const seedManifest = `{
   "run_id": "123",
   "agent_id": "agent.example/v1",
@@ -189,7 +190,7 @@ func TestParseSeed(t *testing.T) {
 	}
 }
 
-// What this version does not know is kept as it was, at every level, and written again.
+// Unknown members are kept unchanged, at every level, and written back.
 func TestParseExtra(t *testing.T) {
 	doc := edited(t, "/note", 1.50, "/output/x", "a", "/sources/0/x", nil, "/claims/0/x", []any{},
 		"/claims/0/sources/0/x", map[string]any{"y": 1}, "/claims/0/sources/0/excerpt/x", true, "/chain/0/RUN_ID", "7")
@@ -216,7 +217,7 @@ func TestParseExtra(t *testing.T) {
 	}
 }
 
-// What is read does not hang on the caller's bytes.
+// A manifest does not share memory with the caller's bytes.
 func TestParseCopies(t *testing.T) {
 	b := edited(t, "/note", "kept")
 	m := parse(t, b)
@@ -237,28 +238,28 @@ func TestParseRefuses(t *testing.T) {
 	tests := []struct {
 		name, doc string
 		want      string // line, column, status unless it is manifest-malformed, and path
-		detail    string // what the sentence contains
+		detail    string // what the detail contains
 	}{
 		{"empty", " \n", "2:1", "empty"},
-		{"no object", `["a"]`, "1:1", "type object, and is of type array"},
-		{"no JSON", `hello`, "1:1", "no JSON: invalid character 'h'"},
+		{"not an object", `["a"]`, "1:1", "type object, but is of type array"},
+		{"not JSON", `hello`, "1:1", "not valid JSON: invalid character 'h'"},
 		{"byte order mark", "\xef\xbb\xbf{}", "1:1", "byte order mark"},
 		{"UTF-16", "{\x00\"\x00a\x00", "1:2", "invalid character"},
 		{"bad UTF-8", change(`"7"`, "\"7\xff\""), "4:15 /run_id", "invalid UTF-8"},
 		{"overlong UTF-8", change(`"7"`, "\"\xc0\xaf\""), "4:14 /run_id", "invalid UTF-8"},
-		{"twice", `{"a":1,"b":2,"a":1}`, "1:14 /a", "twice"},
-		{"twice, escaped", `{"run_id":"1","run\u005fid":"2"}`, "1:15 /run_id", "twice"},
-		{"twice in inputs", change(`{"q": "otters"}`, `{"q": {"z": [{"a/b": 1, "a/b": 1}]}}`), "49:69 /chain/0/inputs/q/z/0/a~1b", "twice"},
+		{"twice", `{"a":1,"b":2,"a":1}`, "1:14 /a", "duplicated"},
+		{"twice, escaped", `{"run_id":"1","run\u005fid":"2"}`, "1:15 /run_id", "duplicated"},
+		{"twice in inputs", change(`{"q": "otters"}`, `{"q": {"z": [{"a/b": 1, "a/b": 1}]}}`), "49:69 /chain/0/inputs/q/z/0/a~1b", "duplicated"},
 		{"control character", "{\"a\":\"b\x01\"}", "1:8 /a", "control"},
 		{"lone high surrogate", `{"a":"x\ud83d"}`, "1:8 /a", "surrogate"},
 		{"two high surrogates", `{"a":"\ud83d\ud83d"}`, "1:7 /a", "surrogate"},
 		{"lone low surrogate", `{"a":"\ude00"}`, "1:7 /a", "surrogate"},
 		{"lone surrogate in a name", `{"\ude00":1}`, "1:3", "surrogate"},
 		{"bad escape", `{"a":"\x"}`, "1:7 /a", "escape"},
-		{"cut escape", `{"a":"\u00`, "1:7 /a", "breaks off"},
-		{"cut string", `{"a":"b`, "1:8 /a", "breaks off"},
-		{"cut object", `{"a":1`, "1:7", "breaks off"},
-		{"cut member", `{"a":`, "1:6 /a", "breaks off"},
+		{"cut escape", `{"a":"\u00`, "1:7 /a", "truncated"},
+		{"cut string", `{"a":"b`, "1:8 /a", "truncated"},
+		{"cut object", `{"a":1`, "1:7", "truncated"},
+		{"cut member", `{"a":`, "1:6 /a", "truncated"},
 		{"no colon", `{"a" 1}`, "1:6 /a", "expecting ':'"},
 		{"comma at the end", `{"a":1,}`, "1:7", "invalid character ','"},
 		{"no comma", `{"a":[1 2]}`, "1:9 /a", "expecting ',' or ']'"},
@@ -271,21 +272,21 @@ func TestParseRefuses(t *testing.T) {
 		{"endlessly deep", strings.Repeat("[", 1_000_000), "1:33 " + strings.Repeat("/0", 32), "deeper"},
 		{"large", `{"a":"` + strings.Repeat("x", manifest.MaxBytes) + `"}`, "1:1", "larger than 1048576"},
 
-		{"version 2", change(`"1.0"`, `"2.0"`), "2:14 version-unsupported /version", `version "2.0"`},
+		{"version 2", change(`"1.0"`, `"2.0"`), "2:14 version-unsupported /version", `version is "2.0"`},
 		{"version 10", change(`"1.0"`, `"10.0"`), "2:14 version-unsupported /version", ""},
 		{"version 2 of another form", `{"claims": 7, "version": "2.0"}`, "1:26 version-unsupported /version", ""},
-		{"version no string", change(`"1.0"`, `1.0`), "2:14 /version", "type string, and is of type number"},
+		{"version no string", change(`"1.0"`, `1.0`), "2:14 /version", "type string, but is of type number"},
 		{"version of words", change(`"1.0"`, `"1.x"`), "2:14 /version", "a version"},
 		{"no run", change(`"run_id": "7",`, ``), "1:1", "run_id is missing"},
 		{"null", change(`"self": "https://agent.example/runs/7/cite/a"`, `"self": null`), "3:11 /self", "type null"},
 		{"run too long", change(`"7"`, `"`+long+`"`), "4:13 /run_id", "longer than 256"},
 		{"run empty", change(`"7"`, `""`), "4:13 /run_id", "shorter than 1 character"},
 		{"self relative", change(`https://agent.example/runs/7/cite/a`, `/runs/7`), "3:11 /self", "http"},
-		{"agent a URL", change(`"agent.example/v2"`, `"https://agent.example/v2"`), "5:15 /agent_id", "a host"},
+		{"agent a URL", change(`"agent.example/v2"`, `"https://agent.example/v2"`), "5:15 /agent_id", "a lower-case host"},
 		{"local time", change(`12:00:00Z`, `12:00:00+02:00`), "6:17 /emitted_at", "a time in UTC"},
 		{"no such day", change(`2026-05-01T12`, `2026-02-30T12`), "6:17 /emitted_at", "a time in UTC"},
-		{"short hash", change(`b1a2c3",`, `b1a2",`), "11:13 /output/hash", "64 hexadecimal"},
-		{"hash in capitals", change(`sha256:2c1743a3`, `sha256:2C1743A3`), "11:13 /output/hash", "small letters"},
+		{"short hash", change(`b1a2c3",`, `b1a2",`), "11:13 /output/hash", "64 lower-case hexadecimal"},
+		{"hash in capitals", change(`sha256:2c1743a3`, `sha256:2C1743A3`), "11:13 /output/hash", "lower-case"},
 		{"negative length", change(`"text_length": 60`, `"text_length": -1`), "13:20 /output/text_length", "from 0 to"},
 		{"fraction", change(`"text_length": 60`, `"text_length": 60.0`), "13:20 /output/text_length", "integer"},
 		{"exponent", change(`"text_length": 60`, `"text_length": 6e1`), "13:20 /output/text_length", "integer"},
@@ -293,17 +294,17 @@ func TestParseRefuses(t *testing.T) {
 		{"source with a line break", change(`otters.example/facts`, `otters.example/\nfacts`), "18:14 /sources/0/url", "absolute URL"},
 		{"unknown reader", change(`"observer"`, `"nobody"`), "20:23 /sources/0/retrieved_by", "publisher, observer"},
 		{"id with a space", change(`"id": "s1"`, `"id": "s 1"`), "17:13 /sources/0/id", "an id"},
-		{"cited a word", change(`"cited": true`, `"cited": "yes"`), "23:16 /sources/0/cited", "type boolean, and is of type string"},
-		{"claims an object", `{"run_id":"1","agent_id":"a.example","emitted_at":"2026-05-01T12:00:00Z","claims":{}}`, "1:83 /claims", "type array, and is of type object"},
+		{"cited a word", change(`"cited": true`, `"cited": "yes"`), "23:16 /sources/0/cited", "type boolean, but is of type string"},
+		{"claims an object", `{"run_id":"1","agent_id":"a.example","emitted_at":"2026-05-01T12:00:00Z","claims":{}}`, "1:83 /claims", "type array, but is of type object"},
 		{"span of one", change(`[0, 18]`, `[0]`), "31:15 /claims/0/span", "fewer than 2"},
 		{"span of three", change(`[0, 18]`, `[0, 18, 19]`), "31:15 /claims/0/span", "more than 2"},
-		{"span of words", change(`[0, 18]`, `[0, "é", 1]`), "31:19 /claims/0/span/1", "type integer, and is of type string"},
+		{"span of words", change(`[0, 18]`, `[0, "é", 1]`), "31:19 /claims/0/span/1", "type integer, but is of type string"},
 		{"confidence", change(`"high"`, `"HIGH"`), "32:21 /claims/0/confidence", "high, medium, low, unknown"},
 		{"score", change(`0.9`, `1.1`), "33:27 /claims/0/confidence_score", "from 0 to 1"},
 		{"step 0", change(`"step": 1`, `"step": 0`), "49:14 /chain/0/step", "from 1 to"},
 		{"no inputs_ref", change(`["o1"]`, `[]`), "50:49 /chain/1/inputs_ref", "fewer than 1"},
 		{"inputs_ref empty", change(`["o1"]`, `""`), "50:49 /chain/1/inputs_ref", "shorter than 1"},
-		{"inputs_ref a number", change(`["o1"]`, `1`), "50:49 /chain/1/inputs_ref", "type array, and is of type number"},
+		{"inputs_ref a number", change(`["o1"]`, `1`), "50:49 /chain/1/inputs_ref", "type array, but is of type number"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -324,7 +325,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// Each limit is met by what is allowed and by nothing more.
+// Each limit accepts what is allowed and nothing more.
 func TestParseLimits(t *testing.T) {
 	list := func(element string) func(int) any {
 		return func(n int) any { return raw(slices.Repeat([]string{element}, n)) }
@@ -382,11 +383,11 @@ func TestUnmarshal(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(parse(t, []byte(sample)), bundle.M); diff != "" {
-		t.Errorf("inside of a document (-want +got):\n%s", diff)
+		t.Errorf("inside a document (-want +got):\n%s", diff)
 	}
 	var strict *manifest.Error
 	if err := json.Unmarshal([]byte(`{"M":{"run_id":7}}`), &bundle); !errors.As(err, &strict) {
-		t.Errorf("a manifest that is none: %v", err)
+		t.Errorf("an invalid manifest: %v", err)
 	}
 }
 

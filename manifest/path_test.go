@@ -8,7 +8,7 @@ import (
 	"github.com/ibidhq/ibid/manifest"
 )
 
-// No two manifests have one path, and whatever an answer is called, its manifest is served.
+// Paths are unique, and the manifest of every answer is served, whatever its id.
 func TestPath(t *testing.T) {
 	seen := map[string]bool{}
 	for _, test := range []struct {
@@ -34,7 +34,7 @@ func TestPath(t *testing.T) {
 			t.Errorf("Path(%q, %q, %d) = %s, want %s", test.pub, test.answer, test.revision, path, test.want)
 		}
 		if seen[path] && test.revision > 0 {
-			t.Errorf("%s is the path of two", path)
+			t.Errorf("%s is not unique", path)
 		}
 		seen[path] = true
 		p := &manifest.Publisher{Origin: origin, Level: 2}

@@ -23,47 +23,48 @@ import (
 	"github.com/ibidhq/ibid/tlog"
 )
 
-// Publisher publishes manifests under one origin: it signs, logs, keeps and serves them. Its zero value publishes
+// Publisher publishes manifests under one origin: it signs, logs, stores and serves them. The zero value publishes
 // nothing. Set its fields before the first call of a method, and do not copy it afterwards; the methods are safe for
 // concurrent use.
 type Publisher struct {
-	Origin  string // https://agent.example: where everything is served, as the world sees it
-	AgentID string // its host is that of Origin; empty: that host and /v1
-	Contact string // for whoever disputes a citation
+	Origin  string // public origin of everything served: https://agent.example
+	AgentID string // its host is that of Origin; empty means that host and /v1
+	Contact string // for those who dispute a citation
 	// Level is how much is published. 0: nothing is sent or served. 1: headers. 2: manifests, too. 3: signed manifests.
 	Level     int
 	Form      Form
-	Keys      *keyring.Ring // Level 3: must be there
-	Log       *tlog.Log     // nil: nothing is logged
-	Manifests Manifests     // nil: in memory
+	Keys      *keyring.Ring // required at Level 3
+	Log       *tlog.Log     // nil disables logging
+	Manifests Manifests     // nil means in memory
 	Now       func() time.Time
-	// is told what goes wrong where a response goes on without it; nil: it is logged by [slog.Default]
+	// receives errors that do not affect a response; nil means that they are logged by [slog.Default]
 	OnError func(ctx context.Context, err error)
 
 	ManifestOrigins  []string // of Discovery
 	IncidentEndpoint string   // of Discovery
 
 	// For manifests of the middleware.
-	Texts   *snapshot.Texts // nil: one of the publisher's own
-	Checker support.Checker // nil: support.Lexical
+	Texts   *snapshot.Texts // nil means one of the publisher's own
+	Checker support.Checker // nil means support.Lexical
 	// Read fetches cited sources that the agent did not read itself, as an observer. The response, or its end, waits
-	// for it. Nil: such sources are not read.
+	// for it. If it is nil, such sources are not read.
 	Read   func(ctx context.Context, url string) (*snapshot.Snapshot, error)
-	Secret []byte // makes the salt of each manifest; see Salt. Nil: private inputs have no hashes
-	Buffer int    // bytes of a response that are held back until its header is known; 0: defaultBuffer
+	Secret []byte // derives the salt of each manifest, see Salt; nil means no hashes of private inputs
+	Buffer int    // bytes of a response held back until its header is known; 0 means 1 MiB
 
 	memory  MemoryManifests
 	texts   snapshot.Texts
 	pending sync.Map // paths of manifests whose responses have not ended
 }
 
-// defaultBuffer is how many bytes of a response are held back until its header is known.
+// defaultBuffer is the default of Publisher.Buffer.
 const defaultBuffer = 1 << 20
 
-// maxLater is by how much emitted_at may be later than the signature: clocks differ.
+// maxLater is by how much emitted_at may be later than the signature, as clocks differ.
 const maxLater = 300 * time.Second
 
-// Check says what keeps p from publishing at its level; nil: nothing. Whether there is a key now, Publish says.
+// Check returns an error if p cannot publish at its level. It does not check whether there is a current key; Publish
+// does.
 func (p *Publisher) Check() error {
 	if p.Level == 0 {
 		return nil
@@ -75,7 +76,7 @@ func (p *Publisher) Check() error {
 		return fmt.Errorf("publishing manifests: %w", err)
 	}
 	if !Speaks(p.Origin, p.Agent()) {
-		return fmt.Errorf("publishing manifests: the agent %q is not of the host of %s", p.Agent(), p.Origin)
+		return fmt.Errorf("publishing manifests: the agent %q is not at the host of %s", p.Agent(), p.Origin)
 	}
 	if why := forms["agent"].refuses(p.Agent()); why != "" {
 		return fmt.Errorf("publishing manifests: the agent %q: %s", p.Agent(), why)
@@ -89,8 +90,8 @@ func (p *Publisher) Check() error {
 // URL returns the URL of a path.
 func (p *Publisher) URL(path string) string { return p.Origin + path }
 
-// Salt returns the salt of the manifest at a path, for Builder.Salt and for whoever may check its private hashes: the
-// HMAC-SHA256 of the path under Secret. Nil without Secret.
+// Salt returns the salt of the manifest at a path, for Builder.Salt and for those who may check its private hashes: the
+// HMAC-SHA256 of the path under Secret, or nil without Secret.
 func (p *Publisher) Salt(path string) []byte {
 	if len(p.Secret) == 0 {
 		return nil
@@ -100,11 +101,11 @@ func (p *Publisher) Salt(path string) []byte {
 	return mac.Sum(nil)
 }
 
-// Publish signs m at Level 3, logs its digest if there is a log, and keeps it at path, which must be that of m.Self.
-// What is inconsistent is an error and is not published. Publishing the same manifest again returns what is there;
+// Publish signs m at Level 3, logs its digest if there is a log, and stores it at path, which must be that of m.Self.
+// An inconsistent manifest is an error and is not published. Publishing the same manifest again returns the stored one;
 // another one at the same path is ErrMutated.
 //
-// The digest is logged before the manifest is kept, so that whatever is served is in the log.
+// The digest is logged before the manifest is stored, so that every served manifest is in the log.
 func (p *Publisher) Publish(ctx context.Context, path string, m *Manifest) (*Signed, error) {
 	s, err := p.publish(ctx, path, m)
 	if err != nil {
@@ -136,7 +137,7 @@ func (p *Publisher) publish(ctx context.Context, path string, m *Manifest) (*Sig
 	return s, p.store().KeepManifest(ctx, path, s)
 }
 
-// checkManifest says what keeps m from being published at path.
+// checkManifest returns an error if m cannot be published at path.
 func (p *Publisher) checkManifest(path string, m *Manifest, now time.Time) error {
 	if err := p.Check(); err != nil {
 		return err
@@ -146,13 +147,13 @@ func (p *Publisher) checkManifest(path string, m *Manifest, now time.Time) error
 		return fmt.Errorf("there are no manifests at level %d", p.Level)
 	case !isManifestPath(path):
 		return errors.New(
-			"the path is none that Path makes: /runs/{run}/cite, /runs/{run}/cite.2 and so on, or " +
+			"the path does not have a form that Path makes: /runs/{run}/cite, /runs/{run}/cite.2 and so on, or " +
 				"/runs/{run}/cite/{answer}",
 		)
 	case m.Self != p.URL(path):
-		return fmt.Errorf("it says that it is at %q", m.Self)
+		return fmt.Errorf("its URL is %q", m.Self)
 	case m.AgentID != p.Agent():
-		return fmt.Errorf("it is of the agent %q", m.AgentID)
+		return fmt.Errorf("its agent is %q", m.AgentID)
 	case m.EmittedAt.Time().After(now.Add(maxLater)):
 		return errors.New("it is from the future")
 	}
@@ -176,7 +177,7 @@ func (p *Publisher) store() Manifests {
 	return &p.memory
 }
 
-// reportError tells the owner what went wrong.
+// reportError passes an error to OnError, or logs it.
 func (p *Publisher) reportError(ctx context.Context, err error) {
 	switch {
 	case err == nil:
@@ -187,22 +188,22 @@ func (p *Publisher) reportError(ctx context.Context, err error) {
 	}
 }
 
-// checkReady is Check, and says whether there is a key now.
+// checkReady is Check, and also checks that there is a current key.
 func (p *Publisher) checkReady() error {
 	if err := p.Check(); err != nil || p.Level < 3 {
 		return err
 	}
 	if _, _, err := p.Keys.Signer(keyring.Manifest); err != nil {
-		return fmt.Errorf("publishing manifests: level 3 needs a key that signs: %w (Keys.New makes one)", err)
+		return fmt.Errorf("publishing manifests: level 3 needs a signing key: %w (Keys.New makes one)", err)
 	}
 	return nil
 }
 
-// Seal makes of m what is served at path, which must be that of m.Self: it signs it at Level 3 and logs its digest if
-// there is a log. It is for who keeps manifests in a way of their own; [Publisher.Publish] keeps it, too. What is
-// inconsistent is an error.
+// Seal turns m into what is served at path, which must be that of m.Self: it signs it at Level 3 and logs its digest if
+// there is a log. It is for callers that store manifests themselves; [Publisher.Publish] also stores it. An
+// inconsistent manifest is an error.
 //
-// The digest is logged before anybody can keep the manifest, so that whatever is served is in the log.
+// The digest is logged before the manifest can be stored, so that every served manifest is in the log.
 func (p *Publisher) Seal(ctx context.Context, path string, m *Manifest) (*Signed, error) {
 	now := p.now()
 	if err := p.checkManifest(path, m, now); err != nil {
@@ -218,7 +219,7 @@ func (p *Publisher) Seal(ctx context.Context, path string, m *Manifest) (*Signed
 	return s, nil
 }
 
-// seal signs and logs what is not signed yet, as the level demands.
+// seal signs and logs s, as the level requires.
 func (p *Publisher) seal(ctx context.Context, s *Signed, at time.Time) error {
 	if p.Level == 3 {
 		key, signer, err := p.Keys.Signer(keyring.Manifest)
@@ -243,34 +244,35 @@ func (p *Publisher) seal(ctx context.Context, s *Signed, at time.Time) error {
 	return nil
 }
 
-// Why there is no manifest: errors of Manifests wrap one of these.
+// The reasons why there is no manifest: errors of Manifests wrap one of these.
 var (
 	ErrPending  = errors.New("the manifest is not built yet")
 	ErrNotFound = errors.New("there is no such manifest")
-	ErrMutated  = errors.New("another manifest is there already")
+	ErrMutated  = errors.New("there is already another manifest")
 )
 
-// Manifests keeps what was published, for ever, by the path of its URL. It is safe for concurrent use.
+// Manifests stores published manifests permanently, by the path of their URL. Implementations must be safe for
+// concurrent use.
 type Manifests interface {
-	// Manifest returns what is kept; nobody may change it. The error wraps ErrPending or ErrNotFound, or says what went
-	// wrong.
+	// Manifest returns the stored manifest, which must not be changed. The error wraps ErrPending or ErrNotFound, or is
+	// a failure.
 	Manifest(ctx context.Context, path string) (*Signed, error)
-	// KeepManifest keeps s. Where the same body is kept already, nothing changes; where another is, the error wraps
+	// KeepManifest stores s. If the same body is already stored, nothing changes; if another one is, the error wraps
 	// ErrMutated.
 	KeepManifest(ctx context.Context, path string, s *Signed) error
 }
 
-// defaultMemory is how many bytes of manifests MemoryManifests keeps unless its Limit says another number.
+// defaultMemory is the default of MemoryManifests.Limit.
 const defaultMemory = 64 << 20
 
-// MemoryManifests keeps manifests in memory, for examples and agents without a disk: when the program ends, they are
-// gone. Above the limit the oldest are forgotten. The zero value is ready. Do not copy it.
+// MemoryManifests stores manifests in memory, for examples and agents without a disk. When the limit is exceeded, the
+// oldest are dropped. The zero value is ready to use. Do not copy it.
 type MemoryManifests struct {
-	Limit int64 // bytes of bodies; 0: 64 MiB
+	Limit int64 // bytes of bodies; 0 means 64 MiB
 
 	mu    sync.Mutex
 	all   map[string]*Signed
-	order []string // the oldest first
+	order []string // oldest first
 	size  int64
 }
 
@@ -310,24 +312,23 @@ func (m *MemoryManifests) KeepManifest(_ context.Context, path string, s *Signed
 	return nil
 }
 
-// How long what is served may be cached, in Cache-Control. A manifest never changes; no-transform keeps content codings
-// off its signed octets.
+// The values of Cache-Control. A manifest never changes; no-transform keeps content codings off its signed octets.
 const (
 	cacheForever = "public, max-age=31536000, immutable, no-transform"
 	cacheHour    = "public, max-age=3600" // discovery, keys, schema: at most a day is allowed
-	cacheMinute  = "public, max-age=60"   // proofs, which lead to newer and newer checkpoints
+	cacheMinute  = "public, max-age=60"   // proofs, whose checkpoints change
 	cacheNever   = "no-store"
 )
 
-// retryAfter is how many seconds a reader waits for a manifest that is not built yet.
+// retryAfter is the Retry-After of a manifest that is not built yet, in seconds.
 const retryAfter = "2"
 
-// Handler serves manifests, their proofs, discovery, keys, schema and log at their paths, for GET and HEAD. Only at
-// Level 2 and 3 there are manifests, and only at Level 3 keys. At Level 0 everything is 404, and where Check
-// complains, which OnError is told.
+// Handler serves manifests, their proofs, the discovery document, keys, schema and log at their paths, for GET and
+// HEAD. There are manifests only at Level 2 and 3, and keys only at Level 3. Everything is 404 at Level 0, and if Check
+// fails, which is reported to OnError.
 //
-// A manifest that is not built yet is 202 with Retry-After and {"status":"pending"}. One that is built is served with
-// its signature, without a content coding, to be cached for ever.
+// A manifest that is not built yet is 202 with Retry-After and {"status":"pending"}. A built one is served with its
+// signature, without a content coding, and may be cached forever.
 func (p *Publisher) Handler() http.Handler {
 	err := p.Check()
 	p.reportError(context.Background(), err)
@@ -337,11 +338,11 @@ func (p *Publisher) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+DiscoveryPath, func(w http.ResponseWriter, r *http.Request) {
 		b, err := json.Marshal(p.Discovery())
-		p.fixed(w, r, ContentType, b, err)
+		p.serveFixed(w, r, ContentType, b, err)
 	})
 	if p.Level >= 2 {
 		mux.HandleFunc("GET "+SchemaPath, func(w http.ResponseWriter, r *http.Request) {
-			p.fixed(w, r, "application/schema+json", Schema(), nil)
+			p.serveFixed(w, r, "application/schema+json", Schema(), nil)
 		})
 		mux.HandleFunc("GET /runs/", p.serveRun)
 		if p.Log != nil {
@@ -352,15 +353,15 @@ func (p *Publisher) Handler() http.Handler {
 		for path, all := range map[string]bool{DirectoryPath: false, KeysPath: true} {
 			mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
 				b, err := p.Keys.Directory(all)
-				p.fixed(w, r, keyring.MediaType, b, err)
+				p.serveFixed(w, r, keyring.MediaType, b, err)
 			})
 		}
 	}
 	return mux
 }
 
-// fixed serves what is the same for everybody, for an hour.
-func (p *Publisher) fixed(w http.ResponseWriter, r *http.Request, contentType string, b []byte, err error) {
+// serveFixed serves what is the same for every client, cacheable for an hour.
+func (p *Publisher) serveFixed(w http.ResponseWriter, r *http.Request, contentType string, b []byte, err error) {
 	if err != nil {
 		p.reportError(r.Context(), err)
 		refuse(w, http.StatusInternalServerError)
@@ -385,7 +386,7 @@ func (p *Publisher) serveRun(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Access-Control-Allow-Origin", "*")
 		w.Header().Set("Content-Type", ContentType)
 		w.WriteHeader(http.StatusAccepted)
-		_, _ = w.Write([]byte(`{"status":"pending"}`)) // a reader that has gone does not matter
+		_, _ = w.Write([]byte(`{"status":"pending"}`)) // the client may be gone
 	case errors.Is(err, ErrNotFound):
 		refuse(w, http.StatusNotFound)
 	case err != nil:
@@ -433,7 +434,7 @@ func serveSigned(w http.ResponseWriter, r *http.Request, s *Signed) {
 	serve(w, r, s.ContentType, cacheForever, s.Body)
 }
 
-// matches reports whether an If-None-Match names the tag.
+// matches reports whether an If-None-Match contains the tag.
 func matches(fields []string, tag string) bool {
 	for _, field := range fields {
 		for one := range strings.SplitSeq(field, ",") {
@@ -445,7 +446,7 @@ func matches(fields []string, tag string) bool {
 	return false
 }
 
-// serve serves octets that anybody may read, from a browser, too.
+// serve serves octets that anyone may read, including scripts in browsers.
 func serve(w http.ResponseWriter, r *http.Request, contentType, cache string, b []byte) {
 	h := w.Header()
 	h.Set("Content-Type", contentType)
@@ -455,7 +456,7 @@ func serve(w http.ResponseWriter, r *http.Request, contentType, cache string, b 
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(http.StatusOK)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(b) //nolint:gosec // never as a page; a reader that has gone does not matter
+		_, _ = w.Write(b) //nolint:gosec // never as a page; the client may be gone
 	}
 }
 

@@ -27,7 +27,7 @@ const (
 	path   = "/runs/r1/cite"
 )
 
-// publisher returns one of a level, with keys and a log where the level has them.
+// publisher returns a publisher of a level, with keys and a log if the level has them.
 func publisher(tb testing.TB, level int) *manifest.Publisher {
 	tb.Helper()
 	p := &manifest.Publisher{
@@ -98,7 +98,7 @@ func body(tb testing.TB, r *reply) []byte {
 	return b
 }
 
-// verifyServed checks a manifest response as a stranger would: digest, signature with a published key, self.
+// verifyServed checks a manifest response as a third party would: digest, signature with a published key, self.
 func verifyServed(tb testing.TB, r *reply, url string, directory []byte) *manifest.Manifest {
 	tb.Helper()
 	b := body(tb, r)
@@ -165,7 +165,7 @@ func TestPublishedManifestIsSignedLoggedAndServed(t *testing.T) {
 		}
 	}
 	if r := get(t, h, "GET", path, "Accept-Encoding", "gzip"); r.Header.Get("Content-Encoding") != "" || !bytes.Equal(body(t, r), s.Body) {
-		t.Error("it is coded")
+		t.Error("it has a content coding")
 	}
 	if r := get(t, h, "POST", path); r.StatusCode != 405 {
 		t.Errorf("POST: %d", r.StatusCode)
@@ -201,7 +201,7 @@ func TestPublishOnce(t *testing.T) {
 	}
 }
 
-// Whoever publishes the same manifest at the same moment gets one, whatever the order.
+// The same manifest can be published concurrently.
 func TestPublishAtOnce(t *testing.T) {
 	p := publisher(t, 3)
 	m := sound(t)
@@ -307,7 +307,7 @@ func TestPublisherCheck(t *testing.T) {
 	}
 }
 
-// A publisher that cannot sign is an error where its agent is wrapped. It used to publish nothing, and to say nothing.
+// Wrapping an agent fails if its publisher cannot sign, rather than silently publishing nothing.
 func TestMiddlewareNeedsAKey(t *testing.T) {
 	retired := publisher(t, 3)
 	key, _, err := retired.Keys.Signer(keyring.Manifest)
@@ -329,7 +329,7 @@ func TestMiddlewareNeedsAKey(t *testing.T) {
 	}
 }
 
-// What goes wrong is logged where nobody wants to be told.
+// Errors are logged if there is no OnError.
 func TestErrorsAreLogged(t *testing.T) {
 	var log strings.Builder
 	old := slog.Default()
@@ -341,7 +341,7 @@ func TestErrorsAreLogged(t *testing.T) {
 	}
 }
 
-// Who publishes nothing serves nothing, and neither does who cannot.
+// A publisher that publishes nothing, or cannot publish, serves nothing.
 func TestNothingIsServedUnlessChosen(t *testing.T) {
 	paths := []string{manifest.DiscoveryPath, manifest.DirectoryPath, manifest.KeysPath, manifest.SchemaPath, "/log/checkpoint", path}
 	for name, c := range map[string]struct {
@@ -415,7 +415,7 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
-// What a retired key has signed is to be verified for years.
+// Signatures of a retired key must be verifiable for years.
 func TestRetiredKeysAreServedElsewhere(t *testing.T) {
 	p := publisher(t, 3)
 	old, _, err := p.Keys.Signer(keyring.Manifest)
@@ -511,7 +511,7 @@ func TestMemoryForgetsTheOldest(t *testing.T) {
 func TestSalt(t *testing.T) {
 	p := &manifest.Publisher{Secret: []byte("secret")}
 	if p.Salt("/a") == nil || len(p.Salt("/a")) != manifest.SaltSize || bytes.Equal(p.Salt("/a"), p.Salt("/b")) || !bytes.Equal(p.Salt("/a"), p.Salt("/a")) {
-		t.Error("salts are not of their paths")
+		t.Error("salts do not depend on their paths")
 	}
 	if new(manifest.Publisher).Salt("/a") != nil {
 		t.Error("a salt without a secret")

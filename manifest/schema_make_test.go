@@ -10,15 +10,15 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the schema anew")
+var update = flag.Bool("update", false, "rewrite the schema")
 
-// The schema is that of the types and forms that Parse reads by.
+// The schema matches the types and forms that Parse uses.
 func TestSchemaFile(t *testing.T) {
 	const name = "schema/manifest-v1.json"
 	m := &schemaMaker{defs: map[string]any{}}
 	s := m.object(reflect.TypeFor[Manifest]())
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-	// An identifier, not a place: publishers serve the schema, and their discovery document says where.
+	// An identifier, not a location: publishers serve the schema, and their discovery document has its URL.
 	s["$id"] = "urn:ibid:schema:manifest:1"
 	s["title"] = "Citation manifest, version 1"
 	s["$defs"] = m.defs
@@ -46,7 +46,7 @@ func encodeSchema(t *testing.T, s map[string]any) []byte {
 	return b.Bytes()
 }
 
-// schemaMaker writes forms as schemas.
+// schemaMaker converts forms to schemas.
 type schemaMaker struct{ defs map[string]any }
 
 func (s *schemaMaker) object(t reflect.Type) map[string]any {
@@ -60,7 +60,7 @@ func (s *schemaMaker) object(t reflect.Type) map[string]any {
 	return map[string]any{"type": "object", "properties": properties, "required": required}
 }
 
-// form returns the schema of a value, or a reference to the definition that it goes to.
+// form returns the schema of a value, or a reference to its definition.
 func (s *schemaMaker) form(t reflect.Type, f, of *form) any {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()

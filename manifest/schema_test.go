@@ -56,7 +56,7 @@ func TestSchemaAccepts(t *testing.T) {
 	}
 }
 
-// What one of Parse and the schema refuses, the other refuses, too.
+// Parse and the schema refuse the same documents.
 func TestSchemaAgrees(t *testing.T) {
 	schema := compileSchema(t)
 	var root map[string]any
@@ -107,11 +107,11 @@ func TestSchemaAgrees(t *testing.T) {
 		}
 	}
 	if len(paths) < 70 || accepted < 500 || refused < 2000 {
-		t.Errorf("only %d documents were accepted and %d refused: what does this compare?", accepted, refused)
+		t.Errorf("only %d documents were accepted and %d refused", accepted, refused)
 	}
 }
 
-// pathsOf returns the pointers of all values that a schema knows; of arrays, to their first elements.
+// pathsOf returns JSON pointers to all values of a schema, for arrays to their first elements.
 func pathsOf(root, schema map[string]any, at string) []string {
 	if ref, ok := schema["$ref"].(string); ok {
 		schema = root["$defs"].(map[string]any)[strings.TrimPrefix(ref, "#/$defs/")].(map[string]any)
@@ -119,7 +119,7 @@ func pathsOf(root, schema map[string]any, at string) []string {
 	list := []string{at}
 	properties, _ := schema["properties"].(map[string]any)
 	for name, of := range properties {
-		of, _ := of.(map[string]any) // not one, but true: any value will do
+		of, _ := of.(map[string]any) // nil if it is true: any value is valid
 		list = append(list, pathsOf(root, of, at+"/"+name)...)
 	}
 	if items, ok := schema["items"].(map[string]any); ok {
@@ -128,7 +128,7 @@ func pathsOf(root, schema map[string]any, at string) []string {
 	return list
 }
 
-// What a schema cannot say, Parse says alone; of hashes by other algorithms, Problems.
+// Only Parse refuses what a schema cannot express, and only Problems reports hashes by other algorithms.
 func TestSchemaExceptions(t *testing.T) {
 	schema := compileSchema(t)
 	replace := func(old, replacement string) []byte {
@@ -138,8 +138,8 @@ func TestSchemaExceptions(t *testing.T) {
 		"fraction that is zero":       replace(`"text_length": 60`, `"text_length": 60.0`),
 		"exponent":                    replace(`"text_length": 60`, `"text_length": 6e1`),
 		"day that the month lacks":    replace("2026-05-01T12", "2026-04-31T12"),
-		"number in what is not known": edited(t, "/x", json.RawMessage("9007199254740993")),
-		"deep in what is not known":   edited(t, "/x", json.RawMessage(strings.Repeat("[", 32)+strings.Repeat("]", 32))),
+		"number in an unknown member": edited(t, "/x", json.RawMessage("9007199254740993")),
+		"deep unknown member":         edited(t, "/x", json.RawMessage(strings.Repeat("[", 32)+strings.Repeat("]", 32))),
 		"larger than the largest":     append([]byte(sample), bytes.Repeat([]byte(" "), manifest.MaxBytes)...),
 	} {
 		if _, err := manifest.Parse(doc); err == nil {

@@ -17,23 +17,23 @@ import (
 
 // Signed is a manifest as it is served, with all that a later verification needs: the stored bundle.
 //
-// As JSON it has the members target_uri, status, content_type, content_digest, signature_input, signature, body,
-// jwks_seen, tlog_proof and sources; what is not there is left out. body is a string; a body that is not UTF-8 is in
-// base64, in body_base64. jwks_seen is the directory itself, or a string of it if it is no JSON.
+// Its JSON has the members target_uri, status, content_type, content_digest, signature_input, signature, body,
+// jwks_seen, tlog_proof and sources; absent ones are left out. body is a string; a body that is not UTF-8 is in
+// body_base64 instead, in base64. jwks_seen is the directory itself, or a string if it is not JSON.
 type Signed struct {
 	TargetURI      string
 	Status         int
 	ContentType    string
 	ContentDigest  string
-	SignatureInput string // empty: unsigned
+	SignatureInput string // empty if unsigned
 	Signature      string
 	Body           []byte
-	JWKS           []byte // the key directory as a verifier saw it; nil: not seen
-	Proof          []byte // of inclusion in the log (C2SP tlog-proof); nil: none
+	JWKS           []byte // the key directory as a verifier saw it; nil if it did not
+	Proof          []byte // of inclusion in the log (C2SP tlog-proof); nil if none
 	Sources        []SignedSource
 }
 
-// SignedSource is what was read of a source, for verifications without a network.
+// SignedSource is the content of a source, for verification without a network.
 type SignedSource struct {
 	URL       string `json:"url"`
 	MediaType string `json:"media_type"`
@@ -41,7 +41,7 @@ type SignedSource struct {
 	Octets    []byte `json:"octets"` // base64
 }
 
-// bundle is a Signed as JSON.
+// bundle is the JSON form of Signed.
 type bundle struct {
 	TargetURI      string          `json:"target_uri"`
 	Status         int             `json:"status"`
@@ -56,7 +56,7 @@ type bundle struct {
 	Sources        []SignedSource  `json:"sources,omitempty"`
 }
 
-// Digest returns the SHA-256 of the body: the leaf of the log.
+// Digest returns the SHA-256 of the body, which is the leaf in the log.
 func (s *Signed) Digest() [32]byte { return sha256.Sum256(s.Body) }
 
 // MarshalJSON returns the stored bundle.
@@ -92,8 +92,7 @@ func (s *Signed) MarshalJSON() ([]byte, error) {
 	return out, nil
 }
 
-// UnmarshalJSON reads a stored bundle. It says nothing about whether what it holds is true, nor whether it is a
-// manifest.
+// UnmarshalJSON reads a stored bundle. It checks neither its content nor whether the body is a manifest.
 func (s *Signed) UnmarshalJSON(raw []byte) error {
 	var b bundle
 	if err := json.Unmarshal(raw, &b); err != nil {
@@ -125,17 +124,17 @@ func (s *Signed) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// SignatureTag is the tag of a manifest's signature, which tells it from all other signatures of the same response.
+// SignatureTag is the tag of a manifest's signature, which distinguishes it from other signatures of the same response.
 const SignatureTag = "agent-citation-manifest"
 
-// signatureLabel is the label that manifests are signed under. Readers go by the tag.
+// signatureLabel is the label of manifests' signatures. Readers use the tag instead.
 const signatureLabel = "manifest"
 
-// ContentType is what manifests are served as.
+// ContentType is the media type of served manifests.
 const ContentType = "application/json"
 
 // Sign returns m as it is served, signed with the key at the given time. The signature covers the status, the content
-// type, the digest of the body and m.Self, the URL that it is served at. Whether m contradicts itself, Problems says.
+// type, the digest of the body and m.Self, its URL. Sign does not check m for contradictions; Problems does.
 func Sign(m *Manifest, key *keyring.Key, signer crypto.Signer, at time.Time) (*Signed, error) {
 	s, err := Unsigned(m)
 	if err != nil {
@@ -149,7 +148,7 @@ func Sign(m *Manifest, key *keyring.Key, signer crypto.Signer, at time.Time) (*S
 
 func (s *Signed) sign(key *keyring.Key, signer crypto.Signer, at time.Time) error {
 	if s.TargetURI == "" {
-		return errors.New("signing a manifest: it does not say its URL")
+		return errors.New("signing a manifest: it has no URL")
 	}
 	created := at.Unix()
 	message := &httpsig.Message{

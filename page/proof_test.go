@@ -577,7 +577,7 @@ func TestVerifyPageRefuses(t *testing.T) {
 		want   string
 	}{
 		"nothing":        {nil, 422, "Nothing is said that could be verified."},
-		"no thing":       {map[string]string{"text": "nonsense " + hostile}, 422, "It is no manifest"},
+		"no thing":       {map[string]string{"text": "nonsense " + hostile}, 422, "It is not a manifest"},
 		"a bad trust":    {map[string]string{"text": "{}", "trust": strings.Repeat("x", 300)}, 422, "is neither a host nor the id of a key"},
 		"too much of it": {map[string]string{"text": strings.Repeat("x", 9<<20)}, 400, "too long"},
 		"a bad address":  {map[string]string{"url": "ftp://" + hostile}, 422, "It was not fetched: only http and https are."},

@@ -16,7 +16,7 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// How fast documents become text, in bytes of the document.
+// BenchmarkExtract measures how fast documents are converted to text, in bytes of the document.
 func BenchmarkExtract(b *testing.B) {
 	var html, md, lines strings.Builder
 	for i := range 500 {
@@ -42,7 +42,8 @@ func BenchmarkExtract(b *testing.B) {
 	}
 }
 
-// What fetching safely costs, beside a plain client that makes the same hash: pages of 20 KB from this machine.
+// BenchmarkFetch compares safe fetching with a plain client that computes the same hash: pages of 20 KB from this
+// machine.
 func BenchmarkFetch(b *testing.B) {
 	page := []byte(strings.Repeat("<p>Herons nest in the old mill.</p>", 20_000/35))
 	s := site(b, func(w http.ResponseWriter, _ *http.Request) {
@@ -81,7 +82,7 @@ func BenchmarkFetch(b *testing.B) {
 	}
 }
 
-// article makes a page as sites have them: 20 KB, a third of it visible.
+// article makes a typical page: 20 KB, a third of it visible.
 func article(tb testing.TB, seed uint64) []byte {
 	tb.Helper()
 	r := rand.New(rand.NewPCG(seed, 3))
@@ -106,7 +107,7 @@ func article(tb testing.TB, seed uint64) []byte {
 	return b.Bytes()
 }
 
-// ibid-text/1 over pages as they are, in bytes of the pages.
+// BenchmarkExtractArticle measures ibid-text/1 on typical pages, in bytes of the pages.
 func BenchmarkExtractArticle(b *testing.B) {
 	pages := make([][]byte, 16)
 	size := 0

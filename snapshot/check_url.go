@@ -15,13 +15,13 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// maxURL is how many bytes an address that is fetched or cleaned may have, before and after.
+// maxURL is the maximum length in bytes of an address that is fetched or cleaned, before and after.
 const maxURL = 8192
 
 // CleanURL returns an absolute http or https address as it is sent and compared: scheme and host in lower case, the
-// host in its ASCII form (A-labels) or as an address in its usual spelling, no default port, no user, no fragment, no
-// dot segments, and what is not allowed in a path or query percent-encoded. It says nothing about whether the address
-// may be fetched. The error is a [*FetchError] of kind [Blocked].
+// host in its ASCII form (A-labels) or as an address in canonical spelling, no default port, no user, no fragment, no
+// dot segments, and characters that are not allowed in a path or query percent-encoded. It does not check whether the
+// address may be fetched. The error is a [*FetchError] of kind [Blocked].
 func CleanURL(url string) (string, error) {
 	t, err := parseTarget(url)
 	if err != nil {
@@ -30,9 +30,9 @@ func CleanURL(url string) (string, error) {
 	return t.clean, nil
 }
 
-// IsPublicURL reports whether anybody may be able to read what is at an absolute http or https address: it has no user
-// or password, and its host is none that only one machine or network knows (localhost, wiki, wiki.corp.internal,
-// 10.0.0.5, [fd00::1]). Names are not resolved, and what the address asks for may be secret all the same.
+// IsPublicURL reports whether an absolute http or https address may be readable by anyone: it has no user or password,
+// and its host is not one that only a single machine or network knows (localhost, wiki, wiki.corp.internal, 10.0.0.5,
+// [fd00::1]). Names are not resolved, and the address itself may still be secret.
 func IsPublicURL(url string) bool {
 	t, err := parseTarget(url)
 	switch {
@@ -48,9 +48,9 @@ func IsPublicURL(url string) bool {
 	})
 }
 
-// WithoutAccess returns an address without the parameters of its query that give whoever has them access to what it
-// names: a signature of Amazon S3 and CloudFront, Google Cloud, Azure, Alibaba or Tencent, or a token. The others stay
-// as they are, in their order; an address without such parameters is returned unchanged.
+// WithoutAccess returns an address without the query parameters that grant access to whoever has them: a signature of
+// Amazon S3 and CloudFront, Google Cloud, Azure, Alibaba or Tencent, or a token. Other parameters are unchanged, in
+// their order; an address without such parameters is returned unchanged.
 func WithoutAccess(address string) string {
 	from := strings.IndexByte(address, '?')
 	if from < 0 {
@@ -80,41 +80,41 @@ func WithoutAccess(address string) string {
 	return address
 }
 
-// accessParameters are the parameters of queries, in lower case, that give access. What stands beside a signature, such
-// as its time and its key's name, is worth nothing without it.
+// accessParameters are the query parameters, in lower case, that grant access. Those that accompany a signature, such
+// as its time and its key's name, are worthless without it.
 var accessParameters = []string{
 	"signature", "sig", "x-amz-signature", "x-amz-security-token", "x-goog-signature", "x-oss-signature", "q-signature",
 	"token", "access_token", "auth_token", "id_token", "jwt", "api_key", "apikey", "password",
 }
 
-// localDomains are domains whose names mean something else, or nothing, in every network: RFC 6761, 6762, 7686 and
-// 8375, the one that ICANN reserved for that, and those that routers and offices use without having been given them.
+// localDomains are domains whose names differ, or do not exist, in other networks: those of RFC 6761, 6762, 7686 and
+// 8375, the one that ICANN reserved for this purpose, and those that routers and offices use without a registration.
 var localDomains = []string{
 	"localhost", "local", "internal", "home.arpa", "onion", "test",
 	"lan", "localdomain", "intranet", "corp", "home", "private",
 }
 
-// target is an address that was understood.
+// target is a parsed address.
 type target struct {
 	clean string
 	url   *url.URL   // of clean
-	ip    netip.Addr // invalid: the host is a name
+	ip    netip.Addr // invalid if the host is a name
 	port  uint16
-	user  bool // there was one
+	user  bool // it had a user or password
 }
 
-// guard decides where may be connected to.
+// guard decides which addresses may be connected to.
 type guard struct {
 	allow   []netip.Prefix
 	special *ssrf.Guardian
 }
 
-// allowed reports whether the owner of the program said that a is all right.
+// allowed reports whether the program's options allow a.
 func (g *guard) allowed(a netip.Addr) bool {
 	return slices.ContainsFunc(g.allow, func(p netip.Prefix) bool { return p.Contains(a.Unmap()) })
 }
 
-// target understands an address and refuses what can be refused before anything is resolved.
+// target parses an address and refuses what can be refused before a name is resolved.
 func (g *guard) target(raw string) (*target, *FetchError) {
 	t, err := parseTarget(raw)
 	if err != nil {
@@ -137,15 +137,15 @@ func (g *guard) target(raw string) (*target, *FetchError) {
 	return t, nil
 }
 
-// errZone: an address with a zone is one of this machine's networks.
+// errZone means that an address has a zone, so that it is in one of this machine's networks.
 var errZone = errors.New("it has a zone")
 
-// check decides about a connection that is about to be made, to an address that was just resolved: the address that is
-// checked is the one that is connected to, so a name that resolves differently each time does not get around it.
+// check decides about a connection that is about to be made, to an address that was just resolved. The checked address
+// is the one that is connected to, so a name that resolves differently each time cannot bypass it.
 func (g *guard) check(network, address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return fmt.Errorf("%w: %q is no address", ssrf.ErrInvalidHostPort, address)
+		return fmt.Errorf("%w: %q is not an address", ssrf.ErrInvalidHostPort, address)
 	}
 	if at.Addr().Zone() != "" {
 		return fmt.Errorf("%w: %w: %s", ssrf.ErrProhibitedIP, errZone, at.Addr())
@@ -156,7 +156,7 @@ func (g *guard) check(network, address string) error {
 	return g.special.Safe(network, address, nil)
 }
 
-// parseTarget understands an absolute http or https address.
+// parseTarget parses an absolute http or https address.
 func parseTarget(raw string) (*target, *FetchError) {
 	if len(raw) > maxURL {
 		return nil, blocked(raw, reasonURL, "it has %d bytes, the limit is %d", len(raw), maxURL)
@@ -174,7 +174,7 @@ func parseTarget(raw string) (*target, *FetchError) {
 	if u.Opaque != "" || u.Host == "" {
 		return nil, blocked(raw, reasonURL, "it has no host")
 	}
-	const improper = "it has no proper host"
+	const improper = "it has no valid host"
 	t := &target{user: u.User != nil}
 	host := u.Hostname()
 	if strings.HasPrefix(u.Host, "[") {
@@ -191,25 +191,26 @@ func parseTarget(raw string) (*target, *FetchError) {
 			return nil, blocked(raw, reasonHost, improper)
 		}
 		if readAsAddress.MatchString(host) {
-			// Browsers read 127.1, 0x7f000001 and 2130706433 as addresses, some resolvers do. One spelling is enough.
+			// Browsers and some resolvers read 127.1, 0x7f000001 and 2130706433 as addresses. Only the canonical
+			// spelling is accepted.
 			if t.ip, err = netip.ParseAddr(host); err != nil || !t.ip.Is4() {
 				return nil, blocked(raw, reasonHost, improper)
 			}
 		}
 	}
-	usual := map[string]uint16{"http": 80, "https": 443}[u.Scheme]
-	t.port = usual
+	defaultPort := map[string]uint16{"http": 80, "https": 443}[u.Scheme]
+	t.port = defaultPort
 	if s := u.Port(); s != "" {
 		n, err := strconv.ParseUint(s, 10, 16)
 		if err != nil || n == 0 {
-			return nil, blocked(raw, reasonPort, "%.10q is no port", s)
+			return nil, blocked(raw, reasonPort, "%.10q is not a port", s)
 		}
 		t.port = uint16(n)
 	}
-	if t.port != usual {
+	if t.port != defaultPort {
 		host += ":" + strconv.Itoa(int(t.port))
 	}
-	// RawPath, if it is there, is the path as it was given. EscapedPath would decode all of a path that has one odd
+	// RawPath, if set, is the path as it was given. EscapedPath would decode the whole path if it has one unusual
 	// character.
 	b := []byte(u.Scheme + "://" + host)
 	b = appendEscaped(b, withoutDots(cmp.Or(u.RawPath, u.EscapedPath())), "\"<>\\^`{|}")
@@ -218,20 +219,20 @@ func parseTarget(raw string) (*target, *FetchError) {
 	}
 	t.clean = string(b)
 	if t.url, err = url.Parse(t.clean); err != nil || len(t.clean) > maxURL {
-		return nil, blocked(raw, reasonURL, "it cannot be written")
+		return nil, blocked(raw, reasonURL, "it cannot be normalized")
 	}
 	return t, nil
 }
 
-// readAsAddress is a host that browsers read as an IPv4 address, by its last label.
+// readAsAddress matches hosts that browsers read as an IPv4 address, by their last label.
 var readAsAddress = regexp.MustCompile(`(^|\.)([0-9]+|0x[0-9a-f]*)\.?$`)
 
-// cleanName returns a host's name in lower-case ASCII, mapped as browsers do.
+// cleanName returns a host name in lower-case ASCII, mapped as browsers do.
 func cleanName(host string) (string, bool) {
 	host = strings.ToLower(host)
 	isForeign := func(r rune) bool { return r >= 0x80 }
 	if strings.ContainsFunc(host, isForeign) || strings.Contains("."+host, ".xn--") {
-		// As browsers do: names with underscores and with hyphens in the third and fourth place exist.
+		// As browsers do: there are names with underscores, and with hyphens in the third and fourth place.
 		p := idna.New(
 			idna.MapForLookup(), idna.BidiRule(), idna.CheckHyphens(false), idna.StrictDomainName(false),
 			idna.Transitional(false),
@@ -256,8 +257,8 @@ func cleanName(host string) (string, bool) {
 	return host, true
 }
 
-// appendEscaped percent-encodes what no address may have, and the ASCII characters in also. What is encoded stays as it
-// is.
+// appendEscaped percent-encodes characters that no address may have, and the ASCII characters in also. Existing escapes
+// are unchanged.
 func appendEscaped(b []byte, s, also string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c <= ' ' || c >= 0x7f || strings.IndexByte(also, c) >= 0 {
@@ -269,7 +270,7 @@ func appendEscaped(b []byte, s, also string) []byte {
 	return b
 }
 
-// withoutDots resolves the segments . and .. of a path, also where their dots are encoded, as browsers do.
+// withoutDots resolves the segments . and .. of a path, even if their dots are encoded, as browsers do.
 func withoutDots(path string) string {
 	if path == "" {
 		return "/"

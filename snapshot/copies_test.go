@@ -19,7 +19,7 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// A copy is asked for again conditionally, at the address that its validators belong to.
+// A copy is requested again conditionally, at the address that its validators belong to.
 func TestFetchConditional(t *testing.T) {
 	var version atomic.Int32
 	var asked atomic.Pointer[http.Header]
@@ -84,7 +84,7 @@ func TestFetchConditional(t *testing.T) {
 	}
 }
 
-// oddCopies has one copy to give, or an error.
+// oddCopies returns one copy, or an error.
 type oddCopies struct {
 	copy *snapshot.Snapshot
 	err  error
@@ -95,7 +95,7 @@ func (c *oddCopies) Latest(context.Context, string) (*snapshot.Snapshot, error) 
 
 func (c *oddCopies) Keep(context.Context, *snapshot.Snapshot) error { c.kept++; return c.err }
 
-// A copy that is of no use leads to an unconditional request, and one that cannot be kept was read all the same.
+// A useless copy leads to an unconditional request, and one that cannot be kept does not fail the fetch.
 func TestFetchUselessCopies(t *testing.T) {
 	var asked atomic.Int32
 	s := site(t, func(w http.ResponseWriter, r *http.Request) {
@@ -137,7 +137,7 @@ func TestFetchUselessCopies(t *testing.T) {
 			t.Errorf("%s: kept %d times", name, c.copies.kept)
 		}
 		if _, err := f.Fetch(t.Context(), &snapshot.FetchRequest{URL: s.URL + "/gone", Fresh: true}); err == nil || c.copies.kept != 1 {
-			t.Errorf("%s: what was not read is kept (%v)", name, err)
+			t.Errorf("%s: an error was kept (%v)", name, err)
 		}
 	}
 }
@@ -165,9 +165,9 @@ func TestMemoryCopies(t *testing.T) {
 		{"a", 2000, "a2000 "},
 		{"b", 2000, "a2000 b2000 "},
 		{"c", 2000, "a2000 b2000 c2000 "},
-		{"a", 1000, "a1000 b2000 c2000 "}, // in its place
-		{"d", 2000, "b2000 c2000 d2000 "}, // a was used longest ago: has looks at all in order
-		{"b", 9900, "c2000 d2000 "},       // too large for any place: there is none of it then, rather than an older one
+		{"a", 1000, "a1000 b2000 c2000 "}, // replaced
+		{"d", 2000, "b2000 c2000 d2000 "}, // a is the least recently used: has reads all in order
+		{"b", 9900, "c2000 d2000 "},       // too large: it is dropped altogether, rather than keeping an older one
 		{"a", 8900, "a8900 "},
 	} {
 		keep(step.url, step.size)
@@ -212,11 +212,11 @@ func TestTexts(t *testing.T) {
 	}
 	var none *snapshot.Texts
 	if b, hash2, err := none.Of(page("<p>a b", "text/html")); err != nil || b.Content != "a b" || hash2 != hash {
-		t.Errorf("without memory: %v, %v", b, err)
+		t.Errorf("without a cache: %v, %v", b, err)
 	}
 }
 
-// What was used last stays; the whole is bounded.
+// The most recently used texts stay, and the total is bounded.
 func TestTextsLimit(t *testing.T) {
 	texts := snapshot.Texts{Limit: 8 << 10}
 	doc := func(i int) *snapshot.Snapshot {
@@ -228,23 +228,23 @@ func TestTextsLimit(t *testing.T) {
 			t.Fatal(err)
 		}
 		if again, _, _ := texts.Of(doc(0)); again != first {
-			t.Fatalf("used just now, forgotten after %d", i)
+			t.Fatalf("dropped after %d, though just used", i)
 		}
 	}
 	second, _, _ := texts.Of(doc(1))
 	if third, _, _ := texts.Of(doc(1)); third != second {
-		t.Error("not remembered")
+		t.Error("not cached")
 	}
 	for i := 2; i < 20; i++ {
 		texts.Of(doc(i))
 	}
 	if again, _, _ := texts.Of(doc(0)); again == first {
-		t.Error("nothing was forgotten")
+		t.Error("nothing was dropped")
 	}
 	small := snapshot.Texts{Limit: 1}
 	a, _, _ := small.Of(doc(1))
 	if b, _, _ := small.Of(doc(1)); a == b {
-		t.Error("larger than the limit, and remembered")
+		t.Error("larger than the limit, but cached")
 	}
 }
 
@@ -268,7 +268,7 @@ func TestTextsConcurrently(t *testing.T) {
 	wg.Wait()
 }
 
-// What is made of a text is made once, for as long as the text is remembered, and is bounded apart from the texts.
+// A value beside a text is derived once, for as long as the text is cached, and has its own limit.
 func TestTextsBeside(t *testing.T) {
 	made := 0
 	of := func(size int64) func() (any, int64) {
@@ -288,18 +288,18 @@ func TestTextsBeside(t *testing.T) {
 		}
 	}
 	if texts.Beside(list[7], of(0)); made != 8 {
-		t.Error("forgotten though there is room")
+		t.Error("dropped though there is room")
 	}
 	big, _, _ := texts.Of(page("<p>big", "text/html"))
 	texts.Beside(big, of(15<<10))
 	if v := texts.Beside(list[0], of(1)); v != 10 {
-		t.Errorf("nothing made room: %v", v)
+		t.Errorf("not dropped: %v", v)
 	}
 	if again, _, _ := texts.Of(page("<p>page 0", "text/html")); again != list[0] {
-		t.Error("a text made room for what stands beside others")
+		t.Error("a text was dropped for values beside others")
 	}
 	if v := texts.Beside(big, of(1)); v != 9 {
-		t.Errorf("used last, and forgotten: %v", v)
+		t.Errorf("just used, but dropped: %v", v)
 	}
 	for i := range 64 {
 		texts.Of(page(fmt.Sprintf("other %d", i), "text/plain"))

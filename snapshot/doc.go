@@ -1,65 +1,65 @@
-// Package snapshot turns a document's bytes into its visible text: the one that quotes are looked for in, that offsets
-// count in and that hashes are made of.
+// Package snapshot turns a document's bytes into its visible text, in which quotes are searched for, which offsets
+// refer to, and which is hashed.
 //
 // [Extract] reads one document, [ReadDocuments] a file, which may hold several. [Text.Passages] cuts a text into pieces
-// of a size that a claim can be checked against. [Find] looks for a quote in a text, and [Nearest] says what stands
-// there instead; [Texts] remembers texts. A [Fetcher] gets documents from the network, safely; [WriteWARC] archives
-// them.
+// of a size that a claim can be checked against. [Find] searches for a quote in a text, and [Nearest] finds the most
+// similar passage instead; [Texts] caches texts. A [Fetcher] gets documents from the network, safely; [WriteWARC]
+// archives them.
 //
 // # Terms
 //
-//   - A document is some bytes with a media type: a page, a paper, a note.
-//   - A snapshot is a document as it was read once: its octets, their hash, where they were found and when.
-//   - A copy is a snapshot that was kept, so that its octets can be looked at again.
-//   - A document's text is what a reader sees of it, in one line: see [TextProfile] for how it is made, exactly.
-//   - A block is a part of the text that the document sets apart: a heading, a paragraph, an item of a list, a table's
-//     cell.
-//   - A quote is what somebody says that a text says, an excerpt one that a manifest records. A match is where a text
-//     has it.
-//   - A passage is a run of blocks, or of sentences of one, long enough to say something and short enough to be read.
+//   - A document is bytes with a media type: a page, a paper, a note.
+//   - A snapshot is a document as it was read once: its octets, their hash, its address and the time.
+//   - A copy is a snapshot that was kept, so that its octets can be read again.
+//   - A document's text is what a reader sees of it, in one line: see [TextProfile] for the exact definition.
+//   - A block is a part of the text that the document sets apart: a heading, a paragraph, a list item, a table cell.
+//   - A quote is what a text is said to contain; an excerpt is a quote that a manifest records. A match is the place of
+//     a quote in a text.
+//   - A passage is a run of blocks, or of sentences of one, long enough to be meaningful and short enough to be read.
 //
 // # Profile ibid-text/1
 //
-// The bytes are decoded, the visible text is taken out of them, and the text is normalised.
+// The bytes are decoded, the visible text is extracted, and the text is normalised.
 //
-// HTML and XHTML are decoded as a byte order mark says, else as the charset of the media type, else as a meta element
-// in the first 1024 bytes, else as windows-1252. They are parsed as the HTML standard says and read in the order of the
-// document. Left out is what stands in head, script, style, template, noscript, iframe, object, svg, select and
-// textarea, and in every element with the attribute hidden. A line break stands before and after each of these
-// elements: address article aside blockquote body br caption center dd details dialog div dl dt fieldset figcaption
-// figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr legend li main menu nav ol option p pre search section summary
-// table tbody td tfoot th thead tr ul. Nothing else is left out: no navigation is guessed, no script is run, no
-// attribute is read.
+// HTML and XHTML are decoded according to a byte order mark, else the charset of the media type, else a meta element in
+// the first 1024 bytes, else as windows-1252. They are parsed according to the HTML standard and read in document
+// order. The content of head, script, style, template, noscript, iframe, object, svg, select and textarea is left out,
+// and that of every element with the attribute hidden. There is a line break before and after each of these elements:
+// address article aside blockquote body br caption center dd details dialog div dl dt fieldset figcaption figure footer
+// form h1 h2 h3 h4 h5 h6 header hgroup hr legend li main menu nav ol option p pre search section summary table tbody td
+// tfoot th thead tr ul. Nothing else is left out: navigation is not guessed, scripts are not run, attributes are not
+// read.
 //
-// All other text (plain, Markdown, JSON, XML, source code) is taken as it stands, decoded as a byte order mark, the
-// charset of the media type or an XML declaration says, else as UTF-8, and what is not valid UTF-8 as windows-1252.
+// All other text (plain, Markdown, JSON, XML, source code) is taken unchanged, decoded according to a byte order mark,
+// the charset of the media type or an XML declaration, else as UTF-8, and if it is not valid UTF-8 as windows-1252.
 //
-// Normalising puts the text into Unicode's form NFC, drops characters of category Cf and U+FFFD, makes each run of
-// white space one space and takes the spaces off both ends.
+// Normalising converts the text to Unicode's form NFC, drops characters of category Cf and U+FFFD, replaces each run of
+// white space by one space and removes spaces at both ends.
 //
 // # Profile ibid-pdf/1
 //
-// A PDF has no text but glyphs with places. Its text layer is read page by page: what stands on a line is joined, a
-// word that is hyphenated at a line's end is joined again where its next line begins with a small letter, and lines are
-// joined to paragraphs. What is written from the right is put in the order in which it is read. Then it is normalised
-// as above. Other readers put the same pages together in another way, so this profile is advisory: good for finding a
-// passage, no ground for comparing hashes between programs.
+// A PDF has no text, only glyphs with places. Its text layer is read page by page: glyphs on a line are joined, a word
+// hyphenated at the end of a line is joined if the next line begins with a lower-case letter, and lines are joined to
+// paragraphs. Right-to-left text is put into reading order. Then it is normalised as above. Other readers assemble the
+// same pages differently, so this profile is advisory: good for finding a passage, but no basis for comparing hashes
+// between programs.
 //
 // # Fetching
 //
-// Addresses come from data, so anybody may have written them. A [Fetcher] connects to public addresses only: a
-// connection is judged when its name has been resolved, so neither a name that resolves to something else each time nor
-// a redirect leads into a network that is not public. It speaks http and https on ports 80 and 443, knows no proxy,
-// keeps no cookies, sends no Referer, and never goes from https to http. What it reads is bounded in bytes as sent and
-// as unpacked, and in time: for connecting, for the header, between two pieces of the body, and in all.
+// Addresses come from untrusted data. A [Fetcher] connects to public addresses only: each connection is checked after
+// its name has been resolved, so neither a name that resolves differently each time nor a redirect leads into a network
+// that is not public. It speaks http and https on ports 80 and 443, uses no proxy, keeps no cookies, sends no Referer,
+// and never goes from https to http. What it reads is bounded in bytes as sent and as decoded, and in time: for
+// connecting, for the header, between two pieces of the body, and in total.
 //
-// It is polite: per host two requests at a time, 100 ms apart, one request for all who want the same, conditional ones
-// where there is a copy, and no more than a server asks for by Retry-After. Scheduled work, which nobody waits for,
-// goes last, takes at most half of the places, and honours robots.txt (RFC 9309): an answer of the 400s but 429 means
-// that there is none, and a file that cannot be read forbids all.
+// It is polite: per host there are two requests at a time, 100 ms apart, one request for all callers that want the same
+// document, conditional requests where there is a copy, and no request before the time that a server gives in
+// Retry-After. Scheduled work, which nobody waits for, goes last, takes at most half of the places, and honours
+// robots.txt (RFC 9309): a status in the 400s other than 429 means that there is none, and if the file cannot be read,
+// nothing is allowed.
 //
-// # What can be relied on
+// # Guarantees
 //
-// Nothing panics and nothing hangs, whatever the bytes; [Limits] bounds what is read, [FetchLimits] what is
-// fetched. Only a Fetcher does I/O.
+// Nothing panics and nothing hangs, whatever the bytes; [Limits] bounds what is read, [FetchLimits] what is fetched.
+// Only a Fetcher does I/O.
 package snapshot

@@ -14,11 +14,11 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// ReadDocuments returns the documents of a file. JSON lines (.jsonl, .ndjson) and JSON arrays (.json) of objects with a
-// text hold one document each; the text is in the member text, content, body, page_content, snippet or data, and id,
-// title, url and the like name it. Of a JSON array, strings are documents, too. Everything else is one document.
+// ReadDocuments returns the documents of a file. JSON lines (.jsonl, .ndjson) and JSON arrays (.json) have one document
+// for each object with a text, which is in the member text, content, body, page_content, snippet or data; id, title,
+// url and similar members describe it. Strings in a JSON array are documents too. Any other file is one document.
 //
-// A line that is no document becomes an issue of the first document, unless no line is one. So do bytes of JSON that
+// A line that is not a document becomes an issue of the first document, unless no line is one. So do bytes of JSON that
 // are not UTF-8.
 func ReadDocuments(name string, b []byte, o *TextOptions) ([]Document, error) {
 	opts := TextOptions{}
@@ -50,7 +50,7 @@ func ReadDocuments(name string, b []byte, o *TextOptions) ([]Document, error) {
 	return []Document{d}, nil
 }
 
-// noteInvalidUTF8 adds an issue to the first of the documents that were read of JSON with bytes that are not UTF-8.
+// noteInvalidUTF8 adds an issue to the first document if the JSON has bytes that are not UTF-8.
 func noteInvalidUTF8(docs []Document, b []byte) []Document {
 	if len(docs) == 0 || utf8.Valid(b) {
 		return docs
@@ -102,10 +102,10 @@ func readLines(name string, b []byte, o *TextOptions) ([]Document, error) {
 	return docs, nil
 }
 
-// maxLineIssues is how many unreadable lines of a file are reported one by one.
+// maxLineIssues is how many unreadable lines of a file are reported individually.
 const maxLineIssues = 100
 
-// checkCount refuses a file that holds more documents than it may.
+// checkCount refuses a file with too many documents.
 func checkCount(name string, n int, o *TextOptions) error {
 	if most := cmp.Or(o.Documents, maxDocuments); n >= most {
 		return fmt.Errorf("%s: %w: it has more than %d documents", name, ErrTooLarge, most)
@@ -113,8 +113,8 @@ func checkCount(name string, n int, o *TextOptions) error {
 	return nil
 }
 
-// readArray reads a JSON array of documents, an object with such an array, or an object that is one. Of other JSON it
-// returns nothing: that is a text.
+// readArray reads a JSON array of documents, an object with such an array, or an object that is one. For other JSON it
+// returns nil: that is a text.
 func readArray(name string, b []byte, o *TextOptions) ([]Document, error) {
 	items := elements(b)
 	if items == nil {
@@ -144,7 +144,7 @@ func readArray(name string, b []byte, o *TextOptions) ([]Document, error) {
 	return docs, nil
 }
 
-// elements returns the elements of an array, or of the array of documents that an object holds.
+// elements returns the elements of an array, or of the array of documents in an object.
 func elements(b []byte) []json.RawMessage {
 	var items []json.RawMessage
 	if json.Unmarshal(b, &items) == nil {
@@ -162,9 +162,9 @@ func elements(b []byte) []json.RawMessage {
 	return nil
 }
 
-var errNoText = errors.New("it is no string and has no text, content, body, snippet or data")
+var errNoText = errors.New("it is not a string and has no text, content, body, snippet or data")
 
-// readMember reads a document of a file that holds several. Id is what it is called if it does not say.
+// readMember reads one document of a file that holds several. id is its id if it has none itself.
 func readMember(raw []byte, id string, o *TextOptions) (Document, error) {
 	var flat string
 	if bytes.HasPrefix(bytes.TrimSpace(raw), []byte(`"`)) && json.Unmarshal(raw, &flat) == nil {
@@ -172,7 +172,7 @@ func readMember(raw []byte, id string, o *TextOptions) (Document, error) {
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil {
-		return Document{}, fmt.Errorf("it is no JSON object: %w", err)
+		return Document{}, fmt.Errorf("it is not a JSON object: %w", err)
 	}
 	own := member(fields, "id", "doc_id", "document_id", "docid", "_id")
 	for _, key := range []string{"data", "document", "metadata"} { // one level deeper
@@ -214,7 +214,7 @@ func readMember(raw []byte, id string, o *TextOptions) (Document, error) {
 	return d, nil
 }
 
-// plainDocument makes a document of a text that was decoded already.
+// plainDocument makes a document from a text that is already decoded.
 func plainDocument(words, id string, o *TextOptions) (Document, error) {
 	t, err := Extract([]byte(words), &TextOptions{MediaType: typeMarkdown + "; charset=utf-8", Limits: o.Limits})
 	if err != nil {
@@ -226,7 +226,7 @@ func plainDocument(words, id string, o *TextOptions) (Document, error) {
 	return d, nil
 }
 
-// member returns the first of the members that is a string that says something, or a number.
+// member returns the first of the members that is a non-blank string or a number.
 func member(fields map[string]json.RawMessage, keys ...string) string {
 	for _, key := range keys {
 		raw := fields[key]
@@ -242,7 +242,7 @@ func member(fields map[string]json.RawMessage, keys ...string) string {
 	return ""
 }
 
-// fillSource makes the document a source. One without an address is known by its text, wherever it lies.
+// fillSource sets the document's Source. One without an address is identified by its text, wherever it is stored.
 func (d *Document) fillSource(kind ibid.SourceKind, filename string) {
 	t := d.Text
 	d.Source = ibid.Source{

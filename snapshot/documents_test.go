@@ -40,7 +40,7 @@ func TestReadDocuments(t *testing.T) {
 	}
 }
 
-// A line that cannot be read costs no other.
+// An unreadable line does not affect others.
 func TestReadDocumentsDamaged(t *testing.T) {
 	docs := testenv.Must(snapshot.ReadDocuments("a.jsonl", []byte("{\"text\":\"x\"}\n{broken\n{\"title\":\"no text\"}\n{\"text\":\"y\"}\n"), nil))(t)
 	testenv.Equal(t, "", []row{{"a.jsonl#1", "", "", "x"}, {"a.jsonl#4", "", "", "y"}}, rows(docs))
@@ -56,7 +56,7 @@ func TestReadDocumentsDamaged(t *testing.T) {
 	}
 }
 
-// JSON in another encoding than UTF-8 loses characters, which is said. Other text is decoded.
+// JSON in an encoding other than UTF-8 loses characters, which is reported. Other text is decoded.
 func TestReadDocumentsInvalidUTF8(t *testing.T) {
 	for _, test := range []struct{ name, bytes, issue string }{
 		{"a.jsonl", "\"x\"\n{\"text\":\"caf\xe9\"}\n\"\xe9\"\n", "bytes that are not UTF-8 are lost, the first in line 2"},
@@ -73,7 +73,7 @@ func TestReadDocumentsInvalidUTF8(t *testing.T) {
 	}
 }
 
-// What was read up to a limit does not tell how large the file is.
+// The error has the limit, as the size of a file that was read up to it is unknown.
 func TestReadDocumentsTooLarge(t *testing.T) {
 	o := &snapshot.TextOptions{Limits: snapshot.Limits{Bytes: 100}}
 	_, err := snapshot.ReadDocuments("a.txt", bytes.Repeat([]byte("a"), 101), o)
@@ -82,7 +82,7 @@ func TestReadDocumentsTooLarge(t *testing.T) {
 	}
 }
 
-// Many lines that cannot be read take no more memory than few: only so many are reported.
+// Many unreadable lines take no more memory than few, because only some are reported.
 func TestReadDocumentsManyDamaged(t *testing.T) {
 	file := []byte("\"x\"\n" + strings.Repeat("x\n", 1<<18))
 	var docs []snapshot.Document
@@ -93,7 +93,7 @@ func TestReadDocumentsManyDamaged(t *testing.T) {
 	}
 }
 
-// A document is a source that can be cited; one without an address is the same source wherever its file lies.
+// A document is a source that can be cited; one without an address is the same source wherever its file is.
 func TestDocumentSource(t *testing.T) {
 	read := func(name, text string) ibid.Source {
 		t.Helper()
@@ -131,8 +131,7 @@ func TestPassages(t *testing.T) {
 	}
 }
 
-// Whatever the text and the size, passages lie side by side, are not longer than asked for, and lose no word.
-// A heading may be as long as its document: passages say the beginning of it.
+// A heading may be as long as its document: passages have the beginning of it.
 func TestPassagesLongHeading(t *testing.T) {
 	for name, heading := range map[string]string{"words": strings.Repeat("word ", 400) + "end", "no words": strings.Repeat("日本語", 400)} {
 		for _, p := range snapshot.Passages("# "+heading+"\n\none\n\ntwo\n", nil) {
@@ -143,6 +142,7 @@ func TestPassagesLongHeading(t *testing.T) {
 	}
 }
 
+// Passages are adjacent, not longer than the size, and lose no words, whatever the text and the size.
 func TestPassagesOfText(t *testing.T) {
 	for _, text := range []string{
 		"", " ", "a", "# H\n\na\n\n\nb", strings.Repeat("x", 100), strings.Repeat("日本語", 30), strings.Repeat("a b. ", 50), "🧭🧭",
@@ -177,7 +177,7 @@ func ExampleText_Passages() {
 	// Paint: # Paint It is painted often.
 }
 
-// A passage to be judged has its blocks apart, and evidence in it is found again in the text.
+// Apart separates the blocks of a passage, and Place maps evidence in it to the text.
 func TestPassageApart(t *testing.T) {
 	text := extract(t, `<h1>Sea 🦦 otters</h1><p>They hold hands.</p><ul><li>Urchins</li><li>Clams, é</li></ul>`, "text/html; charset=utf-8")
 	p := &text.Passages(nil)[0]
@@ -200,6 +200,6 @@ func TestPassageApart(t *testing.T) {
 	}
 	plain := snapshot.Passages("a\n\nb", nil)[0]
 	if got := plain.Apart("a\n\nb"); got != "a\n\nb" {
-		t.Errorf("a text with breaks of its own becomes %q", got)
+		t.Errorf("a text with its own breaks becomes %q", got)
 	}
 }

@@ -8,14 +8,14 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// What tests outside of the package need to know.
+// For tests outside the package.
 const (
 	DefaultUserAgent = defaultUserAgent
 	MaxHeading       = maxHeading
 	MaxURL           = maxURL
 )
 
-// CheckURL says what a [Fetcher] finds wrong with an address before anything is resolved or connected.
+// CheckURL returns the error of a [Fetcher] for an address before anything is resolved or connected.
 func CheckURL(url string, allow []netip.Prefix) error {
 	if _, err := (&guard{allow, ssrf.New()}).target(url); err != nil {
 		return err
@@ -23,7 +23,7 @@ func CheckURL(url string, allow []netip.Prefix) error {
 	return nil
 }
 
-// WaitWaiters waits until so many callers wait for flights, and reports whether they do before the context ends.
+// WaitWaiters waits until at least want callers wait for flights, and reports whether they do before the context ends.
 func WaitWaiters(ctx context.Context, f *Fetcher, want int) bool {
 	for ctx.Err() == nil {
 		f.mu.Lock()

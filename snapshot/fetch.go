@@ -20,77 +20,77 @@ import (
 	"github.com/ibidhq/ibid/internal/unpack"
 )
 
-// defaultUserAgent is how a [Fetcher] names itself.
+// defaultUserAgent is the User-Agent of a [Fetcher].
 const defaultUserAgent = "ibid (+https://github.com/ibidhq/ibid)"
 
-// FetchOptions says how a [Fetcher] fetches. Nil and the zero value mean: only public networks, the default limits, no
-// copies.
+// FetchOptions are the options of a [Fetcher]. Nil and the zero value mean: only public networks, the default limits,
+// no copies.
 type FetchOptions struct {
 	Allow  []netip.Prefix // networks that may be reached besides the public ones, on any port
-	Limits FetchLimits    // zero fields: the defaults
-	// UserAgent names the fetcher; empty: "ibid (+https://github.com/ibidhq/ibid)". robots.txt knows it by what stands
-	// before the first space, slash or parenthesis.
+	Limits FetchLimits    // zero fields mean the defaults
+	// UserAgent is the User-Agent; empty means "ibid (+https://github.com/ibidhq/ibid)". Its part before the first
+	// space, slash or parenthesis is matched in robots.txt.
 	UserAgent string
-	// nil: nothing is remembered. Else what is fetched is kept, and asked for again conditionally
+	// where fetched documents are kept, to request them conditionally the next time; nil disables it
 	Copies   Copies
-	Resolver *net.Resolver // nil: the system's
-	TLS      *tls.Config   // nil: the system's roots
-	Log      *slog.Logger  // told of copies that could not be read or kept; nil: nobody
+	Resolver *net.Resolver // nil means the system's
+	TLS      *tls.Config   // nil means the system's roots
+	Log      *slog.Logger  // logs copies that could not be read or kept; nil disables it
 }
 
-// FetchLimits bounds fetching. Zero fields mean the default; a negative number means what its comment says, else the
-// default, too.
+// FetchLimits bounds fetching. Zero fields mean the default; a negative number has the meaning in the field's comment,
+// or else also means the default.
 type FetchLimits struct {
-	Bytes      int64         // of a document, its codings removed; 8 MiB
+	Bytes      int64         // of a document without content codings; 8 MiB
 	Compressed int64         // of a document as it is sent; 8 MiB
-	Redirects  int           // 5; negative: none is followed
-	Connect    time.Duration // for the name, the connection and, again, the TLS handshake; 5 s
+	Redirects  int           // 5; negative means none
+	Connect    time.Duration // for name and connection, and again for the TLS handshake; 5 s
 	Header     time.Duration // from the request to the end of the response's header; 10 s
 	Idle       time.Duration // between two pieces of a body; 5 s
-	Total      time.Duration // for one try, redirects included, waiting in queues not; 30 s
-	PerHost    int           // requests to one host at a time; 2; negative: no limit
-	Gap        time.Duration // between the starts of two requests to one host; 100 ms; negative: none
-	Parallel   int           // requests at a time in all; 64
-	Retries    int           // after 429, 5xx and lost connections; 2; negative: none
-	Backoff    time.Duration // before the first retry, doubled for each further one; 500 ms; negative: none
-	// a server that asks for more patience is not tried again; 30 s; negative: none is waited for
+	Total      time.Duration // for one attempt with its redirects, without waiting in queues; 30 s
+	PerHost    int           // concurrent requests to one host; 2; negative means no limit
+	Gap        time.Duration // between the starts of two requests to one host; 100 ms; negative means none
+	Parallel   int           // concurrent requests in total; 64
+	Retries    int           // after 429, 5xx and lost connections; 2; negative means none
+	Backoff    time.Duration // before the first retry, doubled for each further one; 500 ms; negative means none
+	// a server that asks for a longer delay is not tried again; 30 s; negative means that none is waited for
 	RetryAfter time.Duration
 }
 
-// FetchRequest says what to fetch. Only URL is needed.
+// FetchRequest describes what to fetch. Only URL is required.
 type FetchRequest struct {
 	URL        string
-	Scheduled  bool   // nobody waits for it: robots.txt is honoured, and others go first
-	NoRedirect bool   // for documents that say whom to trust
-	Identity   bool   // no content coding is accepted, and an answer that has one is an error
-	MaxBytes   int64  // of the document, if that is less than the limit; 0: the limit
-	Accept     string // the field Accept; empty: anything
-	Fresh      bool   // no conditional request: the octets come over the network
-	NoCopy     bool   // it is asked for unconditionally, and not kept among the copies
-	Retries    int    // fewer than the limit; 0: the limit; negative: none
-	// Copies takes the place of the fetcher's, where several have copies of their own. It must be comparable, as a
-	// pointer is: who asks for the same with other copies does not share the answer. Nil: the fetcher's.
+	Scheduled  bool   // nobody waits for it: honour robots.txt, and let others go first
+	NoRedirect bool   // fail on a redirect: for documents that trust is based on
+	Identity   bool   // accept no content coding; a response that has one is an error
+	MaxBytes   int64  // of the document, if less than the limit; 0 means the limit
+	Accept     string // the Accept field; empty means anything
+	Fresh      bool   // make no conditional request: the octets come over the network
+	NoCopy     bool   // make no conditional request, and keep no copy
+	Retries    int    // if fewer than the limit; 0 means the limit, negative none
+	// Copies replaces the fetcher's copies, for programs with several stores of copies. It must be comparable, such as
+	// a pointer: concurrent requests with different Copies do not share a response. Nil means the fetcher's.
 	Copies Copies
 }
 
-// Snapshot is a document as it was read once. It is plain data, as JSON without the octets; what a [Fetcher] returns
-// may be shared with others who asked for the same, so do not change it.
+// Snapshot is a document as it was read once. It is plain data; its JSON does not have the octets. What a [Fetcher]
+// returns may be shared with other callers and must not be changed.
 type Snapshot struct {
-	URL      string `json:"url"`                 // asked for, in the form of [CleanURL]
-	FinalURL string `json:"final_url,omitempty"` // where it was found after redirects
-	// the addresses between: each redirected to the next, the last one to FinalURL. URL is not among them
+	URL      string `json:"url"`                 // requested, in the form of [CleanURL]
+	FinalURL string `json:"final_url,omitempty"` // after redirects
+	// the addresses between URL and FinalURL, each redirecting to the next, and the last to FinalURL
 	Hops   []string `json:"hops,omitempty"`
-	Status int      `json:"status"` // of the response: 2xx; of a copy that still holds, of that it came by
-	// as received, without cookies and what was meant for one connection only
+	Status int      `json:"status"` // of the response, 2xx; for an unmodified copy, of its original response
+	// as received, without cookies and fields for a single connection
 	Header       http.Header `json:"header,omitempty"`
-	Trailer      http.Header `json:"-"`                    // likewise; nil: none came, or it is a copy that still holds
-	MediaType    string      `json:"media_type,omitempty"` // the field Content-Type as sent
+	Trailer      http.Header `json:"-"`                    // likewise; nil if there is none, or for an unmodified copy
+	MediaType    string      `json:"media_type,omitempty"` // the Content-Type field as sent
 	ETag         string      `json:"etag,omitempty"`
 	LastModified string      `json:"last_modified,omitempty"`
 	FetchedAt    time.Time   `json:"fetched_at"`
 	UserAgent    string      `json:"user_agent,omitempty"`
-	NotModified  bool        `json:"-"`    // the server said 304: Octets are those of our copy
-	Octets       []byte      `json:"-"`    // content codings removed
+	NotModified  bool        `json:"-"`    // the server replied 304: Octets are those of our copy
+	Octets       []byte      `json:"-"`    // without content codings
 	Hash         string      `json:"hash"` // of Octets, see [Hash]
 }
 
@@ -99,10 +99,9 @@ func (s *Snapshot) Text() (*Text, error) {
 	return Extract(s.Octets, &TextOptions{MediaType: s.MediaType, URL: s.FinalURL})
 }
 
-// Fetcher fetches documents that data names, as a stranger may: it connects to public addresses only, whatever a name
-// resolves to and wherever a redirect leads, and it is bounded in time and memory. One is enough for a program: it
-// holds the queues of the hosts and what it knows of their robots.txt. It is safe for concurrent use. Make it with
-// [NewFetcher].
+// Fetcher fetches documents whose addresses come from untrusted data: it connects to public addresses only, whatever a
+// name resolves to and wherever a redirect leads, and is bounded in time and memory. One is enough for a program: it
+// holds the queues of hosts and caches their robots.txt. It is safe for concurrent use. Create it with [NewFetcher].
 type Fetcher struct {
 	limits    FetchLimits
 	userAgent string
@@ -120,7 +119,7 @@ type Fetcher struct {
 	flying  sync.WaitGroup
 }
 
-// job is what one request of a caller comes to. Those that are equal share one flight.
+// job is the normalized form of a request. Equal jobs share one flight.
 type job struct {
 	FetchRequest // URL as CleanURL gives it
 	purpose      purpose
@@ -130,25 +129,25 @@ type purpose int
 
 const (
 	forDocument purpose = iota
-	forRobots           // what is too long is cut off
-	forLocation         // only the first redirect is of interest
+	forRobots           // cut off if too long
+	forLocation         // only the first redirect matters
 )
 
-// flight is a job under way.
+// flight is a job in progress.
 type flight struct {
-	waiters int // under the lock of the Fetcher
+	waiters int // guarded by Fetcher.mu
 	cancel  context.CancelCauseFunc
 	done    chan struct{}
-	snap    *Snapshot // with forLocation: only FinalURL
+	snap    *Snapshot // only FinalURL if forLocation
 	err     *FetchError
 }
 
 var (
-	errClosed = errors.New("the fetcher is closed")
-	errLeft   = errors.New("nobody waits for it any more")
+	errClosed    = errors.New("the fetcher is closed")
+	errAbandoned = errors.New("its callers are gone")
 )
 
-// NewFetcher returns a Fetcher. Close it when it is not needed any more.
+// NewFetcher returns a Fetcher. Close it when it is no longer needed.
 func NewFetcher(o *FetchOptions) *Fetcher {
 	o = cmp.Or(o, &FetchOptions{})
 	l := o.Limits.orDefaults()
@@ -156,30 +155,30 @@ func NewFetcher(o *FetchOptions) *Fetcher {
 		limits: l, userAgent: cmp.Or(o.UserAgent, defaultUserAgent), copies: o.Copies,
 		log:   cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		guard: &guard{slices.Clone(o.Allow), ssrf.New()}, flights: map[job]*flight{},
-		hosts: hosts{perHost: l.PerHost, gap: l.Gap, patient: l.RetryAfter},
+		hosts: hosts{perHost: l.PerHost, gap: l.Gap, maxDelay: l.RetryAfter},
 		all:   places{size: l.Parallel},
 	}
 	d := &net.Dialer{
 		Timeout: l.Connect, Resolver: o.Resolver,
 		Control: func(network, address string, _ syscall.RawConn) error { return f.guard.check(network, address) },
 	}
-	f.transport = &http.Transport{ // without a proxy, which would connect for us to wherever we say
+	f.transport = &http.Transport{ // without a proxy, which would connect to any address for us
 		DialContext:            d.DialContext,
 		TLSHandshakeTimeout:    l.Connect,
 		ResponseHeaderTimeout:  l.Header,
 		MaxResponseHeaderBytes: maxHeader,
-		DisableCompression:     true, // we do it, within bounds
+		DisableCompression:     true, // done here, within bounds
 		ForceAttemptHTTP2:      true,
 		MaxIdleConns:           idleConns,
 		MaxIdleConnsPerHost:    cmp.Or(l.PerHost, l.Parallel),
 		IdleConnTimeout:        idleSeconds * time.Second,
-		ReadBufferSize:         32 << 10, // most pages in one piece
+		ReadBufferSize:         32 << 10, // enough for most pages
 		TLSClientConfig:        o.TLS.Clone(),
 	}
 	return f
 }
 
-// orDefaults fills in the defaults. From here on 0 means none where a negative limit does.
+// orDefaults fills in the defaults. In its result 0 has the meaning that a negative limit has before.
 func (l FetchLimits) orDefaults() FetchLimits {
 	return FetchLimits{
 		Bytes:      orDefault(l.Bytes, 8<<20),
@@ -198,16 +197,16 @@ func (l FetchLimits) orDefaults() FetchLimits {
 	}
 }
 
-// orDefault returns a limit without which there would be none at all.
-func orDefault[N int | int64 | time.Duration](n, byDefault N) N {
+// orDefault returns n, or the default unless n is positive.
+func orDefault[N int | int64 | time.Duration](n, fallback N) N {
 	if n <= 0 {
-		return byDefault
+		return fallback
 	}
 	return n
 }
 
-// Fetch reads a document. Equal requests at the same time share one request to the network, which goes on while at
-// least one caller waits for it. Every error is a [*FetchError], also that of a context that ended.
+// Fetch reads a document. Concurrent equal requests share one request to the network, which continues while at least
+// one caller waits for it. Every error is a [*FetchError], including that of a context that ended.
 func (f *Fetcher) Fetch(ctx context.Context, r *FetchRequest) (*Snapshot, error) {
 	s, err := f.get(ctx, &job{FetchRequest: *r})
 	if err != nil {
@@ -216,9 +215,9 @@ func (f *Fetcher) Fetch(ctx context.Context, r *FetchRequest) (*Snapshot, error)
 	return s, nil
 }
 
-// Location returns where an address redirects to, in the form of [CleanURL], and fetches nothing from there: one
-// request, no body. The answer is not checked for where it leads. An address that does not redirect is an error:
-// [Unreachable], redirects.
+// Location returns where an address redirects to, in the form of [CleanURL], without fetching that: it makes one
+// request and reads no body. The target is not checked. An address that does not redirect is an error: [Unreachable],
+// redirects.
 func (f *Fetcher) Location(ctx context.Context, url string) (string, error) {
 	s, err := f.get(ctx, &job{FetchRequest: FetchRequest{URL: url}, purpose: forLocation})
 	if err != nil {
@@ -227,8 +226,8 @@ func (f *Fetcher) Location(ctx context.Context, url string) (string, error) {
 	return s.FinalURL, nil
 }
 
-// Close ends what is being fetched, waits for its end and closes all connections. What is fetched later is an error.
-// Close itself has none.
+// Close cancels all fetches, waits for them to end and closes all connections. Later fetches fail. Close always returns
+// nil.
 func (f *Fetcher) Close() error {
 	f.mu.Lock()
 	f.closed = true
@@ -241,7 +240,7 @@ func (f *Fetcher) Close() error {
 	return nil
 }
 
-// get waits for a job's flight.
+// get starts or joins a job's flight and waits for it.
 func (f *Fetcher) get(ctx context.Context, j *job) (*Snapshot, *FetchError) {
 	t, ferr := f.guard.target(j.URL)
 	if ferr != nil {
@@ -263,7 +262,7 @@ func (f *Fetcher) get(ctx context.Context, j *job) (*Snapshot, *FetchError) {
 		return nil, unreachable(j.URL, reasonClosed, 0, errClosed)
 	}
 	one := f.flights[*j]
-	if one == nil { // its context ends with the last who waits for it, not with the first
+	if one == nil { // its context ends with its last caller's, not with the first's
 		flying, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 		one = &flight{cancel: cancel, done: make(chan struct{})}
 		f.flights[*j] = one
@@ -289,7 +288,7 @@ func (f *Fetcher) get(ctx context.Context, j *job) (*Snapshot, *FetchError) {
 	}
 }
 
-// ended is the error of a caller's context.
+// ended returns the error for a caller's context that ended.
 func ended(url string, err error) *FetchError {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return unreachable(url, reasonTimeout, 0, err)
@@ -297,33 +296,33 @@ func ended(url string, err error) *FetchError {
 	return unreachable(url, reasonCancelled, 0, err)
 }
 
-// leaveFlight gives a flight up. The last one ends it, and waits for that.
+// leaveFlight leaves a flight. The last caller cancels it, and waits until it has ended.
 func (f *Fetcher) leaveFlight(j *job, one *flight) {
 	f.mu.Lock()
 	one.waiters--
 	last := one.waiters == 0
 	if last && f.flights[*j] == one {
-		delete(f.flights, *j) // who comes now needs another
+		delete(f.flights, *j) // later callers need a new one
 	}
 	f.mu.Unlock()
 	if last {
-		one.cancel(errLeft)
+		one.cancel(errAbandoned)
 		<-one.done
 	}
 }
 
-// What a transport may hold.
+// Limits of the transport.
 const (
 	maxHeader   = 64 << 10 // of a response, in bytes
 	idleConns   = 128
 	idleSeconds = 30
 )
 
-// Client returns a client for other requests than Fetch makes, such as POST, to addresses that data names. It goes
-// where the Fetcher goes and nowhere else: public networks and those that are allowed, checked again when a name is
-// resolved, through no proxy. It follows no redirect, has no cookies, and its limits of time and of bytes are the
-// Fetcher's. It does not wait in the queues of the hosts, and does not try again. Every error beneath the client's is a
-// [*FetchError]. It ends with the Fetcher.
+// Client returns a client for requests other than those of Fetch, such as POST, to addresses from untrusted data. It
+// reaches what the Fetcher reaches and nothing else: public networks and allowed ones, checked again when a name is
+// resolved, and without a proxy. It follows no redirects, has no cookies, and has the Fetcher's limits of time and
+// bytes. It does not use the queues of hosts, and does not retry. Every error that the client wraps is a [*FetchError].
+// It must not be used after the Fetcher is closed.
 func (f *Fetcher) Client() *http.Client {
 	return &http.Client{
 		Transport:     guarded{f},
@@ -332,7 +331,7 @@ func (f *Fetcher) Client() *http.Client {
 	}
 }
 
-// guarded sends what is not a Fetcher's own through its guard.
+// guarded is a transport that sends requests through a Fetcher's guard.
 type guarded struct{ f *Fetcher }
 
 // RoundTrip implements [http.RoundTripper].
@@ -344,7 +343,7 @@ func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
 		case g.f.closed:
 			ferr = unreachable(t.clean, reasonClosed, 0, errClosed)
 		case r.Host != "" && r.Host != r.URL.Host:
-			ferr = blocked(t.clean, reasonHost, "it is asked for by another name, %.100q", r.Host)
+			ferr = blocked(t.clean, reasonHost, "its Host field has another name, %.100q", r.Host)
 		}
 		g.f.mu.Unlock()
 	}
@@ -366,7 +365,7 @@ func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// bounded is a body of which only so much can be read.
+// bounded is a body with a size limit.
 type bounded struct {
 	io.Reader
 	io.Closer

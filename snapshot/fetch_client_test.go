@@ -17,7 +17,7 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// A client of a fetcher goes where the fetcher goes, and nowhere else.
+// A fetcher's client reaches what the fetcher reaches, and nothing else.
 func TestClient(t *testing.T) {
 	var asked atomic.Int32
 	s := site(t, func(w http.ResponseWriter, r *http.Request) {
@@ -45,7 +45,7 @@ func TestClient(t *testing.T) {
 		}
 	}
 	if asked.Load() != 0 {
-		t.Fatal("a server of this machine was asked")
+		t.Fatal("a server on this machine was reached")
 	}
 	f := fetcher(t, snapshot.FetchOptions{UserAgent: "us/1", Limits: snapshot.FetchLimits{Bytes: 1000}})
 	c := f.Client()
@@ -68,14 +68,14 @@ func TestClient(t *testing.T) {
 	r.Host = "internal.example"
 	if resp, err := c.Do(r); err == nil {
 		resp.Body.Close()
-		t.Error("a host of another name was asked for")
+		t.Error("a request with another Host was sent")
 	}
 	f.Close()
 	_, err := c.Get(s.URL) //nolint:bodyclose // there is none
 	wantError(t, err, snapshot.Unreachable, "closed")
 }
 
-// An error says where redirects led, and what is to leave no copy leaves none and is asked for unconditionally.
+// An error has the addresses of redirects, and NoCopy makes an unconditional request and keeps no copy.
 func TestFetchHopsAndNoCopy(t *testing.T) {
 	conditional := false
 	s := site(t, func(w http.ResponseWriter, r *http.Request) {
@@ -116,7 +116,7 @@ func TestFetchHopsAndNoCopy(t *testing.T) {
 	}
 }
 
-// A searcher finds what Find finds, and a match has its names in JSON as everything else has.
+// A searcher finds what Find finds, and a match has lower-case names in JSON.
 func TestSearcher(t *testing.T) {
 	text := snapshot.Normalize("The old bridge, finished in 1874, is closed. The new bridge, finished in 1974, is open.")
 	s := snapshot.NewSearcher(text)
@@ -192,7 +192,7 @@ func TestCheckURLAllows(t *testing.T) {
 		"https://[2606:2800:21f::1]/":    nil,
 		"http://93.184.215.14/":          nil,
 		"https://xn--bcher-kva.example/": nil,
-		"http://localhost/":              nil, // it depends on what it resolves to
+		"http://localhost/":              nil, // depends on what it resolves to
 		"http://10.1.2.3:8080/":          private,
 		"http://[::ffff:10.1.2.3]:8080/": private,
 		"http://[fd12::1]:9/":            private,
@@ -234,7 +234,7 @@ func FuzzCleanURL(f *testing.F) {
 		if strings.ContainsFunc(got, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '"' || r == '#' }) {
 			t.Fatalf("%q: %q", in, got)
 		}
-		// What is clean says the same of where it leads, but for the user that it lost.
+		// A clean address leads to the same place, except that it has no user.
 		if checked == nil && snapshot.CheckURL(got, nil) != nil {
 			t.Fatalf("%q is checked, %q is not", in, got)
 		}

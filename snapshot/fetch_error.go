@@ -18,29 +18,29 @@ import (
 	"github.com/ibidhq/ibid/internal/text"
 )
 
-// FetchErrorKind is the word by which a report says why a document was not read.
+// FetchErrorKind tells in a word why a document was not read.
 type FetchErrorKind string
 
-// The kinds of a [FetchError]. None of them says anything against the document: it was not read.
+// The kinds of a [FetchError]. None of them means that anything is wrong with the document: it was not read.
 const (
-	// Blocked: refused before anything was sent to it. The reason is url (no address), scheme, host (no proper name or
-	// address), userinfo, zone, port, network (a special one, as the name was resolved) or downgrade (a redirect from
-	// https to http).
+	// Blocked means refused before any request. The reason is url (not an address), scheme, host (not a valid name or
+	// address), userinfo, zone, port, network (a special one, after the name was resolved) or downgrade (a redirect
+	// from https to http).
 	Blocked FetchErrorKind = "blocked"
-	// RobotsDisallowed: the site's robots.txt does not want it (reason rule), or could not be read (reason
+	// RobotsDisallowed means that the site's robots.txt does not allow it (reason rule), or could not be read (reason
 	// unreachable).
 	RobotsDisallowed FetchErrorKind = "robots-disallowed"
-	// Unreachable: no document came. The reason is dns, connect, tls, timeout, 5xx, 429, 4xx, redirects (too many, in a
-	// circle, or where none is followed), protocol (no proper HTTP), cancelled (the caller's context ended) or closed
-	// (the [Fetcher] is).
+	// Unreachable means that no document was received. The reason is dns, connect, tls, timeout, 5xx, 429, 4xx,
+	// redirects (too many, a loop, or none allowed), protocol (invalid HTTP), cancelled (the caller's context ended) or
+	// closed (the [Fetcher] is).
 	Unreachable FetchErrorKind = "unreachable"
-	// Gone: 404 or 410.
+	// Gone means 404 or 410.
 	Gone FetchErrorKind = "gone"
-	// AccessDenied: 401, 402, 403, 407 or 451.
+	// AccessDenied means 401, 402, 403, 407 or 451.
 	AccessDenied FetchErrorKind = "access-denied"
-	// TooLarge: over a limit as it was sent (reason sent) or with its codings removed (reason decoded).
+	// TooLarge means over a limit as sent (reason sent) or without its codings (reason decoded).
 	TooLarge FetchErrorKind = "too-large"
-	// UnsupportedMedia: in a content coding that is not known or was not accepted (reason coding).
+	// UnsupportedMedia means that the content coding is unknown or was not accepted (reason coding).
 	UnsupportedMedia FetchErrorKind = "unsupported-media"
 )
 
@@ -72,20 +72,20 @@ const (
 	reasonCoding      = "coding"
 )
 
-// FetchError says why a document was not read. Every error of [Fetcher] is one.
+// FetchError is the reason why a document was not read. Every error of [Fetcher] is one.
 type FetchError struct {
-	URL        string // as it was asked for, without user and password, and shortened if it is very long
+	URL        string // as requested, without user and password, and shortened if very long
 	Kind       FetchErrorKind
 	Reason     string        // see the kinds
-	Status     int           // of the last response; 0: there was none
-	RetryAfter time.Duration // how long the server asks to stay away; 0: it does not say
-	FinalURL   string        // of the request that went wrong, if it is another than URL
-	// the addresses that were asked after URL, in order: each was redirected to by the one before
+	Status     int           // of the last response; 0 if there was none
+	RetryAfter time.Duration // the delay that the server asks for; 0 if it does not
+	FinalURL   string        // of the request that failed, if other than URL
+	// the addresses requested after URL, in order, each the redirect target of the one before
 	Hops []string
-	Err  error // what was wrong beneath; it may be nil
+	Err  error // the underlying error; may be nil
 }
 
-// Error says what was fetched and what was wrong, in one line.
+// Error returns the address and the reason, in one line.
 func (e *FetchError) Error() string {
 	s := "fetching " + e.URL + ": "
 	if e.FinalURL != "" && e.FinalURL != e.URL {
@@ -101,20 +101,20 @@ func (e *FetchError) Error() string {
 	return s
 }
 
-// Unwrap returns what was wrong beneath.
+// Unwrap returns the underlying error.
 func (e *FetchError) Unwrap() error { return e.Err }
 
-// unreachable returns the error for a document that did not come.
+// unreachable returns an error of kind Unreachable.
 func unreachable(url, reason string, status int, err error) *FetchError {
 	return &FetchError{URL: url, Kind: Unreachable, Reason: reason, Status: status, Err: err}
 }
 
-// blocked returns the error for an address that is refused.
+// blocked returns an error of kind Blocked.
 func blocked(raw, reason, format string, args ...any) *FetchError {
 	return &FetchError{URL: shownURL(raw), Kind: Blocked, Reason: reason, Err: fmt.Errorf(format, args...)}
 }
 
-// shownURL is an address as an error may show it: what may be a user and password is left out, and it is not endless.
+// shownURL returns an address for use in an error: without user and password, and bounded in length.
 func shownURL(raw string) string {
 	const most = 500
 	if scheme, rest, ok := strings.Cut(raw, ":"); ok {
@@ -138,9 +138,9 @@ func shownURL(raw string) string {
 	return raw
 }
 
-// statusError returns what a status says that is not a document's.
+// statusError returns the error for a status without a document.
 func statusError(status int) *FetchError {
-	e := &FetchError{Kind: Unreachable, Status: status, Err: fmt.Errorf("the server said %d", status)}
+	e := &FetchError{Kind: Unreachable, Status: status, Err: fmt.Errorf("the server replied %d", status)}
 	switch status {
 	case http.StatusNotFound, http.StatusGone:
 		e.Kind = Gone
@@ -149,7 +149,7 @@ func statusError(status int) *FetchError {
 		e.Kind = AccessDenied
 	case http.StatusTooManyRequests:
 		e.Reason = reason429
-	case http.StatusPartialContent: // nobody asked for a part
+	case http.StatusPartialContent: // no part was requested
 		e.Reason = reasonProtocol
 	default:
 		switch status / 100 {
@@ -164,8 +164,8 @@ func statusError(status int) *FetchError {
 	return e
 }
 
-// passing reports whether what was wrong may be over in a moment.
-func (e *FetchError) passing() bool {
+// isTemporary reports whether a retry may succeed.
+func (e *FetchError) isTemporary() bool {
 	if e.Kind != Unreachable {
 		return false
 	}
@@ -173,9 +173,9 @@ func (e *FetchError) passing() bool {
 		e.Status != http.StatusNotImplemented && e.Status != http.StatusHTTPVersionNotSupported
 }
 
-// classify says in a report's words what went wrong with a hop.
+// classify returns the FetchError for a failed hop.
 func (f *Fetcher) classify(ctx context.Context, t *target, err error) *FetchError {
-	if ferr, ok := errors.AsType[*FetchError](err); ok { // our own: a host that asked to be left alone
+	if ferr, ok := errors.AsType[*FetchError](err); ok { // our own: a host that asked for a delay
 		ferr.URL = t.clean
 		return ferr
 	}
@@ -196,7 +196,7 @@ func (f *Fetcher) classify(ctx context.Context, t *target, err error) *FetchErro
 	return e
 }
 
-// errorKind sorts the errors of the network.
+// errorKind returns the kind and reason of a network error.
 func errorKind(err error) (kind FetchErrorKind, reason string) {
 	if _, ok := errors.AsType[codingError](err); ok {
 		return UnsupportedMedia, reasonCoding
@@ -225,7 +225,7 @@ func errorKind(err error) (kind FetchErrorKind, reason string) {
 		return Unreachable, reasonTLS
 	case op != nil && op.Op == "dial", errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
 		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, net.ErrClosed):
-		return Unreachable, reasonConnect // there was no connection, or suddenly none
+		return Unreachable, reasonConnect // no connection, or a lost one
 	}
 	return Unreachable, reasonProtocol
 }

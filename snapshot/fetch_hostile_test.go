@@ -25,7 +25,7 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// nameServer answers for every name with what answer says, over UDP on 127.0.0.1.
+// nameServer resolves every name with answer, over UDP on 127.0.0.1.
 func nameServer(tb testing.TB, answer func(name string) []netip.Addr) *net.Resolver {
 	tb.Helper()
 	conn := testenv.Must(net.ListenPacket("udp", "127.0.0.1:0"))(tb)
@@ -65,7 +65,7 @@ func nameServer(tb testing.TB, answer func(name string) []netip.Addr) *net.Resol
 	}}
 }
 
-// counted returns a context that counts the connections that were made for it.
+// counted returns a context that counts the connections made for it.
 func counted(ctx context.Context) (context.Context, *atomic.Int32) {
 	var n atomic.Int32
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{ConnectDone: func(_, _ string, err error) {
@@ -75,7 +75,7 @@ func counted(ctx context.Context) (context.Context, *atomic.Int32) {
 	}}), &n
 }
 
-// victim listens where nobody may connect to, and counts who does.
+// victim listens at a forbidden address and counts connections.
 func victim(t *testing.T, address string) *atomic.Int32 {
 	t.Helper()
 	var n atomic.Int32
@@ -98,7 +98,7 @@ func victim(t *testing.T, address string) *atomic.Int32 {
 	return &n
 }
 
-// special are addresses that no name may lead to.
+// special returns addresses that no name may resolve to.
 func special() []string {
 	return []string{
 		"127.0.0.1", "127.0.0.2", "127.255.255.254", "0.0.0.0", "10.0.0.1", "172.31.255.255", "192.168.0.1", "100.64.0.1", "169.254.169.254",
@@ -108,7 +108,8 @@ func special() []string {
 	}
 }
 
-// Nothing that must not be reached is connected to: neither asked for, nor by a name that resolves to it, nor by a redirect.
+// No forbidden address is connected to: neither directly, nor through a name that resolves to it, nor through a
+// redirect.
 func TestFetchHostile(t *testing.T) {
 	resolver := nameServer(t, func(name string) []netip.Addr {
 		hexed, ok := strings.CutSuffix(name, ".special.example")
@@ -142,7 +143,7 @@ func TestFetchHostile(t *testing.T) {
 				r.URL = u
 				_, err := f.Fetch(ctx, &r)
 				want := snapshot.Blocked
-				if r.Scheduled && mustReason(t, err) == "unreachable" { // its robots.txt was the first to be refused
+				if r.Scheduled && mustReason(t, err) == "unreachable" { // its robots.txt was refused first
 					want = snapshot.RobotsDisallowed
 				}
 				wantError(t, err, want, mustReason(t, err))
@@ -174,7 +175,7 @@ func TestFetchHostile(t *testing.T) {
 		for _, u := range append(urls, "http://127.0.0.2:"+port+"/", "http://[::1]:"+port+"/", "http://victim.example:"+port+"/") {
 			switch {
 			case strings.ContainsAny(u, "\r\n\x00"), u == "", u == "example.com", u == "/etc/passwd":
-				continue // no field can say it, or it is another page of the same server
+				continue // not expressible in a field, or another page of the same server
 			}
 			ctx, n := counted(t.Context())
 			_, err := f.Fetch(ctx, &snapshot.FetchRequest{URL: s.URL + "/?to=" + url.QueryEscape(u)})
@@ -189,13 +190,13 @@ func TestFetchHostile(t *testing.T) {
 	})
 }
 
-// A name that led to the right place a moment ago leads elsewhere now.
+// A name that resolved to an allowed address now resolves to another.
 func TestFetchRebinding(t *testing.T) {
 	good, bad := netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2")
 	var answers atomic.Pointer[[]netip.Addr]
 	resolver := nameServer(t, func(string) []netip.Addr { return *answers.Load() })
 	s := site(t, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Connection", "close") // so that the name is asked for again
+		w.Header().Set("Connection", "close") // so that the name is resolved again
 		if r.URL.Path == "/turn" {
 			answers.Store(&[]netip.Addr{bad}) // between two hops
 			http.Redirect(w, r, "/there", http.StatusFound)
@@ -217,8 +218,8 @@ func TestFetchRebinding(t *testing.T) {
 	if err := fetch("/", good); err != nil {
 		t.Error(err)
 	}
-	wantError(t, fetch("/", bad), snapshot.Blocked, "port") // the address is special, too; the port is looked at first
-	if err := fetch("/", bad, good); err != nil {           // of several addresses the one is taken that may be
+	wantError(t, fetch("/", bad), snapshot.Blocked, "port") // the address is special too; the port is checked first
+	if err := fetch("/", bad, good); err != nil {           // of several addresses an allowed one is used
 		t.Error(err)
 	}
 	wantError(t, fetch("/turn", good), snapshot.Blocked, "port")
@@ -235,7 +236,7 @@ func TestFetchRebinding(t *testing.T) {
 	}
 }
 
-// A proxy of the environment would connect for us to wherever we say.
+// A proxy from the environment is not used, as it would connect to any address for us.
 func TestFetchNoProxy(t *testing.T) {
 	var asked atomic.Int32
 	proxy := site(t, func(http.ResponseWriter, *http.Request) { asked.Add(1) })
@@ -248,11 +249,11 @@ func TestFetchNoProxy(t *testing.T) {
 	_, err := f.Fetch(t.Context(), &snapshot.FetchRequest{URL: "http://example.com/"})
 	wantError(t, err, snapshot.Blocked, "network")
 	if asked.Load() != 0 {
-		t.Error("the proxy was asked")
+		t.Error("the proxy was used")
 	}
 }
 
-// rawSite answers each connection with what write writes once a request has come.
+// rawSite answers each connection with write once a request has arrived.
 func rawSite(t *testing.T, write func(c net.Conn, path string)) string {
 	t.Helper()
 	l := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
@@ -289,7 +290,7 @@ func rawSite(t *testing.T, write func(c net.Conn, path string)) string {
 	return "http://" + l.Addr().String()
 }
 
-// tight are limits that a test can wait for.
+// tight returns limits that a test can wait for.
 func tight() snapshot.FetchLimits {
 	l := rude()
 	l.Connect, l.Header, l.Idle, l.Total = 200*time.Millisecond, 200*time.Millisecond, 200*time.Millisecond, 500*time.Millisecond
@@ -297,7 +298,7 @@ func tight() snapshot.FetchLimits {
 	return l
 }
 
-// bounded runs do and fails if it takes much memory, or hangs: the time is wide, for slow machines.
+// bounded runs do and fails if it takes too much memory, or hangs. The time is generous, for slow machines.
 func bounded(t *testing.T, most uint64, do func()) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -360,7 +361,7 @@ func TestFetchSizes(t *testing.T) {
 	}
 }
 
-// Servers that keep us waiting, drip, never end or lie.
+// Servers that stall, send slowly, never end or lie.
 func TestFetchSlowAndLying(t *testing.T) {
 	endless := func(c net.Conn, piece string, every time.Duration) {
 		tick := time.NewTicker(every)
@@ -374,8 +375,8 @@ func TestFetchSlowAndLying(t *testing.T) {
 	}
 	const ok, chunked = "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 	answers := map[string]struct {
-		begins  string        // what the server says
-		piece   string        // what it then says again and again; empty: it waits, "close": it closes
+		begins  string        // what the server sends
+		piece   string        // what it then sends repeatedly; empty to wait, "close" to close
 		every   time.Duration // how often
 		outcome string
 	}{
@@ -388,7 +389,7 @@ func TestFetchSlowAndLying(t *testing.T) {
 		// As much as a server can promise within the limit, and more.
 		"lying-long":     {ok + "Content-Length: 8388608\r\n\r\nabc", "", 0, "timeout"},
 		"lying-too-long": {ok + "Content-Length: 1099511627776\r\n\r\nabc", "", 0, "too-large"},
-		// Without close, what is too much could be taken for the answer of the next call to this server.
+		// Without close, excess bytes could be taken for the response to the next request.
 		"lying-short":          {ok + "Connection: close\r\nContent-Length: 3\r\n\r\nabcdef", "close", 0, ""},
 		"lying-twice":          {ok + "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", "close", 0, "protocol"},
 		"lying-negative":       {ok + "Content-Length: -1\r\n\r\nabcd", "close", 0, "protocol"},
@@ -441,7 +442,7 @@ func TestFetchSlowAndLying(t *testing.T) {
 	}
 }
 
-// A server that takes connections and says nothing, where TLS should begin.
+// A server that accepts connections and sends nothing, where TLS should begin.
 func TestFetchStalledHandshake(t *testing.T) {
 	base := rawSite(t, func(net.Conn, string) {})
 	f := fetcher(t, snapshot.FetchOptions{Limits: tight()})
@@ -452,7 +453,7 @@ func TestFetchStalledHandshake(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	l, err := net.Listen("tcp", "127.0.0.1:0") // accepted by the kernel, read by nobody
+	l, err := net.Listen("tcp", "127.0.0.1:0") // accepted by the kernel, never read
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -461,7 +462,7 @@ func TestFetchStalledHandshake(t *testing.T) {
 	wantError(t, err, snapshot.Unreachable, "timeout")
 }
 
-// A redirect's target is asked for nothing but the page: who redirects learns nothing, who is redirected to neither.
+// Neither a redirecting server nor its target learns anything about the other, or about the client.
 func TestFetchTellsNothing(t *testing.T) {
 	var seen atomic.Pointer[http.Header]
 	var s *httptest.Server
@@ -486,7 +487,7 @@ func TestFetchTellsNothing(t *testing.T) {
 	}
 }
 
-// The same over HTTP/2, where a connection belongs to many.
+// The same over HTTP/2, where requests share a connection.
 func TestFetchSlowHTTP2(t *testing.T) {
 	s, roots := tlsSite(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {

@@ -18,10 +18,10 @@ import (
 	"github.com/ibidhq/ibid/internal/unpack"
 )
 
-// run does a job: it tries, and tries again where that may help.
+// run does a job, with retries where these may help.
 func (f *Fetcher) run(ctx context.Context, j *job, t *target) (s *Snapshot, ferr *FetchError) {
 	defer func() {
-		if why := recover(); why != nil { // somebody else's decoder, over somebody else's bytes
+		if why := recover(); why != nil { // a third-party decoder, on untrusted bytes
 			s, ferr = nil, unreachable(j.URL, reasonProtocol, 0, fmt.Errorf("%s: %v", panicked, why))
 		}
 	}()
@@ -29,7 +29,7 @@ func (f *Fetcher) run(ctx context.Context, j *job, t *target) (s *Snapshot, ferr
 	if j.Retries != 0 {
 		retries = max(0, min(retries, j.Retries))
 	}
-	var prior *Snapshot // the copy by which a request can be conditional
+	var prior *Snapshot // the copy for a conditional request
 	if j.Copies != nil && !j.Fresh && j.purpose == forDocument {
 		copied, err := j.Copies.Latest(ctx, j.URL)
 		switch {
@@ -37,19 +37,19 @@ func (f *Fetcher) run(ctx context.Context, j *job, t *target) (s *Snapshot, ferr
 			f.log.WarnContext(ctx, "reading a copy", slog.String("url", j.URL), slog.Any("error", err))
 		case copied == nil || copied.ETag == "" && copied.LastModified == "",
 			int64(len(copied.Octets)) > j.most(&f.limits), Hash(copied.Octets) != copied.Hash:
-			// there is nothing that a 304 could stand for
+			// no copy that a 304 could refer to
 		default:
 			prior = copied
 		}
 	}
-	delays := backoff.ExponentialBackOff{ // from the limit to half as much again, so that not all come back at once
+	delays := backoff.ExponentialBackOff{ // from the limit to 1.5 times that, so that not all retry at once
 		InitialInterval: f.limits.Backoff * 5 / 4, RandomizationFactor: 0.2, Multiplier: 2, MaxInterval: time.Hour,
 	}
 	for n := range retries + 1 {
 		s, ferr = f.try(ctx, j, t, prior)
 		if ferr == nil {
 			if j.Copies != nil && j.purpose == forDocument && s.Status == http.StatusOK {
-				// That it cannot be kept does not make it unread, and stopping is no fault.
+				// A copy that cannot be kept does not fail the fetch, and cancellation is not worth a warning.
 				if err := j.Copies.Keep(ctx, s); err != nil && !errors.Is(ctx.Err(), context.Canceled) {
 					f.log.WarnContext(ctx, "keeping a copy", slog.String("url", j.URL), slog.Any("error", err))
 				}
@@ -59,7 +59,7 @@ func (f *Fetcher) run(ctx context.Context, j *job, t *target) (s *Snapshot, ferr
 		if ferr.URL != j.URL {
 			ferr.URL, ferr.FinalURL = j.URL, ferr.URL
 		}
-		if n == retries || !ferr.passing() || ferr.RetryAfter > f.limits.RetryAfter {
+		if n == retries || !ferr.isTemporary() || ferr.RetryAfter > f.limits.RetryAfter {
 			break
 		}
 		if err := sleep(ctx, max(delays.NextBackOff(), ferr.RetryAfter)); err != nil {
@@ -69,7 +69,7 @@ func (f *Fetcher) run(ctx context.Context, j *job, t *target) (s *Snapshot, ferr
 	return nil, ferr
 }
 
-// most is how many bytes the document may have.
+// most is the maximum size of the document.
 func (j *job) most(l *FetchLimits) int64 {
 	if j.MaxBytes > 0 {
 		return min(j.MaxBytes, l.Bytes)
@@ -77,7 +77,7 @@ func (j *job) most(l *FetchLimits) int64 {
 	return l.Bytes
 }
 
-// try goes from hop to hop once. The URL of its error is that of the hop.
+// try makes one attempt, following redirects. The URL of its error is that of the hop.
 func (f *Fetcher) try(ctx context.Context, j *job, t *target, prior *Snapshot) (*Snapshot, *FetchError) {
 	var visited []string
 	h := hop{f: f, job: j, at: t, left: f.limits.Total}
@@ -99,7 +99,7 @@ func (f *Fetcher) try(ctx context.Context, j *job, t *target, prior *Snapshot) (
 			}
 			return s, nil
 		case next == nil:
-			prior = nil // our copy is another than the server's, which did not send the octets of that
+			prior = nil // the 304 is about another version than our copy: ask unconditionally
 			continue
 		}
 		visited = append(visited, h.at.clean)
@@ -112,18 +112,18 @@ func (f *Fetcher) try(ctx context.Context, j *job, t *target, prior *Snapshot) (
 	}
 }
 
-// redirect returns where a response redirects to, checked.
+// redirect returns the checked target of a redirect.
 func (h *hop) redirect(resp *http.Response) (*target, *FetchError) {
 	from := h.at.clean
 	location := resp.Header.Get("Location")
 	if location == "" {
-		return nil, unreachable(from, reasonProtocol, resp.StatusCode, errors.New("it redirects to nowhere"))
+		return nil, unreachable(from, reasonProtocol, resp.StatusCode, errors.New("it redirects without a Location"))
 	}
 	ref, err := url.Parse(location)
 	if err != nil || len(location) > maxURL {
-		return nil, blocked(location, reasonURL, "%s redirects to what is no address", from)
+		return nil, blocked(location, reasonURL, "%s redirects to an invalid address", from)
 	}
-	to := location // as it was written: resolving would tidy what has to be refused
+	to := location // as written: resolving would clean up what must be refused
 	if !ref.IsAbs() {
 		to = h.at.url.ResolveReference(ref).String()
 	}
@@ -131,7 +131,7 @@ func (h *hop) redirect(resp *http.Response) (*target, *FetchError) {
 		return parseTarget(to)
 	}
 	if h.job.NoRedirect {
-		return nil, unreachable(from, reasonRedirects, resp.StatusCode, errors.New("it redirects, and must not"))
+		return nil, unreachable(from, reasonRedirects, resp.StatusCode, errors.New("it must not redirect"))
 	}
 	next, ferr := h.f.guard.target(to)
 	if ferr != nil {
@@ -143,7 +143,7 @@ func (h *hop) redirect(resp *http.Response) (*target, *FetchError) {
 	return next, nil
 }
 
-// retryAfter reads the field of that name: seconds or a date.
+// retryAfter parses a Retry-After field: seconds or a date.
 func retryAfter(v string, now time.Time) time.Duration {
 	const most = 366 * 24 * time.Hour
 	if v == "" {
@@ -167,19 +167,20 @@ type hop struct {
 	f     *Fetcher
 	job   *job
 	at    *target
-	prior *Snapshot     // what a 304 would stand for; nil: the request is unconditional
-	left  time.Duration // of the time for all hops; less after do
+	prior *Snapshot     // the copy that a 304 would refer to; nil if the request is unconditional
+	left  time.Duration // time left for all hops; do reduces it
 }
 
-// Why a hop ends before its response does.
+// The reasons why a hop ends before its response does.
 var (
-	errTotal   = errors.New("it took too long in all")
-	errIdle    = errors.New("nothing came for too long")
-	errSent    = errors.New("it is longer than the limit as it is sent")
+	errTotal   = errors.New("it took too long in total")
+	errIdle    = errors.New("nothing was received for too long")
+	errSent    = errors.New("as sent it is longer than the limit")
 	errDecoded = errors.New("it is longer than the limit")
 )
 
-// do waits for its turn, asks and reads. It returns a document or where to go on; neither: ask again, unconditionally.
+// do waits for its turn, sends the request and reads the response. It returns a document or a redirect target, or
+// neither if the request must be repeated unconditionally.
 func (h *hop) do(ctx context.Context) (*target, *Snapshot, *FetchError) {
 	f := h.f
 	if h.job.Scheduled && h.job.purpose == forDocument {
@@ -187,7 +188,7 @@ func (h *hop) do(ctx context.Context) (*target, *Snapshot, *FetchError) {
 			return nil, nil, err
 		}
 	}
-	queue := f.hosts.open(strings.TrimSuffix(h.at.url.Hostname(), ".")) // a name's last dot makes no other host
+	queue := f.hosts.open(strings.TrimSuffix(h.at.url.Hostname(), ".")) // a trailing dot makes no other host
 	defer f.hosts.close(queue)
 	if err := queue.places.acquire(ctx, h.job.Scheduled); err != nil {
 		return nil, nil, f.classify(ctx, h.at, err)
@@ -236,7 +237,7 @@ func (h *hop) do(ctx context.Context) (*target, *Snapshot, *FetchError) {
 	if err != nil {
 		return nil, nil, f.classify(ctx, h.at, err)
 	}
-	defer func() { _ = resp.Body.Close() }() // what was wanted of it was read
+	defer func() { _ = resp.Body.Close() }() // already read as far as needed
 	next, s, ferr := h.read(ctx, resp, w)
 	if ferr != nil && ferr.RetryAfter > 0 &&
 		(ferr.Status == http.StatusTooManyRequests || ferr.Status == http.StatusServiceUnavailable) {
@@ -245,7 +246,7 @@ func (h *hop) do(ctx context.Context) (*target, *Snapshot, *FetchError) {
 	return next, s, ferr
 }
 
-// read reads a response as far as it is of use.
+// read reads a response as far as needed.
 func (h *hop) read(ctx context.Context, resp *http.Response, w *watched) (*target, *Snapshot, *FetchError) {
 	now := time.Now().UTC()
 	switch resp.StatusCode {
@@ -278,7 +279,7 @@ func (h *hop) read(ctx context.Context, resp *http.Response, w *watched) (*targe
 	s := &Snapshot{
 		FinalURL:     h.at.clean,
 		Status:       resp.StatusCode,
-		Header:       kept(resp.Header),
+		Header:       keptFields(resp.Header),
 		FetchedAt:    now,
 		UserAgent:    h.f.userAgent,
 		MediaType:    resp.Header.Get("Content-Type"),
@@ -287,13 +288,14 @@ func (h *hop) read(ctx context.Context, resp *http.Response, w *watched) (*targe
 		Octets:       octets,
 		Hash:         Hash(octets),
 	}
-	if len(resp.Trailer) > 0 { // it is there now that the body was read
-		s.Trailer = kept(resp.Trailer)
+	if len(resp.Trailer) > 0 { // set once the body was read
+		s.Trailer = keptFields(resp.Trailer)
 	}
 	return nil, s, nil
 }
 
-// unmodified makes a snapshot of our copy, which still holds. Nil: the server speaks of another.
+// unmodified returns a snapshot of our copy, which the server says is current, or nil if the server means another
+// version.
 func (h *hop) unmodified(resp *http.Response, now time.Time) *Snapshot {
 	tag := resp.Header.Get("ETag")
 	if tag != "" && h.prior.ETag != "" && strings.TrimPrefix(tag, "W/") != strings.TrimPrefix(h.prior.ETag, "W/") {
@@ -305,8 +307,8 @@ func (h *hop) unmodified(resp *http.Response, now time.Time) *Snapshot {
 	if s.Header == nil {
 		s.Header = http.Header{}
 	}
-	for name, values := range kept(resp.Header) {
-		if !strings.HasPrefix(name, "Content-") { // those describe a body, which this response has none of
+	for name, values := range keptFields(resp.Header) {
+		if !strings.HasPrefix(name, "Content-") { // those describe a body, which this response does not have
 			s.Header[name] = values
 		}
 	}
@@ -314,9 +316,9 @@ func (h *hop) unmodified(resp *http.Response, now time.Time) *Snapshot {
 	return &s
 }
 
-// kept takes what is not to be kept out of a response's header: cookies, and what was meant for the connection (RFC
-// 9110, 7.6.1).
-func kept(header http.Header) http.Header {
+// keptFields removes the fields that are not kept from a header: cookies, and those for the connection (RFC 9110,
+// 7.6.1).
+func keptFields(header http.Header) http.Header {
 	for _, list := range header["Connection"] {
 		for name := range strings.SplitSeq(list, ",") {
 			delete(header, textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)))
@@ -329,12 +331,12 @@ func kept(header http.Header) http.Header {
 	return header
 }
 
-// codingError: the body is in a coding that is not known or was not accepted.
+// codingError means that the body is in a coding that is not known or was not accepted.
 type codingError string
 
 func (e codingError) Error() string { return fmt.Sprintf("its content coding is %.40q", string(e)) }
 
-// octets reads a body and takes its coding off.
+// octets reads a body and removes its coding.
 func (h *hop) octets(resp *http.Response, w *watched) ([]byte, error) {
 	most, sent := h.job.most(&h.f.limits), h.f.limits.Compressed
 	said := strings.Join(resp.Header.Values("Content-Encoding"), ",")
@@ -342,7 +344,7 @@ func (h *hop) octets(resp *http.Response, w *watched) ([]byte, error) {
 	if !ok || h.job.Identity && coding != unpack.Plain {
 		return nil, codingError(said)
 	}
-	cut := h.job.purpose == forRobots // what is too long is read as far as it may be
+	cut := h.job.purpose == forRobots // read up to the limit
 	switch {
 	case cut:
 	case resp.ContentLength > sent:
@@ -355,7 +357,7 @@ func (h *hop) octets(resp *http.Response, w *watched) ([]byte, error) {
 	if coding != unpack.Plain && resp.ContentLength != 0 {
 		var err error
 		if body, err = coding.Reader(body, unpack.MaxWindow); errors.Is(err, io.EOF) {
-			return []byte{}, nil // nothing at all, which is no gzip, but common
+			return []byte{}, nil // an empty body is not gzip, but common
 		} else if err != nil {
 			return nil, err
 		}
@@ -367,8 +369,8 @@ func (h *hop) octets(resp *http.Response, w *watched) ([]byte, error) {
 	return io.ReadAll(unpack.Limit(body, most, over))
 }
 
-// watched is a body that ends its hop where it takes too long: in all, or until the next piece comes. One timer does
-// both.
+// watched is a body that cancels its hop if it takes too long, in total or until the next piece arrives. One timer
+// serves both.
 type watched struct {
 	io.Reader
 	timer *time.Timer

@@ -28,15 +28,15 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// loopback is what tests may reach: this address and no other of the machine's.
+// loopback is the only address of this machine that tests may reach.
 func loopback() []netip.Prefix { return []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")} }
 
-// rude are limits without politeness, for tests that are about something else.
+// rude returns limits without politeness, for tests of other things.
 func rude() snapshot.FetchLimits {
 	return snapshot.FetchLimits{PerHost: -1, Gap: -1, Backoff: -1}
 }
 
-// fetcher returns a Fetcher that may reach this machine, and sees to it that nothing of it is left.
+// fetcher returns a Fetcher that may reach this machine, and closes it at the end of the test.
 func fetcher(tb testing.TB, o snapshot.FetchOptions) *snapshot.Fetcher {
 	tb.Helper()
 	before := goleak.IgnoreCurrent()
@@ -137,7 +137,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// Each status is one word.
+// Each status has its kind and reason.
 func TestFetchStatus(t *testing.T) {
 	s := site(t, func(w http.ResponseWriter, r *http.Request) {
 		status, _ := strconv.Atoi(strings.Trim(r.URL.Path, "/"))
@@ -162,7 +162,7 @@ func TestFetchStatus(t *testing.T) {
 		}
 		kind, reason, _ := strings.Cut(want, " ")
 		if ferr := wantError(t, err, snapshot.FetchErrorKind(kind), reason); ferr.Status != status {
-			t.Errorf("%d: the error says %d", status, ferr.Status)
+			t.Errorf("%d: the error has %d", status, ferr.Status)
 		}
 	}
 }
@@ -316,7 +316,7 @@ func TestLocation(t *testing.T) {
 	for to, want := range map[string]string{
 		"https://Example.com/a%20b?c=d%23#x": "https://example.com/a%20b?c=d%23",
 		"https://u:p@example.com:443/":       "https://example.com/",
-		"http://127.0.0.2:9/":                "http://127.0.0.2:9/", // where it leads is not its business
+		"http://127.0.0.2:9/":                "http://127.0.0.2:9/", // the target is not checked
 		"/next":                              s.URL + "/next",
 	} {
 		before := asked.Load()
@@ -339,7 +339,7 @@ func TestLocation(t *testing.T) {
 	wantError(t, err, snapshot.Blocked, "network")
 }
 
-// What may be over in a moment is asked again, what is not is not.
+// Temporary errors are retried, others are not.
 func TestFetchRetries(t *testing.T) {
 	var asked atomic.Int32
 	s := site(t, func(w http.ResponseWriter, r *http.Request) {
@@ -385,7 +385,7 @@ func TestFetchRetries(t *testing.T) {
 		asked.Store(0)
 		got, err := f.Fetch(t.Context(), &snapshot.FetchRequest{URL: s.URL + c.path, Retries: c.retries})
 		if asked.Load() != c.asked {
-			t.Errorf("%s: asked %d times, want %d", c.path, asked.Load(), c.asked)
+			t.Errorf("%s: %d requests, want %d", c.path, asked.Load(), c.asked)
 		}
 		if c.kind != "" {
 			if ferr, ok := errors.AsType[*snapshot.FetchError](err); !ok || ferr.Kind != c.kind {
@@ -395,12 +395,12 @@ func TestFetchRetries(t *testing.T) {
 			t.Errorf("%s: %v, %v", c.path, got, err)
 		}
 	}
-	// A lost connection is asked again by the transport, too, if it was used before.
+	// The transport also retries a lost connection if it was used before.
 	asked.Store(0)
 	if got, err := f.Fetch(t.Context(), &snapshot.FetchRequest{URL: s.URL + "/lost?bad=1"}); err != nil || string(got.Octets) != "at last" {
 		t.Errorf("lost: %v, %v", got, err)
 	}
-	// A minute is too long to wait. Who comes now does not even ask.
+	// A minute is too long to wait, and later callers make no request.
 	asked.Store(0)
 	_, err := f.Fetch(t.Context(), &snapshot.FetchRequest{URL: s.URL + "/patience?bad=9"})
 	if ferr := wantError(t, err, snapshot.Unreachable, "5xx"); ferr.RetryAfter != time.Minute {
@@ -415,7 +415,7 @@ func TestFetchRetries(t *testing.T) {
 	}
 }
 
-// Callers that ask for the same share one request, and none of them can spoil it for the others.
+// Callers of the same address share one request, and none of them can cancel it for the others.
 func TestFetchShared(t *testing.T) {
 	var asked atomic.Int32
 	hold := make(chan struct{})
@@ -451,7 +451,7 @@ func TestFetchShared(t *testing.T) {
 	patience, impatient := context.WithTimeout(t.Context(), time.Minute)
 	defer impatient()
 	if !snapshot.WaitWaiters(patience, f, 21) {
-		t.Error("not all wait for one answer")
+		t.Error("not all wait for one response")
 	}
 	stop()
 	err := <-failed
@@ -464,12 +464,12 @@ func TestFetchShared(t *testing.T) {
 	if n := asked.Load(); n != 1 {
 		t.Errorf("asked %d times", n)
 	}
-	// When all have gone nobody is asked any more.
+	// When all callers are gone, the request ends.
 	late, stopLate := context.WithTimeout(t.Context(), 0)
 	defer stopLate()
 	_, err = f.Fetch(late, &snapshot.FetchRequest{URL: s.URL + "/page"})
 	if wantError(t, err, snapshot.Unreachable, "timeout"); asked.Load() != 1 {
-		t.Error("it was asked for nobody")
+		t.Error("there was a request without a caller")
 	}
 }
 
@@ -527,12 +527,12 @@ func mustReason(t *testing.T, err error) string {
 	t.Helper()
 	ferr, ok := errors.AsType[*snapshot.FetchError](err)
 	if !ok {
-		t.Fatalf("%v is no FetchError", err)
+		t.Fatalf("%v is not a FetchError", err)
 	}
 	return ferr.Reason
 }
 
-// What comes behind the body is kept, too, without what is for nobody to keep; also behind a body that is compressed.
+// The trailer is kept too, without the fields that are not kept, even after a compressed body.
 func TestFetchTrailer(t *testing.T) {
 	for _, zipped := range []bool{false, true} {
 		s := site(t, func(rw http.ResponseWriter, _ *http.Request) {

@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// pipes is a network in memory, so that time can be that of a bubble. Only the dialer is another: what a Fetcher does with a
-// connection is the same.
+// pipes is an in-memory network for synctest bubbles. Only the dialer differs: a Fetcher uses its connections as usual.
 type pipes struct {
 	conns chan net.Conn
 	done  chan struct{}
@@ -44,7 +43,7 @@ func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
-// bubble runs do with a Fetcher, with the limits as they are, whose network is a server in memory.
+// bubble runs do with a Fetcher with default limits whose network is an in-memory server.
 func bubble(t *testing.T, h http.HandlerFunc, do func(ctx context.Context, f *Fetcher)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -61,18 +60,18 @@ func bubble(t *testing.T, h http.HandlerFunc, do func(ctx context.Context, f *Fe
 	})
 }
 
-// wait waits as a server does that is slow.
+// wait simulates a slow server.
 func wait(ctx context.Context, d time.Duration) { _ = sleep(ctx, d) }
 
-// flush sends what was written.
+// flush flushes w.
 func flush(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() }
 
-// The limits of time, as they are by default.
+// The default time limits.
 func TestFetchTimes(t *testing.T) {
 	for name, c := range map[string]struct {
 		serve  http.HandlerFunc
 		took   time.Duration
-		reason string // empty: it is read
+		reason string // empty if it is read
 	}{
 		"header in time": {func(_ http.ResponseWriter, r *http.Request) { wait(r.Context(), 9*time.Second) }, 9 * time.Second, ""},
 		"header late":    {func(_ http.ResponseWriter, r *http.Request) { wait(r.Context(), 11*time.Second) }, 10 * time.Second, reasonTimeout},
@@ -117,7 +116,7 @@ func TestFetchTimes(t *testing.T) {
 	}
 }
 
-// A server's word is kept, in seconds and as a date, for all its pages.
+// Retry-After is honoured, in seconds and as a date, for all pages of the server.
 func TestFetchRetryAfter(t *testing.T) {
 	for _, as := range []func() string{
 		func() string { return "12" },
@@ -142,13 +141,13 @@ func TestFetchRetryAfter(t *testing.T) {
 				t.Error(err)
 			}
 			if took := time.Since(begin); took < 12*time.Second || took > 13*time.Second {
-				t.Errorf("another page was asked for after %v", took)
+				t.Errorf("another page was requested after %v", took)
 			}
 			group.Wait()
 			if took := time.Since(begin); took > 13*time.Second || tries != 3 {
 				t.Errorf("it took %v and %d requests", took, tries)
 			}
-			// Another host is another matter.
+			// Other hosts are not affected.
 			begin = time.Now()
 			if _, err := f.Fetch(ctx, &FetchRequest{URL: "http://example.net/"}); err != nil || time.Since(begin) > 0 {
 				t.Errorf("another host: %v after %v", err, time.Since(begin))
@@ -157,7 +156,7 @@ func TestFetchRetryAfter(t *testing.T) {
 	}
 }
 
-// Without a word the pauses grow.
+// Without a Retry-After the pauses grow.
 func TestFetchBackoff(t *testing.T) {
 	var at []time.Time
 	bubble(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -175,7 +174,7 @@ func TestFetchBackoff(t *testing.T) {
 	})
 }
 
-// robots.txt holds for a day, that there is none as well, that it cannot be read for some minutes.
+// A robots.txt is cached for a day, even a missing one, and a failure for some minutes.
 func TestFetchRobotsAge(t *testing.T) {
 	for status, life := range map[int]time.Duration{200: robotsLife, 404: robotsLife, 502: robotsRetryLife} {
 		asked := 0
@@ -204,7 +203,7 @@ func TestFetchRobotsAge(t *testing.T) {
 	}
 }
 
-// Who waits in a queue leaves it with his context, and the queue is as it was.
+// A waiting request leaves the queue when its context ends, and the queue is unchanged.
 func TestFetchLeavesQueue(t *testing.T) {
 	bubble(t, func(_ http.ResponseWriter, r *http.Request) { wait(r.Context(), 9*time.Second) }, func(ctx context.Context, f *Fetcher) {
 		var group sync.WaitGroup
@@ -232,7 +231,7 @@ func TestFetchLeavesQueue(t *testing.T) {
 	})
 }
 
-// Bytes of somebody else's decoder that panics are an error.
+// A panic during a fetch is an error.
 func TestFetchPanic(t *testing.T) {
 	f := NewFetcher(nil)
 	f.copies = panicking{}
@@ -248,7 +247,7 @@ type panicking struct{}
 func (panicking) Latest(context.Context, string) (*Snapshot, error) { panic("oh") }
 func (panicking) Keep(context.Context, *Snapshot) error             { return nil }
 
-// A negative limit means what its comment says, or the default: never that nothing can be fetched.
+// A negative limit has its documented meaning or means the default: never that nothing can be fetched.
 func TestFetchLimitsNegative(t *testing.T) {
 	d := FetchLimits{}.orDefaults()
 	got := FetchLimits{

@@ -12,7 +12,7 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// checkText fails if a text breaks what is promised of every text.
+// checkText fails if a text violates the guarantees for texts.
 func checkText(t *testing.T, text *snapshot.Text) {
 	t.Helper()
 	c := text.Content

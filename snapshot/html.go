@@ -19,7 +19,7 @@ func readHTML(t *Text, b []byte, params map[string]string) error {
 			params = map[string]string{"charset": name}
 		}
 	}
-	noType := params == nil // it is a file, for which nobody could say a charset
+	noType := params == nil // a file, which has no declared charset
 	b, name, err := decode(b, params, prescan, noType)
 	if err != nil {
 		return err
@@ -30,7 +30,7 @@ func readHTML(t *Text, b []byte, params map[string]string) error {
 	}
 	root, err := html.Parse(bytes.NewReader(b))
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrTooDeep, err) // a reader of bytes has no other error
+		return fmt.Errorf("%w: %w", ErrTooDeep, err) // the only error of a reader of bytes
 	}
 	w := htmlWalk{}
 	w.walk(root)
@@ -48,15 +48,15 @@ func readHTML(t *Text, b []byte, params map[string]string) error {
 	return nil
 }
 
-// Elements by what they are to a reader of text.
+// Classes of elements.
 var (
-	// nothing in them is visible text
-	unseenElements = elementSet("head script style template noscript iframe object svg select textarea")
-	// line breaks stand around them
+	// without visible text
+	hiddenElements = elementSet("head script style template noscript iframe object svg select textarea")
+	// with line breaks around them
 	blockElements = elementSet(`address article aside blockquote body br caption center dd details dialog div dl dt
 		fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr legend li main menu nav ol option p
 		pre search section summary table tbody td tfoot th thead tr ul`)
-	// they are opened again where they were not closed
+	// reopened if they were not closed
 	formattingElements = elementSet("a b big code em font i nobr s small strike strong tt u")
 )
 
@@ -68,17 +68,17 @@ func elementSet(names string) map[atom.Atom]bool {
 	return set
 }
 
-// htmlWalk collects the visible text of a page. Trees can be deeper than the stack of the parser, so it does not
-// recurse.
+// htmlWalk collects the visible text of a page. It does not recurse, because trees can be deeper than the parser's
+// stack.
 type htmlWalk struct {
 	stream
-	kinds []htmlKind // of the block elements that are open, in the document
+	kinds []htmlKind // of the open block elements
 	facts pageFacts
 }
 
-// htmlKind is what the text in an element is.
+// htmlKind is the kind of the text in an element.
 type htmlKind struct {
-	of    *html.Node // nil: the document
+	of    *html.Node // nil means the document
 	kind  BlockKind
 	level int
 }
@@ -92,7 +92,7 @@ func (w *htmlWalk) walk(root *html.Node) {
 			w.raw = append(w.raw, n.Data...)
 		case html.ElementNode:
 			w.facts.element(n)
-			inside = !unseenElements[n.DataAtom] && !slices.ContainsFunc(n.Attr, func(a html.Attribute) bool {
+			inside = !hiddenElements[n.DataAtom] && !slices.ContainsFunc(n.Attr, func(a html.Attribute) bool {
 				return a.Key == "hidden" && a.Namespace == ""
 			})
 			if inside && blockElements[n.DataAtom] {
@@ -107,7 +107,7 @@ func (w *htmlWalk) walk(root *html.Node) {
 			continue
 		}
 		for {
-			if last := len(w.kinds) - 1; w.kinds[last].of == n { // what is around it goes on
+			if last := len(w.kinds) - 1; w.kinds[last].of == n { // the enclosing block continues
 				k := w.kinds[last-1]
 				w.kinds = w.kinds[:last]
 				w.beginBlock(k.kind, k.level, 0)
@@ -124,7 +124,7 @@ func (w *htmlWalk) walk(root *html.Node) {
 	}
 }
 
-// kindOf returns what the text in a block element is: of an element that says nothing, what it is around it.
+// kindOf returns the kind of the text in a block element: that of the enclosing one unless the element has its own.
 func (w *htmlWalk) kindOf(n *html.Node) htmlKind {
 	k := htmlKind{of: n}
 	switch n.DataAtom {
@@ -143,13 +143,13 @@ func (w *htmlWalk) kindOf(n *html.Node) htmlKind {
 	return k
 }
 
-// maxHTMLNodes is how many nodes a page may have once it is parsed, estimated from above. A page of a hundred bytes a
-// tag has so many at 200 MB.
+// maxHTMLNodes is the maximum number of nodes of a parsed page, as an upper estimate. A page with a tag every hundred
+// bytes reaches it at 200 MB.
 const maxHTMLNodes = 2_000_000
 
-// guardHTML refuses a page whose tree would be many times as large as the page: elements such as <b> that are not
-// closed are opened again in each block after them, with all their attributes, and the attributes of each <html> and
-// <body> are compared with those before.
+// guardHTML refuses a page whose tree would be many times as large as the page: unclosed elements such as <b> are
+// reopened in each following block, with all their attributes, and the attributes of each <html> and <body> are
+// compared with the earlier ones.
 func guardHTML(b []byte) error {
 	z := html.NewTokenizer(bytes.NewReader(b))
 	open := openFormatting{count: map[string]int{}}
@@ -171,10 +171,10 @@ func guardHTML(b []byte) error {
 			_, _, more = z.TagAttr()
 			weight++
 		}
-		nodes += weight / 4 // an attribute has a fourth of a node's size
+		nodes += weight / 4 // an attribute has a quarter of a node's size
 		foreign = foreign || name == atom.Svg || name == atom.Math
 		if foreign || name != atom.Script && name != atom.Style {
-			z.NextIsNotRawText() // the parser may not take it for such, either
+			z.NextIsNotRawText() // the parser may not treat it as raw text either
 		}
 		switch {
 		case formattingElements[name] && kind == html.EndTagToken:
@@ -191,10 +191,10 @@ func guardHTML(b []byte) error {
 	return fmt.Errorf("%w: its tree has more than %d nodes", ErrTooLarge, maxHTMLNodes)
 }
 
-// openFormatting is which elements would be opened again. The parser remembers at most three that are alike.
+// openFormatting tracks the elements that would be reopened. The parser remembers at most three equal ones.
 type openFormatting struct {
 	stack  []formatTag
-	count  map[string]int // by how the tag is written
+	count  map[string]int // by the tag's source
 	weight int            // of all
 }
 
@@ -215,7 +215,7 @@ func (f *openFormatting) open(name atom.Atom, tag string, weight int) {
 }
 
 func (f *openFormatting) close(name atom.Atom) {
-	const depth = 64 // how far down an element is looked for
+	const depth = 64 // how deep an element is searched for
 	for i := len(f.stack) - 1; i >= max(0, len(f.stack)-depth); i-- {
 		if t := f.stack[i]; t.name == name {
 			f.weight -= t.weight
@@ -226,7 +226,7 @@ func (f *openFormatting) close(name atom.Atom) {
 	}
 }
 
-// attr returns an attribute of an element; empty: it has none of that name.
+// attr returns an attribute of an element, or "" if it does not have it.
 func attr(n *html.Node, key string) string {
 	for i := range n.Attr {
 		if n.Attr[i].Key == key && n.Attr[i].Namespace == "" {
@@ -236,7 +236,7 @@ func attr(n *html.Node, key string) string {
 	return ""
 }
 
-// Bounds of what is read of what a page says of itself.
+// Bounds for a page's metadata.
 const (
 	maxFact   = 1000      // bytes of a title, a name and the like
 	maxPeople = 50        // authors
@@ -244,7 +244,7 @@ const (
 	maxLevels = 6         // of objects in it
 )
 
-// pageFacts is what a page says of itself: of each fact, what its sources say, the most trusted first.
+// pageFacts is the metadata of a page, each fact by source, most trusted first.
 type pageFacts struct {
 	title, ogTitle, ldTitle   string
 	authors, ldAuthors        []string
@@ -255,7 +255,7 @@ type pageFacts struct {
 	canonical                 string
 }
 
-// element reads what an element anywhere in the page says.
+// element reads the metadata in an element anywhere in the page.
 func (f *pageFacts) element(n *html.Node) {
 	switch n.DataAtom {
 	case atom.Html:
@@ -277,7 +277,7 @@ func (f *pageFacts) element(n *html.Node) {
 		}
 	case atom.Meta:
 		f.meta(n)
-	case atom.Head: // of which no text is visible
+	case atom.Head: // its text is not visible
 		for inner := n.FirstChild; inner != nil; inner = inner.NextSibling {
 			if inner.Type != html.ElementNode {
 				continue
@@ -298,7 +298,7 @@ func (f *pageFacts) meta(n *html.Node) {
 	case "og:title", "twitter:title", "citation_title", "dc.title":
 		first(&f.ogTitle, content)
 	case "author", "article:author", "citation_author", "dc.creator", "dcterms.creator":
-		if !strings.Contains(content, "://") { // some name a profile's address
+		if !strings.Contains(content, "://") { // sometimes it is a profile's address
 			f.authors = addPerson(f.authors, content)
 		}
 	case "article:published_time", "citation_publication_date", "citation_date", "dc.date", "dcterms.created", "date",
@@ -340,13 +340,13 @@ func (f *pageFacts) linkedValue(v any, depth int) {
 	}
 }
 
-// jsonString returns a JSON string; of anything else nothing.
+// jsonString returns v if it is a string, else "".
 func jsonString(v any) string {
 	s, _ := v.(string)
 	return s
 }
 
-// nameOf returns what a person or an organisation is called.
+// nameOf returns the name of a person or organisation.
 func nameOf(v any) string {
 	if o, ok := v.(map[string]any); ok {
 		return jsonString(o["name"])
@@ -354,7 +354,7 @@ func nameOf(v any) string {
 	return jsonString(v)
 }
 
-// people returns what one or several persons are called.
+// people returns the names of one or several persons.
 func people(v any) []string {
 	var all []string
 	list, ok := v.([]any)
@@ -369,7 +369,7 @@ func people(v any) []string {
 	return all
 }
 
-// first sets s to the first of all that says something, unless it does already.
+// first sets s to the first of all that is not blank, unless s is already set.
 func first(s *string, all ...string) {
 	for _, one := range all {
 		if *s != "" {
@@ -381,7 +381,7 @@ func first(s *string, all ...string) {
 	}
 }
 
-// addPerson adds an author whom nobody has named yet.
+// addPerson adds an author, once.
 func addPerson(all []string, who string) []string {
 	who = Normalize(who)
 	if who == "" || len(who) > maxFact || len(all) >= maxPeople || slices.Contains(all, who) {

@@ -13,7 +13,7 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// specText makes the text of a page as the profile ibid-text/1 words it, as plainly as can be.
+// specText extracts the text of a page by a direct implementation of the profile ibid-text/1.
 func specText(page []byte) (string, error) {
 	const (
 		skipped = " head script style template noscript iframe object svg select textarea "
@@ -52,7 +52,7 @@ table tbody td tfoot th thead tr ul `
 	return snapshot.Normalize(b.String()), nil
 }
 
-// checkPage fails if the text of a page is another one than the profile says.
+// checkPage fails if the text of a page differs from the profile's.
 func checkPage(t *testing.T, page string) {
 	t.Helper()
 	text, err := snapshot.Extract([]byte(page), &snapshot.TextOptions{MediaType: "text/html; charset=utf-8"})
@@ -65,7 +65,7 @@ func checkPage(t *testing.T, page string) {
 	}
 }
 
-// soup makes pages of tags and text in any order; rarely well-formed, often nearly so.
+// soup makes pages of tags and text in random order, rarely well-formed but often nearly so.
 type soup struct {
 	r    *rand.Rand
 	open []string

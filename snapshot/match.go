@@ -10,77 +10,77 @@ import (
 	"github.com/ibidhq/ibid/internal/text"
 )
 
-// Quote is what somebody says that a text says. Offsets are code points, half-open.
+// Quote is what a text is said to contain. Offsets are in code points, half-open.
 type Quote struct {
 	Exact string // the words quoted
-	// what stood before and after them, of which the nearest 64 code points are looked at; empty: unknown
+	// the text before and after them, of which the nearest 64 code points are compared; empty if unknown
 	Prefix, Suffix string
-	Start, End     int // where they stood; End 0: unknown
+	Start, End     int // their place; unknown if End is 0
 }
 
-// Match is where a text has a quote. Offsets are code points of the text, half-open.
+// Match is the place of a quote in a text. Offsets are in code points of the text, half-open.
 type Match struct {
 	Start int       `json:"start"`
 	End   int       `json:"end"`
 	How   MatchKind `json:"how"`
-	Count int       `json:"count"` // how often the text has it, without overlaps
-	// Cut says that it begins inside a word or number, or ends inside a number: what is quoted may say something else
-	// than the text does, as "5 percent" of "15 percent" does.
+	Count int       `json:"count"` // number of occurrences, without overlaps
+	// Cut means that it begins inside a word or number, or ends inside a number, so that the quote may mean something
+	// else than the text: "5 percent" in "15 percent".
 	Cut bool `json:"cut,omitempty"`
 }
 
-// MatchKind is how a text has a quote.
+// MatchKind is how a text matches a quote.
 type MatchKind string
 
-// The kinds of a [Match]. All of them mean that the text says what is quoted.
+// The kinds of a [Match]. All of them mean that the text has the quote.
 const (
-	MatchExact       MatchKind = "exact"       // in place: where the quote says
-	MatchElsewhere   MatchKind = "elsewhere"   // exactly, in another place, or the quote does not say where
+	MatchExact       MatchKind = "exact"       // in the quote's place
+	MatchElsewhere   MatchKind = "elsewhere"   // exactly, but in another place, or the quote has no place
 	MatchReformatted MatchKind = "reformatted" // with the same letters, digits and symbols; see [Find]
 )
 
-// The weights of what tells several hits apart, as the annotation tools of Hypothesis have them.
+// The weights for choosing between several hits, as in the annotation tools of Hypothesis.
 const (
 	weightContext  = 20 // each of prefix and suffix
 	weightPosition = 2
 )
 
-// ShortExcerpt reports whether a quote is too short to say anything of a page that has it: fewer than 16 code points
-// and fewer than three words.
+// ShortExcerpt reports whether a quote is too short to be meaningful: fewer than 16 code points and fewer than three
+// words.
 func ShortExcerpt(exact string) bool {
 	exact = Normalize(exact)
 	return utf8.RuneCountInString(exact) < 16 && strings.Count(exact, " ") < 2
 }
 
-// Find looks for a quote in a text that is normalised, as [Text.Content] is. The quote is normalised first.
+// Find searches for a quote in a text that is normalised, as [Text.Content] is. The quote is normalised first.
 //
-// It takes what stands in place, else an exact hit anywhere, else the same letters, digits and symbols (Unicode's L, N,
-// S and M) with any other punctuation and white space between them. Then, too, case counts, and so does what makes
-// another number, word or sentence: a sign, parentheses around a number, a percent sign, a prime, what stands between
-// two digits, white space between words (but not before a capital, in scripts that have none, nor behind a hyphen), an
-// apostrophe inside a word, a question mark.
+// It prefers the quote in its place, else an exact hit anywhere, else the same letters, digits and symbols (Unicode's
+// L, N, S and M) with any other punctuation and white space between them. In the last case, too, case matters, and so
+// does what makes a different number, word or sentence: a sign, parentheses around a number, a percent sign, a prime,
+// whatever is between two digits, white space between words (but not before a capital, in scripts that have none, or
+// after a hyphen), an apostrophe inside a word, a question mark.
 //
-// A hit outside its place neither begins inside a word or number nor ends inside a number ("5" is not in "52", nor
-// "able" in "unable"), unless the quote has an ellipsis there or its prefix or suffix goes on as the text does; then,
-// and in its place, it is [Match.Cut]. It may end inside a word: quotes are often cut to a length. Of several hits it
-// takes the one whose prefix, suffix and place agree best.
+// A hit in another place neither begins inside a word or number nor ends inside a number ("5" is not in "52", nor
+// "able" in "unable"), unless the quote has an ellipsis there or its prefix or suffix continues as the text does; then,
+// and in the quote's place, it is [Match.Cut]. It may end inside a word, because quotes are often cut to a length.
+// Among several hits Find takes the one whose prefix, suffix and place agree best.
 //
-// It takes time linear in the text and the quote, and never accepts what is only similar.
+// It takes time linear in the text and the quote, and never accepts text that is merely similar.
 func Find(text string, q *Quote) (Match, bool) { return NewSearcher(text).Find(q) }
 
-// Searcher looks for many quotes in one text, and makes ready once what [Find] makes ready for each. It is safe for
-// concurrent use. Make it with [NewSearcher].
+// Searcher searches for many quotes in one text, and prepares once what [Find] prepares for each. It is safe for
+// concurrent use. Create it with [NewSearcher].
 type Searcher struct {
 	text    string
 	reduced func() string
 }
 
-// NewSearcher returns a Searcher of a text that is normalised, as [Text.Content] is.
+// NewSearcher returns a Searcher for a text that is normalised, as [Text.Content] is.
 func NewSearcher(text string) *Searcher {
 	return &Searcher{text: text, reduced: sync.OnceValue(func() string { return reduced(text) })}
 }
 
-// Find looks for a quote, as the function [Find] does.
+// Find searches for a quote, as the function [Find] does.
 func (s *Searcher) Find(q *Quote) (Match, bool) {
 	exact := Normalize(q.Exact)
 	if exact == "" {
@@ -99,10 +99,10 @@ func (s *Searcher) Find(q *Quote) (Match, bool) {
 	return f.reformatted()
 }
 
-// maxContext is how many code points of a quote's prefix and suffix are compared with what stands beside each hit.
+// maxContext is how many code points of a quote's prefix and suffix are compared with the text around each hit.
 const maxContext = 64
 
-// finder looks for one quote in one text.
+// finder searches for one quote in one text.
 type finder struct {
 	*Searcher
 
@@ -111,10 +111,10 @@ type finder struct {
 	prefix, suffix string
 }
 
-// hit is a place of a text, in bytes.
+// hit is a place in a text, in bytes.
 type hit struct{ start, end int }
 
-// find looks for the quote as it is.
+// find searches for the quote unchanged.
 func (f *finder) find(exact string) (Match, bool) {
 	place := -1 // in bytes
 	if f.quote.End > f.quote.Start && f.quote.Start >= 0 {
@@ -122,7 +122,7 @@ func (f *finder) find(exact string) (Match, bool) {
 			place = at
 		}
 	}
-	in := place >= 0 && strings.HasPrefix(f.text[place:], exact) &&
+	inPlace := place >= 0 && strings.HasPrefix(f.text[place:], exact) &&
 		utf8.RuneCountInString(exact) == f.quote.End-f.quote.Start
 	b := best{finder: f}
 	for at := 0; ; {
@@ -136,7 +136,7 @@ func (f *finder) find(exact string) (Match, bool) {
 			b.add(h)
 		}
 	}
-	if in {
+	if inPlace {
 		m := Match{Start: f.quote.Start, End: f.quote.End, How: MatchExact, Count: max(b.count, 1)}
 		m.Cut = cuts(f.text, hit{place, place + len(exact)})
 		return m, true
@@ -144,23 +144,23 @@ func (f *finder) find(exact string) (Match, bool) {
 	return b.match(MatchElsewhere)
 }
 
-// best is the best of several hits.
+// best tracks the best of several hits.
 type best struct {
 	*finder
 	hit   hit
 	score float64
 	count int
 	runes int // code points before at
-	at    int // in bytes: the start of the hit that was added last
+	at    int // start of the last added hit, in bytes
 	total int // code points of the text
 }
 
-// add counts a hit. Hits come in order.
+// add adds a hit. Hits must be added in order.
 func (b *best) add(h hit) {
 	b.count++
 	if b.count == 1 {
 		b.hit, b.score = h, -1
-		return // alone, it needs no score
+		return // a single hit needs no score
 	}
 	if b.score < 0 {
 		b.score = b.rate(b.hit)
@@ -170,9 +170,9 @@ func (b *best) add(h hit) {
 	}
 }
 
-// rate says how well a hit agrees with what the quote says of its place.
+// rate scores how well a hit agrees with the quote's context and place.
 func (b *best) rate(h hit) float64 {
-	score := weightContext * (agreeing(b.text[:h.start], b.prefix, true) + agreeing(b.text[h.end:], b.suffix, false))
+	score := weightContext * (agreement(b.text[:h.start], b.prefix, true) + agreement(b.text[h.end:], b.suffix, false))
 	if b.quote.End <= 0 {
 		return score
 	}
@@ -199,8 +199,8 @@ func (b *best) match(how MatchKind) (Match, bool) {
 	}, true
 }
 
-// agreeing returns which part of some context stands beside a hit, from 0 to 1.
-func agreeing(text, context string, before bool) float64 {
+// agreement returns the share of a context, from 0 to 1, that the text next to a hit has.
+func agreement(text, context string, before bool) float64 {
 	if context == "" {
 		return 0
 	}
@@ -219,19 +219,19 @@ func agreeing(text, context string, before bool) float64 {
 	return float64(n) / float64(len(context))
 }
 
-// isWhole reports whether a hit does not cut a word or number in a way that can change what it says, or the quote says
-// itself that it does.
+// isWhole reports whether a hit does not cut a word or number in a way that can change its meaning, or the quote itself
+// indicates the cut.
 func (f *finder) isWhole(h hit, exact string) bool {
 	if cutsStart(f.text, h) && !strings.HasPrefix(exact, "…") && !strings.HasPrefix(exact, "...") &&
-		!goesOn(f.text[:h.start], f.prefix, true) {
+		!continues(f.text[:h.start], f.prefix, true) {
 		return false
 	}
 	return !cutsEnd(f.text, h) || strings.HasSuffix(exact, "…") || strings.HasSuffix(exact, "...") ||
-		goesOn(f.text[h.end:], f.suffix, false)
+		continues(f.text[h.end:], f.suffix, false)
 }
 
 // IsCut reports whether the code points [start, end) of a text begin inside a word or number, or end inside a number:
-// see [Match.Cut]. A place that the text does not have is not.
+// see [Match.Cut]. It is false for a place outside the text.
 func IsCut(text string, start, end int) bool {
 	slice, ok := Slice(text, start, end)
 	if !ok || slice == "" {
@@ -245,8 +245,8 @@ func cuts(text string, h hit) bool { return cutsStart(text, h) || cutsEnd(text, 
 
 func cutsStart(text string, h hit) bool {
 	before, rest := text[:h.start], text[h.start:]
-	// Only small letters go on with a word: texts of pages often lack the space before a capital, and scripts without
-	// case need none.
+	// Only lower-case letters continue a word: texts of pages often lack the space before a capital, and scripts
+	// without case need none.
 	next, _ := utf8.DecodeRuneInString(rest)
 	last, _ := utf8.DecodeLastRuneInString(before)
 	return unicode.IsLower(next) && unicode.IsLetter(last) || cutsNumber(before, rest)
@@ -261,8 +261,8 @@ func cutsEnd(text string, h hit) bool {
 	return endsInDigit(body) && isPercent(next)
 }
 
-// goesOn reports whether what a quote says of its neighbourhood is what stands there, directly.
-func goesOn(text, context string, before bool) bool {
+// continues reports whether the text next to a hit continues as the quote's context does.
+func continues(text, context string, before bool) bool {
 	if context == "" {
 		return false
 	}
@@ -273,8 +273,8 @@ func goesOn(text, context string, before bool) bool {
 	return strings.HasPrefix(text, context[:min(len(context), 8)])
 }
 
-// cutsNumber reports whether between a and b there is the inside of a number. It looks at a few characters, so that it
-// costs the same wherever it is asked.
+// cutsNumber reports whether the border between a and b is inside a number. It looks at a few characters only, so its
+// cost is constant.
 func cutsNumber(a, b string) bool {
 	last, n := utf8.DecodeLastRuneInString(a)
 	next, k := utf8.DecodeRuneInString(b)
@@ -292,7 +292,7 @@ func cutsNumber(a, b string) bool {
 	}
 }
 
-// joinsDigits reports whether a character between two digits makes one number, or one expression, of them.
+// joinsDigits reports whether a character between two digits makes them one number or expression.
 func joinsDigits(r rune) bool {
 	return r > 0 && strings.ContainsRune(".,/:·٫٬⁄", r)
 }
@@ -307,7 +307,7 @@ func startsWithDigit(s string) bool {
 	return unicode.IsDigit(r)
 }
 
-// Slice returns the code points [start, end) of a text; false: it has no such place.
+// Slice returns the code points [start, end) of a text, or false if the text does not have that place.
 func Slice(text string, start, end int) (string, bool) {
 	if start < 0 || end < start {
 		return "", false
@@ -323,7 +323,7 @@ func Slice(text string, start, end int) (string, bool) {
 	return text[from : from+n], true
 }
 
-// byteOffset returns where the n-th code point of a text begins, in bytes; n may be their number.
+// byteOffset returns the offset in bytes of the n-th code point of a text; n may be the number of code points.
 func byteOffset(text string, n int) (int, bool) {
 	for at := range text {
 		if n == 0 {
@@ -334,7 +334,7 @@ func byteOffset(text string, n int) (int, bool) {
 	return len(text), n == 0
 }
 
-// reformatted looks for the letters, digits and symbols of the quote.
+// reformatted searches for the letters, digits and symbols of the quote.
 func (f *finder) reformatted() (Match, bool) {
 	needle := reduced(f.exact)
 	if needle == "" {
@@ -346,7 +346,7 @@ func (f *finder) reformatted() (Match, bool) {
 	}
 	b := best{finder: f}
 	r := reducer{text: f.text}
-	done := 0 // bytes of text that r has made
+	done := 0 // bytes of text that r has produced
 	for at := 0; ; {
 		i := strings.Index(text[at:], needle)
 		if i < 0 {
@@ -355,7 +355,7 @@ func (f *finder) reformatted() (Match, bool) {
 		from, to := at+i, at+i+len(needle)
 		at = to
 		var h hit
-		for done <= from { // up to the character that makes the first byte
+		for done <= from { // up to the character with the first byte
 			h.start = r.next()
 			done += r.made
 		}
@@ -376,15 +376,15 @@ func (f *finder) reformatted() (Match, bool) {
 	return b.match(MatchReformatted)
 }
 
-// isAsked reports whether the text asks what the quote says.
+// isAsked reports whether the text asks what the quote states.
 func (f *finder) isAsked(h hit) bool {
 	next, _ := utf8.DecodeRuneInString(f.text[h.end:])
 	last, _ := utf8.DecodeLastRuneInString(f.exact)
 	return isQuestion(next) && (last == '.' || last == '!' || last == '。' || last == '！')
 }
 
-// reduced returns the letters, digits and symbols of a text, and what else makes another number or word of it. Equal
-// texts that are set in another way are reduced to the same.
+// reduced returns the letters, digits and symbols of a text, and whatever else distinguishes numbers or words. Texts
+// that differ only in formatting reduce to the same.
 func reduced(text string) string {
 	out := make([]byte, 0, len(text))
 	r := reducer{text: text}
@@ -397,28 +397,28 @@ func reduced(text string) string {
 	return string(out)
 }
 
-// reducer reads what counts of a text, character by character.
+// reducer reads the significant characters of a text, one by one.
 type reducer struct {
 	text    string
-	pos     int  // behind the character
-	last    kind // of the character before
-	char    rune // that character
-	between byte // what stands between it and this one and counts; 0: nothing
-	from    int  // where the character begins
-	made    int  // bytes: of between and the character; 0: the text has ended
+	pos     int  // after the character
+	last    kind // of the previous character
+	char    rune // the previous character
+	between byte // what is significant between it and this one; 0 if nothing
+	from    int  // start of the character
+	made    int  // length of between and the character; 0 at the end of the text
 }
 
-// kind is what a character is to a [reducer].
+// kind is the class of a character for a [reducer].
 type kind uint8
 
 const (
 	noKind kind = iota // punctuation, white space and the like
 	letterKind
 	digitKind
-	otherKind // symbols, and what counts as such
+	otherKind // symbols and the like
 )
 
-// next reads the next character that counts, and returns where it begins.
+// next reads the next significant character and returns its start.
 func (r *reducer) next() (start int) {
 	gap := r.pos
 	for r.pos < len(r.text) {
@@ -428,7 +428,7 @@ func (r *reducer) next() (start int) {
 		}
 		k := kindOf(c)
 		if c == minus && startsWithDigit(r.text[r.pos+n:]) {
-			k = noKind // a sign, or between digits, as a hyphen is
+			k = noKind // a sign or between digits, like a hyphen
 		}
 		if k == noKind {
 			r.pos += n
@@ -448,16 +448,15 @@ func (r *reducer) next() (start int) {
 	return r.pos
 }
 
-// What stands between two characters, where it counts. None of these is a character that a reducer makes of a text
-// itself.
+// The significant separators between two characters. None of them is a character that a reducer takes from a text.
 const (
 	signByte  = '-'
-	parenByte = '(' // around a number, which is how accounts write a loss
-	dashByte  = '_' // of whatever length, between digits
+	parenByte = '(' // around a number, the notation of accounts for a loss
+	dashByte  = '_' // of any length, between digits
 	otherByte = ' ' // anything else between digits, or between words
 )
 
-// betweenOf returns what counts of the text[gap:start] between two characters, the second of which is c.
+// betweenOf returns the significant separator in text[gap:start] between two characters, the second of which is c.
 func (r *reducer) betweenOf(gap, start int, c rune, k kind) byte {
 	if gap == start {
 		return 0
@@ -495,7 +494,7 @@ func betweenDigits(gap string) byte {
 	return otherByte
 }
 
-// betweenLetters tells a gap between words from what stands inside one: a hyphen, with the end of a line or without.
+// betweenLetters distinguishes a gap between words from one inside a word: a hyphen, perhaps at the end of a line.
 func betweenLetters(gap string, last, next rune) byte {
 	if gap == "'" || gap == "’" {
 		return '\''
@@ -510,20 +509,20 @@ func betweenLetters(gap string, last, next rune) byte {
 	return otherByte
 }
 
-// unspaced reports whether the script of a letter puts no white space between words.
+// unspaced reports whether the script of a letter has no white space between words.
 func unspaced(r rune) bool {
 	return r > 0xe00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Bopomofo, unicode.Yi,
 		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.Tibetan)
 }
 
-// minus is the sign that is no dash to Unicode.
+// minus is the minus sign, which is not a dash in Unicode.
 const minus = '\u2212'
 
-// isDash reports whether a character is a hyphen, a dash or the minus.
+// isDash reports whether a character is a hyphen, a dash or a minus sign.
 func isDash(r rune) bool { return r == '-' || r > 0x7f && (r == minus || unicode.Is(unicode.Pd, r)) }
 
-// isSign reports whether what stands before a number ends with a dash that joins it to nothing: not behind a letter, a
-// digit or another dash.
+// isSign reports whether before, the text before a number, ends with a dash that is a sign: it does not follow a
+// letter, a digit or another dash.
 func isSign(before string) bool {
 	last, n := utf8.DecodeLastRuneInString(before)
 	if !isDash(last) {
@@ -533,7 +532,7 @@ func isSign(before string) bool {
 	return n == 0 || !unicode.IsLetter(last) && !unicode.IsMark(last) && !unicode.IsNumber(last) && !isDash(last)
 }
 
-// isAccounting reports whether a text begins with a number behind which a parenthesis is closed.
+// isAccounting reports whether a text begins with a number followed by a closing parenthesis.
 func isAccounting(text string) bool {
 	const longest = 32
 	for i, r := range text[:min(len(text), longest)] {

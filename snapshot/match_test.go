@@ -21,8 +21,8 @@ func TestFind(t *testing.T) {
 	type find struct {
 		name  string
 		quote snapshot.Quote
-		want  snapshot.MatchKind // empty: not found
-		text  string             // what was found, if not the quote
+		want  snapshot.MatchKind // empty if not found
+		text  string             // what is found, if not the quote
 	}
 	tests := []find{
 		{"in place", snapshot.Quote{Exact: "The tower was built in 1889", Start: 16, End: 43}, snapshot.MatchExact, ""},
@@ -55,7 +55,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// Which of several hits is taken.
+// The best of several hits is found.
 func TestFindBest(t *testing.T) {
 	text := "one alpha said it was so. two alpha said it was so! three alpha said it was so? four"
 	for _, test := range []struct {
@@ -90,7 +90,7 @@ func pageText(r *rand.Rand, words int) []string {
 	return out
 }
 
-// True quotes with one digit, word or negation changed are found nowhere; unchanged they are, in place and reformatted.
+// True quotes are found, in place and reformatted; with one digit, word or negation changed they are not.
 func TestFindFalsified(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	digits := 0
@@ -118,7 +118,7 @@ func TestFindFalsified(t *testing.T) {
 		other = append(append(append([]string{}, quoted[:n]...), "never"), quoted[n:]...)
 		changed = append(changed, strings.Join(other, " "))
 		for _, c := range changed {
-			if strings.Contains(text, c) { // it is a true quote, too
+			if strings.Contains(text, c) { // it is a true quote too
 				continue
 			}
 			if m, ok := snapshot.Find(text, &snapshot.Quote{Exact: c}); ok {
@@ -158,11 +158,11 @@ func TestNearest(t *testing.T) {
 		}
 	}
 	if _, ok := snapshot.Nearest("", strings.Repeat("a", 40)); ok {
-		t.Error("found in nothing")
+		t.Error("found in an empty text")
 	}
 }
 
-// Quotes of more than one machine word agree with the plain table of distances.
+// Results for quotes longer than one machine word agree with a plain distance matrix.
 func FuzzNearest(f *testing.F) {
 	f.Add("the tower was built in 1889 by engineers who did not expect so many visitors each year but all came", "tower was built by 1887 engineers who did expect so many", 1)
 	f.Add("aéaéaéaéaéaéaéaéaéaéaéaéaéaéaéaéaéaéaéaéaéaéaéaé", "aéaéaéaéaéaéaéaéaéaéaéaéaéaébéaéaé", 5)
@@ -219,7 +219,8 @@ func FuzzNearest(f *testing.F) {
 	})
 }
 
-// Hostile texts, one of them as large as a source may be, cost about a second. What is quadratic takes hours, so the bound is wide.
+// Hostile texts, one of them as large as a source may be, take about a second. Quadratic code would take hours, so the
+// bound is generous.
 func TestFindBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds")
@@ -305,7 +306,7 @@ func BenchmarkFind(b *testing.B) {
 	})
 }
 
-// What changes a number, a word or a question is not set in another way: it is another text.
+// A change of a number, a word or a question is not a difference of formatting.
 func TestFindReformatted(t *testing.T) {
 	for _, row := range testenv.Cases(t, "testdata/find_reformatted.txt", 3) {
 		m, ok := snapshot.Find(snapshot.Normalize(row[0]), &snapshot.Quote{Exact: row[1]})
@@ -315,7 +316,7 @@ func TestFindReformatted(t *testing.T) {
 	}
 }
 
-// A quote that begins or ends inside a number says something else, also where it stands in its place.
+// A quote that begins or ends inside a number is cut, even in its place.
 func TestFindCut(t *testing.T) {
 	const text = "The trial cured 15 percent of all, –5 more (7) than 1/2 of the unable; it was 10.5 of them."
 	for _, test := range testenv.Cases(t, "testdata/find_cut.txt", 2) {
@@ -329,18 +330,18 @@ func TestFindCut(t *testing.T) {
 		q = quoteAt(text, q.Start, q.End)
 		q.Start, q.End = 0, 0
 		if m, ok := snapshot.Find(text, &q); !ok || m.Cut != cut {
-			t.Errorf("%q by what stands around it: %+v, %v", quote, m, ok)
+			t.Errorf("%q by its context: %+v, %v", quote, m, ok)
 		}
 		if m, ok := snapshot.Find(text, &snapshot.Quote{Exact: quote}); ok == cut {
 			t.Errorf("%q anywhere: %+v, %v", quote, m, ok)
 		}
 	}
 	if snapshot.IsCut(text, 5, 4) || snapshot.IsCut(text, 9000, 9001) {
-		t.Error("a place that is none is cut")
+		t.Error("an invalid place is cut")
 	}
 }
 
-// Runs of points cost no more than other texts.
+// Runs of dots cost no more than other texts.
 func TestFindPoints(t *testing.T) {
 	start := time.Now()
 	for _, run := range []string{".", ",", ".,", "-", "("} {
@@ -351,12 +352,12 @@ func TestFindPoints(t *testing.T) {
 	}
 }
 
-// Of a copy without its octets nobody knows the text.
+// A copy without its octets has no text.
 func TestTextsWithoutOctets(t *testing.T) {
 	hash := snapshot.Hash([]byte("Some page."))
 	texts := &snapshot.Texts{}
 	if _, _, err := texts.Of(&snapshot.Snapshot{MediaType: "text/plain", Hash: hash}); err == nil {
-		t.Error("the text of nothing was read")
+		t.Error("a text was read without octets")
 	}
 	text, _, err := texts.Of(&snapshot.Snapshot{MediaType: "text/plain", Hash: hash, Octets: []byte("Some page.")})
 	if err != nil || text.Content != "Some page." {
@@ -364,7 +365,7 @@ func TestTextsWithoutOctets(t *testing.T) {
 	}
 }
 
-// quoteAt returns the quote of the code points [start, end) of a text, with up to 32 of what stands around it.
+// quoteAt returns the quote of the code points [start, end) of a text, with up to 32 before and after it.
 func quoteAt(text string, start, end int) snapshot.Quote {
 	runes := []rune(text)
 	if start < 0 || end < start || end > len(runes) {

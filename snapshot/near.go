@@ -6,12 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// Near is the stretch of a text that is most similar to a quote. It explains why a quote was not found; it proves
-// nothing.
+// Near is the part of a text that is most similar to a quote. It explains why a quote was not found; it proves nothing.
 type Near struct {
 	Start int    `json:"start"` // code points of the text, half-open
 	End   int    `json:"end"`
-	Text  string `json:"text"`  // what stands there
+	Text  string `json:"text"`  // the text there
 	Edits int    `json:"edits"` // code points to insert, delete or replace
 	Diff  []Edit `json:"diff"`  // from the quote to the text
 }
@@ -22,7 +21,7 @@ type Edit struct {
 	Text string   `json:"text"`
 }
 
-// EditKind says which side of a comparison has a piece.
+// EditKind tells which side of a comparison has a piece.
 type EditKind string
 
 // The kinds of an [Edit].
@@ -34,17 +33,18 @@ const (
 
 // Bounds of [Nearest].
 const (
-	MinNearest = 32   // code points that a quote must have: of a shorter one anything is similar
-	MaxNearest = 2048 // code points of a quote that is compared; for a longer one nothing is searched
-	nearShare  = 5    // one edit for as many code points of the quote is allowed
-	// nearSteps bounds the time: as many code points of the text are compared with 64 of the quote, which takes about
-	// half a second. What stands behind them is not looked at: of a quote of 1000 code points, what stands behind eight
+	MinNearest = 32   // minimum length of a quote in code points: anything is similar to a shorter one
+	MaxNearest = 2048 // maximum length of a quote in code points: longer ones are not searched for
+	nearShare  = 5    // one edit is allowed for this many code points of the quote
+	// nearSteps bounds the time, to about half a second: this many code points of the text are compared with 64 of the
+	// quote. The rest of the text is ignored; for a quote of 1000 code points, whatever follows the first eight
 	// million.
 	nearSteps = 1 << 27
 )
 
-// Nearest returns the stretch of a text that is most similar to a quote of [MinNearest] to [MaxNearest] code points,
-// with at most one edit for five of them; the first, of several. False: there is none. The quote is normalised first.
+// Nearest returns the part of a text that is most similar to a quote of [MinNearest] to [MaxNearest] code points, with
+// at most one edit per five code points; if there are several, the first. It returns false if there is none. The quote
+// is normalised first.
 func Nearest(text, exact string) (*Near, bool) {
 	quote := []rune(Normalize(exact))
 	if len(quote) < MinNearest || len(quote) > MaxNearest {
@@ -52,7 +52,7 @@ func Nearest(text, exact string) (*Near, bool) {
 	}
 	most := len(quote) / nearShare
 	s := newSimilar(quote)
-	runes, end, edits := 0, 0, most+1 // in bytes: where the most similar stretch ends
+	runes, end, edits := 0, 0, most+1 // end is that of the most similar part, in bytes
 	left := nearSteps / len(s.blocks)
 	for at, r := range text {
 		if runes++; runes > left {
@@ -85,8 +85,8 @@ func Nearest(text, exact string) (*Near, bool) {
 	}, true
 }
 
-// similar finds out how similar the stretches of a text are to a quote: Myers' bit vectors, 64 code points of the quote
-// at a time, as Hyyrö extended them.
+// similar computes the distances between the parts of a text and a quote: Myers' bit vectors with 64 code points of the
+// quote per word, as extended by Hyyrö.
 type similar struct {
 	blocks []bitBlock
 	ascii  [utf8.RuneSelf][]uint64
@@ -96,7 +96,7 @@ type similar struct {
 	edits  int
 }
 
-// bitBlock is a part of a column of the table of distances: which cells are one more, and which one less, than the cell
+// bitBlock is a part of a column of the distance matrix: the cells that are one more, and one less, than the cell
 // above.
 type bitBlock struct{ more, less uint64 }
 
@@ -126,8 +126,7 @@ func newSimilar(quote []rune) *similar {
 	return s
 }
 
-// next reads a code point of the text and returns the distance of the quote to the most similar stretch that ends with
-// it.
+// next reads a code point of the text and returns the distance of the quote to the most similar part that ends with it.
 func (s *similar) next(r rune) int {
 	equal := s.none
 	if r < utf8.RuneSelf {
@@ -160,13 +159,13 @@ func (s *similar) next(r rune) int {
 	return s.edits
 }
 
-// align compares a quote with the end of some text, and returns how and which part of the text's beginning it leaves
-// out.
+// align compares a quote with the end of a text, and returns the differences and the length of the text's beginning
+// that is left out.
 func align(quote, text []rune) (diff []Edit, skipped int) {
 	const same, replace, onlyQuote, onlyText = 0, 1, 2, 3
 	width := len(text) + 1
 	how := make([]uint8, (len(quote)+1)*width)
-	row := make([]int, width) // its first one is zero: the text's beginning is free
+	row := make([]int, width) // the first cell is zero: skipping the text's beginning is free
 	for i, q := range quote {
 		diagonal := row[0]
 		row[0] = i + 1
@@ -210,7 +209,7 @@ func align(quote, text []rune) (diff []Edit, skipped int) {
 	return d.list, j
 }
 
-// differences collects the pieces of a comparison from its end.
+// differences collects the pieces of a comparison from the end.
 type differences struct {
 	list              []Edit
 	both, quote, text []rune // backwards

@@ -8,37 +8,37 @@ import (
 	"github.com/ibidhq/ibid/internal/prose"
 )
 
-// Passage is a piece of a text: whole blocks, or whole sentences of one. Passages lie side by side and cover the text
-// but for the white space between them.
+// Passage is a piece of a text: whole blocks, or whole sentences of one. Passages are adjacent and cover the text
+// except for the white space between them.
 type Passage struct {
 	Span    ibid.Span // in the text it was cut from
-	Heading string    // under which it stands, at most 200 bytes of it; empty: none
-	Page    int       // it begins on, from 1; 0: there are none
+	Heading string    // the heading above it, at most 200 bytes; empty if none
+	Page    int       // on which it begins, from 1; 0 if there are no pages
 	Index   int       // from 0
-	// Breaks are the places in the text where its blocks begin, but the first, and of a long block its sentences: what
-	// stands before one and behind it is not one sentence. A text cut by the function Passages has line breaks of its
-	// own, so there are none.
+	// Breaks are the offsets in the text at which its blocks begin, except the first, and for a long block its
+	// sentences: no sentence crosses a break. A text cut by the function Passages has its own line breaks, so it has
+	// none.
 	Breaks []int
 }
 
-// PassageOptions says how long passages are. Nil and the zero value mean the default.
+// PassageOptions are the options for passages. Nil and the zero value mean the defaults.
 type PassageOptions struct {
-	Size int // bytes that a passage has at most; 0: 1000
+	Size int // maximum length in bytes; 0 means 1000
 }
 
-// maxHeading is how many bytes of a heading a passage says at most, cut between words: a heading may be as long as its
+// maxHeading is the maximum length in bytes of Passage.Heading, cut between words: a heading may be as long as its
 // document, and each passage below it is read with it.
 const maxHeading = 200
 
-// passageSize is how many bytes a passage has at most unless its options say another number.
+// passageSize is the default of PassageOptions.Size.
 const passageSize = 1000
 
-// Passages cuts the text into passages: never across a page or a heading. A heading begins the passage that follows it.
+// Passages cuts the text into passages, never across a page or a heading. A heading begins the passage that follows it.
 func (t *Text) Passages(o *PassageOptions) []Passage {
 	return cutPassages(t.Content, t.Blocks, true, o)
 }
 
-// Passages cuts a text of which nothing is known into passages, taking it for Markdown. Spans count in text as it is.
+// Passages cuts a text of unknown type into passages, treating it as Markdown. Spans are offsets in text.
 func Passages(text string, o *PassageOptions) []Passage {
 	return cutPassages(text, blocks(text, markdown), false, o)
 }
@@ -67,15 +67,15 @@ func cutPassages(text string, blocks []Block, breaks bool, o *PassageOptions) []
 	return p.passages
 }
 
-// packer joins blocks to passages.
+// packer joins blocks into passages.
 type packer struct {
 	text     string
 	size     int
-	breaks   bool // they are to be told
+	breaks   bool // whether passages have Breaks
 	passages []Passage
-	open     ibid.Span // zero: empty
+	open     ibid.Span // zero if empty
 	body     bool      // open has more than headings
-	begins   []int     // of the blocks in open, but the first
+	begins   []int     // starts of the blocks in open, except the first
 	title    string
 	page     int
 }
@@ -87,7 +87,7 @@ func (p *packer) heading(b Block) {
 	p.page = b.Page
 	p.title = strings.TrimSpace(strings.TrimLeft(p.text[b.Span.Start:b.Span.End], "# "))
 	p.title = strings.TrimSpace(p.title[:cutAt(p.title, maxHeading)])
-	if b.Span.Len() > p.size { // a size for which it is too long
+	if b.Span.Len() > p.size { // it is too long for the size
 		p.block(b.Span)
 		return
 	}
@@ -108,7 +108,7 @@ func (p *packer) block(s ibid.Span) {
 	p.sentence(trimmed(p.text, ibid.Span{Start: at, End: s.End}))
 }
 
-// sentence adds a sentence, or pieces of one that is too long for a passage, cut between words where there are words.
+// sentence adds a sentence, or pieces of one that is too long for a passage, cut between words if possible.
 func (p *packer) sentence(s ibid.Span) {
 	for s.Len() > p.size {
 		cut := cutAt(p.text[s.Start:s.End], p.size)
@@ -120,7 +120,7 @@ func (p *packer) sentence(s ibid.Span) {
 	}
 }
 
-// cutAt returns where a text is cut to have at most so many bytes: between words where there are words, else between
+// cutAt returns where to cut a text to at most the given number of bytes: between words if possible, else between
 // characters, and never before the first.
 func cutAt(text string, most int) int {
 	if len(text) <= most {
@@ -132,7 +132,7 @@ func cutAt(text string, most int) int {
 	}
 	for cut = most; cut > 1 && !utf8.RuneStart(text[cut]); cut-- {
 	}
-	if !utf8.RuneStart(text[cut]) { // a size smaller than a character
+	if !utf8.RuneStart(text[cut]) { // the size is smaller than a character
 		_, cut = utf8.DecodeRuneInString(text)
 	}
 	return cut
@@ -170,11 +170,11 @@ func trimmed(text string, s ibid.Span) ibid.Span {
 	return s
 }
 
-// blockBreak stands between two blocks of a passage when it is judged.
+// blockBreak separates two blocks of a passage in [Passage.Apart].
 const blockBreak = "\n\n"
 
-// Apart returns the passage as it is to be judged: with empty lines between its blocks, so that a heading and what
-// stands below it are not read as one sentence. Text is the one that the passage was cut from.
+// Apart returns the passage with empty lines between its blocks, so that a checker does not read a heading and the text
+// below it as one sentence. Text is the one that the passage was cut from.
 func (p *Passage) Apart(text string) string {
 	if len(p.Breaks) == 0 {
 		return text[p.Span.Start:p.Span.End]
@@ -191,8 +191,8 @@ func (p *Passage) Apart(text string) string {
 	return b.String()
 }
 
-// Place returns where evidence, a span of [Passage.Apart], stands in the text: without the heading above it, and
-// without white space at its ends. It is empty where s is not in the passage, or cuts a character.
+// Place returns the place in the text of evidence, a span of [Passage.Apart], without the heading above it and without
+// white space at its ends. It is empty if s is not in the passage, or cuts a character.
 func (p *Passage) Place(text string, s ibid.Span) ibid.Span {
 	if s.End <= s.Start || s.End <= 0 {
 		return ibid.Span{}
@@ -211,8 +211,7 @@ func (p *Passage) Place(text string, s ibid.Span) ibid.Span {
 	return trimmed(text, out)
 }
 
-// place returns where a place in [Passage.Apart] is in the text; the passage's start or end where it is not in the
-// passage.
+// place converts an offset in [Passage.Apart] to one in the text, limited to the passage.
 func (p *Passage) place(text string, n int) int {
 	at := p.Span.Start
 	for _, next := range p.Breaks {

@@ -17,7 +17,8 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// pdf writes a file of objects, numbered from 1, with a cross-reference table that points nowhere: the reader needs none.
+// pdf returns a file of objects, numbered from 1, with an invalid cross-reference table, which the reader does not
+// need.
 func pdf(objects ...string) string {
 	var b strings.Builder
 	b.WriteString("%PDF-1.7\n%\xe2\xe3\xcf\xd3\n")
@@ -28,7 +29,7 @@ func pdf(objects ...string) string {
 	return b.String()
 }
 
-// stream writes a stream.
+// stream returns a stream object.
 func stream(dict, data string) string {
 	return fmt.Sprintf("<<%s/Length %d>>\nstream\n%s\nendstream", dict, len(data), data)
 }
@@ -36,12 +37,12 @@ func stream(dict, data string) string {
 func deflated(s string) string {
 	var b bytes.Buffer
 	w := zlib.NewWriter(&b)
-	_, _ = w.Write([]byte(s)) // into memory
+	_, _ = w.Write([]byte(s)) // to memory
 	_ = w.Close()
 	return b.String()
 }
 
-// onePage writes a document of one page with the font F1.
+// onePage returns a document of one page with the font F1.
 func onePage(font, content string) string {
 	return pdf(
 		"<</Type/Catalog/Pages 2 0 R>>", "<</Type/Pages/Kids[3 0 R]/Count 1/Resources<</Font<</F1 5 0 R>>>>>>",
@@ -79,7 +80,7 @@ func TestPDF(t *testing.T) {
 	}
 }
 
-// lzw packs as the format has it.
+// lzw compresses in the PDF variant of LZW.
 func lzw(s string) string {
 	var out []byte
 	bits, held := uint32(0), 0
@@ -122,7 +123,7 @@ func lzw(s string) string {
 	return string(out)
 }
 
-// Fonts whose codes have two bytes, with a map to text; objects in a stream; a title in UTF-16; two pages.
+// Fonts with two-byte codes and a map to text, objects in a stream, a title in UTF-16, two pages.
 func TestPDFModern(t *testing.T) {
 	toUnicode := "1 begincodespacerange <0000> <ffff> endcodespacerange 2 beginbfchar <0001> <00480069> <0002> <D83EDDED> endbfchar " +
 		"2 beginbfrange <0010> <0012> <0061> <0020> <0021> [<0058> <0059005A>] endbfrange"
@@ -158,7 +159,7 @@ func TestPDFModern(t *testing.T) {
 	}
 }
 
-// Text that marked content says apart from its glyphs, and forms.
+// Marked content whose text differs from its glyphs, and forms.
 func TestPDFMarkedContent(t *testing.T) {
 	file := pdf(
 		"<</Type/Catalog/Pages 2 0 R>>", "<</Type/Pages/Kids[3 0 R]/Count 1>>",
@@ -171,7 +172,7 @@ func TestPDFMarkedContent(t *testing.T) {
 	testenv.Equal(t, "", []string{"paragraph: office open", "paragraph: in a form"}, blocksOf(text))
 }
 
-// A page that a browser printed. What is read of it is tested in internal/pdf.
+// A page printed by a browser. Its text is tested in internal/pdf.
 func TestPDFOfBrowser(t *testing.T) {
 	file := testenv.Must(os.ReadFile("testdata/chromium.pdf"))(t)
 	text := testenv.Must(snapshot.Extract(file, nil))(t)
@@ -210,7 +211,7 @@ func TestPDFIssues(t *testing.T) {
 	}
 }
 
-// hebrew is a font whose codes from 0x80 on are the letters of the Hebrew alphabet; those below are ASCII.
+// hebrew returns a font with ASCII below 0x80 and the letters of the Hebrew alphabet from there.
 func hebrew() (font, toUnicode string) {
 	return "<</Type/Font/Subtype/Type1/ToUnicode 6 0 R>>", stream("", "1 begincodespacerange <00> <ff> endcodespacerange "+
 		"2 beginbfrange <20> <7e> <0020> <80> <9a> <05D0> endbfrange")
@@ -237,7 +238,7 @@ func reversed(s string) string {
 	return out
 }
 
-// A page shows its glyphs from left to right; text that is read from the right is put in the order in which it is read.
+// A page has its glyphs from left to right; right-to-left text is put into reading order.
 func TestPDFFromRight(t *testing.T) {
 	shalom, olam := "שלום", "עולם"
 	for _, test := range []struct{ name, shown, want string }{
@@ -257,7 +258,7 @@ func TestPDFFromRight(t *testing.T) {
 	}
 }
 
-// Some programs write such text in the order in which it is read, each glyph left of the one before.
+// Some programs write such text in reading order, each glyph left of the one before.
 func TestPDFFromRightInOrder(t *testing.T) {
 	var list strings.Builder
 	for _, r := range "שלום" {
@@ -270,16 +271,16 @@ func TestPDFFromRightInOrder(t *testing.T) {
 	}
 }
 
-// hostile is a file that was made to keep a reader busy for ever, or to fill its memory.
+// hostile is a file that is made to keep a reader busy forever, or to exhaust its memory.
 type hostile struct{ name, pdf string }
 
-// withObject returns a document of one page that has another object, number 6, and what the page's resources say of it.
+// withObject returns a document of one page with another object, number 6, and the page's resources for it.
 func withObject(font, content, resources, object string) string {
 	file := strings.Replace(onePage(font, content), "/Font<<", resources+"/Font<<", 1)
 	return strings.Replace(file, "xref\n", "6 0 obj\n"+object+"\nendobj\nxref\n", 1)
 }
 
-// Those that have little in them and say it often.
+// hostileByReference returns files that refer to a little content many times.
 func hostileByReference() []hostile {
 	var forms strings.Builder
 	for i := range 10 {
@@ -293,7 +294,7 @@ func hostileByReference() []hostile {
 	fonts := stream("", "BT "+strings.Repeat("/F1 10 Tf ", 20_000)+"(ab) Tj ET")
 	ones := "[" + strings.Repeat("1 ", 1<<16) + "]"
 	kids := strings.Repeat("<</Type/Pages/Kids 6 0 R>>", 20_000)
-	inline := func(font string) string { // read again each time it is chosen
+	inline := func(font string) string { // read again each time it is selected
 		return strings.Replace(withObject("null", fonts, "", ones), "/F1 5 0 R", "/F1 "+font, 1)
 	}
 	return []hostile{
@@ -318,7 +319,7 @@ func hostileByReference() []hostile {
 	}
 }
 
-// packedObjects returns a file with a stream of n objects that all begin in one place.
+// packedObjects returns a file with a stream of n objects that all begin at the same place.
 func packedObjects(n int, object string) string {
 	var head strings.Builder
 	for i := range n {
@@ -327,12 +328,12 @@ func packedObjects(n int, object string) string {
 	return pdf(stream(fmt.Sprintf("/Type/ObjStm/Filter/FlateDecode/N %d/First %d", n, head.Len()), deflated(head.String()+object)))
 }
 
-// emptyBlocks returns packed data that says nothing in n bytes.
+// emptyBlocks returns n bytes of compressed data without content.
 func emptyBlocks(n int) string {
 	return "\x78\x9c" + strings.Repeat("\x00\x00\x00\xff\xff", n/5)
 }
 
-// Those that are malformed, or pack much into little.
+// hostileByForm returns files that are malformed, or compress much into little.
 func hostileByForm() []hostile {
 	bomb := deflated(deflated(strings.Repeat("\x00", 8<<20)))
 	packed := func(params, content string) string {
@@ -359,8 +360,7 @@ func hostileByForm() []hostile {
 	}
 }
 
-// What reading any file may take: more than the limits say, because of what the collector has not yet found to be free, and of machines
-// that are slow.
+// The bounds for reading any file: more than the limits, to allow for garbage not yet collected and for slow machines.
 const (
 	maxHostileBytes = 768 << 20 // in use at a time
 	maxHostileTime  = time.Minute
@@ -381,7 +381,7 @@ func TestPDFHostile(t *testing.T) {
 	}
 }
 
-// A file that holds more than its memory allows is refused, or read as far as that goes, and says so.
+// A file that exceeds the memory limit is refused, or read up to the limit, which is reported.
 func TestPDFMemory(t *testing.T) {
 	patient := &snapshot.TextOptions{Limits: snapshot.Limits{Time: 5 * time.Minute}}
 	packed := packedObjects(400, "("+strings.Repeat("a", 1<<21))
@@ -396,7 +396,7 @@ func TestPDFMemory(t *testing.T) {
 	}
 }
 
-// A file that takes longer than it may is read as far as the time goes, and says so.
+// A file that exceeds the time limit is read up to the limit, which is reported.
 func TestPDFTime(t *testing.T) {
 	page := onePage(helvetica, stream("", "BT /F1 10 Tf "+strings.Repeat("(a) Tj ", 1<<18)+"ET"))
 	text, err := snapshot.Extract([]byte(page), &snapshot.TextOptions{Limits: snapshot.Limits{Time: time.Nanosecond}})
@@ -410,7 +410,7 @@ func TestPDFTime(t *testing.T) {
 	}
 }
 
-// peakOf returns how many bytes more were in use while do ran than before.
+// peakOf returns by how many bytes do increases memory use at its peak.
 func peakOf(do func()) uint64 {
 	runtime.GC()
 	var m runtime.MemStats

@@ -8,7 +8,7 @@ import (
 	md "github.com/ibidhq/ibid/internal/markdown"
 )
 
-// readPlain reads a text that is taken as it stands.
+// readPlain reads a text that is taken unchanged.
 func readPlain(t *Text, b []byte, params map[string]string) error {
 	var declares func([]byte) string
 	if strings.HasSuffix(t.MediaType, "xml") {
@@ -32,14 +32,14 @@ func readPlain(t *Text, b []byte, params map[string]string) error {
 	return nil
 }
 
-// dialect is how a text sets its blocks apart.
+// dialect is the syntax that separates the blocks of a text.
 type dialect int
 
 const (
-	plainText dialect = iota // by empty lines
-	markdown                 // as CommonMark does, roughly
-	rows                     // each line is one
-	code                     // by empty lines, and it is no prose
+	plainText dialect = iota // empty lines separate blocks
+	markdown                 // roughly as in CommonMark
+	rows                     // each line is a block
+	code                     // empty lines separate blocks of code
 )
 
 func dialectOf(mediaType string) dialect {
@@ -54,7 +54,7 @@ func dialectOf(mediaType string) dialect {
 	return code
 }
 
-// blocks divides a text into its blocks. Between them stand line breaks only; every other byte is in one.
+// blocks divides a text into its blocks. Between them are only line breaks; every other byte is in a block.
 func blocks(text string, d dialect) []Block {
 	c := blockCutter{text: text, dialect: d}
 	at := 0
@@ -71,11 +71,11 @@ type blockCutter struct {
 	text    string
 	dialect dialect
 	blocks  []Block
-	open    Block // if inside
+	open    Block // valid if inside
 	inside  bool
 	fence   md.Fence
 	front   bool   // the line is in the front matter
-	last    string // the line before, without white space
+	last    string // the previous line, without white space
 }
 
 func (c *blockCutter) line(line string, at int) {
@@ -95,7 +95,7 @@ func (c *blockCutter) line(line string, at int) {
 	c.last = words
 }
 
-// markdownLine knows as much of Markdown as dividing it into blocks takes.
+// markdownLine handles as much of Markdown as is needed to divide it into blocks.
 func (c *blockCutter) markdownLine(line, words string, at int) {
 	switch {
 	case at == 0 && words == "---":
@@ -121,7 +121,7 @@ func (c *blockCutter) markdownLine(line, words string, at int) {
 		c.open.Span.Start+len(c.last) >= at-len(c.last)-2:
 		c.open.Kind, c.open.Level = Heading, 1+strings.Count(words[:1], "-")
 		c.end(at + len(line))
-	case strings.HasPrefix(words[md.ItemMark(words):], " "): // words begins with none: it has a mark
+	case strings.HasPrefix(words[md.ItemMark(words):], " "): // words begins with no space, so it has a mark
 		c.beginBlock(Item, 0, at)
 	case strings.HasPrefix(words, "|"):
 		c.beginBlock(Cell, 0, at)
@@ -143,13 +143,13 @@ func (c *blockCutter) end(at int) {
 	c.inside = false
 }
 
-// isUnderline reports whether a line makes a heading of the line before.
+// isUnderline reports whether a line makes the previous line a heading.
 func isUnderline(words string) bool {
 	return len(words) >= 2 && (strings.Trim(words, "=") == "" || strings.Trim(words, "-") == "")
 }
 
-// frontMatter reads what a Markdown document says of itself: lines of "name: value" between two lines of ---, and its
-// first heading.
+// frontMatter reads the metadata of a Markdown document: lines of "name: value" between two lines of ---, and its first
+// heading.
 func frontMatter(t *Text, text string) {
 	head, ok := strings.CutPrefix(strings.ReplaceAll(text[:min(len(text), 16<<10)], "\r\n", "\n"), "---\n")
 	if head, _, closed := strings.Cut(head, "\n---"); ok && closed {
@@ -181,7 +181,7 @@ func frontMatter(t *Text, text string) {
 	}
 }
 
-// matter sets what one line of front matter says.
+// matter sets the field of one line of front matter.
 func matter(t *Text, key, value string) {
 	switch key {
 	case "title":

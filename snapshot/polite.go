@@ -12,17 +12,17 @@ import (
 	"github.com/jimsmart/grobotstxt"
 )
 
-// places is a semaphore with two queues: requests that somebody waits for go before scheduled ones, which get at most
+// places is a semaphore with two queues: requests that a caller waits for go before scheduled ones, which get at most
 // half of the places. The zero value has no limit.
 type places struct {
-	size int // 0: no limit
+	size int // 0 means no limit
 
 	mu               sync.Mutex
 	taken, scheduled int
-	asked, later     list.List // of chan struct{}: closed when a place is given
+	asked, later     list.List // of chan struct{}, closed when a place is granted
 }
 
-// acquire waits for a place. It is given back by release.
+// acquire waits for a place, which must be released.
 func (p *places) acquire(ctx context.Context, scheduled bool) error {
 	if p.size <= 0 {
 		return nil
@@ -44,7 +44,7 @@ func (p *places) acquire(ctx context.Context, scheduled bool) error {
 	late := false
 	p.mu.Lock()
 	select {
-	case <-granted: // just then
+	case <-granted: // at the same time
 		late = true
 	default:
 		queue.Remove(at)
@@ -56,7 +56,7 @@ func (p *places) acquire(ctx context.Context, scheduled bool) error {
 	return context.Cause(ctx)
 }
 
-// release gives a place back, and to the next.
+// release returns a place and grants it to the next in line.
 func (p *places) release(scheduled bool) {
 	if p.size <= 0 {
 		return
@@ -70,7 +70,7 @@ func (p *places) release(scheduled bool) {
 	p.grant()
 }
 
-// grant gives away what places there are. The caller holds the lock.
+// grant grants free places. The caller holds the lock.
 func (p *places) grant() {
 	for p.taken < p.size {
 		queue := &p.asked
@@ -89,29 +89,29 @@ func (p *places) grant() {
 // host is one host's queue.
 type host struct {
 	places places
-	users  int // under the lock of hosts
+	users  int // guarded by hosts.mu
 
 	mu     sync.Mutex
-	next   time.Time // no request starts before
-	until  time.Time // it asked to be left alone until then
-	status int       // by a response with this status
+	next   time.Time // start of the next request
+	until  time.Time // the host asked for a delay until then
+	status int       // of the response that asked for it
 }
 
-// hosts holds a queue for each host that requests go to, or went to a short time ago.
+// hosts holds a queue for each host with current or recent requests.
 type hosts struct {
-	perHost int
-	gap     time.Duration
-	patient time.Duration // who asks for more is not waited for
+	perHost  int
+	gap      time.Duration
+	maxDelay time.Duration // longer delays are not waited for
 
 	mu    sync.Mutex
 	all   map[string]*host
-	sweep int // how many there may be before those that nobody needs are forgotten
+	sweep int // number of hosts at which unused ones are dropped
 }
 
-// maxBusy bounds how long a host that asks for patience is left alone: some ask for years, by mistake.
+// maxBusy bounds the delay that a host can ask for: some ask for years, by mistake.
 const maxBusy = 10 * time.Minute
 
-// minSweep is the number of hosts below which none is forgotten.
+// minSweep is the number of hosts below which none is dropped.
 const minSweep = 1024
 
 func (h *hosts) open(name string) *host {
@@ -120,7 +120,7 @@ func (h *hosts) open(name string) *host {
 	one := h.all[name]
 	if one == nil {
 		if len(h.all) >= max(h.sweep, minSweep) {
-			h.forget(time.Now())
+			h.dropUnused(time.Now())
 		}
 		if h.all == nil {
 			h.all = map[string]*host{}
@@ -138,8 +138,8 @@ func (h *hosts) close(one *host) {
 	one.users--
 }
 
-// forget drops the hosts that nobody asks and that nobody has to wait for. The caller holds the lock.
-func (h *hosts) forget(now time.Time) {
+// dropUnused drops hosts that have no users and no delay. The caller holds the lock.
+func (h *hosts) dropUnused(now time.Time) {
 	for name, one := range h.all {
 		if one.users == 0 && !one.next.After(now) && !one.until.After(now) {
 			delete(h.all, name)
@@ -148,7 +148,7 @@ func (h *hosts) forget(now time.Time) {
 	h.sweep = 2 * len(h.all)
 }
 
-// setBusy notes that a host asked to be left alone.
+// setBusy records that a host asked for a delay.
 func (one *host) setBusy(status int, d time.Duration) {
 	until := time.Now().Add(min(d, maxBusy))
 	one.mu.Lock()
@@ -158,14 +158,14 @@ func (one *host) setBusy(status int, d time.Duration) {
 	}
 }
 
-// wait waits until a request may start, and reserves that start. It takes a place in all only then, so that requests
+// wait waits until a request may start, and reserves that start. It acquires a place in all only then, so that requests
 // waiting for a slow host do not block others.
 func (h *hosts) wait(ctx context.Context, one *host, all *places, scheduled bool) error {
 	for {
 		one.mu.Lock()
 		left, asked, status := time.Until(one.next), time.Until(one.until), one.status
 		one.mu.Unlock()
-		if asked > h.patient {
+		if asked > h.maxDelay {
 			busy := statusError(status)
 			busy.RetryAfter = asked
 			return busy
@@ -189,11 +189,11 @@ func (h *hosts) wait(ctx context.Context, one *host, all *places, scheduled bool
 		if isDue {
 			return nil
 		}
-		all.release(scheduled) // somebody else started meanwhile
+		all.release(scheduled) // another request started meanwhile
 	}
 }
 
-// sleep waits, or returns why ctx ended.
+// sleep waits, or returns the cause if ctx ends.
 func sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return context.Cause(ctx)
@@ -208,28 +208,28 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// What is read and remembered of robots.txt (RFC 9309).
+// Limits for robots.txt (RFC 9309).
 const (
-	maxRobots       = 500 << 10        // read of one, in bytes; the rest is as if it were not there
-	robotsLife      = 24 * time.Hour   // how long one holds, at most
-	robotsRetryLife = 10 * time.Minute // how long none is tried after one could not be read
-	// of an address; one that is longer is not asked about, and not fetched by schedule
+	maxRobots       = 500 << 10        // bytes read of each; the rest is ignored
+	robotsLife      = 24 * time.Hour   // how long one is cached
+	robotsRetryLife = 10 * time.Minute // how long a failure is cached
+	// maximum length of an address; longer ones are not checked, and not fetched by schedule
 	maxRobotsPath = 2048
-	robotsMemory  = 16 << 20 // for all, in bytes
+	robotsMemory  = 16 << 20 // bytes cached for all
 )
 
 // rules is the robots.txt of a site.
 type rules struct {
 	body  string
-	err   *FetchError // it could not be read: nothing is allowed
+	err   *FetchError // it could not be read, so nothing is allowed
 	until time.Time
 }
 
-// robots remembers rules by site: scheme, host and port.
+// robots caches rules by site: scheme, host and port.
 type robots struct{ known lru[string, *rules] }
 
-// checkRobots asks a site's robots.txt whether a page may be fetched by schedule: 2xx says so, any other answer of the
-// 400s means that there is none, and whatever else happens means no.
+// checkRobots checks whether a site's robots.txt lets a page be fetched by schedule. A 2xx has the rules, a status in
+// the 400s other than 429 means that there are none, and anything else means that nothing is allowed.
 func (f *Fetcher) checkRobots(ctx context.Context, t *target) *FetchError {
 	if t.url.Path == "/robots.txt" {
 		return nil
@@ -268,7 +268,7 @@ func readRules(s *Snapshot, err *FetchError) *rules {
 	return &rules{err: err, until: now.Add(robotsRetryLife)}
 }
 
-// product is the name by which robots.txt knows a user agent.
+// product returns the name of a user agent in robots.txt.
 func product(userAgent string) string {
 	if end := strings.IndexAny(userAgent, " /("); end >= 0 {
 		return userAgent[:end]
@@ -276,7 +276,7 @@ func product(userAgent string) string {
 	return userAgent
 }
 
-// allows asks a robots.txt. One that breaks its reader allows nothing.
+// allows evaluates a robots.txt. If its parser panics, nothing is allowed.
 func allows(body, agent, url string) (ok bool) {
 	defer func() {
 		if recover() != nil {

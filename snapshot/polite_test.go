@@ -17,7 +17,7 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// Who is waited for goes first, and scheduled work leaves half of the places.
+// Requests with a waiting caller go first, and scheduled ones leave half of the places.
 func TestPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := places{size: 4}
@@ -46,9 +46,10 @@ func TestPlaces(t *testing.T) {
 			synctest.Wait()
 		}
 		group.Wait()
-		// After a second all four places are free again, and four are waited for; then two of each.
+		// After a second all four places are free again, and four requests with callers get them; then two of each
+		// kind.
 		want := "later later asked asked asked asked asked asked later later later later"
-		slices.Sort(order[4:8]) // who wakes first within one moment is nobody's business
+		slices.Sort(order[4:8]) // the order within one moment does not matter
 		if got := strings.Join(order, " "); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
@@ -58,7 +59,7 @@ func TestPlaces(t *testing.T) {
 	})
 }
 
-// Whoever stops waiting takes no place with him.
+// A caller that stops waiting takes no place.
 func TestPlacesLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := places{size: 1}
@@ -76,7 +77,7 @@ func TestPlacesLeft(t *testing.T) {
 				}
 			})
 		}
-		<-time.After(2 * time.Second) // at the very moment when some leave
+		<-time.After(2 * time.Second) // at the moment when some leave
 		p.release(false)
 		group.Wait()
 		if p.taken != 0 || p.scheduled != 0 || p.asked.Len() != 0 || p.later.Len() != 0 {
@@ -85,10 +86,10 @@ func TestPlacesLeft(t *testing.T) {
 	})
 }
 
-// Requests to one host start a gap apart, whatever else keeps them.
+// Requests to one host start a gap apart, whatever else delays them.
 func TestHostGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := hosts{perHost: 2, gap: 100 * time.Millisecond, patient: 30 * time.Second}
+		h := hosts{perHost: 2, gap: 100 * time.Millisecond, maxDelay: 30 * time.Second}
 		all := places{size: 2}
 		begin := time.Now()
 		var mu sync.Mutex
@@ -119,14 +120,14 @@ func TestHostGap(t *testing.T) {
 	})
 }
 
-// A host that asks for patience is left alone; one that asks for more than we have is not waited for.
+// A host that asks for a delay is left alone; one that asks for a longer one than the limit is not waited for.
 func TestHostBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := hosts{perHost: 2, patient: 30 * time.Second}
+		h := hosts{perHost: 2, maxDelay: 30 * time.Second}
 		var all places
 		one := h.open("a")
 		one.setBusy(429, 20*time.Second)
-		one.setBusy(503, 5*time.Second) // a later word does not shorten it
+		one.setBusy(503, 5*time.Second) // a later request does not shorten it
 		begin := time.Now()
 		if err := h.wait(t.Context(), one, &all, false); err != nil || time.Since(begin) != 20*time.Second {
 			t.Errorf("%v after %v", err, time.Since(begin))
@@ -143,7 +144,7 @@ func TestHostBusy(t *testing.T) {
 	})
 }
 
-// Hosts that nobody needs are forgotten, the others are not.
+// Unused hosts are dropped, others are not.
 func TestHostsForget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hosts{gap: time.Second}
@@ -160,7 +161,7 @@ func TestHostsForget(t *testing.T) {
 			}
 		}
 		if h.open("busy") != busy || h.open("used") != used {
-			t.Error("one that was needed is forgotten")
+			t.Error("a host in use was dropped")
 		}
 	})
 }
@@ -178,7 +179,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// What is allowed is so for TCP only, and an address with a zone never.
+// Allowed networks are allowed for TCP only, and an address with a zone never is.
 func TestGuard(t *testing.T) {
 	g := &guard{[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fe80::/10"), {}}, ssrf.New()}
 	for _, row := range testenv.Cases(t, "testdata/guard.txt", 2) {
@@ -192,7 +193,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// A robots.txt that is made to take long takes a second at worst, and garbage is no harm. The bound is wide, for slow machines.
+// A hostile robots.txt takes a second at worst, and garbage does no harm. The bound is generous, for slow machines.
 func TestRobotsHostile(t *testing.T) {
 	url := "http://example.com/" + strings.Repeat("a", maxRobotsPath-19)
 	for name, line := range map[string]string{

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/text/encoding"
 )
 
-// The media types that are read in different ways; all others are text as it stands.
+// The media types with readers of their own; all others are text that is taken unchanged.
 const (
 	typeHTML     = "text/html"
 	typeXHTML    = "application/xhtml+xml"
@@ -28,11 +28,11 @@ const (
 	typeCSV      = "text/csv"
 )
 
-// sniffed is how many bytes are looked at to recognise a document.
+// sniffed is how many bytes are examined to recognise a document.
 const sniffed = 4096
 
-// recognise returns what a document is to be read as. What a server says counts, but for the types that say nothing;
-// the bytes of a PDF count more, because servers often send them under another name.
+// recognise returns the media type to read a document as. The declared type counts unless it is a generic one; but the
+// signature of a PDF takes precedence, because servers often mislabel PDFs.
 func recognise(b []byte, said string, o *TextOptions) string {
 	head := b[:min(len(b), sniffed)]
 	if bytes.Contains(head[:min(len(head), 1024)], []byte("%PDF-")) && said != typeHTML {
@@ -63,7 +63,7 @@ func extension(o *TextOptions) string {
 	return ""
 }
 
-// typesByExtension has the media types of names that say one.
+// typesByExtension maps extensions to media types.
 var typesByExtension = map[string]string{
 	".html": typeHTML, ".htm": typeHTML, ".xhtml": typeXHTML, ".xht": typeXHTML,
 	".md": typeMarkdown, ".markdown": typeMarkdown, ".mdown": typeMarkdown, ".mkd": typeMarkdown,
@@ -71,7 +71,7 @@ var typesByExtension = map[string]string{
 	".json": typeJSON, ".jsonl": typeLines, ".ndjson": typeLines, ".xml": typeXML, ".csv": typeCSV,
 }
 
-// byContent recognises a document by how it begins.
+// byContent recognises a document by its beginning.
 func byContent(head, b []byte) string {
 	start := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
 	lower := bytes.ToLower(start[:min(len(start), 512)])
@@ -104,7 +104,7 @@ func byContent(head, b []byte) string {
 	return typePlain
 }
 
-// binary says what bytes that are no text look like; empty: they may be text.
+// binary returns a description of bytes that are not text, or "" if they may be text.
 func binary(b []byte) string {
 	for _, s := range signatures {
 		if len(b) >= s.at && bytes.HasPrefix(b[s.at:], []byte(s.bytes)) {
@@ -133,7 +133,7 @@ func binary(b []byte) string {
 	return ""
 }
 
-// signatures says how files of some kind begin.
+// signatures are the file signatures of binary formats.
 var signatures = []struct {
 	at          int
 	bytes, name string
@@ -153,7 +153,7 @@ var signatures = []struct {
 	{0, "Rar!\x1a", "a RAR archive"},
 	{0, "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office document (.doc, .xls, .ppt): save it as PDF or text"},
 	{0, `{\rtf`, "an RTF document: save it as PDF or text"},
-	{0, `{\pard`, "an RTF document: save it as PDF or text"}, // without its head, as pandoc writes it
+	{0, `{\pard`, "an RTF document: save it as PDF or text"}, // without its header, as written by pandoc
 	{0, "%!PS", "a PostScript document: save it as PDF"},
 	{0, "\x7fELF", "a program"},
 	{0, "MZ\x90", "a program"},
@@ -170,7 +170,7 @@ var signatures = []struct {
 	{0, "PAR1", "a Parquet file"},
 }
 
-// zipped says what kind of document a ZIP archive is, by the names of what is in it.
+// zipped describes a ZIP archive by the names of its files.
 func zipped(b []byte) string {
 	head := b[:min(len(b), 64<<10)]
 	for _, kind := range [...]struct{ part, name string }{
@@ -187,21 +187,21 @@ func zipped(b []byte) string {
 	return "a ZIP archive: unpack it first"
 }
 
-// prescanned is how many bytes of a page are searched for a meta element that names a charset, as the HTML standard
-// says.
+// prescanned is how many bytes of a page are searched for a meta element with a charset, according to the HTML
+// standard.
 const prescanned = 1024
 
-// utf8Name is the name of UTF-8 as the encoding standard has it.
+// utf8Name is the name of UTF-8 in the encoding standard.
 const utf8Name = "utf-8"
 
-// decode returns a document as UTF-8, and the name of what it was: what its mark, its media type or its beginning says,
-// else UTF-8 where that is likely and fits, else windows-1252.
+// decode returns a document as UTF-8, and the name of its encoding: that of its byte order mark, its media type or its
+// beginning, else UTF-8 if that is likely and valid, else windows-1252.
 func decode(
 	b []byte, params map[string]string, declares func(head []byte) string, likely bool,
 ) ([]byte, string, error) {
 	name, rest := byMark(b)
 	if name == "" {
-		name = known(params["charset"])
+		name = charsetName(params["charset"])
 	}
 	if name == "" && declares != nil {
 		name = declares(b[:min(len(b), prescanned)])
@@ -217,14 +217,14 @@ func decode(
 	if e == nil || e == encoding.Nop || name == utf8Name {
 		return rest, name, nil
 	}
-	out, err := e.NewDecoder().Bytes(rest) // bytes that mean nothing become U+FFFD
+	out, err := e.NewDecoder().Bytes(rest) // invalid bytes become U+FFFD
 	if err != nil {
 		return nil, name, fmt.Errorf("decoding %s: %w: %w", name, ErrDamaged, err)
 	}
 	return out, name, nil
 }
 
-// byMark returns what a byte order mark says, and what follows it.
+// byMark returns the encoding of a byte order mark, and the bytes after it.
 func byMark(b []byte) (name string, rest []byte) {
 	for _, m := range [...]struct{ mark, name string }{
 		{"\xef\xbb\xbf", utf8Name}, {"\xfe\xff", "utf-16be"}, {"\xff\xfe", "utf-16le"},
@@ -236,13 +236,13 @@ func byMark(b []byte) (name string, rest []byte) {
 	return "", b
 }
 
-// known returns the standard name of a charset; empty if there is none of that label.
-func known(label string) string {
+// charsetName returns the standard name
+func charsetName(label string) string {
 	_, name := charset.Lookup(label)
 	return name
 }
 
-// prescan looks for a meta element that names a charset.
+// prescan searches for a meta element with a charset.
 func prescan(b []byte) string {
 	z := html.NewTokenizer(bytes.NewReader(b))
 	for {
@@ -260,8 +260,8 @@ func prescan(b []byte) string {
 	}
 }
 
-// metaCharset returns the charset that the attributes of a meta element name. UTF-16 cannot be true: the element was
-// read as ASCII. It then means UTF-8, as the standard says.
+// metaCharset returns the charset in the attributes of a meta element. UTF-16 cannot be true, because the element was
+// read as ASCII; according to the standard it then means UTF-8.
 func metaCharset(z *html.Tokenizer) string {
 	var label, content string
 	var pragma bool
@@ -280,14 +280,14 @@ func metaCharset(z *html.Tokenizer) string {
 	if label == "" && pragma {
 		label = afterCharset(content)
 	}
-	name := known(label)
+	name := charsetName(label)
 	if strings.HasPrefix(name, "utf-16") {
 		return utf8Name
 	}
 	return name
 }
 
-// afterCharset returns what stands after "charset=" in a media type.
+// afterCharset returns the value after "charset=" in a media type.
 func afterCharset(s string) string {
 	i := strings.Index(strings.ToLower(s), "charset")
 	if i < 0 {
@@ -300,7 +300,7 @@ func afterCharset(s string) string {
 	return firstValue(rest, " \t\r\n;\"'")
 }
 
-// firstValue returns what stands in s, after white space and quotes, up to one of the characters of ends.
+// firstValue returns the beginning of s, after white space and quotes, up to a character in ends.
 func firstValue(s, ends string) string {
 	s = strings.TrimLeft(s, " \t\r\n\"'")
 	if end := strings.IndexAny(s, ends); end >= 0 {
@@ -309,7 +309,7 @@ func firstValue(s, ends string) string {
 	return s
 }
 
-// declared returns the name of the encoding that an XML declaration names.
+// declared returns the encoding in an XML declaration.
 func declared(b []byte) string {
 	head, _, ok := bytes.Cut(b, []byte("?>"))
 	if !ok || !bytes.HasPrefix(head, []byte("<?xml")) {
@@ -319,11 +319,11 @@ func declared(b []byte) string {
 	if !ok {
 		return ""
 	}
-	return known(firstValue(strings.TrimLeft(after, " \t\r\n=\"'"), " \t\r\n\"'"))
+	return charsetName(firstValue(strings.TrimLeft(after, " \t\r\n=\"'"), " \t\r\n\"'"))
 }
 
-// splitType splits a media type into its name in lower case and its parameters. Nothing is invalid: what cannot be read
-// is taken without parameters. The parameters are nil only where there is no media type at all.
+// splitType splits a media type into its name in lower case and its parameters. If the parameters are invalid, there
+// are none. They are nil only if there is no media type.
 func splitType(s string) (name string, params map[string]string) {
 	if strings.TrimSpace(s) == "" {
 		return "", nil

@@ -12,7 +12,7 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// robotsSite serves pages that say where they are, and a robots.txt.
+// robotsSite serves pages that contain their path, and a robots.txt.
 func robotsSite(t *testing.T, robots http.HandlerFunc) (base string, asked *atomic.Int32) {
 	t.Helper()
 	asked = new(atomic.Int32)
@@ -47,7 +47,7 @@ func TestFetchRobots(t *testing.T) {
 			wantError(t, err, snapshot.RobotsDisallowed, "rule")
 		}
 		if _, err := f.Fetch(t.Context(), &snapshot.FetchRequest{URL: base + path}); err != nil {
-			t.Errorf("%s, asked for: %v", path, err)
+			t.Errorf("%s, requested: %v", path, err)
 		}
 	}
 	if n := asked.Load(); n != 1+2 { // and the two of its own address
@@ -61,7 +61,7 @@ func TestFetchRobotsAnswers(t *testing.T) {
 	disallow := "User-agent: *\nDisallow: /\n"
 	for name, c := range map[string]struct {
 		serve  http.HandlerFunc
-		reason string // empty: the page may be fetched
+		reason string // empty if the page may be fetched
 	}{
 		"none":      {http.NotFound, ""},
 		"forbidden": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }, ""},
@@ -121,7 +121,7 @@ func TestFetchRobotsShared(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if n := asked.Load(); n > 30/2 || n < 1 { // the first few may come one after the other
+	if n := asked.Load(); n > 30/2 || n < 1 { // the first few may be sequential
 		t.Errorf("robots.txt was read %d times", n)
 	}
 }

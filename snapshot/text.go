@@ -17,32 +17,32 @@ import (
 	"github.com/ibidhq/ibid/internal/pdf"
 )
 
-// The ways in which a text is made; see the package's documentation.
+// The profiles by which a text is made; see the package documentation.
 const (
 	TextProfile = "ibid-text/1"
-	PDFProfile  = "ibid-pdf/1" // advisory: programs differ in how they put glyphs together
+	PDFProfile  = "ibid-pdf/1" // advisory: programs join glyphs differently
 )
 
-// Text is the visible text of one document, with what the document says of itself. It is plain data.
+// Text is the visible text of one document, with its metadata. It is plain data.
 type Text struct {
 	// normalised: NFC, no characters of category Cf, one space for each run of white space, none at the ends
 	Content string
 	Profile string // TextProfile or PDFProfile
-	// what it was read as: text/html, application/pdf, text/markdown, text/plain, …; without parameters
+	// the type it was read as: text/html, application/pdf, text/markdown, text/plain, …; without parameters
 	MediaType string
-	Charset   string // what its bytes were decoded as: utf-8, windows-1252, …; empty for a PDF
+	Charset   string // the encoding of its bytes: utf-8, windows-1252, …; empty for a PDF
 
-	Title       string // empty: the document does not say
+	Title       string // empty if the document has none
 	Authors     []string
-	PublishedAt string // an ISO 8601 date or RFC 3339 time; empty: not said, or not in a form that says a date
+	PublishedAt string // an ISO 8601 date or RFC 3339 time; empty if missing or not a date
 	Language    string // a BCP 47 tag
 	Site        string
 	License     string
-	URL         string // where the document says that it is to be found (canonical)
+	URL         string // canonical URL according to the document
 
-	Blocks []Block      // what Content is made of, in order: they cover it but for single spaces between them
-	Pages  int          // of a PDF; 0: it has none
-	Issues []ibid.Issue // what was odd, and is no error: see the codes below
+	Blocks []Block      // the blocks of Content, in order: they cover it except for single spaces between them
+	Pages  int          // of a PDF; 0 if it has none
+	Issues []ibid.Issue // problems that are not errors: see the codes below
 }
 
 // The codes of a text's issues.
@@ -50,19 +50,19 @@ const (
 	IssueNoTextLayer    = "no-text-layer"   // a PDF whose pages have no text: scanned, or drawn
 	IssuePageUnreadable = "page-unreadable" // a page of a PDF that could not be read; the others were
 	IssuePagesLeftOut   = "pages-left-out"  // a PDF with more pages, or more to read, than the limits allow
-	IssueLineUnreadable = "line-unreadable" // a line of JSON lines that is no document; the others were read
-	IssueInvalidUTF8    = "invalid-utf8"    // JSON with bytes that are not UTF-8: they are lost
+	IssueLineUnreadable = "line-unreadable" // a line of JSON lines that is not a document; the others were read
+	IssueInvalidUTF8    = "invalid-utf8"    // JSON with bytes that are not UTF-8, which are lost
 )
 
-// Block is a part of a text that its document sets apart. Content[Span.Start:Span.End] is what it says.
+// Block is a part of a text that its document sets apart. Content[Span.Start:Span.End] is its text.
 type Block struct {
 	Span  ibid.Span
 	Kind  BlockKind
 	Level int // of a heading, from 1
-	Page  int // of a PDF, from 1; 0: there are none
+	Page  int // of a PDF, from 1; 0 if there are no pages
 }
 
-// BlockKind says what a block is to the reader.
+// BlockKind is the role of a block.
 type BlockKind string
 
 // The kinds of a [Block].
@@ -74,23 +74,23 @@ const (
 	Code      BlockKind = "code"
 )
 
-// TextOptions says what is known of a document besides its bytes. Nil and the zero value mean: nothing.
+// TextOptions describe a document. Nil and the zero value mean that nothing is known of it.
 type TextOptions struct {
-	MediaType string // as a server or a caller says, with parameters; empty: recognised
-	URL       string // where it was found; helps to recognise what it is
-	Name      string // its file's name; helps to recognise what it is
+	MediaType string // as declared, with parameters; empty means that it is recognised
+	URL       string // its address; helps to recognise its type
+	Name      string // its file name; helps to recognise its type
 	Limits
 }
 
-// Limits bounds what is read of a document. Zero means the default.
+// Limits bounds the reading of a document. Zero means the default.
 type Limits struct {
 	Bytes     int           // of the document; [MaxBytes]
 	Pages     int           // of a PDF; 2000
 	Time      time.Duration // for a PDF; 20 s
-	Documents int           // that one file may hold; 100,000
+	Documents int           // in one file; 100,000
 }
 
-// MaxBytes is how many bytes a document may have, unless [Limits] says another number.
+// MaxBytes is the default of Limits.Bytes.
 const MaxBytes = 32 << 20
 
 // The other defaults of [Limits].
@@ -100,38 +100,39 @@ const (
 	maxDocuments = 100_000
 )
 
-// Why a document could not be read: errors of [Extract] and [ReadDocuments] wrap one of these.
+// The reasons why a document could not be read: errors of [Extract] and [ReadDocuments] wrap one of these.
 var (
 	ErrEmpty       = errors.New("it is empty")
 	ErrTooLarge    = pdf.ErrTooLarge
-	ErrUnsupported = errors.New("it is no text")
+	ErrUnsupported = errors.New("it is not text")
 	ErrEncrypted   = pdf.ErrEncrypted
 	ErrTooDeep     = errors.New("it is nested too deeply")
 	ErrDamaged     = pdf.ErrDamaged
 	ErrTimeout     = pdf.ErrTimeout
 )
 
-// Document is one text with what it is known by: a file, or one line of JSON lines.
+// Document is one text with its names: a file, or one line of JSON lines.
 type Document struct {
-	ID    string // of the document in its file: its own id, else the file's name, with #n where a file holds several
+	ID    string // its own id, else the file's name, with #n if the file holds several
 	Title string
 	URL   string
 	Text  *Text
-	// Source is the document as a source that an answer may cite: with ID, title, address, authors, dates and licence.
-	// Its Content is empty: the text is in Text.
+	// Source is the document as a source that an answer may cite, with id, title, address, authors, dates and licence.
+	// Its Content is empty, as the text is in Text.
 	Source ibid.Source
 }
 
-// panicked begins what is said of a reader that failed in a way that it should not.
+// panicked begins the message for a reader that panicked.
 const panicked = "its reader panicked"
 
-// Extract returns the visible text of a document. What it is comes from the media type, unless that says nothing, and
-// from the bytes, the name and the address. A document without any visible text is no error: its Content is empty.
+// Extract returns the visible text of a document. Its type is taken from the media type, unless that is a generic one,
+// and from the bytes, the name and the address. A document without visible text is not an error: its Content is empty.
 //
-// The error wraps one of this package's errors and says what was wrong: bytes that are no text say what they look like.
+// The error wraps one of this package's errors and tells what was wrong: for bytes that are not text, what they look
+// like.
 func Extract(b []byte, o *TextOptions) (t *Text, err error) {
 	defer func() {
-		if why := recover(); why != nil { // hostile files must not end the program
+		if why := recover(); why != nil { // hostile files must not crash the program
 			t, err = nil, fmt.Errorf("reading the document: %w: %s: %v", ErrDamaged, panicked, why)
 		}
 	}()
@@ -160,7 +161,7 @@ func Extract(b []byte, o *TextOptions) (t *Text, err error) {
 		if !strings.HasSuffix(mediaType, "+xml") {
 			return nil, fmt.Errorf("reading the document: %w: its type is %q", ErrUnsupported, mediaType)
 		}
-	default: // what cannot be known is taken for text: its bytes were looked at
+	default: // unknown types are read as text, as the bytes do not look binary
 	}
 	if mediaType == typeHTML || mediaType == typeXHTML {
 		if err := readHTML(t, b, params); err != nil {
@@ -174,10 +175,10 @@ func Extract(b []byte, o *TextOptions) (t *Text, err error) {
 	return t, nil
 }
 
-// Hash returns how octets are named everywhere: "sha256:" and 64 lower-case hexadecimal digits.
+// Hash returns the name of octets in all formats: "sha256:" and the SHA-256 in 64 lower-case hexadecimal digits.
 func Hash(b []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(b)) }
 
-// isoDate returns a date as ISO 8601 or RFC 3339 writes it; empty: s says none.
+// isoDate returns a date in the form of ISO 8601 or RFC 3339, or "" if s is not a date.
 func isoDate(s string) string {
 	s = strings.TrimSpace(s)
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05.999Z0700"} {
@@ -201,14 +202,14 @@ func isoDate(s string) string {
 	return ""
 }
 
-// stream is the text of a document before it is normalised, with the places where its blocks begin. Right before each
-// of these stands a line break, which composes with nothing: what lies between two of them can be normalised by itself.
+// stream is the text of a document before normalisation, with the places where its blocks begin. Each of these follows
+// a line break, which composes with nothing, so that the text between two of them can be normalised by itself.
 type stream struct {
 	raw   []byte
 	marks []mark
 }
 
-// mark is where a block begins in a stream.
+// mark is the start of a block in a stream.
 type mark struct {
 	at    int
 	kind  BlockKind
@@ -216,12 +217,12 @@ type mark struct {
 	page  int
 }
 
-// beginBlock ends the block before and begins another.
+// beginBlock ends the previous block and begins another.
 func (s *stream) beginBlock(kind BlockKind, level, page int) {
 	s.raw = append(s.raw, '\n')
 	m := mark{len(s.raw), kind, level, page}
 	if n := len(s.marks); n > 0 && s.marks[n-1].at+1 == m.at {
-		s.marks[n-1] = m // nothing stands in the last one
+		s.marks[n-1] = m // the last one is empty
 		return
 	}
 	s.marks = append(s.marks, m)
@@ -245,9 +246,10 @@ func (s *stream) finish(t *Text) {
 	t.Content = string(n.out)
 }
 
-// Normalize returns text as [Text.Content] has it: in Unicode's form NFC, without characters of category Cf and U+FFFD,
-// each run of white space one space, none at the ends. A quote that is normalised can be looked for in a Content.
-// Normalizing again may change a text in which a character of category Cf stood between a letter and its accent.
+// Normalize returns text in the form of [Text.Content]: in Unicode's form NFC, without characters of category Cf and
+// U+FFFD, with each run of white space replaced by one space, and none at the ends. A normalised quote can be searched
+// for in a Content. Normalizing again may change a text in which a character of category Cf was between a letter and
+// its accent.
 func Normalize(text string) string {
 	n := normalizer{out: make([]byte, 0, len(text))}
 	n.add([]byte(text))
@@ -257,10 +259,10 @@ func Normalize(text string) string {
 // normalizer writes normalised text.
 type normalizer struct {
 	out   []byte
-	space bool // white space stands before what comes next
+	space bool // white space precedes what comes next
 }
 
-// add appends raw, set apart by a space from what is there, and returns where it stands.
+// add appends raw, separated by a space, and returns its place.
 func (n *normalizer) add(raw []byte) ibid.Span {
 	n.space = true
 	raw = norm.NFC.Bytes(raw)
@@ -280,7 +282,7 @@ func (n *normalizer) add(raw []byte) ibid.Span {
 		}
 		end := i + size
 		for end < len(raw) && ' ' < raw[end] && raw[end] < utf8.RuneSelf {
-			end++ // with what is as ordinary, all at once
+			end++ // append printable ASCII all at once
 		}
 		n.out = append(n.out, raw[i:end]...)
 		i = end
@@ -291,7 +293,7 @@ func (n *normalizer) add(raw []byte) ibid.Span {
 	return ibid.Span{Start: start, End: len(n.out)}
 }
 
-// character returns how many bytes the first character has, and whether it stays. White space it notes.
+// character returns the length of the first character, and whether it stays. It records white space.
 func (n *normalizer) character(raw []byte) (size int, keep bool) {
 	c := raw[0]
 	if c < utf8.RuneSelf {
@@ -304,7 +306,7 @@ func (n *normalizer) character(raw []byte) (size int, keep bool) {
 	r, size := utf8.DecodeRune(raw)
 	switch {
 	case 0xa0 < r && r < 0x600 && r != 0xad,
-		0x3000 < r && r < 0xfeff: // letters of Europe and East Asia, to which nothing below applies
+		0x3000 < r && r < 0xfeff: // letters of Europe and East Asia, to which the rest does not apply
 		return size, true
 	case unicode.IsSpace(r):
 		n.space = true
@@ -333,7 +335,7 @@ func readPDF(t *Text, b []byte, o *TextOptions) error {
 		}
 	}
 	for _, page := range d.Unreadable {
-		issue(IssuePageUnreadable, "page %d: its fonts do not say what their glyphs mean", page)
+		issue(IssuePageUnreadable, "page %d: its fonts do not map glyphs to characters", page)
 	}
 	switch {
 	case d.Stopped != nil:
@@ -353,7 +355,7 @@ func readPDF(t *Text, b []byte, o *TextOptions) error {
 	}
 	low := strings.ToLower(t.Title)
 	if low == "" || strings.HasPrefix(low, "microsoft word") || strings.HasPrefix(low, "untitled") ||
-		low == "about:blank" { // it has no title, or one that says how it was made
+		low == "about:blank" { // no title, or one set by the program that made it
 		t.Title = ""
 		for _, b := range t.Blocks {
 			if b.Kind == Heading && b.Page == 1 {
@@ -365,7 +367,7 @@ func readPDF(t *Text, b []byte, o *TextOptions) error {
 	return nil
 }
 
-// pdfDate returns a date of a PDF (D:20260428100000+02'00') as ISO 8601 writes it; empty: s says none.
+// pdfDate returns a date of a PDF (D:20260428100000+02'00') in the form of ISO 8601, or "" if s is not a date.
 func pdfDate(s string) string {
 	s = strings.TrimPrefix(strings.TrimSpace(s), "D:")
 	if len(s) >= 8 {

@@ -46,7 +46,7 @@ func extract(t *testing.T, b, mediaType string) *snapshot.Text {
 	return text
 }
 
-// The profile ibid-text/1, rule by rule, and what sloppy pages have all the time.
+// The profile ibid-text/1, rule by rule, and common mistakes in pages.
 func TestHTML(t *testing.T) {
 	for _, name := range []string{"html", "html_sloppy"} {
 		for _, row := range testenv.Cases(t, "testdata/"+name+".txt", 3) {
@@ -74,7 +74,7 @@ func TestCharset(t *testing.T) {
 	}
 }
 
-// blocksOf lists blocks as people read them.
+// blocksOf returns blocks in readable form.
 func blocksOf(text *snapshot.Text) []string {
 	var all []string
 	for _, b := range text.Blocks {
@@ -146,7 +146,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Pages whose tree would be many times as large as they are: of 64 KiB each, a parser would make gigabytes.
+// Pages whose tree would be many times their size: from 64 KiB a parser would make gigabytes.
 func TestHostileHTML(t *testing.T) {
 	attributes := func(n int) string {
 		var b strings.Builder
@@ -172,7 +172,7 @@ func TestHostileHTML(t *testing.T) {
 			t.Errorf("%s: %v, want ErrTooLarge", name, err)
 		}
 	}
-	// Ordinary sloppiness passes.
+	// Ordinary mistakes pass.
 	extract(t, strings.Repeat("<p><b>x<i>y</b>", 2000), "text/html")
 }
 
@@ -182,7 +182,7 @@ func TestNormalize(t *testing.T) {
 	}
 }
 
-// Of every character: it stays, is white space, or is dropped.
+// Every character is kept, is white space, or is dropped.
 func TestNormalizeEach(t *testing.T) {
 	for r := range rune(unicode.MaxRune + 1) {
 		if !utf8.ValidRune(r) {
@@ -203,7 +203,8 @@ func TestNormalizeEach(t *testing.T) {
 	}
 }
 
-// The example of the attribution specification: a page, its text, and a manifest with the hashes and an excerpt's place.
+// The example of the attribution specification: a page, its text, and a manifest with the hashes and the place of an
+// excerpt.
 func TestGolden(t *testing.T) {
 	dir := filepath.Join(testenv.Shared(t), "spec", "golden")
 	read := func(name string) []byte {

@@ -9,30 +9,31 @@ import (
 	"sync"
 )
 
-// Texts remembers the texts of documents by the hash of their octets and their media type: reading a page is most of
-// what a verification costs. The zero value is ready, a nil *Texts remembers nothing; both can be used concurrently.
+// Texts caches the texts of documents by the hash of their octets and their media type, because reading a page is most
+// of the cost of a verification. The zero value is ready to use; a nil *Texts caches nothing. Both are safe for
+// concurrent use.
 type Texts struct {
-	Limit int64 // bytes of the texts that are remembered, about, and again of what stands beside them; 0: maxTexts
+	Limit int64 // approximate bytes of cached texts, and again of values beside them; 0 means 64 MiB
 
 	texts  lru[textKey, *textEntry]
 	beside lru[*Text, *beside]
 }
 
-// maxTexts is how many bytes [Texts] holds by default.
+// maxTexts is the default of Texts.Limit.
 const maxTexts = 64 << 20
 
-// errNoOctets says that of a snapshot only the hash is left.
-var errNoOctets = errors.New("its octets are not kept any more")
+// errNoOctets means that only the hash of a snapshot is kept.
+var errNoOctets = errors.New("its octets are no longer kept")
 
-// Whole reports whether a snapshot has its octets. The one of an empty document has.
+// Whole reports whether a snapshot has its octets. That of an empty document does.
 func (s *Snapshot) Whole() bool {
 	return len(s.Octets) > 0 || s.Hash == "" || s.Hash == Hash(nil)
 }
 
-// textKey is what a text depends on.
+// textKey is everything that a text depends on.
 type textKey struct{ hash, mediaType, extension string }
 
-// textEntry is a text, or why there is none. It is complete once done is closed.
+// textEntry is a text, or the reason why there is none. It is complete once done is closed.
 type textEntry struct {
 	done chan struct{}
 	text *Text
@@ -40,15 +41,15 @@ type textEntry struct {
 	err  error
 }
 
-// beside is what somebody made of a text.
+// beside is a value derived from a text.
 type beside struct {
 	once  sync.Once
 	value any
 }
 
-// Of returns the text of a document with the hash of its Content. A text that is being read is waited for.
-// The text is shared: nobody may change it. A Hash that is there is believed, so whoever makes a snapshot of what came
-// from elsewhere must compare it; one without its octets (see [Copies]) is an error.
+// Of returns the text of a document and the hash of its Content. It waits for a text that is being read. The text is
+// shared and must not be changed. A Hash that is set is trusted, so callers that make snapshots from untrusted data
+// must check it; a snapshot without its octets (see [Copies]) is an error.
 func (t *Texts) Of(s *Snapshot) (*Text, string, error) {
 	if !s.Whole() {
 		return nil, "", fmt.Errorf("reading the text of %s: %w", s.URL, errNoOctets)
@@ -86,8 +87,9 @@ func (t *Texts) Of(s *Snapshot) (*Text, string, error) {
 	return e.text, e.hash, e.err
 }
 
-// Beside returns what read makes of a text, and remembers it beside the text while there is room; size is about how
-// many bytes it has. A text has one such value, so all who ask must make the same. It is shared: nobody may change it.
+// Beside returns the value that read derives from a text, and caches it with the text while there is room; size is its
+// approximate size in bytes. A text has one such value, so all callers must derive the same. It is shared and must not
+// be changed.
 func (t *Texts) Beside(text *Text, read func() (value any, size int64)) any {
 	if t == nil {
 		value, _ := read()
@@ -102,35 +104,35 @@ func (t *Texts) Beside(text *Text, read func() (value any, size int64)) any {
 	return b.value
 }
 
-// Copies keeps what was read, so that it need not be read again while it holds. It is safe for concurrent use.
+// Copies stores fetched documents, so that they need not be fetched again while they are current. Implementations must
+// be safe for concurrent use.
 type Copies interface {
-	// Latest returns the version of a document that was read last, by the address it was asked for, in the form of
-	// [CleanURL]. It may have no octets any more, and is then of no use to a Fetcher. Nil without an error: there is
-	// none. Its FinalURL is where ETag and LastModified count.
+	// Latest returns the latest version of a document by its requested address, in the form of [CleanURL], or nil if
+	// there is none. It may no longer have octets, and is then of no use to a Fetcher. Its ETag and LastModified apply
+	// to FinalURL.
 	Latest(ctx context.Context, url string) (*Snapshot, error)
-	// Keep keeps what was read, and does not change it. One that says NotModified is a further sighting of the version
-	// that was there.
+	// Keep stores a snapshot and must not change it. One with NotModified is another sighting of the stored version.
 	Keep(ctx context.Context, s *Snapshot) error
 }
 
-// MemoryCopies keeps copies in memory, of each address the latest, and forgets those that were not used for longest.
-// The zero value is ready.
+// MemoryCopies keeps the latest copy for each address in memory, and drops the least recently used. The zero value is
+// ready to use.
 type MemoryCopies struct {
-	Limit int64 // of octets and what belongs to them, in bytes; 0: 64 MiB
+	Limit int64 // of octets and headers, in bytes; 0 means 64 MiB
 
 	kept lru[string, *Snapshot]
 }
 
-// Latest returns the version that was read last.
+// Latest implements [Copies].
 func (c *MemoryCopies) Latest(_ context.Context, url string) (*Snapshot, error) {
 	s, _ := c.kept.get(url)
 	return s, nil
 }
 
-// Keep keeps what was read, unless it alone is more than the limit.
+// Keep implements [Copies]. A snapshot larger than the limit is not kept.
 func (c *MemoryCopies) Keep(_ context.Context, s *Snapshot) error {
-	const around = 1 << 10 // addresses, some fields
-	size := int64(len(s.Octets)) + around
+	const overhead = 1 << 10 // addresses, some fields
+	size := int64(len(s.Octets)) + overhead
 	for name, values := range s.Header {
 		for _, v := range values {
 			size += int64(len(name) + len(v))
@@ -140,12 +142,12 @@ func (c *MemoryCopies) Keep(_ context.Context, s *Snapshot) error {
 	return nil
 }
 
-// lru holds what was used last. The zero value is ready. It is safe for concurrent use.
+// lru holds the most recently used values. The zero value is ready to use. It is safe for concurrent use.
 type lru[K, V comparable] struct {
 	mu    sync.Mutex
 	size  int64
 	items map[K]*list.Element
-	order list.List // of *lruItem[K, V], the last used in front
+	order list.List // of *lruItem[K, V], most recently used first
 }
 
 type lruItem[K, V comparable] struct {
@@ -165,7 +167,7 @@ func (l *lru[K, V]) get(key K) (v V, ok bool) {
 	return at.Value.(*lruItem[K, V]).value, true
 }
 
-// getOr returns the value that is there, or adds one, which has no size yet.
+// getOr returns the value of a key, or adds v, which has no size yet.
 func (l *lru[K, V]) getOr(key K, v V) V {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -180,15 +182,16 @@ func (l *lru[K, V]) getOr(key K, v V) V {
 	return v
 }
 
-// put adds a value in the place of the one that was there.
+// put sets the value of a key, replacing any earlier one.
 func (l *lru[K, V]) put(key K, v V, size, limit int64) {
 	l.drop(key)
 	l.getOr(key, v)
 	l.setSize(key, v, size, limit)
 }
 
-// setSize says how large a value is, if it is still there, and drops those that were not used for longest until all
-// together have no more than limit: not those that have no size yet, and only the value itself if it alone has more.
+// setSize sets the size of a value, if it is still there, and drops the least recently used values until the total is
+// within limit. It does not drop values without a size, and drops only the value itself if that alone exceeds the
+// limit.
 func (l *lru[K, V]) setSize(key K, v V, size, limit int64) (dropped []V) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -212,7 +215,7 @@ func (l *lru[K, V]) setSize(key K, v V, size, limit int64) (dropped []V) {
 	return dropped
 }
 
-// drop forgets the value of a key.
+// drop removes the value of a key.
 func (l *lru[K, V]) drop(key K) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -221,7 +224,7 @@ func (l *lru[K, V]) drop(key K) {
 	}
 }
 
-// remove takes an element out. The caller holds the lock.
+// remove removes an element. The caller holds the lock.
 func (l *lru[K, V]) remove(at *list.Element) {
 	item := l.order.Remove(at).(*lruItem[K, V])
 	delete(l.items, item.key)

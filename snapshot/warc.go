@@ -15,13 +15,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// WriteWARC writes snapshots as a file of WARC 1.1 (.warc.gz): one gzip member a record, so that it can be read from
-// any record on. Software is what the file says that made it.
+// WriteWARC writes snapshots as a WARC 1.1 file (.warc.gz) with one gzip member per record, so that it can be read from
+// any record. The file names software as its creator.
 //
-// A document that came over the network is a response record. Its content codings are removed: the fields that spoke of
-// them are kept as X-Archive-Orig-Content-Encoding and the like, and Content-Length is that of the record. A document
-// that did not (Status 0, or NotModified, when it is our copy) is a resource record. Each has beside it a record of
-// metadata, with its hash and the addresses it was reached by. An error of w ends the file and is returned.
+// A document from the network is a response record. Its content codings are removed: their fields are kept as
+// X-Archive-Orig-Content-Encoding and the like, and Content-Length is that of the record. Any other document (with
+// Status 0, or NotModified, which is our copy) is a resource record. Each has a metadata record with its hash and the
+// addresses on the way to it. An error of w ends the file and is returned.
 func WriteWARC(w io.Writer, software string, list ...*Snapshot) error {
 	a := warc{w: w, zip: gzip.NewWriter(w)}
 	if err := a.writeInfo(software); err != nil {
@@ -39,23 +39,23 @@ func WriteWARC(w io.Writer, software string, list ...*Snapshot) error {
 type warc struct {
 	w    io.Writer
 	zip  *gzip.Writer
-	info string // the id of the first record, which says what the others are
+	info string // the id of the first record, to which the others refer
 }
 
 // field is a named field of a record's header or of a block of fields.
 type field struct{ name, value string }
 
-// record is one record but for what all have.
+// record is one record without the fields that all have.
 type record struct {
 	kind        string
-	target      string // an address; empty: it has none
+	target      string // an address; empty if it has none
 	at          time.Time
 	contentType string
 	fields      []field
 	block       []byte
 }
 
-// writeInfo writes the record that says what the file is.
+// writeInfo writes the record that describes the file.
 func (a *warc) writeInfo(software string) (err error) {
 	about := []field{
 		{"software", software},
@@ -70,7 +70,7 @@ func (a *warc) writeInfo(software string) (err error) {
 
 const warcFields = "application/warc-fields"
 
-// snapshot writes a document and what is known of it.
+// snapshot writes a document and its metadata.
 func (a *warc) snapshot(s *Snapshot) error {
 	target, err := CleanURL(cmp.Or(s.FinalURL, s.URL))
 	if err != nil {
@@ -97,7 +97,7 @@ func (a *warc) snapshot(s *Snapshot) error {
 	return err
 }
 
-// metadata lists what is known of a document.
+// metadata lists the metadata of a document.
 func metadata(s *Snapshot, hash string) []field {
 	list := []field{{"ibid-hash", hash}, {"ibid-requested-url", s.URL}}
 	for _, hop := range s.Hops {
@@ -116,7 +116,7 @@ func metadata(s *Snapshot, hash string) []field {
 	return list
 }
 
-// httpBlock writes a response as HTTP/1.1 would.
+// httpBlock returns a response in the form of HTTP/1.1.
 func httpBlock(s *Snapshot) []byte {
 	b := make([]byte, 0, len(s.Octets)+1024)
 	b = fmt.Appendf(b, "HTTP/1.1 %03d %s\r\n", s.Status, http.StatusText(s.Status))
@@ -124,7 +124,7 @@ func httpBlock(s *Snapshot) []byte {
 		as := name
 		switch http.CanonicalHeaderKey(name) {
 		case "Content-Encoding", "Content-Length", "Transfer-Encoding":
-			as = "X-Archive-Orig-" + name // they speak of octets that are not here
+			as = "X-Archive-Orig-" + name // they describe other octets
 		}
 		for _, v := range s.Header[name] {
 			b = appendFields(b, []field{{as, v}})
@@ -160,7 +160,7 @@ func (a *warc) write(r *record) (id string, err error) {
 	return id, a.zip.Close()
 }
 
-// appendFields appends a line for each field whose name is one.
+// appendFields appends a line for each field with a valid name.
 func appendFields(b []byte, fields []field) []byte {
 	for _, f := range fields {
 		odd := func(r rune) bool { return r <= ' ' || r >= 0x7f || r == ':' }
@@ -171,7 +171,7 @@ func appendFields(b []byte, fields []field) []byte {
 	return b
 }
 
-// fieldValue takes out of a value what would end its line.
+// fieldValue replaces control characters, which could end the line.
 func fieldValue(s string) string {
 	isControl := func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 	if !strings.ContainsFunc(s, isControl) {

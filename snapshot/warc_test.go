@@ -20,13 +20,14 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// warcRecord is a record as a strict reader reads it.
+// warcRecord is a record as read by a strict reader.
 type warcRecord struct {
 	fields map[string]string
 	block  []byte
 }
 
-// readWARC reads WARC 1.1 strictly: every record alone in a gzip member, with the fields it must have and the digests it says.
+// readWARC reads WARC 1.1 strictly: every record is alone in a gzip member, with the required fields and correct
+// digests.
 func readWARC(t *testing.T, file []byte) (list []warcRecord) {
 	t.Helper()
 	in := bufio.NewReader(bytes.NewReader(file))
@@ -79,7 +80,7 @@ func readWARC(t *testing.T, file []byte) (list []warcRecord) {
 	return list
 }
 
-// archived are documents of all sorts.
+// archived returns documents of all kinds.
 func archived() []*snapshot.Snapshot {
 	at := time.Date(2026, 11, 21, 10, 0, 0, 123456789, time.FixedZone("", 3600))
 	page := []byte("<p>Herons\r\n\r\nnest</p>\r\n\r\nWARC/1.1\r\n")
@@ -151,7 +152,7 @@ func TestWriteWARC(t *testing.T) {
 	}
 }
 
-// An error of the file ends the writing and is told.
+// An error of the writer ends the file and is returned.
 func TestWriteWARCErrors(t *testing.T) {
 	oh := errors.New("oh")
 	for room := range 9 {
@@ -160,11 +161,11 @@ func TestWriteWARCErrors(t *testing.T) {
 		}
 	}
 	if err := snapshot.WriteWARC(io.Discard, "ibid", &snapshot.Snapshot{URL: "urn:x:y"}); err == nil {
-		t.Error("what has no address is written")
+		t.Error("a snapshot without an address is written")
 	}
 }
 
-// fullWriter has some room.
+// fullWriter accepts a limited number of bytes.
 type fullWriter struct {
 	room int
 	err  error

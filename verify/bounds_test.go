@@ -15,7 +15,7 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// allocates fails if do allocates more than so many bytes: what is quadratic copies without end.
+// allocates fails if do allocates more than most bytes, as quadratic code does.
 func allocates(t *testing.T, most uint64, do func()) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -23,11 +23,11 @@ func allocates(t *testing.T, most uint64, do func()) {
 	do()
 	runtime.ReadMemStats(&after)
 	if n := after.TotalAlloc - before.TotalAlloc; n > most {
-		t.Errorf("it allocated %d MiB, at most %d are in order", n>>20, most>>20)
+		t.Errorf("it allocated %d MiB, want at most %d", n>>20, most>>20)
 	}
 }
 
-// many adds claims to a manifest, each with a source of its own, and makes the answer announce it.
+// many publishes a manifest with n more claims, each with its own source, and makes the answer announce it.
 func (w *world) many(n int, change func(i int, s *manifest.Source, cs *manifest.ClaimSource)) {
 	m := w.manifest()
 	for i := range n {
@@ -45,7 +45,17 @@ func (w *world) many(n int, change func(i int, s *manifest.Source, cs *manifest.
 	w.announce(answer, manifest.Announcement{More: true, Manifest: s.TargetURI})
 }
 
-// Events without end, and a trailer of thousands of lines, are read in one go.
+// requests returns the number of requests to the world.
+func (w *world) requests() (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, hits := range w.hits {
+		n += hits
+	}
+	return n
+}
+
+// Endless events, and a trailer of thousands of lines, are read in linear time.
 func TestBoundResponse(t *testing.T) {
 	w := newWorld(t)
 	w.many(0, nil)
@@ -75,7 +85,7 @@ func TestBoundResponse(t *testing.T) {
 	})
 }
 
-// A job ends with its context also between two comparisons.
+// A job ends with its context, even between two comparisons.
 func TestBoundContext(t *testing.T) {
 	w := newWorld(t)
 	w.many(300, func(i int, s *manifest.Source, cs *manifest.ClaimSource) {
@@ -98,11 +108,11 @@ func TestBoundContext(t *testing.T) {
 		t.Errorf("%v, want the context's", err)
 	}
 	if done > 2 { // one that was under way
-		t.Errorf("%d sources were looked at after the job had ended", done-1)
+		t.Errorf("%d sources were checked after the job had ended", done-1)
 	}
 }
 
-// Claims are matched with sources in one go, however many of both there are, and however long their addresses take to clean.
+// Matching claims with sources is linear in their number, even if their addresses are slow to clean.
 func TestBoundSources(t *testing.T) {
 	w := newWorld(t)
 	m := w.manifest()
@@ -125,7 +135,8 @@ func TestBoundSources(t *testing.T) {
 	})
 }
 
-// Redirects count, also those that lead nowhere: what is under way when the limit is reached goes on, and no more.
+// Redirects count, even those that lead nowhere: fetches that are under way when the limit is reached go on, and no
+// others start.
 func TestBoundRedirects(t *testing.T) {
 	w := newWorld(t)
 	w.many(240, func(i int, s *manifest.Source, _ *manifest.ClaimSource) {
@@ -141,18 +152,12 @@ func TestBoundRedirects(t *testing.T) {
 		}
 	})
 	wants(t, w.report(w.verifier()), verify.Unverifiable, verify.Blocked)
-	n := 0
-	w.mu.Lock()
-	for _, hits := range w.hits {
-		n += hits
-	}
-	w.mu.Unlock()
-	if n > 256+16*5 {
+	if n := w.requests(); n > 256+16*5 {
 		t.Errorf("one job made %d requests", n)
 	}
 }
 
-// A job holds so many octets, and no more.
+// A job holds at most Limits.Octets.
 func TestBoundOctets(t *testing.T) {
 	w := newWorld(t)
 	big := bytes.Repeat([]byte("lorem ipsum "), 1<<20/12)
@@ -176,7 +181,7 @@ func TestBoundOctets(t *testing.T) {
 	}
 }
 
-// A bundle is hashed once, however much fails.
+// A bundle is hashed once, however many failures there are.
 func TestBoundIncidents(t *testing.T) {
 	const url = "https://a.example/m"
 	r := &verify.Report{Manifests: []verify.ManifestReport{{
@@ -192,7 +197,7 @@ func TestBoundIncidents(t *testing.T) {
 	})
 }
 
-// Values are forgotten when there are too many of their kind, the oldest first, and those of other kinds are not.
+// The oldest values are dropped when there are too many of their kind, and those of other kinds stay.
 func TestMemoryMapForgets(t *testing.T) {
 	m := &verify.MemoryMap{Limit: 100_000}
 	if _, err := m.Remember(t.Context(), "manifest", "a", []byte("first")); err != nil {
@@ -202,7 +207,7 @@ func TestMemoryMapForgets(t *testing.T) {
 		if err := m.Replace(t.Context(), "verdict", strconv.Itoa(i), make([]byte, 1000)); err != nil {
 			t.Fatal(err)
 		}
-		if err := m.Replace(t.Context(), "keys", "the same", make([]byte, i)); err != nil { // takes the place of what was there
+		if err := m.Replace(t.Context(), "keys", "the same", make([]byte, i)); err != nil { // replaces the earlier value
 			t.Fatal(err)
 		}
 	}
@@ -214,6 +219,6 @@ func TestMemoryMapForgets(t *testing.T) {
 		}
 	}
 	if got, err := m.Remember(t.Context(), "verdict", "0", []byte("again")); string(got) != "again" || err != nil {
-		t.Errorf("what was forgotten comes again as %q, %v", got, err)
+		t.Errorf("a forgotten value is remembered again as %q, %v", got, err)
 	}
 }

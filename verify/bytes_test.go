@@ -27,8 +27,8 @@ func (w *world) bytes(b string, o *verify.BytesOptions) *verify.Report {
 	return r
 }
 
-// What curl prints, however it does: status lines of each version, redirects and proxies before, the trailer behind, chunks if
-// they are left in, either line end.
+// All forms in which curl prints a response: status lines of each version, preceding redirects and proxies, trailers,
+// undecoded chunks, both line ends.
 func TestPrinted(t *testing.T) {
 	w := newWorld(t)
 	s := w.publish(w.manifest())
@@ -70,7 +70,7 @@ func TestPrinted(t *testing.T) {
 	wants(t, w.bytes("HTTP/1.1 200 OK\r\n"+field+"\r\n\r\n"+answer+"x", nil), verify.Invalid, verify.OutputMismatch)
 }
 
-// What this machine's curl prints, with a redirect and a trailer.
+// The output of the installed curl, with a redirect and a trailer.
 func TestCurl(t *testing.T) {
 	curl := testenv.Tool(t, "curl")
 	w := newWorld(t)
@@ -121,7 +121,7 @@ func TestBytes(t *testing.T) {
 		{"bundle", string(bundle), verify.KindBundle, verify.Trusted, verify.SignatureValid},
 		{"document", document(t, w.origin+"/source", excerpt), verify.KindDocument, verify.Valid, verify.Unsigned},
 		{"document that misquotes", document(t, w.origin+"/source", strings.Replace(excerpt, "is not", "is", 1)), verify.KindDocument, verify.Invalid, verify.ExcerptAltered},
-		{"document that quotes nothing", document(t, w.origin+"/source", ""), verify.KindDocument, verify.Unverifiable, verify.NothingQuoted},
+		{"document without quotes", document(t, w.origin+"/source", ""), verify.KindDocument, verify.Unverifiable, verify.NothingQuoted},
 		{"broken manifest", string(s.Body[:len(s.Body)-9]), verify.KindManifest, verify.Invalid, verify.ManifestMalformed},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestBytes(t *testing.T) {
 	}
 	for _, junk := range []string{"", "x", "{}", "[]", "HTTP/1.1", "HTTP/1.1 200 OK", "HTTP/1.1 abc\r\n\r\n", `{"claims":1}`, "\x00\xff"} {
 		if r, err := w.verifier().Bytes(t.Context(), []byte(junk), nil); err == nil {
-			t.Errorf("%q was taken for something: %s", junk, text(r))
+			t.Errorf("%q was recognised: %s", junk, text(r))
 		} else if !errors.Is(err, verify.ErrUnrecognised) && !strings.HasPrefix(junk, "HTTP/") {
 			t.Errorf("%q: %v, want ErrUnrecognised", junk, err)
 		}
@@ -170,7 +170,7 @@ func document(t *testing.T, url, quote string) string {
 	return string(b)
 }
 
-// A bundle is verified without one request, and says what cannot be known so.
+// A bundle is verified without any request, and the report tells what could not be checked.
 func TestOffline(t *testing.T) {
 	w := published(t)
 	online := w.verifier()
@@ -206,7 +206,7 @@ func TestOffline(t *testing.T) {
 	}
 }
 
-// Bytes never panics and always says something, whatever it is given. Nothing is fetched.
+// Bytes never panics and always reports something, for any input. Nothing is fetched.
 func FuzzBytes(f *testing.F) {
 	for _, seed := range []string{
 		"HTTP/1.1 200 OK\r\nCitation-Source: \"https://a.example/\";manifest=\"https://a.example/m\"\r\n\r\nbody",

@@ -19,31 +19,31 @@ import (
 // announced is a manifest that a response announces.
 type announced struct {
 	url    string
-	digest []byte // nil: not said
+	digest []byte // nil if none is given
 	listed []manifest.Announcement
 }
 
-// checked is a manifest that is being verified.
+// checked is the verification of one manifest.
 type checked struct {
 	*job
 	announced
 
-	response *Response // nil: it is verified by itself
-	upstream *upstream // not nil: it is that of a source
+	response *Response // nil if the manifest is verified by itself
+	upstream *upstream // set if the manifest is that of a source
 
-	served    *manifest.Signed // as it was fetched or stored; nil: it could not be read
-	header    http.Header      // all fields that are known of the response that it came with
-	stored    bool             // it was not fetched from its URL now
-	bare      bool             // a file: it never had a header
-	man       *manifest.Manifest
-	problems  []manifest.Problem // of man
-	lookup    *index             // of man; nil: not asked for yet
-	seen      bool               // its keys come from its origin, and not only from a bundle
-	asked     bool               // the log was: see checkLog
-	unasked   bool               // and could not be read
-	signature Counts             // of what was found about it; empty: it is good, or there is none
-	over      bool               // nothing more can be looked at
-	out       ManifestReport
+	served     *manifest.Signed // as it was fetched or stored; nil if it could not be read
+	header     http.Header      // all known fields of the response that carried it
+	stored     bool             // not fetched from its URL by this job
+	bare       bool             // from a file without a header
+	man        *manifest.Manifest
+	problems   []manifest.Problem // of man
+	lookup     *index             // of man; nil until it is first used
+	keysSeen   bool               // its keys come from its origin, not only from a bundle
+	logChecked bool               // checkLog has run
+	logUnread  bool               // the log could not be read
+	signature  Counts             // of the finding about it; empty if it is good or missing
+	done       bool               // nothing more can be checked
+	out        ManifestReport
 }
 
 func (j *job) newChecked(address string) *checked {
@@ -52,17 +52,17 @@ func (j *job) newChecked(address string) *checked {
 	return m
 }
 
-// found enters a finding about the manifest, which counts as its status does.
+// found adds a finding about the manifest, which counts as its status does.
 func (m *checked) found(code Status, format string, args ...any) {
 	m.foundAs(code, code.counts(), format, args...)
 }
 
-// foundAs enters a finding that counts as something else than its status does usually.
+// foundAs adds a finding that does not count as its status usually does.
 func (m *checked) foundAs(code Status, counts Counts, format string, args ...any) {
 	m.report.add(Finding{Code: code, Counts: counts, Detail: fmt.Sprintf(format, args...), Manifest: m.out.URL})
 }
 
-// foundAt enters a finding about one place of the manifest; its detail becomes a sentence.
+// foundAt adds a finding about one place in the manifest; its detail becomes a sentence.
 func (m *checked) foundAt(code Status, path, detail string) {
 	first, size := utf8.DecodeRuneInString(detail)
 	detail = strings.TrimRight(string(unicode.ToUpper(first))+detail[size:], ".") + "."
@@ -77,14 +77,14 @@ func (m *checked) verify(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	m.setDone("manifest", m.url)
-	m.over = err != nil || snap.Status != http.StatusOK
+	m.done = err != nil || snap.Status != http.StatusOK
 	switch {
 	case err != nil:
 		m.foundUnfetched(err)
 	case snap.Status == http.StatusAccepted:
 		m.found(ManifestPending, "The manifest is not built yet (202). Try again later.")
 	case snap.Status != http.StatusOK:
-		m.found(ManifestUnreachable, "The manifest's URL answers %d and not 200.", snap.Status)
+		m.found(ManifestUnreachable, "The manifest's URL answers %d, not 200.", snap.Status)
 	default:
 		m.header = snap.Header
 		m.served = newSigned(m.url, snap.Status, snap.Header, snap.Octets)
@@ -106,7 +106,7 @@ func (m *checked) foundUnfetched(err error) {
 	if f, ok := errors.AsType[*snapshot.FetchError](err); ok {
 		switch f.Kind {
 		case snapshot.Blocked:
-			code, what = ManifestBlocked, "The manifest's URL is not fetched"
+			code, what = ManifestBlocked, "The manifest's URL may not be fetched"
 		case snapshot.TooLarge:
 			code, what = ManifestTooLarge, "The manifest is over 1 MiB"
 		case snapshot.UnsupportedMedia:
@@ -117,13 +117,13 @@ func (m *checked) foundUnfetched(err error) {
 	m.found(code, "%s", sentence(what, err))
 }
 
-// check looks at a manifest that was read, in the order of the specification, and at its sources.
+// check makes the checks of a manifest that was read, in the order of the specification, and then those of its sources.
 func (m *checked) check(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
 		m.parse, m.checkOutput, m.checkSignature, m.checkAuthority, m.checkExpiry,
 		m.remember, m.checkLog, m.checkLevel,
 	} {
-		if m.over {
+		if m.done {
 			break
 		}
 		if err := step(ctx); err != nil {
@@ -138,42 +138,42 @@ func (m *checked) check(ctx context.Context) error {
 		m.out.SHA256 = hexSum(m.served.Body)
 	}
 	m.report.Manifests = append(m.report.Manifests, m.out)
-	if m.over {
+	if m.done {
 		return nil
 	}
 	return m.checkClaims(ctx)
 }
 
-// compareWith compares the manifest with what its URL had before; nil: nothing that is known of.
+// compareWith compares the manifest's digest with the one that its URL had before, if before is not nil.
 func (m *checked) compareWith(before []byte, sum [sha256.Size]byte) {
 	if before != nil && !bytes.Equal(before, sum[:]) {
-		m.over = true
+		m.done = true
 		m.found(ManifestMutated,
-			"The manifest's body has the SHA-256 %x; before, this URL had %x. A manifest never changes.", sum, before)
+			"The manifest's body has the SHA-256 %x; earlier, this URL had %x. Manifests must not change.", sum, before)
 	}
 }
 
-// parse compares the bytes with those that were announced, and with those that were there before. It reads the
-// manifest, and says in what it contradicts itself, the header, where it is from, or the response's other manifests.
+// parse compares the bytes with the announced and the earlier digest. It reads the manifest, and reports where it
+// contradicts itself, the header, the URL it was fetched from, or other manifests of the same response.
 func (m *checked) parse(ctx context.Context) error {
 	sum := m.served.Digest()
 	if m.digest != nil && !bytes.Equal(m.digest, sum[:]) {
-		m.over = true
+		m.done = true
 		m.found(ManifestMutated, "The manifest's body has the SHA-256 %x, the response announces %x.", sum, m.digest)
 		return nil
 	}
-	if !m.bare { // the octets of a file may be laid out in another way
+	if !m.bare { // the JSON in a file may be formatted differently
 		before, err := m.Memory.Recall(ctx, memoryManifest, m.url)
 		if err != nil {
-			return fmt.Errorf("looking up what a manifest was: %w", err)
+			return fmt.Errorf("looking up an earlier manifest: %w", err)
 		}
-		if m.compareWith(before, sum); m.over || ctx.Err() != nil {
+		if m.compareWith(before, sum); m.done || ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 	}
 	man, err := manifest.Parse(m.served.Body)
 	if err != nil {
-		m.over = true
+		m.done = true
 		code, path := ManifestMalformed, ""
 		if e, ok := errors.AsType[*manifest.Error](err); ok {
 			code, path = Status(e.Status), e.Path
@@ -188,7 +188,7 @@ func (m *checked) parse(ctx context.Context) error {
 	m.out.RunID, m.out.AgentID, m.out.EmittedAt = man.RunID, man.AgentID, string(man.EmittedAt)
 	m.found(ManifestRead, "The manifest has %s.", number(len(man.Claims), "claim"))
 	for _, p := range m.problems {
-		if code := Status(p.Status); code != ChainInvalid && code != ChainGap { // which checkLevel says
+		if code := Status(p.Status); code != ChainInvalid && code != ChainGap { // which checkLevel reports
 			m.foundAt(code, p.Path, p.Detail)
 		}
 	}
@@ -199,7 +199,7 @@ func (m *checked) parse(ctx context.Context) error {
 		}
 	}
 	if man.Self != "" && m.url != "" && man.Self != m.url && clean(man.Self) != m.url {
-		m.found(ManifestMismatch, "The manifest says that it is %s, but it was fetched from %s.", man.Self, m.url)
+		m.found(ManifestMismatch, "The manifest gives its URL as %s, but it was fetched from %s.", man.Self, m.url)
 		return nil
 	}
 	for i := range m.report.Manifests {
@@ -223,17 +223,17 @@ func (m *checked) lists(a *manifest.Announcement) bool {
 	case a.ID == "":
 		return x.byURL[address] != nil
 	}
-	s := x.byID[a.ID] // several may have the URL
+	s := x.byID[a.ID] // several may have the same URL
 	return s != nil && (clean(s.URL) == address || clean(s.OriginalURL) == address)
 }
 
-// index is where the sources of a manifest are found. URLs are clean. Of several sources with one, it is the first.
+// index finds the sources of a manifest. URLs are clean. If several sources have the same id or URL, it has the first.
 type index struct {
 	byID, byURL map[string]*manifest.Source
 	cited       map[string]bool // URLs in claims, where the manifest has no sources
 }
 
-// index returns the manifest's, which it makes when it is asked for first: by one goroutine.
+// index returns the manifest's index, made on first use. Only one goroutine may call it first.
 func (m *checked) index() *index {
 	if m.lookup != nil {
 		return m.lookup
@@ -264,7 +264,7 @@ func (m *checked) index() *index {
 	return x
 }
 
-// source returns the source that a claim names; nil: the manifest does not have it.
+// source returns the source that a claim names, or nil if the manifest does not have it.
 func (m *checked) source(cs *manifest.ClaimSource) *manifest.Source {
 	switch {
 	case cs.Source != "":
@@ -275,7 +275,7 @@ func (m *checked) source(cs *manifest.ClaimSource) *manifest.Source {
 	return nil
 }
 
-// checkExpiry says whether the manifest has expired.
+// checkExpiry checks whether the manifest has expired.
 func (m *checked) checkExpiry(context.Context) error {
 	if at := m.man.ExpiresAt; at != "" && m.now.After(at.Time()) {
 		m.found(Expired, "The manifest expired at %s.", at)
@@ -283,8 +283,8 @@ func (m *checked) checkExpiry(context.Context) error {
 	return nil
 }
 
-// remember keeps what a URL has, if it is sure that its publisher put it there: what anybody could have written is not
-// to stand in the way of the real one.
+// remember stores the manifest's digest for its URL, if it certainly comes from its publisher: otherwise a forgery
+// could block the real manifest.
 func (m *checked) remember(ctx context.Context) error {
 	ofAnother := slices.ContainsFunc(m.report.Failure, func(f Finding) bool {
 		return f.Manifest == m.out.URL && (f.Code == AuthorityMismatch || f.Code == ManifestMismatch)
@@ -297,11 +297,12 @@ func (m *checked) remember(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("remembering a manifest: %w", err)
 	}
-	m.compareWith(there, sum) // somebody may have seen another one while this one was read
+	m.compareWith(there, sum) // a concurrent job may have stored another one
 	return nil
 }
 
-// checkLevel says whether the chain is sound, and whether the manifest is what its publisher promises.
+// checkLevel checks whether the chain is sound, and compares the manifest's level with the required and the promised
+// one.
 func (m *checked) checkLevel(ctx context.Context) error {
 	sound := len(m.man.Chain) > 0
 	for _, p := range m.problems {
@@ -336,23 +337,23 @@ func (m *checked) checkLevel(ctx context.Context) error {
 	switch {
 	case level < m.RequireLevel && m.signature == CountUnverifiable:
 		m.foundAs(LevelNotMet, CountUnverifiable,
-			"Whether the manifest is of level %d, which is required, cannot be known.", m.RequireLevel)
+			"Whether the manifest has the required level %d cannot be determined.", m.RequireLevel)
 	case level < m.RequireLevel:
-		m.found(LevelNotMet, "The manifest is of level %d, and level %d is required%s", level, m.RequireLevel, missing)
+		m.found(LevelNotMet, "The manifest has level %d, and level %d is required%s", level, m.RequireLevel, missing)
 	case level < promised && m.bare:
 		m.foundAs(LevelNotMet, CountInfo,
-			"A file has no signature, so it shows level %d of the %d that its publisher promises.", level, promised)
+			"A file has no signature, so it has level %d, and its publisher promises level %d.", level, promised)
 	case level < promised:
 		m.foundAs(LevelNotMet, m.shortfall(promised),
-			"The publisher promises level %d, and the manifest is of level %d%s", promised, level, missing)
+			"The publisher promises level %d, and the manifest has level %d%s", promised, level, missing)
 	default:
-		m.found(LevelMet, "The manifest is of level %d.", level)
+		m.found(LevelMet, "The manifest has level %d.", level)
 	}
 	return nil
 }
 
-// shortfall says what it counts as that a promise is not kept: a failure, unless that was said already, or all that is
-// missing are sources of which the manifest itself says why nobody could read them.
+// shortfall returns what a broken promise counts as: a failure, unless one was already reported, or all that is missing
+// are sources that the manifest itself says could not be read, and why.
 func (m *checked) shortfall(promised int) Counts {
 	switch {
 	case m.signature == CountFailure:

@@ -15,7 +15,7 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// What a PDF says is advisory: programs make different texts of one.
+// The text of a PDF is advisory: programs extract different texts from it.
 func TestComparePDF(t *testing.T) {
 	body, err := os.ReadFile("../snapshot/testdata/chromium.pdf")
 	if err != nil {
@@ -55,7 +55,7 @@ func TestComparePDF(t *testing.T) {
 	}
 }
 
-// always is a model that says one thing of everything.
+// always is a model that gives the same verdict for everything.
 type always struct {
 	verdict support.Verdict
 	err     error
@@ -108,14 +108,14 @@ func TestSupport(t *testing.T) {
 		{"over two excerpts together", "The Eiffel Tower was built in 1889 and is 330 metres tall.", []verify.SourceResult{passing("The Eiffel Tower was built in 1889."), passing("The Eiffel Tower is 330 metres tall.")}, lexical, nil, verify.SupportedLexical, verify.CountPass, "lexical", "supported"},
 		{"another number", "The Eiffel Tower was built in 1887", one, lexical, nil, verify.SupportSuspect, verify.CountWarning, "lexical", "doubtful"},
 		{"a negation", "The Eiffel Tower was not built in 1889 by Gustave Eiffel", one, lexical, nil, verify.SupportSuspect, verify.CountWarning, "lexical", "doubtful"},
-		{"next to nothing of it", "Bananas ripen faster beside apples", one, lexical, nil, verify.UnsupportedClaim, verify.CountWarning, "lexical", "doubtful"},
-		{"something of it", "The Eiffel Tower attracts seven million tourists", one, lexical, nil, verify.UnsupportedClaim, verify.CountInfo, "lexical", "not-checked unsure"},
+		{"nothing in common", "Bananas ripen faster beside apples", one, lexical, nil, verify.UnsupportedClaim, verify.CountWarning, "lexical", "doubtful"},
+		{"something in common", "The Eiffel Tower attracts seven million tourists", one, lexical, nil, verify.UnsupportedClaim, verify.CountInfo, "lexical", "not-checked unsure"},
 		{"no excerpt", "x", []verify.SourceResult{hashOnly}, lexical, nil, verify.SupportUnchecked, verify.CountInfo, "", "not-checked no-excerpt"},
 		{"no source was read", "x", []verify.SourceResult{gone, missing}, lexical, nil, verify.SupportUnchecked, verify.CountUnverifiable, "", "not-checked unread"},
 		{"no source", "x", nil, lexical, nil, verify.SupportUnchecked, verify.CountUnverifiable, "", "not-checked no-source"},
 		{"no source passes", "x", []verify.SourceResult{missing}, lexical, nil, verify.UnsupportedClaim, verify.CountFailure, "", "not-checked failed"},
 		{"a failing source is no evidence", "The Eiffel Tower was built in 1889", []verify.SourceResult{{Status: verify.ExcerptAltered, Counts: verify.CountFailure, Excerpt: excerpt}, hashOnly}, lexical, nil, verify.SupportUnchecked, verify.CountInfo, "", "not-checked no-excerpt"},
-		{"a checker's word alone makes nothing doubtful", "x y", one, says(support.Contradicted), nil, verify.UnsupportedClaim, verify.CountInfo, "nli", "not-checked unsure"},
+		{"a checker's label alone makes nothing doubtful", "x y", one, says(support.Contradicted), nil, verify.UnsupportedClaim, verify.CountInfo, "nli", "not-checked unsure"},
 		{"a judge says unsupported", "x y", one, lexical, says(support.Unsupported), verify.UnsupportedClaim, verify.CountWarning, "nli", "doubtful"},
 		{"a judge contradicts", "The Eiffel Tower was built in 1887", one, lexical, says(support.Contradicted), verify.UnsupportedClaim, verify.CountWarning, "nli", "doubtful"},
 		{"a judge supports, by its name", "x y", one, lexical, says(support.Supported), "supported-nli", verify.CountPass, "nli", "supported"},
@@ -123,10 +123,10 @@ func TestSupport(t *testing.T) {
 		{"a judge suspects what differs", "The Eiffel Tower was built in 1887", one, lexical, says(support.Partial), verify.SupportSuspect, verify.CountWarning, "nli", "doubtful"},
 		{"a judge abstains", "The Eiffel Tower was built in 1887", one, lexical, says(support.Unverified), verify.SupportSuspect, verify.CountWarning, "lexical", "doubtful"},
 		{"a judge overrules words", "Built by Gustave Eiffel in 1889, the Eiffel Tower is 330 metres tall.", one, lexical, says(support.Contradicted), verify.UnsupportedClaim, verify.CountWarning, "nli", "doubtful"},
-		{"a judge that cannot", "the Eiffel Tower has visitors", one, says(support.Unverified), always{verdict: support.Verdict{Label: support.Unverified, Err: errors.New("no")}}, verify.SupportUnchecked, verify.CountInfo, "nli", "not-checked unsure"},
-		{"a checker that cannot", "x y", one, always{verdict: support.Verdict{Label: support.Unverified, Err: errors.New("no")}}, nil, verify.SupportUnchecked, verify.CountInfo, "nli", "not-checked error"},
-		{"a judge supports what stands there", "the Eiffel Tower was built", one, says(support.Unverified), says(support.Supported), verify.SupportedVerbatim, verify.CountPass, "nli", "supported"},
-		{"a judge does not overrule a word in place", "The Eiffel Tower was built in 1889", one, lexical, says(support.Contradicted), verify.SupportedVerbatim, verify.CountPass, "lexical", "supported"},
+		{"a judge that fails", "the Eiffel Tower has visitors", one, says(support.Unverified), always{verdict: support.Verdict{Label: support.Unverified, Err: errors.New("no")}}, verify.SupportUnchecked, verify.CountInfo, "nli", "not-checked unsure"},
+		{"a checker that fails", "x y", one, always{verdict: support.Verdict{Label: support.Unverified, Err: errors.New("no")}}, nil, verify.SupportUnchecked, verify.CountInfo, "nli", "not-checked error"},
+		{"a judge supports a verbatim claim", "the Eiffel Tower was built", one, says(support.Unverified), says(support.Supported), verify.SupportedVerbatim, verify.CountPass, "nli", "supported"},
+		{"a judge does not overrule a verbatim claim", "The Eiffel Tower was built in 1889", one, lexical, says(support.Contradicted), verify.SupportedVerbatim, verify.CountPass, "lexical", "supported"},
 	} {
 		got, err := verify.CompareClaim(t.Context(), test.claim, test.results, test.checker, test.judge)
 		if err != nil {
@@ -141,7 +141,7 @@ func TestSupport(t *testing.T) {
 	}
 }
 
-// A claim that its excerpt does not say, and that of another claim does, has the wrong source; the right one is named.
+// A claim that only the excerpt of another claim supports has the wrong source, and the right one is named.
 func TestWrongSource(t *testing.T) {
 	of := func(url, excerpt string) []verify.SourceResult {
 		r := passing(excerpt)
@@ -164,16 +164,16 @@ func TestWrongSource(t *testing.T) {
 	}
 }
 
-// What was compared is not said to be unknown.
+// A claim that was compared is not reported as undecided.
 func TestUnsupportedDetail(t *testing.T) {
 	results := []verify.SourceResult{passing("The Eiffel Tower was built in 1889 by Gustave Eiffel and is 330 metres tall.")}
 	c, err := verify.CompareClaim(t.Context(), "The Eiffel Tower attracts seven million tourists", results, &support.Lexical{}, nil)
-	if err != nil || c.Status != verify.UnsupportedClaim || !strings.Contains(c.Detail, "do not support it") {
+	if err != nil || c.Status != verify.UnsupportedClaim || !strings.Contains(c.Detail, "do not support the claim") {
 		t.Errorf("%v: %s: %s", err, c.Status, c.Detail)
 	}
 }
 
-// A problem of a manifest is told in a sentence.
+// A problem of a manifest is reported as a sentence.
 func TestProblemSentence(t *testing.T) {
 	w := newWorld(t)
 	m := w.manifest()
@@ -188,7 +188,7 @@ func TestProblemSentence(t *testing.T) {
 	}
 }
 
-// One call for all claims, and one more for those that do not stand in an excerpt.
+// There is one call for all claims, and one more for those that are not verbatim in an excerpt.
 func TestSupportCalls(t *testing.T) {
 	asked, judged := 0, 0
 	claims := []string{"a b c", "x", "d e f"}
@@ -201,14 +201,14 @@ func TestSupportCalls(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if _, err := verify.CompareClaims(t.Context(), claims, results, always{short: true}, nil); err == nil {
-		t.Error("verdicts are missing, and nobody noticed")
+		t.Error("missing verdicts are no error")
 	}
 	if got, err := verify.CompareClaims(t.Context(), nil, nil, nil, nil); err != nil || len(got) != 0 {
-		t.Errorf("of nothing: %v, %v", got, err)
+		t.Errorf("no claims: %v, %v", got, err)
 	}
 }
 
-// What a reader sees at once, a verification says, too: each of these stands over a true quote.
+// Contradictions that are obvious to a reader are found; the quote of each of these claims is true.
 func TestDoubtful(t *testing.T) {
 	for _, test := range []struct{ name, claim, excerpt string }{
 		{"another number", "The bridge has 94 arches.", "The bridge has 84 arches and is 2.5 km long."},
@@ -217,7 +217,7 @@ func TestDoubtful(t *testing.T) {
 		{"half of it, in figures", "The storm damaged 0.5 million homes.", "The storm damaged a million homes."},
 		{"a percentage's direction", "Unemployment rose by 3 percent.", "Unemployment fell by 3 percent in March."},
 		{"won and lost", "The team lost the final.", "The team won the final in extra time."},
-		{"names exchanged", "South Beach had 89 closures.", "North Beach had 89 closures, South Beach 12."},
+		{"names swapped", "South Beach had 89 closures.", "North Beach had 89 closures, South Beach 12."},
 		{"another beach", "South Beach had 89 closures.", "North Beach had 89 closures."},
 		{"the moon", "The moon is made of green cheese.", "The museum is open from 9 am to 5 pm every day except Monday."},
 		{"bananas", "Bananas are blue.", "The library opens at nine and closes at five on weekdays."},
@@ -232,7 +232,7 @@ func TestDoubtful(t *testing.T) {
 	}
 }
 
-// An excerpt can be cut so that it says what its sentence denies.
+// An excerpt can be cut out of a sentence that denies it.
 func TestExcerptCutFromItsSentence(t *testing.T) {
 	for _, test := range []struct {
 		page, excerpt, claim string

@@ -16,17 +16,16 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// The defaults of how long a verdict on a source is good for.
+// The defaults of how long results for sources are reused.
 const (
 	defaultSourceTTL  = 24 * time.Hour
 	defaultFailureTTL = 15 * time.Minute
 )
 
-// cited is a source of a claim, by its place in the manifest.
+// cited is the index of a claim and of one of its sources.
 type cited struct{ claim, source int }
 
-// checkClaims looks at the sources of all claims, at whether their excerpts support them, and at the manifests of the
-// sources.
+// checkClaims checks the sources of all claims, whether their excerpts support them, and the manifests of the sources.
 func (m *checked) checkClaims(ctx context.Context) error {
 	reports := make([]ClaimReport, len(m.man.Claims))
 	for i := range reports {
@@ -37,7 +36,7 @@ func (m *checked) checkClaims(ctx context.Context) error {
 		m.addToDo("source", len(c.Sources))
 	}
 	m.addToDo("support", 1)
-	// The sources of one document are looked at one after the other, so that its text is made ready once.
+	// Sources with the same document are checked in sequence, so that its text is prepared once.
 	var documents [][]cited
 	places := map[string]int{}
 	for i := range m.man.Claims {
@@ -60,7 +59,7 @@ func (m *checked) checkClaims(ctx context.Context) error {
 	group.SetLimit(parallel)
 	for _, all := range documents {
 		group.Go(func() error {
-			var text searched
+			var text cachedSearcher
 			for _, at := range all {
 				cs, r := &m.man.Claims[at.claim].Sources[at.source], &reports[at.claim]
 				var err error
@@ -86,11 +85,10 @@ func (m *checked) checkClaims(ctx context.Context) error {
 	return m.checkUpstreams(ctx)
 }
 
-// checkSupport says whether the excerpts that were found support their claims, and enters what is to be known of the
-// sources into the report's lists.
+// checkSupport checks whether the excerpts that were found support their claims, and adds findings about the sources.
 func (m *checked) checkSupport(ctx context.Context, reports []ClaimReport) error {
 	if len(reports) == 0 {
-		m.found(NothingClaimed, "The manifest has no claims: there is nothing to verify.")
+		m.found(NothingClaimed, "The manifest has no claims, so there is nothing to verify.")
 	}
 	all := make([]evidence, len(reports))
 	for i := range reports {
@@ -110,9 +108,9 @@ func (m *checked) checkSupport(ctx context.Context, reports []ClaimReport) error
 				all[i].sliced = all[i].sliced || isSlice(&m.man.Claims[i].Sources[k])
 			}
 		}
-		if len(all[i].results) == 0 { // a report must not be trusted for what nobody has said
+		if len(all[i].results) == 0 { // a report must not be trusted for lack of anything to check
 			m.foundOf(
-				NothingClaimed, NothingClaimed.counts(), r.ID, "", "The claim has no source that is to support it.",
+				NothingClaimed, NothingClaimed.counts(), r.ID, "", "The claim has no supporting source.",
 			)
 		}
 	}
@@ -130,17 +128,17 @@ func (m *checked) checkSupport(ctx context.Context, reports []ClaimReport) error
 	return nil
 }
 
-// foundOf enters a finding about a claim, a source or a source of a claim: what it is not about is empty.
+// foundOf adds a finding about a claim, a source or a claim's source. The one that it is not about is empty.
 func (m *checked) foundOf(code Status, counts Counts, claim, source, detail string) {
 	m.report.add(Finding{
 		Code: code, Counts: counts, Detail: detail, Manifest: m.out.URL, Claim: claim, Source: source,
 	})
 }
 
-// checkSource looks at one source of one claim. An error is also that the context has ended: what that has prevented
-// says nothing of the source.
+// checkSource checks one source of one claim. It also returns an error if the context has ended, as a fetch that was
+// cancelled says nothing about the source.
 func (m *checked) checkSource(
-	ctx context.Context, cs *manifest.ClaimSource, claim string, text *searched,
+	ctx context.Context, cs *manifest.ClaimSource, claim string, text *cachedSearcher,
 ) (SourceReport, error) {
 	if ctx.Err() != nil {
 		return SourceReport{}, context.Cause(ctx)
@@ -163,22 +161,22 @@ func (m *checked) checkSource(
 		if b, err := json.Marshal(about); err == nil { // it was read from JSON
 			key = hexSum(b)
 		}
-		var kept keptVerdict
-		if b, err := m.Memory.Recall(ctx, memoryVerdict, key); err == nil && !m.KeepSources &&
-			json.Unmarshal(b, &kept) == nil {
-			life := cmp.Or(m.FailureTTL, defaultFailureTTL)
-			if kept.Result.Counts.Passes() {
-				life = cmp.Or(m.SourceTTL, defaultSourceTTL)
+		var stored storedResult
+		if b, err := m.Memory.Recall(ctx, memoryResult, key); err == nil && !m.KeepSources &&
+			json.Unmarshal(b, &stored) == nil {
+			ttl := cmp.Or(m.FailureTTL, defaultFailureTTL)
+			if stored.Result.Counts.Passes() {
+				ttl = cmp.Or(m.SourceTTL, defaultSourceTTL)
 			}
-			if age := m.now.Sub(kept.At); age >= -skew && age <= life {
-				r.Result, r.Cached, r.CheckedAt = kept.Result, true, kept.At
+			if age := m.now.Sub(stored.At); age >= -skew && age <= ttl {
+				r.Result, r.Cached, r.CheckedAt = stored.Result, true, stored.At
 				return r, nil
 			}
 		}
 	}
 	compare := func(snap *snapshot.Snapshot, err error) SourceResult {
 		c := newComparison(cs, src, snap, &CompareOptions{Texts: m.Texts, TextProfile: m.man.TextProfile})
-		c.ready, c.explained, c.claim = text, &m.all.explained, claim
+		c.searcher, c.explained, c.claim = text, &m.all.explained, claim
 		return c.compare(err)
 	}
 	snap, err := m.readSource(ctx, r.URL, r.Expected.Hash)
@@ -186,7 +184,7 @@ func (m *checked) checkSource(
 		return r, context.Cause(ctx)
 	}
 	r.Result = compare(snap, err)
-	if m.KeepSources && m.served != nil && snap != nil && snap.Hash == r.Expected.Hash { // another one proves nothing
+	if m.KeepSources && m.served != nil && snap != nil && snap.Hash == r.Expected.Hash { // a changed one proves nothing
 		m.keepSource(r.URL, snap)
 	}
 	if !r.Result.Counts.Passes() && snap == nil && src != nil && src.ArchiveURL != "" && !m.Offline {
@@ -198,22 +196,22 @@ func (m *checked) checkSource(
 		}
 	}
 	f, _ := errors.AsType[*snapshot.FetchError](err)
-	// What was not fetched for a reason of ours says nothing of the source, and may be another next time.
+	// A fetch that this side blocked or cancelled says nothing about the source, and may succeed next time.
 	ours := f != nil && (f.Kind == snapshot.Blocked || f.Reason == "cancelled" || f.Reason == "closed")
 	if !remembers || m.Offline || ours {
 		return r, nil
 	}
-	b, err := json.Marshal(&keptVerdict{m.now, r.Result})
+	b, err := json.Marshal(&storedResult{m.now, r.Result})
 	if err == nil {
-		err = m.Memory.Replace(ctx, memoryVerdict, key, b)
+		err = m.Memory.Replace(ctx, memoryResult, key, b)
 	}
 	if err != nil {
-		return r, fmt.Errorf("remembering a verdict: %w", err)
+		return r, fmt.Errorf("remembering a result: %w", err)
 	}
 	return r, nil
 }
 
-// keepSource puts a source into the bundle, once.
+// keepSource adds a source to the bundle, once.
 func (m *checked) keepSource(address string, snap *snapshot.Snapshot) {
 	m.all.mu.Lock()
 	defer m.all.mu.Unlock()
@@ -224,20 +222,20 @@ func (m *checked) keepSource(address string, snap *snapshot.Snapshot) {
 	}
 }
 
-// keptVerdict is a verdict as it is remembered.
-type keptVerdict struct {
+// storedResult is a result as it is stored in Memory.
+type storedResult struct {
 	At     time.Time    `json:"at"`
 	Result SourceResult `json:"result"`
 }
 
-// readSource reads a source as it is now. Without a network it is taken from the bundle, where it proves something only
-// if it has the hash that the manifest recorded, or from a copy of our own.
+// readSource reads a source as it is now. Offline it is taken from the bundle, where it proves something only if it has
+// the hash that the manifest recorded, or from our own copies.
 func (j *job) readSource(ctx context.Context, address, hash string) (*snapshot.Snapshot, error) {
 	if strings.HasPrefix(address, manifest.SourceURN) {
-		return nil, nil //nolint:nilnil // it is nowhere: Compare says so by the URL
+		return nil, nil //nolint:nilnil // it has no address, which Compare reports
 	}
 	if _, err := snapshot.CleanURL(address); err != nil {
-		return nil, err // it is none that could be fetched, and counts as no fetch
+		return nil, err // it cannot be fetched, and does not count as a fetch
 	}
 	if !j.Offline {
 		return j.fetchDocument(ctx, &snapshot.FetchRequest{URL: address})
@@ -247,14 +245,14 @@ func (j *job) readSource(ctx context.Context, address, hash string) (*snapshot.S
 	}
 	if j.Copies != nil {
 		snap, err := j.Copies.Latest(ctx, clean(address))
-		if err == nil && snap != nil && snapshot.Hash(snap.Octets) == snap.Hash { // one without its octets is no copy
+		if err == nil && snap != nil && snapshot.Hash(snap.Octets) == snap.Hash { // ignore one without its octets
 			return snap, nil
 		}
 	}
 	return j.fetchDocument(ctx, &snapshot.FetchRequest{URL: address})
 }
 
-// checkSources looks whether sources that are announced without a manifest can be read.
+// checkSources checks whether sources that are announced without a manifest can be read.
 func (j *job) checkSources(ctx context.Context, list []string) error {
 	reports := make([]SourceReport, len(list))
 	var group errgroup.Group
@@ -269,7 +267,7 @@ func (j *job) checkSources(ctx context.Context, list []string) error {
 			r := Compare(&manifest.ClaimSource{URL: address}, nil, snap, err, &CompareOptions{Texts: j.Texts})
 			if snap != nil {
 				r.Status, r.Counts = SourceRead, SourceRead.counts()
-				r.Note = "The source can be read. What was taken from it, nobody says."
+				r.Note = "The source can be read, but nothing states what was taken from it."
 			}
 			reports[i] = SourceReport{URL: address, CheckedAt: j.now, Result: r}
 			j.setDone("source", address)
@@ -287,31 +285,31 @@ func (j *job) checkSources(ctx context.Context, list []string) error {
 	return nil
 }
 
-// archives are the host names of archives that keep pages of others as they were.
+// archives are the host names of well-known web archives.
 var archives = []string{
 	"web.archive.org", "archive.org", "archive.today", "archive.ph", "archive.is", "archive.li", "archive.vn",
 	"archive.fo", "archive.md", "perma.cc", "webcitation.org",
 }
 
-// fromArchive returns what is to be said of a source that could not be read, as live says, and whose archived copy was
-// compared instead: where the copy passes and is one to believe, that. It is if it has the hash that was recorded, or
-// comes from an archive that the verifier believes, and is not the agent's own, who may write there what he likes.
+// fromArchive returns the result for a source that could not be read (live) and has an archived copy. That is the
+// copy's result if it passes and the copy is credible: it has the recorded hash or comes from an archive that the
+// verifier accepts, and is not on the agent's own host, where the agent could have written anything.
 func (m *checked) fromArchive(
 	live SourceResult, src *manifest.Source, copied *snapshot.Snapshot, archived SourceResult,
 ) SourceResult {
 	agent, _, _ := strings.Cut(m.man.AgentID, "/")
-	mine := func(address string) bool { return hostOf(address) == hostOf(m.url) || isAt(address, agent) }
+	isAgents := func(address string) bool { return hostOf(address) == hostOf(m.url) || isAt(address, agent) }
 	host := ascii(hostOf(copied.FinalURL))
 	same := archived.Hash != "" && archived.Hash == src.Hash
 	switch {
 	case live.Counts != CountUnverifiable || !archived.Counts.Passes():
 		return live
-	case mine(src.ArchiveURL) || mine(copied.FinalURL):
+	case isAgents(src.ArchiveURL) || isAgents(copied.FinalURL):
 		live.Note = "The source could not be read; its copy at " + host + " is the agent's own, and proves nothing."
 		return live
 	case !same && (!m.isArchive(src.ArchiveURL, src.URL) || !m.isArchive(copied.FinalURL, src.URL)):
 		live.Note = "The source could not be read; its copy at " + host +
-			" is not the one that was recorded, and that is no archive that is believed."
+			" is not the one that was recorded, and that host is not an accepted archive."
 		return live
 	}
 	archived.Note = fmt.Sprintf(
@@ -323,8 +321,8 @@ func (m *checked) fromArchive(
 	return archived
 }
 
-// isArchive reports whether an address is one of an archive that is believed. Those of the Wayback Machine say of which
-// page.
+// isArchive reports whether an address is in an accepted archive. An address of the Wayback Machine must contain the
+// host of the page.
 func (v *Verifier) isArchive(address, of string) bool {
 	list := v.Archives
 	if list == nil {

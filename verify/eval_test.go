@@ -13,28 +13,28 @@ import (
 	"github.com/ibidhq/ibid/support"
 )
 
-// What is asked of doubtful claims, where claims were written from the passages that they cite.
+// The goals for doubtful claims, on data whose claims were written from the passages that they cite.
 const (
 	mostFalseAlarms = .02 // of the claims that people call supported
 	leastQuiet      = .75 // of answers with 20 such claims, those without a doubtful one
 )
 
-// The false alarms that may come of each rule alone: with both, three of four answers of 20 claims are quiet.
+// The rate of false alarms that each rule alone may cause: with both, three of four answers of 20 claims have none.
 const (
 	mostByScore      = .005
 	mostByDifference = .009
 )
 
-// doubts are what is known of one claim.
+// doubts records which thresholds make a claim doubtful.
 type doubts struct {
-	supported bool    // for people
-	score     float64 // the least threshold from which the score makes it doubtful; above 1: none
-	share     float64 // the largest shownShare at which a difference does; negative: none
+	supported bool    // according to people
+	score     float64 // the least threshold at which the score makes it doubtful; above 1 if none does
+	share     float64 // the largest shownShare at which a difference does; negative if none does
 }
 
 func (d *doubts) doubtful() bool { return d.score <= doubtfulScore || d.share >= shownShare }
 
-// judged is a claim with passages, of which people said whether they support it.
+// judged is a claim with passages, labelled by people.
 type judged struct {
 	Claim, Label, Question string
 	Passages               []string
@@ -57,11 +57,12 @@ func readJudged(t *testing.T, name string) []judged {
 	return rows
 }
 
-// readDoubts asks the default checker of a set of pairs that people judged, and of their claims with another's passages.
+// readDoubts runs the default checker on a set of pairs that people judged, and on their claims with the passages of
+// another claim.
 func readDoubts(t *testing.T, name string) (own, others []doubts) {
 	t.Helper()
 	rows := readJudged(t, name)
-	const apart = 97 // rows beside each other may be about one thing
+	const apart = 97 // adjacent rows may be about the same topic
 	ask := func(shift int) []doubts {
 		pairs := make([]support.Pair, len(rows))
 		for i := range rows {
@@ -100,7 +101,7 @@ var (
 	shareSteps = []float64{.4, .5, .55, .6, .65, .7, .75, .8, .85, .9, 1}
 )
 
-// rate is the share of those for which something is so.
+// rate returns the share for which is holds among those for which only holds.
 func rate(list []doubts, only, is func(*doubts) bool) float64 {
 	n, all := 0, 0
 	for i := range list {
@@ -113,9 +114,9 @@ func rate(list []doubts, only, is func(*doubts) bool) float64 {
 	return float64(n) / float64(max(all, 1))
 }
 
-// TestEvalDoubtful counts how many claims that people call supported by their passages are doubtful (false alarms), how
-// many of those that they do not, and how many with the passages of another claim. It prints the thresholds that follow
-// from the false alarms asked, and fails if others are in use: `make eval` prints it.
+// TestEvalDoubtful measures how many claims that people call supported by their passages are doubtful (false alarms),
+// how many of the others, and how many with the passages of another claim. It prints the thresholds that follow from
+// the permitted false alarms, and fails if others are in use. `make eval` prints its output.
 func TestEvalDoubtful(t *testing.T) {
 	supported := func(d *doubts) bool { return d.supported }
 	other := func(d *doubts) bool { return !d.supported }
@@ -157,8 +158,8 @@ func TestEvalDoubtful(t *testing.T) {
 	}
 }
 
-// TestEvalDoubtfulSource counts how many claims have the wrong source, where the other passages are those of all claims
-// that answer the same question: of the claims that people call supported by their own, and of the others.
+// TestEvalDoubtfulSource measures how many claims get a wrong source, if the other passages are those of all claims
+// about the same question: of the claims that people call supported by their own passages, and of the others.
 func TestEvalDoubtfulSource(t *testing.T) {
 	rows := readJudged(t, "attribench")
 	others := map[string][]support.Passage{} // by question

@@ -9,7 +9,7 @@ import (
 // ErrEndpoint is errEndpoint, for tests.
 var ErrEndpoint = errEndpoint
 
-// CompareClaim compares one claim with what was found about its sources.
+// CompareClaim calls compareClaims with one claim.
 func CompareClaim(
 	ctx context.Context, claim string, results []SourceResult, checker, judge support.Checker,
 ) (ClaimReport, error) {
@@ -18,7 +18,7 @@ func CompareClaim(
 	return list[0], err
 }
 
-// CompareClaims does so with several, each with the same results.
+// CompareClaims calls compareClaims with several claims, each with its results.
 func CompareClaims(
 	ctx context.Context, claims []string, results [][]SourceResult, checker, judge support.Checker,
 ) ([]ClaimReport, error) {

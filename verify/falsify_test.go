@@ -18,7 +18,7 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// story is a page, an answer over it, and the manifest of that, all made of one number.
+// story is a page, an answer that cites it, and the answer's manifest, all generated from one number.
 type story struct {
 	path, page, answer string
 	facts              []string // two sentences of the page that the answer cites
@@ -76,7 +76,7 @@ func (s *story) manifest(w *world, n int) *manifest.Manifest {
 	return m
 }
 
-// quote makes the manifest quote other words than the page's.
+// quote makes the manifest quote other words than the page has.
 func (s *story) quote(words string) {
 	cs := &s.m.Claims[0].Sources[0]
 	cs.Excerpt = &manifest.Excerpt{Exact: words}
@@ -84,7 +84,8 @@ func (s *story) quote(words string) {
 	cs.ExcerptOffset[1] = cs.ExcerptOffset[0] + utf8.RuneCountInString(words)
 }
 
-// replaced replaces what stands first in a sentence of some words, each with the one after it.
+// replaced replaces, in s, the first of the words in pairs that it contains with the word that follows in pairs, and
+// returns otherwise if it contains none.
 func replaced(s, otherwise string, pairs ...string) string {
 	for i := 0; i < len(pairs); i += 2 {
 		if strings.Contains(s, pairs[i]) {
@@ -94,7 +95,7 @@ func replaced(s, otherwise string, pairs ...string) string {
 	return otherwise
 }
 
-// negate turns what a sentence says into the contrary.
+// negate negates a sentence.
 func negate(s string) string {
 	return replaced(s, "Not so: "+s, "did not have", "had", "is said", "is not said", "once had", "never had", "has", "has not")
 }
@@ -118,16 +119,16 @@ func flipped(hash string) string {
 	return hash[:len(hash)-1] + "0"
 }
 
-// falsehood is one change, and what must be said of it.
+// falsehood is one change, and the result that it must have.
 type falsehood struct {
 	name  string
 	want  verify.Status
 	state verify.State
-	claim bool // want is the status of the first claim, and not of a source or the manifest
+	claim bool // want is the status of the first claim, not of a source or the manifest
 
 	story func(*story)                          // before it is signed
-	sign  func(*world, *story) *manifest.Signed // nil: as it should be
-	body  func(*story) string                   // of the response; nil: as it should be
+	sign  func(*world, *story) *manifest.Signed // nil to sign correctly
+	body  func(*story) string                   // of the response; nil for the answer
 	list  func([]manifest.Announcement) []manifest.Announcement
 }
 
@@ -240,13 +241,13 @@ func undigested(list []manifest.Announcement) []manifest.Announcement {
 	return list
 }
 
-// Each of a thousand manifests is verified as it is, and with some of the changes above, in turn; all are found, each with its word,
-// and nothing is found where nothing is wrong.
+// Each of a thousand manifests is verified as it is, and with some of the changes above in turn. Each change is found
+// and has its status, and nothing is found where nothing is wrong.
 func TestFalsify(t *testing.T) {
 	w := newWorld(t)
 	stranger := keyring.Memory(&keyring.Options{Now: w.clock})
 	key(t, stranger, &keyring.NewOptions{At: w.now.AddDate(-1, 0, 0)})
-	w.pub.Log = nil // what it adds is tested elsewhere, and costs a request each
+	w.pub.Log = nil // tested elsewhere, and it costs a request each time
 	all := falsehoods(stranger)
 	stories, each := 1000, 3
 	if testing.Short() {
@@ -289,7 +290,7 @@ func TestFalsify(t *testing.T) {
 		t.Logf("%-36s %-32s %4d of %4d", f.name, f.want, found[f.name], tried[f.name])
 		total, hit = total+tried[f.name], hit+found[f.name]
 	}
-	t.Logf("%d of %d verifications said the right thing", hit, total)
+	t.Logf("%d of %d verifications had the right result", hit, total)
 }
 
 // falsify verifies a story with one thing changed.
@@ -326,7 +327,7 @@ func falsify(t *testing.T, w *world, v *verify.Verifier, n int, f *falsehood) *v
 	return r
 }
 
-// says reports whether a report has the word for a change, at its place.
+// says reports whether a report has the status for a change, in its place.
 func says(r *verify.Report, f *falsehood) bool {
 	switch {
 	case f.claim:

@@ -30,8 +30,8 @@ func (w *world) sent(s *manifest.Signed, mediaType, body string) *verify.Report 
 	return r
 }
 
-// The same manifest is bound to its answer in every form that the answer is sent in. What shows a person another answer than the
-// one that was signed is not bound to it.
+// A manifest is bound to its answer in every form in which the answer is sent, but not to a body that shows people an
+// answer other than the signed one.
 func TestOutputBound(t *testing.T) {
 	w := newWorld(t)
 	s := w.publish(w.manifest())
@@ -83,7 +83,7 @@ func TestOutputBound(t *testing.T) {
 	}
 	for name, b := range map[string]string{"document": twice(`"text":"`+forged+`"`, `"Text":"`+answer+`"`), "bundle": `{"target_uri":"a","body":"","Body":"x"}`} {
 		if r, err := w.verifier().Bytes(t.Context(), []byte(b), nil); err == nil {
-			t.Errorf("a %s that has a member twice was verified: %s", name, r.State)
+			t.Errorf("a %s with a duplicate member was verified: %s", name, r.State)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func TestOutputPage(t *testing.T) {
 	wants(t, w.sent(s, "text/plain", answer), verify.Invalid, verify.OutputMismatch)
 }
 
-// A number that loses its first digit is found in its place, and supports nothing.
+// An excerpt that cuts off a number's first digit is found in its place, and supports nothing.
 func TestExcerptCut(t *testing.T) {
 	const said = "The trial cured 15 percent of all patients seen."
 	whole := "<!doctype html><p>" + said + "</p>"
@@ -130,7 +130,7 @@ func TestExcerptCut(t *testing.T) {
 	}
 }
 
-// A manifest that claims nothing, or has no source for what it claims, is not trusted for it.
+// A manifest without claims, or without a supporting source for a claim, is not trusted.
 func TestNothingClaimed(t *testing.T) {
 	for name, change := range map[string]func(*manifest.Manifest){
 		"no claim":     func(m *manifest.Manifest) { m.Claims = []manifest.Claim{} },
@@ -146,13 +146,13 @@ func TestNothingClaimed(t *testing.T) {
 		if name != "no claim" && (r.Claims[0].Reason != "no-source" || !strings.Contains(text(r), "note     nothing-claimed")) {
 			t.Errorf("%s: %s", name, text(r))
 		}
-		if !strings.Contains(r.Why(), "claim") || strings.Contains(r.Why(), "trust who") {
+		if !strings.Contains(r.Why(), "claim") || strings.Contains(r.Why(), "trust its signer") {
 			t.Errorf("%s: %s", name, r.Why())
 		}
 	}
 }
 
-// A forgery that is seen first does not stand in the way of what it imitates.
+// A forgery that is seen first does not block the real manifest.
 func TestForgedFirst(t *testing.T) {
 	w := newWorld(t)
 	good := w.sign(w.manifest(), w.clock())
@@ -170,7 +170,7 @@ func TestForgedFirst(t *testing.T) {
 		wants(t, must(t)(v.Manifest(t.Context(), w.origin+cite)), test.state, test.code)
 	}
 
-	// Nor does a body that somebody hands over, where the manifest does not say which one it is about.
+	// Nor does a body that the caller supplies, if the manifest does not say which response it is about.
 	w = newWorld(t)
 	m := w.manifest()
 	m.Output, m.Claims[0].Span = nil, nil
@@ -193,7 +193,8 @@ func TestForgedFirst(t *testing.T) {
 	wants(t, handed(), verify.Invalid, verify.Replayed)
 }
 
-// Each source that names a manifest must be what that is about, also where the manifest was read for another one.
+// Each source that names an upstream manifest must be the one that the manifest is about, even if the manifest was
+// already read for another source.
 func TestUpstreamOfAnother(t *testing.T) {
 	w, up, m := upstreamWorld(t)
 	first, text := m.Sources[0], "The old bridge was finished in 1874 they say, quite another text."
@@ -219,7 +220,7 @@ func TestUpstreamOfAnother(t *testing.T) {
 	}
 }
 
-// A publisher that names another log, or none any more, may want to be rid of the first one.
+// A publisher that names another log, or no log any more, may be hiding its first one.
 func TestLogChanged(t *testing.T) {
 	w := newWorld(t)
 	v := w.verifier()
@@ -235,14 +236,14 @@ func TestLogChanged(t *testing.T) {
 	w.publish(w.manifestAt(cite + "c"))
 	w.advance(10 * time.Minute)
 	if f := has(w.report(v), verify.NotLogged); f == nil || f.Counts != verify.CountWarning {
-		t.Errorf("no log any more: %+v", f)
+		t.Errorf("no longer a log: %+v", f)
 	}
 	if f := has(w.report(w.verifier()), verify.NotLogged); f == nil || f.Counts != verify.CountInfo {
 		t.Errorf("never a log: %+v", f)
 	}
 }
 
-// What a server or a model writes into a body is not another response, nor its trailer.
+// Text in a body is taken neither for another response nor for its trailer.
 func TestPrintedForged(t *testing.T) {
 	w := newWorld(t)
 	s := w.publish(w.manifest())
@@ -253,7 +254,7 @@ func TestPrintedForged(t *testing.T) {
 	r := w.bytes("HTTP/1.1 302 Found\r\nLocation: "+w.origin+anAnswer+"\r\n\r\n"+next, nil)
 	wants(t, r, verify.Trusted, verify.AuthorityUnchecked)
 	if has(r, verify.AuthorityVerified) != nil {
-		t.Error("what is printed says who it is from")
+		t.Error("the printed text decides who it is from")
 	}
 	head := "HTTP/1.1 200 OK\r\nTrailer: Citation-Source\r\n" + field + "\r\n\r\n" + answer
 	wants(t, w.bytes(head+field, nil), verify.Trusted, verify.OutputBound)
@@ -271,7 +272,7 @@ type hollow struct{ s *snapshot.Snapshot }
 func (h hollow) Latest(context.Context, string) (*snapshot.Snapshot, error) { return h.s, nil }
 func (h hollow) Keep(context.Context, *snapshot.Snapshot) error             { return nil }
 
-// A copy without its octets, or with others, says nothing of the source.
+// A copy without its octets, or with others, is ignored.
 func TestHollowCopy(t *testing.T) {
 	w := newWorld(t)
 	s := w.publish(w.manifest())
@@ -294,11 +295,11 @@ func TestHollowCopy(t *testing.T) {
 	got := verify.Compare(&manifest.ClaimSource{URL: "https://a.example/", Excerpt: &manifest.Excerpt{Exact: excerpt}}, nil,
 		&snapshot.Snapshot{URL: "https://a.example/", Hash: snapshot.Hash([]byte(page))}, nil, nil)
 	if got.Status != verify.Unreachable || got.Counts != verify.CountUnverifiable {
-		t.Errorf("of the hash alone: %+v", got)
+		t.Errorf("a copy with only a hash: %+v", got)
 	}
 }
 
-// Somebody else's signature of the response, as a CDN's, makes an unsigned manifest no forgery.
+// A third party's signature of the response, such as a CDN's, does not make an unsigned manifest a forgery.
 func TestForeignSignature(t *testing.T) {
 	for input, code := range map[string]verify.Status{
 		`cdn=("@status" "x-foo";zz);created=1`: verify.Unsigned,
@@ -316,7 +317,7 @@ func TestForeignSignature(t *testing.T) {
 	}
 }
 
-// Two sources of one URL are told apart by their ids.
+// Two sources with the same URL are distinguished by their ids.
 func TestSameURLTwice(t *testing.T) {
 	w := newWorld(t)
 	m := w.manifest()
@@ -330,7 +331,8 @@ func TestSameURLTwice(t *testing.T) {
 	}
 }
 
-// A job ends, however slowly others answer: what it has no time for cannot be verified, and is looked at again next time.
+// A job ends in time, however slowly servers answer: what it has no time for cannot be verified, and is fetched again
+// next time.
 func TestTime(t *testing.T) {
 	w := published(t)
 	slow := make(chan struct{})
@@ -353,13 +355,13 @@ func TestTime(t *testing.T) {
 	wants(t, w.report(v), verify.Trusted, "")
 }
 
-// A host that refuses and refuses is not asked three times for each page.
+// Fetches from a host that keeps failing are not retried.
 func TestRefused(t *testing.T) {
 	w := newWorld(t)
 	m := w.manifest()
 	cs, src := m.Claims[0].Sources[0], m.Sources[0]
 	m.Sources, m.Claims[0].Sources, m.Chain, m.Claims[0].Steps = nil, nil, nil, nil
-	const pages = 40 // more than are waited for at a time
+	const pages = 40 // more than are fetched concurrently
 	for i := range pages {
 		path := fmt.Sprintf("/down/%d", i)
 		src.ID, src.URL = fmt.Sprintf("s%d", i), w.origin+path
@@ -374,11 +376,11 @@ func TestRefused(t *testing.T) {
 		asked += w.asked(fmt.Sprintf("/down/%d", i))
 	}
 	if asked < pages || asked > pages+2*20 {
-		t.Errorf("%d pages were asked for %d times", pages, asked)
+		t.Errorf("%d pages were requested %d times", pages, asked)
 	}
 }
 
-// Nothing that a page or a manifest has looks in a report like something else.
+// No content of a page or manifest can look like something else in a report.
 func TestShownUnseen(t *testing.T) {
 	const unseen = "\u3164\u115f\u2800\u0336\ufe0f\u034f\u17b4"
 	r := &verify.Report{Kind: verify.KindManifest, Claims: []verify.ClaimReport{{
@@ -399,7 +401,7 @@ func TestShownUnseen(t *testing.T) {
 	}
 }
 
-// A manifest that is abused for two responses is two incidents.
+// A manifest that is abused for two responses makes two incidents.
 func TestIncidentOfEachResponse(t *testing.T) {
 	key := func(status verify.Status, url string) string {
 		return (&verify.Incident{ManifestSHA256: "x", Status: status, ResponseURL: url}).Key()

@@ -55,8 +55,8 @@ func golden(t *testing.T) (files map[string]string, announces string, served htt
 	return files, announces, served
 }
 
-// The published example verifies from a stored bundle, without any network: the key is the bundle's word, so its host is not
-// trusted, but the key can be.
+// The published example verifies from a stored bundle without a network. Only the bundle vouches for the key, so its
+// host is not trusted, but the key can be.
 func TestGoldenBundle(t *testing.T) {
 	files, _, served := golden(t)
 	bundle := &manifest.Signed{
@@ -89,7 +89,7 @@ func TestGoldenBundle(t *testing.T) {
 	wants(t, r, verify.Unverifiable, verify.Blocked) // other octets than were recorded prove nothing
 }
 
-// The published example verifies as it would in the world: two hosts, TLS, keys at their place.
+// The published example verifies as it would on the internet: two hosts, TLS, keys in their place.
 func TestGoldenServed(t *testing.T) {
 	files, announces, served := golden(t)
 	f := inTheWorld(t, func(rw http.ResponseWriter, r *http.Request) {
@@ -118,11 +118,11 @@ func TestGoldenServed(t *testing.T) {
 	}
 	v.TestKeys = false
 	r = must(t)(v.URL(t.Context(), "https://agent.example/answer"))
-	wants(t, r, verify.Invalid, verify.KeyUnknown) // everybody has that key
+	wants(t, r, verify.Invalid, verify.KeyUnknown) // anyone can have that key
 }
 
-// A manifest exactly as the first form has it, with a hash and an offset and no excerpt, is read: what stands in its
-// place in the unchanged source is the excerpt, and it is checked.
+// A manifest in the first published form, with a hash and an offset but no excerpt, is read: the text in that place of
+// the unchanged source is the excerpt, and it is checked.
 func TestFirstForm(t *testing.T) {
 	const said = "Every template emits at most one canonical question per document"
 	const html = "<!doctype html><title>x</title><h1>The framework of 2026</h1><p>" + said + "; duplicates dilute. Opening hours: nine to five."
@@ -161,12 +161,13 @@ func TestFirstForm(t *testing.T) {
 	}
 }
 
-// inTheWorld returns a fetcher for which every name is a loopback address with a handler behind TLS. It needs port 443.
+// inTheWorld returns a fetcher that resolves every name to a loopback address, where h serves over TLS. It needs port
+// 443.
 func inTheWorld(t *testing.T, h http.HandlerFunc) *snapshot.Fetcher {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.3:443")
 	if err != nil {
-		t.Skip("the port of https cannot be had: " + err.Error())
+		t.Skip("port 443 is not available: " + err.Error())
 	}
 	srv := &httptest.Server{Listener: l, Config: &http.Server{Handler: h}}
 	srv.StartTLS()
@@ -182,7 +183,7 @@ func inTheWorld(t *testing.T, h http.HandlerFunc) *snapshot.Fetcher {
 	return f
 }
 
-// resolver returns one for which every name has one address.
+// resolver returns a resolver that resolves every name to address.
 func resolver(t *testing.T, address [4]byte) *net.Resolver {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")

@@ -20,7 +20,7 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// Incident is the record of one thing that failed, or of a doubtful claim (claim-doubtful): one for each manifest,
+// Incident is the record of one failure, or of one doubtful claim (claim-doubtful): there is one for each manifest,
 // claim, source and status.
 type Incident struct {
 	ID              string           `json:"incident_id"` // sha256:… of the canonical JSON of all other members
@@ -30,17 +30,17 @@ type Incident struct {
 	ResponseURL     string           `json:"response_url"`
 	ManifestURL     string           `json:"manifest_url"`
 	ManifestSHA256  string           `json:"manifest_sha256"` // hexadecimal
-	ClaimID         string           `json:"claim_id"`        // empty: it is about the manifest or the response
+	ClaimID         string           `json:"claim_id"`        // empty if it is about the manifest or the response
 	SourceURL       string           `json:"source_url"`
 	Status          Status           `json:"status"`
 	Detail          string           `json:"detail"`
 	Expected        Expected         `json:"expected"`
 	Observed        IncidentObserved `json:"observed"`
-	BundleSHA256    string           `json:"bundle_sha256"` // of the bundle's JSON, hexadecimal; empty: there is none
-	Prev            string           `json:"prev"`          // ID of the record before; empty: this is the first
+	BundleSHA256    string           `json:"bundle_sha256"` // of the bundle's JSON, hexadecimal; empty if there is none
+	Prev            string           `json:"prev"`          // ID of the previous record; empty for the first
 }
 
-// IncidentObserved is what was found in place of what was expected. Empty members were not found out.
+// IncidentObserved is what was found instead of what was expected. Members are empty if unknown.
 type IncidentObserved struct {
 	HTTPStatus int       `json:"http_status"`
 	FinalURL   string    `json:"final_url"`
@@ -51,8 +51,8 @@ type IncidentObserved struct {
 	Edits      int       `json:"edits"`
 }
 
-// Incidents returns what failed in a report and its upstream reports and what is doubtful there, unchained: one record
-// for each manifest digest, claim, source and status, in the report's order.
+// Incidents returns the failures and doubtful claims of a report and its upstream reports, unchained: one record for
+// each manifest digest, claim, source and status, in the report's order.
 func Incidents(r *Report) []Incident {
 	manifests := map[string]*ManifestReport{} // by URL, the first
 	for i := range r.Manifests {
@@ -95,7 +95,7 @@ func Incidents(r *Report) []Incident {
 	return list
 }
 
-// setSource says what was expected of the source and observed, as the claims have it.
+// setSource sets what was expected of the source and what was observed, as reported for the claims.
 func (i *Incident) setSource(claims []*ClaimReport) {
 	for _, c := range claims {
 		for n := range c.Sources {
@@ -116,19 +116,19 @@ func (i *Incident) setSource(claims []*ClaimReport) {
 	}
 }
 
-// Key identifies what the incident is about: two with one key are the same incident, seen twice.
+// Key identifies what the incident is about: two with the same key are one incident, seen twice.
 func (i *Incident) Key() string {
 	about := i.ManifestSHA256
 	switch {
 	case about == "":
 		about = i.ManifestURL + "\x00" + i.ResponseURL
-	case i.Status == OutputMismatch, i.Status == Replayed: // of one manifest, with each response that it is not about
+	case i.Status == OutputMismatch, i.Status == Replayed: // one incident for each wrong response
 		about += "\x00" + i.ResponseURL
 	}
 	return hexSum([]byte(strings.Join([]string{about, i.ClaimID, i.SourceURL, string(i.Status)}, "\x00")))
 }
 
-// Chain makes i the record after the one with the id prev (empty: there is none): it fills Prev and ID.
+// Chain makes i the record that follows the one with the id prev (empty if there is none): it sets Prev and ID.
 func (i *Incident) Chain(prev string) error {
 	i.Prev = prev
 	id, err := HashRecord(i, "incident_id")
@@ -138,8 +138,8 @@ func (i *Incident) Chain(prev string) error {
 	return err
 }
 
-// HashRecord returns "sha256:" and the hash of a record's canonical JSON (RFC 8785) without the member that is to hold
-// the hash. Records that name the hash of the one before make a chain.
+// HashRecord returns "sha256:" and the hash of a record's canonical JSON (RFC 8785) without the member that will hold
+// the hash. Records that contain the hash of the previous one form a chain.
 func HashRecord(record any, member string) (string, error) {
 	b, err := json.Marshal(record)
 	if err != nil {
@@ -159,8 +159,8 @@ func HashRecord(record any, member string) (string, error) {
 	return snapshot.Hash(b), nil
 }
 
-// CheckChain checks records in their order: each has the hash of its content for its id, and names the one before. The
-// first may name one that was left out. The error says which record is wrong.
+// CheckChain checks a sequence of records: the id of each must be the hash of its content, and each must name the
+// previous one. The first may name a record that is not in the list. The error tells which record is wrong.
 func CheckChain(list []Incident) error {
 	for i := range list {
 		id, err := HashRecord(&list[i], "incident_id")
@@ -171,45 +171,45 @@ func CheckChain(list []Incident) error {
 			return fmt.Errorf("checking incident %d: its content has the hash %s, its id is %q", i, id, list[i].ID)
 		}
 		if i > 0 && list[i].Prev != list[i-1].ID {
-			return fmt.Errorf("checking incident %d: the one before it is %q, and it names %q",
+			return fmt.Errorf("checking incident %d: the previous one is %q, and it names %q",
 				i, list[i-1].ID, list[i].Prev)
 		}
 	}
 	return nil
 }
 
-// Poster sends incidents to publishers who ask for them, signed. Nobody has to be told: it is for users who choose so.
-// Make it with [Verifier.Poster], unless you have a client of your own.
+// Poster sends signed incidents to publishers that ask for them. It is used only if the user chooses so. Create it with
+// [Verifier.Poster], unless you have your own client.
 type Poster struct {
-	// Client sends. The endpoint is named by a publisher, so the client must reach public networks only, as that of
-	// [snapshot.Fetcher] does; it is never asked to follow a redirect. Nil: nothing can be sent.
+	// Client sends the requests. The endpoint is chosen by a publisher, so the client must reach public networks only,
+	// as that of [snapshot.Fetcher] does; redirects are not followed. If it is nil, Post fails.
 	Client *http.Client
-	Ring   *keyring.Ring    // its key for manifests signs; nil: nothing can be sent
-	Agent  string           // the origin where Ring's keys are published, https://verifier.example; empty: nowhere
-	Now    func() time.Time // nil: time.Now
+	Ring   *keyring.Ring    // its manifest key signs; if nil, Post fails
+	Agent  string           // the origin that publishes Ring's keys, https://verifier.example; empty if none does
+	Now    func() time.Time // nil means time.Now
 }
 
-// Poster returns a Poster that sends through the verifier's Fetcher, to where that fetches from, and has the verifier's
-// clock. It ends with the Fetcher.
+// Poster returns a Poster that sends with the HTTP client of the verifier's Fetcher, to the networks that this may
+// reach, and uses the verifier's clock. It must not be used after the Fetcher is closed.
 func (v *Verifier) Poster(ring *keyring.Ring, agent string) *Poster {
 	v.once.Do(v.defaults)
 	return &Poster{Client: v.Fetcher.Client(), Ring: ring, Agent: agent, Now: v.Now}
 }
 
-// errEndpoint says that an incident cannot be sent to where its publisher says.
-var errEndpoint = errors.New("the endpoint for incidents is not one of the publisher's origin, by https")
+// errEndpoint means that an incident may not be sent to the endpoint that its publisher names.
+var errEndpoint = errors.New("the endpoint for incidents is not at the publisher's origin, over HTTPS")
 
-// tagIncident is the tag of the signature of an incident that is sent: it cannot be passed off as that of a manifest.
+// tagIncident is the signature tag of a sent incident, so that the signature cannot pass for that of a manifest.
 const tagIncident = "agent-citation-incident"
 
-// signatureLife is how long the signature of a sent incident is good for.
+// signatureLife is how long the signature of a sent incident is valid.
 const signatureLife = 5 * time.Minute
 
-// Post sends an incident to the endpoint that its publisher's discovery names ([ManifestReport.Incidents]), which must
-// be of the manifest's origin. Anything but a 2xx is an error.
+// Post sends an incident to the endpoint that its publisher's discovery document names ([ManifestReport.Incidents]),
+// which must be at the manifest's origin. Any response other than a 2xx is an error.
 func (p *Poster) Post(ctx context.Context, endpoint string, i *Incident) error {
 	if p.Client == nil || p.Ring == nil {
-		return errors.New("sending an incident: there is no client or no key ring to send it with")
+		return errors.New("sending an incident: it needs a client and a key ring")
 	}
 	if origin(endpoint) == "" || origin(endpoint) != origin(i.ManifestURL) || !unforgeable(endpoint) {
 		return fmt.Errorf("sending an incident to %s: %w", ascii(endpoint), errEndpoint)
@@ -220,7 +220,7 @@ func (p *Poster) Post(ctx context.Context, endpoint string, i *Incident) error {
 	return nil
 }
 
-// post signs as RFC 9421 says: method, URL, type and digest, good for a few minutes and for once.
+// post signs method, URL, content type and digest as in RFC 9421, for a few minutes and with a nonce.
 func (p *Poster) post(ctx context.Context, endpoint string, i *Incident) error {
 	body, err := json.Marshal(i)
 	if err != nil {
@@ -265,10 +265,10 @@ func (p *Poster) post(ctx context.Context, endpoint string, i *Incident) error {
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close()                                             //nolint:errcheck // it was only read
-	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxDirectory)) // so that the connection can be used again
+	defer response.Body.Close()                                             //nolint:errcheck // it is only read
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxDirectory)) // so that the connection can be reused
 	if response.StatusCode/100 != 2 {
-		return fmt.Errorf("the answer is %d", response.StatusCode)
+		return fmt.Errorf("the response is %d", response.StatusCode)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// altered is the report of an answer whose source has another digit now.
+// altered returns the report on an answer whose source now has another digit.
 func altered(t *testing.T) (*world, *verify.Report) {
 	t.Helper()
 	w := published(t)
@@ -41,7 +41,7 @@ func TestIncidents(t *testing.T) {
 		t.Errorf("the incident is %+v", in)
 	}
 	if in.Key() == list[1].Key() || in.Key() != verify.Incidents(r)[0].Key() {
-		t.Error("the keys do not tell incidents apart")
+		t.Error("the keys do not distinguish incidents")
 	}
 }
 
@@ -80,11 +80,11 @@ func TestIncidentChain(t *testing.T) {
 		"order":    func(l []verify.Incident) []verify.Incident { l[0], l[1] = l[1], l[0]; return l },
 	} {
 		if verify.CheckChain(change(read())) == nil {
-			t.Errorf("%s changed, and the chain is good", name)
+			t.Errorf("%s changed, but the chain is accepted", name)
 		}
 	}
 
-	// The id is what the specification says: the hash of the record in canonical form, without its id.
+	// The id is as specified: the hash of the record in canonical form, without its id.
 	var members map[string]any
 	one, _ := json.Marshal(list[1])
 	if err := json.Unmarshal(one, &members); err != nil {
@@ -103,7 +103,7 @@ func TestIncidentChain(t *testing.T) {
 	}
 }
 
-// An incident is sent, signed, to where its publisher asks for it and nowhere else.
+// An incident is sent, signed, to its publisher's endpoint and nowhere else.
 func TestPoster(t *testing.T) {
 	w, r := altered(t)
 	in := verify.Incidents(r)[0]
@@ -154,14 +154,15 @@ func TestPoster(t *testing.T) {
 	}
 }
 
-// Who has no client of his own gets one that goes where the verifier's fetcher goes: not to this machine, unless that is allowed.
+// Verifier.Poster has a client that reaches what the verifier's fetcher reaches: not this machine, unless that is
+// allowed.
 func TestVerifierPoster(t *testing.T) {
 	w, r := altered(t)
 	in := verify.Incidents(r)[0]
 	reached := 0
 	w.handle("/incidents", func(http.ResponseWriter, *http.Request) { reached++ })
 	if err := w.verifier().Poster(w.ring, "").Post(t.Context(), r.Manifests[0].Incidents, &in); err != nil || reached != 1 {
-		t.Errorf("where the fetcher may go: %v, %d", err, reached)
+		t.Errorf("to an allowed address: %v, %d", err, reached)
 	}
 	var v verify.Verifier
 	defer v.Close()
@@ -171,7 +172,7 @@ func TestVerifierPoster(t *testing.T) {
 	}
 }
 
-// What is shown, stories say (verify.txtar).
+// The text itself is tested by verify.txtar.
 func TestReportUnwritten(t *testing.T) {
 	r := &verify.Report{Input: "x.json", Error: "it cannot be read"}
 	if err := errors.Join(r.WriteText(broken{}, false), verify.WriteJUnit(broken{}, "", r)); err == nil || strings.Count(err.Error(), "\n") != 1 {
@@ -183,7 +184,7 @@ type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-// The JSON of a report has no null where a list is meant, and is read again as it was.
+// The JSON of a report has no null in place of a list, and survives a round trip.
 func TestReportJSON(t *testing.T) {
 	_, r := altered(t)
 	b, err := json.Marshal(r)
@@ -196,7 +197,7 @@ func TestReportJSON(t *testing.T) {
 	}
 	for _, name := range []string{"version", "state", "success", "info", "failure", "level", "manifests", "claims", "sources", "upstream"} {
 		if members[name] == nil {
-			t.Errorf("%s is null or not there", name)
+			t.Errorf("%s is null or missing", name)
 		}
 	}
 	var back verify.Report
@@ -205,6 +206,6 @@ func TestReportJSON(t *testing.T) {
 	}
 	again, err := json.Marshal(&back)
 	if err != nil || !bytes.Equal(b, again) {
-		t.Errorf("a report that was read is another one (%v)", err)
+		t.Errorf("a round trip changes the report (%v)", err)
 	}
 }

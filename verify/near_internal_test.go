@@ -8,7 +8,7 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// One job explains so much of what is not found, and no more.
+// One job explains missing excerpts up to maxExplained.
 func TestMaxExplained(t *testing.T) {
 	snap := &snapshot.Snapshot{Status: http.StatusOK, MediaType: "text/plain", Octets: []byte("The old bridge was finished in 1875 and is not open to cars.")}
 	cs := &manifest.ClaimSource{Excerpt: &manifest.Excerpt{Exact: "The old bridge was finished in 1874 and is not open to cars."}}

@@ -19,7 +19,7 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// checkOutput says whether the manifest is about the response that announces it, or about the source that names it.
+// checkOutput checks whether the manifest is about the response that announces it, or about the source that names it.
 func (m *checked) checkOutput(ctx context.Context) error {
 	out, r := m.man.Output, m.response
 	switch {
@@ -28,11 +28,11 @@ func (m *checked) checkOutput(ctx context.Context) error {
 		m.foundAs(f.Code, f.Counts, "%s", f.Detail)
 		return nil
 	case r == nil:
-		m.foundAs(OutputUnchecked, CountInfo, "Which response the manifest is about was not looked at: there is none.")
+		m.foundAs(OutputUnchecked, CountInfo, "There is no response to compare the manifest with.")
 		return nil
 	case r.Cut:
 		m.foundAs(OutputUnchecked, CountUnverifiable,
-			"The response is not whole, so it cannot be compared with what the manifest says of it.")
+			"The response is incomplete, so it cannot be compared with the manifest.")
 		return nil
 	}
 	digest, body := hexSum(m.served.Body), snapshot.Hash(r.Body)
@@ -46,8 +46,8 @@ func (m *checked) checkOutput(ctx context.Context) error {
 			return nil
 		}
 	}
-	// A response that somebody handed over is not remembered: it may be anybody's, and the publisher's own one is not
-	// to look like a replay after it.
+	// A response that the caller supplied is not remembered: it may be forged, and must not make the publisher's own
+	// look like a replay.
 	first, err := m.Memory.Recall(ctx, memoryOutput, digest)
 	if r.fetched {
 		first, err = m.Memory.Remember(ctx, memoryOutput, digest, []byte(body))
@@ -62,7 +62,7 @@ func (m *checked) checkOutput(ctx context.Context) error {
 		m.found(Replayed, "The manifest is about another response, and was seen with another one before.")
 	case out != nil:
 		m.found(OutputMismatch,
-			"The manifest is about another response: neither its octets nor its text are those of this one.")
+			"The manifest is about another response: this one has neither its octets nor its text.")
 	case replayed:
 		m.found(Replayed, "The manifest does not say which response it is about, and was seen with another one before.")
 	case dateErr == nil && date.Sub(m.man.EmittedAt.Time()) > replayWindow:
@@ -74,8 +74,8 @@ func (m *checked) checkOutput(ctx context.Context) error {
 	return nil
 }
 
-// isOutput says by what a manifest's output is the response; empty: it is not. Of a page only the octets count: two
-// pages that show other things may have one text.
+// isOutput tells by what the response matches a manifest's output, or returns "" if it does not. Of a page only the
+// octets count: two pages that look different may have the same text.
 func isOutput(out *manifest.Output, r *Response) string {
 	if out.Hash == snapshot.Hash(r.Body) {
 		return "its octets have the hash"
@@ -83,8 +83,8 @@ func isOutput(out *manifest.Output, r *Response) string {
 	if isMarkup(out.MediaType) {
 		return ""
 	}
-	// The one text that the response is: that of the answer document or of the provider's answer that it has, else the
-	// body as it stands. Of a page that is not read: what of it can be seen, only a browser knows.
+	// The response's text is that of the answer document or provider's answer that it contains, else the body itself. A
+	// page is not read: only a browser knows which of its text is visible.
 	if isMarkup(r.Header.Get("Content-Type")) || !utf8.Valid(r.Body) {
 		return ""
 	}
@@ -93,7 +93,7 @@ func isOutput(out *manifest.Output, r *Response) string {
 		text = new(string(r.Body))
 	}
 	switch {
-	case text == nil: // readers may read different ones
+	case text == nil: // readers may disagree about it
 		return ""
 	case out.Hash == snapshot.Hash([]byte(*text)):
 		return "the text of its answer has the hash"
@@ -103,7 +103,8 @@ func isOutput(out *manifest.Output, r *Response) string {
 	return ""
 }
 
-// normalWithHash returns the normalised one of some texts that has the text hash of an output; nil: none has.
+// normalWithHash returns the normalised form of the text that has an output's text hash, or nil if none of the texts
+// has it.
 func normalWithHash(out *manifest.Output, texts ...*string) *string {
 	for _, text := range texts {
 		if text == nil {
@@ -118,8 +119,8 @@ func normalWithHash(out *manifest.Output, texts ...*string) *string {
 	return nil
 }
 
-// checkSpans says which claims the answer does not make where the manifest says that it does. Any text of the response
-// will do that has the hash; where none has, only the octets are bound.
+// checkSpans reports claims that are not in the answer where the manifest says. Any text of the response that has the
+// hash will do; if none has it, only the octets are bound.
 func (m *checked) checkSpans() {
 	out, r := m.man.Output, m.response
 	answer, _ := answerText(r.Body)
@@ -147,7 +148,7 @@ func (m *checked) checkSpans() {
 	}
 }
 
-// isMarkup reports whether a media type is shown in another way than it is written.
+// isMarkup reports whether a document of a media type is displayed differently from its source.
 func isMarkup(mediaType string) bool {
 	name, _, err := mime.ParseMediaType(mediaType)
 	if err != nil {
@@ -159,11 +160,12 @@ func isMarkup(mediaType string) bool {
 }
 
 // answerText returns the text of the answer that a body is: an answer document, or a provider's response or stream;
-// known is false where it is neither. Nil: there are several answers in it, or one that readers read in different ways.
+// known is false if it is neither. Text is nil if there are several answers in it, or if readers may read it in
+// different ways.
 func answerText(body []byte) (text *string, known bool) {
 	if recognise(body) == KindDocument {
 		var a ibid.Answer
-		if !oneReading(body) || json.Unmarshal(body, &a) != nil || len(a.Alternatives) > 0 {
+		if !isUnambiguous(body) || json.Unmarshal(body, &a) != nil || len(a.Alternatives) > 0 {
 			return nil, true
 		}
 		return &a.Text, true
@@ -172,10 +174,10 @@ func answerText(body []byte) (text *string, known bool) {
 	if one.Format == ibid.Generic || one.Format == "" {
 		return nil, false
 	}
-	all, allErr := ibid.Decode(body, nil) // and what follows its end
-	whole := true                         // each document has one reading, and nothing else follows them
+	all, allErr := ibid.Decode(body, nil) // including what follows its end
+	whole := true                         // each document is unambiguous, and nothing else follows
 	frames := frame.Splitter{Emit: func(f frame.Frame) {
-		whole = whole && f.Err == nil && (f.Done || oneReading(f.Data))
+		whole = whole && f.Err == nil && (f.Done || isUnambiguous(f.Data))
 	}}
 	_, _ = frames.Write(body)
 	frames.Close()
@@ -186,20 +188,20 @@ func answerText(body []byte) (text *string, known bool) {
 	return &one.Text, true
 }
 
-// maxReading is how deep a document may be nested whose reading counts.
-const maxReading = 64
+// maxNesting is how deeply a document may be nested to count as unambiguous.
+const maxNesting = 64
 
-// oneReading reports whether no object of a JSON document has two members of one name, in whatever case: some readers
-// take the first of them, some the last, and some do not tell them apart.
-func oneReading(document []byte) bool {
+// isUnambiguous reports whether no object of a JSON document has two members with the same name, ignoring case: some
+// readers use the first, some the last, and some do not distinguish case.
+func isUnambiguous(document []byte) bool {
 	d := jsontext.NewDecoder(bytes.NewReader(document),
 		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	var names []map[string]bool // of the objects around, and of arrays, which have none
+	var names []map[string]bool // of the enclosing objects, and empty ones for arrays
 	for {
 		parent, length := d.StackIndex(d.StackDepth())
 		token, err := d.ReadToken()
 		if err != nil {
-			return true // what is no JSON is not read as such
+			return true // invalid JSON is not read as JSON
 		}
 		switch token.Kind() { //nolint:exhaustive // the others have no parts
 		case '{', '[':
@@ -216,19 +218,19 @@ func oneReading(document []byte) bool {
 			}
 			names[len(names)-1][name] = true
 		}
-		if len(names) > maxReading {
+		if len(names) > maxNesting {
 			return false
 		}
 	}
 }
 
-// upstream is the source whose manifest is verified.
+// upstream is a source whose own manifest is verified.
 type upstream struct {
 	source *manifest.Source
-	body   *Response // nil: it could not be read
+	body   *Response // nil if the source could not be read
 }
 
-// compare says whether what a manifest is about is the source: as it was read for the claim, or as it is now.
+// compare checks whether a manifest is about the source, as it was read for the claim or as it is now.
 func (up *upstream) compare(out *manifest.Output) Finding {
 	src := up.source
 	switch {
@@ -243,11 +245,11 @@ func (up *upstream) compare(out *manifest.Output) Finding {
 		f.Counts = CountUnverifiable
 		return f
 	}
-	return newFinding(OutputMismatch, "The manifest is about something else than the source that names it.")
+	return newFinding(OutputMismatch, "The manifest is about something other than the source that names it.")
 }
 
-// checkUpstreams verifies the manifests of those sources that are agents' answers themselves: each once in a job, and
-// down to a depth.
+// checkUpstreams verifies the manifests of sources that are agents' answers themselves, each once per job and down to a
+// limited depth.
 func (m *checked) checkUpstreams(ctx context.Context) error {
 	for i := range m.man.Sources {
 		src := &m.man.Sources[i]
@@ -260,7 +262,7 @@ func (m *checked) checkUpstreams(ctx context.Context) error {
 			m.checkKnownUpstream(ctx, src, address)
 		case m.depth >= m.limits.Upstream:
 			m.foundUpstream(src, UpstreamUnverifiable,
-				fmt.Sprintf("Manifests of manifests are followed %d deep and no deeper.", max(0, m.limits.Upstream)))
+				fmt.Sprintf("Upstream manifests are followed at most %d deep.", max(0, m.limits.Upstream)))
 		default:
 			j := &job{Verifier: m.Verifier, all: m.all, limits: m.limits, depth: m.depth + 1}
 			j.newReport(KindManifest, address)
@@ -297,15 +299,15 @@ func (m *checked) foundUpstreamReport(src *manifest.Source, r *Report) {
 			"The source is an agent's answer, and its manifest failed: "+string(r.Failure[0].Code)+".")
 	case Unverifiable, Pending:
 		m.foundUpstream(src, UpstreamUnverifiable,
-			"The source is an agent's answer, and not all of its manifest could be looked at.")
+			"The source is an agent's answer, and its manifest could not be verified completely.")
 	default:
 		m.foundUpstream(src, UpstreamVerified,
 			"The source is an agent's answer, and its manifest is "+string(r.State)+".")
 	}
 }
 
-// checkKnownUpstream says what is to be said of a further source whose manifest this job has read, or is reading: it
-// must be about that source, too.
+// checkKnownUpstream reports on another source whose manifest this job has already read, or is reading: the manifest
+// must be about that source too.
 func (m *checked) checkKnownUpstream(ctx context.Context, src *manifest.Source, address string) {
 	c := m.all.read[address]
 	if c == nil {
@@ -322,10 +324,10 @@ func (m *checked) checkKnownUpstream(ctx context.Context, src *manifest.Source, 
 		return
 	case c.upstream == nil || c.report.State == "":
 		m.foundOf(UpstreamUnverifiable, CountInfo, "", src.URL,
-			"Its manifest is one that this report has already: "+address+".")
+			"Its manifest is already in this report: "+address+".")
 		return
 	}
-	// The report is the one that there is, but for what the manifest is about.
+	// Reuse the report, except for the finding that says what the manifest is about.
 	about := func(f Finding) bool {
 		return f.Manifest == address && slices.Contains([]Status{OutputBound, OutputUnchecked, OutputMismatch}, f.Code)
 	}

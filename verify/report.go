@@ -12,18 +12,19 @@ import (
 	"github.com/ibidhq/ibid/support"
 )
 
-// ReportVersion is the version of a [Report] as JSON. Members may be added within one; none is renamed or removed.
+// ReportVersion is the version of a [Report] as JSON. Members may be added within a version; none is renamed or
+// removed.
 const ReportVersion = 1
 
-// State is what a whole report comes to.
+// State is the overall result of a report.
 type State string
 
-// The states, from best to worst. What has no state is not trusted.
+// The states, from best to worst. The zero State is not trusted.
 const (
-	Trusted      State = "trusted"      // valid, all of it was read, and the verifier's user trusts the signer
-	Valid        State = "valid"        // nothing failed, but the signer is not known as trusted, or nobody signed
+	Trusted      State = "trusted"      // valid, completely checked, and the user trusts the signer
+	Valid        State = "valid"        // nothing failed, but there is no signer, or the user does not trust it
 	Pending      State = "pending"      // nothing failed, and all that is missing is a manifest that is not built yet
-	Unverifiable State = "unverifiable" // nothing failed, but something that is claimed could not be looked at
+	Unverifiable State = "unverifiable" // nothing failed, but something claimed could not be checked
 	Invalid      State = "invalid"      // something failed
 )
 
@@ -33,46 +34,45 @@ type Kind string
 // The kinds.
 const (
 	KindResponse Kind = "response" // an HTTP response that may announce manifests
-	KindManifest Kind = "manifest" // a manifest by itself: which response it is about was not looked at
+	KindManifest Kind = "manifest" // a manifest by itself, not compared with a response
 	KindBundle   Kind = "bundle"   // a stored bundle
-	KindDocument Kind = "document" // an answer document: its quotes, which nobody signed
+	KindDocument Kind = "document" // an answer document: its quotes, which are unsigned
 )
 
-// Report is what a verification found. It is plain data; its JSON is documented in docs/verify.md.
+// Report is the result of a verification. It is plain data; its JSON is documented in docs/verify.md.
 type Report struct {
 	Version         int       `json:"version"` // 1; members may be added within a version, none is renamed or removed
 	State           State     `json:"state"`   // of the sources, their manifests and signatures
 	Kind            Kind      `json:"kind"`
-	Input           string    `json:"input"`        // the URL or the name of what was verified; empty: it has none
-	ResponseURL     string    `json:"response_url"` // where the response came from; empty: not known, or there was none
+	Input           string    `json:"input"`        // the URL or the name of what was verified; empty if it has none
+	ResponseURL     string    `json:"response_url"` // where the response came from; empty if unknown or none
 	CheckedAt       time.Time `json:"checked_at"`
 	Verifier        string    `json:"verifier"`
 	VerifierVersion string    `json:"verifier_version"`
 	Offline         bool      `json:"offline"` // nothing was fetched
 
-	// Success, Info and Failure are all that was found about the response and its manifests, in the order in which it
-	// was looked at. What was found about single sources stands in Claims, and what failed there stands in Failure,
-	// too.
+	// Success, Info and Failure are all findings about the response and its manifests, in the order in which they were
+	// made. Findings about single sources are in Claims; failures among them are also in Failure.
 	Success []Finding `json:"success"`
-	Info    []Finding `json:"info"` // also warnings, and what could not be looked at: see Counts
+	Info    []Finding `json:"info"` // also warnings, and what could not be checked: see Counts
 	Failure []Finding `json:"failure"`
 
 	Findings  Findings         `json:"findings"`
 	Level     Levels           `json:"level"`     // the lowest of the manifests'
 	Manifests []ManifestReport `json:"manifests"` // in the order in which they were announced
 	Claims    []ClaimReport    `json:"claims"`    // of all manifests
-	// announced without a manifest (Level 1): only whether they can be read
+	// announced without a manifest (Level 1): whether they can be read, no more
 	Sources  []SourceReport `json:"sources"`
 	Upstream []*Report      `json:"upstream"` // of sources that are agents' answers themselves
 
-	// why the address that was given could not be read; nil: it could, or there was none
+	// why the given address could not be read; nil if it could, or if there was none
 	Unread *snapshot.FetchError `json:"-"`
 
-	// why there is nothing to report on: set by who collects reports, as for a file that cannot be read
+	// why there is nothing to report on, as a file that cannot be read; set by the caller that collects reports
 	Error string `json:"error,omitempty"`
 }
 
-// Finding is one thing that was found, good or bad.
+// Finding is the result of one check, good or bad.
 type Finding struct {
 	Code     Status `json:"code"`
 	Counts   Counts `json:"counts"`
@@ -83,71 +83,72 @@ type Finding struct {
 	Path     string `json:"path,omitempty"`     // JSON pointer into the manifest
 }
 
-// Levels compares what a publisher promises with what was seen.
+// Levels compares the promised level with the observed one.
 type Levels struct {
-	Promised int      `json:"promised"` // 0: nothing
-	Observed int      `json:"observed"` // 0: nothing was announced
+	Promised int      `json:"promised"` // 0 if none
+	Observed int      `json:"observed"` // 0 if nothing was announced
 	Why      []string `json:"why"`      // what is missing for the next level
 }
 
-// ManifestReport is what was found about one manifest. Empty members are not known.
+// ManifestReport is what was found about one manifest. Members are empty if unknown.
 type ManifestReport struct {
 	URL       string `json:"url"`
 	SHA256    string `json:"sha256"` // of its body, hexadecimal
 	RunID     string `json:"run_id"`
 	AgentID   string `json:"agent_id"`
 	EmittedAt string `json:"emitted_at"`
-	KeyID     string `json:"key_id"`     // of the signature; empty: unsigned
-	SignedAt  string `json:"signed_at"`  // its created
-	Verified  bool   `json:"verified"`   // the signature holds, and its key is good
-	Trusted   bool   `json:"trusted"`    // Verified, and its host or key is one that the verifier trusts
+	KeyID     string `json:"key_id"`     // of the signature; empty if unsigned
+	SignedAt  string `json:"signed_at"`  // created parameter of the signature
+	Verified  bool   `json:"verified"`   // the signature is valid, and its key is good
+	Trusted   bool   `json:"trusted"`    // Verified, and its host or key is in Verifier.Trust
 	TrustedBy string `json:"trusted_by"` // the entry of Verifier.Trust
 	Logged    bool   `json:"logged"`     // its digest is in the publisher's log
-	LogSize   int64  `json:"log_size"`   // of the checkpoint that proves it
-	Level     Levels `json:"level"`      // its own
-	Incidents string `json:"incidents"`  // where its publisher takes incidents; empty: nowhere
+	LogSize   int64  `json:"log_size"`   // entries of the checkpoint that proves it
+	Level     Levels `json:"level"`      // of this manifest
+	Incidents string `json:"incidents"`  // where its publisher accepts incidents; empty if nowhere
 
-	Bundle   *manifest.Signed   `json:"-"` // all that is needed to do this again; nil: it could not be read
-	Manifest *manifest.Manifest `json:"-"` // nil: it could not be read
+	Bundle   *manifest.Signed   `json:"-"` // all that is needed to verify it again; nil if it could not be read
+	Manifest *manifest.Manifest `json:"-"` // nil if it could not be read
 }
 
 // ClaimReport is what was found about one claim.
 type ClaimReport struct {
-	Manifest string `json:"manifest"` // URL of the manifest that has it
+	Manifest string `json:"manifest"` // URL of its manifest
 	ID       string `json:"claim_id"`
 	Text     string `json:"text"`
 
-	// Finding is what was found out about the claim; Reason says why it was not checked, and is empty otherwise.
+	// Finding is the result of comparing the claim with its excerpts; Reason tells why it was not checked, and is empty
+	// otherwise.
 	Finding ClaimFinding `json:"finding"`
 	Reason  string       `json:"reason,omitempty"` // unsure, no-excerpt, cut, unread, no-source, failed, error
 	Differs []Difference `json:"differs,omitempty"`
-	// WrongSource is what another claim quotes, and says what this one's own excerpts do not; nil: nothing does.
+	// WrongSource is an excerpt of another claim that supports this one, as its own do not; nil if there is none.
 	WrongSource *Excerpted `json:"wrong_source,omitempty"`
 
 	Status  Status         `json:"status"` // of the claim's support: supported-verbatim, …
 	Counts  Counts         `json:"counts"`
-	Label   support.Label  `json:"label,omitempty"` // what the checker said; empty: none was asked
-	Score   *float64       `json:"score,omitempty"` // likewise: the probability in [0, 1] that the claim is supported
-	By      string         `json:"by"`              // the checker that said it
+	Label   support.Label  `json:"label,omitempty"` // the checker's verdict; empty if no checker was used
+	Score   *float64       `json:"score,omitempty"` // the checker's probability in [0, 1] that the claim is supported
+	By      string         `json:"by"`              // the checker's name
 	Detail  string         `json:"detail"`
 	Sources []SourceReport `json:"sources"`
 }
 
-// ClaimFinding is what was found out about a claim.
+// ClaimFinding is the result of comparing a claim with its excerpts.
 type ClaimFinding string
 
-// What is found out about a claim. It says nothing of the claim's sources, and their state nothing of it.
+// The findings about a claim. They are independent of the state of its sources.
 const (
 	Supported  ClaimFinding = "supported"   // a checker says that the excerpts support it
-	Doubtful   ClaimFinding = "doubtful"    // it differs from its excerpts, or they say next to nothing of it
-	NotChecked ClaimFinding = "not-checked" // nobody can say: see ClaimReport.Reason
+	Doubtful   ClaimFinding = "doubtful"    // it contradicts its excerpts, or they have next to nothing of it
+	NotChecked ClaimFinding = "not-checked" // undecided: see ClaimReport.Reason
 )
 
-// Difference is what a claim says otherwise than its excerpt.
+// Difference is a detail in which a claim contradicts its excerpt.
 type Difference struct {
 	Kind     support.ConflictKind `json:"kind"`
-	Claim    string               `json:"claim"`    // the words of the claim
-	Excerpt  string               `json:"excerpt"`  // what the excerpt has in their place
+	Claim    string               `json:"claim"`    // the claim's words
+	Excerpt  string               `json:"excerpt"`  // the excerpt's words in their place
 	Sentence string               `json:"sentence"` // of the excerpt
 }
 
@@ -157,23 +158,23 @@ type Excerpted struct {
 	Excerpt string `json:"excerpt"`
 }
 
-// Findings are the two findings of a report, side by side: neither changes the other.
+// Findings are the two results of a report. They are independent of each other.
 type Findings struct {
-	Sources State       `json:"sources"` // as Report.State
+	Sources State       `json:"sources"` // same as Report.State
 	Claims  ClaimCounts `json:"claims"`
 }
 
-// ClaimCounts counts claims by what was found about them.
+// ClaimCounts counts claims by finding.
 type ClaimCounts struct {
 	Supported  int `json:"supported"`
 	Doubtful   int `json:"doubtful"`
 	NotChecked int `json:"not_checked"`
-	Unsure     int `json:"unsure"` // of NotChecked, those that were compared
-	Failed     int `json:"failed"` // of NotChecked, those of which no source says what is quoted from it
+	Unsure     int `json:"unsure"` // those of NotChecked that were compared
+	Failed     int `json:"failed"` // those of NotChecked whose quotes none of their sources has
 }
 
-// String returns the counts in words, the gravest first: 1 failed, 1 doubtful, 3 supported, 2 unsure. What failed or is
-// unsure is not counted as not checked once more.
+// String returns the counts in words, the gravest first: 1 failed, 1 doubtful, 3 supported, 2 unsure. Failed and unsure
+// claims are not counted as not checked again.
 func (n *ClaimCounts) String() string {
 	var parts []string
 	for _, part := range []struct {
@@ -198,13 +199,13 @@ type SourceReport struct {
 	URL       string       `json:"url"`
 	Title     string       `json:"title"`
 	Expected  Expected     `json:"expected"`
-	Excerpt   string       `json:"excerpt"` // what the manifest quotes; empty: nothing
+	Excerpt   string       `json:"excerpt"` // the manifest's quote; empty if it has none
 	Result    SourceResult `json:"result"`
-	Cached    bool         `json:"cached"`     // Result is an earlier one
+	Cached    bool         `json:"cached"`     // Result is from an earlier job
 	CheckedAt time.Time    `json:"checked_at"` // when Result was found
 }
 
-// Expected is what a manifest says of a source; empty members are not said.
+// Expected is what a manifest records of a source. Members are empty if not recorded.
 type Expected struct {
 	Hash        string `json:"hash"`
 	TextHash    string `json:"text_hash"`
@@ -215,12 +216,12 @@ func newFinding(code Status, detail string) Finding {
 	return Finding{Code: code, Counts: code.counts(), Detail: detail}
 }
 
-// found enters a finding about the response.
+// found adds a finding about the response.
 func (r *Report) found(code Status, format string, args ...any) {
 	r.add(newFinding(code, fmt.Sprintf(format, args...)))
 }
 
-// add enters a finding into the list that it counts for.
+// add adds a finding to the list that it counts for.
 func (r *Report) add(f Finding) {
 	switch f.Counts {
 	case CountPass:
@@ -233,7 +234,7 @@ func (r *Report) add(f Finding) {
 	}
 }
 
-// state says what the findings come to.
+// state derives the state from the findings.
 func (r *Report) state() State {
 	if len(r.Failure) > 0 {
 		return Invalid
@@ -246,20 +247,19 @@ func (r *Report) state() State {
 		}
 		return Pending
 	}
-	if len(r.Manifests) == 0 || len(r.Sources) > 0 || slices.ContainsFunc(r.Info, open) ||
+	if len(r.Manifests) == 0 || len(r.Sources) > 0 || slices.ContainsFunc(r.Info, isOpenQuestion) ||
 		slices.ContainsFunc(r.Manifests, func(m ManifestReport) bool { return !m.Trusted }) {
 		return Valid
 	}
 	return Trusted
 }
 
-// open reports whether a finding leaves open what there is to trust.
-func open(f Finding) bool {
+// isOpenQuestion reports whether a finding leaves something unproven, so that the report is not trusted.
+func isOpenQuestion(f Finding) bool {
 	return f.Code == NothingClaimed || f.Code == OutputUnchecked && f.Counts == CountWarning
 }
 
-// Why says in a sentence or two what the report's state comes from: what was found about the sources. Of the claims see
-// WhyClaims.
+// Why gives the reason for the report's state in a sentence or two. For the claims see WhyClaims.
 func (r *Report) Why() string {
 	switch r.State {
 	case Invalid:
@@ -281,7 +281,7 @@ func (r *Report) Why() string {
 	case Unverifiable, Pending:
 		n, f := r.unverifiable()
 		if f == nil {
-			return "Something could not be looked at."
+			return "Something could not be checked."
 		}
 		what := shown(string(f.Code))
 		if f.Source != "" {
@@ -290,17 +290,17 @@ func (r *Report) Why() string {
 		if f.Detail != "" {
 			what += ". " + shown(f.Detail)
 		}
-		return fmt.Sprintf("Nothing failed, but %d could not be looked at, the first %s", n, what)
+		return fmt.Sprintf("Nothing failed, but %d could not be checked, the first %s", n, what)
 	case Trusted:
-		return "Nothing failed, and everything is signed by whom you trust." + r.summary()
+		return "Nothing failed, and everything is signed by someone you trust." + r.summary()
 	case Valid:
-		why := "you have not said that you trust who signed it."
-		left := slices.IndexFunc(r.Info, open)
+		why := "you have not said that you trust its signer."
+		left := slices.IndexFunc(r.Info, isOpenQuestion)
 		switch {
 		case len(r.Manifests) == 0:
-			why = "nobody signed it."
+			why = "it is not signed."
 		case len(r.Sources) > 0:
-			why = "sources are announced of which nobody says what was taken from them."
+			why = "for some announced sources nothing states what was taken from them."
 		case slices.ContainsFunc(r.Manifests, func(m ManifestReport) bool { return !m.Verified }):
 			why = "it has no signature that could be checked."
 		case left >= 0:
@@ -309,11 +309,11 @@ func (r *Report) Why() string {
 		}
 		return "Nothing failed, but " + why + r.summary()
 	default:
-		return "Nothing is known of it: " + shown(strings.TrimSpace(r.Error))
+		return "Nothing is known about it: " + shown(strings.TrimSpace(r.Error))
 	}
 }
 
-// summary says how much was looked at.
+// summary tells how many sources passed.
 func (r *Report) summary() string {
 	cited, good, warnings := 0, 0, 0
 	for i := range r.Claims {
@@ -335,7 +335,7 @@ func (r *Report) summary() string {
 	return s
 }
 
-// WhyClaims says in a sentence what is doubtful, the first claim with its words; empty: nothing is.
+// WhyClaims describes the first doubtful claim in a sentence; it returns "" if no claim is doubtful.
 func (r *Report) WhyClaims() string {
 	i := slices.IndexFunc(r.Claims, func(c ClaimReport) bool { return c.Finding == Doubtful })
 	if i < 0 {
@@ -348,13 +348,13 @@ func (r *Report) WhyClaims() string {
 	return s
 }
 
-// FailOn is what fails a gate.
+// FailOn selects what fails a gate.
 type FailOn string
 
-// What fails a gate.
+// The values of FailOn.
 const (
-	FailOnDoubtful FailOn = "doubtful" // a report that is invalid or has a doubtful claim
-	FailOnInvalid  FailOn = "invalid"  // one that is invalid: gates that only ask for quotes
+	FailOnDoubtful FailOn = "doubtful" // invalid reports and doubtful claims
+	FailOnInvalid  FailOn = "invalid"  // invalid reports only, for gates that are about quotes
 )
 
 // Fails reports whether the report fails a gate. The zero FailOn is
@@ -363,7 +363,7 @@ func (r *Report) Fails(on FailOn) bool {
 	return r.State == Invalid || on != FailOnInvalid && r.Findings.Claims.Doubtful > 0
 }
 
-// number returns how many there are of what has this name: 1 claim, 2 claims.
+// number returns a count with its noun: 1 claim, 2 claims.
 func number(n int, name string) string {
 	if n != 1 {
 		name += "s"
@@ -371,10 +371,10 @@ func number(n int, name string) string {
 	return fmt.Sprintf("%d %s", n, name)
 }
 
-// Next says what a person can do now; empty: nothing needs to be done.
+// Next tells a person what to do now; it returns "" if nothing needs to be done.
 func (r *Report) Next() string {
 	if r.State != Invalid && r.Findings.Claims.Doubtful > 0 {
-		return "read what is doubtful beside its source; --fail-on invalid lets it pass."
+		return "compare the doubtful claims with their sources; --fail-on invalid lets them pass."
 	}
 	switch r.State {
 	case Valid:
@@ -386,7 +386,7 @@ func (r *Report) Next() string {
 				return fmt.Sprintf("if you trust %s, say so with --trust %s, or --trust %s for this key only.",
 					host, host, shown(m.KeyID))
 			case m.Verified && !m.Trusted:
-				return "if you know this key to be the publisher's, say so with --trust " + shown(m.KeyID) + "."
+				return "if you know that this key is the publisher's, say so with --trust " + shown(m.KeyID) + "."
 			case !m.Verified && r.Kind == KindManifest && m.URL != "" && r.Input != m.URL:
 				return "verify " + shownURL(m.URL) + ", where its signature is."
 			}
@@ -398,16 +398,16 @@ func (r *Report) Next() string {
 		case first.Code == ManifestPending:
 			return "verify it again in a minute."
 		case first.Code == Blocked || first.Code == ManifestBlocked:
-			return "if the address is in a network of yours, allow it with --allow-net."
+			return "if the address is in your own network, allow it with --allow-net."
 		case first.Code == HeaderMissing || first.Code == NothingQuoted:
-			return "ask its publisher to say where its claims come from (docs/attribution-v1.md)."
+			return "ask its publisher to cite its sources (docs/attribution-v1.md)."
 		default:
 			return "verify it again later, or open the sources that could not be read."
 		}
 	case Invalid:
 		for i := range r.Manifests {
 			if m := &r.Manifests[i]; m.Incidents != "" {
-				return "do not rely on what failed; the publisher takes incidents at " + shownURL(m.Incidents) + "."
+				return "do not rely on what failed; report it to the publisher at " + shownURL(m.Incidents) + "."
 			}
 		}
 		return "do not rely on what failed; open its source and read it yourself."
@@ -416,7 +416,7 @@ func (r *Report) Next() string {
 	return ""
 }
 
-// unverifiable returns how many findings could not be looked at, and the first of them.
+// unverifiable returns the number of findings that could not be checked, and the first of them.
 func (r *Report) unverifiable() (n int, first *Finding) {
 	for i := range r.Info {
 		if f := &r.Info[i]; f.Counts == CountUnverifiable {

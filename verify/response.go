@@ -20,8 +20,8 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// URL gets an answer, reads what it announces and verifies that. If a manifest is there, it is verified by itself. What
-// cannot be fetched is a report, too; an error is a context that ended, or one of Memory or of a checker.
+// URL fetches an answer and verifies what it announces. If the URL is that of a manifest, the manifest is verified by
+// itself. A failed fetch is a report too; an error means that the context ended, or that Memory or a checker failed.
 func (v *Verifier) URL(ctx context.Context, url string) (*Report, error) {
 	j := v.job(KindResponse, url)
 	snap, err := j.fetchDocument(ctx, &snapshot.FetchRequest{URL: url, Fresh: true})
@@ -32,7 +32,7 @@ func (v *Verifier) URL(ctx context.Context, url string) (*Report, error) {
 	case err != nil && manifestURL.MatchString(url):
 		j.report.Kind = KindManifest
 		m := j.newChecked(clean(url))
-		m.over = true
+		m.done = true
 		m.foundUnfetched(err)
 		return j.result(m.check(ctx))
 	case err != nil:
@@ -49,7 +49,7 @@ func (v *Verifier) URL(ctx context.Context, url string) (*Report, error) {
 	}))
 }
 
-// manifestURL is what addresses of manifests look like, as [manifest.Path] makes them.
+// manifestURL matches the addresses of manifests, as [manifest.Path] makes them.
 var manifestURL = regexp.MustCompile(`^[^:]+://[^/?#]*/runs/[^/?#]+/cite(\.[^/?#]*)?(/[^/?#]+)?([?#]|$)`)
 
 // Manifest fetches the manifest at a URL and verifies it by itself. Errors are as for [Verifier.URL].
@@ -62,14 +62,14 @@ func (j *job) checkAlone(ctx context.Context, url string) (*Report, error) {
 	return j.result(j.newChecked(clean(url)).verify(ctx))
 }
 
-// Response verifies what a response announces. The response is not changed; its URL, if it is known, says who it is
-// from.
+// Response verifies what a response announces. The response is not changed; its URL, if known, is taken for its sender.
 func (v *Verifier) Response(ctx context.Context, r *Response) (*Report, error) {
 	j := v.job(KindResponse, r.URL)
 	return j.result(j.checkResponse(ctx, r))
 }
 
-// checkResponse verifies the manifests that a response announces, one after the other, and the sources without one.
+// checkResponse verifies the manifests that a response announces, one after the other, and then the sources announced
+// without one.
 func (j *job) checkResponse(ctx context.Context, r *Response) error {
 	j.report.ResponseURL = r.URL
 	list, ok := j.readHeader(r)
@@ -101,8 +101,8 @@ func (j *job) checkResponse(ctx context.Context, r *Response) error {
 	return ctx.Err()
 }
 
-// checkPromise compares a response that announces no manifest, or nothing, with what is demanded and with what its
-// origin promises. Of one that announces nothing nobody knows whether the promise is about it.
+// checkPromise compares a response that announces no manifest, or nothing at all, with the required level and with the
+// level that its origin promises. If it announces nothing, it is unknown whether the promise applies to it.
 func (j *job) checkPromise(ctx context.Context, address string, observed int) {
 	what, counts := "The response announces no manifest", CountFailure
 	if observed == 0 {
@@ -120,8 +120,8 @@ func (j *job) checkPromise(ctx context.Context, address string, observed int) {
 	}
 }
 
-// readHeader reads what a response announces: header, trailer and the events of a stream that ibid wrote. It may be
-// nothing; false: it cannot be read.
+// readHeader returns what a response announces in its header, its trailer and the events of a stream that ibid wrote,
+// perhaps nothing. It returns false if they cannot be read.
 func (j *job) readHeader(r *Response) ([]manifest.Announcement, bool) {
 	lines := append(fields(r.Header), fields(r.Trailer)...)
 	list, err := manifest.ParseHeader(lines)
@@ -147,7 +147,7 @@ func (j *job) readHeader(r *Response) ([]manifest.Announcement, bool) {
 	return list, true
 }
 
-// fields returns the lines of the field; its name may stand there in any case.
+// fields returns the values of the Citation-Source field, whatever the case of its name.
 func fields(h http.Header) []string {
 	var values []string
 	for name, lines := range h {
@@ -158,8 +158,8 @@ func fields(h http.Header) []string {
 	return values
 }
 
-// events returns the data of the events that announce sources at the end of a stream. Of one that is longer than the
-// field may be, so much that its parser says so.
+// events returns the data of the events that announce sources at the end of a stream. Data that is longer than the
+// field may be is cut to a length that its parser still rejects.
 func events(body []byte) []string {
 	var values []string
 	var data bytes.Buffer
@@ -190,10 +190,10 @@ func events(body []byte) []string {
 	return values
 }
 
-// maxEvents is how many events of a stream are read that announce sources: there is to be one.
+// maxEvents bounds how many announcing events of a stream are read: there should be one.
 const maxEvents = 8
 
-// group puts together what is announced by manifest, in order; alone are the sources without one.
+// group groups announcements by manifest, in order, and returns the sources without one as alone.
 func (j *job) group(list []manifest.Announcement) (manifests []announced, alone []string, ok bool) {
 	places, sources, seen := map[string]int{}, map[string]bool{}, map[string]bool{}
 	for _, a := range list {
@@ -228,7 +228,7 @@ func (j *job) group(list []manifest.Announcement) (manifests []announced, alone 
 		}
 	}
 	if most := j.limits.Manifests; len(manifests) > most {
-		j.report.found(HeaderMalformed, "The field names %d manifests; at most %d are read.", len(manifests), most)
+		j.report.found(HeaderMalformed, "The field names %d manifests; at most %d are allowed.", len(manifests), most)
 		return nil, nil, false
 	}
 	j.report.found(HeaderRead, "Citation-Source announces %s and %s.",
@@ -236,7 +236,7 @@ func (j *job) group(list []manifest.Announcement) (manifests []announced, alone 
 	return manifests, alone, true
 }
 
-// sentence puts an error behind what it prevented.
+// sentence appends an error to what it prevented, as a sentence.
 func sentence(what string, err error) string {
 	why := err.Error()
 	if f, ok := errors.AsType[*snapshot.FetchError](err); ok {
@@ -251,19 +251,19 @@ func sentence(what string, err error) string {
 	return what + ": " + strings.TrimRight(why, ".") + "."
 }
 
-// ErrUnrecognised says that an input is nothing that can be verified.
+// ErrUnrecognised means that an input is nothing that can be verified.
 var ErrUnrecognised = errors.New(
-	"it is no manifest, no answer document, no stored bundle, and no response as `curl -i` prints it",
+	"it is not a manifest, an answer document, a stored bundle, or a response as printed by `curl -i`",
 )
 
-var errReadings = errors.New("an object in it has two members of one name, or is nested deeper than is read")
+var errAmbiguous = errors.New("an object in it has two members with one name, or is nested too deeply")
 
-// ErrInput says that an input is longer than Limits.Input.
+// ErrInput means that an input is longer than Limits.Input.
 var ErrInput = errors.New("it is longer than Limits.Input")
 
-// Bytes verifies what a file holds, recognising it: a manifest, an answer document, a stored bundle, or a response as
-// `curl -i` prints it, with the headers of redirects before it and its trailer behind it. The error wraps
-// [ErrUnrecognised] if it is none of them.
+// Bytes verifies the content of a file, recognising what it is: a manifest, an answer document, a stored bundle, or a
+// response as printed by `curl -i`, preceded by the headers of redirects and followed by its trailer. The error wraps
+// [ErrUnrecognised] if it is none of these.
 func (v *Verifier) Bytes(ctx context.Context, b []byte, o *BytesOptions) (*Report, error) {
 	if o == nil {
 		o = &BytesOptions{}
@@ -275,11 +275,11 @@ func (v *Verifier) Bytes(ctx context.Context, b []byte, o *BytesOptions) (*Repor
 	case err != nil:
 		return nil, fmt.Errorf("reading a response: %w", err)
 	case p.Status != 0:
-		return v.printed(ctx, p, o)
+		return v.verifyPrinted(ctx, p, o)
 	}
 	kind := recognise(b)
-	if (kind == KindBundle || kind == KindDocument) && !oneReading(b) {
-		return nil, fmt.Errorf("reading a %s: %w", kind, errReadings)
+	if (kind == KindBundle || kind == KindDocument) && !isUnambiguous(b) {
+		return nil, fmt.Errorf("reading a %s: %w", kind, errAmbiguous)
 	}
 	switch kind {
 	case KindManifest:
@@ -304,8 +304,8 @@ func (v *Verifier) Bytes(ctx context.Context, b []byte, o *BytesOptions) (*Repor
 	}
 }
 
-// printed verifies a response that was printed: an answer, or a manifest with its signature.
-func (v *Verifier) printed(ctx context.Context, p *curl.Response, o *BytesOptions) (*Report, error) {
+// verifyPrinted verifies a response printed by curl: an answer, or a manifest with its signature.
+func (v *Verifier) verifyPrinted(ctx context.Context, p *curl.Response, o *BytesOptions) (*Report, error) {
 	var body bytes.Buffer
 	_, err := body.ReadFrom(p.Body)
 	r := &Response{
@@ -327,7 +327,7 @@ func (v *Verifier) printed(ctx context.Context, p *curl.Response, o *BytesOption
 	return j.result(m.check(ctx))
 }
 
-// newStored returns a manifest that was not fetched now.
+// newStored returns a manifest that was not fetched by this job.
 func (j *job) newStored(s *manifest.Signed) *checked {
 	address := ""
 	if s.TargetURI != "" {
@@ -350,7 +350,7 @@ func (j *job) newStored(s *manifest.Signed) *checked {
 	return m
 }
 
-// selfOf returns the URL that a manifest says it has; empty: it does not say.
+// selfOf returns the URL that a manifest gives as its own, or "" if it gives none.
 func selfOf(b []byte) string {
 	if m, err := manifest.Parse(b); err == nil {
 		return m.Self
@@ -359,7 +359,7 @@ func selfOf(b []byte) string {
 }
 
 // Bundle verifies a stored bundle: the manifest as it was served then, and its sources as they are now. With
-// [Verifier.Offline] nothing is looked up: then sources are those in the bundle.
+// [Verifier.Offline] nothing is fetched, and sources are read from the bundle.
 func (v *Verifier) Bundle(ctx context.Context, s *manifest.Signed) (*Report, error) {
 	return v.bundle(ctx, s, "")
 }
@@ -377,8 +377,8 @@ func (v *Verifier) bundle(ctx context.Context, s *manifest.Signed, name string) 
 	return j.result(j.newStored(s).check(ctx))
 }
 
-// Answer verifies the quotes of an answer document against its sources. Nobody signed it, so its report is never
-// [Trusted].
+// Answer verifies the quotes of an answer document against its sources. The document is unsigned, so its report is
+// never [Trusted].
 func (v *Verifier) Answer(ctx context.Context, a *ibid.Answer) (*Report, error) {
 	return v.answer(ctx, a, "")
 }
@@ -396,7 +396,7 @@ func (v *Verifier) answer(ctx context.Context, a *ibid.Answer, name string) (*Re
 			"No citation of the answer quotes its source, so there is nothing to compare.")
 		return j.finished(), nil
 	}
-	unsigned := newFinding(Unsigned, "Nobody signed the answer.")
+	unsigned := newFinding(Unsigned, "The answer is not signed.")
 	if j.RequireLevel >= 3 {
 		unsigned.Counts = CountFailure
 	}
@@ -404,7 +404,7 @@ func (v *Verifier) answer(ctx context.Context, a *ibid.Answer, name string) (*Re
 	return j.result(m.checkClaims(ctx))
 }
 
-// quotes returns the citations of an answer that quote a source, in the form of a manifest.
+// quotes returns the citations of an answer that quote a source, as a manifest.
 func quotes(a *ibid.Answer) *manifest.Manifest {
 	man := &manifest.Manifest{TextProfile: manifest.TextProfile}
 	for i := range a.Citations {
@@ -435,7 +435,7 @@ func quotes(a *ibid.Answer) *manifest.Manifest {
 	return man
 }
 
-// recognise says what JSON is by the names of its members; empty: none of ours.
+// recognise tells what a JSON document is by the names of its members, or returns "" if it is of no known kind.
 func recognise(b []byte) Kind {
 	b = bytes.TrimLeft(b, "\xef\xbb\xbf \t\r\n")
 	if len(b) == 0 || b[0] != '{' {
@@ -444,7 +444,7 @@ func recognise(b []byte) Kind {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(b, &members); err != nil {
 		if bytes.Contains(b, []byte(`"claims"`)) && bytes.Contains(b, []byte(`"run_id"`)) {
-			return KindManifest // a broken one: what is wrong, its parser says
+			return KindManifest // a broken one; its parser reports what is wrong
 		}
 		return ""
 	}
@@ -462,8 +462,8 @@ func recognise(b []byte) Kind {
 	return ""
 }
 
-// unpack removes the codings of a body that was printed as it was sent. A body that is not in its coding was unpacked
-// by who printed it.
+// unpack removes the content coding of a body that was printed as it was sent. A body that is not in its coding was
+// already decoded by the program that printed it.
 func (r *Response) unpack(most int) {
 	var names []string
 	for _, line := range r.Header.Values("Content-Encoding") {

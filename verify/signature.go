@@ -18,36 +18,35 @@ import (
 	"github.com/ibidhq/ibid/tlog"
 )
 
-// maxSignatures is how many signatures of one manifest are tried: a publisher may sign with the old key and the new
-// one.
+// maxSignatures is how many signatures of one manifest are tried: a publisher may sign with both an old and a new key.
 const maxSignatures = 4
 
-// covered is what the signature of a manifest covers at least.
-var covered = []httpsig.Component{
+// requiredComponents lists the components that a manifest's signature must cover.
+var requiredComponents = []httpsig.Component{
 	{Name: "@status"}, {Name: "content-type"}, {Name: "content-digest"}, {Name: "@target-uri", Request: true},
 }
 
-// verdict is what came of one signature: its key, or why it is not good.
-type verdict struct {
-	code Status // empty: it is good
-	why  string
-	open bool // it may be good, if the log could be asked
-	key  *keyring.Key
-	sig  *httpsig.Signature
+// signatureResult is the result of verifying one signature: its key, or why it is not good.
+type signatureResult struct {
+	code       Status // empty if it is good
+	why        string
+	unresolved bool // it might be good, but the log could not be read
+	key        *keyring.Key
+	sig        *httpsig.Signature
 }
 
-// late reports whether the signature holds, by a key that was revoked later than it says to be made: so does one that a
-// thief made since.
-func (v *verdict) late() bool { return v.code == "" && !v.key.RevokedAt.IsZero() }
+// beforeRevocation reports whether the signature is valid, but its key was revoked after the time the signature claims:
+// whoever stole the key could have made it since.
+func (v *signatureResult) beforeRevocation() bool { return v.code == "" && !v.key.RevokedAt.IsZero() }
 
-// checkSignature verifies the signature.
+// checkSignature verifies the manifest's signatures, until one is good.
 func (m *checked) checkSignature(ctx context.Context) error {
 	message := &httpsig.Message{
 		Status: m.served.Status, Header: m.header,
 		Request: &httpsig.Message{Method: http.MethodGet, TargetURI: m.served.TargetURI},
 	}
 	signatures, err := httpsig.Parse(message)
-	var all []*httpsig.Signature // those with our tag; one that cannot be read may be ours, if there is no other
+	var all []*httpsig.Signature // those with our tag; if there are none, an unreadable one may be ours
 	for _, s := range signatures {
 		switch {
 		case s.Tag == manifest.SignatureTag:
@@ -65,55 +64,55 @@ func (m *checked) checkSignature(ctx context.Context) error {
 		m.foundAs(Unsigned, CountFailure, "The manifest is not signed, and a signature is required.")
 		return nil
 	case len(all) == 0 && m.bare:
-		m.found(Unsigned, "The file has no signature: that stands in the header of the manifest's URL.")
+		m.found(Unsigned, "The file has no signature: it is in the response header of the manifest's URL.")
 		return nil
 	case len(all) == 0:
-		m.found(Unsigned, "Nobody signed the manifest.")
+		m.found(Unsigned, "The manifest is not signed.")
 		return nil
 	}
-	first := m.verifySignature(ctx, message, all[0])
+	best := m.verifySignature(ctx, message, all[0])
 	for _, s := range all[1:min(len(all), maxSignatures)] {
-		if first.code == "" && !first.late() {
+		if best.code == "" && !best.beforeRevocation() {
 			break
 		}
-		if v := m.verifySignature(ctx, message, s); v.code == "" && (first.code != "" || !v.late()) {
-			first = v
+		if v := m.verifySignature(ctx, message, s); v.code == "" && (best.code != "" || !v.beforeRevocation()) {
+			best = v
 		}
 	}
-	if first.late() {
-		// A signature of a key that was revoked since counts only if the manifest is in the publisher's log, to which a
+	if best.beforeRevocation() {
+		// A signature whose key was revoked later counts only if the manifest is in the publisher's log, to which a
 		// thief of the key has no access.
 		if err := m.checkLog(ctx); err != nil {
 			return err
 		}
 		if !m.out.Logged {
-			first.code, first.open = KeyRevoked, m.unasked
-			first.why = "no log proves that the manifest was made before: whoever stole the key can write any date."
-			if first.open {
-				first.why = "whether the manifest is in the publisher's log could not be looked up."
+			best.code, best.unresolved = KeyRevoked, m.logUnread
+			best.why = "no log proves that the manifest is older: whoever stole the key can write any date."
+			if best.unresolved {
+				best.why = "whether the manifest is in the publisher's log could not be checked."
 			}
-			first.why = "The key was revoked at " + first.key.RevokedAt.Format(time.RFC3339) + ", and " + first.why
+			best.why = "The key was revoked at " + best.key.RevokedAt.Format(time.RFC3339) + ", and " + best.why
 		}
 	}
-	m.out.KeyID = first.sig.KeyID
-	if first.sig.Created != nil {
-		m.out.SignedAt = at(*first.sig.Created).Format(time.RFC3339)
+	m.out.KeyID = best.sig.KeyID
+	if best.sig.Created != nil {
+		m.out.SignedAt = at(*best.sig.Created).Format(time.RFC3339)
 	}
-	if first.code != "" {
+	if best.code != "" {
 		m.signature = CountFailure
-		if first.code == KeyUnavailable || first.open {
+		if best.code == KeyUnavailable || best.unresolved {
 			m.signature = CountUnverifiable
 		}
-		m.foundAs(first.code, m.signature, "%s", first.why)
+		m.foundAs(best.code, m.signature, "%s", best.why)
 		return nil
 	}
 	m.out.Verified = true
-	m.found(SignatureValid, "The signature of key %s holds, and the key was good when it was made.", first.key.ID)
-	if !m.seen {
-		m.found(KeyFromBundle, "The key comes from the bundle; that it is the publisher's was not looked up.")
+	m.found(SignatureValid, "The signature of key %s is valid, and the key was good when it was made.", best.key.ID)
+	if !m.keysSeen {
+		m.found(KeyFromBundle, "The key comes from the bundle; whether it is the publisher's was not checked.")
 	}
-	if m.man.EmittedAt.Time().After(at(*first.sig.Created).Add(skew)) {
-		m.found(ManifestInconsistent, "The manifest says that it was emitted at %s, after it was signed.",
+	if m.man.EmittedAt.Time().After(at(*best.sig.Created).Add(skew)) {
+		m.found(ManifestInconsistent, "The manifest claims to be emitted at %s, after it was signed.",
 			m.man.EmittedAt)
 	}
 	return nil
@@ -121,10 +120,10 @@ func (m *checked) checkSignature(ctx context.Context) error {
 
 func at(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }
 
-// verifySignature says whether one signature holds and was made in time by a good key.
-func (m *checked) verifySignature(ctx context.Context, message *httpsig.Message, s *httpsig.Signature) verdict {
-	v := verdict{sig: s}
-	bad := func(code Status, format string, args ...any) verdict {
+// verifySignature checks whether one signature is valid and was made in time with a good key.
+func (m *checked) verifySignature(ctx context.Context, message *httpsig.Message, s *httpsig.Signature) signatureResult {
+	v := signatureResult{sig: s}
+	bad := func(code Status, format string, args ...any) signatureResult {
 		v.code, v.why = code, fmt.Sprintf(format, args...)
 		return v
 	}
@@ -138,11 +137,13 @@ func (m *checked) verifySignature(ctx context.Context, message *httpsig.Message,
 		return bad(SignatureInvalid, "The algorithm of the signature, %s, is not allowed.", s.Alg)
 	}
 	lacks := ""
-	missing := slices.IndexFunc(covered, func(c httpsig.Component) bool { return !slices.Contains(s.Components, c) })
+	missing := slices.IndexFunc(requiredComponents, func(c httpsig.Component) bool {
+		return !slices.Contains(s.Components, c)
+	})
 	switch {
 	case missing >= 0:
-		lacks = `"` + covered[missing].Name + `"`
-		if covered[missing].Request {
+		lacks = `"` + requiredComponents[missing].Name + `"`
+		if requiredComponents[missing].Request {
 			lacks += ";req"
 		}
 	case s.Created == nil:
@@ -159,7 +160,7 @@ func (m *checked) verifySignature(ctx context.Context, message *httpsig.Message,
 	}
 	v.key = key
 	if err := s.Verify(message, key.Public); err != nil {
-		return bad(SignatureInvalid, "%s", sentence("The signature does not hold", err))
+		return bad(SignatureInvalid, "%s", sentence("The signature is not valid", err))
 	}
 	created := at(*s.Created)
 	said := created.Format(time.RFC3339)
@@ -171,18 +172,18 @@ func (m *checked) verifySignature(ctx context.Context, message *httpsig.Message,
 	case s.Expires != nil && m.now.After(at(*s.Expires).Add(skew)):
 		return bad(SignatureExpired, "The signature expired at %s.", at(*s.Expires).Format(time.RFC3339))
 	case created.After(m.now.Add(skew)):
-		return bad(NotYetValid, "The signature says that it was made at %s, which is not yet.", said)
+		return bad(NotYetValid, "The signature claims to be made at %s, which is in the future.", said)
 	case !good:
-		return bad(KeyOutsideValidity, "The key was not one to sign with at %s.", said)
+		return bad(KeyOutsideValidity, "The key was not valid for signing at %s.", said)
 	}
 	return v
 }
 
-// checkAuthority says whether the one who signed may speak for the agent and the response.
+// checkAuthority checks whether the signer may speak for the agent and for the response.
 func (m *checked) checkAuthority(ctx context.Context) error {
 	host, _, _ := strings.Cut(m.man.AgentID, "/")
 	if m.url == "" {
-		m.found(AuthorityUnchecked, "Where the manifest is from is not known, and so not who speaks in it.")
+		m.found(AuthorityUnchecked, "Where the manifest comes from is unknown, and so is who speaks in it.")
 		return nil
 	}
 	if !isAt(m.url, host) {
@@ -190,7 +191,7 @@ func (m *checked) checkAuthority(ctx context.Context) error {
 			m.man.AgentID, hostOf(m.url))
 		return nil
 	}
-	from := "" // the origin of what the manifest is about; empty: not known
+	from := "" // the origin of what the manifest is about; empty if unknown
 	switch {
 	case m.upstream != nil:
 		from = origin(m.upstream.source.URL)
@@ -199,19 +200,19 @@ func (m *checked) checkAuthority(ctx context.Context) error {
 	}
 	own := origin(m.url)
 	switch {
-	case m.stored && (!m.out.Verified || !m.seen):
-		m.found(AuthorityUnchecked, "That the manifest comes from %s is what it says itself.", host)
+	case m.stored && (!m.out.Verified || !m.keysSeen):
+		m.found(AuthorityUnchecked, "Only the manifest itself says that it comes from %s.", host)
 	case from == "" && m.response == nil && m.upstream == nil:
 		m.found(AuthorityVerified, "The manifest comes from the host of its agent, %s.", host)
 	case from == "":
 		m.found(AuthorityUnchecked,
-			"Where the response comes from is not known; the manifest comes from the host of its agent, %s.", host)
+			"Where the response comes from is unknown; the manifest comes from the host of its agent, %s.", host)
 	case from == own:
 		m.found(AuthorityVerified, "Response and manifest come from the host of the agent, %s.", host)
 	case m.directory(ctx, from, false).delegates(own):
 		m.found(AuthorityVerified, "The origin of the response, %s, lets %s speak for it.", from, own)
 	default:
-		m.found(AuthorityMismatch, "The response comes from %s, which does not say that manifests of %s speak for it.",
+		m.found(AuthorityMismatch, "The response comes from %s, which does not let manifests of %s speak for it.",
 			from, own)
 		return nil
 	}
@@ -219,7 +220,7 @@ func (m *checked) checkAuthority(ctx context.Context) error {
 		return nil
 	}
 	for _, entry := range m.Trust {
-		byHost := strings.EqualFold(strings.TrimSuffix(entry, "."), hostOf(m.url)) && m.seen && unforgeable(m.url)
+		byHost := strings.EqualFold(strings.TrimSuffix(entry, "."), hostOf(m.url)) && m.keysSeen && unforgeable(m.url)
 		if byHost || entry == m.out.KeyID {
 			m.out.Trusted, m.out.TrustedBy = true, entry
 			return nil
@@ -228,21 +229,22 @@ func (m *checked) checkAuthority(ctx context.Context) error {
 	return nil
 }
 
-// directory is what an origin publishes of itself: what it promises, and its keys. It is kept in memory as JSON.
+// directory is what an origin publishes about itself: the level it promises, and its keys. It is stored in Memory as
+// JSON.
 type directory struct {
 	FetchedAt time.Time           `json:"fetched_at"` // of Active
-	Discovery *manifest.Discovery `json:"discovery"`  // nil: there is none, or it cannot be read
-	Active    json.RawMessage     `json:"active"`     // the keys that sign now; nil: they could not be fetched
-	Former    json.RawMessage     `json:"former"`     // those that signed once, too
-	// FormerErr is why Former could not be fetched although there is such a list: a key may be in it.
+	Discovery *manifest.Discovery `json:"discovery"`  // nil if there is none, or it cannot be read
+	Active    json.RawMessage     `json:"active"`     // the current keys; nil if they could not be fetched
+	Former    json.RawMessage     `json:"former"`     // the former keys as well
+	// FormerErr is why the published list of former keys could not be fetched: it may have the key.
 	FormerErr string `json:"former_err"`
 
 	err   error // why Active could not be fetched
 	fresh bool  // fetched by this job
 }
 
-// directory returns what an origin publishes: fetched by this job, or remembered. A failed fetch takes nothing away:
-// then the keys that are kept are good for a day.
+// directory returns what an origin publishes, fetched by this job or remembered. If fetching fails, remembered keys are
+// good for a day.
 func (j *job) directory(ctx context.Context, at string, again bool) *directory {
 	j.all.mu.Lock()
 	d := j.all.from[at]
@@ -261,7 +263,7 @@ func (j *job) directory(ctx context.Context, at string, again bool) *directory {
 		d = j.fetchKeys(ctx, at)
 		if d.err == nil {
 			if b, err := json.Marshal(d); err == nil {
-				_ = j.Memory.Replace(ctx, memoryKeys, at, b) // what is not remembered is fetched again
+				_ = j.Memory.Replace(ctx, memoryKeys, at, b) // at worst it is fetched again
 			}
 		} else if kept != nil && j.now.Sub(kept.FetchedAt) <= keyCache {
 			d, kept.fresh = kept, true
@@ -281,13 +283,13 @@ func (j *job) fetchKeys(ctx context.Context, at string) *directory {
 		if err = json.Unmarshal(snap.Octets, &said); err != nil {
 			err = fmt.Errorf("reading a discovery document: %w", err)
 		} else if major, _, _ := strings.Cut(said.Version, "."); major != "1" {
-			err = fmt.Errorf("reading a discovery document: its version is %q and not 1", said.Version)
+			err = fmt.Errorf("reading a discovery document: its version is %q, not 1", said.Version)
 		} else {
 			d.Discovery = &said
 		}
 	}
 	if err != nil && !isMissing(err) {
-		d.err = fmt.Errorf("reading what %s says of itself: %w", at, err)
+		d.err = fmt.Errorf("reading the discovery document of %s: %w", at, err)
 		return d
 	}
 	address, former := at+manifest.DirectoryPath, ""
@@ -306,7 +308,7 @@ func (j *job) fetchKeys(ctx context.Context, at string) *directory {
 // fetchKeySet fetches a directory of keys.
 func (j *job) fetchKeySet(ctx context.Context, at, address string) (json.RawMessage, error) {
 	if origin(address) != at {
-		return nil, fmt.Errorf("fetching the keys of %s: its URL is of another origin", at)
+		return nil, fmt.Errorf("fetching the keys of %s: their URL is at another origin", at)
 	}
 	snap, err := j.fetchOK(ctx, address)
 	if err != nil {
@@ -318,22 +320,22 @@ func (j *job) fetchKeySet(ctx context.Context, at, address string) (json.RawMess
 	return snap.Octets, nil
 }
 
-// fetchOK fetches a trust document that must be there, with 200.
+// fetchOK fetches a trust document, and fails unless the status is 200.
 func (j *job) fetchOK(ctx context.Context, address string) (*snapshot.Snapshot, error) {
 	snap, err := j.fetchTrusted(ctx, address, maxDirectory)
 	if err == nil && snap.Status != http.StatusOK {
-		return nil, fmt.Errorf("fetching %s: the answer is %d and not 200", address, snap.Status)
+		return nil, fmt.Errorf("fetching %s: the status is %d, not 200", address, snap.Status)
 	}
 	return snap, err
 }
 
-// isMissing reports whether a fetch failed because there is nothing.
+// isMissing reports whether a fetch failed because the document does not exist.
 func isMissing(err error) bool {
 	f, ok := errors.AsType[*snapshot.FetchError](err)
 	return ok && f.Kind == snapshot.Gone
 }
 
-// promised returns the highest level that is promised; 0: none.
+// promised returns the highest promised level, or 0 if there is none.
 func (d *directory) promised() int {
 	if d.Discovery == nil || len(d.Discovery.Levels) == 0 {
 		return 0
@@ -341,32 +343,32 @@ func (d *directory) promised() int {
 	return min(max(slices.Max(d.Discovery.Levels), 0), 3)
 }
 
-// delegates reports whether the origin lets another one speak for it.
+// delegates reports whether the origin lets manifests of another origin speak for it.
 func (d *directory) delegates(to string) bool {
 	return d.Discovery != nil &&
 		slices.ContainsFunc(d.Discovery.ManifestOrigins, func(other string) bool { return origin(other) == to })
 }
 
-// findKey finds the key of a signature. Without one, code says why.
+// findKey returns the key of a signature, or a status and the reason why there is none.
 func (m *checked) findKey(ctx context.Context, id string) (key *keyring.Key, code Status, why string) {
 	at := origin(m.url)
 	d := m.directory(ctx, at, false)
 	key, code, why = m.keyIn(d, id)
 	if key == nil && !d.fresh {
-		d = m.directory(ctx, at, true) // it may be new
+		d = m.directory(ctx, at, true) // the key may be new
 		key, code, why = m.keyIn(d, id)
 	}
 	switch {
 	case key != nil:
-		m.seen = true
+		m.keysSeen = true
 		if m.served.JWKS == nil {
 			m.served.JWKS = d.Active
-			if pick(d.Active, id, m.TestKeys) == nil {
+			if keyByID(d.Active, id, m.TestKeys) == nil {
 				m.served.JWKS = d.Former
 			}
 		}
 	case m.stored && code == KeyUnavailable:
-		key = pick(m.served.JWKS, id, m.TestKeys)
+		key = keyByID(m.served.JWKS, id, m.TestKeys)
 	}
 	return key, code, why
 }
@@ -375,7 +377,7 @@ func (m *checked) keyIn(d *directory, id string) (*keyring.Key, Status, string) 
 	if d.err != nil {
 		return nil, KeyUnavailable, sentence("The publisher's keys cannot be read", d.err)
 	}
-	key, former := pick(d.Active, id, m.TestKeys), pick(d.Former, id, m.TestKeys)
+	key, former := keyByID(d.Active, id, m.TestKeys), keyByID(d.Former, id, m.TestKeys)
 	switch {
 	case former != nil && (key == nil || !former.RevokedAt.IsZero()):
 		return former, "", ""
@@ -383,15 +385,15 @@ func (m *checked) keyIn(d *directory, id string) (*keyring.Key, Status, string) 
 		return key, "", ""
 	case d.FormerErr != "":
 		return nil, KeyUnavailable,
-			"The key is not one that signs now, and the publisher's former keys cannot be read: " + d.FormerErr + "."
-	case !m.TestKeys && (pick(d.Active, id, true) != nil || pick(d.Former, id, true) != nil):
-		return nil, KeyUnknown, "The key is published in RFC 9421: everybody can sign with it."
+			"The key is not a current one, and the publisher's former keys cannot be read: " + d.FormerErr + "."
+	case !m.TestKeys && (keyByID(d.Active, id, true) != nil || keyByID(d.Former, id, true) != nil):
+		return nil, KeyUnknown, "The key is published in RFC 9421: anyone can sign with it."
 	}
-	return nil, KeyUnknown, "The publisher's keys do not have the key " + id + "."
+	return nil, KeyUnknown, "The publisher's keys do not include the key " + id + "."
 }
 
-// pick finds a key in a directory; nil: it is not there.
-func pick(set []byte, id string, testKeys bool) *keyring.Key {
+// keyByID returns the key with an id from a directory, or nil if it is not there.
+func keyByID(set []byte, id string, testKeys bool) *keyring.Key {
 	if set == nil {
 		return nil
 	}
@@ -402,24 +404,24 @@ func pick(set []byte, id string, testKeys bool) *keyring.Key {
 	return nil
 }
 
-// checkLog says whether the manifest is in the publisher's transparency log, and whether that log is the one it was
-// before. It does so once: checkSignature may need to know earlier.
+// checkLog checks whether the manifest is in the publisher's transparency log, and whether that log is consistent with
+// what was seen of it before. Only the first call has an effect: checkSignature may need it early.
 func (m *checked) checkLog(ctx context.Context) error {
-	if m.url == "" || m.asked {
+	if m.url == "" || m.logChecked {
 		return nil
 	}
-	m.asked = true
+	m.logChecked = true
 	d := m.directory(ctx, origin(m.url), false)
 	if d.Discovery == nil && d.err != nil {
-		m.unasked = true
+		m.logUnread = true
 	}
 	if d.Discovery == nil || d.Discovery.Log == nil || d.Discovery.Log.VKey == "" {
 		had, err := m.Memory.Recall(ctx, memoryLog, origin(m.url))
 		switch {
 		case err != nil:
-			return fmt.Errorf("looking up which log a publisher had: %w", err)
+			return fmt.Errorf("looking up the earlier log of a publisher: %w", err)
 		case had != nil:
-			m.foundAs(NotLogged, CountWarning, "The publisher names no transparency log any more; it had %s.", had)
+			m.foundAs(NotLogged, CountWarning, "The publisher no longer names a transparency log; it had %s.", had)
 		default:
 			m.found(NotLogged, "The publisher names no transparency log.")
 		}
@@ -435,7 +437,7 @@ func (m *checked) checkLog(ctx context.Context) error {
 	}
 	log := d.Discovery.Log
 	c, err := m.verifyProof(proof, log)
-	if err != nil && m.stored && m.served.Proof != nil && !m.Offline { // the log may have another key now
+	if err != nil && m.stored && m.served.Proof != nil && !m.Offline { // the log's key may have changed
 		if newer, _ := m.fetchProof(ctx); newer != nil {
 			proof = newer
 			c, err = m.verifyProof(proof, log)
@@ -444,66 +446,66 @@ func (m *checked) checkLog(ctx context.Context) error {
 	switch {
 	case err != nil && m.bare:
 		m.found(NotLogged,
-			"The octets of this file are not in the publisher's log: they may be laid out in another way there.")
+			"The octets of this file are not in the publisher's log: its JSON may be formatted differently there.")
 		return nil
 	case err != nil:
-		m.found(LogProofInvalid, "%s", sentence("The proof that the manifest is in the log does not hold", err))
+		m.found(LogProofInvalid, "%s", sentence("The proof that the manifest is in the log is not valid", err))
 		return nil
 	}
 	m.served.Proof = proof
 	if ok, err := m.checkConsistency(ctx, log, c); err != nil || !ok {
 		return err
 	}
-	// A publisher who wants to forget what is in its log could name another one.
+	// A publisher could name another log to hide what is in its first one.
 	had, err := m.Memory.Remember(ctx, memoryLog, origin(m.url), []byte(c.Origin))
 	if err != nil {
-		return fmt.Errorf("remembering which log a publisher has: %w", err)
+		return fmt.Errorf("remembering the log of a publisher: %w", err)
 	}
 	if string(had) != c.Origin {
-		m.found(LogChanged, "The publisher's log is %s; it was %s. What is in the one need not be in the other.",
+		m.found(LogChanged, "The publisher's log is %s; it was %s. Entries of the one may be missing from the other.",
 			c.Origin, had)
 	}
 	m.out.Logged, m.out.LogSize = true, c.Size
-	m.found(Logged, "The manifest is in the log %s, of the size %d.", c.Origin, c.Size)
+	m.found(Logged, "The manifest is in the log %s of size %d.", c.Origin, c.Size)
 	return nil
 }
 
-// fetchProof returns the proof of inclusion; nil: there is none, for the reason why.
+// fetchProof returns the proof of inclusion, or nil and the reason why there is none.
 func (m *checked) fetchProof(ctx context.Context) (proof []byte, why string) {
 	snap, err := m.fetchTrusted(ctx, m.url+manifest.ProofSuffix, maxProof)
 	switch {
 	case err != nil:
-		m.unasked = !isMissing(err)
+		m.logUnread = !isMissing(err)
 		return nil, sentence("There is no proof that the manifest is in the publisher's log", err)
 	case snap.Status != http.StatusOK:
-		m.unasked = true
+		m.logUnread = true
 		return nil, fmt.Sprintf("The proof that the manifest is in the publisher's log is not there yet (%d).",
 			snap.Status)
 	}
 	return snap.Octets, ""
 }
 
-// verifyProof returns the checkpoint by which a proof shows that the manifest is in the log.
+// verifyProof returns the checkpoint with which a proof shows that the manifest is in the log.
 func (m *checked) verifyProof(proof []byte, log *manifest.DiscoveryLog) (*tlog.Checkpoint, error) {
 	c, err := tlog.VerifyProof(proof, m.served.Digest(), log.VKey)
 	if err == nil && c.Origin != log.Origin {
-		err = fmt.Errorf("it is of the log %q, and the publisher's is %q", c.Origin, log.Origin)
+		err = fmt.Errorf("it is for the log %q, and the publisher's is %q", c.Origin, log.Origin)
 	}
 	return c, err
 }
 
-// sighting is the largest checkpoint that was seen of a log.
-type sighting struct {
+// seenCheckpoint is the largest checkpoint seen of a log.
+type seenCheckpoint struct {
 	Origin string    `json:"origin"`
 	Size   int64     `json:"size"`
 	Root   tlog.Hash `json:"root"`
 }
 
-// checkConsistency compares a checkpoint with the largest one seen of that log. The log's key is not part of that: a
-// log that was rewritten may have another.
+// checkConsistency compares a checkpoint with the largest one seen of the log. The log's key plays no part: a log that
+// was rewritten may have a new one.
 func (m *checked) checkConsistency(ctx context.Context, log *manifest.DiscoveryLog, c *tlog.Checkpoint) (bool, error) {
 	key := origin(m.url) + " " + log.Origin
-	now, err := json.Marshal(sighting{c.Origin, c.Size, c.Root})
+	now, err := json.Marshal(seenCheckpoint{c.Origin, c.Size, c.Root})
 	var kept []byte
 	if err == nil {
 		kept, err = m.Memory.Remember(ctx, memoryCheckpoint, key, now)
@@ -511,8 +513,8 @@ func (m *checked) checkConsistency(ctx context.Context, log *manifest.DiscoveryL
 	if err != nil {
 		return false, fmt.Errorf("remembering a checkpoint: %w", err)
 	}
-	before := sighting{c.Origin, c.Size, c.Root}
-	var seen sighting
+	before := seenCheckpoint{c.Origin, c.Size, c.Root}
+	var seen seenCheckpoint
 	if json.Unmarshal(kept, &seen) == nil {
 		before = seen
 	}
@@ -535,12 +537,12 @@ func (m *checked) checkConsistency(ctx context.Context, log *manifest.DiscoveryL
 	})
 	switch {
 	case errors.Is(err, tlog.ErrInconsistent):
-		m.found(LogInconsistent, "%s", sentence("The log is not the one that it was when it was seen before", err))
+		m.found(LogInconsistent, "%s", sentence("The log is inconsistent with what was seen of it before", err))
 		return false, nil
 	case err != nil:
-		m.unasked = true
+		m.logUnread = true
 		m.found(LogUnavailable, "%s",
-			sentence("The log could not be compared with what it was when it was seen before", err))
+			sentence("The log could not be compared with what was seen of it before", err))
 		return false, nil
 	case c.Size > before.Size:
 		if err := m.replaceCheckpoint(ctx, key, c.Size, now); err != nil {
@@ -550,7 +552,7 @@ func (m *checked) checkConsistency(ctx context.Context, log *manifest.DiscoveryL
 	return true, nil
 }
 
-// replaceCheckpoint keeps a checkpoint in place of a smaller one. What was kept may have grown while the two were
+// replaceCheckpoint stores a checkpoint if it is larger than the stored one, which may have grown since the two were
 // compared.
 func (v *Verifier) replaceCheckpoint(ctx context.Context, key string, size int64, now []byte) error {
 	v.checkpoints.Lock()
@@ -559,7 +561,7 @@ func (v *Verifier) replaceCheckpoint(ctx context.Context, key string, size int64
 	if err != nil {
 		return err
 	}
-	var there sighting
+	var there seenCheckpoint
 	if json.Unmarshal(kept, &there) == nil && there.Size >= size {
 		return nil
 	}

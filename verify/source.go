@@ -19,88 +19,90 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// SourceResult is what was found about one source of one claim. It is plain data.
+// SourceResult is the result of checking one source of one claim. It is plain data.
 type SourceResult struct {
 	Status Status `json:"status"`
 	Counts Counts `json:"counts"`
-	// of what was not read: dns, connect, tls, timeout, 5xx, 429 …; of an archive's copy: why the source was not read
+	// why the source was not read: dns, connect, tls, timeout, 5xx, 429 …; for an archived copy, the source's status
 	Reason string `json:"reason,omitempty"`
-	Note   string `json:"note,omitempty"` // a sentence for a person
-	// what the source says, if it passed: evidence for the claim
+	Note   string `json:"note,omitempty"` // a sentence for people
+	// the source's own words, if it passed: evidence for the claim
 	Excerpt string `json:"excerpt,omitempty"`
-	// where the excerpt stands now; nil: nowhere, or none was recorded
+	// where the excerpt is now; nil if it was not found, or none was recorded
 	Match *snapshot.Match `json:"match,omitempty"`
-	Near  *snapshot.Near  `json:"near,omitempty"` // what stands there instead
-	// what the recorded offset turned out to count in, where the manifest does not say
+	Near  *snapshot.Near  `json:"near,omitempty"` // the most similar text found instead
+	// the unit of the recorded offset, as found out if the manifest does not give it
 	Unit       Unit      `json:"unit,omitempty"`
 	Hash       string    `json:"hash,omitempty"`      // of the octets now
 	TextHash   string    `json:"text_hash,omitempty"` // of the text now
 	HTTPStatus int       `json:"http_status,omitempty"`
 	FinalURL   string    `json:"final_url,omitempty"`
 	Redirected bool      `json:"redirected,omitempty"` // FinalURL belongs to another domain than the one recorded
-	CheckedAt  time.Time `json:"checked_at,omitzero"`  // when the source was read; zero: it was not
+	CheckedAt  time.Time `json:"checked_at,omitzero"`  // when the source was read; zero if it was not
 
-	sentences string // those of the source that Excerpt is a part of; empty: it is whole
+	sentences string // the source's sentences that contain Excerpt; empty if it consists of whole sentences
 }
 
-// Unit is what an offset counts.
+// Unit is the unit of an offset.
 type Unit string
 
-// The units, in the order in which they are tried where a manifest names no text profile.
+// The units, in the order in which they are tried if a manifest names no text profile.
 const (
 	UnitText  Unit = "text"  // code points of the text
 	UnitOctet Unit = "octet" // octets of the document
 	UnitUTF16 Unit = "utf16" // UTF-16 code units of the text
 )
 
-// CompareOptions says what else is known of a comparison. Nil and the zero value mean: nothing.
+// CompareOptions are the options of [Compare]. The zero value and nil mean the defaults.
 type CompareOptions struct {
-	Texts *snapshot.Texts // nil: texts are not remembered
-	// of the manifest; any other than manifest.TextProfile: its offsets may count in something else
+	Texts *snapshot.Texts // caches texts; nil disables caching
+	// of the manifest; if it is not manifest.TextProfile, offsets may be in any unit
 	TextProfile string
 }
 
-// Compare says whether a source says what a manifest has it say. The source was fetched as snap, or could not be, for
-// the reason fetchErr. A nil src means that the manifest has no source of that name. Compare does no I/O.
+// Compare checks whether a source has what a manifest records of it. The source was fetched as snap, or failed with
+// fetchErr. A nil src means that the manifest has no source with the claim's name. Compare does no I/O.
 //
-// The statuses are those of the attribution specification, §6 B, in the order of its table. Only what is there exactly,
-// or by its letters, digits and symbols, passes (see [snapshot.Find]); what is merely similar explains a failure.
+// The statuses are those of the attribution specification, §6 B, in the order of its table. Only an excerpt that is
+// found exactly, or by its letters, digits and symbols, passes (see [snapshot.Find]); similar text only explains a
+// failure.
 func Compare(
 	cs *manifest.ClaimSource, src *manifest.Source, snap *snapshot.Snapshot, fetchErr error, o *CompareOptions,
 ) SourceResult {
 	return newComparison(cs, src, snap, o).compare(fetchErr)
 }
 
-// comparison compares one source with what one claim says of it.
+// comparison compares one source with what one claim records of it.
 type comparison struct {
 	cs        *manifest.ClaimSource
 	src       *manifest.Source
 	snap      *snapshot.Snapshot
 	options   CompareOptions
-	hash      string // that was recorded; empty: none
+	hash      string // the recorded hash; empty if none
 	unchanged bool
 	text      *snapshot.Text
-	ready     *searched
-	claim     string        // what the source is cited for; empty: not known
-	explained *atomic.Int64 // of maxExplained
+	searcher  *cachedSearcher
+	claim     string        // what the source is cited for; empty if unknown
+	explained *atomic.Int64 // see maxExplained
 	result    SourceResult
 }
 
-// searched is the text that was searched last.
-type searched struct {
-	text *snapshot.Text
-	in   *snapshot.Searcher
+// cachedSearcher is the searcher for the text that was searched last.
+type cachedSearcher struct {
+	text     *snapshot.Text
+	searcher *snapshot.Searcher
 }
 
 // find looks for a quote in the text.
 func (c *comparison) find(q *snapshot.Quote) (snapshot.Match, bool) {
-	if c.ready.in == nil || c.ready.text != c.text {
-		*c.ready = searched{c.text, snapshot.NewSearcher(c.text.Content)}
+	if c.searcher.searcher == nil || c.searcher.text != c.text {
+		*c.searcher = cachedSearcher{c.text, snapshot.NewSearcher(c.text.Content)}
 	}
-	return c.ready.in.Find(q)
+	return c.searcher.searcher.Find(q)
 }
 
-// near returns what is similar to an excerpt that is not there; nil: nothing, or it would take too much.
+// near returns the text most similar to a missing excerpt, or nil if there is none or the comparison would cost too
+// much.
 func (c *comparison) near(excerpt string) *snapshot.Near {
 	n := utf8.RuneCountInString(excerpt)
 	if n < snapshot.MinNearest {
@@ -121,39 +123,39 @@ func newComparison(
 		src = &manifest.Source{}
 	}
 	c := &comparison{cs: cs, src: src, snap: snap, hash: cmp.Or(cs.Hash, src.Hash)}
-	c.ready, c.explained = &searched{}, &atomic.Int64{}
+	c.searcher, c.explained = &cachedSearcher{}, &atomic.Int64{}
 	if o != nil {
 		c.options = *o
 	}
 	return c
 }
 
-// is ends the comparison with a status.
-func (c *comparison) is(s Status, note string) SourceResult {
+// end sets the status of the result and returns it.
+func (c *comparison) end(s Status, note string) SourceResult {
 	c.result.Status, c.result.Counts, c.result.Note = s, s.counts(), note
 	return c.result
 }
 
-// compare does what [Compare] says.
+// compare implements [Compare].
 func (c *comparison) compare(fetchErr error) SourceResult {
 	cs, src, snap, r := c.cs, c.src, c.snap, &c.result
 	switch {
 	case strings.HasPrefix(cs.URL, manifest.SourceURN):
-		return c.is(NotDereferenceable, "The source has no address.")
+		return c.end(NotDereferenceable, "The source has no address.")
 	case slices.ContainsFunc([]string{c.hash, cs.ExcerptHash, src.TextHash}, func(hash string) bool {
 		return hash != "" && !strings.HasPrefix(hash, "sha256:")
 	}):
-		return c.is(AlgorithmUnsupported, "A hash is of another algorithm than sha256.")
+		return c.end(AlgorithmUnsupported, "A hash uses an algorithm other than sha256.")
 	case fetchErr != nil:
 		if f, ok := errors.AsType[*snapshot.FetchError](fetchErr); ok {
 			r.Reason, r.HTTPStatus, r.FinalURL = f.Reason, f.Status, f.FinalURL
-			return c.is(cmp.Or(Status(f.Kind), Unreachable), "")
+			return c.end(cmp.Or(Status(f.Kind), Unreachable), "")
 		}
-		return c.is(Unreachable, "The source could not be read: "+fetchErr.Error()+".")
+		return c.end(Unreachable, "The source could not be read: "+fetchErr.Error()+".")
 	case snap == nil:
-		return c.is(Unreachable, "The source was not fetched.")
+		return c.end(Unreachable, "The source was not fetched.")
 	case !snap.Whole():
-		return c.is(Unreachable, "Of the source only the hash is kept.")
+		return c.end(Unreachable, "Only the hash of the source is kept.")
 	}
 	if r.Hash = snap.Hash; r.Hash == "" {
 		r.Hash = snapshot.Hash(snap.Octets)
@@ -169,11 +171,11 @@ func (c *comparison) compare(fetchErr error) SourceResult {
 	case errors.Is(err, snapshot.ErrEmpty):
 		c.text, r.TextHash = &snapshot.Text{Profile: snapshot.TextProfile}, snapshot.Hash(nil)
 	case errors.Is(err, snapshot.ErrUnsupported) && c.unchanged:
-		return c.is(VerifiedHashOnly, "The source is unchanged, and nothing that has a text.")
+		return c.end(VerifiedHashOnly, "The source is unchanged, and is not a document with text.")
 	case errors.Is(err, snapshot.ErrTooLarge):
-		return c.is(TooLarge, "The source could not be read as text: "+err.Error()+".")
+		return c.end(TooLarge, "The source could not be read as text: "+err.Error()+".")
 	default:
-		return c.is(UnsupportedMedia, "The source could not be read as text: "+err.Error()+".")
+		return c.end(UnsupportedMedia, "The source could not be read as text: "+err.Error()+".")
 	}
 	switch {
 	case cs.Excerpt != nil && snapshot.Normalize(cs.Excerpt.Exact) != "":
@@ -183,13 +185,13 @@ func (c *comparison) compare(fetchErr error) SourceResult {
 	case cs.ExcerptOffset != nil && c.unchanged && !c.advisory():
 		return c.takeSlice()
 	case c.unchanged:
-		return c.is(VerifiedHashOnly, "The source is unchanged; no excerpt was recorded.")
+		return c.end(VerifiedHashOnly, "The source is unchanged; no excerpt was recorded.")
 	case c.textUnchanged():
-		return c.is(DriftedTextIntact, textIntact)
+		return c.end(DriftedTextIntact, textIntact)
 	case c.hash == "" && src.TextHash == "":
-		return c.is(NothingRecorded, "The source can be read; nothing was recorded of it.")
+		return c.end(NothingRecorded, "The source can be read; nothing was recorded of it.")
 	}
-	return c.is(HashMismatch, "The source changed, and no excerpt was recorded.")
+	return c.end(HashMismatch, "The source changed, and no excerpt was recorded.")
 }
 
 const (
@@ -208,84 +210,84 @@ func (c *comparison) compareExcerpt() SourceResult {
 		}
 		m, ok := c.find(q)
 		if !ok {
-			return c.notFound()
+			return c.missingResult()
 		}
 		c.setMatch(m)
 	}
 	anywhere := c.cs.ExcerptOffset == nil
 	switch {
 	case c.result.Match.Cut || c.result.Match.How != snapshot.MatchReformatted && c.hash == "":
-		return c.isThere()
+		return c.foundResult()
 	case c.result.Match.How == snapshot.MatchReformatted:
-		return c.is(ExcerptReformatted, "The source has the excerpt with other white space or punctuation.")
+		return c.end(ExcerptReformatted, "The source has the excerpt with other white space or punctuation.")
 	case c.unchanged && !inPlace && !anywhere && !c.advisory():
-		return c.is(OffsetWrong, "The source is unchanged and has the excerpt in another place than recorded.")
+		return c.end(OffsetWrong, "The source is unchanged and has the excerpt, but not in the recorded place.")
 	case !c.unchanged && !inPlace && !anywhere:
-		return c.is(DriftedExcerptIntact, excerptIntact)
+		return c.end(DriftedExcerptIntact, excerptIntact)
 	}
-	return c.isThere()
+	return c.foundResult()
 }
 
-// isThere says what it means that the excerpt, or what has its hash, stands where it is to stand.
-func (c *comparison) isThere() SourceResult {
+// foundResult returns the result if the excerpt, or text with its hash, is in its place.
+func (c *comparison) foundResult() SourceResult {
 	switch {
 	case c.result.Match.Cut:
-		return c.is(ExcerptCut, "The source has the excerpt, which begins or ends inside a number or word: "+
+		return c.end(ExcerptCut, "The source has the excerpt, but as part of a number or word: "+
 			"it may mean something else there.")
 	case c.hash == "":
-		return c.is(ExcerptFound, "No hash was recorded; the source has the excerpt.")
+		return c.end(ExcerptFound, "No hash was recorded; the source has the excerpt.")
 	case c.unchanged:
-		return c.is(Verified, "")
+		return c.end(Verified, "")
 	case c.textUnchanged():
-		return c.is(DriftedTextIntact, textIntact)
+		return c.end(DriftedTextIntact, textIntact)
 	}
-	return c.is(DriftedExcerptIntact, excerptIntact)
+	return c.end(DriftedExcerptIntact, excerptIntact)
 }
 
-// notFound says what it means that the source does not have the excerpt.
-func (c *comparison) notFound() SourceResult {
+// missingResult returns the result if the source does not have the excerpt.
+func (c *comparison) missingResult() SourceResult {
 	c.result.Near = c.near(c.cs.Excerpt.Exact)
-	const layer = "a text layer of which programs make different texts."
+	const layer = "a text layer that programs read in different ways."
 	switch {
 	case c.unchanged && c.advisory():
-		return c.is(VerifiedHashOnly,
-			"The source is unchanged; its text layer, of which programs make different texts, "+
-				"does not show the excerpt.")
+		return c.end(VerifiedHashOnly,
+			"The source is unchanged; its text layer, which programs read in different ways, "+
+				"does not have the excerpt.")
 	case c.unchanged && c.inferred():
-		return c.is(VerifiedHashOnly,
-			"The source is unchanged; what a checker took for its evidence is not found in it.")
+		return c.end(VerifiedHashOnly,
+			"The source is unchanged; what a checker took for evidence is not found in it.")
 	case c.unchanged:
-		return c.is(ExcerptMismatch, "The source is unchanged and does not have the excerpt: it was misquoted.")
+		return c.end(ExcerptMismatch, "The source is unchanged and does not have the excerpt: it was misquoted.")
 	case c.advisory() && c.hash == "":
-		return c.is(UnsupportedMedia, "The excerpt is not found in "+layer)
+		return c.end(UnsupportedMedia, "The excerpt is not found in "+layer)
 	case c.advisory():
-		return c.is(HashMismatch, "The source changed, and the excerpt is not found in "+layer)
+		return c.end(HashMismatch, "The source changed, and the excerpt is not found in "+layer)
 	case c.hash == "" && c.inferred():
-		c.is(ExcerptMissing, "What a checker took for evidence is not found, and no hash was recorded.")
+		c.end(ExcerptMissing, "What a checker took for evidence is not found, and no hash was recorded.")
 		c.result.Counts = CountUnverifiable
 		return c.result
 	case c.result.Near != nil:
-		return c.is(ExcerptAltered, "The source does not have the excerpt, only something similar.")
+		return c.end(ExcerptAltered, "The source does not have the excerpt, only something similar.")
 	}
-	return c.is(ExcerptMissing, "The source does not have the excerpt.")
+	return c.end(ExcerptMissing, "The source does not have the excerpt.")
 }
 
-// compareExcerptHash compares what stands in place with the hash of an excerpt that is private.
+// compareExcerptHash compares the text in the recorded place with the hash of a private excerpt.
 func (c *comparison) compareExcerptHash() SourceResult {
 	switch {
 	case c.isInPlace():
-		return c.isThere()
+		return c.foundResult()
 	case !c.unchanged:
-		return c.is(HashMismatch, "Where the excerpt stood there is something else, and its words were not recorded.")
+		return c.end(HashMismatch, "The source has other text in the excerpt's place, and its words were not recorded.")
 	case c.advisory() || c.inferred():
-		return c.is(VerifiedHashOnly, "The source is unchanged; the private excerpt is not found in its place.")
+		return c.end(VerifiedHashOnly, "The source is unchanged; the private excerpt is not found in its place.")
 	}
-	return c.is(ExcerptMismatch, "The source is unchanged and has something else where the excerpt is said to stand.")
+	return c.end(ExcerptMismatch, "The source is unchanged and has other text in the excerpt's recorded place.")
 }
 
-// takeSlice takes what stands in the recorded place of an unchanged source for the excerpt, where only the place was
-// recorded. It has to be in the text and to begin and end with whole words. Where several units fit, the slice with
-// most of the claim's words counts.
+// takeSlice takes the text in the recorded place of an unchanged source as the excerpt, if only the place was recorded.
+// It must lie within the text and begin and end with whole words. If several units fit, the slice that shares most
+// words with the claim counts.
 func (c *comparison) takeSlice() SourceResult {
 	at, outside := c.cs.ExcerptOffset, true
 	var best SourceResult
@@ -317,17 +319,16 @@ func (c *comparison) takeSlice() SourceResult {
 	switch {
 	case most >= 0:
 		c.result = best
-		return c.is(Verified, "What stands in the recorded place is the excerpt.")
+		return c.end(Verified, "The text in the recorded place is the excerpt.")
 	case outside:
-		return c.is(ExcerptMismatch, "The recorded place lies outside of the source's text.")
+		return c.end(ExcerptMismatch, "The recorded place lies outside the source's text.")
 	}
-	return c.is(
-		ExcerptMismatch, "The recorded place begins or ends inside a word of the source: it is not its excerpt's.",
-	)
+	return c.end(ExcerptMismatch,
+		"The recorded place begins or ends inside a word of the source, so it is not that of an excerpt.")
 }
 
-// slice returns what stands at a place that is counted in a unit, and where that begins in the text, in code points;
-// -1 for octets, which do not say where.
+// slice returns the text at a place given in a unit, and its start in the text in code points, or -1 for octets, which
+// have no known place in the text.
 func (c *comparison) slice(unit Unit, at *manifest.Range) (slice string, start int, ok bool) {
 	start, end := at[0], at[1]
 	if start < 0 || end <= start {
@@ -351,8 +352,8 @@ func (c *comparison) slice(unit Unit, at *manifest.Range) (slice string, start i
 	return slice, start, ok
 }
 
-// hasWholeWords reports whether a slice begins and ends with whole words. It begins at start in the text, in code
-// points; negative: it is what the octets have at the recorded place.
+// hasWholeWords reports whether a slice begins and ends with whole words. It starts at start in the text, in code
+// points; if start is negative, it is the octets in the recorded place.
 func (c *comparison) hasWholeWords(slice string, start int) bool {
 	var before, after string
 	if start < 0 {
@@ -370,8 +371,7 @@ func (c *comparison) hasWholeWords(slice string, start int) bool {
 		!isInsideWord(previous, first) && !isInsideWord(last, next)
 }
 
-// isInsideWord reports whether two characters that follow each other are of one word, in scripts with spaces between
-// words.
+// isInsideWord reports whether two adjacent characters belong to one word, in scripts with spaces between words.
 func isInsideWord(a, b rune) bool {
 	return !isNoLetter(a) && !isNoLetter(b) &&
 		!unicode.In(a, scriptsWithoutSpaces...) && !unicode.In(b, scriptsWithoutSpaces...)
@@ -382,23 +382,23 @@ var scriptsWithoutSpaces = []*unicode.RangeTable{
 	unicode.Khmer, unicode.Myanmar, unicode.Tibetan,
 }
 
-// advisory reports whether programs differ in what the source's text is, so that what is not in it proves nothing.
+// advisory reports whether programs extract different texts from the source, so that a missing excerpt proves nothing.
 func (c *comparison) advisory() bool { return c.text.Profile != snapshot.TextProfile }
 
-// inferred reports whether nobody claims that the source says the excerpt: a checker found it.
+// inferred reports whether the excerpt was found by a checker and is not quoted by anyone.
 func (c *comparison) inferred() bool { return c.cs.ExcerptOrigin == manifest.OriginInferred }
 
 func (c *comparison) textUnchanged() bool {
 	return c.src.TextHash != "" && c.src.TextHash == c.result.TextHash
 }
 
-// setMatch notes where the excerpt stands.
+// setMatch records where the excerpt was found.
 func (c *comparison) setMatch(m snapshot.Match) {
 	c.result.Match = &m
 	content := c.text.Content
 	before, _ := snapshot.Slice(content, 0, m.Start)
 	excerpt, _ := snapshot.Slice(content[len(before):], 0, m.End-m.Start)
-	c.result.Excerpt = strings.Clone(excerpt) // so that it does not hold the whole text
+	c.result.Excerpt = strings.Clone(excerpt) // so that the whole text can be freed
 	start, _ := prose.SentenceAt(content, len(before)+1)
 	_, end := prose.SentenceAt(content, len(before)+len(excerpt))
 	if whole := content[min(start, len(before)):max(end, len(before)+len(excerpt))]; whole != excerpt {
@@ -406,7 +406,7 @@ func (c *comparison) setMatch(m snapshot.Match) {
 	}
 }
 
-// domain returns the domain of an address, as these are registered; empty: it has none.
+// domain returns the registrable domain of an address, or "" if it has no host.
 func domain(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -416,11 +416,11 @@ func domain(address string) string {
 	if d, err := publicsuffix.EffectiveTLDPlusOne(host); err == nil {
 		return d
 	}
-	return host // an address, or a name that nobody can register
+	return host // an IP address, or a name that cannot be registered
 }
 
-// isInPlace reports whether the excerpt, or what has its hash, stands where the manifest says, and notes it. Where the
-// manifest does not name our text profile, offsets may count octets of the document, or UTF-16 units, as well.
+// isInPlace reports whether the excerpt, or text with its hash, is where the manifest says, and records it. If the
+// manifest does not name our text profile, offsets may also be in octets of the document or in UTF-16 units.
 func (c *comparison) isInPlace() bool {
 	at := c.cs.ExcerptOffset
 	if at == nil || at[0] < 0 || at[1] <= at[0] {
@@ -455,8 +455,8 @@ func (c *comparison) isInPlace() bool {
 	return false
 }
 
-// setUnit notes an excerpt that stands in place, if one counts in another unit. Start is where it stands in the text;
-// negative: that is to be found out.
+// setUnit records an excerpt that is in place if offsets are in another unit. Start is its place in the text; if it is
+// negative, setUnit searches for it.
 func (c *comparison) setUnit(u Unit, slice string, start int) bool {
 	c.result.Unit = u
 	q := snapshot.Quote{Exact: slice}
@@ -466,14 +466,14 @@ func (c *comparison) setUnit(u Unit, slice string, start int) bool {
 	m, ok := c.find(&q)
 	if !ok {
 		c.result.Unit = ""
-		return false // in markup or in a script: nobody sees it
+		return false // in markup or in a script, where readers do not see it
 	}
 	m.How = snapshot.MatchExact
 	c.setMatch(m)
 	return true
 }
 
-// fromUTF16 returns the code point that begins with the n-th UTF-16 unit of a text; false: none does.
+// fromUTF16 returns the index of the code point that begins at the n-th UTF-16 unit of a text, and false if none does.
 func fromUTF16(text string, n int) (int, bool) {
 	units, runes := 0, 0
 	for _, r := range text {

@@ -19,12 +19,12 @@ const (
 	sourceURL = "https://tower.example/facts"
 	towerPage = `<!doctype html><title>Tower</title><nav>Home</nav><h1>Facts 🧭</h1><p>The tower was built in <b>1889</b> and is not 330 metres tall.</p><p>It is closed.</p>`
 	quoted    = "The tower was built in 1889 and is not 330 metres tall."
-	// with a digit changed outside of the excerpt, and in it
+	// with a change outside the excerpt, and in it
 	pageElsewhere = `<!doctype html><title>Tower</title><nav>Home 2</nav><h1>Facts 🧭</h1><p>The tower was built in <b>1889</b> and is not 330 metres tall.</p><p>It is open.</p>`
 	pageAltered   = `<!doctype html><title>Tower</title><nav>Home</nav><h1>Facts 🧭</h1><p>The tower was built in <b>1887</b> and is not 330 metres tall.</p><p>It is closed.</p>`
 )
 
-// read is a document as it was read now.
+// read returns a document that was just fetched.
 func read(body, mediaType string) *snapshot.Snapshot {
 	return &snapshot.Snapshot{
 		URL: sourceURL, FinalURL: sourceURL, Status: 200, MediaType: mediaType, Octets: []byte(body), Hash: snapshot.Hash([]byte(body)),
@@ -34,7 +34,7 @@ func read(body, mediaType string) *snapshot.Snapshot {
 
 func html(body string) *snapshot.Snapshot { return read(body, "text/html; charset=utf-8") }
 
-// recorded is what a manifest says of a source that was read as s, quoting exact.
+// recorded returns what a manifest records of a source that was read as s, quoting exact.
 func recorded(t *testing.T, s *snapshot.Snapshot, exact string) (*manifest.ClaimSource, *manifest.Source) {
 	t.Helper()
 	cs := &manifest.ClaimSource{Source: "s1", URL: sourceURL, Hash: s.Hash, ExcerptOrigin: manifest.OriginProvider}
@@ -60,11 +60,11 @@ func recorded(t *testing.T, s *snapshot.Snapshot, exact string) (*manifest.Claim
 
 type sourceCase struct {
 	name   string
-	first  *snapshot.Snapshot // what the manifest was made of; nil: html(towerPage)
+	first  *snapshot.Snapshot // when the manifest was made; nil means html(towerPage)
 	edit   func(cs *manifest.ClaimSource, src *manifest.Source)
-	now    *snapshot.Snapshot // nil: as first
+	now    *snapshot.Snapshot // nil means same as first
 	err    error
-	want   verify.Status // empty: the first word of the name
+	want   verify.Status // empty means the first word of the name
 	counts verify.Counts
 	check  func(t *testing.T, r *verify.SourceResult)
 }
@@ -113,7 +113,7 @@ func inferred(cs *manifest.ClaimSource, _ *manifest.Source) {
 
 func noOffset(cs *manifest.ClaimSource, _ *manifest.Source) { cs.ExcerptOffset = nil }
 
-// The rows of the specification's §6 B, in their order, and what the rows leave open.
+// sourceCases are the rows of the specification's §6 B in their order, and cases that the rows leave open.
 func sourceCases() []sourceCase {
 	const pass, info, warning, unverifiable, failure = verify.CountPass, verify.CountInfo, verify.CountWarning, verify.CountUnverifiable, verify.CountFailure
 	reformatted := strings.ReplaceAll(pageElsewhere, " and is", " — and, is")
@@ -234,7 +234,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Row 10 of the specification: offsets of manifests that do not say what they count.
+// Row 10 of the specification: offsets of manifests that do not give a unit.
 func TestCompareUnits(t *testing.T) {
 	s := html(towerPage)
 	text, err := s.Text()
@@ -275,7 +275,7 @@ func TestCompareUnits(t *testing.T) {
 			}
 		}
 	}
-	// A place in the markup is no place in the text.
+	// A place in the markup is not a place in the text.
 	cs := &manifest.ClaimSource{URL: sourceURL, Hash: s.Hash, ExcerptOffset: &manifest.Range{0, 15}, Excerpt: &manifest.Excerpt{Exact: towerPage[:15]}}
 	if r := verify.Compare(cs, nil, s, nil, nil); r.Status != verify.ExcerptMismatch {
 		t.Errorf("markup quoted: %s", r.Status)

@@ -28,7 +28,7 @@ import (
 	"github.com/ibidhq/ibid/tlog"
 )
 
-var update = flag.Bool("update", false, "write the example of the specification anew")
+var update = flag.Bool("update", false, "rewrite the example of the specification")
 
 const (
 	exampleRun    = "0f8b3c5d7e9a4b1c8d2e6f7a9b0c1d2e"
@@ -49,16 +49,17 @@ const (
 `
 )
 
-// madeExample is the example of the specification as the code makes it: its code blocks, and what stands in its sentences.
+// madeExample is the example of the specification as the code makes it: its code blocks, and the values in its
+// sentences.
 type madeExample struct {
 	blocks []string
 	base   string // what is signed: the last block of section 8
 	facts  []exampleFact
-	signed *manifest.Signed // with all that a bundle has
+	signed *manifest.Signed // with everything a bundle has
 	vkey   string           // of the log
 }
 
-// exampleFact is where a sentence has a value: the only group of pattern, in which a space stands for any white space.
+// exampleFact is a value in a sentence: the only group of pattern, in which a space matches any white space.
 type exampleFact struct{ pattern, value string }
 
 func seed(of string) []byte { return sum([]byte("ibid attribution-v1 example " + of)) }
@@ -112,7 +113,7 @@ func exampleManifest(t *testing.T) (*manifest.Manifest, string) {
 	}, text.Content
 }
 
-// laidOut returns a manifest as people read it: lists and objects of scalars on one line where they are short.
+// laidOut returns a manifest formatted for reading: short lists and objects of scalars are on one line.
 func laidOut(t *testing.T, m *manifest.Manifest) string {
 	t.Helper()
 	b, err := m.MarshalJSON()
@@ -184,7 +185,7 @@ func makeExample(t *testing.T) *madeExample {
 	}
 }
 
-// exampleLog makes the log, and the proof that it has the digest.
+// exampleLog makes the log, and the proof that it contains the digest.
 func exampleLog(t *testing.T, digest [32]byte) (*tlog.Log, string) {
 	t.Helper()
 	log, err := tlog.Open(t.Context(), &tlog.Options{
@@ -203,7 +204,7 @@ func exampleLog(t *testing.T, digest [32]byte) (*tlog.Log, string) {
 	return log, string(proof)
 }
 
-// exampleBase returns what was signed.
+// exampleBase returns the signature base.
 func exampleBase(t *testing.T, s *manifest.Signed) string {
 	t.Helper()
 	message := &httpsig.Message{
@@ -224,7 +225,7 @@ func exampleBase(t *testing.T, s *manifest.Signed) string {
 	return string(base)
 }
 
-// insert returns the page with the example in its place.
+// insert returns the page with the example inserted in its place.
 func (e *madeExample) insert(t *testing.T, page string) string {
 	t.Helper()
 	page, example, ok := strings.Cut(page, exampleHeading)
@@ -243,7 +244,7 @@ func (e *madeExample) insert(t *testing.T, page string) string {
 	for _, f := range e.facts {
 		at := regexp.MustCompile(strings.ReplaceAll(f.pattern, " ", `\s+`)).FindStringSubmatchIndex(example)
 		if at == nil {
-			t.Errorf("the example does not say %q", f.pattern)
+			t.Errorf("the example does not have %q", f.pattern)
 			continue
 		}
 		example = example[:at[2]] + f.value + example[at[3]:]
@@ -251,7 +252,7 @@ func (e *madeExample) insert(t *testing.T, page string) string {
 	return signatures + "\n## 9. Keys\n" + rest + exampleHeading + example
 }
 
-// withBlock returns a page with another code block in place of the n-th.
+// withBlock returns a page with its n-th code block replaced.
 func withBlock(page string, n int, block string) string {
 	parts := strings.Split(page, "\n```")
 	if i := 2*n + 1; i < len(parts) {
@@ -261,7 +262,7 @@ func withBlock(page string, n int, block string) string {
 	return strings.Join(parts, "\n```")
 }
 
-// The example of the specification is the one that the code makes: with -update, it is written anew.
+// The example of the specification is the one that the code makes; -update rewrites it.
 func TestSpecificationExample(t *testing.T) {
 	page := readFile(t, specificationFile)
 	want := makeExample(t).insert(t, page)

@@ -16,10 +16,10 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// specificationFile is the page.
+// specificationFile is the specification.
 const specificationFile = "../docs/attribution-v1.md"
 
-// exampleHeading is where the example begins in it.
+// exampleHeading is the heading of its example.
 const exampleHeading = "\n## 20. An example\n"
 
 func readFile(t *testing.T, name string) string {
@@ -44,8 +44,8 @@ func codeBlocks(page string) []string {
 
 func sum(b []byte) []byte { s := sha256.Sum256(b); return s[:] }
 
-// What the specification shows, which TestSpecificationExample compares with what is made here, is what we believe; and so is what
-// it says of changes.
+// The example of the specification, which TestSpecificationExample compares with the generated one, verifies; and
+// changes to it have the stated results.
 func TestSpecification(t *testing.T) {
 	e := makeExample(t)
 	m, err := manifest.Parse([]byte(e.blocks[3]))
@@ -53,7 +53,7 @@ func TestSpecification(t *testing.T) {
 		t.Fatal(err)
 	}
 	if body, err := m.Canonical(); err != nil || string(body) != string(e.signed.Body) {
-		t.Errorf("what is shown is not what is signed: %v\n%s", err, body)
+		t.Errorf("the manifest shown is not the signed one: %v\n%s", err, body)
 	}
 	if _, err := tlog.VerifyProof(e.signed.Proof, e.signed.Digest(), e.vkey); err != nil {
 		t.Error(err)
@@ -82,9 +82,9 @@ func TestSpecification(t *testing.T) {
 	}
 }
 
-// Every word that a report says stands in a table of the page, with what it counts as and when it is said.
+// Every status is in a table of the specification, with what it counts as and when it is reported.
 func TestSpecificationWords(t *testing.T) {
-	rows := map[string]string{} // the row by what its first cell names
+	rows := map[string]string{} // the row by the words in its first cell
 	for line := range strings.Lines(readFile(t, specificationFile)) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
 		if !strings.HasPrefix(line, "| `") || len(cells) != 3 {

@@ -14,7 +14,7 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// That a job was out of time says nothing of a source: the next job looks at it.
+// A job that ran out of time stores no result for a source: the next job checks it.
 func TestDeadlineIsNoVerdict(t *testing.T) {
 	w := published(t)
 	v := w.verifier()
@@ -29,7 +29,7 @@ func TestDeadlineIsNoVerdict(t *testing.T) {
 	wants(t, w.report(v), verify.Trusted, "")
 }
 
-// Who wants the sources in the bundle gets them, whatever is remembered.
+// KeepSources puts the sources into the bundle even if their results are remembered.
 func TestKeepSourcesRecallsNothing(t *testing.T) {
 	w := published(t)
 	v := w.verifier()
@@ -42,7 +42,8 @@ func TestKeepSourcesRecallsNothing(t *testing.T) {
 	}
 }
 
-// A response that announces nothing has no level: a demand fails, and of a promise nobody knows whether it is meant.
+// A response that announces nothing has no level: a required level fails, and it is unknown whether a promised one
+// applies.
 func TestLevel0(t *testing.T) {
 	w := newWorld(t)
 	for level, state := range map[int]verify.State{0: verify.Unverifiable, 1: verify.Invalid, 3: verify.Invalid} {
@@ -58,15 +59,15 @@ func TestLevel0(t *testing.T) {
 	wants(t, must(t)(w.verifier().Response(t.Context(), garbage)), verify.Invalid, verify.HeaderMalformed)
 	r := must(t)(w.verifier().Response(t.Context(), &verify.Response{Body: []byte("x")}))
 	if wants(t, r, verify.Unverifiable, verify.HeaderMissing); has(r, verify.LevelNotMet) != nil {
-		t.Errorf("a promise of nobody is not kept:\n%s", text(r))
+		t.Errorf("a promise that nobody made is not kept:\n%s", text(r))
 	}
 }
 
-// slow remembers what somebody else wrote between its reading and its writing.
+// slow acts as if another writer had written between its reads and writes.
 type slow struct {
 	verify.MemoryMap
 	kind     string
-	recalls  []byte // nil: as it is
+	recalls  []byte // what Recall returns
 	remember []byte
 	replaced int
 }
@@ -92,7 +93,7 @@ func (s *slow) Replace(ctx context.Context, kind, key string, value []byte) erro
 	return s.MemoryMap.Replace(ctx, kind, key, value)
 }
 
-// Two that see two manifests at one URL at one time do not both believe theirs.
+// Two concurrent jobs that see different manifests at one URL do not both accept theirs.
 func TestManifestRace(t *testing.T) {
 	w := published(t)
 	v := w.verifier()
@@ -100,7 +101,7 @@ func TestManifestRace(t *testing.T) {
 	wants(t, w.report(v), verify.Invalid, verify.ManifestMutated)
 }
 
-// The largest checkpoint that was seen stays the largest, also if somebody wrote it meanwhile.
+// The largest checkpoint seen is kept, even if another job stored it meanwhile.
 func TestCheckpointRace(t *testing.T) {
 	w := published(t)
 	first := &verify.MemoryMap{}
@@ -125,7 +126,7 @@ func TestCheckpointRace(t *testing.T) {
 	}
 }
 
-// Manifests, keys and proofs are no sources: no copies are kept of them.
+// Manifests, keys and proofs are not sources: no copies of them are kept.
 func TestCopiesAreOfSources(t *testing.T) {
 	w := newWorld(t)
 	s := w.publish(w.manifest())
@@ -143,7 +144,7 @@ func TestCopiesAreOfSources(t *testing.T) {
 	}
 }
 
-// kept notes of what copies are kept.
+// kept records the URLs of the copies that are kept.
 type kept struct {
 	snapshot.MemoryCopies
 	urls []string
@@ -154,7 +155,7 @@ func (k *kept) Keep(ctx context.Context, s *snapshot.Snapshot) error {
 	return k.MemoryCopies.Keep(ctx, s)
 }
 
-// What a report says of itself is what is there: no file has an address, and each source counts once.
+// A manifest from a file has no address, and each source counts once.
 func TestReportWords(t *testing.T) {
 	w := newWorld(t)
 	m := w.manifest()

@@ -12,7 +12,7 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// What is only noticed by who remembers.
+// A change of the manifest is noticed only with a Memory.
 func TestMutatedManifest(t *testing.T) {
 	w := newWorld(t)
 	v := w.verifier()
@@ -25,7 +25,7 @@ func TestMutatedManifest(t *testing.T) {
 	r := w.report(v)
 	wants(t, r, verify.Invalid, verify.ManifestMutated)
 	if len(r.Claims) != 0 {
-		t.Error("a manifest that is not the one that was announced was read all the same")
+		t.Error("a manifest other than the announced one was read all the same")
 	}
 }
 
@@ -38,7 +38,7 @@ func TestReplayed(t *testing.T) {
 	w.announce("Something else.", w.announcement(s))
 	wants(t, w.report(v), verify.Invalid, verify.Replayed)
 
-	// Without an output, what it was seen with first is what it is about.
+	// Without an output, a manifest is about the response that it was first seen with.
 	w = newWorld(t)
 	v = w.verifier()
 	m = w.manifest()
@@ -61,7 +61,7 @@ func TestReplayed(t *testing.T) {
 	}
 }
 
-// The union of header, trailer and the event of a stream is what is announced; more only says that there is a manifest.
+// The union of header, trailer and stream event is what is announced; "more" only announces a manifest.
 func TestUnion(t *testing.T) {
 	w := newWorld(t)
 	s := w.publish(w.manifest())
@@ -90,7 +90,7 @@ func TestUnion(t *testing.T) {
 	}
 }
 
-// Keys that were fetched are good for a day while they cannot be fetched again; a list without a key ends it.
+// Fetched keys are good for a day while they cannot be fetched again, unless a newer list lacks them.
 func TestKeyCache(t *testing.T) {
 	w := newWorld(t)
 	v := w.verifier()
@@ -113,7 +113,7 @@ func TestKeyCache(t *testing.T) {
 	wants(t, w.report(v), verify.Invalid, verify.KeyUnknown) // a successful fetch without the key took it away
 }
 
-// A key that signed once is in the other list, and its manifests hold.
+// A retired key is in the list of former keys, and its manifests are valid.
 func TestRetiredKey(t *testing.T) {
 	w := published(t)
 	w.advance(24 * time.Hour)
@@ -131,7 +131,7 @@ func TestRetiredKey(t *testing.T) {
 	wants(t, w.report(w.verifier()), verify.Unverifiable, verify.KeyUnavailable)
 }
 
-// A response of one origin may be spoken for by manifests of another only if it says so.
+// Manifests of another origin may speak for a response only if the response's origin says so.
 func TestDelegated(t *testing.T) {
 	w, other := newWorld(t), newWorld(t)
 	s := w.publish(w.manifest())
@@ -156,7 +156,7 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// Two states of one log that do not go together: the log was rewritten, and whoever saw both says so.
+// A log that was rewritten is noticed by whoever saw both states.
 func TestThreatLogRewritten(t *testing.T) {
 	w := newWorld(t)
 	v := w.verifier()
@@ -171,7 +171,7 @@ func TestThreatLogRewritten(t *testing.T) {
 	r := w.report(v)
 	wants(t, r, verify.Invalid, verify.LogInconsistent)
 
-	// One that has only grown is the same log, and its tiles say so; without them nobody knows.
+	// A log that has only grown is consistent, which its tiles prove; without them it is unknown.
 	w = newWorld(t)
 	v = w.verifier()
 	s = w.publish(w.manifest())
@@ -190,7 +190,7 @@ func TestThreatLogRewritten(t *testing.T) {
 	}
 }
 
-// A job fetches so much and no more; what is left out cannot be verified.
+// A job fetches no more than its limits; anything beyond cannot be verified.
 func TestLimits(t *testing.T) {
 	w := published(t)
 	v := w.verifier()
@@ -210,7 +210,7 @@ func TestLimits(t *testing.T) {
 	wants(t, r, verify.Invalid, verify.Blocked)
 }
 
-// A verdict on a source is good for a while, and the report says that it is an earlier one.
+// A result for a source is reused for a while, and the report marks it as cached.
 func TestVerdictCache(t *testing.T) {
 	w := published(t)
 	v := w.verifier()
@@ -220,7 +220,7 @@ func TestVerdictCache(t *testing.T) {
 		r := w.report(v)
 		wants(t, r, state, "")
 		if s := r.Claims[0].Sources[0]; w.asked("/source") != hits || s.Cached != cached {
-			t.Errorf("the source was asked for %d times, cached %t; want %d, %t", w.asked("/source"), s.Cached, hits, cached)
+			t.Errorf("the source was requested %d times, cached %t; want %d, %t", w.asked("/source"), s.Cached, hits, cached)
 		}
 	}
 	look(verify.Trusted, 1, false)
@@ -251,7 +251,7 @@ func TestArchive(t *testing.T) {
 	}{
 		{"the recorded octets", page, nil, verify.Trusted, "its copy at " + archive.host() + " was compared"},
 		{"other octets", page + "<!-- -->", nil, verify.Unverifiable, "is not the one that was recorded"},
-		{"other octets, from an archive that is believed", page + "<!-- -->", []string{archive.host()}, verify.Trusted, "its copy at " + archive.host()},
+		{"other octets, from an accepted archive", page + "<!-- -->", []string{archive.host()}, verify.Trusted, "its copy at " + archive.host()},
 		{"another text", "<p>Nothing of that.</p>", []string{archive.host()}, verify.Unverifiable, ""},
 	} {
 		archive.page("/archive", "text/html; charset=utf-8", test.body)
@@ -270,7 +270,7 @@ func TestArchive(t *testing.T) {
 		}
 	}
 
-	// What the agent keeps himself proves nothing, whatever he says of it.
+	// A copy on the agent's own host proves nothing, whatever it is called.
 	m.Self, m.Sources[0].ArchiveURL = w.origin+"/runs/r1/cite/own", w.origin+"/archive"
 	w.page("/archive", "text/html; charset=utf-8", page)
 	w.publish(m)
@@ -330,14 +330,14 @@ func TestUpstream(t *testing.T) {
 	wants(t, w.report(w.verifier()), verify.Invalid, verify.UpstreamInvalid)
 }
 
-// Manifests that name each other end.
+// Manifests that name each other do not loop.
 func TestUpstreamCircle(t *testing.T) {
 	w := newWorld(t)
 	m := w.manifest()
 	m.Sources[0].UpstreamManifest = m.Self
 	w.publish(m)
 	r := w.report(w.verifier())
-	wants(t, r, verify.Invalid, verify.UpstreamInvalid) // it is about the answer, and not about the source
+	wants(t, r, verify.Invalid, verify.UpstreamInvalid) // it is about the answer, not about the source
 	if n := w.asked(cite); n != 1 {
 		t.Errorf("the manifest was fetched %d times, want once", n)
 	}
@@ -354,7 +354,7 @@ func TestRequireLevel(t *testing.T) {
 	}
 }
 
-// Level 1: sources are announced and nothing else. They are looked up, and trusted is nothing.
+// Level 1: only sources are announced. They are fetched, and nothing is trusted.
 func TestLevel1(t *testing.T) {
 	w := newWorld(t)
 	w.pub.Level = 1
@@ -368,7 +368,7 @@ func TestLevel1(t *testing.T) {
 	wants(t, w.report(w.verifier()), verify.Unverifiable, verify.Gone)
 }
 
-// A publisher that says why a source could not be read breaks no promise; one that leaves it out does.
+// A publisher that states why a source could not be read breaks no promise; one that leaves it out does.
 func TestShortfall(t *testing.T) {
 	for why, counts := range map[string]verify.Counts{"access-denied": verify.CountWarning, "": verify.CountFailure} {
 		w := newWorld(t)

@@ -2,39 +2,39 @@ package verify
 
 import "slices"
 
-// Status is one word for what was found. The words of the attribution specification, §13, are in its order, in which
-// the first that applies is said. A new status is a constant here, a word in [counted] unless it is a failure, and a
-// row in docs/attribution-v1.md and docs/verify.md.
+// Status is the result of a check, in a word. The words of the attribution specification, §13, are in its order, in
+// which the first that applies is reported. A new status needs a constant here, an entry in [statusesByCount] unless it
+// is a failure, and a row in docs/attribution-v1.md and docs/verify.md.
 type Status string
 
-// What is found about a header and its manifests.
+// Statuses of a header and its manifests.
 const (
-	HeaderMalformed      Status = "header-malformed"      // neither form of Citation-Source, or too long
+	HeaderMalformed      Status = "header-malformed"      // not a valid form of Citation-Source, or too long
 	ManifestBlocked      Status = "manifest-blocked"      // its URL may not be fetched
 	ManifestUnreachable  Status = "manifest-unreachable"  // no 200 after two retries
 	ManifestTooLarge     Status = "manifest-too-large"    // over 1 MiB, or with a content coding
 	ManifestPending      Status = "manifest-pending"      // 202: not built yet
-	ManifestMutated      Status = "manifest-mutated"      // not the bytes that were announced, or there before
-	ManifestMalformed    Status = "manifest-malformed"    // not the JSON that a manifest is
+	ManifestMutated      Status = "manifest-mutated"      // not the announced bytes, or not the earlier ones
+	ManifestMalformed    Status = "manifest-malformed"    // not the JSON of a manifest
 	VersionUnsupported   Status = "version-unsupported"   // a major version other than 1
 	ManifestInconsistent Status = "manifest-inconsistent" // it contradicts itself, or the header
-	ManifestMismatch     Status = "manifest-mismatch"     // it is another URL's, or another run's
-	ExcerptTooShort      Status = "excerpt-too-short"     // an excerpt that says nothing: see snapshot.ShortExcerpt
+	ManifestMismatch     Status = "manifest-mismatch"     // it belongs to another URL or another run
+	ExcerptTooShort      Status = "excerpt-too-short"     // too short to mean anything: see snapshot.ShortExcerpt
 	OutputMismatch       Status = "output-mismatch"       // it is about another response
 	Replayed             Status = "replayed"              // it was seen with another response before
 	Unsigned             Status = "unsigned"
 	SignatureInvalid     Status = "signature-invalid"
-	CoverageInsufficient Status = "coverage-insufficient" // the signature leaves out something that it must cover
+	CoverageInsufficient Status = "coverage-insufficient" // the signature does not cover all that it must
 	KeyUnknown           Status = "key-unknown"
 	KeyUnavailable       Status = "key-unavailable"
 	KeyRevoked           Status = "key-revoked"
 	KeyOutsideValidity   Status = "key-outside-validity"
 	SignatureExpired     Status = "signature-expired"
 	NotYetValid          Status = "not-yet-valid"
-	AuthorityMismatch    Status = "authority-mismatch" // signed by somebody who may not speak for the agent
+	AuthorityMismatch    Status = "authority-mismatch" // signed by someone who may not speak for the agent
 	Expired              Status = "expired"
 	NotLogged            Status = "not-logged"
-	LogChanged           Status = "log-changed" // it is in another log than earlier ones of its publisher
+	LogChanged           Status = "log-changed" // not the log of the publisher's earlier manifests
 	LogProofInvalid      Status = "log-proof-invalid"
 	LogInconsistent      Status = "log-inconsistent"
 	ChainInvalid         Status = "chain-invalid"
@@ -42,35 +42,35 @@ const (
 	LevelNotMet          Status = "level-not-met"
 )
 
-// What is found about one source of one claim: see [Compare].
+// Statuses of one source of one claim: see [Compare].
 const (
 	Blocked              Status = "blocked"
 	RobotsDisallowed     Status = "robots-disallowed"
 	NotDereferenceable   Status = "not-dereferenceable" // urn:ibid:src:…, which cannot be fetched
-	Unreachable          Status = "unreachable"         // SourceResult.Reason says why
+	Unreachable          Status = "unreachable"         // for SourceResult.Reason
 	Gone                 Status = "gone"
 	AccessDenied         Status = "access-denied"
 	TooLarge             Status = "too-large"
 	UnsupportedMedia     Status = "unsupported-media"
 	AlgorithmUnsupported Status = "algorithm-unsupported" // a hash other than sha256
-	VerifiedFromArchive  Status = "verified-from-archive" // the source could not be read, its archived copy says it
+	VerifiedFromArchive  Status = "verified-from-archive" // the source could not be read, but its archived copy passed
 	Verified             Status = "verified"
 	VerifiedHashOnly     Status = "verified-hash-only"
 	ExcerptFound         Status = "excerpt-found" // no hash was recorded; the excerpt is there
 	OffsetWrong          Status = "offset-wrong"
-	ExcerptMismatch      Status = "excerpt-mismatch" // the source is unchanged and does not say it: the agent misquoted
+	ExcerptMismatch      Status = "excerpt-mismatch" // the source is unchanged and lacks it: the agent misquoted
 	DriftedTextIntact    Status = "source-drifted-text-intact"
 	DriftedExcerptIntact Status = "source-drifted-excerpt-intact"
 	ExcerptReformatted   Status = "excerpt-reformatted" // found by its letters, digits and symbols
-	ExcerptCut           Status = "excerpt-cut"         // it is there, and begins or ends inside a number or word
+	ExcerptCut           Status = "excerpt-cut"         // it is there, but begins or ends inside a number or word
 	ExcerptAltered       Status = "excerpt-altered"
 	ExcerptMissing       Status = "excerpt-missing"
 	HashMismatch         Status = "hash-mismatch"    // the source changed, and no excerpt was recorded
 	NothingRecorded      Status = "nothing-recorded" // neither hash nor excerpt: there is nothing to compare
 )
 
-// What is found about a claim, in the words of [support.Verdict.Word]: supported-NAME is another checker's.
-// ClaimDoubtful is entered beside them for a claim that is [Doubtful].
+// Statuses of a claim, in the words of [support.Verdict.Word]: supported-NAME is the word of another checker.
+// ClaimDoubtful is reported in addition for a claim that is [Doubtful].
 const (
 	ClaimDoubtful     Status = "claim-doubtful"
 	SupportedVerbatim Status = "supported-verbatim"
@@ -80,49 +80,49 @@ const (
 	UnsupportedClaim  Status = "unsupported-claim"
 )
 
-// Words that the specification has no status for: what was in order, and what could not be compared.
+// Statuses that the specification does not have: for what was in order, and what could not be compared.
 const (
 	HeaderRead           Status = "header-read"
 	HeaderMissing        Status = "header-missing" // nothing is announced, so there is nothing to verify
 	ResponseUnreadable   Status = "response-unreadable"
 	ManifestRead         Status = "manifest-read"
 	OutputBound          Status = "output-bound"
-	OutputUnchecked      Status = "output-unchecked" // there is no response, or nothing to compare it by
+	OutputUnchecked      Status = "output-unchecked" // there is no response, or nothing to compare it with
 	SignatureValid       Status = "signature-valid"
-	KeyFromBundle        Status = "key-from-bundle" // nothing but the bundle says whose key it is
+	KeyFromBundle        Status = "key-from-bundle" // only the bundle says whose key it is
 	AuthorityVerified    Status = "authority-verified"
 	AuthorityUnchecked   Status = "authority-unchecked"
 	Logged               Status = "logged"
-	LogUnavailable       Status = "log-unavailable" // the tiles that compare two of its checkpoints could not be read
+	LogUnavailable       Status = "log-unavailable" // the tiles to compare two of its checkpoints could not be read
 	ChainValid           Status = "chain-valid"
-	NothingClaimed       Status = "nothing-claimed" // no claim, or one without a source that is to support it
+	NothingClaimed       Status = "nothing-claimed" // no claim, or one without a supporting source
 	LevelMet             Status = "level-met"
 	Redirected           Status = "redirected"  // the source is at another site now
-	SourceRead           Status = "source-read" // announced without a manifest; it can be read, and that is all
+	SourceRead           Status = "source-read" // announced without a manifest, and readable
 	UpstreamVerified     Status = "upstream-verified"
 	UpstreamUnverifiable Status = "upstream-unverifiable"
 	UpstreamInvalid      Status = "upstream-invalid" // a source is an agent's answer, and its manifest failed
 	NothingQuoted        Status = "nothing-quoted"   // an answer document without a quote
 )
 
-// Counts is what a finding means for the report.
+// Counts is what a finding counts as.
 type Counts string
 
-// What findings count as. The first three are passed; the zero Counts is not.
+// The values of Counts. The first three pass; the zero value does not.
 const (
 	CountPass         Counts = "pass"
-	CountInfo         Counts = "info"         // passed, and there is something to know
-	CountWarning      Counts = "warning"      // passed, but somebody should look at it
-	CountUnverifiable Counts = "unverifiable" // it could not be looked at
+	CountInfo         Counts = "info"         // passed, with something to note
+	CountWarning      Counts = "warning"      // passed, but should be looked at
+	CountUnverifiable Counts = "unverifiable" // could not be checked
 	CountFailure      Counts = "failure"
 )
 
-// Passes reports whether what counts so was found to be in order.
+// Passes reports whether c means that the checked thing was in order.
 func (c Counts) Passes() bool { return c == CountPass || c == CountInfo || c == CountWarning }
 
-// counted is what the statuses count as that do not always fail. A few count as something else in some cases, which the
-// code that finds them says.
-var counted = map[Counts][]Status{
+// statusesByCount lists the statuses that do not always fail. A few count as something else in some cases, as the code
+// that finds them decides.
+var statusesByCount = map[Counts][]Status{
 	CountPass: {
 		HeaderRead, ManifestRead, OutputBound, SignatureValid, AuthorityVerified, Logged, ChainValid, LevelMet,
 		UpstreamVerified, Verified, DriftedTextIntact, SupportedVerbatim, SupportedLexical,
@@ -141,9 +141,9 @@ var counted = map[Counts][]Status{
 	},
 }
 
-// counts returns what a status counts as where nothing else is said.
+// counts returns what a status usually counts as.
 func (s Status) counts() Counts {
-	for c, list := range counted {
+	for c, list := range statusesByCount {
 		if slices.Contains(list, s) {
 			return c
 		}
@@ -151,10 +151,11 @@ func (s Status) counts() Counts {
 	return CountFailure
 }
 
-// Warning returns what whoever cites a source must know after it was read again and had this status, in words that
-// follow its name: empty where it still says what it was cited for, or nothing was found out.
+// Warning returns what a reader of a citation must know if its source has this status after it was read again, in words
+// that follow the source's name. It is empty if the source still says what it was cited for, or if nothing was found
+// out.
 func (s Status) Warning() string {
-	switch s { //nolint:exhaustive // of the others nothing is to be said
+	switch s { //nolint:exhaustive // the others need no warning
 	case ExcerptAltered:
 		return "changed: it has something similar, and not the quoted words"
 	case ExcerptMissing:
@@ -171,9 +172,9 @@ func (s Status) Warning() string {
 	return ""
 }
 
-// Read reports whether a status says that the source itself was read.
+// Read reports whether a status means that the source itself was read.
 func (s Status) Read() bool {
-	switch s { //nolint:exhaustive // the others say that it was not
+	switch s { //nolint:exhaustive // the others mean that it was not
 	case Verified, VerifiedHashOnly, ExcerptFound, OffsetWrong, DriftedTextIntact, DriftedExcerptIntact,
 		ExcerptReformatted, ExcerptCut, ExcerptAltered, ExcerptMissing, ExcerptMismatch, HashMismatch:
 		return true

@@ -14,28 +14,27 @@ import (
 	"github.com/ibidhq/ibid/support"
 )
 
-// evidence is a claim with what was found about the sources that are to support it, and not about those that contradict
-// it or give context.
+// evidence is a claim with the results for its supporting sources, without those that contradict it or give context.
 type evidence struct {
 	*ClaimReport
 
 	results []SourceResult
-	sliced  bool // of some excerpt only the place was recorded: see isSlice
+	sliced  bool // only the place of some excerpt was recorded: see isSlice
 }
 
-// isSlice reports whether a manifest records where an excerpt stands, and neither its words nor their hash.
+// isSlice reports whether a manifest records only the place of an excerpt, neither its words nor their hash.
 func isSlice(cs *manifest.ClaimSource) bool {
 	return cs.Excerpt == nil && cs.ExcerptHash == "" && cs.ExcerptOffset != nil
 }
 
-// cut reports whether what was found is a part of a number or word, which supports nothing.
-func (r *SourceResult) cut() bool { return r.Match != nil && r.Match.Cut }
+// isCut reports whether the match is a part of a number or word, which supports nothing.
+func (r *SourceResult) isCut() bool { return r.Match != nil && r.Match.Cut }
 
-// compareClaims sets for each claim whether the excerpts of their sources that passed support them, together. An error
-// means that nothing is known of any: the context has ended, or the checker could say nothing at all.
+// compareClaims sets for each claim whether the excerpts of its sources that passed, taken together, support it. An
+// error means that nothing is known about any claim: the context has ended, or the checker failed altogether.
 //
-// A claim that its excerpts do not support, and those of another claim do, is doubtful: its source is the wrong one. A
-// judge, if there is one, is asked about all claims that do not stand in an excerpt as they are, and its word counts.
+// A claim that its own excerpts do not support, but those of another claim do, is doubtful: it cites the wrong source.
+// A judge, if there is one, is asked about all claims that are not verbatim in an excerpt, and its verdict prevails.
 func compareClaims(ctx context.Context, claims []evidence, checker, judge support.Checker) error {
 	var asked []int
 	var pairs []support.Pair
@@ -48,8 +47,8 @@ func compareClaims(ctx context.Context, claims []evidence, checker, judge suppor
 		for k := range c.results {
 			r := &c.results[k]
 			p := support.Passage{ID: r.FinalURL, Text: r.Excerpt}
-			known := func(other support.Passage) bool { return other.Text == p.Text }
-			if !r.Counts.Passes() || r.cut() || p.Text == "" || slices.ContainsFunc(passages, known) {
+			duplicate := func(other support.Passage) bool { return other.Text == p.Text }
+			if !r.Counts.Passes() || r.isCut() || p.Text == "" || slices.ContainsFunc(passages, duplicate) {
 				continue
 			}
 			passages = append(passages, p)
@@ -91,8 +90,8 @@ func compareClaims(ctx context.Context, claims []evidence, checker, judge suppor
 	return nil
 }
 
-// setQualified makes a supported claim doubtful if each excerpt is cut out of a sentence that denies it, or says that
-// it is possible, planned, alleged or so on a condition: "The mayor denied that he took the money."
+// setQualified makes a supported claim doubtful if each excerpt is part of a sentence that denies it, or calls it
+// possible, planned, alleged or conditional: "The mayor denied that he took the money."
 func (e *evidence) setQualified() {
 	if e.Finding != Supported {
 		return
@@ -100,7 +99,7 @@ func (e *evidence) setQualified() {
 	var found *support.Conflict
 	for i := range e.results {
 		r := &e.results[i]
-		if !r.Counts.Passes() || r.cut() || r.Excerpt == "" {
+		if !r.Counts.Passes() || r.isCut() || r.Excerpt == "" {
 			continue
 		}
 		if r.sentences == "" {
@@ -118,7 +117,7 @@ func (e *evidence) setQualified() {
 	if found != nil {
 		d := newDifference(found)
 		e.Finding, e.Counts, e.Differs = Doubtful, CountWarning, []Difference{d}
-		e.Detail = fmt.Sprintf("The excerpt is a part of a sentence that says %q.", d.Excerpt)
+		e.Detail = fmt.Sprintf("The excerpt is part of a sentence that says %q.", d.Excerpt)
 	}
 }
 
@@ -126,23 +125,23 @@ func newDifference(c *support.Conflict) Difference {
 	return Difference{c.Kind, c.A.ValueText(), c.B.ValueText(), c.B.Text}
 }
 
-// Why a claim was not checked.
+// The reasons why a claim was not checked.
 const (
 	reasonUnsure    = "unsure"     // its score is too low to call it supported, and too high to call it doubtful
-	reasonNoExcerpt = "no-excerpt" // no excerpt was recorded that it could be compared with
+	reasonNoExcerpt = "no-excerpt" // no excerpt was recorded to compare it with
 	reasonCut       = "cut"        // its excerpts are parts of numbers or words
 	reasonUnread    = "unread"     // no source could be read
-	reasonNoSource  = "no-source"  // none is to support it
-	reasonFailed    = "failed"     // no source says what is quoted from it: those are failures of their own
-	reasonError     = "error"      // the checker could not
+	reasonNoSource  = "no-source"  // it has no supporting source
+	reasonFailed    = "failed"     // no source has its quote, which are failures of their own
+	reasonError     = "error"      // the checker failed
 )
 
-// setUncompared sets what is known of a claim before its excerpts are compared with it.
+// setUncompared sets what is known about a claim before its excerpts are compared with it.
 func (e *evidence) setUncompared() {
 	passed, cut, unread := 0, 0, 0
 	for i := range e.results {
 		switch r := &e.results[i]; {
-		case r.Counts.Passes() && r.cut():
+		case r.Counts.Passes() && r.isCut():
 			cut++
 		case r.Counts.Passes():
 			passed++
@@ -157,42 +156,42 @@ func (e *evidence) setUncompared() {
 		e.Detail = "The claim rests on a part of a number or word of its source."
 	case passed > 0:
 		e.Status, e.Reason = SupportUnchecked, reasonNoExcerpt
-		e.Detail = "No excerpt was recorded that the claim could be compared with."
+		e.Detail = "No excerpt was recorded to compare the claim with."
 	case len(e.results) == 0:
 		e.Status, e.Reason, e.Counts = SupportUnchecked, reasonNoSource, CountUnverifiable
-		e.Detail = "The manifest names no source that is to support the claim."
+		e.Detail = "The manifest names no supporting source for the claim."
 	case unread > 0:
 		e.Status, e.Reason, e.Counts = SupportUnchecked, reasonUnread, CountUnverifiable
 		e.Detail = "No source of the claim could be verified."
 	default:
 		e.Status, e.Reason = UnsupportedClaim, reasonFailed
-		e.Detail = "No source of the claim says what is quoted from it."
+		e.Detail = "No source of the claim has what is quoted from it."
 	}
 	e.Counts = cmp.Or(e.Counts, e.Status.counts())
 }
 
-// What makes a claim doubtful. TestEvalDoubtful chooses the numbers so that at most 1.4 % of the claims that people
-// call supported are doubtful: three of four answers of 20 such claims then have no doubtful one. `make eval` prints
-// how many are.
+// Thresholds for doubtful claims. TestEvalDoubtful chooses them so that at most 1.4 % of the claims that people call
+// supported are doubtful: then three of four answers with 20 such claims have no doubtful one. `make eval` prints the
+// rate.
 const (
 	// doubtfulScore is the score below which a claim is doubtful, if its excerpts have at most doubtfulShare of its
 	// words.
 	doubtfulScore = 0.2
 	doubtfulShare = 0.1
-	// slicedScore and slicedShare are the same where the excerpt is what stands in its place, with nothing to say that
-	// the place is right: they were not measured.
+	// slicedScore and slicedShare are the same for excerpts of which only the place was recorded, so that nothing shows
+	// that the place is right. They were not measured.
 	slicedScore = 0.4
 	slicedShare = 0.35
-	// shownShare is how much of the claim's sentence, beside the words that differ, the sentence of the excerpt has at
-	// least, for a difference to be shown: elsewhere both may speak of different things.
+	// shownShare is the share of the words around a difference in the claim that the excerpt's sentence must have for
+	// the difference to be shown: below it the two may be about different things.
 	shownShare = 0.9
 )
 
-// saidElsewhere stands before the address of the source that a claim should name.
+// saidElsewhere precedes the address of the source that a claim should cite.
 const saidElsewhere = "Its excerpts do not say it, those of another source do: "
 
-// setVerdict sets what a checker found out about a claim. The word of a judge counts: of what it calls supported
-// nothing is doubtful, and what it calls unsupported or contradicted is.
+// setVerdict sets the result of a checker for a claim. A judge's verdict prevails: what it calls supported is never
+// doubtful, and what it calls unsupported or contradicted always is.
 func (e *evidence) setVerdict(p *support.Pair, v *support.Verdict, judge bool) {
 	c := e.ClaimReport
 	c.Status, c.By, c.Finding, c.Reason, c.Detail = Status(v.Word()), v.By, NotChecked, reasonUnsure, ""
@@ -207,31 +206,31 @@ func (e *evidence) setVerdict(p *support.Pair, v *support.Verdict, judge bool) {
 		}
 	case judge && (v.Label == support.Unsupported || v.Label == support.Contradicted):
 		c.Finding, c.Reason = Doubtful, ""
-		c.Detail = "The excerpts are there and do not support the claim, says " + v.By + "."
+		c.Detail = "The excerpts are there but do not support the claim, according to " + v.By + "."
 	default:
 		score, share := doubtfulScore, doubtfulShare
 		if e.sliced {
 			score, share = slicedScore, slicedShare
 		}
 		c.Differs = differences(p, v, shownShare)
-		c.Detail = "Whether the excerpts support the claim was not found out."
+		c.Detail = "It is undecided whether the excerpts support the claim."
 		switch {
 		case len(c.Differs) > 0:
 			c.Finding, c.Reason, c.Detail = Doubtful, "", fmt.Sprintf(
 				"The claim says %q, its excerpt %q.", c.Differs[0].Claim, c.Differs[0].Excerpt)
 		case v.WrongSource != nil && (v.Label == support.Unsupported || v.Label == support.Contradicted):
-			// Seldom wrong: see TestEvalDoubtfulSource.
+			// Rarely wrong: see TestEvalDoubtfulSource.
 			right := p.Others[v.WrongSource.Passage].ID
 			c.WrongSource = &Excerpted{right, p.OtherText(*v.WrongSource)}
 			c.Finding, c.Reason = Doubtful, ""
 			c.Detail = saidElsewhere + shownURL(right)
 		case saysNothing(p, v, score, share):
 			c.Finding, c.Reason = Doubtful, ""
-			c.Detail = "The excerpts say next to nothing of what the claim says."
+			c.Detail = "The excerpts have next to nothing of what the claim says."
 		case v.Label == support.Unsupported || v.Label == support.Contradicted:
-			c.Detail = "It was compared, and the excerpts do not support it: read them."
+			c.Detail = "The excerpts were compared and do not support the claim: read them."
 		case v.Label == support.Partial:
-			c.Detail = "A part of the claim is not in the excerpts, or differs from them."
+			c.Detail = "Part of the claim is not in the excerpts, or differs from them."
 			for _, issue := range v.Issues {
 				if issue.Code == support.IssueReworded {
 					c.Detail = "The claim says " + issue.Detail + "."
@@ -246,29 +245,28 @@ func (e *evidence) setVerdict(p *support.Pair, v *support.Verdict, judge bool) {
 		c.Counts = CountWarning
 	default:
 		if c.Counts = c.Status.counts(); c.Counts == CountFailure {
-			c.Counts = CountInfo // a checker says that it is unsupported, and no source failed
+			c.Counts = CountInfo // called unsupported by a checker, but no source failed
 		}
 	}
 }
 
-// CitationOptions are the options of [CheckCitations]. Plain is needed.
+// CitationOptions are the options of [CheckCitations]. Plain is required.
 type CitationOptions struct {
-	Plain func(string) string // makes plain text of a part of the answer's
-	Most  int                 // how many claims are compared at most
-	// Quote returns the words that are quoted of a source; nil: those of the ref.
+	Plain func(string) string // converts a part of the answer's text to plain text
+	Most  int                 // maximum number of claims to compare
+	// Quote returns the words quoted from a source; nil means the quote of the ref.
 	Quote func(*ibid.Citation, *ibid.Ref) string
 }
 
-// CheckCitations compares what an answer cites with the words that are quoted for it, as a report says it of claims
-// whose excerpts stand in their sources, by the words: no model and no other server is asked. A claim that only the
-// quote of another claim supports names the source of that by its id, as the URL of WrongSource. It returns a report
-// for each citation; that of one without a quote or a place is the zero value, as are those of the claims that are too
-// many.
+// CheckCitations compares the claims of an answer with the quotes cited for them, as a report does for claims whose
+// excerpts are in their sources. It compares words; no model and no server is asked. If only the quote of another claim
+// supports a claim, the URL of its WrongSource is the id of that quote's source. It returns a report for each citation;
+// it is the zero value for a citation without a quote or a place, and for claims beyond the maximum.
 func CheckCitations(ctx context.Context, a *ibid.Answer, o *CitationOptions) ([]ClaimReport, error) {
 	var pairs []support.Pair
-	of := make([]int, len(a.Citations)) // which pair, from 1; 0: none
-	known := map[ibid.Span]int{}        // by the claim: what is cited for the same words counts together
-	var all []support.Passage           // the quotes of all claims, each once
+	pairOf := make([]int, len(a.Citations)) // index of its pair plus one; 0 if none
+	pairAt := map[ibid.Span]int{}           // citations of the same words are compared together
+	var all []support.Passage               // the quotes of all claims, each once
 	seen := map[support.Passage]bool{}
 	for i := range a.Citations {
 		c := &a.Citations[i]
@@ -276,7 +274,7 @@ func CheckCitations(ctx context.Context, a *ibid.Answer, o *CitationOptions) ([]
 		if !c.Placed() || at.Start < 0 || at.Start >= at.End || at.End > len(a.Text) {
 			continue
 		}
-		n := known[at]
+		n := pairAt[at]
 		for k := range c.Refs {
 			quote := c.Refs[k].Quote
 			if o.Quote != nil {
@@ -288,11 +286,11 @@ func CheckCitations(ctx context.Context, a *ibid.Answer, o *CitationOptions) ([]
 			if n == 0 {
 				pairs = append(pairs, support.Pair{Claim: o.Plain(a.Text[at.Start:at.End])})
 				n = len(pairs)
-				known[at] = n
+				pairAt[at] = n
 			}
 			p, passage := &pairs[n-1], support.Passage{ID: c.Refs[k].Source, Text: quote}
 			p.Passages = append(p.Passages, passage)
-			if of[i] = n; !seen[passage] {
+			if pairOf[i] = n; !seen[passage] {
 				seen[passage], all = true, append(all, passage)
 			}
 		}
@@ -316,7 +314,7 @@ func CheckCitations(ctx context.Context, a *ibid.Answer, o *CitationOptions) ([]
 		}
 	}
 	reports := make([]ClaimReport, len(a.Citations))
-	for i, n := range of {
+	for i, n := range pairOf {
 		if n > 0 {
 			reports[i] = found[n-1]
 		}
@@ -324,8 +322,9 @@ func CheckCitations(ctx context.Context, a *ibid.Answer, o *CitationOptions) ([]
 	return reports, nil
 }
 
-// differences returns the values of a claim that are others in its excerpts, where these have at least that share of
-// the words around them. Where a checker does not compare values, as a judge does not, [support.Changed] does.
+// differences returns the values in which a claim and its excerpts differ, where the excerpt's sentence has at least
+// the share least of the words around them. If the verdict is from a checker that does not compare values, such as a
+// judge, [support.Changed] finds them.
 func differences(p *support.Pair, v *support.Verdict, least float64) []Difference {
 	conflicts := v.Conflicts
 	if len(conflicts) == 0 && v.Threshold == 0 {
@@ -348,8 +347,8 @@ func differences(p *support.Pair, v *support.Verdict, least float64) []Differenc
 	return list
 }
 
-// saysNothing reports whether the score is below a limit and the excerpts have at most a share of the claim's words. In
-// languages in which scores were not measured it is false.
+// saysNothing reports whether the score is below a limit and the excerpts have at most a share of the claim's words. It
+// is false in languages for which scores were not measured.
 func saysNothing(p *support.Pair, v *support.Verdict, below, share float64) bool {
 	if v.Score == nil || *v.Score >= below ||
 		slices.ContainsFunc(v.Issues, func(i ibid.Issue) bool { return i.Code == "language-unmeasured" }) {
@@ -362,8 +361,8 @@ func saysNothing(p *support.Pair, v *support.Verdict, below, share float64) bool
 	return sharedWords(p.Claim, all.String()) <= share
 }
 
-// sharedWords returns the share of a text's words of four letters or more that other has, by their first five letters:
-// 1 if there are none.
+// sharedWords returns the share of the words of text, of four letters or more, that other has too, comparing their
+// first five letters. It is 1 if there are no such words.
 func sharedWords(text, other string) float64 {
 	stems := func(s string) iter.Seq[string] {
 		return func(yield func(string) bool) {

@@ -18,8 +18,8 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// WriteText writes the report for a person to read, with ANSI colours or without. Nothing in the report, however
-// hostile, can do more than stand there: control and bidirectional characters are shown escaped, hosts in ASCII.
+// WriteText writes the report for people, optionally with ANSI colours. Hostile content is neutralized: control and
+// bidirectional characters are escaped, hosts are in ASCII.
 func (r *Report) WriteText(w io.Writer, colour bool) error {
 	buffered := bufio.NewWriter(w)
 	t := &textReport{w: buffered, colour: colour}
@@ -41,10 +41,10 @@ func (t *textReport) line(indent, format string, args ...any) {
 	t.w.WriteByte('\n') //nolint:errcheck // Flush returns it
 }
 
-// mark is a word with its colour, an ANSI code.
+// mark is a word and its colour, an ANSI code.
 type mark struct{ colour, word string }
 
-// paint colours a word, if colours are wanted.
+// paint colours a word, if colours are enabled.
 func (t *textReport) paint(m mark) string {
 	if !t.colour {
 		return m.word
@@ -52,18 +52,18 @@ func (t *textReport) paint(m mark) string {
 	return "\x1b[" + m.colour + "m" + m.word + "\x1b[0m"
 }
 
-// stateColours are those of the states; others are yellow.
+// stateColours are the colours of states; others are yellow.
 var stateColours = map[State]string{Trusted: "1;32", Valid: "1;36", Invalid: "1;31"}
 
-// findingMarks are what stands before a claim.
+// findingMarks precede claims.
 var findingMarks = map[ClaimFinding]mark{
 	Supported: {"32", "SUPPORTED"}, Doubtful: {"1;31", "DOUBTFUL"}, NotChecked: {"33", "NOT CHECKED"},
 }
 
-// reasonMarks stand in place of the mark of a claim that is not checked, where more is known of it than that.
+// reasonMarks replace the mark of a claim that is not checked, for reasons that have their own.
 var reasonMarks = map[string]mark{reasonFailed: {"1;31", "FAILED"}, reasonUnsure: {"33", "UNSURE"}}
 
-// marks are what stands before a status.
+// marks precede statuses.
 var marks = map[Counts]mark{
 	CountPass: {"32", "ok     "}, CountInfo: {"36", "note   "}, CountWarning: {"33", "WARN   "},
 	CountUnverifiable: {"33", "unknown"}, CountFailure: {"31", "FAIL   "},
@@ -89,14 +89,14 @@ func (t *textReport) report(r *Report, indent string) {
 			t.line("", "")
 		}
 		is := t.paint(cmp.Or(marks[f.Counts], marks[CountFailure]))
-		t.line(indent, "  %s  %-22s %s", is, shown(string(f.Code)), shown(f.where()))
+		t.line(indent, "  %s  %-22s %s", is, shown(string(f.Code)), shown(f.fullDetail()))
 	}
 	for i := range r.Claims {
 		t.claim(&r.Claims[i], indent)
 	}
 	for _, up := range r.Upstream {
 		t.line("", "")
-		t.line(indent, "Upstream, a source that is an agent's answer itself:")
+		t.line(indent, "Upstream, a source that is itself an agent's answer:")
 		t.report(up, indent+"    ")
 	}
 	if indent == "" {
@@ -135,14 +135,14 @@ func (t *textReport) manifest(m *ManifestReport, indent string) {
 	}
 }
 
-// general returns what was found beside the claims, the worst first; also that a claim has no source to support it.
+// general returns the findings that are not about a claim, the worst first, and claims without a supporting source.
 func (r *Report) general() []Finding {
 	return slices.DeleteFunc(slices.Concat(r.Failure, r.Info, r.Success), func(f Finding) bool {
 		return f.Claim != "" && f.Code != NothingClaimed
 	})
 }
 
-func (f *Finding) where() string {
+func (f *Finding) fullDetail() string {
 	detail := f.Detail
 	if f.Path != "" {
 		detail += " (at " + f.Path + ")"
@@ -156,7 +156,7 @@ func (f *Finding) where() string {
 func (t *textReport) claim(c *ClaimReport, indent string) {
 	said := c.Detail
 	if c.By != "" {
-		said = strings.TrimSpace(said + " (said by " + c.By + ")")
+		said = strings.TrimSpace(said + " (according to " + c.By + ")")
 	}
 	found, word := findingMarks[c.Finding], string(c.Status)
 	if instead, ok := reasonMarks[c.Reason]; ok {
@@ -193,13 +193,13 @@ func (t *textReport) source(s *SourceReport, indent string) {
 		t.line(indent, "%s", shown(r.Note))
 	}
 	if s.Cached {
-		t.line(indent, "looked at %s, not again since", s.CheckedAt.UTC().Format("2006-01-02 15:04:05Z"))
+		t.line(indent, "checked at %s, and not since", s.CheckedAt.UTC().Format("2006-01-02 15:04:05Z"))
 	}
 	if r.Redirected {
 		t.line(indent, "found at  %s", shownURL(r.FinalURL))
 	}
 	if !r.Counts.Passes() {
-		for _, line := range t.compared(s) {
+		for _, line := range t.diffLines(s) {
 			t.line(indent, "%s", line)
 		}
 	}
@@ -208,9 +208,9 @@ func (t *textReport) source(s *SourceReport, indent string) {
 	}
 }
 
-// compared shows what the manifest quotes and what the source has instead, with the difference:
-// [-the manifest's words-]{+the source's+}.
-func (t *textReport) compared(s *SourceReport) []string {
+// diffLines returns the manifest's quote, the source's text and their difference: [-the manifest's words-]{+the
+// source's+}.
+func (t *textReport) diffLines(s *SourceReport) []string {
 	var lines []string
 	if s.Excerpt != "" {
 		lines = append(lines, "manifest: "+shown(s.Excerpt))
@@ -221,7 +221,7 @@ func (t *textReport) compared(s *SourceReport) []string {
 	}
 	var diff strings.Builder
 	for _, e := range near.Diff {
-		words := notMarks.Replace(shown(e.Text))
+		words := markEscaper.Replace(shown(e.Text))
 		switch e.Kind {
 		case snapshot.EditQuote:
 			words = t.paint(mark{"31", "[-" + words + "-]"})
@@ -234,10 +234,10 @@ func (t *textReport) compared(s *SourceReport) []string {
 	return append(lines, "source:   "+shown(near.Text), "changed:  "+diff.String())
 }
 
-// notMarks keeps words from looking like the marks of a difference.
-var notMarks = strings.NewReplacer("[-", `\u{005B}-`, "-]", `-\u{005D}`, "{+", `\u{007B}+`, "+}", `+\u{007D}`)
+// markEscaper escapes words that look like the marks of a difference.
+var markEscaper = strings.NewReplacer("[-", `\u{005B}-`, "-]", `-\u{005D}`, "{+", `\u{007B}+`, "+}", `+\u{007D}`)
 
-// The elements of JUnit's XML that we write.
+// The elements of JUnit XML that are written.
 type (
 	junitSuites struct {
 		XMLName xml.Name `xml:"testsuites"`
@@ -270,9 +270,10 @@ type (
 	}
 )
 
-// WriteJUnit writes reports as JUnit XML: a suite each, a case for each source of each claim, each claim and each
-// finding about the manifests. Failures have their text; what could not be looked at, and a claim that is not checked,
-// is skipped. A doubtful claim is a failure, or skipped with [FailOnInvalid]. A report with an Error is an error.
+// WriteJUnit writes reports as JUnit XML: a suite for each, with a case for each source of each claim, each claim and
+// each finding about the manifests. Failures have their text; what could not be checked, and a claim that is not
+// checked, is skipped. A doubtful claim is a failure, or skipped with [FailOnInvalid]. A report with an Error is an
+// error.
 func WriteJUnit(w io.Writer, on FailOn, reports ...*Report) error {
 	var all junitSuites
 	for _, r := range reports {
@@ -298,7 +299,7 @@ func (r *Report) suite(on FailOn) junitSuite {
 	}
 	for _, f := range r.general() {
 		s.add("manifest", string(f.Code), f.Counts,
-			junitResult{Message: f.Detail, Type: string(f.Code), Text: shown(f.where())})
+			junitResult{Message: f.Detail, Type: string(f.Code), Text: shown(f.fullDetail())})
 	}
 	for i := range r.Claims {
 		c := &r.Claims[i]
@@ -320,7 +321,7 @@ func (r *Report) suite(on FailOn) junitSuite {
 		for k := range c.Sources {
 			src := &c.Sources[k]
 			word := string(src.Result.Status)
-			lines := append([]string{shown(cmp.Or(src.Result.Note, word))}, (&textReport{}).compared(src)...)
+			lines := append([]string{shown(cmp.Or(src.Result.Note, word))}, (&textReport{}).diffLines(src)...)
 			s.add("source", c.ID+" "+shownURL(src.URL), src.Result.Counts,
 				junitResult{word, word, strings.Join(lines, "\n")})
 		}
@@ -354,11 +355,11 @@ func (s *junitSuite) add(class, name string, counts Counts, r junitResult) {
 	s.Cases = append(s.Cases, c)
 }
 
-// maxShown is how many code points of one string a report for people shows.
+// maxShown is how many code points of a string WriteText shows.
 const maxShown = 600
 
-// shown returns a string so that it does nothing but stand there: control characters, line ends, what turns the
-// direction of text, what cannot be seen, and bytes that are no text are escaped; it is cut to a length.
+// shown returns a string that cannot affect what surrounds it: control characters, line ends, bidirectional controls,
+// invisible characters and invalid bytes are escaped. It is cut to maxShown.
 func shown(s string) string {
 	var b strings.Builder
 	n := 0
@@ -380,13 +381,13 @@ func shown(s string) string {
 		}
 	}
 	if right {
-		const isolate, end = "\u2068", "\u2069" // what stands around it stays where it is
+		const isolate, end = "\u2068", "\u2069" // keeps the surrounding text in place
 		return isolate + b.String() + end
 	}
 	return b.String()
 }
 
-// strikes are marks that strike out or enclose the character before.
+// strikes are marks that strike out or enclose the preceding character.
 var strikes = &unicode.RangeTable{R16: []unicode.Range16{
 	{Lo: 0x334, Hi: 0x338, Stride: 1},
 	{Lo: 0x20d2, Hi: 0x20d3, Stride: 1},
@@ -396,8 +397,8 @@ var strikes = &unicode.RangeTable{R16: []unicode.Range16{
 	{Lo: 0x20ea, Hi: 0x20eb, Stride: 1},
 }}
 
-// shownURL returns a URL with its host in ASCII: letters of other scripts look like ours. A name before the host, which
-// looks like one, is left out.
+// shownURL returns a URL with its host in ASCII, because letters of other scripts can look like Latin ones. It drops
+// the user info, which can look like a host.
 func shownURL(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
@@ -416,7 +417,7 @@ func shownURL(address string) string {
 	return ascii(u.String())
 }
 
-// ascii escapes all that is not ASCII.
+// ascii escapes everything that is not printable ASCII.
 func ascii(s string) string {
 	var b strings.Builder
 	for i, r := range s {

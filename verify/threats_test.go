@@ -19,7 +19,7 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// A manifest with its signature is copied to another URL of the same publisher.
+// A manifest and its signature are copied to another URL of the same publisher.
 func TestThreatReplayAcrossURLs(t *testing.T) {
 	w := newWorld(t)
 	m := w.manifest()
@@ -38,7 +38,7 @@ func TestThreatReplayAcrossURLs(t *testing.T) {
 	wants(t, w.report(w.verifier()), verify.Invalid, verify.SignatureInvalid)
 }
 
-// A @target-uri;req that is silently empty must not verify: it would be good for every URL.
+// An @target-uri;req that is silently empty must not verify: the signature would be good for every URL.
 func TestThreatVoidRequestComponent(t *testing.T) {
 	w := newWorld(t)
 	m := w.manifest()
@@ -52,7 +52,7 @@ func TestThreatVoidRequestComponent(t *testing.T) {
 	}
 }
 
-// No URL of a manifest, a discovery document, a source, an archive, a log or a redirect reaches a network that is not allowed.
+// No URL of a manifest, discovery document, source, archive, log or redirect reaches a network that is not allowed.
 func TestThreatSSRF(t *testing.T) {
 	var reached atomic.Int64
 	l, err := net.Listen("tcp", "127.0.0.2:0")
@@ -129,7 +129,7 @@ func TestThreatSSRF(t *testing.T) {
 	}
 }
 
-// A few kilobytes that unpack to gigabytes stop at the limit.
+// A few kilobytes that decompress to gigabytes stop at the limit.
 func TestThreatDecompressionBomb(t *testing.T) {
 	w := newWorld(t)
 	var bomb bytes.Buffer
@@ -152,7 +152,7 @@ func TestThreatDecompressionBomb(t *testing.T) {
 	wants(t, must(t)(v.Bytes(t.Context(), append([]byte(printed), bomb.Bytes()...), nil)), verify.Unverifiable, verify.OutputUnchecked)
 }
 
-// A server that sends an octet now and then is given up.
+// A server that sends an octet now and then times out.
 func TestThreatSlowLoris(t *testing.T) {
 	w := published(t)
 	w.handle("/source", func(rw http.ResponseWriter, r *http.Request) {
@@ -184,39 +184,19 @@ func TestThreatRedirectLoop(t *testing.T) {
 	}
 }
 
-// A manifest of a thousand sources makes no more than the fetches of one job.
+// A manifest with very many sources causes no more than the fetches of one job.
 func TestThreatAmplifier(t *testing.T) {
 	w := newWorld(t)
-	m := w.manifest()
-	for i := range 400 {
-		c := m.Claims[0]
-		c.ID = fmt.Sprintf("x%d", i)
-		s := c.Sources[0]
-		s.Source, s.URL = "", fmt.Sprintf("%s/many/%d", w.origin, i)
-		s.Source = fmt.Sprintf("x%d", i)
-		src := m.Sources[0]
-		src.ID, src.URL, src.FinalURL = s.Source, s.URL, s.URL
-		c.Sources = []manifest.ClaimSource{s}
-		m.Sources, m.Claims = append(m.Sources, src), append(m.Claims, c)
-		m.Chain[0].Sources = append(m.Chain[0].Sources, s.Source)
+	w.many(400, func(i int, _ *manifest.Source, _ *manifest.ClaimSource) {
 		w.page(fmt.Sprintf("/many/%d", i), "text/html; charset=utf-8", page)
-	}
-	s := w.publish(m)
-	w.announce(answer, manifest.Announcement{More: true, Manifest: s.TargetURI})
-	r := w.report(w.verifier())
-	wants(t, r, verify.Unverifiable, verify.Blocked)
-	n := 0
-	w.mu.Lock()
-	for _, hits := range w.hits {
-		n += hits
-	}
-	w.mu.Unlock()
-	if n > 256 {
+	})
+	wants(t, w.report(w.verifier()), verify.Unverifiable, verify.Blocked)
+	if n := w.requests(); n > 256 {
 		t.Errorf("one job made %d requests, at most %d are allowed", n, 256)
 	}
 }
 
-// Names that look like others, and characters that turn or move text, do nothing in a report.
+// Look-alike names, and characters that reverse or move text, have no effect in a report.
 func TestThreatHostileStrings(t *testing.T) {
 	r := &verify.Report{
 		State: verify.Invalid, Error: "no\x1b[2J\u202e", Kind: verify.KindResponse, Input: "https://аpple.com/\x1b[2J",
@@ -251,7 +231,7 @@ func TestThreatHostileStrings(t *testing.T) {
 	}
 }
 
-// Two parsers must not read two manifests: names that differ in case are other names.
+// Parsers must not read different manifests: member names are case-sensitive.
 func TestThreatParserDifferential(t *testing.T) {
 	w := newWorld(t)
 	m := w.manifest()

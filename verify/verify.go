@@ -22,89 +22,90 @@ import (
 	"github.com/ibidhq/ibid/tlog"
 )
 
-// Verifier verifies. The zero value does so with the defaults, trusting nobody. It is safe for concurrent use once its
-// fields are set; it must not be copied after its first use.
+// Verifier verifies citations. The zero value has the defaults and trusts nobody. It is safe for concurrent use once
+// its fields are set; it must not be copied after its first use.
 type Verifier struct {
-	Fetcher *snapshot.Fetcher // nil: one of the defaults
-	Texts   *snapshot.Texts   // nil: one of its own
-	Checker support.Checker   // of claims against excerpts; nil: [support.Lexical]
-	Judge   support.Checker   // a model that may say unsupported-claim; nil: nobody says so of an excerpt that is there
-	Memory  Memory            // nil: a [MemoryMap]
-	Copies  snapshot.Copies   // where sources are looked for when Offline; nil: nowhere
+	Fetcher *snapshot.Fetcher // nil means one with the default options
+	Texts   *snapshot.Texts   // nil means a new one
+	Checker support.Checker   // compares claims with excerpts; nil means [support.Lexical]
+	Judge   support.Checker   // a model that may call a claim unsupported though its excerpt was found; nil for none
+	Memory  Memory            // nil means a [MemoryMap]
+	Copies  snapshot.Copies   // where sources are read from when Offline; nil if nowhere
 
-	// Archives are the host names whose copies of sources that cannot be read count as those; nil: those of [Archives].
+	// Archives are the host names of archives whose copies may stand in for sources that cannot be read. Nil means the
+	// well-known ones.
 	Archives []string
 
-	// Trust says whose signatures make a report trusted: host names (with a port unless it is the usual one), or key
-	// ids. A key that is named is trusted wherever a manifest with its signature comes from: an origin that publishes a
-	// copy of it without its revocation hides that. So name hosts, unless the key is known from elsewhere.
+	// Trust lists the signers that make a report trusted: host names (with a port unless it is the default one), or key
+	// ids. A key listed by id is trusted wherever a manifest signed by it comes from, and an origin that publishes a
+	// copy of the key can omit its revocation. So list hosts, unless you know the key from elsewhere.
 	Trust        []string
-	RequireLevel int  // a lower level fails (level-not-met, unsigned); 0: nothing is demanded
-	Offline      bool // nothing is fetched: what is not in a bundle, Memory or Copies cannot be verified
-	// bundles get the octets of the sources that are unchanged, so that they can be verified without a network
+	RequireLevel int  // a lower level fails (level-not-met, unsigned); 0 means no requirement
+	Offline      bool // fetch nothing: only what is in a bundle, Memory or Copies can be verified
+	// include the octets of unchanged sources in bundles, so that they can be verified without a network
 	KeepSources bool
-	TestKeys    bool // the published keys of RFC 9421 are accepted: for tests, because everybody has them
+	TestKeys    bool // accept the keys published in RFC 9421: for tests only, as everybody has them
 
-	SourceTTL  time.Duration // how long a good verdict on a source is good for; 0: 24 h; negative: never
-	FailureTTL time.Duration // how long any other is; 0: 15 min; negative: never
+	SourceTTL  time.Duration // how long a passing result for a source is reused; 0 means 24 h, negative never
+	FailureTTL time.Duration // how long any other result is; 0 means 15 min, negative never
 
 	Limits   Limits
-	Name     string           // of the verifier, in reports and incidents; empty: ibid
-	Version  string           // its version
-	Now      func() time.Time // nil: time.Now
-	Progress func(Progress)   // called, one at a time, when something was done; nil: nobody wants to know
+	Name     string           // of the verifier, in reports and incidents; empty means ibid
+	Version  string           // of the verifier
+	Now      func() time.Time // nil means time.Now
+	Progress func(Progress)   // called after each step, never concurrently; nil disables it
 
 	once        sync.Once
-	own         *snapshot.Fetcher // made here; nil: there is none
-	checkpoints sync.Mutex        // held while the largest one is replaced
+	ownFetcher  *snapshot.Fetcher // created by defaults; nil if Fetcher was set
+	checkpoints sync.Mutex        // held while the largest checkpoint is replaced
 }
 
-// Progress is how far a job is.
+// Progress reports how far a job has come.
 type Progress struct {
 	Stage       string // manifest, source, support (of all claims of a manifest)
-	URL         string // what was just done: of the manifest, the source, and the manifest
-	Done, Total int    // of the stage, in the whole job; Total may still grow
+	URL         string // of the manifest, source, or manifest (for support) that was just done
+	Done, Total int    // for the stage, in the whole job; Total may still grow
 }
 
 // Limits bound what one job may cost. Zero fields mean the defaults.
 type Limits struct {
-	// documents fetched for one job, redirects included, tries not, 256; what begins after cannot be verified
+	// documents fetched for one job, counting redirects but not retries, 256; later ones cannot be verified
 	Fetches int
-	Hosts   int // hosts that they are fetched from, likewise, 64
-	// octets of all these documents, which are held until the job ends, 256 MiB; what goes beyond cannot be verified
+	Hosts   int // hosts that they are fetched from, counted likewise, 64
+	// octets of all these documents, which are held until the job ends, 256 MiB; anything beyond cannot be verified
 	Octets    int
 	Manifests int // manifests of one response, 16
-	Upstream  int // how deep manifests of manifests are followed, 3; negative: not at all
+	Upstream  int // how deep upstream manifests are followed, 3; negative means not at all
 	Input     int // bytes of a response, a file or a bundle, 64 MiB
 
-	// for all fetching, from when the job begins, 5 min; what is not fetched by then cannot be verified
+	// for all fetching, from the start of the job, 5 min; what is not fetched by then cannot be verified
 	Time time.Duration
 }
 
-// Response is an HTTP response that was received, as it is to be verified.
+// Response is a received HTTP response to verify.
 type Response struct {
-	URL     string // where it came from; empty: not known
-	Status  int    // 0: not known
+	URL     string // where it came from; empty if unknown
+	Status  int    // 0 if unknown
 	Header  http.Header
 	Trailer http.Header
-	Body    []byte // without transfer coding; content codings that Header names are removed
-	Cut     bool   // Body is not all of it: then it cannot be compared
+	Body    []byte // without transfer coding, and without the content codings that Header names
+	Cut     bool   // Body is incomplete and cannot be compared
 
-	fetched bool // by us, from URL
-	hinted  bool // URL is what the printed text of a redirect says
+	fetched bool // by the verifier, from URL
+	hinted  bool // URL comes from the Location of a printed redirect
 }
 
-// BytesOptions say where the bytes to verify come from.
+// BytesOptions describe where the bytes to verify come from.
 type BytesOptions struct {
-	Name string // of the file, for the report
-	URL  string // where a response came from, if it does not say so itself
+	Name string // file name, for the report
+	URL  string // where a response came from, if the bytes do not contain it
 }
 
-// defaults fills what the caller left open.
+// defaults fills the fields that the caller left unset.
 func (v *Verifier) defaults() {
 	if v.Fetcher == nil {
-		v.own = snapshot.NewFetcher(&snapshot.FetchOptions{Copies: v.Copies})
-		v.Fetcher = v.own
+		v.ownFetcher = snapshot.NewFetcher(&snapshot.FetchOptions{Copies: v.Copies})
+		v.Fetcher = v.ownFetcher
 	}
 	if v.Texts == nil {
 		v.Texts = &snapshot.Texts{}
@@ -117,49 +118,50 @@ func (v *Verifier) defaults() {
 	}
 }
 
-// Close ends what the verifier itself began: the fetcher, if it was not given one. It is not used afterwards.
+// Close closes the fetcher that the verifier created, if it was not given one. The verifier must not be used
+// afterwards.
 func (v *Verifier) Close() error {
 	v.once.Do(v.defaults)
-	if v.own == nil {
+	if v.ownFetcher == nil {
 		return nil
 	}
-	return v.own.Close()
+	return v.ownFetcher.Close()
 }
 
-// Memory is what a verifier remembers from one job to the next: which bytes a manifest had, which response it was seen
-// with, keys, checkpoints of logs and verdicts. Without it nothing of that can be noticed. Implementations are safe for
-// concurrent use and never interpret a value; package verifytest tests one.
+// Memory stores what a verifier remembers between jobs: the bytes of each manifest, the response it was seen with,
+// keys, log checkpoints and results. Changes in these cannot be noticed without it. Implementations must be safe for
+// concurrent use and must not interpret values; package verifytest tests one.
 //
-// A kind is a short word of this package, a key any text.
+// A kind is a short word chosen by this package; a key is any text.
 type Memory interface {
-	// Recall returns the value; nil: there is none.
+	// Recall returns the value, or nil if there is none.
 	Recall(ctx context.Context, kind, key string) ([]byte, error)
-	// Remember keeps value unless there is one, and returns what is there now. Of several at once, one wins and all see
-	// it.
+	// Remember stores value unless there is one already, and returns the stored value. One of several concurrent calls
+	// wins, and all return its value.
 	Remember(ctx context.Context, kind, key string, value []byte) ([]byte, error)
-	// Replace keeps value in place of what is there.
+	// Replace stores value, replacing any earlier one.
 	Replace(ctx context.Context, kind, key string, value []byte) error
 }
 
-// The kinds of memory. What they hold is this package's, and may change between versions; what cannot be read is as if
-// it were not there.
+// The kinds of memory. Their format is private to this package and may change between versions; a value that cannot be
+// read is ignored.
 const (
-	memoryManifest   = "manifest"   // URL → sha256 of the body first seen there
-	memoryOutput     = "output"     // sha256 of a manifest → hash of the response it was seen with
-	memoryKeys       = "keys"       // origin → its keys and discovery, with the time
+	memoryManifest   = "manifest"   // URL → SHA-256 of the body first seen there
+	memoryOutput     = "output"     // SHA-256 of a manifest → hash of the response it was seen with
+	memoryKeys       = "keys"       // origin → its keys and discovery document, with the time
 	memoryCheckpoint = "checkpoint" // origins of publisher and log → the largest checkpoint seen
-	memoryVerdict    = "verdict"    // claim and source → what came of it, with the time
-	memoryLog        = "log"        // origin of a publisher → the log that it had first
+	memoryResult     = "verdict"    // claim and source → result, with the time
+	memoryLog        = "log"        // origin of a publisher → the first log it named
 )
 
 // defaultMemory bounds each kind of a [MemoryMap], in bytes.
 const defaultMemory = 64 << 20
 
-// MemoryMap is a [Memory] that ends with the program. The zero value is ready. Of each kind the oldest values are
-// forgotten when there are too many: so what costs little to make many of, as verdicts do, pushes out no keys and no
-// manifests.
+// MemoryMap is a [Memory] that lasts as long as the program. The zero value is ready to use. When a kind exceeds its
+// limit, its oldest values are dropped: values that are cheap to produce in bulk, such as results, cannot push out keys
+// or manifests.
 type MemoryMap struct {
-	Limit int // of the values of one kind with their keys, in bytes; 0: 64 MiB
+	Limit int // of the keys and values of one kind, in bytes; 0 means 64 MiB
 
 	mu    sync.Mutex
 	kinds map[string]*kindMemory
@@ -168,7 +170,7 @@ type MemoryMap struct {
 // kindMemory holds the values of a kind.
 type kindMemory struct {
 	values map[string][]byte
-	order  []string // keys by first arrival
+	order  []string // keys, oldest first
 	size   int
 }
 
@@ -202,7 +204,7 @@ func (m *MemoryMap) Replace(_ context.Context, kind, key string, value []byte) e
 }
 
 func (m *MemoryMap) set(kind, key string, value []byte) {
-	const around = 128 // of an entry, about
+	const overhead = 128 // of an entry, about
 	if m.kinds == nil {
 		m.kinds = map[string]*kindMemory{}
 	}
@@ -214,25 +216,25 @@ func (m *MemoryMap) set(kind, key string, value []byte) {
 	if before, there := k.values[key]; there {
 		k.size -= len(before)
 	} else {
-		k.size += len(key) + around
+		k.size += len(key) + overhead
 		k.order = append(k.order, key)
 	}
-	k.values[key] = append([]byte{}, value...) // never nil: an empty value is one
+	k.values[key] = append([]byte{}, value...) // never nil, even if value is empty
 	for k.size += len(value); k.size > cmp.Or(m.Limit, defaultMemory); {
 		oldest := k.order[0]
-		k.size -= len(oldest) + around + len(k.values[oldest])
+		k.size -= len(oldest) + overhead + len(k.values[oldest])
 		delete(k.values, oldest)
 		k.order = k.order[1:]
 	}
 }
 
-// The defaults of [Limits] that others need, and what bounds trust documents.
+// Defaults of [Limits], and limits on trust documents.
 const (
 	defaultFetches = 256
 	DefaultInput   = 64 << 20
 
 	maxManifest  = 1 << 20  // octets of a manifest
-	maxDirectory = 64 << 10 // octets of a discovery document and of a key directory
+	maxDirectory = 64 << 10 // octets of a discovery document or a key directory
 
 	maxProof         = tlog.MaxCheckpoint + 16<<10 // octets of a proof
 	defaultHosts     = 64
@@ -241,17 +243,17 @@ const (
 	defaultUpstream  = 3
 	defaultTime      = 5 * time.Minute
 
-	maxRefused = 2 // fetches of one host that go wrong in a job; after that nothing is tried again there
+	maxRefused = 2 // failed fetches from one host in a job, after which its fetches are not retried
 
-	skew         = 300 * time.Second // by how much clocks may differ
-	keyCache     = 24 * time.Hour    // how old keys may be that are used because they cannot be fetched
-	keyFresh     = 5 * time.Minute   // how old keys may be that are not fetched again
-	replayWindow = 24 * time.Hour    // how much older than its response a manifest may be that is not bound to it
-	parallel     = 16                // documents of one job that are waited for at a time
+	skew         = 300 * time.Second // allowed difference between clocks
+	keyCache     = 24 * time.Hour    // maximum age of keys that are used when they cannot be fetched
+	keyFresh     = 5 * time.Minute   // age up to which keys are not fetched again
+	replayWindow = 24 * time.Hour    // by how much a manifest that is not bound to its response may be older
+	parallel     = 16                // documents of one job that are fetched concurrently
 
-	// maxExplained is how much one job compares to say what is similar to excerpts that are not found, in code points
-	// of the text times 64 of the excerpt: about four seconds. It only explains. Of what is not found after that it
-	// says that it is missing.
+	// maxExplained bounds how much one job compares to find text similar to missing excerpts, in code points of the
+	// text times 64 of the excerpt: about four seconds. The comparison only explains a result; beyond the bound such an
+	// excerpt is just missing.
 	maxExplained = 8 << 27
 )
 
@@ -266,7 +268,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// job is one verification: a report that is being made.
+// job is one verification and the report it makes.
 type job struct {
 	*Verifier
 
@@ -277,21 +279,21 @@ type job struct {
 	depth  int // of upstream manifests
 }
 
-// shared is what a job and those for its upstream manifests have together.
+// shared is the state that a job shares with the jobs for its upstream manifests.
 type shared struct {
 	mu      sync.Mutex
-	docs    map[string]func() (*snapshot.Snapshot, error) // each fetched once
+	docs    map[string]func() (*snapshot.Snapshot, error) // each is fetched once
 	hosts   map[string]bool
 	fetched int
 	octets  int
 	visited map[string]bool               // manifests, by clean URL
-	read    map[string]*checked           // those of them that could be read
-	refused map[string]int                // fetches that went wrong, by host
+	read    map[string]*checked           // those that could be read
+	refused map[string]int                // failed fetches, by host
 	given   map[string]*snapshot.Snapshot // sources of a bundle, by URL
 	from    map[string]*directory         // keys, by origin
 
-	explained atomic.Int64 // of maxExplained
-	until     time.Time    // when nothing more is fetched
+	explained atomic.Int64 // see maxExplained
+	until     time.Time    // when fetching ends
 
 	progress sync.Mutex
 	stages   map[string]Progress
@@ -323,7 +325,7 @@ func (j *job) newReport(kind Kind, input string) {
 	}
 }
 
-// finished returns the report with its state.
+// finished returns the report with its state and counts.
 func (j *job) finished() *Report {
 	r := j.report
 	r.State = r.state()
@@ -348,7 +350,7 @@ func (j *job) finished() *Report {
 	return r
 }
 
-// result returns the report, unless an error ended the job.
+// result returns the report, or the error that ended the job.
 func (j *job) result(err error) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("verifying: %w", err)
@@ -356,7 +358,7 @@ func (j *job) result(err error) (*Report, error) {
 	return j.finished(), nil
 }
 
-// fetchDocument fetches a document, once in a job and within its limits. The error is a [*snapshot.FetchError].
+// fetchDocument fetches a document, once per job and within its limits. The error is a [*snapshot.FetchError].
 func (j *job) fetchDocument(ctx context.Context, r *snapshot.FetchRequest) (*snapshot.Snapshot, error) {
 	key := clean(r.URL)
 	if r.NoRedirect {
@@ -372,11 +374,11 @@ func (j *job) fetchDocument(ctx context.Context, r *snapshot.FetchRequest) (*sna
 	return fetched()
 }
 
-// fetch fetches a document if the limits allow it, within the time of the job, and without retries from a host that has
-// refused twice. It counts what that cost, also where it went wrong.
+// fetch fetches a document if the limits allow it, before the job's deadline, and without retries from a host that
+// failed twice. It counts the cost of failed fetches too.
 func (j *job) fetch(ctx context.Context, r *snapshot.FetchRequest) (*snapshot.Snapshot, error) {
 	if j.Offline {
-		return nil, blocked(r.URL, reasonOffline, "nothing is fetched, and there is no copy of it")
+		return nil, blocked(r.URL, reasonOffline, "it is not fetched offline, and there is no copy of it")
 	}
 	all, host := j.all, hostOf(r.URL)
 	all.mu.Lock()
@@ -396,10 +398,10 @@ func (j *job) fetch(ctx context.Context, r *snapshot.FetchRequest) (*snapshot.Sn
 	snap, err := j.Fetcher.Fetch(timed, r)
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	var hops []string // redirects cost as much
+	var hops []string // each redirect counts as a fetch
 	switch f, ok := errors.AsType[*snapshot.FetchError](err); {
 	case err != nil && timed.Err() != nil && ctx.Err() == nil:
-		err = blocked(r.URL, reasonLimit, "this verification has taken as long as it may")
+		err = blocked(r.URL, reasonLimit, "this verification has reached its time limit")
 	case ok:
 		hops = f.Hops
 		if f.Kind == snapshot.Unreachable {
@@ -422,19 +424,19 @@ func (j *job) fetch(ctx context.Context, r *snapshot.FetchRequest) (*snapshot.Sn
 	return snap, err
 }
 
-// Reasons of a blocked source that are this package's: the job is offline, or over its limits.
+// Reasons why this package blocks a fetch: the job is offline, or over its limits.
 const (
 	reasonOffline = "offline"
 	reasonLimit   = "limit"
-	overLimit     = "this verification has fetched as much as it may"
+	overLimit     = "this verification has reached its fetch limits"
 )
 
 func blocked(address, reason, why string) error {
 	return &snapshot.FetchError{URL: address, Kind: snapshot.Blocked, Reason: reason, Err: errors.New(why)}
 }
 
-// fetchTrusted fetches a document that says whom to trust: no redirects, no codings, neither from a copy nor kept as
-// one.
+// fetchTrusted fetches a document that decisions of trust rest on: no redirects, no content codings, neither read from
+// nor kept as a copy.
 func (j *job) fetchTrusted(ctx context.Context, address string, most int64) (*snapshot.Snapshot, error) {
 	return j.fetchDocument(ctx, &snapshot.FetchRequest{
 		URL: address, NoRedirect: true, Identity: true, NoCopy: true, MaxBytes: most,
@@ -442,7 +444,7 @@ func (j *job) fetchTrusted(ctx context.Context, address string, most int64) (*sn
 	})
 }
 
-// addToDo says that a stage has n more things to do.
+// addToDo adds n to the total of a stage.
 func (j *job) addToDo(stage string, n int) {
 	j.all.progress.Lock()
 	defer j.all.progress.Unlock()
@@ -451,7 +453,7 @@ func (j *job) addToDo(stage string, n int) {
 	j.all.stages[stage] = p
 }
 
-// setDone says that one thing of a stage was done, and tells whoever watches.
+// setDone counts one thing of a stage as done, and reports progress.
 func (j *job) setDone(stage, what string) {
 	j.all.progress.Lock()
 	defer j.all.progress.Unlock()
@@ -463,7 +465,7 @@ func (j *job) setDone(stage, what string) {
 	}
 }
 
-// origin returns the scheme and authority of a URL, in the form in which two are compared; empty: it has none.
+// origin returns the scheme and authority of a URL, normalized for comparison, or "" if it has none.
 func origin(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
@@ -472,7 +474,7 @@ func origin(address string) string {
 	return strings.ToLower(u.Scheme) + "://" + hostOf(address)
 }
 
-// hostOf returns the host of a URL in lower case, with its port unless that is the usual one of the scheme.
+// hostOf returns the host of a URL in lower case, with its port unless that is the default of the scheme.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -489,13 +491,13 @@ func hostOf(address string) string {
 	return host + ":" + port
 }
 
-// isAt reports whether a URL is of a host, which may be written without its port.
+// isAt reports whether a URL is at a host, which may be given without its port.
 func isAt(address, host string) bool {
 	at := hostOf(address)
 	return at == host || strings.HasPrefix(at, host+":")
 }
 
-// clean returns an address in the form in which two are compared; what is no web address stays as it is.
+// clean returns an address normalized for comparison; anything but a web address is returned unchanged.
 func clean(address string) string {
 	if c, err := snapshot.CleanURL(address); err == nil {
 		return c
@@ -503,8 +505,8 @@ func clean(address string) string {
 	return address
 }
 
-// unforgeable reports whether nobody on the way can have written what was fetched: by TLS, or because the address is
-// one of a special network, which the fetcher reaches only if somebody chose so.
+// unforgeable reports whether nobody on the network path can have forged what was fetched: because of TLS, or because
+// the address is in a special network, which the fetcher reaches only if the operator allowed it.
 func unforgeable(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {

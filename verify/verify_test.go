@@ -20,7 +20,8 @@ func TestMemoryMap(t *testing.T) {
 	verifytest.Memory(t, func(*testing.T) verify.Memory { return &verify.MemoryMap{} })
 }
 
-// An answer whose manifest is signed, logged and true is trusted, if its publisher is; and every rule has its word.
+// An answer whose manifest is signed, logged and true is trusted if its publisher is, and every passed check is
+// reported.
 func TestTrusted(t *testing.T) {
 	w := published(t)
 	r := w.report(w.verifier())
@@ -42,7 +43,7 @@ func TestTrusted(t *testing.T) {
 	t.Log("\n" + text(r))
 }
 
-// A URL is of an answer or of a manifest; which it is, what is there says.
+// A URL is that of an answer or a manifest; its content decides which.
 func TestURL(t *testing.T) {
 	w := published(t)
 	var steps []verify.Progress
@@ -77,10 +78,10 @@ func TestURL(t *testing.T) {
 		{Stage: "manifest", URL: manifest, Done: 1, Total: 1}, {Stage: "source", URL: at, Done: 1, Total: 1}, {Stage: "support", URL: manifest, Done: 1, Total: 1},
 	}
 	if diff := cmp.Diff(slices.Concat(once, once, once[:1]), steps); diff != "" {
-		t.Errorf("the progress was another: %s", diff)
+		t.Errorf("the progress differs: %s", diff)
 	}
 	if _, err := v.URL(t.Context(), "file:///etc/passwd"); err != nil {
-		t.Errorf("an address that is never fetched is an error and no report: %v", err)
+		t.Errorf("an address that is never fetched is an error, want a report: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -103,7 +104,7 @@ func TestZeroVerifier(t *testing.T) {
 	}
 }
 
-// A memory that fails is an error, and no verdict.
+// A memory that fails is an error.
 func TestMemoryFails(t *testing.T) {
 	w := published(t)
 	v := w.verifier()
@@ -113,7 +114,7 @@ func TestMemoryFails(t *testing.T) {
 	}
 }
 
-// What a memory holds that cannot be read is as if it were not there.
+// Values in a memory that cannot be read are ignored.
 func TestMemoryGarbage(t *testing.T) {
 	w := published(t)
 	v := w.verifier()

@@ -29,7 +29,7 @@ const (
 	anAnswer = "/answer"
 )
 
-// world is an agent, its publisher and the sources, all on one loopback server; a test changes what it likes.
+// world is an agent, its publisher and the sources, all on one loopback server. Tests change it as they need.
 type world struct {
 	t      testing.TB
 	origin string
@@ -132,7 +132,7 @@ func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	h := w.serve[r.URL.Path]
 	w.mu.Unlock()
 	if h == nil {
-		h = w.pub.Handler().ServeHTTP //nolint:contextcheck // it takes the request's
+		h = w.pub.Handler().ServeHTTP //nolint:contextcheck // it uses the request's context
 	}
 	h(rw, r)
 }
@@ -222,7 +222,7 @@ func (w *world) manifestAt(path string) *manifest.Manifest {
 	}
 }
 
-// publish signs, logs and keeps a manifest, and answers with it.
+// publish signs, logs and stores a manifest, and makes the answer announce it.
 func (w *world) publish(m *manifest.Manifest) *manifest.Signed {
 	w.t.Helper()
 	s, err := w.pub.Publish(w.t.Context(), strings.TrimPrefix(m.Self, w.origin), m)
@@ -262,7 +262,7 @@ func (w *world) sign(m *manifest.Manifest, at time.Time) *manifest.Signed {
 	return signed
 }
 
-// put serves a signed manifest at a path, and answers with it.
+// put serves a signed manifest at a path, and makes the answer announce it.
 func (w *world) put(m *manifest.Manifest, s *manifest.Signed, path string) {
 	w.serveSigned(s, path)
 	w.answers(m, s)
@@ -292,7 +292,7 @@ func (w *world) report(v *verify.Verifier) *verify.Report {
 	return must(w.t)(v.URL(w.t.Context(), w.origin+anAnswer))
 }
 
-// must returns what returns a report of which an error is the end of the test.
+// must returns a function that returns its report, and ends the test if there is an error.
 func must(tb testing.TB) func(*verify.Report, error) *verify.Report {
 	tb.Helper()
 	return func(r *verify.Report, err error) *verify.Report {
@@ -304,13 +304,13 @@ func must(tb testing.TB) func(*verify.Report, error) *verify.Report {
 	}
 }
 
-// announcement is the one of a manifest for the source of the world, with its digest.
+// announcement returns the announcement of the world's source with a manifest and its digest.
 func (w *world) announcement(s *manifest.Signed) manifest.Announcement {
 	sum := s.Digest()
 	return manifest.Announcement{URL: w.origin + "/source", Manifest: s.TargetURI, Digest: sum[:]}
 }
 
-// has returns the finding with a code; nil: there is none.
+// has returns the finding with a code, or nil if there is none.
 func has(r *verify.Report, code verify.Status) *verify.Finding {
 	for _, list := range [][]verify.Finding{r.Failure, r.Info, r.Success} {
 		for i := range list {
@@ -336,7 +336,7 @@ func wants(tb testing.TB, r *verify.Report, state verify.State, code verify.Stat
 	}
 }
 
-// quoteAt returns the quote of the code points [start, end) of a text, with up to 32 of what stands around it.
+// quoteAt returns the quote of the code points [start, end) of a text, with up to 32 before and after it.
 func quoteAt(text string, start, end int) snapshot.Quote {
 	runes := []rune(text)
 	return snapshot.Quote{

@@ -11,7 +11,7 @@ import (
 	"github.com/ibidhq/ibid/internal/httpsig"
 )
 
-// What each kind of component says in the base. The cases of fields and of query parameters are those of RFC 9421 §2.
+// The value of each kind of component in the base. The cases of fields and query parameters are those of RFC 9421 §2.
 func TestComponents(t *testing.T) {
 	request := &httpsig.Message{
 		Method:    "GET",
@@ -85,7 +85,7 @@ func TestComponents(t *testing.T) {
 	}
 }
 
-// A target URI in pieces.
+// The pieces of a target URI.
 func TestTarget(t *testing.T) {
 	for _, test := range []struct{ uri, authority, path, query, target string }{
 		{"https://example.com", "example.com", "/", "?", "/"},
@@ -116,7 +116,7 @@ func TestTarget(t *testing.T) {
 	}
 }
 
-// What is not there, is unknown or could be understood in two ways is refused, and never taken for empty.
+// A component that is absent, unknown or ambiguous is refused, and never treated as empty.
 func TestComponentRefused(t *testing.T) {
 	request := &httpsig.Message{
 		Method:    "GET",
@@ -213,7 +213,7 @@ func TestComponentRefused(t *testing.T) {
 func base64Of(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
 
 func TestCheckDigest(t *testing.T) {
-	// The examples of RFC 9530, appendix B and D: the body is with its line end.
+	// The examples of RFC 9530, appendix B and D: the body includes its line end.
 	const (
 		body   = "{\"hello\": \"world\"}\n"
 		sha256 = "sha-256=:RK/0qy18MlBSVnWgjwz6lZEWjP/lF5HF9bvEF8FabDg=:"
@@ -257,7 +257,7 @@ func TestCheckDigest(t *testing.T) {
 	}
 }
 
-// Line folds without end end nothing else, and cost no more than their bytes.
+// Endless line folds are harmless, and cost no more than their bytes.
 func TestFolds(t *testing.T) {
 	folds := "a=1" + strings.Repeat("\n ", 1<<19)
 	if list, err := httpsig.Parse(&httpsig.Message{Header: http.Header{"Signature-Input": {folds}, "Signature": {"a=:AAAA:"}}}); err == nil {

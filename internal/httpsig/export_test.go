@@ -1,7 +1,7 @@
 package httpsig
 
 // Base is the text that Sign signs, for tests.
-func Base(m *Message, p *Params) ([]byte, error) { return textFor(m, p) }
+func Base(m *Message, p *Params) ([]byte, error) { return baseFor(m, p) }
 
 // The limits, for tests.
 const (

@@ -28,7 +28,7 @@ func published(tb testing.TB, name ...string) []byte {
 	return testenv.Must(os.ReadFile(filepath.Join(append([]string{testenv.Shared(tb), "spec"}, name...)...)))(tb)
 }
 
-// readMessage reads a message as it is on the wire, but for its line ends. A request went to https.
+// readMessage reads a message in wire format, except for line ends. Requests are to https.
 func readMessage(tb testing.TB, text string) (*httpsig.Message, []byte) {
 	tb.Helper()
 	head, body, _ := strings.Cut(strings.ReplaceAll(text, "\r\n", "\n"), "\n\n")
@@ -78,7 +78,7 @@ func decode(s string) []byte {
 	return b
 }
 
-// testKeys reads the keys that RFC 9421 publishes, with their private halves.
+// testKeys reads the keys that RFC 9421 publishes, including the private keys.
 func testKeys(tb testing.TB) map[string]*jwk {
 	tb.Helper()
 	var keys map[string]*jwk
@@ -101,7 +101,7 @@ func one(tb testing.TB, m *httpsig.Message) *httpsig.Signature {
 	return list[0]
 }
 
-// signed signs a message and puts the signature into its header.
+// signed signs a message and adds the signature to its header.
 func signed(tb testing.TB, m *httpsig.Message, p *httpsig.Params, key crypto.Signer) {
 	tb.Helper()
 	input, signature, err := httpsig.Sign(m, "sig", p, key)
@@ -112,7 +112,7 @@ func signed(tb testing.TB, m *httpsig.Message, p *httpsig.Params, key crypto.Sig
 	m.Header.Set("Signature", signature)
 }
 
-// components are those of these names.
+// components returns the components with these names.
 func components(names ...string) []httpsig.Component {
 	var list []httpsig.Component
 	for _, name := range names {

@@ -15,24 +15,24 @@ import (
 )
 
 // Message is what a signature covers: a request, which has a Method and a TargetURI, or a response, which has a Status.
-// It is plain data; nothing here changes it. The names of fields are in the canonical form of [http.Header].
+// It is plain data and is never changed here. The names of fields are in the canonical form of [http.Header].
 type Message struct {
-	Status    int         // of a response; 0: a request
+	Status    int         // of a response; 0 for a request
 	Header    http.Header // field lines as received
 	Trailer   http.Header // field lines after the body, for components with ;tr
 	Method    string      // of a request
 	TargetURI string      // of a request: absolute, http or https, ASCII, without fragment and user information
-	Request   *Message    // of a response: the request that it answers; nil: components with ;req are refused
+	Request   *Message    // of a response: the request that it answers; if nil, components with ;req are refused
 }
 
-// value returns what stands in the base for a component: RFC 9421 §2.1 and §2.2.
+// value returns the value of a component in the base: RFC 9421 §2.1 and §2.2.
 func (m *Message) value(c Component) (string, error) {
 	if c.Request {
 		switch {
 		case m.Status == 0:
 			return "", errors.New("a request answers no request")
 		case m.Request == nil:
-			return "", errors.New("the request is not known")
+			return "", errors.New("the request is unknown")
 		case m.Request.Status != 0:
 			return "", errors.New("a response is given as the request")
 		}
@@ -71,19 +71,19 @@ func (m *Message) value(c Component) (string, error) {
 	case "@query-param":
 		return t.param(c.QueryName)
 	case "@request-target":
-		// An origin server sees the origin form. What a proxy is sent, and OPTIONS *, is not known here.
+		// An origin server sees the origin form. The forms for proxies, and OPTIONS *, are unknown here.
 		if m.Method == http.MethodConnect || m.Method == http.MethodOptions {
-			return "", fmt.Errorf("the request target of %s is not known", m.Method)
+			return "", fmt.Errorf("the request target of %s is unknown", m.Method)
 		}
 		return t.path + t.query, nil
 	}
 	return "", errors.New("unknown component")
 }
 
-// target is a target URI in pieces, as they are written in it.
+// target is a target URI in pieces, unchanged.
 type target struct {
 	scheme    string // lower case
-	authority string // lower case, without the scheme's own port
+	authority string // lower case, without the scheme's default port
 	path      string // "/" if there is none
 	query     string // with its question mark, or empty
 }
@@ -116,14 +116,14 @@ func parseTarget(uri string) (*target, error) {
 		path = "/"
 	}
 	authority := strings.ToLower(rest[:end])
-	own := ":80"
+	defaultPort := ":80"
 	if u.Scheme == "https" {
-		own = ":443"
+		defaultPort = ":443"
 	}
-	return &target{u.Scheme, strings.TrimSuffix(strings.TrimSuffix(authority, own), ":"), path, query}, nil
+	return &target{u.Scheme, strings.TrimSuffix(strings.TrimSuffix(authority, defaultPort), ":"), path, query}, nil
 }
 
-// param returns the value of the one query parameter of this name, which is encoded as in the base.
+// param returns the value of the only query parameter with this name, which is encoded as in the base.
 func (t *target) param(name string) (string, error) {
 	var found []string
 	for pair := range strings.SplitSeq(strings.TrimPrefix(t.query, "?"), "&") {
@@ -145,11 +145,11 @@ func (t *target) param(name string) (string, error) {
 	case 1:
 		return recode(found[0])
 	}
-	return "", errors.New("there are several query parameters of this name")
+	return "", errors.New("there are several query parameters with this name")
 }
 
-// recode decodes a name or value of a query and encodes it by the rule of RFC 9421 §2.2.8: all but letters, digits and
-// the characters *-._ become octets with a percent sign, also the space.
+// recode decodes a name or value of a query and encodes it by the rule of RFC 9421 §2.2.8: everything except letters,
+// digits and the characters *-._ becomes percent-encoded octets, including the space.
 func recode(s string) (string, error) {
 	plain, err := url.QueryUnescape(s)
 	if err != nil || !utf8.ValidString(plain) {
@@ -166,28 +166,28 @@ func isToken(s string) bool {
 	})
 }
 
-// Component names one thing that a signature covers: a field, in lower case, or a derived component, whose name begins
-// with @. The parameters are those of RFC 9421.
+// Component names a part of a message that a signature covers: a field, in lower case, or a derived component, whose
+// name begins with @. The parameters are those of RFC 9421.
 type Component struct {
 	Name      string
 	SF        bool   // ;sf: the strict serialisation of a structured field whose type is known
-	Key       string // ;key: one member of a dictionary field; empty: the whole field
+	Key       string // ;key: one member of a dictionary field; empty means the whole field
 	ByteSeq   bool   // ;bs: each field line as a byte sequence
-	QueryName string // ;name: the parameter that @query-param means, percent-encoded
+	QueryName string // ;name: the parameter for @query-param, percent-encoded
 	Trailer   bool   // ;tr: a field of the trailer
 	Request   bool   // ;req: of the request that the response answers
 }
 
-// check refuses components that are unknown or contradict themselves.
+// check refuses components that are unknown or contradictory.
 func (c *Component) check() error {
 	if !strings.HasPrefix(c.Name, "@") {
 		switch {
 		case !isToken(c.Name) || c.Name != strings.ToLower(c.Name):
 			return errors.New("it is not the name of a field in lower case")
 		case c.QueryName != "":
-			return errors.New("a field takes no name")
+			return errors.New("a field has no name parameter")
 		case c.ByteSeq && (c.SF || c.Key != ""):
-			return errors.New("bs goes with neither sf nor key")
+			return errors.New("bs cannot be combined with sf or key")
 		}
 		return nil
 	}
@@ -204,12 +204,12 @@ func (c *Component) check() error {
 	case c.SF || c.ByteSeq || c.Trailer || c.Key != "":
 		return errors.New("it is not a field")
 	case (c.Name == "@query-param") != (c.QueryName != ""):
-		return errors.New("a name goes with @query-param and only with it")
+		return errors.New("@query-param requires a name, and no other component allows it")
 	}
 	return nil
 }
 
-// flags are the parameters that are there or not, in the order in which they are written.
+// flags returns the boolean parameters, in the order in which they are written.
 func (c *Component) flags() []flag {
 	return []flag{{"sf", &c.SF}, {"bs", &c.ByteSeq}, {"tr", &c.Trailer}, {"req", &c.Request}}
 }
@@ -219,7 +219,7 @@ type flag struct {
 	on   *bool
 }
 
-// set sets a parameter as it was parsed; false if it is unknown or its value is not of its type.
+// set sets a parsed parameter, and returns false if it is unknown or its value has the wrong type.
 func (c *Component) set(param string, v any) bool {
 	switch param {
 	case "key":
@@ -238,7 +238,7 @@ func (c *Component) set(param string, v any) bool {
 	return false
 }
 
-// item returns the component as it is written: req comes last.
+// item returns the component as it is written; req comes last.
 func (c *Component) item() httpsfv.Item {
 	item := httpsfv.NewItem(c.Name)
 	for _, f := range c.flags() {
@@ -256,14 +256,14 @@ func (c *Component) item() httpsfv.Item {
 	return item
 }
 
-// covered is a component with its identifier in the base. Parameters keep the order in which they were sent.
+// covered is a component with its identifier in the base. Parameters keep their original order.
 type covered struct {
 	Component
 	id string
 }
 
-// readItems reads the components of a signature and refuses one that occurs twice, in whatever order its parameters
-// are.
+// readItems reads the components of a signature and refuses one that occurs twice, whatever the order of its
+// parameters.
 func readItems(items []httpsfv.Item) ([]covered, error) {
 	if len(items) > maxComponents {
 		return nil, fmt.Errorf("it covers more than %d components", maxComponents)
@@ -282,7 +282,7 @@ func readItems(items []httpsfv.Item) ([]covered, error) {
 		}
 		for _, param := range item.Params.Names() {
 			if v, _ := item.Params.Get(param); err == nil && !c.set(param, v) {
-				err = fmt.Errorf("parameter %s is unknown or not of its type", param)
+				err = fmt.Errorf("parameter %s is unknown or has the wrong type", param)
 			}
 		}
 		if err == nil {
@@ -323,17 +323,17 @@ func (m *Message) field(c Component) (string, error) {
 	}
 	value := strings.Join(lines, ", ")
 	if strings.ContainsFunc(value, func(r rune) bool { return r != '\t' && (r < ' ' || r >= 0x7f) }) {
-		return "", errors.New("its value is not of printable ASCII characters")
+		return "", errors.New("its value has characters other than printable ASCII")
 	}
 	return value, nil
 }
 
-// fold is an obsolete line folding, which stands for one space: RFC 9112 §5.2. A line break that is none is refused: it
-// would make the signer's line look like two in the base.
+// fold matches an obsolete line folding, which means one space: RFC 9112 §5.2. Any other line break is refused, as it
+// would make the line look like two in the base.
 var fold = regexp.MustCompile(`[ \t]*\r?\n[ \t]+`)
 
-// fieldLines returns the lines of a field without folds and surrounding white space; nil if there are none. More than
-// maxField bytes are refused before anything looks at them.
+// fieldLines returns the lines of a field without folds and surrounding white space, or nil if there are none. More
+// than maxField bytes are refused before they are processed.
 func fieldLines(fields http.Header, name string) ([]string, error) {
 	length := 0
 	for _, line := range fields[http.CanonicalHeaderKey(name)] {
@@ -368,8 +368,8 @@ func member(lines []string, key string) (string, error) {
 	return "", errors.New("the field has no such member")
 }
 
-// strict returns the strict serialisation of a field that is known to be structured. What type a field has cannot be
-// seen from its value, so that fields that are not known are refused.
+// strict returns the strict serialisation of a field that is known to be structured. The type cannot be inferred from
+// the value, so unknown fields are refused.
 func strict(lines []string, name string) (string, error) {
 	var v httpsfv.StructuredFieldValue
 	var err error
@@ -381,7 +381,7 @@ func strict(lines []string, name string) (string, error) {
 	case "item":
 		v, err = httpsfv.UnmarshalItem(lines)
 	default:
-		return "", errors.New("what type of structured field it is is not known")
+		return "", errors.New("its type of structured field is unknown")
 	}
 	if err != nil {
 		return "", fmt.Errorf("it is not a structured field: %w", err)
@@ -389,7 +389,7 @@ func strict(lines []string, name string) (string, error) {
 	return httpsfv.Marshal(v)
 }
 
-// structured are the types of fields by the column Structured Type of the IANA registry of field names.
+// structured has the types of fields from the column Structured Type of the IANA registry of field names.
 var structured = map[string]string{
 	"accept-signature": "dictionary", "cdn-cache-control": "dictionary", "content-digest": "dictionary",
 	"priority": "dictionary", "repr-digest": "dictionary", "signature": "dictionary", "signature-input": "dictionary",
@@ -399,7 +399,7 @@ var structured = map[string]string{
 	"client-cert": "item", "deprecation": "item", "origin-agent-cluster": "item",
 }
 
-// readDictionary reads a field that is a dictionary of which single members are used.
+// readDictionary reads a dictionary field whose members are used individually.
 func readDictionary(fields http.Header, name string) (*httpsfv.Dictionary, error) {
 	lines, err := fieldLines(fields, name)
 	var d *httpsfv.Dictionary
@@ -412,9 +412,9 @@ func readDictionary(fields http.Header, name string) (*httpsfv.Dictionary, error
 	return d, nil
 }
 
-// parseDictionary parses a dictionary of which single members are used. It takes only what has one spelling: of a key
-// or a parameter that occurs twice RFC 9651 keeps the last, and who reads the first would see something else than was
-// signed.
+// parseDictionary parses a dictionary whose members are used individually. It accepts only the canonical spelling: RFC
+// 9651 keeps the last of duplicate keys or parameters, and a reader that uses the first would see something other than
+// what was signed.
 func parseDictionary(lines []string) (*httpsfv.Dictionary, error) {
 	text := strings.Join(lines, ", ")
 	if len(text) > maxField {
@@ -426,11 +426,11 @@ func parseDictionary(lines []string) (*httpsfv.Dictionary, error) {
 	}
 	again, err := httpsfv.Marshal(d)
 	if err != nil {
-		return nil, fmt.Errorf("it cannot be written again: %w", err)
+		return nil, fmt.Errorf("it cannot be serialized: %w", err)
 	}
 	if again != text && withoutSpace(again) != withoutSpace(text) {
 		return nil, errors.New(
-			"it is not written in the one way: a key or parameter occurs twice, or a value is spelt otherwise",
+			"it is not in canonical form: a key or parameter occurs twice, or a value has another spelling",
 		)
 	}
 	return d, nil

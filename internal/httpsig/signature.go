@@ -20,19 +20,18 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// Limits of what is read.
+// Limits for reading.
 const (
-	// maxField is how many bytes the lines of a field may have that is covered, Signature-Input, Signature or
-	// Content-Digest.
+	// maxField bounds the lines of a covered field, Signature-Input, Signature or Content-Digest, in bytes.
 	maxField      = 16 << 10
 	maxComponents = 64 // components of a signature
 )
 
-// Params says what a signature covers and what is said about it.
+// Params are the components that a signature covers, and its parameters.
 type Params struct {
 	Components       []Component
-	Created, Expires *int64 // seconds since 1970; nil: not said
-	KeyID            string // empty: not said, as with those that follow
+	Created, Expires *int64 // seconds since 1970; nil if absent
+	KeyID            string // empty if absent, like the following ones
 	Alg              string
 	Nonce            string
 	Tag              string
@@ -58,22 +57,22 @@ func (p *Params) inner() httpsfv.InnerList {
 	return list
 }
 
-// Signature is one signature of a message, as [Parse] found it.
+// Signature is one signature of a message, as returned by [Parse].
 type Signature struct {
 	Label string
 	Params
 	Value []byte // 64 octets with both algorithms
 
-	Readable bool  // its Params could be read: a Tag that is empty is none
-	Err      error // why it cannot be verified; nil: it can be tried. Base and Verify return it
+	Readable bool  // its Params could be read, so that an empty Tag is absent
+	Err      error // why it cannot be verified, returned by Base and Verify; nil if Verify can be tried
 
 	covered []covered
 	params  string
 }
 
-// Parse finds the signatures of a message in the fields Signature-Input and Signature, in their order; there are none
-// where the fields are absent. An error says that a field as a whole cannot be read. What is wrong about one signature,
-// as a component that is unknown, is the Err of that signature.
+// Parse returns the signatures of a message in the fields Signature-Input and Signature, in their order; there are none
+// if the fields are absent. An error means that a whole field cannot be read. A problem with one signature, such as an
+// unknown component, is the Err of that signature.
 func Parse(m *Message) ([]*Signature, error) {
 	inputs, err := readDictionary(m.Header, "Signature-Input")
 	if err != nil {
@@ -112,7 +111,7 @@ func (s *Signature) read(input, value httpsfv.Member) error {
 	for _, name := range list.Params.Names() {
 		v, _ := list.Params.Get(name)
 		ok := true
-		switch name { // those that are unknown say nothing, and are signed
+		switch name { // unknown ones are ignored, but signed
 		case "created", "expires":
 			var seconds int64
 			if seconds, ok = v.(int64); name == "created" {
@@ -131,7 +130,7 @@ func (s *Signature) read(input, value httpsfv.Member) error {
 			s.Tag, ok = v.(string)
 		}
 		if !ok {
-			return fmt.Errorf("parameter %s is not of its type", name)
+			return fmt.Errorf("parameter %s has the wrong type", name)
 		}
 	}
 	s.Readable = true
@@ -176,27 +175,27 @@ func (s *Signature) Base(m *Message) ([]byte, error) {
 }
 
 // Verify returns an error unless this is a signature of the message by the owner of pub, an [ed25519.PublicKey] or a
-// P-256 *[ecdsa.PublicKey]. Alg, if it is said, must be that of the key. Nothing else is looked at: neither the times,
+// P-256 *[ecdsa.PublicKey]. Alg, if set, must be the key's algorithm. Verify checks nothing else: neither the times,
 // nor whether the components are enough, nor whether Content-Digest is that of the body.
 func (s *Signature) Verify(m *Message, pub crypto.PublicKey) error {
 	text, err := s.Base(m)
 	if err != nil {
 		return err
 	}
-	alg, err := choose(pub, s.Alg)
+	alg, err := algorithmFor(pub, s.Alg)
 	if err != nil {
 		return fmt.Errorf("verifying the signature %s: %w", s.Label, err)
 	}
-	holds := false
+	valid := false
 	switch k := pub.(type) {
 	case ed25519.PublicKey:
-		holds = ed25519.Verify(k, text, s.Value)
+		valid = ed25519.Verify(k, text, s.Value)
 	case *ecdsa.PublicKey:
 		digest := sha256.Sum256(text)
-		holds = len(s.Value) == 2*half &&
-			ecdsa.Verify(k, digest[:], new(big.Int).SetBytes(s.Value[:half]), new(big.Int).SetBytes(s.Value[half:]))
+		valid = len(s.Value) == 2*scalarSize && ecdsa.Verify(k, digest[:],
+			new(big.Int).SetBytes(s.Value[:scalarSize]), new(big.Int).SetBytes(s.Value[scalarSize:]))
 	}
-	if !holds {
+	if !valid {
 		return fmt.Errorf(
 			"verifying the signature %s: it is not an %s signature of this message by this key", s.Label, alg,
 		)
@@ -204,10 +203,10 @@ func (s *Signature) Verify(m *Message, pub crypto.PublicKey) error {
 	return nil
 }
 
-// Sign signs a message. It returns the values of Signature-Input and Signature, each a dictionary with the one member
-// label. The key is Ed25519 or P-256; Alg, if it is said, must be that of the key.
+// Sign signs a message. It returns the values of Signature-Input and Signature, each a dictionary with the single
+// member label. The key is Ed25519 or P-256; Alg, if set, must be the key's algorithm.
 func Sign(m *Message, label string, p *Params, key crypto.Signer) (input, signature string, err error) {
-	text, err := textFor(m, p)
+	text, err := baseFor(m, p)
 	if err != nil {
 		return "", "", err
 	}
@@ -230,8 +229,8 @@ func oneMember(label string, v httpsfv.Member) (string, error) {
 	return httpsfv.Marshal(d)
 }
 
-// textFor returns the text that [Sign] signs.
-func textFor(m *Message, p *Params) ([]byte, error) {
+// baseFor returns the text that [Sign] signs.
+func baseFor(m *Message, p *Params) ([]byte, error) {
 	list := p.inner()
 	var s Signature
 	var err error
@@ -250,10 +249,10 @@ const (
 	ECDSAP256 = "ecdsa-p256-sha256"
 )
 
-// half is the length of the two numbers of an ECDSA signature with P-256.
-const half = 32
+// scalarSize is the length of each of the two numbers of a P-256 ECDSA signature.
+const scalarSize = 32
 
-// Algorithm returns the algorithm of a public key. A key has one, so that nobody can choose a weaker one for it.
+// Algorithm returns the algorithm of a public key. Each key has one, so that nobody can choose a weaker one for it.
 func Algorithm(pub crypto.PublicKey) (string, error) {
 	switch k := pub.(type) {
 	case ed25519.PublicKey:
@@ -268,17 +267,17 @@ func Algorithm(pub crypto.PublicKey) (string, error) {
 	return "", errors.New("the key is neither Ed25519 nor P-256")
 }
 
-// choose returns the algorithm of a key, which must be what the signature says, if it says one.
-func choose(pub crypto.PublicKey, said string) (string, error) {
+// algorithmFor returns the algorithm of a key, which must be the one that the signature states, if any.
+func algorithmFor(pub crypto.PublicKey, said string) (string, error) {
 	alg, err := Algorithm(pub)
 	if err == nil && said != "" && said != alg {
-		err = fmt.Errorf("the signature says algorithm %q and the key's is %s", said, alg)
+		err = fmt.Errorf("the signature's algorithm is %q and the key's is %s", said, alg)
 	}
 	return alg, err
 }
 
 func sign(key crypto.Signer, said string, text []byte) ([]byte, error) {
-	alg, err := choose(key.Public(), said)
+	alg, err := algorithmFor(key.Public(), said)
 	if err != nil {
 		return nil, err
 	}
@@ -292,12 +291,12 @@ func sign(key crypto.Signer, said string, text []byte) ([]byte, error) {
 	}
 	var n struct{ R, S *big.Int }
 	rest, err := asn1.Unmarshal(der, &n)
-	if err != nil || len(rest) > 0 || n.R.BitLen() > 8*half || n.S.BitLen() > 8*half {
-		return nil, errors.New("what the key made is not a P-256 signature")
+	if err != nil || len(rest) > 0 || n.R.BitLen() > 8*scalarSize || n.S.BitLen() > 8*scalarSize {
+		return nil, errors.New("the key's output is not a P-256 signature")
 	}
-	value := make([]byte, 2*half)
-	n.R.FillBytes(value[:half])
-	n.S.FillBytes(value[half:])
+	value := make([]byte, 2*scalarSize)
+	n.R.FillBytes(value[:scalarSize])
+	n.S.FillBytes(value[scalarSize:])
 	return value, nil
 }
 
@@ -307,9 +306,9 @@ func ContentDigest(body []byte) string {
 	return "sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"
 }
 
-// CheckDigest returns an error unless the lines of a Content-Digest field are of this body: RFC 9530. Each digest by
-// sha-256 or sha-512 must be right, and there must be one, and one by each of the algorithms in must. Those by other
-// algorithms prove nothing and are passed over.
+// CheckDigest returns an error unless the lines of a Content-Digest field match this body: RFC 9530. Each digest by
+// sha-256 or sha-512 must be right, and there must be at least one, and one by each of the algorithms in must. Those by
+// other algorithms are ignored.
 func CheckDigest(field []string, body []byte, must ...string) error {
 	d, err := readDictionary(http.Header{"Content-Digest": field}, "Content-Digest")
 	if err != nil {

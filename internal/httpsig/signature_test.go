@@ -19,7 +19,7 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// manifestResponse returns a response as manifests are served, signed with key.
+// manifestResponse returns the response that serves a manifest, signed with key.
 func manifestResponse(tb testing.TB, key crypto.Signer) *httpsig.Message {
 	tb.Helper()
 	m := &httpsig.Message{
@@ -44,7 +44,7 @@ func newP256(tb testing.TB) *ecdsa.PrivateKey {
 	return testenv.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(tb)
 }
 
-// What was signed verifies, and nothing else does: not at another URL, with another status, digest or tag, by another key.
+// Only what was signed verifies: not another URL, status, digest, tag or key.
 func TestMoved(t *testing.T) {
 	for alg, key := range map[string]crypto.Signer{httpsig.Ed25519: newKey(1), httpsig.ECDSAP256: newP256(t)} {
 		if err := one(t, manifestResponse(t, key)).Verify(manifestResponse(t, key), key.Public()); err != nil {
@@ -112,7 +112,7 @@ func flip(s string) string {
 	return s[:i] + string(c) + s[i+1:]
 }
 
-// Signatures by agents in the form of Web Bot Auth: with the tag, and the agent named as an item or a dictionary member.
+// Signatures by agents in the form of Web Bot Auth: with its tag, and the agent as an item or a dictionary member.
 func TestWebBotAuth(t *testing.T) {
 	key := newKey(3)
 	request := func(agent, component string) *httpsig.Message {
@@ -151,7 +151,7 @@ func TestWebBotAuth(t *testing.T) {
 	}
 }
 
-// One message can have several signatures; each is wrong by itself.
+// A message can have several signatures, and errors are those of single ones.
 func TestParse(t *testing.T) {
 	const value = ":AAAA:"
 	for about, test := range map[string]struct {
@@ -258,7 +258,7 @@ func TestOrderIsKept(t *testing.T) {
 	testenv.Equal(t, "parameters", wantParams, s.Params)
 }
 
-// brokenSigner is a key that makes something else than a signature.
+// brokenSigner is a key whose output is not a signature.
 type brokenSigner struct {
 	crypto.Signer
 	value []byte

@@ -16,8 +16,8 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// The vectors of RFC 9421 appendix B.2: bases are as published, and so is what they verify to. Those by RSA and HMAC are
-// verified here, because the package refuses them.
+// The vectors of RFC 9421 appendix B.2: bases and results are as published. Those by RSA and HMAC are verified here,
+// because the package refuses them.
 func TestAppendixB(t *testing.T) {
 	keys := testKeys(t)
 	pss := func(text, value []byte) error {
@@ -27,7 +27,7 @@ func TestAppendixB(t *testing.T) {
 	for _, test := range []struct {
 		file  string
 		key   crypto.PublicKey
-		check func(text, value []byte) error // by what the package refuses
+		check func(text, value []byte) error // for algorithms that the package refuses
 	}{
 		{"b21_request", keys["test-key-rsa-pss"].rsa(), pss},
 		{"b22_request", keys["test-key-rsa-pss"].rsa(), pss},
@@ -37,7 +37,7 @@ func TestAppendixB(t *testing.T) {
 			h := hmac.New(sha256.New, decode(keys["test-shared-secret"].K))
 			h.Write(text)
 			if !hmac.Equal(h.Sum(nil), value) {
-				t.Error("the code is another")
+				t.Error("the HMAC differs")
 			}
 			return nil
 		}},

@@ -13,28 +13,28 @@ import (
 
 // Bounds of one font.
 const (
-	maxCodes     = 1 << 16 // codes of which the widths, or the texts, are read
-	maxGlyphText = 512     // bytes of what one code says, as the format has it; what says more says nothing
+	maxCodes     = 1 << 16 // codes whose widths or texts are read
+	maxGlyphText = 512     // bytes of the text of one code, as in the format; longer ones are ignored
 )
 
-// What fonts take, about.
+// Approximate memory use of fonts.
 const (
 	sizeOfFont = 8 << 10 // bytes
 	sizeOfCode = 64
 )
 
-// typeface says what the codes of a font mean and how wide their glyphs are, in thousandths of the font's size.
+// typeface maps the codes of a font to text and to the widths of their glyphs, in thousandths of the font's size.
 type typeface struct {
-	wide     bool // codes have two bytes, unless the map says others
+	wide     bool // codes have two bytes, unless unicode has other lengths
 	unicode  *charMap
 	utf16    bool // codes are UTF-16
 	simple   [256]string
 	widths   map[int]float64
-	fallback float64 // the width of a glyph that has none; 0: guessed
-	scale    float64 // of widths; 0.001 but for fonts drawn by operators
+	fallback float64 // the width of glyphs without one; 0 means that it is guessed
+	scale    float64 // of widths; 0.001 except for fonts drawn by operators
 }
 
-// glyph is a code of a string that is shown.
+// glyph is one code of a string that is shown.
 type glyph struct {
 	text  string
 	width float64 // in the unit of text space
@@ -48,7 +48,7 @@ func (f *file) font(x any) *typeface {
 	if d == nil {
 		return nil
 	}
-	key := reflect.ValueOf(d).Pointer() // a font may stand in the resources themselves
+	key := reflect.ValueOf(d).Pointer() // a font may be inline in the resources
 	if font := f.fonts[key]; font != nil {
 		return font
 	}
@@ -92,7 +92,7 @@ func (f *file) widths(font *typeface, list []any) {
 			for k, w := range widths {
 				font.widths[from+k] = f.number(w, font.fallback)
 			}
-			left -= f.paid(len(widths))
+			left -= f.countCodes(len(widths))
 			i += 2
 			continue
 		}
@@ -104,13 +104,13 @@ func (f *file) widths(font *typeface, list []any) {
 		for code := from; code <= to; code++ {
 			font.widths[code] = w
 		}
-		left -= f.paid(to - from + 1)
+		left -= f.countCodes(to - from + 1)
 		i += 3
 	}
 }
 
-// paid counts the work and the memory of so many codes of a font.
-func (f *file) paid(codes int) int {
+// countCodes counts the work and memory for codes of a font, and returns their number.
+func (f *file) countCodes(codes int) int {
 	codes = max(0, codes)
 	f.spend(codes)
 	f.hold(codes * sizeOfCode)
@@ -159,7 +159,7 @@ func (f *file) simpleFont(font *typeface, d dict) {
 	}
 }
 
-// encoding returns the standard encoding of a name; Adobe's own where it is none.
+// encoding returns the named encoding, or Adobe's standard encoding if the name is unknown.
 func (f *file) encoding(name nameObject) (table [256]string) {
 	var m *charmap.Charmap
 	switch name {
@@ -201,7 +201,7 @@ func (font *typeface) glyphs(s string) iter.Seq[glyph] {
 	}
 }
 
-// meaning returns what a code says, and whether that is known.
+// meaning returns the text of a code, and whether it is known.
 func (font *typeface) meaning(raw string, code int) (string, bool) {
 	if font.unicode != nil {
 		if text, ok := font.unicode.lookup(raw, code); ok {
@@ -227,8 +227,7 @@ func (font *typeface) width(code int, text string) float64 {
 	return guessWidth(text)
 }
 
-// guessWidth returns about how wide a glyph is in the fonts that every reader has, of which files need not say the
-// widths.
+// guessWidth returns the approximate width of a glyph in the standard fonts, for which files need not have widths.
 func guessWidth(text string) float64 {
 	switch {
 	case text == "":
@@ -245,15 +244,15 @@ func guessWidth(text string) float64 {
 
 // charMap is a map from codes to text: ToUnicode.
 type charMap struct {
-	lengths []codeRange // by which the length of a code is known
+	lengths []codeRange // give the length of a code
 	chars   map[string]string
 	ranges  []textRange // sorted by from
-	took    int         // bytes of memory, about
+	took    int         // approximate memory in bytes
 }
 
 type codeRange struct{ from, to string }
 
-// textRange maps codes that follow each other to texts that do.
+// textRange maps consecutive codes to consecutive texts.
 type textRange struct {
 	size, from, to int
 	text           string
@@ -285,8 +284,8 @@ func (f *file) readMap(s *stream) *charMap {
 	}
 }
 
-// room reports whether a code that says to may be added.
-func (m *charMap) room(to byteString) bool {
+// hasRoom reports whether a code with the text to may be added.
+func (m *charMap) hasRoom(to byteString) bool {
 	if len(to) > maxGlyphText || len(m.chars)+len(m.ranges) >= maxCodes {
 		return false
 	}
@@ -301,13 +300,13 @@ func (m *charMap) operator(op operator, args []any) {
 	case "endbfchar":
 		for i := 0; i+1 < len(args); i += 2 {
 			from, _ := args[i].(byteString)
-			if to, ok := args[i+1].(byteString); ok && len(from) <= 4 && m.room(to) {
+			if to, ok := args[i+1].(byteString); ok && len(from) <= 4 && m.hasRoom(to) {
 				m.chars[string(from)] = utf16BE(string(to))
 			}
 		}
 	case "endbfrange":
 		m.addRanges(args)
-	default: // the rest is for interpreters of PostScript
+	default: // the rest is for PostScript interpreters
 	}
 }
 
@@ -332,12 +331,12 @@ func (m *charMap) addRanges(args []any) {
 		}
 		switch target := args[i+2].(type) {
 		case byteString:
-			if m.room(target) {
+			if m.hasRoom(target) {
 				m.ranges = append(m.ranges, textRange{len(from), low, high, utf16BE(string(target))})
 			}
 		case []any:
 			for k, x := range target[:min(len(target), high-low+1)] {
-				if s, ok := x.(byteString); ok && m.room(s) {
+				if s, ok := x.(byteString); ok && m.hasRoom(s) {
 					m.ranges = append(m.ranges, textRange{len(from), low + k, low + k, utf16BE(string(s))})
 				}
 			}
@@ -353,7 +352,7 @@ func codeOf(s string) int {
 	return code
 }
 
-// length returns how many bytes the code at the beginning of s has.
+// length returns the number of bytes of the code at the beginning of s.
 func (m *charMap) length(s string, otherwise int) int {
 	for n := 1; n <= min(4, len(s)); n++ {
 		for _, r := range m.lengths {
@@ -365,7 +364,7 @@ func (m *charMap) length(s string, otherwise int) int {
 	return otherwise
 }
 
-// inRange reports whether each byte of a code lies in a range.
+// inRange reports whether each byte of a code is in a range.
 func inRange(code string, r codeRange) bool {
 	for i := range len(code) {
 		if code[i] < r.from[i] || code[i] > r.to[i] {
@@ -395,14 +394,14 @@ func (m *charMap) lookup(raw string, code int) (string, bool) {
 	return string(runes), true
 }
 
-// glyphNames has the names of glyphs as the Adobe Glyph List has them, a line for those of ASCII from the space on, one
-// for those of Latin-1 from U+00A1 on, one for others with their code points, and one for the codes above ASCII of
-// Adobe's standard encoding.
+// glyphNames has the names of glyphs from the Adobe Glyph List: a paragraph for ASCII from the space on, one for
+// Latin-1 from U+00A1 on, one for others with their code points, and one for the codes above ASCII in Adobe's standard
+// encoding.
 //
 //go:embed glyphs.txt
 var glyphNames string
 
-// glyphTexts says what glyphs say by their names, standardEncoding what codes say in Adobe's standard encoding.
+// glyphTexts maps names of glyphs to text, and standardEncoding the codes of Adobe's standard encoding.
 var glyphTexts, standardEncoding = readGlyphNames()
 
 func readGlyphNames() (texts map[string]string, standard [256]string) {
@@ -420,7 +419,7 @@ func readGlyphNames() (texts map[string]string, standard [256]string) {
 		code++
 	}
 	hex := func(digits string) rune {
-		n, _ := strconv.ParseUint(digits, 16, 32) // all of them are numbers
+		n, _ := strconv.ParseUint(digits, 16, 32) // all are valid numbers
 		return rune(n)
 	}
 	for entry := range strings.FieldsSeq(lines[2]) {
@@ -437,7 +436,7 @@ func readGlyphNames() (texts map[string]string, standard [256]string) {
 	return texts, standard
 }
 
-// textOfGlyph returns what a glyph says by its name: "eacute", "uni00E9", "u1F600", "f_i", "a.alt".
+// textOfGlyph returns the text of a glyph by its name: "eacute", "uni00E9", "u1F600", "f_i", "a.alt".
 func textOfGlyph(name string) string {
 	if text, ok := glyphTexts[name]; ok {
 		return text

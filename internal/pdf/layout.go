@@ -12,33 +12,33 @@ import (
 	"golang.org/x/text/unicode/bidi"
 )
 
-// How glyphs are put together, in the size of the font.
+// Distances for joining glyphs, relative to the size of the font.
 const (
-	wordGap      = 0.17 // what is farther apart is two words
-	columnGap    = 2.5  // what is farther apart on a line stands in two columns, or cells
-	lineShift    = 0.45 // what is farther up or down is another line
-	paragraphGap = 1.35 // what is farther down than so many usual lines is another paragraph
-	sizeStep     = 1.12 // what is so many times as large is something else
-	headingSize  = 1.15 // what is so many times as large as most text is a heading
+	wordGap      = 0.17 // a larger gap separates words
+	columnGap    = 2.5  // a larger gap on a line separates columns or cells
+	lineShift    = 0.45 // a larger vertical distance makes another line
+	paragraphGap = 1.35 // a distance of more usual lines makes another paragraph
+	sizeStep     = 1.12 // a larger ratio of sizes separates paragraphs
+	headingSize  = 1.15 // text larger than most by this ratio is a heading
 	maxHeading   = 250  // bytes
 )
 
-// layout puts glyphs together to lines, and lines to paragraphs, in the order in which the pages show them.
+// layout joins glyphs to lines, and lines to paragraphs, in the order in which the pages show them.
 type layout struct {
 	lines  []textLine
 	open   *textLine
 	number int     // of the page
-	start  float64 // of the last glyph, and its end
+	start  float64 // of the last glyph, as is end
 	end    float64
 	glyphs int              // of the page
-	next   string           // what the next glyphs say, however they look
-	hold   func(n int) bool // counts memory, and reports whether there may be more
+	next   string           // replaces the text of the next glyph
+	hold   func(n int) bool // counts memory, and reports whether it is within the limit
 }
 
-// What text takes, about.
+// Approximate memory use of text.
 const (
-	sizeOfLine = 192 // bytes, besides its text
-	sizeOfText = 6   // times its bytes: here, as a stream, normalised, and grown
+	sizeOfLine = 192 // bytes, without its text
+	sizeOfText = 6   // times its bytes: here, as a stream, normalised, and for growth
 )
 
 // textLine is one line of text.
@@ -46,7 +46,7 @@ type textLine struct {
 	page  int
 	text  []byte
 	size  float64 // of its font, on the page
-	x, y  float64 // where it begins, along and across its direction
+	x, y  float64 // its start, along and across its direction
 	angle float64
 	sides sides
 }
@@ -81,7 +81,7 @@ func (l *layout) add(text string, m transform, width, size float64) {
 		case math.Abs(y-o.y) > lineShift*unit, math.Abs(angle-o.angle) > 0.1, gap < -1.5*unit,
 			gap > columnGap*unit && strings.TrimSpace(text) != "":
 			if text == "" || strings.TrimSpace(text) == "" && gap < -1.5*unit {
-				return // a space at the end of nothing
+				return // a space after nothing
 			}
 			l.beginLine(x, y, height, angle)
 		case gap > wordGap*min(o.size, height) && len(o.text) > 0 && !endsInSpace(o.text):
@@ -168,7 +168,7 @@ func (l *layout) finish() []Paragraph {
 	return all
 }
 
-// join appends a line to a paragraph. A word that is hyphenated between them is put together again.
+// join appends a line to a paragraph, and joins a word that is hyphenated between them.
 func join(open []byte, text string) []byte {
 	open = bytes.TrimRight(open, " ")
 	hyphen, w := utf8.DecodeLastRune(open)
@@ -185,7 +185,7 @@ func join(open []byte, text string) []byte {
 	return append(open, text...)
 }
 
-// isUnspacedScript reports whether a rune is of a script that is written without spaces.
+// isUnspacedScript reports whether a rune belongs to a script without spaces.
 func isUnspacedScript(r rune) bool {
 	return r >= 0x3000 && r <= 0x303F || r >= 0xFF00 && r <= 0xFF65 || unicode.In(r, unicode.Han, unicode.Hiragana,
 		unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
@@ -208,7 +208,7 @@ func (l *layout) breaks(a, b *textLine, leading map[int]float64) bool {
 
 func sizeKey(t *textLine) int { return t.page<<12 | int(min(4095, t.size*4)) }
 
-// leadings returns how far apart lines usually are, by page and size of the font: the median.
+// leadings returns the usual distance of lines by page and font size: a low quantile.
 func (l *layout) leadings() map[int]float64 {
 	gaps := map[int][]float64{}
 	for i := 1; i < len(l.lines); i++ {
@@ -221,12 +221,12 @@ func (l *layout) leadings() map[int]float64 {
 	usual := make(map[int]float64, len(gaps))
 	for key, all := range gaps {
 		slices.Sort(all)
-		usual[key] = all[(len(all)-1)/3] // paragraphs are of few lines, so that the gaps between them are many
+		usual[key] = all[(len(all)-1)/3] // paragraphs often have few lines, so that there are many gaps between them
 	}
 	return usual
 }
 
-// bodySize returns the size that most text has.
+// bodySize returns the size of most text.
 func (l *layout) bodySize() float64 {
 	count := map[int]int{}
 	for i := range l.lines {
@@ -246,21 +246,21 @@ func isBullet(s string) bool {
 	return strings.ContainsRune("•◦▪‣–*·●○■", r) && len(s) > w && s[w] == ' '
 }
 
-// maxTurned is how many glyphs a line has at most of which the order is changed.
-const maxTurned = 1024
+// maxReordered is the maximum number of glyphs of a line whose order is changed.
+const maxReordered = 1024
 
-// sides says where a line has glyphs that are written from the right. A page shows its glyphs from left to right,
-// whatever they say; a text says what is to be read first first.
+// sides tracks the right-to-left glyphs of a line. A page shows its glyphs from left to right, in any script; a text
+// has them in reading order.
 type sides struct {
-	ends []int // of the glyphs' texts in the line's; nil: none of them is written from the right
-	// how many glyphs written from the right stand right of the one before, less those that stand left of it
+	ends []int // ends of the glyphs' texts in the line's; nil if none is right-to-left
+	// number of right-to-left glyphs to the right of the previous one, minus those to its left
 	visual int
 }
 
-// noteGlyph notes a glyph that was appended to a line.
+// noteGlyph records a glyph that was appended to a line.
 func (s *sides) noteGlyph(line []byte, glyph string) {
 	switch {
-	case glyph == "", s.ends == nil && !isFromRight(classOf(glyph)):
+	case glyph == "", s.ends == nil && !isRightToLeft(classOf(glyph)):
 		return
 	case s.ends == nil:
 		for at := 0; at < len(line)-len(glyph); {
@@ -272,10 +272,10 @@ func (s *sides) noteGlyph(line []byte, glyph string) {
 	s.ends = append(s.ends, len(line))
 }
 
-// step notes where a glyph stands: right of the one before or left of it.
+// step records whether a glyph is to the right or to the left of the previous one.
 func (s *sides) step(glyph string, right bool) {
 	switch {
-	case s.ends == nil || !isFromRight(classOf(glyph)):
+	case s.ends == nil || !isRightToLeft(classOf(glyph)):
 	case right:
 		s.visual++
 	default:
@@ -283,24 +283,23 @@ func (s *sides) step(glyph string, right bool) {
 	}
 }
 
-// classOf returns what the algorithm for texts in both directions (UAX #9) takes a glyph for.
+// classOf returns the class of a glyph in the bidirectional algorithm (UAX #9).
 func classOf(glyph string) bidi.Class {
 	r, _ := utf8.DecodeRuneInString(glyph)
 	p, _ := bidi.LookupRune(r)
 	return p.Class()
 }
 
-func isFromRight(c bidi.Class) bool { return c == bidi.R || c == bidi.AL }
+func isRightToLeft(c bidi.Class) bool { return c == bidi.R || c == bidi.AL }
 
 func isNumber(c bidi.Class) bool { return c == bidi.EN || c == bidi.AN }
 
-// logical returns a line in the order in which it is read. What direction the line has is not known: that of most of
-// its words.
+// logical returns a line in reading order. Its direction is not given, so it is that of most of its words.
 func (s *sides) logical(line []byte) []byte {
-	if s.visual <= 0 || len(s.ends) > maxTurned {
+	if s.visual <= 0 || len(s.ends) > maxReordered {
 		return line
 	}
-	t := turner{}
+	t := reorderer{}
 	at, balance, last := 0, 0, bidi.ON
 	for _, end := range s.ends {
 		glyph := string(line[at:end])
@@ -309,7 +308,7 @@ func (s *sides) logical(line []byte) []byte {
 		t.glyphs, t.classes = append(t.glyphs, glyph), append(t.classes, c)
 		switch {
 		case c == last: // in a word
-		case isFromRight(c):
+		case isRightToLeft(c):
 			balance++
 		case c == bidi.L:
 			balance--
@@ -317,56 +316,55 @@ func (s *sides) logical(line []byte) []byte {
 		last = c
 	}
 	if balance >= 0 {
-		t.turn(0, len(t.glyphs))
+		t.reverse(0, len(t.glyphs))
 	} else {
-		t.turnRuns()
+		t.reverseRuns()
 	}
 	return []byte(strings.Join(t.glyphs, ""))
 }
 
-// turner changes the order of glyphs. Their classes keep theirs.
-type turner struct {
+// reorderer reorders glyphs. Their classes keep their order.
+type reorderer struct {
 	glyphs  []string
 	classes []bidi.Class
 }
 
-// turnRuns turns what is written from the right in a line that is written from the left.
-func (t *turner) turnRuns() {
+// reverseRuns reverses the right-to-left runs in a left-to-right line.
+func (t *reorderer) reverseRuns() {
 	for i := 0; i < len(t.glyphs); i++ {
-		if !isFromRight(t.classes[i]) {
+		if !isRightToLeft(t.classes[i]) {
 			continue
 		}
 		end := i + 1
 		for k := end; k < len(t.glyphs) && t.classes[k] != bidi.L; k++ {
-			if isFromRight(t.classes[k]) {
+			if isRightToLeft(t.classes[k]) {
 				end = k + 1
 			}
 		}
-		t.turn(i, end)
+		t.reverse(i, end)
 		i = end
 	}
 }
 
-// turn turns the glyphs between two places, but for the words and numbers among them that are written from the left.
-func (t *turner) turn(from, to int) {
+// reverse reverses the glyphs between two places, except for the left-to-right words and numbers among them.
+func (t *reorderer) reverse(from, to int) {
 	for i := from; i < to; {
 		if c := t.classes[i]; c != bidi.L && !isNumber(c) {
 			i++
 			continue
 		}
 		end := t.runEnd(i, to)
-		slices.Reverse(t.glyphs[i:end]) // so that they are as they were when all is turned
+		slices.Reverse(t.glyphs[i:end]) // so that they are unchanged after the final reversal
 		i = end
 	}
 	slices.Reverse(t.glyphs[from:to])
 }
 
-// runEnd returns where a run of words and numbers that are written from the left ends. A bracket that is opened or
-// closed in it alone belongs to what is around it; numbers without words between them are a run only where one sign
-// joins them, as in 1,204.
-func (t *turner) runEnd(from, to int) int {
+// runEnd returns the end of a run of left-to-right words and numbers. An unmatched bracket in it belongs to the
+// surrounding text; numbers without words between them are a run only if a single sign joins them, as in 1,204.
+func (t *reorderer) runEnd(from, to int) int {
 	end, depth, words := from+1, 0, t.classes[from] == bidi.L
-	for i := from + 1; i < to && !isFromRight(t.classes[i]) && depth >= 0; i++ {
+	for i := from + 1; i < to && !isRightToLeft(t.classes[i]) && depth >= 0; i++ {
 		switch c := t.classes[i]; {
 		case c == bidi.L && depth == 0:
 			end, words = i+1, true

@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// The objects of a PDF: nil, bool, float64, nameObject, byteString, []any, dict, *stream and reference. In content
-// streams there are operators, too.
+// The objects of a PDF: nil, bool, float64, nameObject, byteString, []any, dict, *stream and reference. Content streams
+// also have operators.
 type (
 	nameObject string
 	byteString string
@@ -25,24 +25,24 @@ type (
 
 // Bounds of one object, and of the operands of one operator.
 const (
-	maxDepth = 64       // of arrays and dictionaries in each other
-	maxValue = 32 << 20 // bytes of memory, about; what is more is left out
+	maxDepth = 64       // nesting of arrays and dictionaries
+	maxValue = 32 << 20 // approximate memory in bytes; the rest is left out
 )
 
-// What objects take, about, besides the bytes of strings and names.
+// Approximate memory use of objects, without the bytes of strings and names.
 const (
 	sizeOfValue = 32
 	sizeOfDict  = 256
 )
 
-// lexer reads objects. What is malformed it skips: it never fails, and each call of next goes on or says that the
-// end is there.
+// lexer reads objects. It skips malformed input and never fails; each call of next makes progress or returns
+// endOfInput.
 type lexer struct {
 	b   []byte
 	pos int
-	// spend is told how much was read; it reports false when that is enough.
+	// spend counts what was read, and returns false if reading must stop.
 	spend func(n int) bool
-	took  int // bytes of memory that what was read takes, about
+	took  int // approximate memory of what was read, in bytes
 }
 
 // countValue counts a value, and reports whether there is room for it.
@@ -59,7 +59,7 @@ func (l *lexer) countValue(x any) bool {
 	return l.took < maxValue
 }
 
-// endOfInput is what next returns at the end.
+// endOfInput is returned by next at the end.
 const endOfInput = operator("")
 
 func isSpace(c byte) bool {
@@ -90,7 +90,7 @@ func (l *lexer) space() {
 	}
 }
 
-// next returns the next object or operator; endOfInput at the end.
+// next returns the next object or operator, or endOfInput at the end.
 func (l *lexer) next() any { return l.object(0) }
 
 // value returns the next object, which may be a reference, and counts it.
@@ -101,11 +101,11 @@ func (l *lexer) value() any {
 	if !ok {
 		return x
 	}
-	behind := l.pos
+	after := l.pos
 	if _, gen := l.next().(float64); gen && l.next() == operator("R") {
 		return reference(num)
 	}
-	l.pos = behind
+	l.pos = after
 	return x
 }
 
@@ -130,7 +130,7 @@ func (l *lexer) object(depth int) any {
 	return x
 }
 
-// scalar reads an object that holds no others, or an operator.
+// scalar reads an object that contains no others, or an operator.
 func (l *lexer) scalar() any {
 	switch c := l.b[l.pos]; c {
 	case '(':
@@ -313,7 +313,7 @@ func (l *lexer) escape(out []byte) []byte {
 	return append(out, byte(n))
 }
 
-// array reads the rest of an array. References are put together: 12 0 R.
+// array reads the rest of an array and joins references: 12 0 R.
 func (l *lexer) array(depth int) any {
 	items := []any{}
 	for depth < maxDepth {
@@ -334,7 +334,7 @@ func (l *lexer) array(depth int) any {
 	return items
 }
 
-// joinRef makes a reference of the last two of items.
+// joinRef replaces the last two items by a reference.
 func joinRef(items []any) []any {
 	n := len(items)
 	if n < 2 {
@@ -383,10 +383,10 @@ func (l *lexer) dict(depth int) any {
 	return d
 }
 
-// maxStream is how many bytes one stream of a PDF unpacks to at most; what is more is left out.
+// maxStream bounds the decoded size of one stream of a PDF in bytes; the rest is left out.
 const maxStream = 64 << 20
 
-// decode returns what a stream holds, unpacked. Streams that are damaged give what can be read of them; images give
+// decode returns the decoded content of a stream. For damaged streams this is what can be read; for images it is
 // nothing.
 func (f *file) decode(s *stream) []byte {
 	data := s.raw
@@ -398,7 +398,7 @@ func (f *file) decode(s *stream) []byte {
 	if d, ok := f.resolve(s.dict["DecodeParms"]).(dict); ok {
 		params = []any{d}
 	}
-	const most = 8 // filters behind each other
+	const most = 8 // successive filters
 	f.spend(1)
 	for i, filter := range filters[:min(len(filters), most)] {
 		name, _ := f.resolve(filter).(nameObject)
@@ -439,27 +439,27 @@ func (f *file) unfilter(data []byte, name nameObject, param dict) []byte {
 	return nil
 }
 
-// inflate unpacks zlib's format, or what follows its head where that is damaged.
+// inflate decompresses zlib's format, or what follows a damaged header.
 func (f *file) inflate(data []byte) []byte {
-	r, err := zlib.NewReader(paidReader{bytes.NewReader(data), f})
+	r, err := zlib.NewReader(countingReader{bytes.NewReader(data), f})
 	if err != nil {
 		if len(data) < 2 {
 			return nil
 		}
-		r = flate.NewReader(paidReader{bytes.NewReader(data[2:]), f})
+		r = flate.NewReader(countingReader{bytes.NewReader(data[2:]), f})
 	}
-	out, _ := io.ReadAll(io.LimitReader(r, maxStream)) // what comes before damage counts
+	out, _ := io.ReadAll(io.LimitReader(r, maxStream)) // keep what precedes damage
 	return out
 }
 
-// paidReader counts what is read of packed data, which may unpack to nothing and take long to do so.
-type paidReader struct {
+// countingReader counts the compressed data that is read, which may decompress to nothing and still take long.
+type countingReader struct {
 	io.Reader
 
 	f *file
 }
 
-func (r paidReader) Read(p []byte) (int, error) {
+func (r countingReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
 	if !r.f.spend(n / bytesPerWork) {
 		return 0, r.f.stop
@@ -537,8 +537,8 @@ func paeth(a, b, c int) byte {
 	return byte(c)
 }
 
-// unLZW unpacks LZW as PDF and TIFF have it: codes of 9 to 12 bits, 256 clears the table, 257 ends. An entry of the
-// table is what the code before it gave and one byte more, which stand one after the other in what is unpacked already.
+// unLZW decompresses LZW as in PDF and TIFF: codes of 9 to 12 bits, 256 clears the table, 257 ends. An entry of the
+// table is the output of the previous code plus one byte, which are adjacent in the output.
 func unLZW(data []byte, early int) []byte {
 	const clearCode, end, most = 256, 257, 4096
 	var out []byte
@@ -562,7 +562,7 @@ func unLZW(data []byte, early int) []byte {
 		case code < 256:
 			out = append(out, byte(code))
 		case code > end && code < next:
-			for k := range length[code] { // it may end in the byte that is written first
+			for k := range length[code] { // it may end with the first byte that it writes
 				out = append(out, out[start[code]+k])
 			}
 		default:
@@ -582,14 +582,14 @@ func unLZW(data []byte, early int) []byte {
 func un85(data []byte) []byte {
 	data = bytes.TrimPrefix(bytes.TrimSpace(data), []byte("<~"))
 	data, _, _ = bytes.Cut(data, []byte("~"))
-	data = bytes.Map(func(r rune) rune { // what is no digit is passed over
+	data = bytes.Map(func(r rune) rune { // skip what is not a digit
 		if r == 'z' || r >= '!' && r <= 'u' {
 			return r
 		}
 		return -1
 	}, data)
 	out := make([]byte, min(4*len(data), maxStream)+4)
-	n, _, _ := ascii85.Decode(out, data, true) // what comes before damage counts
+	n, _, _ := ascii85.Decode(out, data, true) // keep what precedes damage
 	return out[:n]
 }
 

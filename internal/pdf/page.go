@@ -6,11 +6,11 @@ import (
 )
 
 const (
-	maxForms = 12  // forms in each other
-	maxSaved = 256 // states that are saved
+	maxForms = 12  // nesting of forms
+	maxSaved = 256 // saved states
 )
 
-// transform is [a b c d e f] as the format has it: x' = ax + cy + e, y' = bx + dy + f.
+// transform is [a b c d e f] as in the format: x' = ax + cy + e, y' = bx + dy + f.
 type transform [6]float64
 
 // mul returns m followed by n.
@@ -22,7 +22,7 @@ func (m transform) mul(n transform) transform {
 	}
 }
 
-// textState is what the operators of text change.
+// textState is the state that text operators change.
 type textState struct {
 	ctm              transform
 	font             *typeface
@@ -41,17 +41,17 @@ type interpreter struct {
 	state     textState
 	saved     []textState
 	text      transform // of the next glyph
-	line      transform // of the line's begin
+	line      transform // of the start of the line
 	args      []any
 	depth     int
-	open      int // bytes of the forms that it is in
-	// replaced counts the marked content around the place of which the text is said apart from its glyphs, from the
-	// outermost; inside of it glyphs only say where they are.
+	open      int // bytes of the enclosing forms
+	// marked is the nesting depth of marked content, and replaced the outermost depth whose text is given apart from
+	// its glyphs: inside it glyphs only give the place. 0 if there is none.
 	marked   int
 	replaced int
 }
 
-// readPage gives the text of a page to out.
+// readPage passes the glyphs of a page to out.
 func (f *file) readPage(page pageNode, out *layout) {
 	r := interpreter{file: f, out: out, resources: page.resources}
 	unit := transform{1, 0, 0, 1, 0, 0}
@@ -78,7 +78,7 @@ func (f *file) readPage(page pageNode, out *layout) {
 	r.run(content)
 }
 
-// run runs operators.
+// run runs the operators of content.
 func (r *interpreter) run(content []byte) {
 	l := lexer{b: content, spend: r.spend}
 	for {
@@ -106,7 +106,7 @@ func (r *interpreter) run(content []byte) {
 	}
 }
 
-// skipImage goes behind an image that stands among the operators.
+// skipImage skips an inline image.
 func skipImage(l *lexer) {
 	for {
 		i := bytes.Index(l.b[l.pos:], []byte("EI"))
@@ -122,7 +122,7 @@ func skipImage(l *lexer) {
 	}
 }
 
-// arg returns a number among the operands; 0 where there is none.
+// arg returns a number among the operands, or 0 if there is none.
 func (r *interpreter) arg(i int) float64 {
 	if i < len(r.args) {
 		if n, ok := r.args[i].(float64); ok {
@@ -143,7 +143,7 @@ func (r *interpreter) matrix() transform {
 	return transform{r.arg(0), r.arg(1), r.arg(2), r.arg(3), r.arg(4), r.arg(5)}
 }
 
-// operator runs one operator. Of all that is drawn only text counts.
+// operator runs one operator. Only text is handled.
 func (r *interpreter) operator(op operator) {
 	s := &r.state
 	switch string(op) {
@@ -225,7 +225,7 @@ func (r *interpreter) move(x, y float64) {
 
 func (r *interpreter) advance(x float64) { r.text = transform{1, 0, 0, 1, x, 0}.mul(r.text) }
 
-// show shows a string.
+// show passes the glyphs of a string to out.
 func (r *interpreter) show(x any) {
 	s, ok := x.(byteString)
 	if !ok || r.state.font == nil {
@@ -280,8 +280,8 @@ func (r *interpreter) form() {
 	}
 }
 
-// beginMarked begins marked content. Its text may be said apart from its glyphs: of a ligature, of a word that is
-// hyphenated.
+// beginMarked begins marked content. Its text may be given apart from its glyphs, as for a ligature or a hyphenated
+// word.
 func (r *interpreter) beginMarked(op operator) {
 	r.marked++
 	if op != "BDC" || r.replaced > 0 {

@@ -13,9 +13,9 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// The tests of package snapshot have the other files: what is malformed, what is hostile, and each of the filters.
+// The tests of package snapshot cover malformed and hostile files, and each of the filters.
 
-// A page that a browser printed: fonts of which it has parts, ligatures, tags, a list, a table, text from the right.
+// A page printed by a browser: subset fonts, ligatures, tags, a list, a table, right-to-left text.
 func TestRead(t *testing.T) {
 	file := testenv.Must(os.ReadFile("../../snapshot/testdata/chromium.pdf"))(t)
 	got := testenv.Must(pdf.Read(file, 10, time.Minute))(t)
@@ -39,6 +39,6 @@ func TestRead(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if _, err := pdf.Read(file[:200], 10, time.Minute); !errors.Is(err, pdf.ErrDamaged) {
-		t.Errorf("of its beginning: %v, want ErrDamaged", err)
+		t.Errorf("truncated: %v, want ErrDamaged", err)
 	}
 }

@@ -14,17 +14,17 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// Bounds of a PDF. Work is counted in tokens, glyphs and so many bytes that are read or written.
+// Bounds of a PDF. Work counts tokens, glyphs, and bytes read or written in units of bytesPerWork.
 const (
 	maxWork      = 100_000_000
 	maxObjects   = 2_000_000
-	maxMemory    = 256 << 20 // bytes that its objects, its fonts and its text take, about
+	maxMemory    = 256 << 20 // approximate bytes for objects, fonts and text
 	bytesPerWork = 16
-	clockEvery   = 1 << 14 // work between two looks at the clock
-	maxInfo      = 100_000 // bytes of what a document says of itself
+	clockEvery   = 1 << 14 // work between two checks of the deadline
+	maxInfo      = 100_000 // bytes of a metadata string
 )
 
-// Why a document could not be read. Errors of [Read] wrap one of these.
+// The reasons why a document could not be read. Errors of [Read] wrap one of these.
 var (
 	ErrTooLarge  = errors.New("it is too large")
 	ErrEncrypted = errors.New("it is encrypted")
@@ -32,27 +32,27 @@ var (
 	ErrTimeout   = errors.New("it takes too long to read")
 )
 
-// Document is the text layer of a PDF, and what it says of itself. It is plain data.
+// Document is the text layer of a PDF, and its metadata. It is plain data.
 type Document struct {
 	Title, Author string
-	Created       string // as the format writes dates: D:20260428100000+02'00'
+	Created       string // in the date format of PDF: D:20260428100000+02'00'
 	Language      string
-	Pages         int   // how many it has
-	Read          int   // how many were read
-	Unreadable    []int // of these, the pages whose fonts do not say what their glyphs mean; from 1
-	Stopped       error // why reading ended on page Read; nil: it did not
+	Pages         int   // number of pages
+	Read          int   // number of pages read
+	Unreadable    []int // read pages whose fonts do not map glyphs to text; from 1
+	Stopped       error // why reading ended on page Read; nil if it did not
 	Paragraphs    []Paragraph
 }
 
-// Paragraph is some text that stands together.
+// Paragraph is one paragraph of text.
 type Paragraph struct {
 	Text  string
 	Kind  Kind
 	Level int // of a heading, from 1
-	Page  int // that it begins on, from 1
+	Page  int // on which it begins, from 1
 }
 
-// Kind is what a paragraph is to the reader.
+// Kind is the role of a paragraph.
 type Kind int
 
 // The kinds of a [Paragraph].
@@ -62,8 +62,7 @@ const (
 	Item // of a list
 )
 
-// file is a PDF, read without its cross-reference table: all objects are found by going through the file, and of two
-// with one number the later counts. So a damaged table, or one that was made to mislead, does nothing.
+// file is a PDF, read without its cross-reference table: see the package documentation.
 type file struct {
 	b        []byte
 	objects  map[int]any
@@ -71,14 +70,14 @@ type file struct {
 	work     int
 	held     int // bytes of memory
 	deadline time.Time
-	// why reading ends before its time: the deadline has passed, or it takes too much work or memory
+	// why reading ends early: the deadline has passed, or it takes too much work or memory
 	stop   error
-	fonts  map[uintptr]*typeface // by their dictionaries, which the objects hold
-	unread int                   // glyphs that nobody says what they mean
+	fonts  map[uintptr]*typeface // by the addresses of their dictionaries, which objects keeps alive
+	unread int                   // number of glyphs without a known text
 }
 
-// Read reads the text layer of a PDF: of at most so many pages, for at most so long. The error is for a file that is
-// none, is encrypted or takes too much; what goes wrong on a page is said in the Document.
+// Read reads the text layer of a PDF, at most maxPages pages, for at most maxTime. The error is for a file that is not
+// a PDF, is encrypted or takes too much; problems with single pages are reported in the Document.
 func Read(b []byte, maxPages int, maxTime time.Duration) (*Document, error) {
 	f := &file{
 		b: b, objects: map[int]any{}, trailer: dict{}, fonts: map[uintptr]*typeface{},
@@ -116,12 +115,12 @@ func Read(b []byte, maxPages int, maxTime time.Duration) (*Document, error) {
 		f.unread, l.glyphs = 0, 0
 		d.Read++
 	}
-	d.Stopped = f.stop // the pages before it are read all the same
+	d.Stopped = f.stop // the pages before are read all the same
 	d.Paragraphs = l.finish()
-	return d, nil //nolint:nilerr // Stopped says it
+	return d, nil //nolint:nilerr // Stopped has the error
 }
 
-// spend counts work, and reports whether there may be more.
+// spend counts work, and reports whether it is within the limits.
 func (f *file) spend(n int) bool {
 	before := f.work / clockEvery
 	f.work += n
@@ -131,7 +130,7 @@ func (f *file) spend(n int) bool {
 	return f.stop == nil
 }
 
-// hold counts memory, and reports whether there may be more.
+// hold counts memory, and reports whether it is within the limit.
 func (f *file) hold(n int) bool {
 	f.held += n
 	if f.held > maxMemory && f.stop == nil {
@@ -174,7 +173,7 @@ func (f *file) scan() error {
 	return nil
 }
 
-// addTrailer reads a trailer's dictionary. What a later one says counts.
+// addTrailer reads a trailer's dictionary. Later ones take precedence.
 func (f *file) addTrailer(b []byte) {
 	l := lexer{b: b, spend: f.spend}
 	if d, ok := l.next().(dict); ok {
@@ -238,8 +237,8 @@ func (f *file) readObject(l *lexer) any {
 	return &stream{d, f.b[start:l.pos:l.pos]}
 }
 
-// streamEnd returns where a stream ends: where its length says, if the word for it stands there, else before the next
-// such word.
+// streamEnd returns the end of a stream: according to its length, if endstream is there, else before the next
+// endstream.
 func (f *file) streamEnd(d dict, start int) int {
 	const mark = "endstream"
 	if n, ok := f.resolve(d["Length"]).(float64); ok && n >= 0 && int(n) <= len(f.b)-start {
@@ -254,10 +253,10 @@ func (f *file) streamEnd(d dict, start int) int {
 	return len(f.b)
 }
 
-// addObject keeps an object that takes so much memory, and those in it if it holds some.
+// addObject stores an object that takes took bytes of memory, and the objects in it if it is an object stream.
 func (f *file) addObject(num int, x any, took int) {
 	if d, ok := x.(dict); ok && d["Type"] == nameObject("StructElem") {
-		return // there are more of these than of all others, and none is looked at
+		return // these are numerous, and not used
 	}
 	if !f.hold(took + sizeOfValue) {
 		return
@@ -275,7 +274,7 @@ func (f *file) addObject(num int, x any, took int) {
 	}
 }
 
-// unpackObjects keeps the objects that a stream holds.
+// unpackObjects stores the objects in an object stream.
 func (f *file) unpackObjects(s *stream) {
 	data := f.decode(s)
 	n, _ := f.resolve(s.dict["N"]).(float64)
@@ -323,7 +322,7 @@ func (f *file) array(x any) []any {
 	return a
 }
 
-// number returns a number; another one if there is none.
+// number returns a number, or otherwise if x is not one.
 func (f *file) number(x any, otherwise float64) float64 {
 	if n, ok := f.resolve(x).(float64); ok {
 		return n
@@ -337,7 +336,7 @@ type pageNode struct {
 	resources dict
 }
 
-// pages returns the pages in their order: as the tree of pages says, or, where it is damaged, by their numbers.
+// pages returns the pages in order: that of the page tree, or, if it is damaged, that of their numbers.
 func (f *file) pages() []pageNode {
 	root := f.dict(f.trailer["Root"])
 	if root["Pages"] == nil {
@@ -390,7 +389,8 @@ func (f *file) addPages(pages *[]pageNode, seen map[reference]bool, x any, inher
 	}
 }
 
-// decodeText returns a text string: UTF-16 or UTF-8 with a mark, else PDFDocEncoding, which is nearly windows-1252.
+// decodeText decodes a text string: UTF-16 or UTF-8 with a byte order mark, else PDFDocEncoding, which is nearly
+// windows-1252.
 func decodeText(s byteString) string {
 	switch {
 	case strings.HasPrefix(string(s), "\xfe\xff"):
@@ -405,7 +405,7 @@ func decodeText(s byteString) string {
 	return out
 }
 
-// utf16BE returns UTF-16 as UTF-8.
+// utf16BE converts UTF-16 to UTF-8.
 func utf16BE(s string) string {
 	units := make([]uint16, 0, len(s)/2)
 	for i := 0; i+1 < len(s); i += 2 {

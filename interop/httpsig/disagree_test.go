@@ -26,7 +26,7 @@ func disagreements() []disagreement {
 func weRefuse() []disagreement {
 	return []disagreement{
 		{
-			"key, parameter or label twice, or a value spelt otherwise", false, "not written in the one way", nil,
+			"key, parameter or label twice, or a value spelt otherwise", false, "not in canonical form", nil,
 			"RFC 9651 keeps the last of two; a reader that keeps the first would see other things than were signed",
 		},
 		{"component twice", false, "it occurs twice", nil, "RFC 9421 §2: each component identifier MUST occur only once"},
@@ -53,16 +53,16 @@ func weRefuse() []disagreement {
 			"they write the target URI anew; it is signed as it is written",
 		},
 		{"field's parameter on what is no field", false, "it is not a field", nil, "RFC 9421 §2.2 gives derived components only req, and @query-param a name; they pass over the rest"},
-		{"name on what is no query parameter", false, "a field takes no name", nil, "RFC 9421 §2.1 knows no name; they look for a query parameter"},
-		{"bs with sf or key", false, "bs goes with neither", nil, "RFC 9421 §2.5: it MUST be an error; they pass over bs"},
-		{"sf of an unknown type", false, "what type of structured field", nil, "RFC 9421 §2.1.1: an error where the type is not known; they take every field for a dictionary"},
-		{"flag that is false", false, "is unknown or not of its type", nil, "RFC 9421 §2.1: the flags are true or absent; ?0 looks set to whoever tests for its presence"},
-		{"parameter that is not of its type", false, "is not of its type", nil, "RFC 9421 §2.3; they look at the type only of what a policy asks for"},
-		{"algorithm of another key", false, "the signature says algorithm", nil, "RFC 9421 §3.2: it must be the key's; they compare it only if told which are allowed"},
+		{"name on what is no query parameter", false, "a field has no name parameter", nil, "RFC 9421 §2.1 knows no name; they look for a query parameter"},
+		{"bs with sf or key", false, "bs cannot be combined", nil, "RFC 9421 §2.5: it MUST be an error; they pass over bs"},
+		{"sf of an unknown type", false, "type of structured field is unknown", nil, "RFC 9421 §2.1.1: an error where the type is not known; they take every field for a dictionary"},
+		{"flag that is false", false, "is unknown or has the wrong type", nil, "RFC 9421 §2.1: the flags are true or absent; ?0 looks set to whoever tests for its presence"},
+		{"parameter that is not of its type", false, "has the wrong type", nil, "RFC 9421 §2.3; they look at the type only of what a policy asks for"},
+		{"algorithm of another key", false, "the signature's algorithm is", nil, "RFC 9421 §3.2: it must be the key's; they compare it only if told which are allowed"},
 		{"signature's value with parameters", false, "byte sequence without parameters", nil, "RFC 9421 §4.2 gives it none, and they are not signed"},
-		{"value that is not ASCII", false, "not of printable ASCII", nil, "RFC 9421 §2.5: the base is of ASCII characters"},
+		{"value that is not ASCII", false, "other than printable ASCII", nil, "RFC 9421 §2.5: the base is of ASCII characters"},
 		{"line break in a value", false, "has a line break", nil, "RFC 9421 §2.1: it would make two lines of the base out of one"},
-		{"request target of CONNECT and OPTIONS", false, "is not known", nil, "RFC 9112 §3.2: it need not be the path, and what it was is not known"},
+		{"request target of CONNECT and OPTIONS", false, "the request target of", nil, "RFC 9112 §3.2: it need not be the path, and what it was is not known"},
 		{"query that is not UTF-8", false, "cannot be decoded", nil, "decoded as the URL standard does it would be another: U+FFFD"},
 	}
 }

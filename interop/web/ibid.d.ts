@@ -1052,44 +1052,44 @@ export interface components {
             run?: string;
             tools?: unknown[];
         };
-        /** @description Counts claims by what was found about them. */
+        /** @description Counts claims by finding. */
         ClaimCounts: {
             doubtful: number;
-            /** @description of NotChecked, those of which no source says what is quoted from it */
+            /** @description those of NotChecked whose quotes none of their sources has */
             failed: number;
             not_checked: number;
             supported: number;
-            /** @description of NotChecked, those that were compared */
+            /** @description those of NotChecked that were compared */
             unsure: number;
         };
         /**
-         * @description What was found out about a claim.
+         * @description The result of comparing a claim with its excerpts.
          * @enum {string}
          */
         ClaimFinding: "doubtful" | "not-checked" | "supported";
         /** @description What was found about one claim. */
         ClaimReport: {
-            /** @description the checker that said it */
+            /** @description the checker's name */
             by: string;
             claim_id: string;
             counts: components["schemas"]["VerifyCounts"];
             detail: string;
             differs?: components["schemas"]["Difference"][];
-            /** @description Finding is what was found out about the claim; Reason says why it was not checked, and is empty otherwise. */
+            /** @description Finding is the result of comparing the claim with its excerpts; Reason tells why it was not checked, and is empty otherwise. */
             finding: components["schemas"]["ClaimFinding"];
-            /** @description what the checker said; empty: none was asked */
+            /** @description the checker's verdict; empty if no checker was used */
             label?: components["schemas"]["Label"];
-            /** @description URL of the manifest that has it */
+            /** @description URL of its manifest */
             manifest: string;
             /** @description unsure, no-excerpt, cut, unread, no-source, failed, error */
             reason?: string;
-            /** @description likewise: the probability in [0, 1] that the claim is supported */
+            /** @description the checker's probability in [0, 1] that the claim is supported */
             score?: number;
             sources: components["schemas"]["SourceReport"][];
             /** @description of the claim's support: supported-verbatim, … */
             status: components["schemas"]["Status"];
             text: string;
-            /** @description WrongSource is what another claim quotes, and says what this one's own excerpts do not; nil: nothing does. */
+            /** @description WrongSource is an excerpt of another claim that supports this one, as its own do not; nil if there is none. */
             wrong_source?: components["schemas"]["Excerpted"];
         };
         /** @description A possible conflict between two passages of the run: see support.Conflict. */
@@ -1150,11 +1150,11 @@ export interface components {
          * @enum {string}
          */
         Covers: "block" | "claim" | "link" | "point";
-        /** @description What a claim says otherwise than its excerpt. */
+        /** @description A detail in which a claim contradicts its excerpt. */
         Difference: {
-            /** @description the words of the claim */
+            /** @description the claim's words */
             claim: string;
-            /** @description what the excerpt has in their place */
+            /** @description the excerpt's words in their place */
             excerpt: string;
             kind: components["schemas"]["ConflictKind"];
             /** @description of the excerpt */
@@ -1442,7 +1442,7 @@ export interface components {
             text: string;
         };
         /**
-         * @description Says which side of a comparison has a piece.
+         * @description Tells which side of a comparison has a piece.
          * @enum {string}
          */
         EditKind: "quote" | "same" | "text";
@@ -1451,7 +1451,7 @@ export interface components {
             excerpt: string;
             url: string;
         };
-        /** @description What a manifest says of a source; empty members are not said. */
+        /** @description What a manifest records of a source. Members are empty if not recorded. */
         Expected: {
             excerpt_hash: string;
             hash: string;
@@ -1510,7 +1510,7 @@ export interface components {
              */
             verdict?: "right" | "wrong-source" | "not-said" | "other";
         };
-        /** @description One thing that was found, good or bad. */
+        /** @description The result of one check, good or bad. */
         Finding: {
             /** @description the claim's id */
             claim?: string;
@@ -1525,10 +1525,10 @@ export interface components {
             /** @description the source's URL */
             source?: string;
         };
-        /** @description Are the two findings of a report, side by side: neither changes the other. */
+        /** @description Are the two results of a report. They are independent of each other. */
         Findings: {
             claims: components["schemas"]["ClaimCounts"];
-            /** @description as Report.State */
+            /** @description same as Report.State */
             sources: components["schemas"]["State"];
         };
         /**
@@ -1536,11 +1536,11 @@ export interface components {
          * @enum {string}
          */
         Finish: "error" | "filter" | "length" | "refusal" | "stop" | "tool";
-        /** @description The record of one thing that failed, or of a doubtful claim (claim-doubtful): one for each manifest, claim, source and status. */
+        /** @description The record of one failure, or of one doubtful claim (claim-doubtful): there is one for each manifest, claim, source and status. */
         Incident: {
-            /** @description of the bundle's JSON, hexadecimal; empty: there is none */
+            /** @description of the bundle's JSON, hexadecimal; empty if there is none */
             bundle_sha256: string;
-            /** @description empty: it is about the manifest or the response */
+            /** @description empty if it is about the manifest or the response */
             claim_id: string;
             detail: string;
             expected: components["schemas"]["Expected"];
@@ -1552,7 +1552,7 @@ export interface components {
             observed: components["schemas"]["IncidentObserved"];
             /** Format: date-time */
             observed_at: string;
-            /** @description ID of the record before; empty: this is the first */
+            /** @description ID of the previous record; empty for the first */
             prev: string;
             response_url: string;
             source_url: string;
@@ -1560,7 +1560,7 @@ export interface components {
             verifier: string;
             verifier_version: string;
         };
-        /** @description What was found in place of what was expected. Empty members were not found out. */
+        /** @description What was found instead of what was expected. Members are empty if unknown. */
         IncidentObserved: {
             edits: number;
             /** Format: date-time */
@@ -1591,11 +1591,11 @@ export interface components {
          * @enum {string}
          */
         Label: "contradicted" | "partial" | "supported" | "unsupported" | "unverified";
-        /** @description Compares what a publisher promises with what was seen. */
+        /** @description Compares the promised level with the observed one. */
         Levels: {
-            /** @description 0: nothing was announced */
+            /** @description 0 if nothing was announced */
             observed: number;
-            /** @description 0: nothing */
+            /** @description 0 if none */
             promised: number;
             /** @description what is missing for the next level */
             why: string[];
@@ -1668,45 +1668,45 @@ export interface components {
             state: string;
             url: string;
         };
-        /** @description What was found about one manifest. Empty members are not known. */
+        /** @description What was found about one manifest. Members are empty if unknown. */
         ManifestReport: {
             agent_id: string;
             emitted_at: string;
-            /** @description where its publisher takes incidents; empty: nowhere */
+            /** @description where its publisher accepts incidents; empty if nowhere */
             incidents: string;
-            /** @description of the signature; empty: unsigned */
+            /** @description of the signature; empty if unsigned */
             key_id: string;
-            /** @description its own */
+            /** @description of this manifest */
             level: components["schemas"]["Levels"];
-            /** @description of the checkpoint that proves it */
+            /** @description entries of the checkpoint that proves it */
             log_size: number;
             /** @description its digest is in the publisher's log */
             logged: boolean;
             run_id: string;
             /** @description of its body, hexadecimal */
             sha256: string;
-            /** @description its created */
+            /** @description created parameter of the signature */
             signed_at: string;
-            /** @description Verified, and its host or key is one that the verifier trusts */
+            /** @description Verified, and its host or key is in Verifier.Trust */
             trusted: boolean;
             /** @description the entry of Verifier.Trust */
             trusted_by: string;
             url: string;
-            /** @description the signature holds, and its key is good */
+            /** @description the signature is valid, and its key is good */
             verified: boolean;
         };
-        /** @description Where a text has a quote. Offsets are code points of the text, half-open. */
+        /** @description The place of a quote in a text. Offsets are in code points of the text, half-open. */
         Match: {
-            /** @description how often the text has it, without overlaps */
+            /** @description number of occurrences, without overlaps */
             count: number;
-            /** @description Cut says that it begins inside a word or number, or ends inside a number: what is quoted may say something else than the text does, as "5 percent" of "15 percent" does. */
+            /** @description Cut means that it begins inside a word or number, or ends inside a number, so that the quote may mean something else than the text: "5 percent" in "15 percent". */
             cut?: boolean;
             end: number;
             how: components["schemas"]["MatchKind"];
             start: number;
         };
         /**
-         * @description How a text has a quote.
+         * @description How a text matches a quote.
          * @enum {string}
          */
         MatchKind: "elsewhere" | "exact" | "reformatted";
@@ -1715,7 +1715,7 @@ export interface components {
             role: string;
             text: string;
         };
-        /** @description The stretch of a text that is most similar to a quote. It explains why a quote was not found; it proves nothing. */
+        /** @description The part of a text that is most similar to a quote. It explains why a quote was not found; it proves nothing. */
         Near: {
             /** @description from the quote to the text */
             diff: components["schemas"]["Edit"][];
@@ -1724,7 +1724,7 @@ export interface components {
             end: number;
             /** @description code points of the text, half-open */
             start: number;
-            /** @description what stands there */
+            /** @description the text there */
             text: string;
         };
         /**
@@ -1792,19 +1792,19 @@ export interface components {
             /** @description null: it gets one when the run is read */
             step_number: number | null;
         };
-        /** @description What a verification found. It is plain data; its JSON is documented in docs/verify.md. */
+        /** @description The result of a verification. It is plain data; its JSON is documented in docs/verify.md. */
         Report: {
             /** Format: date-time */
             checked_at: string;
             /** @description of all manifests */
             claims: components["schemas"]["ClaimReport"][];
-            /** @description why there is nothing to report on: set by who collects reports, as for a file that cannot be read */
+            /** @description why there is nothing to report on, as a file that cannot be read; set by the caller that collects reports */
             error?: string;
             failure: components["schemas"]["Finding"][];
             findings: components["schemas"]["Findings"];
-            /** @description also warnings, and what could not be looked at: see Counts */
+            /** @description also warnings, and what could not be checked: see Counts */
             info: components["schemas"]["Finding"][];
-            /** @description the URL or the name of what was verified; empty: it has none */
+            /** @description the URL or the name of what was verified; empty if it has none */
             input: string;
             kind: components["schemas"]["Kind"];
             /** @description the lowest of the manifests' */
@@ -1813,13 +1813,13 @@ export interface components {
             manifests: components["schemas"]["ManifestReport"][];
             /** @description nothing was fetched */
             offline: boolean;
-            /** @description where the response came from; empty: not known, or there was none */
+            /** @description where the response came from; empty if unknown or none */
             response_url: string;
-            /** @description announced without a manifest (Level 1): only whether they can be read */
+            /** @description announced without a manifest (Level 1): whether they can be read, no more */
             sources: components["schemas"]["SourceReport"][];
             /** @description of the sources, their manifests and signatures */
             state: components["schemas"]["State"];
-            /** @description Success, Info and Failure are all that was found about the response and its manifests, in the order in which it was looked at. What was found about single sources stands in Claims, and what failed there stands in Failure, too. */
+            /** @description Success, Info and Failure are all findings about the response and its manifests, in the order in which they were made. Findings about single sources are in Claims; failures among them are also in Failure. */
             success: components["schemas"]["Finding"][];
             /** @description of sources that are agents' answers themselves */
             upstream: components["schemas"]["Report"][];
@@ -1961,14 +1961,14 @@ export interface components {
         SourceKind: "document" | "file" | "image" | "map" | "tool" | "web";
         /** @description What was found about one source of one claim. */
         SourceReport: {
-            /** @description Result is an earlier one */
+            /** @description Result is from an earlier job */
             cached: boolean;
             /**
              * Format: date-time
              * @description when Result was found
              */
             checked_at: string;
-            /** @description what the manifest quotes; empty: nothing */
+            /** @description the manifest's quote; empty if it has none */
             excerpt: string;
             expected: components["schemas"]["Expected"];
             result: components["schemas"]["SourceResult"];
@@ -2007,43 +2007,43 @@ export interface components {
             verification?: components["schemas"]["VerificationRequest"];
             version?: string;
         };
-        /** @description What was found about one source of one claim. It is plain data. */
+        /** @description The result of checking one source of one claim. It is plain data. */
         SourceResult: {
             /**
              * Format: date-time
-             * @description when the source was read; zero: it was not
+             * @description when the source was read; zero if it was not
              */
             checked_at?: string;
             counts: components["schemas"]["VerifyCounts"];
-            /** @description what the source says, if it passed: evidence for the claim */
+            /** @description the source's own words, if it passed: evidence for the claim */
             excerpt?: string;
             final_url?: string;
             /** @description of the octets now */
             hash?: string;
             http_status?: number;
-            /** @description where the excerpt stands now; nil: nowhere, or none was recorded */
+            /** @description where the excerpt is now; nil if it was not found, or none was recorded */
             match?: components["schemas"]["Match"];
-            /** @description what stands there instead */
+            /** @description the most similar text found instead */
             near?: components["schemas"]["Near"];
-            /** @description a sentence for a person */
+            /** @description a sentence for people */
             note?: string;
-            /** @description of what was not read: dns, connect, tls, timeout, 5xx, 429 …; of an archive's copy: why the source was not read */
+            /** @description why the source was not read: dns, connect, tls, timeout, 5xx, 429 …; for an archived copy, the source's status */
             reason?: string;
             /** @description FinalURL belongs to another domain than the one recorded */
             redirected?: boolean;
             status: components["schemas"]["Status"];
             /** @description of the text now */
             text_hash?: string;
-            /** @description what the recorded offset turned out to count in, where the manifest does not say */
+            /** @description the unit of the recorded offset, as found out if the manifest does not give it */
             unit?: components["schemas"]["VerifyUnit"];
         };
         /**
-         * @description What a whole report comes to.
+         * @description The overall result of a report.
          * @enum {string}
          */
         State: "invalid" | "pending" | "trusted" | "unverifiable" | "valid";
         /**
-         * @description One word for what was found. The words of the attribution specification, §13, are in its order, in which the first that applies is said. A new status is a constant here, a word in counted unless it is a failure, and a row in docs/attribution-v1.md and docs/verify.md.
+         * @description The result of a check, in a word. The words of the attribution specification, §13, are in its order, in which the first that applies is reported. A new status needs a constant here, an entry in statusesByCount unless it is a failure, and a row in docs/attribution-v1.md and docs/verify.md.
          * @enum {string}
          */
         Status: "access-denied" | "algorithm-unsupported" | "authority-mismatch" | "authority-unchecked" | "authority-verified" | "blocked" | "chain-gap" | "chain-invalid" | "chain-valid" | "claim-doubtful" | "coverage-insufficient" | "excerpt-altered" | "excerpt-cut" | "excerpt-found" | "excerpt-mismatch" | "excerpt-missing" | "excerpt-reformatted" | "excerpt-too-short" | "expired" | "gone" | "hash-mismatch" | "header-malformed" | "header-missing" | "header-read" | "key-from-bundle" | "key-outside-validity" | "key-revoked" | "key-unavailable" | "key-unknown" | "level-met" | "level-not-met" | "log-changed" | "log-inconsistent" | "log-proof-invalid" | "log-unavailable" | "logged" | "manifest-blocked" | "manifest-inconsistent" | "manifest-malformed" | "manifest-mismatch" | "manifest-mutated" | "manifest-pending" | "manifest-read" | "manifest-too-large" | "manifest-unreachable" | "not-dereferenceable" | "not-logged" | "not-yet-valid" | "nothing-claimed" | "nothing-quoted" | "nothing-recorded" | "offset-wrong" | "output-bound" | "output-mismatch" | "output-unchecked" | "redirected" | "replayed" | "response-unreadable" | "robots-disallowed" | "signature-expired" | "signature-invalid" | "signature-valid" | "source-drifted-excerpt-intact" | "source-drifted-text-intact" | "source-read" | "support-suspect" | "support-unchecked" | "supported-lexical" | "supported-verbatim" | "too-large" | "unreachable" | "unsigned" | "unsupported-claim" | "unsupported-media" | "upstream-invalid" | "upstream-unverifiable" | "upstream-verified" | "verified" | "verified-from-archive" | "verified-hash-only" | "version-unsupported";
@@ -2390,7 +2390,7 @@ export interface components {
             status?: string;
         };
         /**
-         * @description What a finding means for the report.
+         * @description What a finding counts as.
          * @enum {string}
          */
         VerifyCounts: "failure" | "info" | "pass" | "unverifiable" | "warning";
@@ -2418,7 +2418,7 @@ export interface components {
             url?: string;
         };
         /**
-         * @description What an offset counts.
+         * @description The unit of an offset.
          * @enum {string}
          */
         VerifyUnit: "octet" | "text" | "utf16";

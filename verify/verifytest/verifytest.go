@@ -8,18 +8,18 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// Memory tests an implementation. open returns an empty one; it is called once for each part of the test.
+// Memory tests an implementation of [verify.Memory]. It calls open, which must return an empty one, for each subtest.
 func Memory(t *testing.T, open func(t *testing.T) verify.Memory) {
 	t.Helper()
-	t.Run("nothing is nil", func(t *testing.T) {
+	t.Run("no value is nil", func(t *testing.T) {
 		if got, err := open(t).Recall(t.Context(), "manifest", "https://a.example/"); got != nil || err != nil {
 			t.Errorf("Recall of nothing = %q, %v, want nil, nil", got, err)
 		}
 	})
-	t.Run("the first stays", func(t *testing.T) { first(t, open(t)) })
+	t.Run("first value stays", func(t *testing.T) { first(t, open(t)) })
 	t.Run("replace", func(t *testing.T) { replace(t, open(t)) })
 	t.Run("any key and value", func(t *testing.T) { anything(t, open(t)) })
-	t.Run("of many at once one wins", func(t *testing.T) { race(t, open(t)) })
+	t.Run("one concurrent call wins", func(t *testing.T) { race(t, open(t)) })
 }
 
 func first(t *testing.T, m verify.Memory) {
@@ -36,7 +36,7 @@ func first(t *testing.T, m verify.Memory) {
 
 func replace(t *testing.T, m verify.Memory) {
 	t.Helper()
-	for _, value := range []string{"one", "two"} { // where nothing is, and where something is
+	for _, value := range []string{"one", "two"} { // without and with an earlier value
 		if err := m.Replace(t.Context(), "a", "1", []byte(value)); err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +53,7 @@ func anything(t *testing.T, m verify.Memory) {
 	value := append([]byte{0, 0xff, '\n'}, bytes.Repeat([]byte{0xfe}, 1<<16)...)
 	remember(t, m, "verdict", key, string(value))
 	recalls(t, m, "verdict", key, string(value))
-	value[0] = 'x' // the caller's bytes stay the caller's
+	value[0] = 'x' // the memory must have its own copy
 	got, err := m.Recall(t.Context(), "verdict", key)
 	if err != nil || len(got) == 0 || got[0] != 0 {
 		t.Errorf("the value changed with the caller's bytes (%v)", err)
@@ -76,7 +76,7 @@ func race(t *testing.T, m verify.Memory) {
 	wg.Wait()
 	for i := range got {
 		if got[i] != got[0] {
-			t.Fatalf("Remember at once returned %q and %q, want one value", got[0], got[i])
+			t.Fatalf("concurrent calls of Remember returned %q and %q, want one value", got[0], got[i])
 		}
 	}
 }
