@@ -436,7 +436,7 @@ func TestJournalFull(t *testing.T) {
 		testenv.OK(t, w.gateway.CatchUp(ctx))
 		cancel()
 	}
-	if log := w.log.String(); !strings.Contains(log, "could not be kept") || !strings.Contains(log, "a response is not kept") {
+	if log := w.log.String(); !strings.Contains(log, "cannot keep an answer") || !strings.Contains(log, "a response is not kept") {
 		t.Error("the log does not say it")
 	}
 }
@@ -472,7 +472,7 @@ func TestUnkeptIsNotNamed(t *testing.T) {
 	}
 	w := newWorld(t, answerJSON(`{"weather":"fine"}`), nil) // its header is sent before that is known
 	w.ask(t, nil)
-	if log := w.log.String(); !strings.Contains(log, "a response is not kept") || !strings.Contains(log, "there is no answer in it") {
+	if log := w.log.String(); !strings.Contains(log, "a response is not kept") || !strings.Contains(log, "it contains no answer") {
 		t.Errorf("no answer: the log: %s", log)
 	}
 }

@@ -110,7 +110,7 @@ func TestRecordTooLarge(t *testing.T) {
 	if res.StatusCode != 200 || len(body) < 30_000 {
 		t.Fatalf("got %d, %d bytes", res.StatusCode, len(body))
 	}
-	if log := w.log.String(); !strings.Contains(log, "could not be kept") || !strings.Contains(log, "too large") {
+	if log := w.log.String(); !strings.Contains(log, "cannot keep an answer") || !strings.Contains(log, "too large") {
 		t.Errorf("the log: %s", log)
 	}
 	testenv.Equal(t, "counted", 1.0, w.metric(t, "capture_failures_total", "too-large"))
@@ -148,7 +148,7 @@ func TestProxyDown(t *testing.T) {
 	for _, address := range []string{proxy, "proxy.invalid:3128"} {
 		w := newWorld(t, answerJSON("{}"), &setup{options: gateway.Options{Proxy: proxyAt(address)}})
 		res, body := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
-		if res.StatusCode != 502 || !strings.Contains(string(body), "the proxy on the way to it cannot be reached") ||
+		if res.StatusCode != 502 || !strings.Contains(string(body), "its proxy cannot be reached") ||
 			!strings.Contains(string(body), "HTTPS_PROXY") {
 			t.Errorf("%s: got %d %s", address, res.StatusCode, body)
 		}

@@ -276,7 +276,7 @@ func TestPoliciesOfOthers(t *testing.T) {
 			wrong.Upstreams = p.options.Upstreams
 		}
 		wrong.Store, wrong.Journal = p.store, p.journal
-		if _, err := gateway.New(wrong); err == nil || !strings.Contains(err.Error(), "is none of note, header and block") {
+		if _, err := gateway.New(wrong); err == nil || !strings.Contains(err.Error(), "must be note, header or block") {
 			t.Errorf("New: %v", err)
 		}
 	}

@@ -44,7 +44,7 @@ func TestWriteProblem(t *testing.T) {
 		},
 		{
 			name: "deadline", err: fmt.Errorf("list: %w", context.DeadlineExceeded), status: 503, header: map[string]string{"Retry-After": "2"},
-			want: `{"type":"` + docs + `unavailable","title":"Service Unavailable","status":503,"detail":"it took too long","hint":"try again; /readyz says what does not work"}`,
+			want: `{"type":"` + docs + `unavailable","title":"Service Unavailable","status":503,"detail":"it took too long","hint":"try again; /readyz shows what is not working"}`,
 		},
 		{
 			name: "no code, angle brackets", err: &gateway.Problem{Status: 418, Title: "<Teapot>"}, status: 418,
