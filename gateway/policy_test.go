@@ -310,7 +310,7 @@ func TestQuota(t *testing.T) {
 	a, b := p.alerts[0], p.alerts[1]
 	p.mu.Unlock()
 	a.Fill()
-	if b.Fill(); a.ID != b.ID || !strings.HasSuffix(a.Summary, ", and may have 100.") {
+	if b.Fill(); a.ID != b.ID || !strings.HasSuffix(a.Summary, "; its quota is 100.") {
 		t.Errorf("two alerts of one day: %+v %+v", a, b)
 	}
 	if log := p.log.String(); !strings.Contains(log, "quota allows") {

@@ -167,19 +167,19 @@ func TestBodyOrder(t *testing.T) {
 			name: "a body over the limit passes",
 			up:   upstream{pieces: []string{chunkA, chunkB, done}},
 			opts: tee.Options{Limit: int64(len(chunkA))},
-			want: []string{chunkA, chunkB, done, "Done: body a: decode response: the response is over the limit of what is decoded", "EOF"},
+			want: []string{chunkA, chunkB, done, "Done: body a: decode response: the response exceeds the decoding limit", "EOF"},
 		},
 		{
 			name: "an encoding that nobody knows",
 			up:   upstream{pieces: []string{"\x1f\x9d"}},
 			opts: tee.Options{Encoding: "gzip, compress"},
-			want: []string{"\x1f\x9d", `Done: body : decompress response: no such content encoding is known: "compress"`, "EOF"},
+			want: []string{"\x1f\x9d", `Done: body : decompress response: unknown content encoding: "compress"`, "EOF"},
 		},
 		{
 			name: "too many encodings",
 			up:   upstream{pieces: []string{"x"}},
 			opts: tee.Options{Encoding: "br, br, br, br, br"},
-			want: []string{"x", "Done: body : decompress response: no such content encoding is known: more than 4", "EOF"},
+			want: []string{"x", "Done: body : decompress response: unknown content encoding: more than 4", "EOF"},
 		},
 		{
 			name: "OnEvent that panics",
@@ -385,9 +385,9 @@ func TestBodyCompressedBadly(t *testing.T) {
 		broken               error
 		want                 string
 	}{
-		{"a bomb", "gzip", string(pack(t, "gzip", chunkA+strings.Repeat(": \n", 50<<20/3))), nil, "body a: decompress response: the response is over the limit of what is decoded"},
-		{"a bomb in a bomb", "gzip, br", string(pack(t, "gzip, br", chunkA+strings.Repeat(": \n", 50<<20/3))), nil, "body a: decompress response: the response is over the limit of what is decoded"},
-		{"a bomb that expands to nothing", "gzip, br", string(pack(t, "br", strings.Repeat(string(pack(t, "gzip", "")), 100_000))), nil, "body : decompress response: the response is over the limit of what is decoded"},
+		{"a bomb", "gzip", string(pack(t, "gzip", chunkA+strings.Repeat(": \n", 50<<20/3))), nil, "body a: decompress response: the response exceeds the decoding limit"},
+		{"a bomb in a bomb", "gzip, br", string(pack(t, "gzip, br", chunkA+strings.Repeat(": \n", 50<<20/3))), nil, "body a: decompress response: the response exceeds the decoding limit"},
+		{"a bomb that expands to nothing", "gzip, br", string(pack(t, "br", strings.Repeat(string(pack(t, "gzip", "")), 100_000))), nil, "body : decompress response: the response exceeds the decoding limit"},
 		{"broken off", "gzip", whole[:len(whole)-9], nil, "body ab: decompress response: unexpected EOF"},
 		{"not compressed", "gzip", chunkA, nil, "body : decompress response: gzip: invalid header"},
 		{"not zstd", "zstd", chunkA, nil, "body : decompress response: invalid input: magic number mismatch"},
