@@ -119,7 +119,7 @@ func TestShutdown(t *testing.T) {
 }
 
 // A stopping server still serves open connections, and announces with each response that it is the connection's last.
-func TestGracefulShutdown(t *testing.T) {
+func TestFarewell(t *testing.T) {
 	w := newWorld(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") }, nil)
 	l := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	server := gateway.NewServer("", w.gateway, nil)
@@ -152,7 +152,7 @@ func TestGracefulShutdown(t *testing.T) {
 }
 
 // When ctx ends, running calls are broken off, and their partial answers are kept.
-func TestShutdownTimeout(t *testing.T) {
+func TestShutdownCuts(t *testing.T) {
 	parts := chatParts("So ")
 	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

@@ -358,7 +358,7 @@ func TestInstant(t *testing.T) {
 }
 
 // A chunk is forwarded when it arrives, and the header before the first chunk.
-func TestNoBuffering(t *testing.T) {
+func TestNothingWaits(t *testing.T) {
 	for _, path := range []string{captured, streamed} {
 		t.Run(path, func(t *testing.T) {
 			next := make(chan string)
