@@ -60,14 +60,14 @@ func (u *upstream) Close() error {
 	return nil
 }
 
-// What is handed out when: each line is what one Read returned, or that Done was called.
+// When bytes are passed on: each line is the result of one Read, or a call of Done.
 func TestBodyOrder(t *testing.T) {
 	broken := errors.New("reset by peer")
 	for _, tc := range []struct {
 		name string
 		up   upstream
 		opts tee.Options
-		size int // of the reads; 0: large
+		size int // of the reads; 0 means large
 		want []string
 	}{
 		{
@@ -259,7 +259,7 @@ func TestBodyClose(t *testing.T) {
 	}
 }
 
-// Close from elsewhere unblocks a Read, as of a pipe, and Done is called once.
+// Close from another goroutine unblocks a Read, as on a pipe, and Done is called once.
 func TestBodyCloseWhileReading(t *testing.T) {
 	for range 200 {
 		r, w := io.Pipe()
@@ -276,7 +276,7 @@ func TestBodyCloseWhileReading(t *testing.T) {
 	}
 }
 
-// A listener may close the body it listens to.
+// A listener may close its body.
 func TestBodyCloseFromOnEvent(t *testing.T) {
 	var flushed bytes.Buffer
 	w := gzip.NewWriter(&flushed)
@@ -300,7 +300,7 @@ func TestBodyCloseFromOnEvent(t *testing.T) {
 	}
 }
 
-// A panic of Done is the caller's. The body can be read on, and Done is not called again.
+// A panic of Done is the caller's. The rest of the body can be read, and Done is not called again.
 func TestBodyPanicOfDone(t *testing.T) {
 	calls := 0
 	b := tee.NewBody(&upstream{pieces: []string{chunkA + done}, err: io.EOF}, &tee.Options{Done: func(tee.Result) {
@@ -377,7 +377,7 @@ func TestBodyCompressed(t *testing.T) {
 	}
 }
 
-// What a compressed body may do to us: expand without end, break off, be something else, or be left alone.
+// A compressed body may expand without end, break off, be something else, or be left alone.
 func TestBodyCompressedBadly(t *testing.T) {
 	whole := string(pack(t, "gzip", chunkA+chunkB+done))
 	for _, tc := range []struct {
@@ -418,7 +418,7 @@ func TestBodyCompressedBadly(t *testing.T) {
 	}
 }
 
-// Nothing is left behind of a compressed body that is closed before its end.
+// A compressed body that is closed before its end leaves nothing behind.
 func TestBodyCompressedClose(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	var got []string
@@ -433,7 +433,7 @@ func TestBodyCompressedClose(t *testing.T) {
 	testenv.Equal(t, "results", want, got)
 }
 
-// What an upstream sends behind the end mark passes, and is no part of the answer, however the bytes are cut.
+// What an upstream sends after the end mark passes and is not part of the answer, in any chunks.
 func TestBodyAfterTheEnd(t *testing.T) {
 	first := "data: {\"id\":\"a\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Herons.\"}}]}\n\ndata: [DONE]\n\n"
 	for name, behind := range map[string]string{
