@@ -15,45 +15,45 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Embedded is the address of a NATS server in this process.
+// Embedded is the address of a NATS server inside this process.
 const Embedded = "embedded"
 
 const (
-	maxUnsent     = 1 << 20 // bytes kept for a server that is away
+	maxUnsent     = 1 << 20 // bytes buffered while the server is unreachable
 	connectWait   = 2 * time.Second
 	reconnectWait = time.Second
-	pingEvery     = 5 * time.Second // two without an answer: the connection is dead
+	pingEvery     = 5 * time.Second // after two without an answer the connection is dead
 	flushWait     = 2 * time.Second
 )
 
 var errClosed = errors.New("the bus is closed")
 
-// Bus joins the listeners and the writers of runs. Its methods may be called at the same time.
+// Bus connects the listeners and writers of runs. It is safe for concurrent use.
 type Bus struct {
 	log    *slog.Logger
-	server *server.Server // nil: elsewhere
+	server *server.Server // nil if the server is elsewhere
 	conn   *nats.Conn
 
-	wake   chan struct{} // 1: Relay has something to do
-	live   chan liveMessage
-	orphan time.Duration // orphanAge; tests have less patience
+	wake        chan struct{} // capacity 1: Relay has work to do
+	live        chan liveMessage
+	orphanAfter time.Duration // orphanAge; shorter in tests
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the following fields
 	listeners map[*Listener]struct{}
-	replays   map[runKey]map[*func()]struct{} // what OnReplay was told
+	replays   map[runKey]map[*func()]struct{} // callbacks registered with OnReplay
 	closed    bool
 
 	done chan struct{} // closed by Close
-	gone chan struct{} // closed when the connection is
+	gone chan struct{} // closed when the connection is closed
 	wg   sync.WaitGroup
 }
 
-// Open connects to NATS: to a server of its own in this process for [Embedded], else to one of those at the given
-// addresses, separated by commas: nats://host:4222, or tls:// to insist on TLS, with user:password@ or token@ where the
-// server wants one. Nil: nothing is logged. Close it after use.
+// Open connects to NATS: for [Embedded] to a server started in this process, else to one at the given addresses,
+// separated by commas: nats://host:4222, or tls:// to require TLS, with user:password@ or token@ if the server needs
+// credentials. A nil logger disables logging. Close the bus after use.
 //
-// A server that cannot be reached is no error: the bus goes on trying as long as it is open, and [Bus.Healthy] tells.
-// Errors never contain an address.
+// An unreachable server is no error: the bus keeps trying as long as it is open, and [Bus.Healthy] reports it. Errors
+// never contain an address.
 func Open(ctx context.Context, address string, logger *slog.Logger) (*Bus, error) {
 	b := newBus(logger)
 	err := ctx.Err()
@@ -78,19 +78,19 @@ func Open(ctx context.Context, address string, logger *slog.Logger) (*Bus, error
 
 func newBus(logger *slog.Logger) *Bus {
 	return &Bus{
-		log:       cmp.Or(logger, slog.New(slog.DiscardHandler)),
-		wake:      make(chan struct{}, 1),
-		live:      make(chan liveMessage, maxLiveQueue),
-		listeners: map[*Listener]struct{}{},
-		replays:   map[runKey]map[*func()]struct{}{},
-		done:      make(chan struct{}),
-		gone:      make(chan struct{}),
-		orphan:    orphanAge,
+		log:         cmp.Or(logger, slog.New(slog.DiscardHandler)),
+		wake:        make(chan struct{}, 1),
+		live:        make(chan liveMessage, maxLiveQueue),
+		listeners:   map[*Listener]struct{}{},
+		replays:     map[runKey]map[*func()]struct{}{},
+		done:        make(chan struct{}),
+		gone:        make(chan struct{}),
+		orphanAfter: orphanAge,
 	}
 }
 
-// startServer starts a NATS server that is reachable from this process only. It costs about 3 MB of memory: without an
-// account for the system's own messages, and with nothing to monitor it by.
+// startServer starts a NATS server that is only reachable from this process. Without a system account and monitoring,
+// it uses about 3 MB of memory.
 func startServer() (*server.Server, error) {
 	s, err := server.NewServer(&server.Options{
 		ServerName:      "ibid",
@@ -107,7 +107,7 @@ func startServer() (*server.Server, error) {
 	return s, nil
 }
 
-// stopServer ends the server in this process, if there is one.
+// stopServer stops the server in this process, if there is one.
 func (b *Bus) stopServer() {
 	if b.server != nil {
 		b.server.Shutdown()
@@ -115,7 +115,7 @@ func (b *Bus) stopServer() {
 	}
 }
 
-// run sends live deltas, and wakes the listeners from time to time.
+// run sends live deltas and wakes the listeners periodically.
 func (b *Bus) run() {
 	wake := time.NewTicker(wakeEvery)
 	defer wake.Stop()
@@ -131,7 +131,7 @@ func (b *Bus) run() {
 	}
 }
 
-// checkAddress finds what nats.go would complain about with the address, password and all, in its error.
+// checkAddress rejects addresses that nats.go would reject with an error that contains them, including the password.
 func checkAddress(address string) error {
 	for one := range strings.SplitSeq(address, ",") {
 		u, err := url.Parse(strings.TrimSpace(one))
@@ -165,7 +165,7 @@ func (b *Bus) connect(address string, more ...nats.Option) error {
 				b.log.Warn("lost the connection to NATS", slog.Any("error", err))
 			}
 		}),
-		// Messages were lost because a queue of nats.go was full, or the server refuses something.
+		// Messages were lost because a queue of nats.go was full, or the server refused something.
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			b.log.Warn("NATS reports an error", slog.Any("error", err))
 			b.wakeAll()
@@ -183,9 +183,9 @@ func (b *Bus) connect(address string, more ...nats.Option) error {
 	return nil
 }
 
-// connected is called with every new connection: whatever was said before it is lost.
+// connected is called for every new connection: messages sent before it are lost.
 func (b *Bus) connected(conn *nats.Conn) {
-	if b.server == nil { // else it is in this process, which nobody need be told
+	if b.server == nil { // not worth a line for a server in this process
 		b.log.Info("connected to NATS")
 	}
 	b.Wake()
@@ -195,7 +195,8 @@ func (b *Bus) connected(conn *nats.Conn) {
 	}
 }
 
-// Healthy returns why the bus reaches no other node at present; nil: it does. Nothing is lost meanwhile, only late.
+// Healthy returns the reason why the bus cannot reach other nodes at present, or nil if it can. Meanwhile nothing is
+// lost, only delayed.
 func (b *Bus) Healthy() error {
 	switch status := b.conn.Status(); {
 	case status == nats.CONNECTED:
@@ -209,7 +210,7 @@ func (b *Bus) Healthy() error {
 	}
 }
 
-// Close ends all listeners, and returns when everything that the bus started has ended. Relay returns by itself.
+// Close closes all listeners and returns when everything that the bus started has ended. Relay returns by itself.
 func (b *Bus) Close() error {
 	b.mu.Lock()
 	first := !b.closed
@@ -228,7 +229,7 @@ func (b *Bus) Close() error {
 	return nil
 }
 
-// flush waits until the server has what was sent so far. Without a connection there is nothing to wait for.
+// flush waits until the server has received what was sent so far. Without a connection it returns at once.
 func (b *Bus) flush(ctx context.Context) error {
 	if !b.conn.IsConnected() {
 		return nats.ErrConnectionReconnecting

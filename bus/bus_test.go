@@ -29,8 +29,8 @@ func publish(t *testing.T, b *Bus, e *store.Event) {
 	testenv.OK(t, b.publishEvent(e))
 }
 
-// sound publishes events to a run until one is heard, and all that were sent before it: in a cluster, the servers tell each
-// other of a subscription in their own time, and what is sent meanwhile may be lost.
+// sound publishes events to a run until one arrives, and all sent before it: in a cluster, servers announce
+// subscriptions to each other with a delay, and messages sent in the meantime may be lost.
 func sound(t *testing.T, b *Bus, l *Listener, tenant, run string) {
 	t.Helper()
 	seq := int64(0)
@@ -52,7 +52,7 @@ func sound(t *testing.T, b *Bus, l *Listener, tenant, run string) {
 	})
 }
 
-// What one node sends, listeners on all nodes hear, in its order and as it was.
+// Listeners on all nodes receive what one node sends, unchanged and in order.
 func TestMessagesReachAllNodes(t *testing.T) {
 	for world, join := range worlds() {
 		t.Run(world, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestMessagesReachAllNodes(t *testing.T) {
 	}
 }
 
-// Live deltas reach all listeners of their run on whatever node, and whoever begins to listen asks for a replay.
+// Live deltas reach all listeners of their run on any node, and a new listener requests a replay.
 func TestLive(t *testing.T) {
 	for world, join := range worlds() {
 		t.Run(world, func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestLive(t *testing.T) {
 				want := Live{Kind: "text", AnswerID: "ans_1", Step: 2, At: 12, Data: json.RawMessage(`{"text":"„Grüße“ 你好"}`)}
 				a.Tell("acme", "run_1", want)
 				m := next(t, l)
-				for m.Live == nil { // a cluster may be slow to hand on the last sound
+				for m.Live == nil { // a cluster may be slow to forward the last sound
 					m = next(t, l)
 				}
 				if diff := cmp.Diff(&want, m.Live); diff != "" {
@@ -136,21 +136,21 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// Who no longer sends an answer is asked for nothing.
+// After stop, an answer's sender is not asked for a replay.
 func TestReplayEnds(t *testing.T) {
 	b := openBus(t, Embedded)
-	stop := b.OnReplay("acme", "run_1", func() { t.Error("it is asked for") })
+	stop := b.OnReplay("acme", "run_1", func() { t.Error("replay was called") })
 	requests := make(chan struct{}, 1)
 	defer b.OnReplay("acme", "run_1", func() { requests <- struct{}{} })()
 	stop()
 	listen(t, b, "acme", "run_1")
 	<-requests
 	if len(b.replays[runKey{"acme", "run_1"}]) != 1 {
-		t.Error("it is remembered")
+		t.Error("the registration is kept")
 	}
 }
 
-// A node that ends takes its listeners with it, at once.
+// Closing a node closes its listeners at once.
 func TestClose(t *testing.T) {
 	for world, join := range worlds() {
 		t.Run(world, func(t *testing.T) {
@@ -182,7 +182,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// A listener that does not read is dropped, and the one beside it hears everything.
+// A listener that does not read is dropped; another one receives everything.
 func TestSlowListenerIsDropped(t *testing.T) {
 	for world, join := range worlds() {
 		t.Run(world, func(t *testing.T) {
@@ -216,7 +216,7 @@ func TestSlowListenerIsDropped(t *testing.T) {
 	}
 }
 
-// Ids are any strings. They make different subjects that NATS takes, and a listener hears of no other run.
+// Ids are arbitrary strings. They yield different valid NATS subjects, and a listener receives nothing of other runs.
 func TestHostileIDs(t *testing.T) {
 	long := strings.Repeat("x", 1024)
 	ids := []string{"", "a", "a.b", "a b", "*", ">", "a.*", "a.>", "\r\n", "run\x00", "Läufe", "跑", long, long + "y", "\xff", "a\nPUB x 0"}
@@ -250,7 +250,7 @@ func TestHostileIDs(t *testing.T) {
 			}
 			for k, l := range listeners {
 				if k.Run == "\xff" {
-					continue // no string of JSON, hence no id that a store hands out
+					continue // not a JSON string, hence not an id that a store returns
 				}
 				if m := next(t, l); m.Event.Tenant != k.Tenant || m.Event.Run != k.Run || m.Event.Seq != 7 {
 					t.Errorf("a listener to %q heard %+v", k, m.Event)
@@ -267,7 +267,7 @@ func TestHostileIDs(t *testing.T) {
 	}
 }
 
-// What somebody else publishes under a run's subject is not heard, and ends nothing.
+// Foreign messages under a run's subject are ignored and end nothing.
 func TestForeignMessages(t *testing.T) {
 	a := openBus(t, Embedded)
 	l := listen(t, a, "acme", "run_1")
@@ -324,7 +324,7 @@ func TestLargeMessages(t *testing.T) {
 	}
 }
 
-// A server that goes away and comes back: the bus says so, its listeners stay, are woken and hear again.
+// When a server goes away and comes back, the bus reports it, and its listeners are woken and receive messages again.
 func TestReconnect(t *testing.T) {
 	s := startNATS(t, &server.Options{})
 	port := s.Addr().String()
@@ -356,7 +356,7 @@ func TestReconnect(t *testing.T) {
 	}
 }
 
-// A server that is not there yet is no error; one that wants a password gets it, and errors show none.
+// An unreachable server is no error; a server that requires a password gets it, and errors do not contain it.
 func TestOpen(t *testing.T) {
 	for _, address := range []string{"", "nats://", "localhost:4222", "http://h:1", "nats://u:hunter2@h:x", "nats://a:1,,nats://b:2", "nats://u:hunter2%zz@h:1"} {
 		_, err := Open(t.Context(), address, nil)

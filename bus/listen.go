@@ -20,38 +20,37 @@ const (
 	// MaxBehind is how many messages a listener may leave unread before it is dropped.
 	MaxBehind = 256
 
-	// wakeEvery is how often a listener is woken at least, so that whatever was lost is found: a good moment to send a
-	// reader a heartbeat.
+	// wakeEvery is the interval at which listeners are woken to discover lost messages: a good moment for heartbeats.
 	wakeEvery = 15 * time.Second
 
 	// followPage is how many events are read from the store at once.
 	followPage = 200
 )
 
-// ErrDropped is what [Listener.Follow] returns when the listener was dropped because it did not keep up.
+// ErrDropped is returned by [Listener.Follow] if the listener was dropped because it did not keep up.
 var ErrDropped = errors.New("the listener did not keep up")
 
-// Listener hears what happens to one run. It must be closed.
+// Listener receives what happens to one run. It must be closed.
 type Listener struct {
-	// C carries the messages. It is closed when the listener is closed or dropped, or the bus is closed.
+	// C delivers the messages. It is closed when the listener is closed or dropped, or the bus is closed.
 	C <-chan Message
 
 	bus *Bus
 	key runKey
 	sub *nats.Subscription
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the following fields
 	c       chan Message
 	closed  bool
 	dropped bool
 }
 
-// Listen begins to listen to the run, and asks whoever sends one of its answers for what was said so far. When it
-// returns, every message published from then on reaches the listener, so read the store afterwards for what happened
-// before; [Listener.Follow] does both. Without a connection to NATS it listens all the same, and is woken when there is
-// one. ctx bounds only the call itself.
+// Listen starts listening to the run and requests a replay of its unfinished answers. Once Listen has returned, every
+// message published reaches the listener, so read the store afterwards for what happened before; [Listener.Follow] does
+// both. Without a connection to NATS, the listener is registered all the same, and woken once there is one. ctx limits
+// only the call itself.
 //
-// Up to [MaxBehind] messages wait in the listener's channel; one more and it is dropped.
+// The listener's channel holds up to [MaxBehind] messages; one more and the listener is dropped.
 func (b *Bus) Listen(ctx context.Context, tenant, run string) (*Listener, error) {
 	c := make(chan Message, MaxBehind)
 	l := &Listener{C: c, c: c, bus: b, key: runKey{tenant, run}}
@@ -86,8 +85,8 @@ func (l *Listener) subscribe() (err error) {
 	return err
 }
 
-// deliver never blocks. A listener that has no room for what happened is dropped; one that has none for a wake-up is
-// awake.
+// deliver never blocks. A listener without room for a message is dropped; one without room for a wake-up is awake
+// anyway.
 func (l *Listener) deliver(m Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,7 +103,7 @@ func (l *Listener) deliver(m Message) {
 	}
 }
 
-// Dropped reports whether the listener was dropped because it did not keep up: then C is closed. Listen again and read
+// Dropped reports whether the listener was dropped because it did not keep up; C is then closed. Listen again, and read
 // the store from the last event seen.
 func (l *Listener) Dropped() bool {
 	l.mu.Lock()
@@ -112,7 +111,7 @@ func (l *Listener) Dropped() bool {
 	return l.dropped
 }
 
-// Close ends the listener and its channel. It may be called twice.
+// Close closes the listener and its channel. It may be called more than once.
 func (l *Listener) Close() {
 	l.mu.Lock()
 	l.end()
@@ -122,7 +121,7 @@ func (l *Listener) Close() {
 	l.bus.mu.Unlock()
 }
 
-// end ends the subscription. l.mu is held.
+// end ends the subscription. l.mu must be held.
 func (l *Listener) end() {
 	if l.closed {
 		return
@@ -134,7 +133,7 @@ func (l *Listener) end() {
 	}
 }
 
-// openListeners returns those that were not closed.
+// openListeners returns the listeners that are not closed.
 func (b *Bus) openListeners() []*Listener {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -148,17 +147,18 @@ func (b *Bus) wakeAll() {
 	}
 }
 
-// Follow calls tell with all that happens to the run after the event with the sequence number after (0: from the run's
-// beginning): its events, each once and in order, whatever the bus lost or repeated; between them live deltas as they
-// come; and wake-ups, at least every 15 seconds, after the store was read: the moment for a heartbeat.
+// Follow calls emit with everything that happens to the run after the event with the sequence number after (zero means
+// from the beginning): its events, each once and in order, even if the bus lost or repeated some; between them live
+// deltas as they arrive; and wake-ups, at least every 15 seconds, after the store was read: the moment for a heartbeat.
 //
-// A reader who is ahead of the run has read one that was deleted meanwhile: it hears the new one from its beginning.
+// A reader that is ahead of the run has read one that was deleted in the meantime: it receives the new one from its
+// beginning.
 //
-// It returns when ctx ends, with its error; what tell returned, if that is not nil; [ErrDropped]; nil when the listener
-// or the bus was closed; or why the store cannot be read at the beginning. Later the store may be away: it is read
-// again with the next message.
-func (l *Listener) Follow(ctx context.Context, s *store.Store, after int64, tell func(Message) error) error {
-	f := &follower{listener: l, store: s, seen: after, tell: tell}
+// Follow returns ctx's error when ctx ends; emit's error if that is not nil; [ErrDropped]; nil when the listener or the
+// bus was closed; or an error if the store cannot be read at the beginning. If the store fails later, it is read again
+// with the next message.
+func (l *Listener) Follow(ctx context.Context, s *store.Store, after int64, emit func(Message) error) error {
+	f := &follower{listener: l, store: s, seen: after, emit: emit}
 	if after > 0 {
 		last, err := s.Events(ctx, l.key.Tenant, l.key.Run, after-1, 1)
 		if err != nil {
@@ -168,8 +168,8 @@ func (l *Listener) Follow(ctx context.Context, s *store.Store, after int64, tell
 			f.seen = 0
 		}
 	}
-	away, err := f.catchUp(ctx)
-	err = cmp.Or(away, err)
+	storeErr, err := f.catchUp(ctx)
+	err = cmp.Or(storeErr, err)
 	for err == nil {
 		select {
 		case <-ctx.Done():
@@ -188,46 +188,46 @@ func (l *Listener) Follow(ctx context.Context, s *store.Store, after int64, tell
 	return fmt.Errorf("following a run: %w", err)
 }
 
-// follower is one call of Follow.
+// follower is the state of one call of Follow.
 type follower struct {
 	listener *Listener
 	store    *store.Store
-	seen     int64 // the sequence number of the last event that was told
-	behind   bool  // the store could not be read
-	tell     func(Message) error
+	seen     int64 // the sequence number of the last event emitted
+	behind   bool  // the last read of the store failed
+	emit     func(Message) error
 }
 
-// handle tells one message, and before it what it shows to be missing.
+// handle emits one message, after any events that it shows to be missing.
 func (f *follower) handle(ctx context.Context, m Message) error {
 	switch {
 	case m.Event != nil && m.Event.Seq <= f.seen:
 		return nil
 	case m.Event != nil && m.Event.Seq == f.seen+1:
 		f.seen++
-		return f.tell(m)
+		return f.emit(m)
 	case m.Event != nil || m.Wake || f.behind:
-		away, err := f.catchUp(ctx)
+		storeErr, err := f.catchUp(ctx)
 		if err != nil {
 			return err
 		}
-		f.behind = away != nil
+		f.behind = storeErr != nil
 	}
 	if m.Event != nil {
 		return nil
 	}
-	return f.tell(m)
+	return f.emit(m)
 }
 
-// catchUp tells what the store has beyond what was told. The first error says that the store could not be read, the
-// second is tell's.
-func (f *follower) catchUp(ctx context.Context) (away, err error) {
+// catchUp emits the events in the store after the last one seen. The first error is that of reading the store, the
+// second is emit's.
+func (f *follower) catchUp(ctx context.Context) (storeErr, err error) {
 	for {
-		events, away := f.store.Events(ctx, f.listener.key.Tenant, f.listener.key.Run, f.seen, followPage)
-		if away != nil {
-			return away, nil
+		events, storeErr := f.store.Events(ctx, f.listener.key.Tenant, f.listener.key.Run, f.seen, followPage)
+		if storeErr != nil {
+			return storeErr, nil
 		}
 		for i := range events {
-			if err := f.tell(Message{Event: &events[i]}); err != nil {
+			if err := f.emit(Message{Event: &events[i]}); err != nil {
 				return nil, err
 			}
 			f.seen = events[i].Seq

@@ -12,7 +12,7 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// The subjects. Their version changes when a node could misread another's messages.
+// The subjects. Their version changes if nodes could otherwise misread each other's messages.
 const (
 	runPrefix     = "ibid.v1.run."
 	replaySubject = "ibid.v1.replay"
@@ -23,52 +23,52 @@ const (
 )
 
 const (
-	// maxMessage is how many bytes of JSON a message may have. An event that needs more wakes its listeners, who find
-	// it in the store; a live delta that needs more is not sent. A server that allows less sets the limit.
+	// maxMessage is the largest message, in bytes of JSON. A larger event only wakes its listeners, who find it in the
+	// store; a larger live delta is not sent. A server with a smaller limit sets the limit.
 	maxMessage = 64 << 10
 
-	// maxLiveQueue is how many live deltas wait to be sent. More are not sent at all: nats.go can block while it
+	// maxLiveQueue is how many live deltas may wait to be sent. Further ones are dropped: nats.go can block while it
 	// connects, and an answer never waits for its listeners.
 	maxLiveQueue = 1024
 )
 
-// Message is what a listener hears: exactly one of its fields is set.
+// Message is received by a listener. Exactly one of its fields is set.
 type Message struct {
-	// Event happened to the run. It may come twice, and one may be missing before it: go by Seq.
+	// Event is an event of the run. It may arrive twice, and earlier ones may be missing: check Seq.
 	Event *store.Event
-	// Live is a piece of an answer on its way.
+	// Live is part of an answer that is still arriving.
 	Live *Live
-	// Wake says to read the store: there may be events that came in no message. It comes when the connection was lost,
+	// Wake means that the store may have events that arrived in no message. It is sent when the connection was lost,
 	// when an event was too large, and every 15 seconds.
 	Wake bool
 }
 
-// Live is a piece of an answer on its way.
+// Live is part of an answer that is still arriving.
 type Live struct {
 	Kind     string          `json:"kind"`      // text, source, citation …
-	AnswerID string          `json:"answer_id"` // to which answer of the run it belongs
+	AnswerID string          `json:"answer_id"` // the answer that it belongs to
 	Step     int             `json:"step"`
-	At       int             `json:"at"` // where in the answer's text Data begins, in UTF-8 bytes
+	At       int             `json:"at"` // offset of Data in the answer's text, in UTF-8 bytes
 	Data     json.RawMessage `json:"data,omitempty"`
 }
 
-// runKey names a run.
+// runKey identifies a run.
 type runKey struct {
 	Tenant string `json:"tenant"`
 	Run    string `json:"run"`
 }
 
-// subject returns the common beginning of the run's subjects.
+// subject returns the common prefix of the run's subjects.
 func (k runKey) subject() string { return runPrefix + hashToken(k.Tenant) + "." + hashToken(k.Run) }
 
-// hashToken makes one token of a subject out of any string: of one length, and without dots, blanks and wildcards. 192
-// bits of a hash are enough that nobody finds two strings with one token.
+// hashToken maps any string to a subject token of fixed length without dots, blanks or wildcards. 192 bits of a hash
+// suffice to make collisions infeasible.
 func hashToken(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return base64.RawURLEncoding.EncodeToString(sum[:24])
 }
 
-// envelope is a message on the wire: that something happened to a run, which may be all there is to say.
+// envelope is a message on the wire. Without Event and Live, it only wakes the run's listeners.
 type envelope struct {
 	runKey
 
@@ -76,8 +76,8 @@ type envelope struct {
 	Live  *Live        `json:"live,omitempty"`
 }
 
-// encodeEvent writes an event in at most limit bytes, or else only that there is one. Only the two names are unbounded:
-// the result is nil where even these are too long, and the listeners wake up in time.
+// encodeEvent encodes an event in at most limit bytes, or else only the fact that there is one. The two names are of
+// any length: if even they are too long, the result is nil, and the listeners find the event when they are next woken.
 func encodeEvent(e *store.Event, limit int) []byte {
 	m := envelope{runKey: runKey{e.Tenant, e.Run}, Event: e}
 	data, err := json.Marshal(m)
@@ -91,8 +91,8 @@ func encodeEvent(e *store.Event, limit int) []byte {
 	return data
 }
 
-// decode reads a message about the run. The names in it must be the run's own: anything else that is published under
-// its subject is refused.
+// decode decodes a message about the run. It rejects anything else published under the run's subject, by the names in
+// it.
 func decode(k runKey, data []byte) (Message, error) {
 	var m envelope
 	if err := json.Unmarshal(data, &m); err != nil {
@@ -100,7 +100,7 @@ func decode(k runKey, data []byte) (Message, error) {
 	}
 	switch {
 	case m.runKey != k || m.Event != nil && (runKey{m.Event.Tenant, m.Event.Run}) != k:
-		return Message{}, errors.New("it is about another run")
+		return Message{}, errors.New("the message is about another run")
 	case m.Event != nil:
 		return Message{Event: m.Event}, nil
 	case m.Live != nil:
@@ -109,15 +109,15 @@ func decode(k runKey, data []byte) (Message, error) {
 	return Message{Wake: true}, nil
 }
 
-// liveMessage is a delta that waits to be sent.
+// liveMessage is a delta waiting to be sent.
 type liveMessage struct {
 	run   runKey
 	delta Live
 }
 
-// Tell sends a live delta to whoever listens to the run. It never blocks and promises nothing; join text so that an
-// answer sends at most ten deltas a second. A delta of more than 64 KiB as JSON, or that comes while NATS is slow or
-// away, is lost; the listener sees that by Live.At. m.Data must not change afterwards.
+// Tell sends a live delta to the run's listeners. It never blocks and guarantees nothing; combine text so that an
+// answer sends at most ten deltas a second. A delta of more than 64 KiB of JSON, or one sent while NATS is slow or
+// unreachable, is lost; listeners notice by Live.At. m.Data must not change afterwards.
 func (b *Bus) Tell(tenant, run string, m Live) {
 	select {
 	case b.live <- liveMessage{runKey{tenant, run}, m}:
@@ -135,17 +135,17 @@ func (b *Bus) publishLive(m *liveMessage) {
 	}
 }
 
-// limit is how many bytes a message may have.
+// limit returns the largest size of a message.
 func (b *Bus) limit() int {
-	if most := b.conn.MaxPayload(); most > 0 && most < maxMessage {
-		return int(most)
+	if limit := b.conn.MaxPayload(); limit > 0 && limit < maxMessage {
+		return int(limit)
 	}
 	return maxMessage
 }
 
-// OnReplay has replay called whenever somebody, on any node, has begun to listen to the run, until stop is called: to
-// send again, by [Bus.Tell], what is known of an answer that is on its way. replay must return at once. A request may
-// be lost, or come twice.
+// OnReplay registers replay to be called whenever a listener, on any node, has started listening to the run, until stop
+// is called. It should send again, by [Bus.Tell], what is known of an answer that is still arriving, and must return at
+// once. A request may be lost or arrive twice.
 func (b *Bus) OnReplay(tenant, run string, replay func()) (stop func()) {
 	k := runKey{tenant, run}
 	b.mu.Lock()
@@ -164,7 +164,7 @@ func (b *Bus) OnReplay(tenant, run string, replay func()) (stop func()) {
 	}
 }
 
-// requestReplay asks all nodes for what was said of the run's answers so far.
+// requestReplay asks all nodes to replay the run's unfinished answers.
 func (b *Bus) requestReplay(conn *nats.Conn, k runKey) {
 	data, err := json.Marshal(k)
 	if err == nil {
@@ -175,7 +175,7 @@ func (b *Bus) requestReplay(conn *nats.Conn, k runKey) {
 	}
 }
 
-// answerReplay hands a request on to those who send answers of the run here.
+// answerReplay passes a request on to the senders of the run's answers on this node.
 func (b *Bus) answerReplay(m *nats.Msg) {
 	var k runKey
 	if err := json.Unmarshal(m.Data, &k); err != nil {

@@ -13,14 +13,16 @@ import (
 )
 
 const (
-	// fewer than MaxBehind, and a commit lies between two: a burst of events drops no listener that reads
+	// relayBatch is less than MaxBehind, and each batch is committed, so a burst of events drops no listener that
+	// reads.
 	relayBatch = 128
 	relayEvery = time.Second
-	// orphanAge is how old an event is before a node relays it that did not write it: the one that did must be dead.
+	// orphanAge is the age from which an event is relayed by a node that did not write it, since its writer must be
+	// dead.
 	orphanAge = 10 * time.Second
 )
 
-// Wake says that the store has new events to relay. It never blocks.
+// Wake signals that the store has new events to relay. It never blocks.
 func (b *Bus) Wake() {
 	select {
 	case b.wake <- struct{}{}:
@@ -28,12 +30,12 @@ func (b *Bus) Wake() {
 	}
 }
 
-// Relay publishes the events in the store's outbox until ctx ends, then it returns nil; when the bus is closed first,
-// that is the error. It runs once per node.
+// Relay publishes the events in the store's outbox until ctx ends, and then returns nil; if the bus is closed first, it
+// returns an error. It runs once per node.
 //
-// It begins with all there are, takes new ones as soon as [Bus.Wake] says so, and looks once a second for those that a
-// node left behind that died. They go out in order. An event is marked when NATS has it, so after a crash some come
-// twice. A store or a NATS server that is away is tried again, with growing pauses.
+// It starts with all existing events, relays new ones when [Bus.Wake] is called, and checks once a second for events
+// left behind by nodes that died. Events are sent in order. An event is marked once NATS has it, so after a crash some
+// are sent twice. If the store or NATS is unavailable, Relay retries with growing pauses.
 func (b *Bus) Relay(ctx context.Context, s *store.Store) error {
 	tick := time.NewTicker(relayEvery)
 	defer tick.Stop()
@@ -66,12 +68,12 @@ func (b *Bus) Relay(ctx context.Context, s *store.Store) error {
 		case <-wake:
 		case <-retry:
 		case <-orphans:
-			age = b.orphan
+			age = b.orphanAfter
 		}
 	}
 }
 
-// relay relays all events of at least that age.
+// relay relays all events of at least the given age.
 func (b *Bus) relay(ctx context.Context, s *store.Store, age time.Duration) error {
 	for {
 		if !b.conn.IsConnected() {
@@ -100,7 +102,7 @@ func (b *Bus) relay(ctx context.Context, s *store.Store, age time.Duration) erro
 func (b *Bus) publishEvent(e *store.Event) error {
 	data := encodeEvent(e, b.limit())
 	if data == nil {
-		return nil // its listeners wake up in time
+		return nil // its listeners are woken later
 	}
 	return b.conn.Publish(runKey{e.Tenant, e.Run}.subject()+eventSuffix, data)
 }

@@ -27,7 +27,7 @@ func openStore(t *testing.T) *store.Store {
 	return s
 }
 
-// put stores n answers to a run, and with each an event.
+// put stores n answers to a run, each with an event.
 func put(t *testing.T, s *store.Store, tenant, run string, n int) {
 	t.Helper()
 	var calls []*store.Call
@@ -41,7 +41,7 @@ func put(t *testing.T, s *store.Store, tenant, run string, n int) {
 	testenv.OK(t, s.Put(t.Context(), calls))
 }
 
-// start runs f until the test ends, or stop is called; it returns what f returned.
+// start runs f until the test ends or stop is called, which returns f's error.
 func start(t *testing.T, f func(context.Context) error) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -60,7 +60,7 @@ func start(t *testing.T, f func(context.Context) error) (stop func() error) {
 	return stop
 }
 
-// follow follows a run, and hands out what it is told but wake-ups.
+// follow follows a run and returns its messages other than wake-ups.
 func follow(t *testing.T, l *Listener, s *store.Store, after int64) (told chan Message, stop func() error) {
 	t.Helper()
 	told = make(chan Message, 2000)
@@ -74,7 +74,7 @@ func follow(t *testing.T, l *Listener, s *store.Store, after int64) (told chan M
 	})
 }
 
-// expect reads events from..to, in their order and nothing between.
+// expect reads events from..to in order, with nothing in between.
 func expect(t *testing.T, told <-chan Message, from, to int64) {
 	t.Helper()
 	for seq := from; seq <= to; seq++ {
@@ -89,7 +89,7 @@ func expect(t *testing.T, told <-chan Message, from, to int64) {
 	}
 }
 
-// Events go from the store of one node to a reader at another one: what is there, what comes, and again from any of them.
+// Events go from one node's store to a reader at another: existing ones, new ones, and again from any of them.
 func TestRelay(t *testing.T) {
 	for world, join := range worlds() {
 		t.Run(world, func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestRelay(t *testing.T) {
 	}
 }
 
-// A burst may be too much for a reader. It comes back as often as it must, and has every event once.
+// A burst may be too much for a reader. It returns as often as necessary, and receives every event once.
 func TestBurst(t *testing.T) {
 	for world, join := range worlds() {
 		t.Run(world, func(t *testing.T) {
@@ -168,22 +168,22 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// What a node left in the store that died is relayed by another, without anybody telling it.
+// Events left in the store by a node that died are relayed by another, without Wake.
 func TestRelayAfterCrash(t *testing.T) {
 	s := openStore(t)
 	a := openBus(t, Embedded)
-	a.orphan = 10 * time.Millisecond
+	a.orphanAfter = 10 * time.Millisecond
 	start(t, func(ctx context.Context) error { return a.Relay(ctx, s) })
 	l := listen(t, a, "acme", "run_1")
 	told, _ := follow(t, l, s, 0)
 	put(t, s, "acme", "run_1", 1)
 	a.Wake()
 	expect(t, told, 1, 1)
-	put(t, s, "acme", "run_1", 2) // and no Wake: the node that wrote this is dead
+	put(t, s, "acme", "run_1", 2) // no Wake: the node that wrote this is dead
 	expect(t, told, 2, 3)
 }
 
-// Young events of other nodes are theirs to relay.
+// Recent events of other nodes are not relayed.
 func TestRelayLeavesYoungEvents(t *testing.T) {
 	s := openStore(t)
 	a := openBus(t, Embedded)
@@ -194,7 +194,7 @@ func TestRelayLeavesYoungEvents(t *testing.T) {
 	}
 }
 
-// NATS was away: what was written meanwhile comes when it is back.
+// Events written while NATS is unreachable arrive afterwards.
 func TestRelayAfterReconnect(t *testing.T) {
 	first := startNATS(t, &server.Options{})
 	host, address := first.Addr().String(), first.ClientURL()
@@ -219,7 +219,7 @@ func TestRelayAfterReconnect(t *testing.T) {
 	})
 }
 
-// A store that is away ends nothing, and is reported once.
+// A store outage ends nothing, and is logged once.
 func TestRelayWithoutStore(t *testing.T) {
 	var log bytes.Buffer
 	b := testenv.Must(Open(t.Context(), Embedded, slog.New(slog.NewTextHandler(&log, nil))))(t)
@@ -229,7 +229,7 @@ func TestRelayWithoutStore(t *testing.T) {
 	if err := l.Follow(t.Context(), s, 0, func(Message) error { return nil }); err == nil {
 		t.Error("Follow begins without a store")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond) // several tries
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond) // several attempts
 	defer cancel()
 	if err := b.Relay(ctx, s); err != nil {
 		t.Errorf("Relay: %v", err)
@@ -245,7 +245,7 @@ func TestRelayWithoutStore(t *testing.T) {
 	}
 }
 
-// Whatever the bus loses, repeats or mixes up: Follow tells every event once, and in order.
+// Follow emits every event once and in order, even if the bus loses, repeats or reorders messages.
 func TestFollow(t *testing.T) {
 	s := openStore(t)
 	b := openBus(t, Embedded)
@@ -257,7 +257,7 @@ func TestFollow(t *testing.T) {
 		publish(t, b, event("acme", "run_1", seq))
 	}
 	expect(t, told, 451, 455)
-	put(t, s, "acme", "run_1", 2) // both are lost
+	put(t, s, "acme", "run_1", 2) // both lost
 	b.wakeAll()
 	expect(t, told, 456, 457)
 	b.Tell("acme", "run_1", Live{Kind: "text", At: 3})
@@ -281,7 +281,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// A reader who comes back with a number that the run does not have yet has read a run that was deleted since.
+// A reader with a sequence number beyond the run's last has read a run that was deleted since.
 func TestFollowAhead(t *testing.T) {
 	s := openStore(t)
 	b := openBus(t, Embedded)
@@ -294,7 +294,7 @@ func TestFollowAhead(t *testing.T) {
 	expect(t, again, 3, 3)
 }
 
-// A reader that takes too long is told so; one whose bus closes just ends.
+// A reader that is too slow gets ErrDropped; one whose bus closes just ends.
 func TestFollowEnds(t *testing.T) {
 	s := openStore(t)
 	b := testenv.Must(Open(t.Context(), Embedded, nil))(t)
@@ -343,7 +343,7 @@ func TestFollowEnds(t *testing.T) {
 }
 
 func ExampleListener_Follow() {
-	// A reader at any node, which saw event 7 last: it goes on with event 8.
+	// A reader at any node that saw event 7 last continues with event 8.
 	read := func(ctx context.Context, b *Bus, s *store.Store) error {
 		l, err := b.Listen(ctx, "default", "run_1")
 		if err != nil {

@@ -18,13 +18,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// worlds are the ways in which nodes are joined: by a server in the process, by one that listens, by a cluster of three.
-// Each, when started, opens nodes, which the end of the test closes.
+// worlds are the ways to connect nodes: by a server in the process, by one that listens, by a cluster of three. When
+// started, each opens nodes, which are closed at the end of the test.
 func worlds() map[string]func(*testing.T) func(number int) *Bus {
 	return map[string]func(*testing.T) func(int) *Bus{"embedded": embeddedWorld, "server": serverWorld, "cluster": clusterWorld}
 }
 
-// embeddedWorld has one server in the process, which only a test's nodes share.
+// embeddedWorld has one server in the process, shared by the test's nodes.
 func embeddedWorld(t *testing.T) func(int) *Bus {
 	t.Helper()
 	first := openBus(t, Embedded)
@@ -104,10 +104,10 @@ func listen(t *testing.T, b *Bus, tenant, run string) *Listener {
 	return l
 }
 
-// next returns the listener's next message that is no wake-up.
+// next returns the listener's next message other than a wake-up.
 func next(t *testing.T, l *Listener) Message {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; { // wake-ups come sooner than receive loses its patience
+	for deadline := time.Now().Add(20 * time.Second); ; { // wake-ups arrive before receive times out
 		m, err := receive(l)
 		if err == nil && time.Now().After(deadline) {
 			err = errors.New("nothing but wake-ups came")

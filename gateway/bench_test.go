@@ -18,8 +18,8 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// BenchmarkRelay compares the gateway, with its capture in the journal, to httputil.ReverseProxy. Client and upstream are in the
-// same process and cost the same for both.
+// BenchmarkRelay compares the gateway, with its capture in the journal, to httputil.ReverseProxy. Client and upstream
+// run in the same process and cost the same for both.
 func BenchmarkRelay(b *testing.B) {
 	words := strings.Fields(strings.Repeat("so it is and was and will be ", 8))
 	for name, upstream := range map[string]http.HandlerFunc{
@@ -50,7 +50,7 @@ func benchmarkRelay(b *testing.B, upstream http.HandlerFunc, by string) {
 			Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(u) },
 		}
 		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			_ = http.NewResponseController(w).EnableFullDuplex() // or it would cut streams off: golang/go#40747
+			_ = http.NewResponseController(w).EnableFullDuplex() // else it would truncate streams: golang/go#40747
 			reverse.ServeHTTP(w, r)
 		}))
 		defer proxy.Close()
@@ -88,7 +88,7 @@ func benchmarkCall(c *http.Client, address string, request []byte) error {
 	return res.Body.Close()
 }
 
-// processTime returns how long the process has computed: what others do on the machine does not count.
+// processTime returns the process's CPU time, which other processes do not affect.
 func processTime(tb testing.TB) time.Duration {
 	tb.Helper()
 	var usage syscall.Rusage
@@ -96,7 +96,7 @@ func processTime(tb testing.TB) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// BenchmarkInside compares a call from inside with the same over a listener.
+// BenchmarkInside compares an in-process call with the same call over a listener.
 func BenchmarkInside(b *testing.B) {
 	words := strings.Fields(strings.Repeat("so it is and was and will be ", 8))
 	for name, upstream := range map[string]http.HandlerFunc{
@@ -116,7 +116,7 @@ func BenchmarkInside(b *testing.B) {
 	}
 }
 
-// BenchmarkInsideFirst measures how long the first byte of a stream takes through the gateway, beside the upstream's own.
+// BenchmarkInsideFirst measures the time to a stream's first byte through the gateway and directly from the upstream.
 func BenchmarkInsideFirst(b *testing.B) {
 	w := newTwin(b, answerParts(chatParts("So ", "it ", "is.")...), &setup{idle: true, options: gateway.Options{Logger: slog.New(slog.DiscardHandler)}})
 	straight := &http.Client{Transport: &http.Transport{}}

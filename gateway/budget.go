@@ -17,11 +17,11 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// Budget shares something that is scarce among those who make requests: bytes that are held, calls that are served. No
-// tenant has all of it, and no token all of its tenant's, so that one cannot starve the others. Its methods may be
-// called at the same time; the zero value has nothing to give.
+// Budget divides a limited resource, such as bytes held or calls served, among those who make requests. No tenant may
+// use all of it, and no token all of its tenant's share, so that one cannot starve the others. It is safe for
+// concurrent use. The zero value has nothing to give.
 type Budget struct {
-	what               string // in the words of a problem: "bytes of requests"
+	what               string // as in a problem's text: "bytes of requests"
 	all, tenant, token int64
 
 	mu   sync.Mutex
@@ -29,11 +29,11 @@ type Budget struct {
 	sum  int64
 }
 
-// sharer is a tenant, or one of its tokens.
+// sharer is a tenant or one of its tokens.
 type sharer struct{ tenant, token string }
 
-// NewBudget returns a budget of so much of something, of which a tenant has half and a token a quarter, but at least so
-// much that one request can be served. What names it, as in "bytes of requests".
+// NewBudget returns a budget of size all. A tenant may hold half of it and a token a quarter, but at least one, the
+// largest size of a single request. what describes the resource, as in "bytes of requests".
 func NewBudget(what string, all, one int64) *Budget {
 	return &Budget{
 		what: what, all: all, tenant: max(all/2, min(one, all)), token: max(all/4, min(one, all)),
@@ -41,8 +41,8 @@ func NewBudget(what string, all, one int64) *Budget {
 	}
 }
 
-// Hold takes n for a request. The error is a problem: it says who has too much of it, and is a 429 where that is the
-// caller, else a 503.
+// Hold reserves n for a request. The error is a problem that names the exceeded share: a 429 if it is the caller's,
+// else a 503.
 func (b *Budget) Hold(who Identity, n int64) error {
 	tenant, token := sharer{tenant: who.Tenant}, sharer{who.Tenant, who.Token}
 	b.mu.Lock()
@@ -68,11 +68,11 @@ func (b *Budget) Hold(who Identity, n int64) error {
 func (b *Budget) tooMuch(whose string) error {
 	return TooMany(
 		2*time.Second, fmt.Sprintf("too many %s of this %s are held at the same time", b.what, whose),
-		"try again when others have ended",
+		"try again when other calls have ended",
 	)
 }
 
-// Release gives back n of what a request held.
+// Release returns n of what a request held.
 func (b *Budget) Release(who Identity, n int64) {
 	if n == 0 {
 		return
@@ -98,40 +98,39 @@ func (b *Budget) Held() int64 {
 }
 
 const (
-	// DefaultPace is in which time the next 32 KiB of a body have to arrive, unless told otherwise.
+	// DefaultPace is the default time for the next 32 KiB of a body to arrive.
 	DefaultPace = 10 * time.Second
-	// paceBytes is how much of a body has to arrive in each of these times.
+	// paceBytes is how much of a body has to arrive in that time.
 	paceBytes = 32 << 10
 )
 
-// NewPaced returns a reader of a request's body that times out where the body comes too slowly: where the next
-// 32 KiB do not come within pace, or all of it not by end (zero: no such limit). A client that stops in the middle
-// would otherwise hold memory that others need. What follows the body may take as long as it likes once [Paced.Done]
-// was called.
+// NewPaced returns a reader of a request's body that times out if the body arrives too slowly: if the next 32 KiB do
+// not arrive within pace, or the whole body not by end (zero means no such limit). A client that stops halfway would
+// otherwise hold memory that others need. After [Paced.Done], the deadline no longer applies.
 func NewPaced(body io.Reader, w http.ResponseWriter, pace time.Duration, end time.Time) *Paced {
 	p := &Paced{body: body, w: w, pace: pace, end: end}
 	p.extend()
 	return p
 }
 
-// Paced is a body that has to keep pace. Get one from [NewPaced].
+// Paced is a body with a minimum pace. Use [NewPaced].
 type Paced struct {
-	body io.Reader
-	w    http.ResponseWriter
-	pace time.Duration
-	end  time.Time
-	come int // since the deadline was set
+	body     io.Reader
+	w        http.ResponseWriter
+	pace     time.Duration
+	end      time.Time
+	received int // bytes since the deadline was set
 }
 
 func (p *Paced) Read(b []byte) (int, error) {
 	n, err := p.body.Read(b)
-	if p.come += n; p.come >= paceBytes {
+	if p.received += n; p.received >= paceBytes {
 		p.extend()
 	}
 	return n, err
 }
 
-// Done takes the deadline away.
+// Done removes the deadline.
 func (p *Paced) Done() { setReadDeadline(p.w, time.Time{}) }
 
 func (p *Paced) extend() {
@@ -139,35 +138,35 @@ func (p *Paced) extend() {
 	if !p.end.IsZero() && next.After(p.end) {
 		next = p.end
 	}
-	p.come = 0
+	p.received = 0
 	setReadDeadline(p.w, next)
 }
 
-// quotaEvery is how often the store is asked how much there is.
+// quotaEvery is how often the store is asked how much is stored.
 const quotaEvery = 10 * time.Second
 
-// quota is how much a tenant may have stored, and has.
+// quota is how much a tenant may store, and how much it has stored.
 type quota struct {
-	most int64
-	used atomic.Int64
+	limit int64
+	used  atomic.Int64
 }
 
-// errQuota says that a tenant has as much as it may.
+// errQuota reports that a tenant has used up its quota.
 var errQuota = errors.New("the tenant's stored answers have as many bytes as its quota allows")
 
-// overQuota counts that an answer is not kept because of the quota, and tells of it once a day.
+// overQuota counts an answer that is not kept because of the quota, and raises an alert once a day.
 func (g *Gateway) overQuota(tenant string) {
 	g.metrics.failed(failedQuota)
 	q := g.quotas[tenant]
 	g.alert(&store.Alert{
 		Kind: store.AlertQuota, Tenant: tenant,
 		Subject: store.AlertSubject{Since: time.Now().UTC().Format(time.DateOnly)},
-		Summary: fmt.Sprintf("New answers are not kept: those of the tenant have %s bytes, and may have %s.",
-			shownBytes(q.used.Load()), shownBytes(q.most)),
+		Summary: fmt.Sprintf("New answers are not kept: the tenant's stored answers have %s bytes; its quota is %s.",
+			shownBytes(q.used.Load()), shownBytes(q.limit)),
 	})
 }
 
-// shownBytes writes a number of bytes with four digits at most.
+// shownBytes formats a number of bytes with at most four digits.
 func shownBytes(n int64) string {
 	f := float64(n)
 	for _, unit := range []string{"", " Ki", " Mi", " Gi"} {
@@ -179,11 +178,11 @@ func shownBytes(n int64) string {
 	return fmt.Sprintf("%.4g Ti", f)
 }
 
-// countStored asks the store how much the tenants with a quota have. While that is not known the last number counts.
+// countStored asks the store how much the tenants with a quota have stored. If that fails, the last numbers remain.
 func (g *Gateway) countStored(ctx context.Context) {
 	usage, err := g.options.Store.Usage(ctx, slices.Collect(maps.Keys(g.quotas)))
 	if err != nil {
-		g.log.LogAttrs(ctx, slog.LevelDebug, "how much is stored is not known", slog.Any("error", err))
+		g.log.LogAttrs(ctx, slog.LevelDebug, "cannot determine how much is stored", slog.Any("error", err))
 		return
 	}
 	for tenant, q := range g.quotas {

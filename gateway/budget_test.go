@@ -15,7 +15,7 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// Uploads that are never finished take up what their tenant has, not what others have.
+// Unfinished uploads use up their tenant's share, not that of others.
 func TestOneTenantStarvesNobody(t *testing.T) {
 	tokens := openTokens(t)
 	acme, _ := newSecret(t, tokens, store.Token{Name: "a", Tenant: "acme", Scopes: []string{store.ScopeProxy}})
@@ -52,7 +52,7 @@ func TestOneTenantStarvesNobody(t *testing.T) {
 	}
 }
 
-// A body that stops coming is not waited for as long as one that comes slowly.
+// A body that stops arriving times out sooner than one that arrives slowly.
 func TestSlowBody(t *testing.T) {
 	w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{options: gateway.Options{
 		Limits: gateway.Limits{RequestPace: 100 * time.Millisecond},
@@ -64,7 +64,7 @@ func TestSlowBody(t *testing.T) {
 	testenv.Equal(t, "status", http.StatusRequestTimeout, res.StatusCode)
 }
 
-// Calls that are served count too, and so do responses that are decoded: those pass all the same.
+// Calls being served count too, and so do responses being decoded: the latter pass all the same.
 func TestBudgets(t *testing.T) {
 	leave, entered := make(chan struct{}), make(chan struct{}, 9)
 	w := newWorld(t, func(rw http.ResponseWriter, r *http.Request) {
@@ -100,7 +100,7 @@ func TestBudgets(t *testing.T) {
 	testenv.Equal(t, "what is held afterwards", int64(0), w.gateway.Decoding().Held())
 }
 
-// A budget gives back what it gave.
+// A budget can be used up again after Release.
 func TestBudgetRelease(t *testing.T) {
 	b := gateway.NewBudget("things", 8, 1)
 	a, c := gateway.Identity{Tenant: "a", Token: "1"}, gateway.Identity{Tenant: "c"}

@@ -24,7 +24,7 @@ import (
 	"github.com/ibidhq/ibid/tee"
 )
 
-// capture puts the tee between the upstream and the client.
+// capture inserts the tee between upstream and client.
 func (e *exchange) capture(body io.ReadCloser) io.ReadCloser {
 	if !e.route.Get {
 		e.announceAnswer(e.w.Header())
@@ -45,7 +45,7 @@ func (e *exchange) capture(body io.ReadCloser) io.ReadCloser {
 		Length:   e.res.ContentLength,
 		Limit:    limits.Decoded,
 		Done:     e.done,
-		Hold: func(n int64) bool { // without room for it, what follows passes and is not decoded
+		Hold: func(n int64) bool { // without room, the rest passes without being decoded
 			if err := e.g.decoding.Hold(e.who, n); err != nil {
 				return false
 			}
@@ -54,13 +54,13 @@ func (e *exchange) capture(body io.ReadCloser) io.ReadCloser {
 		},
 	}
 	o.Decode.Provider, o.Decode.Limits = e.provider(), limits.Decode
-	if e.up.Provider != "" { // else the path only resembles a provider's, and the response tells more
+	if e.up.Provider != "" { // otherwise the path only resembles a provider's, and the response is a better guide
 		o.Decode.Format = e.route.Format
 	}
 	if reads && len(e.in.Header["Content-Encoding"]) == 0 {
 		o.Decode.Request = e.body
 	}
-	// A body of known length comes at once, and its event right behind it.
+	// A body of known length arrives at once, immediately followed by its event.
 	if e.g.options.Bus != nil && !e.route.Get && e.res.ContentLength < 0 {
 		e.live = &live{e: e}
 		e.live.start()
@@ -69,8 +69,8 @@ func (e *exchange) capture(body io.ReadCloser) io.ReadCloser {
 	return tee.NewBody(body, &o)
 }
 
-// announceAnswer says which run the call is part of, and under which id its answer will be kept. What the response's
-// header and the journal show already not to be kept gets no id, and a line in the log.
+// announceAnswer sets the headers with the call's run and the id under which its answer will be kept. If the response's
+// header or the journal already shows that it will not be kept, there is no id, and the reason is logged.
 func (e *exchange) announceAnswer(h http.Header) {
 	h[RunHeader] = []string{e.labels.run}
 	encoding := strings.Join(e.res.Header["Content-Encoding"], ", ")
@@ -81,9 +81,9 @@ func (e *exchange) announceAnswer(h http.Header) {
 		why = fmt.Errorf("%w: %.40q", tee.ErrEncoding, encoding)
 	case e.res.ContentLength > limit:
 		why = fmt.Errorf("%w: %d bytes of %d", tee.ErrLimit, e.res.ContentLength, limit)
-	case media == "text/html" || media == "application/xhtml+xml": // for a browser to show: no provider's answer is
+	case media == "text/html" || media == "application/xhtml+xml": // for a browser: no provider sends answers as HTML
 		why = errors.New("it is a web page")
-	case e.full:
+	case e.overQuota:
 		why = errQuota
 	default:
 		why = e.g.options.Journal.Stats().Err
@@ -95,7 +95,7 @@ func (e *exchange) announceAnswer(h http.Header) {
 	e.logUnkept(slog.LevelWarn, why)
 }
 
-// logUnkept logs that there is no answer to keep of a response to a call that asked for one, or that it cannot be kept.
+// logUnkept logs that a response has no answer to keep, although the call asked for one, or that it cannot be kept.
 func (e *exchange) logUnkept(level slog.Level, why error) {
 	e.g.log.LogAttrs(
 		context.WithoutCancel(e.in.Context()), level, "a response is not kept", slog.String("tenant", e.tenant),
@@ -104,7 +104,7 @@ func (e *exchange) logUnkept(level slog.Level, why error) {
 	)
 }
 
-// provider returns who answers, as far as it is known without the answer.
+// provider returns the provider that answers, as far as it is known before the answer.
 func (e *exchange) provider() string { return cmp.Or(e.route.Provider, e.up.Provider) }
 
 // path returns the call's method and path at the provider, escaped.
@@ -118,10 +118,10 @@ func (e *exchange) wantsBackfill() bool {
 	return b != nil && b.Wants(e.up.Name, e.path())
 }
 
-// done keeps an answer. The tee calls it once, before it hands out the answer's end mark.
+// done keeps an answer. The tee calls it once, before it passes on the answer's end mark.
 func (e *exchange) done(r tee.Result) {
 	defer e.release()
-	defer e.survive()
+	defer e.recoverPanic()
 	if e.live != nil {
 		e.live.close()
 	}
@@ -132,22 +132,22 @@ func (e *exchange) done(r tee.Result) {
 	}
 	if !isAnswer(r) || e.route.Get && r.Answer.ID == "" {
 		e.g.metrics.nothing.WithLabelValues(e.up.Name).Inc()
-		e.teeOff(r.Err)
+		e.countTeeFailure(r.Err)
 		if len(e.w.Header()[AnswerHeader]) > 0 {
 			e.logUnkept(slog.LevelInfo, cmp.Or(r.Err, errNoAnswer))
 		}
 		return
 	}
 	if !r.Answer.Complete && e.in.Context().Err() != nil {
-		r.Answer.Issues = append(r.Answer.Issues, ibid.Issue{Code: IssueStopped, Detail: "by whoever asked"})
+		r.Answer.Issues = append(r.Answer.Issues, ibid.Issue{Code: IssueStopped, Detail: "by the client"})
 	}
 	keys := e.keysOf()
 	HideKeys(keys, r.Answer)
 	c, masked := e.maskKeys(keys, e.call(r.Answer, ended))
 	r.Answer = c.Answer
-	if e.full {
+	if e.overQuota {
 		e.g.overQuota(e.tenant)
-		e.teeOff(r.Err)
+		e.countTeeFailure(r.Err)
 		e.judge(r.Answer, false)
 		return
 	}
@@ -157,7 +157,7 @@ func (e *exchange) done(r tee.Result) {
 	if err == nil {
 		e.g.metrics.captured(e.up.Name, r.Answer, waited)
 	}
-	e.teeOff(r.Err)
+	e.countTeeFailure(r.Err)
 	if e.g.options.Tracer != nil {
 		e.answer = r.Answer
 	}
@@ -169,30 +169,31 @@ func (e *exchange) done(r tee.Result) {
 	e.logAnswer(c, r, waited, err)
 }
 
-// judge has an answer compared with its policies: before its response goes on where that is held, else behind it.
+// judge checks an answer against its policies: before its response is passed on if that is held, else in the
+// background.
 func (e *exchange) judge(a *ibid.Answer, searched bool) {
 	if e.policies == nil {
 		return
 	}
 	j := &judged{
 		who: e.who, upstream: e.up.Name, id: e.answerID, answer: a, policies: e.policies, searched: searched,
-		held: e.holds && e.polices(),
+		held: e.holds && e.awaitsPolicies(),
 	}
-	if !e.kept || e.route.Get { // an answer that is fetched again is kept under the id that it has
+	if !e.kept || e.route.Get { // an answer that was fetched again is kept under its original id
 		j.id = ""
 	}
 	if j.held {
 		e.judging = j
 		return
 	}
-	e.g.active.Add(1) // Close waits for it
+	e.g.active.Add(1) // Close waits for the check
 	go func() {
 		defer e.g.leave()
 		_, _ = e.g.judge(j)
 	}()
 }
 
-// call returns what is kept of an answer.
+// call returns the record of an answer.
 func (e *exchange) call(a *ibid.Answer, ended time.Duration) *store.Call {
 	c := &store.Call{
 		AnswerID:     e.answerID,
@@ -217,20 +218,20 @@ func (e *exchange) call(a *ibid.Answer, ended time.Duration) *store.Call {
 	if by := e.g.options.Attribution; by != nil && !e.route.Get {
 		c.Strategy = by.Strategy(e.labels.run)
 	}
-	if e.cited != nil { // it is bound to the body, else only to its text
+	if e.cited != nil { // bound to the body if its hash is known, else only to its text
 		c.Body = &store.CallBody{Hash: e.cited.hash, MediaType: e.res.Header.Get("Content-Type")}
 	}
 	return c
 }
 
-// IssueStopped is the code of the issue of an answer whose client stopped it, or left, before it had ended.
+// IssueStopped is the code of the issue of an answer whose client stopped it or left before its end.
 const IssueStopped = "stopped"
 
-// errNoAnswer says that a response was whole, and no answer.
-var errNoAnswer = errors.New("there is no answer in it")
+// errNoAnswer reports a complete response without an answer.
+var errNoAnswer = errors.New("it contains no answer")
 
-// isAnswer reports whether there is something to keep: not of a page or of words that a proxy on the way may have put
-// in an answer's place, and not where nothing came.
+// isAnswer reports whether there is something to keep: not if nothing arrived, or if a proxy may have sent a page or
+// text in place of an answer.
 func isAnswer(r tee.Result) bool {
 	a := r.Answer
 	switch {
@@ -240,8 +241,8 @@ func isAnswer(r tee.Result) bool {
 	return a.ID != "" || a.Text != "" || a.Error != nil || a.Complete || len(a.Sources) > 0 || len(a.ToolCalls) > 0
 }
 
-// survive is deferred where a mistake of ours must not break the client's response.
-func (e *exchange) survive() {
+// recoverPanic is deferred where a panic must not break the client's response.
+func (e *exchange) recoverPanic() {
 	if v := recover(); v != nil {
 		e.g.metrics.panics.Inc()
 		e.logPanic("keeping an answer", debug.Stack())
@@ -250,14 +251,14 @@ func (e *exchange) survive() {
 
 func (e *exchange) logPanic(doing string, stack []byte) {
 	e.g.log.LogAttrs(
-		e.in.Context(), slog.LevelError, "a mistake of ours was caught", slog.String("doing", doing),
+		e.in.Context(), slog.LevelError, "recovered from a panic", slog.String("doing", doing),
 		slog.String("upstream", e.up.Name), slog.String("route", e.pattern),
 		slog.String("answer_id", e.answerID), slog.String("stack", string(stack)),
 	)
 }
 
-// teeOff counts and logs that the tee gave up on a response, which passed all the same.
-func (e *exchange) teeOff(err error) {
+// countTeeFailure counts and logs that the tee gave up on a response, which was passed on nevertheless.
+func (e *exchange) countTeeFailure(err error) {
 	var panicked *tee.PanicError
 	switch {
 	case errors.As(err, &panicked):
@@ -270,8 +271,8 @@ func (e *exchange) teeOff(err error) {
 	e.g.metrics.teeOff.WithLabelValues(e.up.Name).Inc()
 }
 
-// logAnswer writes the one line that there is for each answer. It says nothing that a client or a provider wrote in
-// confidence: no keys, queries, prompts or texts.
+// logAnswer writes the one log line for each answer. It contains nothing confidential that a client or a provider
+// wrote: no keys, queries, prompts or texts.
 func (e *exchange) logAnswer(c *store.Call, r tee.Result, waited time.Duration, err error) {
 	level := slog.LevelInfo
 	if err != nil {
@@ -282,10 +283,10 @@ func (e *exchange) logAnswer(c *store.Call, r tee.Result, waited time.Duration, 
 		return
 	}
 	a := r.Answer
-	// where in the code it was written would cost more than all the rest
+	// the source position would cost more than all the rest
 	line := slog.NewRecord(time.Now(), level, "answer", 0)
 	if err != nil {
-		line.Message = "an answer could not be kept"
+		line.Message = "cannot keep an answer"
 		line.AddAttrs(slog.Any("error", err))
 	}
 	if c.Refetch {
@@ -313,11 +314,11 @@ func (e *exchange) logAnswer(c *store.Call, r tee.Result, waited time.Duration, 
 		slog.Duration("duration", c.Duration),
 		slog.Duration("capture_wait", waited),
 	)
-	_ = e.g.log.Handler().Handle(ctx, line) // a log that cannot be written harms no call
+	_ = e.g.log.Handler().Handle(ctx, line) // a failing log must not fail the call
 }
 
-// traceCall writes the span of a captured call, with the names of OpenTelemetry's conventions for generative AI. Its
-// parent is the client's span, if the request names one.
+// traceCall records the span of a captured call, with the names of OpenTelemetry's conventions for generative AI. Its
+// parent is the client's span, if the request has one.
 func (e *exchange) traceCall() {
 	tracer := e.g.options.Tracer
 	if tracer == nil || !e.captured {
@@ -337,9 +338,9 @@ func (e *exchange) traceCall() {
 		),
 	)
 	defer span.End()
-	setKnown(span, "gen_ai.request.model", e.model)
-	setKnown(span, "gen_ai.conversation.id", e.labels.conversation)
-	setKnown(span, "gen_ai.agent.name", e.labels.agent)
+	setNonEmpty(span, "gen_ai.request.model", e.model)
+	setNonEmpty(span, "gen_ai.conversation.id", e.labels.conversation)
+	setNonEmpty(span, "gen_ai.agent.name", e.labels.agent)
 	if e.status >= 400 {
 		span.SetStatus(codes.Error, "")
 	}
@@ -352,8 +353,8 @@ func (e *exchange) traceCall() {
 		attribute.String("ibid.answer", e.answerID), attribute.Int("ibid.citations", len(a.Citations)),
 		attribute.Int("ibid.sources", len(a.Sources)), attribute.Bool("ibid.complete", a.Complete),
 	)
-	setKnown(span, "gen_ai.response.id", a.ID)
-	setKnown(span, "gen_ai.response.model", a.Model)
+	setNonEmpty(span, "gen_ai.response.id", a.ID)
+	setNonEmpty(span, "gen_ai.response.model", a.Model)
 	if a.Finish != "" {
 		span.SetAttributes(attribute.StringSlice("gen_ai.response.finish_reasons", []string{string(a.Finish)}))
 	}
@@ -362,8 +363,8 @@ func (e *exchange) traceCall() {
 	}
 }
 
-// setKnown sets an attribute whose value is known.
-func setKnown(span trace.Span, name, value string) {
+// setNonEmpty sets an attribute unless its value is empty.
+func setNonEmpty(span trace.Span, name, value string) {
 	if value != "" {
 		span.SetAttributes(attribute.String(name, value))
 	}

@@ -33,7 +33,7 @@ import (
 	"github.com/ibidhq/ibid/watch"
 )
 
-// chatBody is a whole answer, chatParts its stream.
+// chatBody is a complete answer; chatParts is its stream.
 func chatBody(text string) string {
 	return fmt.Sprintf(`{"id":"c1","object":"chat.completion","model":"gpt-test","choices":[{"index":0,"finish_reason":"stop",`+
 		`"message":{"role":"assistant","content":%q,"annotations":[{"type":"url_citation","url_citation":`+
@@ -77,7 +77,7 @@ func answerParts(parts ...string) http.HandlerFunc {
 	}
 }
 
-// stored returns a call once the indexer is past it.
+// stored waits for the indexer and returns a stored call.
 func (w *world) stored(tb testing.TB, id string) *store.Call {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
@@ -92,7 +92,7 @@ func (w *world) stored(tb testing.TB, id string) *store.Call {
 	return c
 }
 
-// metric returns the value of a counter, summed over its labels or, if it is given, where the first one is so.
+// metric returns the value of a counter, summed over its labels or over those with the given first label.
 func (w *world) metric(tb testing.TB, name string, label ...string) float64 {
 	tb.Helper()
 	families := testenv.Must(w.metrics.Gather())(tb)
@@ -157,8 +157,8 @@ func TestCapture(t *testing.T) {
 	}
 }
 
-// Nothing comes from the end mark on before the answer is on disk: the journal is opened as after a crash, when the client has
-// the end.
+// The end mark arrives only after the answer is on disk: when the client has it, the journal is opened as after a
+// crash.
 func TestStrict(t *testing.T) {
 	parts := chatParts("So ", "it ", "is.")
 	w := newWorld(t, answerParts(parts...), &setup{idle: true})
@@ -173,7 +173,7 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// onDisk reports whether a copy of the journal's files has an answer.
+// onDisk reports whether a copy of the journal's files contains an answer.
 func onDisk(tb testing.TB, dir, id string) bool {
 	tb.Helper()
 	files := testenv.Must(filepath.Glob(filepath.Join(dir, "journal", "*")))(tb)
@@ -185,7 +185,7 @@ func onDisk(tb testing.TB, dir, id string) bool {
 	return false
 }
 
-// An answer can be found by id from the moment its end is seen, before the store has it, and in the store from then on.
+// An answer can be found by id as soon as its end was seen: first in memory, then in the store.
 func TestFind(t *testing.T) {
 	w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{idle: true})
 	res, _ := w.ask(t, nil)
@@ -195,22 +195,22 @@ func TestFind(t *testing.T) {
 		t.Fatalf("Find: %v, %t", c, ok)
 	}
 	if _, ok := w.gateway.Find("other", id); ok {
-		t.Error("another tenant finds it")
+		t.Error("found by another tenant")
 	}
 	run(t, w.gateway)
 	w.stored(t, id)
 	if _, ok := w.gateway.Find(store.DefaultTenant, id); ok {
-		t.Error("it is still in memory")
+		t.Error("still in memory")
 	}
 }
 
-// The tail is bounded: what is over it is found in the store.
+// The tail is limited; answers beyond its limit are found in the store.
 func TestTailLimit(t *testing.T) {
 	w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{idle: true, options: gateway.Options{Limits: gateway.Limits{Tail: 10}}})
 	res, _ := w.ask(t, nil)
 	id := res.Header.Get("Ibid-Answer")
 	if _, ok := w.gateway.Find(store.DefaultTenant, id); ok {
-		t.Error("the tail took more than its limit")
+		t.Error("the tail exceeds its limit")
 	}
 	run(t, w.gateway)
 	w.stored(t, id)
@@ -235,7 +235,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// What takes too long is waited for no longer, and is kept all the same.
+// The end mark is not held longer than CaptureWait, and the answer is kept nevertheless.
 func TestCaptureWait(t *testing.T) {
 	w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{
 		idle: true, options: gateway.Options{Capture: gateway.Stored, CaptureWait: 10 * time.Millisecond}, // the store never takes it
@@ -247,7 +247,7 @@ func TestCaptureWait(t *testing.T) {
 	if n := w.metric(t, "capture_late_total"); n != 1 {
 		t.Errorf("%v were late", n)
 	}
-	// The wait bounds the journal's sync, too: what it did not outlast is still on its way.
+	// CaptureWait also limits the journal's sync; the answer is still written afterwards.
 	testenv.Until(t, "it is on disk", func() bool { return onDisk(t, w.dir, res.Header.Get("Ibid-Answer")) })
 }
 
@@ -265,7 +265,7 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
-// A client that leaves, an upstream that breaks off: what came is kept, as not complete.
+// If the client leaves or the upstream breaks off, what arrived is kept as incomplete.
 func TestPartial(t *testing.T) {
 	parts := chatParts("So ", "it ", "is.")
 	t.Run("upstream", func(t *testing.T) {
@@ -305,7 +305,7 @@ func TestPartial(t *testing.T) {
 	})
 }
 
-// Errors are the provider's, pass unchanged, and are not kept: a wrong key that tries for ever would fill the store.
+// Errors of the provider pass unchanged and are not kept: endless retries with a wrong key would fill the store.
 func TestErrorsAreNotKept(t *testing.T) {
 	for _, status := range []int{400, 401, 429, 500, 503} {
 		w := newWorld(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -325,7 +325,7 @@ func TestErrorsAreNotKept(t *testing.T) {
 	}
 }
 
-// An answer in a body that nobody asked to be compressed is captured without holding anything back.
+// A compressed answer that was not requested is captured without being held back.
 func TestCompressed(t *testing.T) {
 	type flusher interface {
 		io.WriteCloser
@@ -334,11 +334,11 @@ func TestCompressed(t *testing.T) {
 	for encoding, packed := range map[string]func(io.Writer) flusher{
 		"gzip": func(w io.Writer) flusher { return gzip.NewWriter(w) },
 		"br":   func(w io.Writer) flusher { return brotli.NewWriter(w) },
-		"zstd": func(w io.Writer) flusher { z, _ := zstd.NewWriter(w); return z }, // without options there is no error
+		"zstd": func(w io.Writer) flusher { z, _ := zstd.NewWriter(w); return z }, // returns no error without options
 	} {
 		for kind, parts := range map[string][]string{"body": {chatBody("So it is.")}, "stream": chatParts("So ", "it ", "is.")} {
 			t.Run(encoding+"/"+kind, func(t *testing.T) {
-				var sent bytes.Buffer // of the one call
+				var sent bytes.Buffer // by the upstream
 				w := newWorld(t, func(w http.ResponseWriter, _ *http.Request) {
 					w.Header().Set("Content-Encoding", encoding)
 					w.Header().Set("Content-Type", map[string]string{"body": "application/json", "stream": chatDocument}[kind])
@@ -362,7 +362,7 @@ func TestCompressed(t *testing.T) {
 	}
 }
 
-// Nothing is stored of a response that is no answer, nor anything broken by what follows an answer.
+// Responses without an answer are not stored, and data after an answer does not damage it.
 func TestNoAnswer(t *testing.T) {
 	for name, body := range map[string]string{"empty": "", "page": "<html><p>Welcome", "binary": "\x00\x01\x02\x03"} {
 		w := newWorld(t, answerJSON(body), nil)
@@ -383,7 +383,7 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
-// A GET of an earlier answer updates it, and has no answer id of its own.
+// A GET of an earlier answer updates it and has no answer id of its own.
 func TestRefetch(t *testing.T) {
 	response := func(status, text string) string {
 		return fmt.Sprintf(`{"id":"resp_1","object":"response","status":%q,"model":"m","output":[{"type":"message","id":"msg","role":"assistant",`+
@@ -410,7 +410,7 @@ func TestRefetch(t *testing.T) {
 	}
 }
 
-// A journal that is full fails no call. It is counted, and readiness says it.
+// A full journal fails no call, but is counted and reported by Ready.
 func TestJournalFull(t *testing.T) {
 	w := newWorld(t, answerJSON(chatBody(strings.Repeat("So it is. ", 500))), &setup{idle: true, journal: journal.Options{MaxBytes: 20 << 10}})
 	full := false
@@ -420,11 +420,11 @@ func TestJournalFull(t *testing.T) {
 			t.Fatalf("got %d, %d bytes", res.StatusCode, len(body))
 		}
 		if named := res.Header["Ibid-Answer"]; full && len(named) > 0 {
-			t.Fatalf("the journal is full, and an answer is named: %s", named)
+			t.Fatalf("an answer id despite a full journal: %s", named)
 		}
 		_, found := w.gateway.Find(store.DefaultTenant, res.Header.Get("Ibid-Answer"))
 		if full = full || !found; found == full {
-			t.Fatal("an answer that is lost is found")
+			t.Fatal("found a lost answer")
 		}
 	}
 	if !full || w.metric(t, "capture_failures_total") == 0 {
@@ -436,12 +436,12 @@ func TestJournalFull(t *testing.T) {
 		testenv.OK(t, w.gateway.CatchUp(ctx))
 		cancel()
 	}
-	if log := w.log.String(); !strings.Contains(log, "could not be kept") || !strings.Contains(log, "a response is not kept") {
-		t.Error("the log does not say it")
+	if log := w.log.String(); !strings.Contains(log, "cannot keep an answer") || !strings.Contains(log, "a response is not kept") {
+		t.Error("not logged")
 	}
 }
 
-// No header names an answer that will not be kept, where that shows before the body; the log says why.
+// If it is clear before the body that an answer will not be kept, no header names it, and the reason is logged.
 func TestUnkeptIsNotNamed(t *testing.T) {
 	answer := chatBody("So it is.")
 	for name, test := range map[string]struct {
@@ -449,8 +449,8 @@ func TestUnkeptIsNotNamed(t *testing.T) {
 		body   string
 		why    string
 	}{
-		"an unknown encoding": {http.Header{"Content-Encoding": {"compress"}}, answer, "no such content encoding is known"},
-		"over the limit":      {http.Header{"Content-Length": {strconv.Itoa(len(answer) + 500)}}, answer + strings.Repeat(" ", 500), "over the limit"},
+		"an unknown encoding": {http.Header{"Content-Encoding": {"compress"}}, answer, "unknown content encoding"},
+		"over the limit":      {http.Header{"Content-Length": {strconv.Itoa(len(answer) + 500)}}, answer + strings.Repeat(" ", 500), "exceeds the decoding limit"},
 		"a web page":          {http.Header{"Content-Type": {"text/html; charset=utf-8"}}, "<html><body>Sign in", "a web page"},
 	} {
 		w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
@@ -470,9 +470,9 @@ func TestUnkeptIsNotNamed(t *testing.T) {
 			t.Errorf("%s: the log: %s", name, log)
 		}
 	}
-	w := newWorld(t, answerJSON(`{"weather":"fine"}`), nil) // its header is sent before that is known
+	w := newWorld(t, answerJSON(`{"weather":"fine"}`), nil) // the header is sent before that is known
 	w.ask(t, nil)
-	if log := w.log.String(); !strings.Contains(log, "a response is not kept") || !strings.Contains(log, "there is no answer in it") {
+	if log := w.log.String(); !strings.Contains(log, "a response is not kept") || !strings.Contains(log, "it contains no answer") {
 		t.Errorf("no answer: the log: %s", log)
 	}
 }
@@ -490,7 +490,7 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// What an earlier process left in the journal is stored by the next.
+// Records left in the journal by an earlier process are stored by the next.
 func TestRestart(t *testing.T) {
 	w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{idle: true})
 	var ids []string
@@ -518,7 +518,7 @@ func TestRestart(t *testing.T) {
 	testenv.OK(t, <-ended)
 }
 
-// One record that the store refuses is set aside and stands in nobody's way.
+// A record that the store rejects is set aside and does not block others.
 func TestPoison(t *testing.T) {
 	w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{idle: true})
 	w.options.Damaged = filepath.Join(w.dir, "damaged")
@@ -532,7 +532,7 @@ func TestPoison(t *testing.T) {
 		res, _ := w.ask(t, nil)
 		ids = append(ids, res.Header.Get("Ibid-Answer"))
 		testenv.Must(w.journal.Append([]byte("no call")))(t)
-		if len(ids) == 3 { // a record that can be read but not stored
+		if len(ids) == 3 { // a record that can be decoded but not stored
 			bad := &store.Call{AnswerID: "", Tenant: "", Answer: &ibid.Answer{}}
 			if b, err := bad.Encode(); err == nil {
 				_, _ = w.journal.Append(b)
@@ -552,10 +552,10 @@ func TestPoison(t *testing.T) {
 	}
 }
 
-// While the store is away calls succeed and the journal grows; when it is back nothing is missing.
+// While the store is unavailable, calls succeed and the journal grows; afterwards nothing is missing.
 func TestStoreAway(t *testing.T) {
 	w := newWorld(t, answerJSON(chatBody("So it is.")), nil)
-	// Another connection holds the database for writing.
+	// Another connection locks the database for writing.
 	unlock := lockDatabase(t, filepath.Join(w.dir, "ibid.db"))
 	var ids []string
 	for range 20 {
@@ -598,7 +598,7 @@ func TestProblems(t *testing.T) {
 			if test.Status != 200 && !json.Valid(body) {
 				t.Errorf("no JSON: %s", body)
 			}
-			// The same without its length being known beforehand.
+			// The same without a known length.
 			if test.Body > 0 {
 				r := w.request(t, "POST", path, io.MultiReader(strings.NewReader(sent)))
 				if res, _ := w.do(t, r); res.StatusCode != test.Status {
@@ -609,7 +609,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// All requests together hold no more than the limit, and what they held is free again.
+// All requests together hold no more than the limit, and release it afterwards.
 func TestInFlight(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
@@ -648,7 +648,7 @@ func TestInFlight(t *testing.T) {
 	}
 }
 
-// A client that sends too slowly is told so.
+// A client that sends too slowly gets a 408.
 func TestSlowRequest(t *testing.T) {
 	w := newWorld(t, answerJSON("{}"), &setup{options: gateway.Options{Limits: gateway.Limits{RequestTime: 50 * time.Millisecond}}})
 	c := w.raw(t, "POST "+chat+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{")
@@ -658,7 +658,7 @@ func TestSlowRequest(t *testing.T) {
 	}
 }
 
-// A client that does not read is left.
+// A client that does not read is disconnected.
 func TestSlowReader(t *testing.T) {
 	ended := make(chan struct{})
 	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
@@ -710,7 +710,7 @@ func TestParseStep(t *testing.T) {
 	}
 }
 
-// A stream without citations is offered to the backfill, with the caller's key; what that finds is kept with the answer.
+// A stream without citations is offered to the backfill, with the caller's key, and the result is kept with the answer.
 func TestBackfill(t *testing.T) {
 	var calls atomic.Int32
 	var w *world
@@ -760,7 +760,7 @@ func TestBackfill(t *testing.T) {
 	}
 }
 
-// With a token configured, calls need it, and the upstream never sees it.
+// With a token configured, calls need it, and it is not forwarded.
 func TestToken(t *testing.T) {
 	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, r.Header.Get("Ibid-Token")+r.Header.Get("Authorization"))
@@ -781,7 +781,7 @@ func TestToken(t *testing.T) {
 				t.Errorf("%q %s: got %d %s", token, path, res.StatusCode, body)
 			}
 			if status == 401 && strings.Contains(string(body), "upstreams are") {
-				t.Errorf("a stranger hears of the upstreams: %s", body)
+				t.Errorf("an unauthenticated caller sees the upstreams: %s", body)
 			}
 		}
 	}

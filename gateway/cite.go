@@ -13,49 +13,49 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// DefaultHeaderBuffer is how many bytes of a JSON response are held, unless told otherwise, until its sources are
-// known.
+// DefaultHeaderBuffer is the default number of bytes of a JSON response that are held until its sources are known.
 const DefaultHeaderBuffer = 1 << 20
 
-// Citing says how responses tell what was consulted for them: in the header Citation-Source of docs/attribution-v1.md.
-// Only captured calls are cited, of those who may publish (see [Identity.Publish]), and whose answers are whole. What
-// an upstream itself says in such a header is not passed on: a verifier would take it for ours.
+// Citing makes responses name the sources consulted for them, in the header Citation-Source of docs/attribution-v1.md.
+// This applies to complete answers of captured calls whose caller may publish (see [Identity.Publish]). An upstream's
+// own such header is dropped: a verifier would take it for ibid's.
 //
-// A JSON response is held until it is decoded and durable, so that its header names all sources; its bytes and its
-// length stay what they are. One that is longer than Buffer, and every stream, names in its header only the manifest,
-// and its sources in the trailer, where it has no Content-Length.
+// A JSON response is held until it is decoded and durable, so that its header can name all sources; its bytes and
+// length are unchanged. For a response longer than Buffer, and for every stream, the header only refers to the
+// manifest, and the sources follow in the trailer if there is no Content-Length.
 type Citing struct {
-	Level  int    // 1: the sources; 2 and 3: also where the manifest is
-	Origin string // what the manifests' addresses begin with: https://agent.example
+	Level  int    // 1 names the sources; 2 and 3 also the address of the manifest
+	Origin string // prefix of the manifests' addresses: https://agent.example
 	Form   manifest.Form
-	Buffer int64 // bytes; 0: [DefaultHeaderBuffer]
-	// Pub returns the published name of a run, as [store.PubNames] has it; empty: nobody knows it yet, and a response
-	// names its sources only. It must be safe for concurrent use. Needed from level 2 on.
+	Buffer int64 // bytes; 0 means [DefaultHeaderBuffer]
+	// Pub returns the published name of a run, as in [store.PubNames]. If it is empty, the name is not known yet and
+	// the response names its sources only. Pub must be safe for concurrent use. It is required from level 2 on.
 	Pub func(tenant, run string) string
 }
 
-// citation is what a response that is cited needs besides.
+// citation is the state of a response that names its sources.
 type citation struct {
-	hash    string       // of the body's octets; empty: they are not known when the answer is kept
-	trailer bool         // the sources come in the trailer
-	answer  *ibid.Answer // whole and kept, so that its manifest will be there; nil: there is none
+	hash    string       // hash of the body's octets; empty if unknown when the answer is kept
+	trailer bool         // the sources follow in the trailer
+	answer  *ibid.Answer // complete and kept, so that it will have a manifest; may be nil
 }
 
-// wantsCitation reports whether the response is to say what was consulted.
+// wantsCitation reports whether the response is to name its sources.
 func (e *exchange) wantsCitation() bool {
 	c := e.g.options.Citing
-	return c != nil && e.publishes && e.captured && !e.route.Get && !e.full
+	return c != nil && e.publishes && e.captured && !e.route.Get && !e.overQuota
 }
 
-// cite holds a JSON response until its answer is kept, for policies to look at it, and puts what it cites into the
-// header. Everything else gets the address of its manifest there. It takes the place of [exchange.capture].
+// cite replaces [exchange.capture] for responses that name their sources or wait for policies. It holds a JSON response
+// until its answer is kept, and puts its sources into the header. The header of any other response gets the address of
+// the manifest.
 func (e *exchange) cite(body io.ReadCloser) io.ReadCloser {
 	if e.wantsCitation() {
 		e.cited = &citation{}
 	}
 	if e.route.Stream || !isJSON(e.res.Header) {
 		if !e.route.Stream && !isStream(e.res.Header) {
-			e.passUnjudged()
+			e.passUnchecked()
 		}
 		return e.citeLater(e.capture(body))
 	}
@@ -68,10 +68,10 @@ func (e *exchange) cite(body io.ReadCloser) io.ReadCloser {
 	e.holds = whole
 	captured := e.capture(&heldBody{Reader: rest, Closer: body})
 	if !whole {
-		e.passUnjudged()
+		e.passUnchecked()
 		return e.citeLater(captured)
 	}
-	_, _ = io.Copy(io.Discard, captured) // the same bytes again: now it is decoded and kept
+	_, _ = io.Copy(io.Discard, captured) // decodes and keeps the answer
 	if !e.kept {
 		delete(e.w.Header(), AnswerHeader)
 	}
@@ -81,7 +81,7 @@ func (e *exchange) cite(body io.ReadCloser) io.ReadCloser {
 	return &heldBody{Reader: bytes.NewReader(held), Closer: captured}
 }
 
-// holdBody reads the body as far as it may be held. The error is io.EOF where that is all of it; nil where there is
+// holdBody reads as much of the body as may be held. The error is io.EOF if that is all of it, and nil if there is
 // more.
 func (e *exchange) holdBody(body io.Reader) ([]byte, error) {
 	limit := int64(DefaultHeaderBuffer)
@@ -102,7 +102,7 @@ func (e *exchange) holdBody(body io.Reader) ([]byte, error) {
 	return held, nil
 }
 
-// afterHeld is what follows the bytes that were held: the error that ended them, or the rest of the body.
+// afterHeld follows the held bytes: it is the error that ended them, or the rest of the body.
 type afterHeld struct {
 	body io.Reader
 	err  error
@@ -115,13 +115,14 @@ func (a *afterHeld) Read(p []byte) (int, error) {
 	return a.body.Read(p)
 }
 
-// heldBody reads from one and closes another.
+// heldBody combines a reader with the body to close.
 type heldBody struct {
 	io.Reader
 	io.Closer
 }
 
-// citeLater says where the manifest will be, as the sources are not known yet, and announces them for the trailer.
+// citeLater announces the manifest's address in the header, as the sources are not known yet, and the sources for the
+// trailer.
 func (e *exchange) citeLater(body io.ReadCloser) io.ReadCloser {
 	if e.cited == nil {
 		return body
@@ -136,7 +137,7 @@ func (e *exchange) citeLater(body io.ReadCloser) io.ReadCloser {
 	return body
 }
 
-// citeTrailer puts the sources into the trailer, which [exchange.citeLater] announced.
+// citeTrailer puts the sources into the trailer announced by [exchange.citeLater].
 func (e *exchange) citeTrailer() {
 	if e.cited == nil || !e.cited.trailer {
 		return
@@ -155,13 +156,13 @@ func (e *exchange) setCitations(h http.Header, list []manifest.Announcement) {
 	}
 }
 
-// announcements returns what is said of each source of an answer, cited or not: all were consulted.
+// announcements returns the announcements of an answer's sources, cited or not: all were consulted.
 func (e *exchange) announcements(a *ibid.Answer) []manifest.Announcement {
 	return manifest.Announce(manifest.Consulted(a, nil), e.manifestURL(), nil)
 }
 
-// manifestURL returns the address of the answer's manifest, which is there once it was made; empty: there will be none,
-// or its address is not known yet.
+// manifestURL returns the address at which the answer's manifest will be, or "" if there will be none or its address is
+// not known yet.
 func (e *exchange) manifestURL() string {
 	c := e.g.options.Citing
 	if c.Level < 2 {
@@ -174,13 +175,13 @@ func (e *exchange) manifestURL() string {
 	return c.Origin + manifest.Path(pub, e.answerID, 1)
 }
 
-// isJSON reports whether a response is one JSON document, which ends. A document a line is a stream.
+// isJSON reports whether a response is a single JSON document. Line-delimited JSON is a stream.
 func isJSON(h http.Header) bool {
 	t, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	return err == nil && (t == "application/json" || strings.HasSuffix(t, "+json") && t != "application/stream+json")
 }
 
-// isStream reports whether a response says that it is one of the forms in which answers come in pieces.
+// isStream reports whether a response has one of the media types of streamed answers.
 func isStream(h http.Header) bool {
 	t, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
 	switch t {

@@ -22,12 +22,12 @@ import (
 	"github.com/ibidhq/ibid/store/journal"
 )
 
-// citing is attribution as these tests have it.
+// citing returns the options for attribution in these tests.
 func citing(level int) *gateway.Citing {
 	return &gateway.Citing{Level: level, Origin: "https://agent.example", Pub: func(tenant, run string) string { return "pub-of-" + tenant }}
 }
 
-// citedParts is a stream whose answer cites a source.
+// citedParts returns a stream whose answer cites a source.
 func citedParts() []string {
 	parts := chatParts("Hello ", "there.")
 	cite := `data: {"id":"c1","object":"chat.completion.chunk","model":"gpt-test","choices":[{"index":0,"delta":{"annotations":[` +
@@ -35,7 +35,7 @@ func citedParts() []string {
 	return append([]string{parts[0], parts[1], cite}, parts[2:]...)
 }
 
-// announced parses what a response says it consulted; nil: nothing.
+// announced parses a response's Citation-Source, or returns nil if there is none.
 func announced(t *testing.T, values []string) []manifest.Announcement {
 	t.Helper()
 	if values == nil {
@@ -44,7 +44,7 @@ func announced(t *testing.T, values []string) []manifest.Announcement {
 	return testenv.Must(manifest.ParseHeader(values))(t)
 }
 
-// A JSON response names its sources and their manifest in its header, and is byte for byte what it was.
+// A JSON response names its sources and their manifest in its header, and its body is unchanged.
 func TestCiteJSON(t *testing.T) {
 	want := chatBody("Hi there.") + "\n \n"
 	for _, level := range []int{1, 2, 3} {
@@ -74,7 +74,7 @@ func TestCiteJSON(t *testing.T) {
 	}
 }
 
-// A stream cannot name what it will cite before it cites: its header says where the manifest will be, and its trailer the rest.
+// A stream cannot name its sources in advance: its header has the manifest's address, and its trailer the rest.
 func TestCiteStream(t *testing.T) {
 	for _, tls := range []bool{false, true} {
 		for _, level := range []int{1, 3} {
@@ -105,7 +105,7 @@ func TestCiteStream(t *testing.T) {
 	}
 }
 
-// A JSON response that is too long to be held is passed on as it comes, with what a stream has.
+// A JSON response that is too long to be held is passed on as it arrives, with the header and trailer of a stream.
 func TestCiteLongJSON(t *testing.T) {
 	c := citing(2)
 	c.Buffer = 100
@@ -135,7 +135,7 @@ func TestCiteLongJSON(t *testing.T) {
 	}
 }
 
-// Who may not publish, or asks not to, gets no word of what was consulted. What an upstream says of that is not passed on.
+// Without the right or the wish to publish, no sources are named. An upstream's own Citation-Source is dropped.
 func TestCiteNot(t *testing.T) {
 	body := chatBody("Hi there.")
 	with := func(name, value string) http.HandlerFunc {
@@ -178,7 +178,8 @@ func TestCiteNot(t *testing.T) {
 	}
 }
 
-// Neither an answer that breaks off nor one that cannot be kept has its sources in the trailer, whoever else looks at it.
+// Neither an answer that breaks off nor one that cannot be kept has its sources in the trailer, whoever else looks at
+// it.
 func TestCiteNotInTrailer(t *testing.T) {
 	parts := citedParts()
 	for _, test := range []struct {
@@ -205,7 +206,7 @@ func TestCiteNotInTrailer(t *testing.T) {
 	}
 }
 
-// Only a token that may publish does, and only who has the scope may ask for it.
+// Only a token that may publish does, and asking for it needs the scope.
 func TestCiteTokens(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -239,7 +240,7 @@ func TestCiteTokens(t *testing.T) {
 	}
 }
 
-// An upstream that breaks off while its response is held breaks off for the client, too, after what came.
+// If an upstream breaks off while its response is held, so does the response, after what had arrived.
 func TestCiteBroken(t *testing.T) {
 	body := chatBody("Hi there.")
 	w := newWorld(t, func(rw http.ResponseWriter, r *http.Request) {
@@ -260,7 +261,7 @@ func TestCiteBroken(t *testing.T) {
 	}
 }
 
-// A stream may be JSON, too, a growing array or a document a line: it is passed on as it comes.
+// A stream may also be JSON, as a growing array or one document per line: it is passed on as it arrives.
 func TestCiteJSONStream(t *testing.T) {
 	for _, test := range []struct{ name, provider, path, mediaType, first, second string }{
 		{

@@ -12,19 +12,19 @@ import (
 	"github.com/ibidhq/ibid/store/journal"
 )
 
-// Keep keeps what [watch.Backfill] found for an answer that was captured: it takes the place of the stored one with c's
-// AnswerID, and is dropped if that was deleted meanwhile. The call must not have been encoded; it is the gateway's from
-// then on. How long Keep takes is up to CaptureWait, not to ctx.
+// Keep stores what [watch.Backfill] found for a captured answer: c replaces the stored call with its AnswerID, or is
+// dropped if that was deleted in the meantime. The call must not have been encoded, and belongs to the gateway from
+// then on. CaptureWait limits how long Keep takes, not ctx.
 //
-//nolint:contextcheck // as it says
+//nolint:contextcheck // see above
 func (g *Gateway) Keep(_ context.Context, c *store.Call) error {
-	c.Of, c.AnswerID = c.AnswerID, newAnswerID() // a later id is a later state: the journal may be read twice
-	c.Duration = time.Since(c.Started)           // its event is of now
+	c.Of, c.AnswerID = c.AnswerID, newAnswerID() // a later id means a later state: the journal may be read twice
+	c.Duration = time.Since(c.Started)           // its event is sent now
 	return g.makeDurable(c)
 }
 
-// makeDurable makes an answer durable, as far as the mode of capture says. It returns within CaptureWait. The error
-// says that the answer is lost, or may be.
+// makeDurable makes an answer as durable as the mode of capture requires. It returns within CaptureWait. An error means
+// that the answer is lost or may be.
 func (g *Gateway) makeDurable(c *store.Call) error {
 	record, err := c.Encode()
 	if err != nil {
@@ -59,7 +59,7 @@ func (g *Gateway) makeDurable(c *store.Call) error {
 	if err == nil && g.options.Capture == Stored {
 		err = g.indexed.wait(ctx, p)
 	}
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) { // it is on its way all the same
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) { // it will still become durable
 		g.metrics.late.Inc()
 		return nil
 	}
@@ -69,7 +69,7 @@ func (g *Gateway) makeDurable(c *store.Call) error {
 	return err
 }
 
-// appended notes that the journal has a record at p.
+// appended records that the journal has a record at p.
 func (g *Gateway) appended(p journal.Position) {
 	for {
 		last := g.last.Load()
@@ -79,15 +79,16 @@ func (g *Gateway) appended(p journal.Position) {
 	}
 }
 
-// progress is how far the indexer is.
+// progress is the progress of the indexer.
 type progress struct {
 	mu      sync.Mutex
 	passed  journal.Position
-	current bool          // what earlier processes left is in the store
-	moved   chan struct{} // closed when one of them changes; nil: nobody waits
+	current bool          // records left by earlier processes are in the store
+	moved   chan struct{} // closed when passed or current changes; nil if there are no waiters
 }
 
-// advance notes that everything up to to is in the store. Current says that this includes all of earlier processes.
+// advance records that everything up to to is in the store. If current is true, that includes the records left by
+// earlier processes.
 func (p *progress) advance(to journal.Position, current bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,14 +100,15 @@ func (p *progress) advance(to journal.Position, current bool) {
 	}
 }
 
-// state returns how far the indexer is, whether that includes what earlier processes left, and whether somebody waits.
+// state returns how far the indexer is, whether the records of earlier processes are stored, and whether there are
+// waiters.
 func (p *progress) state() (passed journal.Position, current, awaited bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.passed, p.current, p.moved != nil
 }
 
-// wait returns when everything up to to is in the store, and what an earlier process left, or with ctx's error.
+// wait waits until everything up to to, and what earlier processes left, is in the store. The error is ctx's.
 func (p *progress) wait(ctx context.Context, to journal.Position) error {
 	for {
 		p.mu.Lock()
@@ -127,8 +129,8 @@ func (p *progress) wait(ctx context.Context, to journal.Position) error {
 	}
 }
 
-// tail holds the answers that were captured and are not yet in the store, as far as its limit allows: what is over it
-// is in the journal and will be in the store.
+// tail holds captured answers that are not yet in the store, up to its limit; those beyond it are only in the journal
+// until they are stored.
 type tail struct {
 	limit int64
 
@@ -143,10 +145,10 @@ type tailKey struct{ tenant, answerID string }
 type tailCall struct {
 	call  *store.Call
 	bytes int64
-	at    journal.Position // 0: not known yet
+	at    journal.Position // 0 if not known yet
 }
 
-// add takes a call before it is appended to the journal: else the indexer could be done with it first.
+// add adds a call. It must come before the append to the journal, or the indexer could be done with it first.
 func (t *tail) add(key tailKey, c *store.Call, bytes int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -160,7 +162,7 @@ func (t *tail) add(key tailKey, c *store.Call, bytes int64) {
 	t.bytes += bytes
 }
 
-// place says where in the journal a call is.
+// place sets a call's position in the journal.
 func (t *tail) place(key tailKey, p journal.Position) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -179,7 +181,7 @@ func (t *tail) find(key tailKey) (*store.Call, bool) {
 	return nil, false
 }
 
-// findAt returns the call at p, which saves the indexer from decoding it.
+// findAt returns the call at p, so that the indexer need not decode it.
 func (t *tail) findAt(p journal.Position) *store.Call {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -189,7 +191,7 @@ func (t *tail) findAt(p journal.Position) *store.Call {
 	return nil
 }
 
-// between returns the calls after one position and before another, in their order.
+// between returns the calls between two positions, exclusively, in order.
 func (t *tail) between(after, before journal.Position) []indexItem {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -199,7 +201,7 @@ func (t *tail) between(after, before journal.Position) []indexItem {
 			continue
 		}
 		c := t.calls[key].call
-		if record, err := c.Encode(); err == nil { // it was encoded before
+		if record, err := c.Encode(); err == nil { // it was encoded before, so it can be again
 			items = append(items, indexItem{at: at, record: record, call: c, own: true})
 		}
 	}
@@ -207,7 +209,7 @@ func (t *tail) between(after, before journal.Position) []indexItem {
 	return items
 }
 
-// remove forgets a call: it is in the store, or lost.
+// remove removes a call that is stored or lost.
 func (t *tail) remove(key tailKey) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

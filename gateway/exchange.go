@@ -23,56 +23,56 @@ type exchange struct {
 	g      *Gateway
 	up     *upstream
 	w      http.ResponseWriter
-	in     *http.Request
-	out    *http.Request
-	to     url.URL // where out goes
+	in     *http.Request // from the client
+	out    *http.Request // to the upstream
+	to     url.URL       // the URL of out
 	labels labels
 	tenant string
 	who    Identity
 
-	publishes bool      // the answer is to be published
-	inside    bool      // the call was made by this process
-	full      bool      // the tenant's answers are not kept
-	policies  *Policies // nil: none
-	holds     bool      // all of the response is held
-	judging   *judged   // the answer that the response waits with; nil: it waits for no policy
+	publishes bool      // the answer will be published
+	inProcess bool      // made by this process, through Gateway.Transport
+	overQuota bool      // the tenant is over its quota: the answer is not kept
+	policies  *Policies // may be nil
+	holds     bool      // the whole response is held
+	judging   *judged   // the answer for which the response waits for policies; nil if it does not wait
 
 	route    call.Route
-	captured bool   // the route is one whose answers are captured
-	upgrades bool   // the client asks for another protocol, and may have it
-	pattern  string // of the route, for metrics and logs
+	captured bool   // responses of the route are captured
+	upgrades bool   // the client asks for another protocol and may have it
+	pattern  string // the route's pattern, for metrics and logs
 	answerID string
 
-	body    []byte  // of a captured request, as long as somebody needs it
-	held    int64   // how much of it counts in Gateway.bodies
-	decoded int64   // how much of the response counts in Gateway.decoding
-	upload  *upload // the body of a request that streams; nil: it does not
-	model   string  // that the request asks for
-	stream  bool    // it asks for a stream
+	body    []byte  // a captured request's body, until it is no longer needed
+	held    int64   // bytes of it held in Gateway.bodies
+	decoded int64   // bytes of the response held in Gateway.decoding
+	upload  *upload // the streamed request body; nil if it was read whole
+	model   string  // as requested
+	stream  bool    // the request asks for a stream
 	prompt  []store.Message
-	packed  packed // of body or prompt, while the response is a stream
+	packed  packed // body or prompt compressed, while the response is a stream
 
-	messages int // of the request
+	messages int // number of messages in the request
 	trace    httptrace.ClientTrace
 	mu       sync.Mutex // guards the response's header against late 1xx responses
 	answered bool
 
-	patience *patience // with the client; nil: the call has not gone on yet
+	idleTimer *idleTimer // watches writes to the client; nil before the call is forwarded
 
 	started  time.Time
-	first    time.Duration // until the first byte of the response's body; 0: there was none
+	first    time.Duration // time until the first byte of the response's body; 0 if there was none
 	status   int
-	received int64 // bytes of the response's body
-	sent     int64 // of them
+	received int64 // bytes of the response's body received
+	sent     int64 // bytes of it sent
 	res      *http.Response
-	answer   *ibid.Answer // for the span; nil: there is none
-	live     *live        // nil: there is no bus
-	cited    *citation    // nil: the response does not say what was consulted
-	kept     bool         // the answer is, or is about to be
-	ended    bool         // the response has been sent, to its end
+	answer   *ibid.Answer // for the span; may be nil
+	live     *live        // nil without a bus
+	cited    *citation    // nil if the response does not name its sources
+	kept     bool         // the answer is kept or about to be
+	ended    bool         // the response was sent completely
 }
 
-// leavesBase reports whether a path, unescaped, leads above where it begins, in any server's reading: it would leave
+// leavesBase reports whether an unescaped path leads above its start, as any server might interpret it: it would leave
 // the base path of the upstream's URL.
 func leavesBase(path string) bool {
 	if !strings.Contains(path, "..") {
@@ -93,10 +93,10 @@ func leavesBase(path string) bool {
 	return false
 }
 
-// sigV4 begins the Authorization header of a request that is signed for one host.
+// sigV4 is the prefix of the Authorization header of a request that is signed for one host.
 const sigV4 = "AWS4-HMAC-SHA256"
 
-// admit says where the call goes, and who makes it, where that is not known. The error is a problem.
+// admit identifies the caller, unless known, and determines where the call goes. The error is a problem.
 func (e *exchange) admit(known *Identity) error {
 	e.started = time.Now()
 	who := Identity{Tenant: store.DefaultTenant, Publish: true}
@@ -123,13 +123,13 @@ func (e *exchange) admit(known *Identity) error {
 		return p
 	}
 	if leavesBase(path) {
-		return NewProblem(CodeBadRequest, "the path leads out of what the upstream serves under its URL",
-			"leave out the segments `..`")
+		return NewProblem(CodeBadRequest, "the path leaves the upstream's base URL",
+			"remove the `..` segments")
 	}
 	h := e.in.Header
 	if strings.HasPrefix(h.Get("Authorization"), sigV4) {
 		return NewProblem(CodeBadRequest, "the request is signed for another host (AWS Signature Version 4)",
-			"use a bearer key for the provider, or tee.Transport inside the program: it signs for the provider itself")
+			"use a bearer key for the provider, or tee.Transport in the program, which signs for the provider itself")
 	}
 	if e.labels, err = readLabels(h); err != nil {
 		return err
@@ -148,7 +148,7 @@ func (e *exchange) admit(known *Identity) error {
 	return nil
 }
 
-// serve passes an admitted call through.
+// serve forwards an admitted call.
 func (e *exchange) serve() {
 	defer e.end()
 	if e.upgrades {
@@ -158,22 +158,22 @@ func (e *exchange) serve() {
 	if e.captured {
 		e.answerID = newAnswerID()
 		if !e.labels.named {
-			e.labels.run = runPrefix + strings.TrimPrefix(e.answerID, answerPrefix) // of this call only
+			e.labels.run = runPrefix + strings.TrimPrefix(e.answerID, answerPrefix) // a run of this call alone
 		}
 		if err := e.receive(); err != nil {
 			e.refuse(err)
 			return
 		}
 	}
-	e.patience = e.g.patience.Get().(*patience)
-	e.patience.watch(e.w, e.g.options.Limits.Idle)
-	defer func() { // nobody is to read the request any more
+	e.idleTimer = e.g.idleTimers.Get().(*idleTimer)
+	e.idleTimer.watch(e.w, e.g.options.Limits.Idle)
+	defer func() { // nothing may read the request any more
 		switch {
 		case e.upload == nil:
 		case !e.ended:
 			e.upload.abort()
 		case e.upload.finish(e.flush) != nil:
-			panic(http.ErrAbortHandler) // what comes of it yet must not be taken for the connection's next request
+			panic(http.ErrAbortHandler) // what still arrives must not be taken for the connection's next request
 		}
 	}()
 	e.prepare()
@@ -194,14 +194,14 @@ func (e *exchange) serve() {
 	e.ended = true
 }
 
-// end lets go of what the call held and counts it, whatever became of it.
+// end releases what the call held, and counts it, however it ended.
 func (e *exchange) end() {
 	if e.out != nil {
-		_ = e.out.Body.Close() // the transport may still want to read it, and must not
+		_ = e.out.Body.Close() // the transport must not read it any more
 	}
-	if e.patience != nil {
-		e.patience.end()
-		e.g.patience.Put(e.patience)
+	if e.idleTimer != nil {
+		e.idleTimer.end()
+		e.g.idleTimers.Put(e.idleTimer)
 	}
 	e.release()
 	e.g.decoding.Release(e.who, e.decoded)
@@ -210,13 +210,13 @@ func (e *exchange) end() {
 	e.traceCall()
 }
 
-// refuse answers with a problem instead of the upstream.
+// refuse answers with a problem in place of the upstream's response.
 func (e *exchange) refuse(err error) {
 	e.status = ProblemOf(err).status()
 	e.g.refuse(e.w, e.in, err)
 }
 
-// prepare makes the request to the upstream of the client's.
+// prepare makes the upstream's request from the client's.
 func (e *exchange) prepare() {
 	h := e.in.Header
 	wantsTrailers := hasToken(h["Te"], "trailers")
@@ -225,14 +225,14 @@ func (e *exchange) prepare() {
 		h["Te"] = []string{"trailers"}
 	}
 	if _, ok := h["User-Agent"]; !ok {
-		h["User-Agent"] = []string{""} // or the transport would add its own
+		h["User-Agent"] = []string{""} // else the transport would add its own
 	}
 	e.trace.Got1xxResponse = e.forward1xx
 	out := e.in.WithContext(httptrace.WithClientTrace(e.in.Context(), &e.trace))
 	out.URL, out.Host, out.RequestURI, out.Close = &e.to, "", "", false
 	e.out = out
 	if e.captured {
-		delete(h, "Expect") // the body is here already
+		delete(h, "Expect") // the body has been read already
 		if !e.g.options.KeepEncoding {
 			h["Accept-Encoding"] = []string{"identity"}
 		}
@@ -242,21 +242,21 @@ func (e *exchange) prepare() {
 			return
 		}
 		out.Body = call.NewBody(e.body)
-		// The transport asks for it only where the upstream did not process the request (HTTP/2 says so), or where the
-		// client gave it an idempotency key. Nothing else is sent twice.
+		// The transport calls it only if the upstream did not process the request (as HTTP/2 reports), or if the client
+		// set an idempotency key. Nothing else is sent twice.
 		out.GetBody = func() (io.ReadCloser, error) { return call.NewBody(e.body), nil }
 		return
 	}
 	if e.in.ContentLength == 0 {
-		out.Body = http.NoBody // a length of 0 with a body would mean that it is not known
+		out.Body = http.NoBody // a length of 0 with a body would mean an unknown length
 		return
 	}
-	_ = http.NewResponseController(e.w).EnableFullDuplex() // HTTP/2 is
+	_ = http.NewResponseController(e.w).EnableFullDuplex() // HTTP/2 always is full duplex
 	e.upload = &upload{body: e.in.Body, w: e.w, idle: e.g.options.Limits.Idle}
 	out.Body = e.upload
 }
 
-// forward1xx passes a 1xx response on.
+// forward1xx forwards a 1xx response.
 func (e *exchange) forward1xx(code int, header textproto.MIMEHeader) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -270,29 +270,29 @@ func (e *exchange) forward1xx(code int, header textproto.MIMEHeader) error {
 		if _, had := h[name]; had {
 			continue
 		}
-		if values = saidByUpstream(name, values); len(values) > 0 {
+		if values = forwardedValues(name, values); len(values) > 0 {
 			h[name] = values
 		}
 	}
-	e.patience.writing()
+	e.idleTimer.writing()
 	e.w.WriteHeader(code)
-	e.patience.written()
-	clear(h) // the server keeps it for the final response
+	e.idleTimer.written()
+	clear(h) // the server would keep it for the final response
 	maps.Copy(h, before)
 	return nil
 }
 
-// upstreamFailed answers for an upstream that gave no response.
+// upstreamFailed answers for an upstream that sent no response.
 func (e *exchange) upstreamFailed(err error) {
 	if e.in.Context().Err() != nil {
 		e.status = statusClientGone
-		panic(http.ErrAbortHandler) // who is gone must not see an answer that never was
+		panic(http.ErrAbortHandler) // a client that left must not see an answer that never was
 	}
 	p := upstreamProblem(e.up.Name, err)
-	e.g.log.LogAttrs(e.in.Context(), slog.LevelWarn, "an upstream gave no response", slog.String("upstream", e.up.Name),
+	e.g.log.LogAttrs(e.in.Context(), slog.LevelWarn, "an upstream sent no response", slog.String("upstream", e.up.Name),
 		slog.String("route", e.pattern), slog.Int("status", p.Status), slog.String("error", reason(err)))
 	e.refuse(p)
 }
 
-// statusClientGone counts calls whose client left before there was a response.
+// statusClientGone is the status under which calls are counted whose client left before there was a response.
 const statusClientGone = 499

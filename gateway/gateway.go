@@ -30,47 +30,47 @@ import (
 	"github.com/ibidhq/ibid/watch"
 )
 
-// Gateway passes calls through to providers and keeps their answers. Its methods may be called at the same time.
+// Gateway passes calls through to providers and keeps their answers. It is safe for concurrent use.
 //
-// Three things make one work: ServeHTTP behind a server ([NewServer]), [Gateway.Run], and at the end [Gateway.Close].
+// A gateway needs three calls: ServeHTTP behind a server ([NewServer]), [Gateway.Run], and finally [Gateway.Close].
 type Gateway struct {
-	upstreams map[string]*upstream
-	names     []string // of the upstreams, sorted
-	options   Options  // with its defaults filled in
-	log       *slog.Logger
-	metrics   *metrics
-	buffers   buffers
-	patience  sync.Pool // of *patience
+	upstreams  map[string]*upstream
+	names      []string // upstream names, sorted
+	options    Options  // with its defaults filled in
+	log        *slog.Logger
+	metrics    *metrics
+	buffers    buffers
+	idleTimers sync.Pool // of *idleTimer
 
-	active    atomic.Int64 // calls that are being served
-	closing   atomic.Bool
-	away      atomic.Pointer[error] // why the store took no answers; nil: it did
-	idle      chan struct{}         // 1: the last call has ended while closing
-	inside    *http.Transport
-	lates     sync.Map // *LateSearch by the name that a call from inside has for it
-	lateNames atomic.Uint64
-	stop      context.Context
-	cut       context.CancelFunc // ends what outlives its server: tunnels
+	active       atomic.Int64 // calls being served
+	closing      atomic.Bool
+	storeErr     atomic.Pointer[error] // why the store last refused answers; nil if it accepts them
+	idle         chan struct{}         // buffered; receives when the last call ends while closing
+	inProcess    *http.Transport
+	lateSearches sync.Map // *LateSearch by the name sent in lateHeader
+	lateSeq      atomic.Uint64
+	stop         context.Context
+	cancel       context.CancelFunc // cancels stop, which ends tunnels and connections in memory
 
-	bodies   *Budget // bytes of requests
+	bodies   *Budget // request bodies, in bytes
 	packer   *unpack.Packer
-	calls    *Budget // calls that are served
-	decoding *Budget // bytes of responses that are being decoded
+	calls    *Budget // concurrent calls
+	decoding *Budget // responses being decoded, in bytes
 
-	policed    bool          // there are policies
-	judging    *Budget       // answers that are compared with policies
-	policyTime time.Duration // PolicyTime
+	policed    bool          // any policies are configured
+	judging    *Budget       // concurrent comparisons of answers with policies
+	policyTime time.Duration // the time limit of a comparison
 	texts      snapshot.Texts
-	quotas     map[string]*quota // by tenant; it does not change
+	quotas     map[string]*quota // by tenant; read-only
 
 	tail    tail
-	last    atomic.Uint64 // the last position that was appended
+	last    atomic.Uint64 // the last position appended
 	indexed progress
-	running atomic.Bool  // Run runs
-	oldest  atomic.Int64 // when the oldest answer that the indexer works at had ended, in Unix nanoseconds; 0: none
+	running atomic.Bool  // Run is running
+	oldest  atomic.Int64 // end of the oldest answer in the indexer's batch, in Unix nanoseconds; 0 if none
 }
 
-// New returns a gateway. It starts nothing: see [Gateway.Run].
+// New returns a gateway. It starts no goroutines: see [Gateway.Run].
 func New(options *Options) (_ *Gateway, err error) {
 	defer func() {
 		if err != nil {
@@ -78,28 +78,28 @@ func New(options *Options) (_ *Gateway, err error) {
 		}
 	}()
 	if options == nil || len(options.Upstreams) == 0 || options.Store == nil || options.Journal == nil {
-		return nil, errors.New("it needs upstreams, a store and a journal")
+		return nil, errors.New("upstreams, a store and a journal are required")
 	}
 	g := &Gateway{
 		upstreams: map[string]*upstream{}, options: *options, idle: make(chan struct{}, 1),
 		log:     cmp.Or(options.Logger, slog.New(slog.DiscardHandler)),
 		judging: NewBudget("comparisons", maxJudged, 1), policyTime: PolicyTime, quotas: map[string]*quota{},
-		// For requests, which are kept while their streams are open: for minutes, and by the thousand.
+		// For requests, which are kept while their streams are open: possibly minutes, and thousands at a time.
 		packer: unpack.NewPacker(zstd.SpeedDefault, 128<<10, math.MaxInt),
 	}
-	g.patience.New = func() any { return new(patience) }
-	g.stop, g.cut = context.WithCancel(context.Background())
+	g.idleTimers.New = func() any { return new(idleTimer) }
+	g.stop, g.cancel = context.WithCancel(context.Background())
 	o := &g.options
 	o.Capture, o.Prompts = cmp.Or(o.Capture, Strict), cmp.Or(o.Prompts, PromptsLast)
 	switch {
 	case !slices.Contains([]Mode{Strict, Stored, Relaxed}, o.Capture):
-		return nil, fmt.Errorf("capture %q: it is strict, store or relaxed", o.Capture)
+		return nil, fmt.Errorf("capture %q: must be strict, store or relaxed", o.Capture)
 	case !slices.Contains([]Prompts{PromptsNone, PromptsLast, PromptsAll}, o.Prompts):
-		return nil, fmt.Errorf("prompts %q: they are none, last or all", o.Prompts)
+		return nil, fmt.Errorf("prompts %q: must be none, last or all", o.Prompts)
 	case o.Citing != nil && (o.Citing.Level < 1 || o.Citing.Level > 3):
-		return nil, errors.New("the level of publishing is none of 1, 2 and 3")
+		return nil, errors.New("the level of publishing must be 1, 2 or 3")
 	case o.Citing != nil && o.Citing.Level > 1 && (o.Citing.Origin == "" || o.Citing.Pub == nil):
-		return nil, errors.New("publishing: from level 2 on manifests need an address")
+		return nil, errors.New("publishing: from level 2 on, manifests need an address")
 	}
 	o.CaptureWait = cmp.Or(max(o.CaptureWait, 0), DefaultCaptureWait)
 	if o.Transport == nil {
@@ -124,10 +124,10 @@ func New(options *Options) (_ *Gateway, err error) {
 		}
 		g.policed = g.policed || tenant.Policies != nil
 		if tenant.Quota > 0 {
-			g.quotas[name] = &quota{most: tenant.Quota}
+			g.quotas[name] = &quota{limit: tenant.Quota}
 		}
 	}
-	g.inside = g.newInside()
+	g.inProcess = g.newInProcess()
 	g.tail.limit = limits.Tail
 	if g.metrics, err = newMetrics(g, o.Metrics); err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func New(options *Options) (_ *Gateway, err error) {
 		}
 		g.policed = g.policed || u.Policies != nil
 		if g.upstreams[u.Name] != nil {
-			return nil, fmt.Errorf("two upstreams are called %q", u.Name)
+			return nil, fmt.Errorf("two upstreams are named %q", u.Name)
 		}
 		g.metrics.addUpstream(u.Name)
 		u.tunnel = g.newTunnel(u)
@@ -150,14 +150,13 @@ func New(options *Options) (_ *Gateway, err error) {
 	return g, nil
 }
 
-// ServeHTTP passes a call through to the upstream that the first segment of its path names. It must get the path as the
-// client sent it, which an [http.ServeMux] would clean. The request is the gateway's from here on: it changes its
-// header.
+// ServeHTTP passes a call through to the upstream named by the first segment of its path. The path must be as the
+// client sent it; an [http.ServeMux] would clean it. The gateway takes over the request and changes its header.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.handle(w, r, nil) //nolint:contextcheck // the request has the context
 }
 
-// handle serves a call. Nil: the guard says who makes it.
+// handle serves a call. If who is nil, the guard identifies the caller.
 func (g *Gateway) handle(w http.ResponseWriter, r *http.Request, who *Identity) {
 	g.active.Add(1)
 	defer g.leave()
@@ -165,7 +164,7 @@ func (g *Gateway) handle(w http.ResponseWriter, r *http.Request, who *Identity) 
 		g.refuse(w, r, Unavailable("ibid is shutting down"))
 		return
 	}
-	e := &exchange{g: g, w: w, in: r, inside: who != nil}
+	e := &exchange{g: g, w: w, in: r, inProcess: who != nil}
 	if err := e.admit(who); err != nil {
 		g.refuse(w, r, err)
 		return
@@ -178,10 +177,11 @@ func (g *Gateway) handle(w http.ResponseWriter, r *http.Request, who *Identity) 
 	e.serve()
 }
 
-// Decoding returns the budget of bytes of responses that are being decoded: whoever else decodes holds them too.
+// Decoding returns the budget for bytes of responses being decoded. Code outside the gateway that decodes responses
+// must hold its bytes there too.
 func (g *Gateway) Decoding() *Budget { return g.decoding }
 
-// refuse answers with a problem. A client that does not read it in time loses its connection.
+// refuse answers with a problem. A client that does not read it in time is disconnected.
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	setWriteDeadline(w, time.Now().Add(g.options.Limits.Idle))
 	WriteProblem(w, r, err)
@@ -196,78 +196,79 @@ func (g *Gateway) leave() {
 	}
 }
 
-// MissingUpstream returns the problem of a call whose path is a provider's own, without the name of an upstream before
-// it, as a client makes it whose base URL lacks that; nil: the path is no provider's.
+// MissingUpstream returns the problem of a call whose path is a provider's own and lacks the name of an upstream, as
+// sent by a client with the wrong base URL. It returns nil if the path is no provider's.
 func (g *Gateway) MissingUpstream(r *http.Request) *Problem {
 	path := r.URL.EscapedPath()
 	if _, ok := call.FindRoute("", r.Method, path); !ok {
 		return nil
 	}
-	var fit []string
+	var matching []string
 	for _, name := range g.names {
 		if _, ok := call.FindRoute(g.upstreams[name].Provider, r.Method, path); ok {
-			fit = append(fit, name)
+			matching = append(matching, name)
 		}
 	}
-	if len(fit) == 0 {
+	if len(matching) == 0 {
 		return nil
 	}
-	name := fit[0]
-	if slices.Contains(fit, "openai") { // whose path the others copied
+	name := matching[0]
+	if slices.Contains(matching, "openai") { // the others copied its path
 		name = "openai"
 	}
 	p := NewProblem(CodeNotFound, "the path is a provider's, without the name of an upstream before it",
 		"put the name into the base URL: "+r.Method+" /"+name+path)
-	if len(fit) > 1 {
-		p.Hint += "; upstreams with this path are " + strings.Join(fit, ", ")
+	if len(matching) > 1 {
+		p.Hint += "; upstreams with this path are " + strings.Join(matching, ", ")
 	}
 	return p
 }
 
-// Find returns an answer that was captured and is perhaps not in the store yet. Whoever reads answers by id asks here
-// first, then the store. The call is not to be changed.
+// Find returns a captured answer that may not be in the store yet. To read an answer by id, ask Find first, then the
+// store. The call must not be changed.
 func (g *Gateway) Find(tenant, answerID string) (*store.Call, bool) {
 	return g.tail.find(tailKey{tenant, answerID})
 }
 
-// CatchUp returns when everything that was captured before is in the store, so that lists show what their reader has
-// just seen arrive. It needs [Gateway.Run] to be running. The error is ctx's.
+// CatchUp waits until everything captured so far is in the store, so that lists include what the reader has just seen
+// arrive. It needs [Gateway.Run] to be running. The error is ctx's.
 func (g *Gateway) CatchUp(ctx context.Context) error {
 	return g.indexed.wait(ctx, journal.Position(g.last.Load()))
 }
 
-// Ready says why answers are not captured now, or not stored: the journal is full or cannot be written, or
-// [Gateway.Run] is not running. A store that is down is no reason: the journal takes what it will get.
+// Ready returns the reason why answers are not captured or not stored at the moment: the journal is full or cannot be
+// written, or [Gateway.Run] is not running. A store that is down is no reason: the journal holds its answers until
+// then.
 func (g *Gateway) Ready() error {
 	if !g.running.Load() {
 		return errors.New("the indexer is not running")
 	}
 	if err := g.options.Journal.Stats().Err; err != nil {
-		return fmt.Errorf("answers cannot be kept: %w", err)
+		return fmt.Errorf("answers cannot be stored: %w", err)
 	}
 	return nil
 }
 
-// StoreAway says why the store does not take the answers that it is given, which wait in the journal; nil: it does, or
-// there are none.
+// StoreAway returns the error with which the store last refused answers, which now wait in the journal. It is nil if
+// the store accepts them or none were sent.
 func (g *Gateway) StoreAway() error {
-	if err := g.away.Load(); err != nil {
+	if err := g.storeErr.Load(); err != nil {
 		return *err
 	}
 	return nil
 }
 
-// Close ends the gateway's work: it refuses new calls, waits for those that are being served, and for their answers to
-// be in the store. Shut the server down first ([Shutdown] does both). When ctx ends it closes the tunnels, gives what
-// is left another moment, and returns ctx's error; what is not in the store then is in the journal. Then end Run's
-// context.
+// Close shuts the gateway down: it refuses new calls, waits for those being served, and then for their answers to be in
+// the store. Shut the server down first ([Shutdown] does both). When ctx ends, Close closes the tunnels, gives the
+// remaining calls another moment, and returns ctx's error; answers not yet in the store are in the journal. End Run's
+// context afterwards.
 func (g *Gateway) Close(ctx context.Context) error {
 	g.closing.Store(true)
 	err := g.drain(ctx)
-	g.cut()
-	g.inside.CloseIdleConnections()
+	g.cancel()
+	g.inProcess.CloseIdleConnections()
 	if err != nil {
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastMoment)
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalWait)
 		defer cancel()
 		return errors.Join(fmt.Errorf("closing the gateway: %w", err), g.drain(last))
 	}
@@ -280,7 +281,7 @@ func (g *Gateway) Close(ctx context.Context) error {
 	return nil
 }
 
-// drain waits until no call is being served.
+// drain waits until no calls are being served.
 func (g *Gateway) drain(ctx context.Context) error {
 	for g.active.Load() > 0 {
 		select {
@@ -292,104 +293,103 @@ func (g *Gateway) drain(ctx context.Context) error {
 	return nil
 }
 
-// Mode says when a client may see the end of an answer.
+// Mode determines when a client may see the end of an answer.
 type Mode string
 
-// The modes of capture. In all of them the client's call succeeds even where the capture does not.
+// The modes of capture. In all of them the client's call succeeds even if the capture fails.
 const (
-	Strict  Mode = "strict"  // when the answer is on disk, in the journal: the default
-	Stored  Mode = "store"   // when it is in the store too
-	Relaxed Mode = "relaxed" // at once: a power cut may lose the last few milliseconds
+	Strict  Mode = "strict"  // when the answer is in the journal, on disk: the default
+	Stored  Mode = "store"   // when it is also in the store
+	Relaxed Mode = "relaxed" // at once: a power failure may lose the last few milliseconds
 )
 
-// Prompts says what is kept of a request.
+// Prompts determines which messages of a request are kept.
 type Prompts string
 
-// What is kept of a request.
+// The values of Prompts.
 const (
 	PromptsNone Prompts = "none"
 	PromptsLast Prompts = "last" // the user's last message: the default
 	PromptsAll  Prompts = "all"  // every message
 )
 
-// Options says what a gateway is made of. Upstreams, Store and Journal are needed.
+// Options configure a gateway. Upstreams, Store and Journal are required.
 type Options struct {
 	Upstreams []Upstream
 	Store     *store.Store
-	Bus       *bus.Bus         // nil: nobody is told anything live
-	Journal   *journal.Journal // the caller closes it, after Run has returned
-	Guard     *Guard           // nil: everybody is let in, as [DefaultTenant]
+	Bus       *bus.Bus         // nil disables live updates
+	Journal   *journal.Journal // closed by the caller after Run has returned
+	Guard     *Guard           // nil admits every caller as [DefaultTenant]
 
-	Capture     Mode          // empty: Strict
-	CaptureWait time.Duration // how long the end of an answer is held back at most; 0: [DefaultCaptureWait]
-	Prompts     Prompts       // empty: PromptsLast
-	// KeepEncoding sends the client's Accept-Encoding to the upstream. Otherwise captured routes ask for an
-	// uncompressed body, the only header of a request that is changed: the end of a compressed one cannot be held back.
+	Capture     Mode          // default Strict
+	CaptureWait time.Duration // how long the end of an answer is held back at most; 0 means [DefaultCaptureWait]
+	Prompts     Prompts       // default PromptsLast
+	// KeepEncoding forwards the client's Accept-Encoding. Otherwise captured routes request an uncompressed body,
+	// because the end of a compressed one cannot be held back. No other request header is changed.
 	KeepEncoding bool
 	Limits       Limits
-	// Backfill asks again where a stream ended without citations; nil: nobody does. Its own Store is to be
+	// Backfill repeats the call if a stream ended without citations; nil disables that. Its own Store must be
 	// [Gateway.Keep].
 	Backfill *watch.Backfill
-	// Attribution finds citations for answers that came without; nil: nobody does. Its own Store is to be
-	// [Gateway.Keep].
+	// Attribution finds citations for answers that have none; nil disables that. Its own Store must be [Gateway.Keep].
 	Attribution *watch.Attribution
-	// Tenants are those about whose answers something is special, by name.
+	// Tenants holds the settings of tenants that have their own, by name.
 	Tenants map[string]Tenant
-	// Alert tells of what somebody should look at, without waiting; nil: nobody is told.
+	// Alert reports something that needs attention. It must not block. Nil disables alerts.
 	Alert func(*store.Alert)
-	// Citing makes responses say what was consulted for them; nil: they do not.
+	// Citing makes responses name the sources consulted for them; nil disables that.
 	Citing *Citing
-	// Damaged is the directory for records that the store refuses whatever else it takes; it is made when it is needed.
-	// Empty: they are only logged and counted.
+	// Damaged is the directory for records that the store rejects permanently; it is created when needed. If empty,
+	// they are only logged and counted.
 	Damaged string
 
-	Proxy     func(*http.Request) (*url.URL, error) // the way to upstreams; nil: straight
-	Transport http.RoundTripper                     // to all upstreams; nil: one made by [NewTransport] with Proxy
+	Proxy     func(*http.Request) (*url.URL, error) // the proxy for upstreams; nil means a direct connection
+	Transport http.RoundTripper                     // to all upstreams; nil means [NewTransport] with Proxy
 
-	Logger  *slog.Logger          // nil: nothing is logged
-	Metrics prometheus.Registerer // nil: nothing is registered
-	Tracer  trace.Tracer          // nil: no spans
+	Logger  *slog.Logger          // nil disables logging
+	Metrics prometheus.Registerer // nil disables metrics
+	Tracer  trace.Tracer          // nil disables tracing
 }
 
-// Upstream is a provider as the gateway reaches it.
+// Upstream is a provider that the gateway can reach.
 type Upstream struct {
-	// the first segment of the paths that lead to it: lower-case letters, digits, '-' and '_'; see [Reserved]
+	// the first path segment of calls to it: lower-case letters, digits, '-' and '_'; see [Reserved]
 	Name string
-	// http or https, without user, query and fragment; what follows the name in a path is appended to its path
+	// http or https, without user, query and fragment; the rest of a call's path is appended to its path
 	URL      *url.URL
-	Provider string    // as in an answer document, which says how to read it; empty: it is recognised
-	Policies *Policies // what is done about its answers; nil: nothing, unless the tenant's say so
-	// Transport is the way to this upstream; nil: the gateway's.
+	Provider string    // as in an answer document; selects the decoder. If empty, the format is recognised
+	Policies *Policies // applied to its answers, besides the tenant's; may be nil
+	// Transport reaches this upstream; nil means the gateway's transport.
 	Transport http.RoundTripper
 }
 
-// DefaultCaptureWait is how long the end of an answer is held back at most, unless told otherwise.
+// DefaultCaptureWait is the default for how long the end of an answer is held back at most.
 const DefaultCaptureWait = 250 * time.Millisecond
 
-// Limits bounds what clients and upstreams can cost. Zero fields mean the defaults. Header fields are bounded by the
-// server: see [NewServer].
+// Limits bound the resources that clients and upstreams can use. Zero fields mean the defaults. Header fields are
+// bounded by the server: see [NewServer].
 type Limits struct {
-	Request int64 // bytes of the body of a captured request; more is a 413. Default 32 MiB
-	// bytes of the bodies of all captured requests that are held; more is a 503. A tenant may have half of them, a
-	// token a quarter; more is a 429. Default 512 MiB
+	Request int64 // bytes of a captured request's body; more is a 413. Default 32 MiB
+	// bytes of all captured request bodies held at once; more is a 503. A tenant may hold half of them, a token a
+	// quarter; more is a 429. Default 512 MiB
 	InFlight int64
-	// calls that are served at the same time, shared likewise. Default 32,768
+	// concurrent calls, shared likewise. Default 32,768
 	Calls int64
-	// bytes of responses that are being decoded, by captures and by POST /v1/decode, shared likewise. What is more is
-	// not decoded; a captured response passes all the same. Default 1 GiB
+	// bytes of responses being decoded, by captures and by POST /v1/decode, shared likewise. Anything more is not
+	// decoded; a captured response still passes. Default 1 GiB
 	Decoding int64
-	// in which the body of a captured request has to arrive; longer is a 408. Default 2 minutes
+	// time for the body of a captured request to arrive; longer is a 408. Default 2 minutes
 	RequestTime time.Duration
-	// in which each next 32 KiB of it have to arrive; longer is a 408. Default [DefaultPace]
+	// time for each 32 KiB of that body to arrive; longer is a 408. Default [DefaultPace]
 	RequestPace time.Duration
-	// for which an upload, or a client that should read, may stand still; seen within twice that. Default 2 minutes
+	// how long an upload, or a client that should read, may stall; detected within twice that. Default 2 minutes
 	Idle time.Duration
-	// bytes of captured answers that are kept in memory until they are in the store. Default 64 MiB
+	// bytes of captured answers kept in memory until they are in the store. Default 64 MiB
 	Tail int64
-	// bytes of a response that are decoded; more pass without being captured. Default 32 MiB; journal.MaxRecord is
-	// twice that
+	// bytes of a response that are decoded; a longer one passes without being captured. Default 32 MiB, half of
+	// journal.MaxRecord
 	Decoded int64
-	Decode  ibid.Limits // of what is decoded
+	Decode  ibid.Limits // limits for the decoder
 }
 
 const (
@@ -397,8 +397,8 @@ const (
 	runPrefix    = "run_"
 )
 
-// newAnswerID mints the id of an answer, which is over all that this process has minted before.
+// newAnswerID returns a new answer id, which sorts after all that this process has created before.
 func newAnswerID() string { return answerPrefix + uuid.Must(uuid.NewV7()).String() } // crypto/rand never fails
 
-// NewRunID mints the id of a run that is not that of a captured call.
+// NewRunID returns a new id for a run that does not consist of one captured call.
 func NewRunID() string { return runPrefix + uuid.Must(uuid.NewV7()).String() }

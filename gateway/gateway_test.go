@@ -71,7 +71,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// The names in contract and code are the same.
+// The names reserved by the contract are reserved in the code.
 func TestReserved(t *testing.T) {
 	for _, name := range []string{"v1", "runs", "mcp", "healthz", "readyz", "metrics", "schema", "log", ".well-known", "ibid.js"} {
 		if !slices.Contains(gateway.Reserved(), name) {
@@ -80,7 +80,7 @@ func TestReserved(t *testing.T) {
 	}
 }
 
-// Shutdown lets calls end, and their answers get into the store.
+// Shutdown lets calls end, and stores their answers.
 func TestShutdown(t *testing.T) {
 	parts := chatParts("So ", "it ", "is.")
 	next := make(chan struct{})
@@ -118,7 +118,7 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// A server that stops serves those who have a connection, and says with each response that it is the connection's last.
+// A stopping server still serves open connections, and announces with each response that it is the connection's last.
 func TestFarewell(t *testing.T) {
 	w := newWorld(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") }, nil)
 	l := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
@@ -151,7 +151,7 @@ func TestFarewell(t *testing.T) {
 	testenv.OK(t, <-down)
 }
 
-// When the time is over, what still runs is broken off and kept as far as it came.
+// When ctx ends, running calls are broken off, and their partial answers are kept.
 func TestShutdownCuts(t *testing.T) {
 	parts := chatParts("So ")
 	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
@@ -185,19 +185,19 @@ func TestMetrics(t *testing.T) {
 	w.do(t, w.request(t, "GET", "/up/v1/models", nil))
 	w.do(t, w.request(t, "POST", chat, strings.NewReader(strings.Repeat("x", 33<<20))))
 	want := `
-# HELP ibid_gateway_calls_total Calls, by upstream, route and class of the status.
+# HELP ibid_gateway_calls_total Calls, by upstream, route and status class.
 # TYPE ibid_gateway_calls_total counter
 ibid_gateway_calls_total{class="2xx",route="/chat/completions",upstream="up"} 2
 ibid_gateway_calls_total{class="2xx",route="other",upstream="up"} 1
 ibid_gateway_calls_total{class="4xx",route="/chat/completions",upstream="up"} 1
-# HELP ibid_gateway_answers_total Answers that were captured.
+# HELP ibid_gateway_answers_total Captured answers.
 # TYPE ibid_gateway_answers_total counter
 ibid_gateway_answers_total{complete="false",upstream="up"} 0
 ibid_gateway_answers_total{complete="true",upstream="up"} 2
-# HELP ibid_gateway_citations_total Citations of answers that were captured.
+# HELP ibid_gateway_citations_total Citations of captured answers.
 # TYPE ibid_gateway_citations_total counter
 ibid_gateway_citations_total{upstream="up"} 2
-# HELP ibid_gateway_indexed_total Answers that were moved from the journal into the store.
+# HELP ibid_gateway_indexed_total Answers moved from the journal into the store.
 # TYPE ibid_gateway_indexed_total counter
 ibid_gateway_indexed_total 2
 # HELP ibid_gateway_journal_records Answers in the journal that are not in the store.
@@ -215,7 +215,7 @@ ibid_gateway_journal_records 0
 	}
 }
 
-// A captured call is a span with the names of the GenAI conventions, a child of the client's.
+// A captured call is a span that follows the GenAI conventions, and a child of the client's span.
 func TestSpan(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	tracer := trace.NewTracerProvider(trace.WithSpanProcessor(spans)).Tracer("ibid")
@@ -250,12 +250,12 @@ func TestSpan(t *testing.T) {
 	testenv.Equal(t, "attributes", want, got)
 }
 
-// Nothing runs on after a test: every goroutine has somebody who waits for it.
+// No goroutine outlives the tests.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// lockDatabase keeps everybody else from writing to a SQLite file until unlock is called. The store brings the driver.
+// lockDatabase locks a SQLite file against writes until unlock is called. The store registers the driver.
 func lockDatabase(tb testing.TB, name string) (unlock func()) {
 	tb.Helper()
 	db := testenv.Must(sql.Open("sqlite", "file:"+name+"?_pragma=busy_timeout(10000)"))(tb)
@@ -271,7 +271,7 @@ func lockDatabase(tb testing.TB, name string) (unlock func()) {
 	}
 }
 
-// brokenLog panics while an answer is kept, as a mistake of ours would.
+// brokenLog panics while an answer is kept.
 type brokenLog struct{ slog.Handler }
 
 func (b brokenLog) Handle(ctx context.Context, r slog.Record) error {
@@ -281,7 +281,7 @@ func (b brokenLog) Handle(ctx context.Context, r slog.Record) error {
 	return b.Handler.Handle(ctx, r)
 }
 
-// Whatever goes wrong with keeping an answer, its client gets it.
+// A panic while an answer is kept does not affect the client.
 func TestPanicWhileKeeping(t *testing.T) {
 	log := &servertest.Log{}
 	w := newWorld(t, answerParts(chatParts("So ", "it ", "is.")...), &setup{options: gateway.Options{
@@ -302,7 +302,7 @@ func TestPanicWhileKeeping(t *testing.T) {
 	}
 }
 
-// What is accepted as a step is one that the store takes: earlier steps only, each once.
+// Every accepted step is one that the store accepts: only earlier steps, each once.
 func FuzzParseStep(f *testing.F) {
 	for _, s := range []string{"3", `3;tool="summarize";after="1,2"`, `3;after=""`, `3;tool="a\"b\\"`, `3; tool="x`, `9999999999999999999999`, ";"} {
 		f.Add(s)
@@ -326,7 +326,7 @@ func FuzzParseStep(f *testing.F) {
 	})
 }
 
-// Whatever a request line and a header say, the gateway answers.
+// The gateway answers any request line and header.
 func FuzzServe(f *testing.F) {
 	for _, path := range []string{"/", "/up", "/up/v1/%2F", "//up", "/u%70/x", "/up/../x", "/up?%zz", "/up/v1/chat/completions"} {
 		f.Add(path, "run", "1")

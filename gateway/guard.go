@@ -19,84 +19,85 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// TokenHeader names the header that holds the caller's access token on the pass-through, where Authorization is always
-// the provider's. It is accepted on the API too.
+// TokenHeader is the header with the caller's access token on the pass-through, where Authorization is always the
+// provider's. The API accepts it too.
 const TokenHeader = "Ibid-Token"
 
-// bootstrapID stands for the bootstrap token where a token's id is shown.
+// bootstrapID is shown as the id of the bootstrap token.
 const bootstrapID = "bootstrap"
 
-// Identity is who makes a request, as far as ibid knows.
+// Identity is the caller of a request, as far as ibid knows.
 type Identity struct {
-	Tenant string   // whose rows it sees and writes
-	Token  string   // the id of the token; empty: none was needed
-	Scopes []string // what it may do
-	// Publish says that its answers are published, where attribution is on, unless a call says otherwise.
+	Tenant string   // the tenant whose rows it reads and writes
+	Token  string   // the id of its token; empty if none was needed
+	Scopes []string // its scopes
+	// Publish is the default for whether its answers are published, where attribution is on; a call may override it.
 	Publish bool
 }
 
-// May reports whether the scope is among the identity's. No scope includes another.
+// May reports whether the identity has the scope. No scope includes another.
 func (id Identity) May(scope string) bool { return slices.Contains(id.Scopes, scope) }
 
-// Publishes reports whether what a request brings is to be published: as its [PublishHeader] says, else as the token
+// Publishes reports whether what a request submits is to be published: as its [PublishHeader] says, else as the token
 // does. The error is a problem.
 func (id Identity) Publishes(h http.Header) (bool, error) {
-	said, err := readLabel(h, PublishHeader, checkPublish)
+	header, err := readLabel(h, PublishHeader, checkPublish)
 	if err != nil {
 		return false, err
 	}
-	return id.publishes(said)
+	return id.publishes(header)
 }
 
-// publishes reports whether the answer of a call is to be published, of which its header said so or not. Only who has
-// the scope may ask for it. The error is a problem.
-func (id Identity) publishes(said string) (bool, error) {
+// publishes reports whether the answer of a call is to be published, given the value of its [PublishHeader]. Asking for
+// it needs the scope. The error is a problem.
+func (id Identity) publishes(header string) (bool, error) {
 	switch {
-	case said == publishYes && !id.Publish && !id.May(store.ScopePublish):
+	case header == publishYes && !id.Publish && !id.May(store.ScopePublish):
 		return false, NewProblem(CodeScope,
-			"the access token may not publish, and header "+PublishHeader+" asks for it",
+			"header "+PublishHeader+" asks to publish, which the access token does not allow",
 			"`ibid token new --publishes` makes one that may")
-	case said == "":
+	case header == "":
 		return id.Publish, nil
 	}
-	return said == publishYes, nil
+	return header == publishYes, nil
 }
 
-// GuardOptions says whom a Guard lets in.
+// GuardOptions configure a [Guard].
 type GuardOptions struct {
-	Store     *store.Store // keeps the tokens
-	Bootstrap string       // a token that needs no store: all scopes, tenant default; empty: none
-	// Origins are the web pages that may call from a browser: "https://app.example". "*" is any, and counts only where
-	// a token is needed.
+	Store     *store.Store // stores the tokens
+	Bootstrap string       // a token that needs no store, with all scopes and the tenant default; may be empty
+	// Origins are the web pages that may call from a browser, such as "https://app.example". "*" allows any, but only
+	// where a token is needed.
 	Origins []string
-	// Exposed says that others than the users of this machine reach ibid, by its address or its public URL: then every
-	// request needs a token, also where none was ever made or the database of tokens was lost.
+	// Exposed means that ibid can be reached from other machines, by its address or its public URL: then every request
+	// needs a token, even if none was ever created or the database of tokens was lost.
 	Exposed bool
-	// Key signs stream tokens, at least 32 bytes, the same on all nodes. Empty: it is made of the bootstrap token, and
-	// without one at random, so that a stream token is valid in this process only.
+	// Key signs stream tokens. It has at least 32 bytes and must be the same on all nodes. If empty, it is derived from
+	// the bootstrap token; without one it is random, so that a stream token is valid in this process only.
 	Key []byte
-	// Copy is a file that [Guard.Run] copies the tokens to, as hashes, and that is read at once: it says who is let in
-	// as long as the store could not be asked, and that there were tokens where the store has lost them. Empty: none.
+	// Copy is a file to which [Guard.Run] copies the tokens, as hashes, and which NewGuard reads: it determines which
+	// tokens are valid until the store can be asked, and proves that tokens existed if the store has lost them. It may
+	// be empty.
 	Copy   string
-	Logger *slog.Logger // nil: nothing is logged
-	// Refused is told of an access token that was not valid, once for each, and of the network that it came from. It is
-	// called while the client waits; nil: nobody is told.
+	Logger *slog.Logger // nil disables logging
+	// Refused is called once for each invalid access token, with the network that it came from. The client waits for
+	// it. It may be nil.
 	Refused func(ctx context.Context, from netip.Prefix)
 }
 
-// Guard decides who may make a request. As long as no token was ever made it lets everybody in, as the tenant default
-// with all scopes, but only under a loopback name, and not on behalf of a foreign web page: that is what keeps pages
-// away that a user of this machine happens to visit (DNS rebinding, forged requests). Once there is a token, even a
-// revoked one, and always where ibid is exposed, every request needs a token that is valid.
+// Guard decides who may make a request. As long as no token was ever created, it admits everybody as the tenant default
+// with all scopes, but only under a loopback name and not on behalf of a foreign web page: this keeps out pages that a
+// user of this machine happens to visit (DNS rebinding, forged requests). Once a token exists, even a revoked one, and
+// always where ibid is exposed, every request needs a valid token.
 //
-// Wrong tokens are logged, and an address that sends many different ones gets a 429 for a while.
+// Invalid tokens are logged, and an address that sends many different ones gets a 429 for a while.
 //
-// What the store says of a token is kept for 25 seconds, and for as long as the store cannot be asked: a database that
-// stops fails no call of a token that was used before, and a revoked token is refused within 30 seconds.
+// Tokens read from the store are cached for 25 seconds, and for as long as the store is unreachable: a database outage
+// fails no call with a token that was used before, and a revoked token is refused within 30 seconds.
 //
-// Its methods may be called at the same time. The errors are problems, to be answered as they are.
+// Guard is safe for concurrent use. Its errors are problems, to be written as they are.
 type Guard struct {
-	bootstrap *[sha256.Size]byte // nil: none
+	bootstrap *[sha256.Size]byte // may be nil
 	origins   []string
 	anyOrigin bool
 	exposed   bool
@@ -105,7 +106,7 @@ type Guard struct {
 	failures  *failures
 }
 
-// NewGuard returns a guard. Without options, or without a store in them, it knows no token but the bootstrap token.
+// NewGuard returns a guard. Without options, or without a store in them, only the bootstrap token is valid.
 func NewGuard(o *GuardOptions) *Guard {
 	o = cmp.Or(o, &GuardOptions{})
 	g := &Guard{
@@ -124,25 +125,25 @@ func NewGuard(o *GuardOptions) *Guard {
 		sum := sha256.Sum256([]byte(o.Bootstrap))
 		g.bootstrap = &sum
 	}
-	if len(g.key) == 0 { // the same for the same bootstrap token, another one each time without
+	if len(g.key) == 0 { // deterministic with a bootstrap token, else random
 		sum := sha256.Sum256([]byte("ibid stream key 1\n" + cmp.Or(o.Bootstrap, rand.Text()+rand.Text())))
 		g.key = sum[:]
 	}
 	return g
 }
 
-// Proxy says who makes a request of the pass-through. The token is in [TokenHeader].
+// Proxy returns the identity of a request to the pass-through. The token is in [TokenHeader].
 func (g *Guard) Proxy(r *http.Request) (Identity, error) {
 	return g.admit(r, store.ScopeProxy, r.Header.Get(TokenHeader), TokenHeader)
 }
 
-// API says who makes a request of ibid's own API, and that the scope is theirs. The token is a bearer token, or in
-// [TokenHeader]. An empty scope asks only for a valid token.
+// API returns the identity of a request to ibid's own API, which must have the scope. The token is a bearer token, or
+// in [TokenHeader]. An empty scope only requires a valid token.
 func (g *Guard) API(r *http.Request, scope string) (Identity, error) {
 	return g.admit(r, scope, bearer(r), "Bearer")
 }
 
-// bearer returns the token in the header of a request.
+// bearer returns the access token in a request's header.
 func bearer(r *http.Request) string {
 	if kind, value, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(kind, "Bearer") {
 		return strings.TrimSpace(value)
@@ -150,17 +151,17 @@ func bearer(r *http.Request) string {
 	return r.Header.Get(TokenHeader)
 }
 
-// Local checks a request that needs no token: that it does not come from a foreign web page, while no tokens are
-// configured.
+// Local checks a request that needs no token: as long as no tokens are configured, it must not come from a foreign
+// page.
 func (g *Guard) Local(r *http.Request) error {
 	needed, err := g.NeedsToken(r.Context())
 	if err != nil || needed {
-		return nil //nolint:nilerr // whether the store answers is what such requests may want to know
+		return nil //nolint:nilerr // such requests may be asking whether the store works
 	}
 	return g.foreign(r)
 }
 
-// Run keeps GuardOptions.Copy up to date until ctx ends, and returns nil. Without a copy it does nothing.
+// Run keeps GuardOptions.Copy up to date until ctx ends, and returns nil. Without a copy it returns at once.
 func (g *Guard) Run(ctx context.Context) error {
 	if g.tokens.file == "" {
 		return nil
@@ -177,7 +178,7 @@ func (g *Guard) Run(ctx context.Context) error {
 	}
 }
 
-// Forget drops what is kept about tokens, so that a change made through this process counts at once.
+// Forget clears the cache of tokens, so that a change made through this process takes effect at once.
 func (g *Guard) Forget() {
 	c := g.tokens
 	c.mu.Lock()
@@ -188,13 +189,13 @@ func (g *Guard) Forget() {
 	c.version++
 }
 
-// NeedsToken reports whether requests need a token: whether one was ever made, there is a bootstrap token, or others
-// reach ibid. The error is a problem: the store cannot be asked.
+// NeedsToken reports whether requests need a token: whether one was ever created, there is a bootstrap token, or ibid
+// is exposed. The error is a problem: the store cannot be asked.
 func (g *Guard) NeedsToken(ctx context.Context) (bool, error) {
 	if g.bootstrap != nil || g.exposed {
 		return true, nil
 	}
-	// That tokens were made cannot be undone, so that revoking the last one opens nothing.
+	// Once tokens were created, this stays true: revoking the last one opens nothing.
 	if g.tokens.exist.Load() {
 		return true, nil
 	}
@@ -241,12 +242,12 @@ func (g *Guard) admit(r *http.Request, scope, secret, scheme string) (Identity, 
 			g.failures.failed(r.Context(), r, sum)
 			return Identity{}, unauthorized(
 				scheme, "the access token is not valid",
-				"it may have been revoked; `ibid token list` shows which there are",
+				"it may have been revoked; `ibid token list` lists the tokens",
 			)
 		}
 		id = Identity{token.Tenant, token.ID, slices.Clone(token.Scopes), token.Publish}
 	}
-	g.failures.right(sum)
+	g.failures.succeeded(sum)
 	if scope != "" && !id.May(scope) {
 		return Identity{}, NewProblem(CodeScope,
 			"the access token lacks the scope "+scope, "`ibid token new` makes one that has it")
@@ -260,33 +261,32 @@ func unauthorized(scheme, detail, hint string) *Problem {
 	return p
 }
 
-// streamTokenLife is how long a stream token opens streams. A browser's EventSource that reconnects later needs a new
-// one.
+// streamTokenLife is how long a stream token can open streams. An EventSource that reconnects later needs a new one.
 const streamTokenLife = 5 * time.Minute
 
-// maxStreamToken is how long a stream token can be, in bytes.
+// maxStreamToken is the largest length of a stream token, in bytes.
 const maxStreamToken = 4 << 10
 
-// streamClaims are what a stream token says.
+// streamClaims are the contents of a stream token.
 type streamClaims struct {
 	Tenant  string `json:"tenant"`
 	Run     string `json:"run"`
-	Token   string `json:"token,omitempty"` // the id of the access token it was made with
+	Token   string `json:"token,omitempty"` // the id of the access token that requested it
 	Expires int64  `json:"expires"`         // Unix seconds
 }
 
-// StreamToken returns a token that lets a browser read the events of one run until expires, and nothing else:
-// EventSource cannot send headers, so it stands in the URL, which is a bad place for an access token.
+// StreamToken returns a token that allows a browser to read the events of one run until expires, and nothing else.
+// Since EventSource cannot send headers, the token is part of the URL, which is a bad place for an access token.
 func (g *Guard) StreamToken(id Identity, run string) (token string, expires time.Time) {
 	expires = time.Now().Add(streamTokenLife).UTC().Truncate(time.Second)
-	// strings and a number always can be
+	// strings and a number always encode
 	claims, _ := json.Marshal(streamClaims{id.Tenant, run, id.Token, expires.Unix()})
 	encode := base64.RawURLEncoding.EncodeToString
 	return encode(claims) + "." + encode(g.sign(claims)), expires
 }
 
-// Stream says who makes a request for the events of a run: by what [Guard.API] takes, or by a stream token in the query
-// parameter access_token.
+// Stream returns the identity of a request for the events of a run. It accepts what [Guard.API] accepts, or a stream
+// token in the query parameter access_token.
 func (g *Guard) Stream(r *http.Request, run string) (Identity, error) {
 	given := r.URL.Query().Get("access_token")
 	needed, err := g.NeedsToken(r.Context())
@@ -307,8 +307,8 @@ func (g *Guard) Stream(r *http.Request, run string) (Identity, error) {
 	return id, nil
 }
 
-// Still reports whether an identity that was let in once would be let in now, as far as tokens go: whether its token
-// was revoked since, or the first token made. Streams that last ask it from time to time.
+// Still reports whether an identity that was admitted would still be admitted, as far as tokens go: whether its token
+// was revoked since, or the first token created. Long-lived streams call it from time to time.
 func (g *Guard) Still(ctx context.Context, id Identity) bool {
 	switch id.Token {
 	case "":

@@ -13,17 +13,18 @@ import (
 )
 
 const (
-	// maxCORSHeaders is how many bytes of header names a page may ask for at once.
+	// maxCORSHeaders is how many bytes of header names a preflight may ask for.
 	maxCORSHeaders = 4 << 10
-	// corsAge is how long, in seconds, a browser may remember a preflight.
+	// corsAge is how many seconds a browser may cache a preflight.
 	corsAge = "600"
 )
 
-// exposed are the response headers that a page of another origin may read.
+// exposed are the response headers that pages of other origins may read.
 const exposed = RunHeader + ", " + AnswerHeader + ", " + PolicyHeader + ", " + manifest.HeaderName
 
-// CORS tells a browser whether the page may call, by the configured origins, and reports whether it has answered the
-// request: that was a preflight, which carries no token and has nothing more to it. Call it first of all.
+// CORS tells a browser whether the page may call, according to the configured origins. It reports whether it has
+// answered the request, which was then a preflight, without a token or anything else to do. Call it before anything
+// else.
 func (g *Guard) CORS(w http.ResponseWriter, r *http.Request) (done bool) {
 	if !g.hasOrigins() {
 		return false
@@ -41,7 +42,7 @@ func (g *Guard) CORS(w http.ResponseWriter, r *http.Request) (done bool) {
 		return false
 	}
 	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE")
-	// Providers' SDKs send headers of their own, so what is asked for is allowed.
+	// Providers' SDKs send headers of their own, so any requested header is allowed.
 	if names := r.Header.Get("Access-Control-Request-Headers"); names != "" && len(names) <= maxCORSHeaders {
 		h.Set("Access-Control-Allow-Headers", names)
 	}
@@ -53,10 +54,10 @@ func (g *Guard) CORS(w http.ResponseWriter, r *http.Request) (done bool) {
 	return true
 }
 
-// hasOrigins reports whether it was configured which pages may call. By a nil Guard nothing was.
+// hasOrigins reports whether origins are configured. A nil Guard has none.
 func (g *Guard) hasOrigins() bool { return g != nil && (len(g.origins) > 0 || g.anyOrigin) }
 
-// allowsOrigin reports whether a page of that origin was allowed by name, or any is and a token is needed anyway.
+// allowsOrigin reports whether pages of an origin may call: it is configured, or any is and a token is needed anyway.
 func (g *Guard) allowsOrigin(r *http.Request, origin string) bool {
 	if slices.Contains(g.origins, strings.ToLower(origin)) {
 		return true
@@ -68,26 +69,26 @@ func (g *Guard) allowsOrigin(r *http.Request, origin string) bool {
 	return err == nil && needed
 }
 
-// foreign returns the problem of a request that a web page may have caused which has nothing to do with ibid.
+// foreign returns the problem of a request that may have been caused by a web page unrelated to ibid, or nil.
 func (g *Guard) foreign(r *http.Request) error {
 	if !IsLoopbackHost(r.Host) {
-		return NewProblem(CodeForeign, "ibid is not known under the name in the Host header",
+		return NewProblem(CodeForeign, "ibid does not answer to the name in the Host header",
 			"without access tokens ibid answers only to loopback names such as localhost and 127.0.0.1; "+
-				"`ibid token new --name NAME --scope all` makes the first token")
+				"`ibid token new --name NAME --scope all` creates the first token")
 	}
 	origin := r.Header.Get("Origin")
 	switch {
-	case slices.Contains(g.origins, strings.ToLower(origin)): // never empty
+	case slices.Contains(g.origins, strings.ToLower(origin)): // no configured origin is empty
 		return nil
 	case origin == "" && !isCrossSite(r), isSameOrigin(origin, r.Host), r.Header.Get("Sec-Fetch-Site") == "same-origin":
-		return nil // the last where the page keeps its origin to itself, by a Referrer-Policy
+		return nil // the last for pages whose Referrer-Policy hides their origin
 	}
 	return foreignOrigin()
 }
 
 // checkOrigin returns the problem of a request that changes something and that a browser sends for a page which is
-// neither ours nor allowed by name: one with an origin of its own, as a sandboxed page has (Origin: null), too.
-// Programs send neither Origin nor Sec-Fetch-Site, and are not asked.
+// neither ibid's nor of an allowed origin, including pages with an opaque origin, such as sandboxed ones (Origin:
+// null). Programs send neither Origin nor Sec-Fetch-Site and pass.
 func (g *Guard) checkOrigin(r *http.Request) error {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions {
 		return nil
@@ -105,10 +106,10 @@ func (g *Guard) checkOrigin(r *http.Request) error {
 
 func foreignOrigin() error {
 	return NewProblem(
-		CodeForeign, "a web page of another origin may not call ibid", "allow the page's origin by --cors-origin")
+		CodeForeign, "a web page of another origin may not call ibid", "allow the page's origin with --cors-origin")
 }
 
-// IsLoopbackHost reports whether a host, with or without a port, names the machine itself: localhost, a name below it,
+// IsLoopbackHost reports whether a host, with or without a port, is the machine itself: localhost, a subdomain of it,
 // or a loopback address.
 func IsLoopbackHost(host string) bool {
 	host = strings.ToLower(host)
@@ -124,15 +125,15 @@ func IsLoopbackHost(host string) bool {
 	return err == nil && addr.Unmap().IsLoopback()
 }
 
-// isSameOrigin reports whether a page's origin is where the request goes. What ends TLS before ibid may have changed
-// the scheme, so that it is not compared.
+// isSameOrigin reports whether a page's origin is the request's host. The scheme is not compared, because a proxy that
+// terminates TLS may have changed it.
 func isSameOrigin(origin, host string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.EqualFold(u.Host, host)
 }
 
-// isCrossSite reports whether a browser says that a page of another site makes it send this, other than by a link that
-// the user follows: a page in a frame of that page is none.
+// isCrossSite reports whether a browser says that a page of another site caused the request, other than by a link that
+// the user follows. A page in a frame of that page does not count as one.
 func isCrossSite(r *http.Request) bool {
 	if r.Header.Get("Sec-Fetch-Site") != "cross-site" {
 		return false
@@ -142,20 +143,20 @@ func isCrossSite(r *http.Request) bool {
 	return !isRead || r.Header.Get("Sec-Fetch-Mode") != "navigate" || dest != "" && dest != "document"
 }
 
-// SessionCookie names the cookie that holds the access token of somebody who looks at ibid's pages in a browser.
-// Over https it is [SecureCookie], which no page of another subdomain, and no page by http, can set.
+// SessionCookie is the cookie with the access token of a user who views ibid's pages in a browser. Over https it is
+// [SecureCookie], which no page of another subdomain and no page over http can set.
 const (
 	SessionCookie = "ibid_session"
 	SecureCookie  = "__Host-" + SessionCookie
 )
 
-// sessionLife is how long a browser keeps the cookie. The token in it may be revoked before.
+// sessionLife is how long a browser keeps the cookie. Its token may be revoked earlier.
 const sessionLife = 30 * 24 * time.Hour
 
-// SessionOf returns the cookie that says in all later requests of a browser who makes them, by an access token. An
-// empty secret returns the cookie that ends it. No script can read it, and no other site make a browser send it with
-// more than a link that somebody follows, which only reads (see [OwnPage]). Secure says that ibid is reached by https:
-// then it is sent by https only.
+// SessionOf returns the cookie that identifies a browser's user by an access token in all later requests. An empty
+// secret returns the cookie that ends the session. No script can read it, and another site can make a browser send it
+// only with a link that the user follows, which only reads (see [OwnPage]). If secure is true, ibid is reached over
+// https, and the cookie is sent over https only.
 func SessionOf(secret string, secure bool) *http.Cookie {
 	c := &http.Cookie{ //nolint:gosec // over http a secure cookie would not come back
 		Name: SessionCookie, Value: url.PathEscape(secret), Path: "/", MaxAge: int(sessionLife / time.Second),
@@ -170,12 +171,12 @@ func SessionOf(secret string, secure bool) *http.Cookie {
 	return c
 }
 
-// maxSessions is how many of a request's sessions are tried.
+// maxSessions is how many session cookies of a request are tried.
 const maxSessions = 4
 
-// sessions returns the tokens in the cookies of a request: programs on other ports of this host, or other hosts of its
-// domain, may have set one of the same name, and nothing says which is ours. They are escaped, since a bootstrap token
-// may have any characters, and cookies may not.
+// sessions returns the tokens in a request's cookies: programs on other ports of this host, or other hosts of its
+// domain, may have set cookies of the same name, which cannot be told apart from ours. They are escaped, because a
+// bootstrap token may contain any characters and a cookie may not.
 func sessions(r *http.Request) []string {
 	var all []string
 	found := r.CookiesNamed(SecureCookie)
@@ -190,8 +191,8 @@ func sessions(r *http.Request) []string {
 	return all
 }
 
-// isSession reports whether a pair of a Cookie header, or what a Set-Cookie header sets, is the session. Browsers send
-// a cookie without a name as its bare value, which may look like another cookie (RFC 6265bis, section 5.7).
+// isSession reports whether a pair of a Cookie header, or the cookie of a Set-Cookie header, is a session. Browsers
+// send a cookie without a name as its bare value, which may look like another cookie (RFC 6265bis, section 5.7).
 func isSession(pair string) bool {
 	name, _, _ := strings.Cut(strings.TrimLeft(pair, "= \t"), "=")
 	name, _, _ = strings.Cut(name, ";")
@@ -199,8 +200,8 @@ func isSession(pair string) bool {
 	return name == SessionCookie || strings.EqualFold(name, SecureCookie)
 }
 
-// removeSession takes the session out of a request that goes to an upstream: a browser sends the cookie to every path
-// of this host. Other cookies stay as they are.
+// removeSession removes the session from a request to an upstream: a browser sends the cookie to every path of this
+// host. Other cookies are kept.
 func removeSession(h http.Header) {
 	values := h["Cookie"]
 	if !slices.ContainsFunc(values, func(value string) bool { return strings.Contains(value, SessionCookie) }) {
@@ -218,9 +219,9 @@ func removeSession(h http.Header) {
 	}
 }
 
-// Page says who makes a request for one of ibid's pages, and that the scope is theirs: as [Guard.API] does, and also by
-// the [SessionCookie], where no header has a token. A method other than GET and HEAD must come from a page of ours: a
-// browser sends the cookie by itself, whoever's page makes it.
+// Page returns the identity of a request for one of ibid's pages, which must have the scope. It accepts what
+// [Guard.API] accepts and, if no header has a token, the [SessionCookie]. A method other than GET and HEAD must come
+// from one of ibid's own pages: a browser sends the cookie for any page.
 func (g *Guard) Page(r *http.Request, scope string) (Identity, error) {
 	if err := OwnPage(r); err != nil {
 		return Identity{}, err
@@ -239,10 +240,10 @@ func (g *Guard) Page(r *http.Request, scope string) (Identity, error) {
 	return who, err
 }
 
-// OwnPage returns the problem of a request that changes something (any method but GET and HEAD) and that a page makes
-// which is not ours, of another subdomain too, which a same-site cookie would let pass. Browsers say whose page it is,
-// by Sec-Fetch-Site over https and from loopback names, by Origin always; other programs need not, but with the
-// [SessionCookie] they must: then it may be a browser that is too old.
+// OwnPage returns the problem of a request that changes something (any method but GET and HEAD) and was made by a page
+// other than ibid's own, including one of another subdomain, which a same-site cookie would let pass. Browsers identify
+// the page by Sec-Fetch-Site over https and from loopback names, and always by Origin; other programs need not, unless
+// they send the [SessionCookie]: then they may be a browser that is too old.
 func OwnPage(r *http.Request) error {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return nil

@@ -13,30 +13,30 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// The limits of what may be guessed.
+// The limits on guessing.
 const (
-	failureBurst  = 20              // different wrong tokens from one address, at once
-	failureEvery  = 3 * time.Second // and then one more in so long
-	maxAddresses  = 4096            // whose wrong tokens are counted
-	maxWrong      = 512             // wrong tokens that are remembered, so that each counts once
-	maxRightful   = 4096            // right ones that are, so that no guesser keeps their holders out
-	addressBits64 = 64              // of IPv6: who has one such address has all
+	failureBurst  = 20              // different invalid tokens from one address in a burst
+	failureEvery  = 3 * time.Second // after that, one more per interval
+	maxAddresses  = 4096            // addresses whose invalid tokens are counted
+	maxWrong      = 512             // remembered invalid tokens, so that each counts once
+	maxValid      = 4096            // remembered valid tokens, so that guessing does not lock out their holders
+	addressBits64 = 64              // IPv6 prefix length: whoever has one such address has all
 )
 
-// failures limits how many access tokens a client may guess, by its address: from then on it gets a 429 for every
-// token that was not right before, without a look at it. A wrong token that is sent again and again, as by a program
-// whose token was revoked, counts once.
+// failures limits how many access tokens a client may guess, by its address: beyond that, it gets a 429 for every token
+// that was not valid before, without further checks. An invalid token that is sent repeatedly, as by a program whose
+// token was revoked, counts once.
 //
-// The address is that of the connection: behind a proxy all clients have one. Tokens that were right since the process
-// began are looked at whatever their address did.
+// The address is the connection's: behind a proxy, all clients share one. Tokens that were valid since the process
+// started are checked regardless of their address.
 type failures struct {
 	logger  *slog.Logger
-	refused func(ctx context.Context, from netip.Prefix) // nil: nobody is told
+	refused func(ctx context.Context, from netip.Prefix) // may be nil
 
 	mu        sync.Mutex
 	addresses map[netip.Prefix]*rate.Limiter
 	wrong     map[[sha256.Size]byte]time.Time
-	rightful  map[[sha256.Size]byte]struct{}
+	valid     map[[sha256.Size]byte]struct{}
 }
 
 func newFailures(logger *slog.Logger, refused func(context.Context, netip.Prefix)) *failures {
@@ -45,11 +45,11 @@ func newFailures(logger *slog.Logger, refused func(context.Context, netip.Prefix
 		logger:    cmp.Or(logger, slog.New(slog.DiscardHandler)),
 		addresses: map[netip.Prefix]*rate.Limiter{},
 		wrong:     map[[sha256.Size]byte]time.Time{},
-		rightful:  map[[sha256.Size]byte]struct{}{},
+		valid:     map[[sha256.Size]byte]struct{}{},
 	}
 }
 
-// check returns the problem of a client that has guessed too often to be listened to now.
+// check returns the problem of a client that has guessed too often to be checked now, or nil.
 func (f *failures) check(r *http.Request, sum [sha256.Size]byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -57,11 +57,11 @@ func (f *failures) check(r *http.Request, sum [sha256.Size]byte) error {
 	if limiter == nil {
 		return nil
 	}
-	if _, ok := f.rightful[sum]; ok {
+	if _, ok := f.valid[sum]; ok {
 		return nil
 	}
 	if _, ok := f.wrong[sum]; ok {
-		return nil // it is refused as ever
+		return nil // it is refused as before
 	}
 	left := limiter.Tokens()
 	if left >= 1 {
@@ -73,18 +73,18 @@ func (f *failures) check(r *http.Request, sum [sha256.Size]byte) error {
 	)
 }
 
-// right notes that a token was valid.
-func (f *failures) right(sum [sha256.Size]byte) {
+// succeeded records a valid token.
+func (f *failures) succeeded(sum [sha256.Size]byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if _, ok := f.rightful[sum]; !ok {
-		makeRoom(f.rightful, maxRightful)
-		f.rightful[sum] = struct{}{}
+	if _, ok := f.valid[sum]; !ok {
+		makeRoom(f.valid, maxValid)
+		f.valid[sum] = struct{}{}
 		delete(f.wrong, sum)
 	}
 }
 
-// failed notes that a token was not valid, and logs it. There are never more lines than failures that are allowed.
+// failed records and logs an invalid token. At most as many lines are logged as failures are allowed.
 func (f *failures) failed(ctx context.Context, r *http.Request, sum [sha256.Size]byte) {
 	address := clientAddress(r)
 	f.mu.Lock()
@@ -113,8 +113,8 @@ func (f *failures) failed(ctx context.Context, r *http.Request, sum [sha256.Size
 	}
 }
 
-// clientAddress returns the network that counts as one client: an IPv4 address, or 64 bits of an IPv6 one. The zero
-// value stands for what has no address.
+// clientAddress returns the network that counts as one client: an IPv4 address, or a /64 of IPv6. It is the zero value
+// if the address is unknown.
 func clientAddress(r *http.Request) netip.Prefix {
 	a, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

@@ -17,13 +17,13 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// cookie is a request's Cookie header with a session.
+// cookie returns a request's Cookie header with a session.
 func cookie(secret string) string {
 	pair, _, _ := strings.Cut(gateway.SessionOf(secret, true).String(), ";")
 	return pair
 }
 
-// With tokens a page needs one, in a header or in the cookie; and what changes something must come from a page of ours.
+// With tokens, a page needs one, in a header or in the cookie, and changes must come from one of our own pages.
 func TestGuardPage(t *testing.T) {
 	s := openTokens(t)
 	reading, _ := newSecret(t, s, store.Token{Tenant: "acme", Scopes: []string{store.ScopeRead}})
@@ -49,7 +49,7 @@ func TestGuardPage(t *testing.T) {
 	}
 }
 
-// Without tokens a page is for everybody on this machine, but for pages that have nothing to do with ibid.
+// Without tokens, pages are for everyone on this machine, except for web pages unrelated to ibid.
 func TestGuardPageWithoutTokens(t *testing.T) {
 	g := gateway.NewGuard(&gateway.GuardOptions{Store: openTokens(t), Origins: []string{"https://app.example"}})
 	values := map[string]string{"own": "http://127.0.0.1:8080"}
@@ -67,7 +67,7 @@ func TestGuardPageWithoutTokens(t *testing.T) {
 	}
 }
 
-// The cookie is one that no script gets at and no other site's page, whatever is in it. A link from elsewhere comes with it.
+// No script and no other site's page can read the cookie, whatever it contains. Links from elsewhere send it.
 func TestSessionOf(t *testing.T) {
 	for secret, want := range map[string]string{
 		"tok_1":          "__Host-ibid_session=tok_1; Path=/; Max-Age=2592000; HttpOnly; Secure; SameSite=Lax",
@@ -83,7 +83,7 @@ func TestSessionOf(t *testing.T) {
 	}
 }
 
-// No provider gets to see the session, which a browser sends to all paths, and none can set one.
+// No provider sees the session, which a browser sends to all paths, and none can set one.
 func TestSessionStays(t *testing.T) {
 	secret := cookie("tok_1")
 	for name, test := range map[string]struct{ sent, want []string }{
@@ -123,8 +123,8 @@ func TestSessionStays(t *testing.T) {
 	}
 }
 
-// Pages learn what they may do from ibid alone: what the upstream says of that would be one answer too many, but it may add to
-// the headers that can be read. A preflight never reaches it.
+// Only ibid decides what pages may do: the upstream's answer to that is dropped, but it may add readable headers. A
+// preflight never reaches it.
 func TestCORSOnTheWayThrough(t *testing.T) {
 	guard := gateway.NewGuard(&gateway.GuardOptions{Origins: []string{"https://app.example"}})
 	for name, test := range map[string]struct {

@@ -24,7 +24,7 @@ import (
 
 const bootstrap = "a token from the environment"
 
-// guardRequest makes a request with header fields, by turns name and value; "Host" is the host.
+// guardRequest returns a request with header fields, alternating names and values; "Host" sets the host.
 func guardRequest(method string, fields ...string) *http.Request {
 	r := httptest.NewRequest(method, "http://127.0.0.1:8080/v1/answers", nil)
 	for i := 0; i+1 < len(fields); i += 2 {
@@ -40,14 +40,14 @@ func guardRequest(method string, fields ...string) *http.Request {
 // guardCase is a row of testdata/guard_*.txt.
 type guardCase struct{ Name, Method, Scope, Want, Fields string }
 
-// request makes the case's request, with values in the place of $names.
+// request returns the case's request, with $names replaced by values.
 func (c *guardCase) request(values map[string]string) *http.Request {
 	r := guardRequest(c.Method)
 	setFields(r, c.Fields, values)
 	return r
 }
 
-// setFields sets header fields, separated by " | ", with values in the place of $names; "Host" is the host.
+// setFields sets header fields, separated by " | ", with $names replaced by values; "Host" sets the host.
 func setFields(r *http.Request, fields string, values map[string]string) {
 	for field := range strings.SplitSeq(fields, " | ") {
 		name, value, _ := strings.Cut(field, ": ")
@@ -60,7 +60,7 @@ func setFields(r *http.Request, fields string, values map[string]string) {
 	}
 }
 
-// outcome is the code of a problem; empty: there is none.
+// outcome returns the code of a problem, or "" for no error.
 func outcome(err error) string {
 	if err == nil {
 		return ""
@@ -81,7 +81,7 @@ func newSecret(t *testing.T, s *store.Store, token store.Token) (secret, id stri
 	return secret, token.ID
 }
 
-// Without tokens everybody may come, but not by a web page that has nothing to do with ibid.
+// Without tokens everyone is admitted, except requests of web pages unrelated to ibid.
 func TestGuardWithoutTokens(t *testing.T) {
 	g := gateway.NewGuard(&gateway.GuardOptions{
 		Store: openTokens(t), Origins: []string{"https://App.example/", "*"},
@@ -106,8 +106,8 @@ func TestGuardWithoutTokens(t *testing.T) {
 	}
 }
 
-// Where others reach it, nobody comes in without a token, under whatever name: a proxy in front may name this machine as the
-// Host. That there is no token in the database, or that the database was lost, opens nothing. What is public stays so.
+// If ibid is exposed, nothing works without a token, under any name: a proxy in front may send this machine's name as
+// the Host. An empty or lost database of tokens opens nothing. Public paths stay public.
 func TestGuardExposed(t *testing.T) {
 	for name, s := range map[string]*store.Store{"no token": openTokens(t), "no store": nil} {
 		g := gateway.NewGuard(&gateway.GuardOptions{Store: s, Exposed: true})
@@ -132,7 +132,7 @@ func TestGuardExposed(t *testing.T) {
 	}
 }
 
-// Who guesses tokens is soon not listened to, and logged; who has a token is, from the same address too.
+// A client that guesses tokens is soon blocked, and logged; valid tokens still work from the same address.
 func TestGuardGuessing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &servertest.Log{}
@@ -192,8 +192,8 @@ func TestGuardGuessing(t *testing.T) {
 	})
 }
 
-// The next process lets those in whom this one knew, while its store is away, and nobody else. A store that has lost its
-// tokens opens nothing.
+// After a restart, the holders of known tokens are admitted while the store is unavailable, and nobody else. A store
+// that has lost its tokens opens nothing.
 func TestGuardCopy(t *testing.T) {
 	server := testenv.Postgres(t)
 	s := testenv.Must(store.Open(t.Context(), server.DSN, nil))(t)
@@ -235,7 +235,7 @@ func TestGuardCopy(t *testing.T) {
 		t.Errorf("no token: %v", err)
 	}
 
-	lost := openTokens(t) // an empty one
+	lost := openTokens(t) // empty
 	run(lost, `{"made":true,"tokens":[]}`)
 	g = gateway.NewGuard(&gateway.GuardOptions{Store: lost, Copy: file})
 	if _, err := g.Proxy(guardRequest("GET")); outcome(err) != gateway.CodeToken {
@@ -283,7 +283,7 @@ func TestGuardWithTokens(t *testing.T) {
 	testenv.Equal(t, "identity", gateway.Identity{Tenant: "acme", Token: readerID, Scopes: []string{"read"}}, got)
 }
 
-// Revoking the last token must not open the doors.
+// Revoking the last token must not admit everyone.
 func TestGuardStaysClosed(t *testing.T) {
 	s := openTokens(t)
 	secret, id := newSecret(t, s, store.Token{Scopes: []string{store.ScopeRead}})
@@ -296,7 +296,7 @@ func TestGuardStaysClosed(t *testing.T) {
 	}
 }
 
-// A token that is revoked elsewhere is refused within 30 seconds, and one made elsewhere closes the doors as soon.
+// A token revoked elsewhere is refused within 30 seconds, and one created elsewhere is required as soon.
 func TestGuardForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := testenv.Must(store.Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil))(t)
@@ -330,7 +330,7 @@ func TestGuardForgets(t *testing.T) {
 // elapse lets time pass in a synctest bubble.
 func elapse(d time.Duration) { <-time.After(d) }
 
-// A store that is away fails no call of a token that was used before, however long that is.
+// A store outage fails no call with a token that was used before, however long it lasts.
 func TestGuardWithoutStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := testenv.Must(store.Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil))(t)
@@ -358,8 +358,8 @@ func TestGuardWithoutStore(t *testing.T) {
 	})
 }
 
-// Nobody is let in by a guard that never learned whether there are tokens.
-func TestGuardKnowsNothing(t *testing.T) {
+// A guard that never learned whether there are tokens admits nobody.
+func TestGuardWithoutKnowledge(t *testing.T) {
 	s := openTokens(t)
 	testenv.OK(t, s.Close())
 	g := gateway.NewGuard(&gateway.GuardOptions{Store: s})
@@ -444,7 +444,7 @@ func TestGuardStream(t *testing.T) {
 		}
 		refused("revoked", there, token, "r1")
 
-		// A stream token of the bootstrap token ends by its time only.
+		// A stream token made with the bootstrap token ends only when it expires.
 		root := gateway.NewGuard(&gateway.GuardOptions{Store: s, Bootstrap: bootstrap})
 		who = testenv.Must(root.API(guardRequest("GET", "Ibid-Token", bootstrap), store.ScopeRead))(t)
 		token, expires = root.StreamToken(who, "r1")
@@ -458,7 +458,7 @@ func TestGuardStream(t *testing.T) {
 	})
 }
 
-// A stream that was opened while nobody needed a token does not outlive that.
+// A stream opened while no token was needed does not outlive that.
 func TestGuardStill(t *testing.T) {
 	s := openTokens(t)
 	g := gateway.NewGuard(&gateway.GuardOptions{Store: s})

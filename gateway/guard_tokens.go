@@ -23,42 +23,42 @@ import (
 )
 
 const (
-	// tokenFresh is how long an answer of the store about tokens is believed. With askFor it stays below the 30 seconds
-	// after which a revoked token is refused everywhere.
+	// tokenFresh is how long a token read from the store is cached. Together with askTimeout, it stays below the 30
+	// seconds after which a revoked token is refused everywhere.
 	tokenFresh = 25 * time.Second
-	// unknownFresh is the same for a secret that the store does not know: its token may just be about to be made.
+	// unknownFresh is the same for a secret without a token, since the token may be about to be created.
 	unknownFresh = 2 * time.Second
-	// askFor is how long a call waits for the store's word on a token.
-	askFor = time.Second
-	// askAgain is how long the store is left alone after it did not answer, so that few calls wait for one that hangs.
-	askAgain = 5 * time.Second
-	// maxTokens and maxUnknown bound how many secrets are remembered.
+	// askTimeout is how long a call waits for the store to check a token.
+	askTimeout = time.Second
+	// retryAfter is how long the store is not asked after it failed, so that few calls wait for one that hangs.
+	retryAfter = 5 * time.Second
+	// maxTokens and maxUnknown limit how many secrets are remembered.
 	maxTokens  = 4096
 	maxUnknown = 512
-	// maxSecret is how long a token can be, in bytes.
+	// maxSecret is the largest length of a token, in bytes.
 	maxSecret = 256
 )
 
-// tokenCache keeps what the store says about tokens.
+// tokenCache caches the tokens in the store.
 type tokenCache struct {
 	store  *store.Store
 	logger *slog.Logger
-	asking singleflight.Group // one question at a time for each secret
+	asking singleflight.Group // one query at a time per secret
 
 	mu       sync.Mutex
 	known    map[[sha256.Size]byte]knownToken
-	unknown  map[[sha256.Size]byte]time.Time // when the store said so
+	unknown  map[[sha256.Size]byte]time.Time // when the store was asked
 	listed   []store.Token
-	listedAt time.Time // when the store said so; zero: never
-	downAt   time.Time // when the store last did not answer; zero: it did
-	version  int       // goes up by forget: what was asked before is not kept
+	listedAt time.Time // when listed was read; zero if never
+	downAt   time.Time // when the store last failed; zero if it answered since
+	version  int       // incremented by Forget; results of earlier queries are not cached
 
-	exist atomic.Bool // there are tokens; never false again
+	exist atomic.Bool // tokens exist or existed; never reset
 
-	file   string      // of the copy; empty: none
-	copied *tokenCopy  // what the file had when the process began; nil: there was none
-	saved  []byte      // what the file has; of copyOut alone
-	warned atomic.Bool // that the store has lost its tokens
+	file   string      // the copy's name; may be empty
+	copied *tokenCopy  // the copy when the process started; nil if there was none
+	saved  []byte      // the copy's current content; used by copyOut alone
+	warned atomic.Bool // a warning that the store has lost its tokens was logged
 }
 
 type knownToken struct {
@@ -66,7 +66,8 @@ type knownToken struct {
 	at    time.Time
 }
 
-// newTokenCache returns a cache, with what the copy says. One that cannot be read is none, but there were tokens.
+// newTokenCache returns a cache, and reads the copy. An unreadable copy counts as none, but proves that there were
+// tokens.
 func newTokenCache(s *store.Store, copied string, logger *slog.Logger) *tokenCache {
 	c := &tokenCache{
 		store: s, file: copied, logger: cmp.Or(logger, slog.New(slog.DiscardHandler)),
@@ -93,17 +94,17 @@ func newTokenCache(s *store.Store, copied string, logger *slog.Logger) *tokenCac
 	return c
 }
 
-// list returns all tokens, as the store said not long ago. The error says that it never did.
+// list returns all tokens as the store recently listed them. The error means that it never did.
 func (c *tokenCache) list(ctx context.Context) ([]store.Token, error) {
 	if c.store == nil {
 		return nil, nil
 	}
 	c.mu.Lock()
-	listed, said, down, version := c.listed, !c.listedAt.IsZero(), c.isDown(), c.version
+	listed, known, down, version := c.listed, !c.listedAt.IsZero(), c.isDown(), c.version
 	fresh := time.Since(c.listedAt) < tokenFresh
 	c.mu.Unlock()
 	switch {
-	case said && (fresh || down):
+	case known && (fresh || down):
 		return listed, nil
 	case down:
 		return c.copied.list()
@@ -124,13 +125,14 @@ func (c *tokenCache) list(ctx context.Context) ([]store.Token, error) {
 	switch tokens, ok := v.([]store.Token); {
 	case ok:
 		return tokens, nil
-	case err != nil && !said:
+	case err != nil && !known:
 		return c.copied.list()
 	}
 	return listed, nil
 }
 
-// find returns the token with that secret; nil if there is none that is valid. The error says that nobody knows.
+// find returns the token with that secret, or nil if there is no valid one. The error means that this cannot be
+// determined.
 func (c *tokenCache) find(ctx context.Context, secret string, sum [sha256.Size]byte) (*store.Token, error) {
 	if c.store == nil || len(secret) > maxSecret || !strings.HasPrefix(secret, "ibid_") {
 		return nil, nil
@@ -180,7 +182,7 @@ func (c *tokenCache) find(ctx context.Context, secret string, sum [sha256.Size]b
 	return token, nil
 }
 
-// makeRoom removes some entry of a full map. Which one does not matter: there are never so many in use.
+// makeRoom removes an arbitrary entry from a full map. Which one does not matter: there are never so many in use.
 func makeRoom[K comparable, V any](m map[K]V, limit int) {
 	if len(m) < limit {
 		return
@@ -191,15 +193,15 @@ func makeRoom[K comparable, V any](m map[K]V, limit int) {
 	}
 }
 
-// askStore asks the store, once for all who want to know the same, and remembers whether it answered.
+// askStore queries the store, once for all concurrent callers with the same key, and records whether it answered.
 func (c *tokenCache) askStore(
-	ctx context.Context, what string, question func(context.Context) (any, error),
+	ctx context.Context, key string, query func(context.Context) (any, error),
 ) (any, error) {
-	v, err, _ := c.asking.Do(what, func() (any, error) {
-		// The one who asked first may leave while others wait for the same answer.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askFor)
+	v, err, _ := c.asking.Do(key, func() (any, error) {
+		// The first caller may leave while others wait for the same answer.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 		defer cancel()
-		answer, err := question(ctx)
+		answer, err := query(ctx)
 		c.mu.Lock()
 		wasDown := !c.downAt.IsZero()
 		c.downAt = time.Time{}
@@ -209,7 +211,7 @@ func (c *tokenCache) askStore(
 		c.mu.Unlock()
 		if err != nil && !wasDown {
 			c.logger.LogAttrs(
-				ctx, slog.LevelWarn, "the store does not say which tokens are valid; known ones are let in",
+				ctx, slog.LevelWarn, "the store cannot check access tokens; known ones are accepted",
 				slog.Any("error", err),
 			)
 		}
@@ -218,17 +220,17 @@ func (c *tokenCache) askStore(
 	return v, err
 }
 
-// isDown reports whether the store did not answer a moment ago. c.mu is held.
-func (c *tokenCache) isDown() bool { return !c.downAt.IsZero() && time.Since(c.downAt) < askAgain }
+// isDown reports whether the store has just failed. c.mu must be held.
+func (c *tokenCache) isDown() bool { return !c.downAt.IsZero() && time.Since(c.downAt) < retryAfter }
 
 func errNoTokens() error {
-	return Unavailable("the store cannot be asked whether the access token is valid")
+	return Unavailable("the store cannot check the access token")
 }
 
-// tokenCopy is what a file knows of the tokens that are valid. A gateway that starts while its database is away lets
-// their holders in by it, as one that runs would.
+// tokenCopy is a file's list of the valid tokens. With it, a gateway that starts while its database is down admits
+// their holders, as a running one would.
 type tokenCopy struct {
-	Made   bool          `json:"made"` // tokens were made once: requests need one, also if none is left
+	Made   bool          `json:"made"` // tokens were created at some time: requests need one, even if none is left
 	Tokens []copiedToken `json:"tokens"`
 }
 
@@ -245,7 +247,7 @@ func (t *copiedToken) token() store.Token {
 	return store.Token{ID: t.ID, Tenant: t.Tenant, Scopes: t.Scopes, Publish: t.Publish}
 }
 
-// list returns the tokens. Without a copy nobody knows whether there are any.
+// list returns the tokens. Without a copy, it is unknown whether there are any.
 func (c *tokenCopy) list() ([]store.Token, error) {
 	if c == nil {
 		return nil, errNoTokens()
@@ -257,7 +259,7 @@ func (c *tokenCopy) list() ([]store.Token, error) {
 	return list, nil
 }
 
-// find returns the token whose secret has that SHA-256. What is not in the copy may have been made since.
+// find returns the token whose secret has that SHA-256. One that is not in the copy may have been created since.
 func (c *tokenCopy) find(sum [sha256.Size]byte) (*store.Token, error) {
 	if c == nil {
 		return nil, errNoTokens()
@@ -272,7 +274,7 @@ func (c *tokenCopy) find(sum [sha256.Size]byte) (*store.Token, error) {
 	return nil, errNoTokens()
 }
 
-// copyOut writes the copy anew where the store says something else than it has.
+// copyOut updates the copy if the store's tokens have changed.
 func (c *tokenCache) copyOut(ctx context.Context) {
 	if c.store == nil {
 		return
@@ -281,12 +283,12 @@ func (c *tokenCache) copyOut(ctx context.Context) {
 	defer cancel()
 	tokens, err := c.store.HashedTokens(asking)
 	if err != nil {
-		return // the copy is for that
+		return // the copy exists for this case
 	}
 	if len(tokens) == 0 && c.exist.Load() && !c.warned.Swap(true) {
 		c.logger.LogAttrs(
-			ctx, slog.LevelWarn, "the database has no access token, but there was one: calls are refused",
-			slog.String("hint", "was the database lost? `ibid token new --name NAME --scope all` makes another token"),
+			ctx, slog.LevelWarn, "the database has no access tokens, but had some before: calls are refused",
+			slog.String("hint", "was the database lost? `ibid token new --name NAME --scope all` creates a new token"),
 		)
 	}
 	out := tokenCopy{Made: len(tokens) > 0 || c.exist.Load(), Tokens: []copiedToken{}}

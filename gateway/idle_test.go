@@ -15,14 +15,14 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// A client that stops reading does not hold its call, whatever it speaks and however little there is to write; nor when all
-// is written but the last.
+// A client that stops reading does not hold its call, with any protocol and however little there is to write, nor once
+// everything but the end is written.
 func TestStill(t *testing.T) {
 	for _, path := range []string{captured, streamed} {
 		for _, test := range []struct {
 			name  string
 			h2    bool
-			bytes int // in all, in writes of 8 KiB
+			bytes int // total, in writes of 8 KiB
 		}{
 			{"http1", false, 160 << 10}, {"http2", true, 160 << 10}, {"http1 many", false, 64 << 20}, {"http2 many", true, 64 << 20},
 		} {
@@ -49,7 +49,7 @@ func TestStill(t *testing.T) {
 	}
 }
 
-// A stream that says nothing for longer than that is not still: it is the upstream's turn.
+// A silent stream is not ended, however long it pauses: the upstream is to send next.
 func TestQuiet(t *testing.T) {
 	for _, h2 := range []bool{false, true} {
 		w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
@@ -68,7 +68,7 @@ func TestQuiet(t *testing.T) {
 			w.client = h2c()
 			t.Cleanup(w.client.CloseIdleConnections)
 		}
-		for range 2 { // the connection is of use afterwards
+		for range 2 { // the connection remains usable
 			res, body := w.do(t, w.request(t, "POST", captured, strings.NewReader("{}")))
 			if res.StatusCode != 200 || strings.Count(string(body), "x") != 3 {
 				t.Errorf("got %d %q", res.StatusCode, body)
@@ -98,7 +98,8 @@ func (w *world) openH2(tb testing.TB, path string) {
 	})
 }
 
-// sendLittle puts another server in front of the gateway, whose system takes few bytes that a client has not read.
+// sendLittle puts another server in front of the gateway, whose system buffers few bytes for a client that does not
+// read.
 func (w *world) sendLittle(tb testing.TB) {
 	tb.Helper()
 	front := httptest.NewUnstartedServer(nil)
@@ -114,7 +115,7 @@ func (w *world) sendLittle(tb testing.TB) {
 	tb.Cleanup(front.Close)
 }
 
-// smallWindow returns a connection to the gateway on which little is under way.
+// smallWindow returns a connection to the gateway with a small window.
 func (w *world) smallWindow(tb testing.TB) net.Conn {
 	tb.Helper()
 	u, _ := url.Parse(w.url)

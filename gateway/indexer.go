@@ -21,20 +21,20 @@ import (
 )
 
 const (
-	// maxBatch and maxBatchBytes bound what is stored in one transaction.
+	// maxBatch and maxBatchBytes limit what is stored in one transaction.
 	maxBatch      = 1000
 	maxBatchBytes = 16 << 20
-	// linger is how long a batch that somebody waits for, and one that nobody waits for, may gather.
+	// These are how long a batch may gather records, with and without a caller waiting for it.
 	lingerAwaited = time.Millisecond
 	lingerElse    = 20 * time.Millisecond
-	// drainTime is how long Run goes on when its context has ended, to store what is in the journal.
+	// drainTime is how long Run continues after its context has ended, to store what is in the journal.
 	drainTime = 5 * time.Second
-	// longPause is the longest one after an error that may pass.
+	// longPause is the longest pause after a temporary error.
 	longPause = 5 * time.Second
 )
 
-// retry calls do until it returns nil or an error that is permanent, with growing pauses in between, of which failed is
-// told. The error is that one, or ctx's.
+// retry calls do until it returns nil or a permanent error, with growing pauses in between, each reported to failed.
+// The error is that one, or ctx's.
 func retry(ctx context.Context, do func() error, failed backoff.Notify) error {
 	pauses := &backoff.ExponentialBackOff{
 		InitialInterval: 100 * time.Millisecond, Multiplier: 2, RandomizationFactor: 0.5, MaxInterval: longPause,
@@ -44,13 +44,13 @@ func retry(ctx context.Context, do func() error, failed backoff.Notify) error {
 	return err
 }
 
-// indexer moves answers from the journal into the store. It belongs to one goroutine.
+// indexer moves answers from the journal into the store. It is used by one goroutine.
 type indexer struct {
 	g      *Gateway
 	reader *journal.Reader
-	read   journal.Position // the last
+	read   journal.Position // the last position read
 	batch  []indexItem
-	bytes  int // of the records in batch
+	bytes  int // size of the records in batch
 	calls  []*store.Call
 }
 
@@ -58,21 +58,21 @@ type indexer struct {
 type indexItem struct {
 	at     journal.Position
 	record []byte
-	call   *store.Call // nil: the record cannot be read
-	own    bool        // it was captured by this process
-	done   bool        // it is in the store, or set aside
+	call   *store.Call // nil if the record cannot be decoded
+	own    bool        // captured by this process
+	done   bool        // stored or set aside
 }
 
-// Run moves what was captured from the journal into the store until ctx ends; then it stores what is still there, as
-// long as that takes no more than 5 seconds, and returns nil. While the store is away it tries again and again and the
-// journal grows. A record that the store does not take, whatever else it takes, is set aside: see Options.Damaged;
-// where that is not possible it waits until it is. One Run at a time.
+// Run moves captured answers from the journal into the store until ctx ends; it then takes up to 5 seconds to store
+// what is still in the journal, and returns nil. While the store is unavailable, Run keeps trying and the journal
+// grows. A record that the store rejects on its own is set aside, see Options.Damaged; if that is not possible, Run
+// waits until it is. Only one Run may be active.
 //
-// It returns early, with nil, when the journal is closed and read to its end, and with an error if the journal is
-// closed under it.
+// Run returns early with nil when the journal is closed and read to its end, and with an error if the journal is closed
+// under it.
 func (g *Gateway) Run(ctx context.Context) error {
 	if g.running.Swap(true) {
-		return errors.New("running the indexer: it runs already")
+		return errors.New("running the indexer: it is already running")
 	}
 	defer g.running.Store(false)
 	if len(g.quotas) > 0 {
@@ -94,7 +94,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	}
 	ix := &indexer{g: g, reader: g.options.Journal.Reader()}
 	err := ix.run(ctx)
-	if closing := ix.reader.Close(); err == nil { //nolint:contextcheck // it closes whatever ended ctx
+	if closing := ix.reader.Close(); err == nil { //nolint:contextcheck // it must be closed even if ctx has ended
 		err = closing
 	}
 	if err != nil {
@@ -131,7 +131,7 @@ func (ix *indexer) run(ctx context.Context) error {
 	}
 }
 
-// step moves one batch. When ctx ends what was read and is not stored stays in ix.batch, for the next step.
+// step moves one batch. If ctx ends, records that were read but not stored stay in ix.batch for the next step.
 func (ix *indexer) step(ctx context.Context) error {
 	if len(ix.batch) == 0 {
 		if err := ix.fill(ctx); err != nil {
@@ -169,7 +169,7 @@ func (ix *indexer) step(ctx context.Context) error {
 	return nil
 }
 
-// fill reads a batch: it waits for its first record, and gathers for a moment.
+// fill reads a batch: it waits for the first record and then gathers more for a moment.
 func (ix *indexer) fill(ctx context.Context) error {
 	if _, current, _ := ix.g.indexed.state(); current {
 		if err := ix.next(ctx); err != nil {
@@ -187,7 +187,7 @@ func (ix *indexer) fill(ctx context.Context) error {
 			switch {
 			case ctx.Err() == nil && gather.Err() != nil:
 				if len(ix.batch) == 0 {
-					ix.g.indexed.advance(0, true) // there is nothing left of earlier processes
+					ix.g.indexed.advance(0, true) // nothing is left from earlier processes
 				}
 			case errors.Is(err, io.EOF) && len(ix.batch) > 0:
 			default:
@@ -199,20 +199,21 @@ func (ix *indexer) fill(ctx context.Context) error {
 	return nil
 }
 
-// next adds the next record to the batch. The error is ctx's, io.EOF or journal.ErrClosed: any other is tried again.
+// next adds the next record to the batch. The error is ctx's, io.EOF or journal.ErrClosed; after any other it tries
+// again.
 func (ix *indexer) next(ctx context.Context) error {
 	for {
 		p, record, err := ix.reader.Next(ctx)
 		switch {
 		case err == nil:
-			if p != ix.read+1 { // what was lost of the journal may still be in memory
+			if p != ix.read+1 { // records lost from the journal may still be in memory
 				for _, item := range ix.g.tail.between(ix.read, p) {
 					ix.add(item)
 				}
 			}
 			item := indexItem{at: p, record: record, call: ix.g.tail.findAt(p)}
 			if item.own = item.call != nil; !item.own {
-				if c, err := store.DecodeCall(record); err == nil { // else it is set aside
+				if c, err := store.DecodeCall(record); err == nil { // otherwise it is set aside
 					item.call = c
 				}
 			}
@@ -234,7 +235,8 @@ func (ix *indexer) add(item indexItem) {
 	ix.read = item.at
 }
 
-// storeItems stores items, those that can be, and sets the others aside. The error is ctx's; then some may be done.
+// storeItems stores the items that the store accepts and sets the others aside. The error is ctx's; some items may then
+// be done.
 func (ix *indexer) storeItems(ctx context.Context, items []indexItem) error {
 	ix.calls = ix.calls[:0]
 	for i := range items {
@@ -271,12 +273,12 @@ func (ix *indexer) storeItems(ctx context.Context, items []indexItem) error {
 	return ix.storeItems(ctx, items[half:])
 }
 
-// try puts calls until it works, or fails for good.
+// try stores calls, retrying temporary errors.
 func (ix *indexer) try(ctx context.Context, calls []*store.Call) error {
 	return retry(ctx, func() error {
 		err := ix.g.options.Store.Put(ctx, calls)
-		if (err == nil || !store.IsTemporary(err)) && ix.g.away.Load() != nil {
-			ix.g.away.Store(nil)
+		if (err == nil || !store.IsTemporary(err)) && ix.g.storeErr.Load() != nil {
+			ix.g.storeErr.Store(nil)
 		}
 		if err != nil && !store.IsTemporary(err) {
 			return backoff.Permanent(err)
@@ -284,7 +286,7 @@ func (ix *indexer) try(ctx context.Context, calls []*store.Call) error {
 		return err
 	}, func(err error, wait time.Duration) {
 		ix.g.metrics.retries.Inc()
-		ix.g.away.Store(&err)
+		ix.g.storeErr.Store(&err)
 		ix.g.log.LogAttrs(ctx, slog.LevelWarn, "the store takes no answers; they stay in the journal",
 			slog.Int("answers", len(calls)), slog.Duration("again_in", wait), slog.Any("error", err))
 	})
@@ -301,8 +303,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// setAside puts a record that the store does not take where somebody can look at it. It tries until it can; the error
-// is ctx's.
+// setAside saves a record that the store rejects for an operator to inspect. It retries until it succeeds; the error is
+// ctx's.
 func (ix *indexer) setAside(ctx context.Context, item *indexItem, why error) error {
 	g := ix.g
 	attrs := []slog.Attr{slog.Uint64("position", uint64(item.at)), slog.Any("error", why)}
@@ -310,7 +312,7 @@ func (ix *indexer) setAside(ctx context.Context, item *indexItem, why error) err
 		attrs = append(attrs, slog.String("answer_id", item.call.AnswerID), slog.String("tenant", item.call.Tenant))
 	}
 	if g.options.Damaged != "" {
-		// The same record has the same name, should it be read again after a crash.
+		// A record that is read again after a crash gets the same name.
 		name := filepath.Join(g.options.Damaged, fmt.Sprintf("%d-%08x.json", item.at, crc32.ChecksumIEEE(item.record)))
 		err := retry(ctx, func() error {
 			if err := os.MkdirAll(g.options.Damaged, 0o700); err != nil {
@@ -320,7 +322,7 @@ func (ix *indexer) setAside(ctx context.Context, item *indexItem, why error) err
 		}, func(err error, wait time.Duration) {
 			g.log.LogAttrs(
 				ctx, slog.LevelError,
-				"an answer that the store does not take cannot be set aside; it stays in the journal",
+				"an answer that the store rejects cannot be set aside; it stays in the journal",
 				slog.Uint64("position", uint64(item.at)), slog.Duration("again_in", wait), slog.Any("error", err),
 			)
 		})
@@ -331,6 +333,6 @@ func (ix *indexer) setAside(ctx context.Context, item *indexItem, why error) err
 	}
 	item.done = true
 	g.metrics.setAside.Inc()
-	g.log.LogAttrs(ctx, slog.LevelError, "an answer was set aside: the store does not take it", attrs...)
+	g.log.LogAttrs(ctx, slog.LevelError, "an answer was set aside: the store rejects it", attrs...)
 	return nil
 }

@@ -16,11 +16,11 @@ import (
 	"github.com/ibidhq/ibid/store/journal"
 )
 
-// A record that cannot be set aside stays in the journal until it can: it is tried again, as with a store that is away.
+// A record that cannot be set aside stays in the journal, and is retried, as with an unavailable store.
 func TestSetAsideAgain(t *testing.T) {
 	dir := t.TempDir()
 	damaged := filepath.Join(dir, "damaged")
-	testenv.OK(t, os.WriteFile(damaged, nil, 0o600)) // a file is in the directory's place
+	testenv.OK(t, os.WriteFile(damaged, nil, 0o600)) // a file in place of the directory
 	w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{idle: true, options: gateway.Options{Damaged: damaged}})
 	testenv.Must(w.journal.Append([]byte("no call")))(t)
 	run(t, w.gateway)
@@ -43,13 +43,13 @@ func TestSetAsideAgain(t *testing.T) {
 	}
 }
 
-// logs waits until the log has a word.
+// logs waits until the log contains a word.
 func (w *world) logs(tb testing.TB, word string) {
 	tb.Helper()
 	testenv.Until(tb, "the log says "+word, func() bool { return strings.Contains(w.log.String(), word) })
 }
 
-// What the disk has lost of the journal is stored from memory, as long as that has it.
+// Records lost from the journal on disk are stored from memory, if they are still there.
 func TestDamageWhileRunning(t *testing.T) {
 	w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{idle: true})
 	var ids []string
@@ -57,7 +57,7 @@ func TestDamageWhileRunning(t *testing.T) {
 		res, _ := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
 		ids = append(ids, res.Header.Get("Ibid-Answer"))
 	}
-	log := filepath.Join(w.dir, "journal", "journal.db-wal") // where SQLite has the rows as long as they are few
+	log := filepath.Join(w.dir, "journal", "journal.db-wal") // where SQLite keeps few rows
 	b := testenv.Must(os.ReadFile(log))(t)
 	f := testenv.Must(os.OpenFile(log, os.O_WRONLY, 0))(t)
 	defer f.Close()
@@ -76,7 +76,7 @@ func TestDamageWhileRunning(t *testing.T) {
 	}
 }
 
-// Whatever is decoded can be kept.
+// Everything that is decoded can be kept.
 func TestLargeAnswer(t *testing.T) {
 	text := strings.Repeat("So it is. ", 31<<20/10)
 	w := newWorld(t, answerJSON(chatBody(text)), nil)
@@ -87,7 +87,7 @@ func TestLargeAnswer(t *testing.T) {
 	if a := w.stored(t, res.Header.Get("Ibid-Answer")).Answer; a.Text != text || !a.Complete {
 		t.Errorf("%d bytes of text are kept", len(a.Text))
 	}
-	// What is longer passes, and is kept up to where decoding it ended.
+	// A longer answer passes, and is kept as far as it was decoded.
 	w = newWorld(t, answerParts(chatParts(strings.Repeat("x", 600<<10), strings.Repeat("y", 600<<10))...), &setup{options: gateway.Options{
 		Limits: gateway.Limits{Decoded: 1 << 20},
 	}})
@@ -103,20 +103,20 @@ func TestLargeAnswer(t *testing.T) {
 	}
 }
 
-// An answer whose record the journal cannot take is lost, which is counted under its own name and logged.
+// An answer whose record is too large for the journal is lost, which is counted separately and logged.
 func TestRecordTooLarge(t *testing.T) {
 	w := newWorld(t, answerJSON(chatBody(strings.Repeat("So it is. ", 3000))), &setup{journal: journal.Options{MaxBytes: 20 << 10}})
 	res, body := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
 	if res.StatusCode != 200 || len(body) < 30_000 {
 		t.Fatalf("got %d, %d bytes", res.StatusCode, len(body))
 	}
-	if log := w.log.String(); !strings.Contains(log, "could not be kept") || !strings.Contains(log, "too large") {
+	if log := w.log.String(); !strings.Contains(log, "cannot keep an answer") || !strings.Contains(log, "too large") {
 		t.Errorf("the log: %s", log)
 	}
 	testenv.Equal(t, "counted", 1.0, w.metric(t, "capture_failures_total", "too-large"))
 }
 
-// A length that is promised reserves nothing: connections that only open their requests shut nobody out.
+// A promised length reserves nothing: connections that only open their requests do not block others.
 func TestPromisedLengths(t *testing.T) {
 	w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{options: gateway.Options{Limits: gateway.Limits{InFlight: 2 << 20}}})
 	for range 16 {
@@ -127,20 +127,20 @@ func TestPromisedLengths(t *testing.T) {
 	if res.StatusCode != 200 {
 		t.Errorf("got %d %s", res.StatusCode, body)
 	}
-	for _, size := range []int{64<<10 - 1, 64 << 10, 64<<10 + 1, 100_000, 1 << 20} { // the same bytes arrive
+	for _, size := range []int{64<<10 - 1, 64 << 10, 64<<10 + 1, 100_000, 1 << 20} { // the same bytes must arrive
 		if res, body := w.do(t, w.request(t, "POST", chat, bytes.NewReader(make([]byte, size)))); res.StatusCode != 200 {
 			t.Errorf("%d bytes: got %d %s", size, res.StatusCode, body)
 		}
 	}
 }
 
-// holds waits until so many calls are being served.
+// holds waits until that many calls are being served.
 func (w *world) holds(tb testing.TB, calls float64) {
 	tb.Helper()
 	testenv.Until(tb, fmt.Sprint(calls, " calls are served"), func() bool { return w.metric(tb, "in_flight") == calls })
 }
 
-// A proxy on the way that is down is not the upstream's fault.
+// A proxy that is down is not reported as the upstream's failure.
 func TestProxyDown(t *testing.T) {
 	l := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	proxy := l.Addr().String()
@@ -148,7 +148,7 @@ func TestProxyDown(t *testing.T) {
 	for _, address := range []string{proxy, "proxy.invalid:3128"} {
 		w := newWorld(t, answerJSON("{}"), &setup{options: gateway.Options{Proxy: proxyAt(address)}})
 		res, body := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
-		if res.StatusCode != 502 || !strings.Contains(string(body), "the proxy on the way to it cannot be reached") ||
+		if res.StatusCode != 502 || !strings.Contains(string(body), "its proxy cannot be reached") ||
 			!strings.Contains(string(body), "HTTPS_PROXY") {
 			t.Errorf("%s: got %d %s", address, res.StatusCode, body)
 		}
@@ -162,7 +162,7 @@ func proxyAt(address string) func(*http.Request) (*url.URL, error) {
 	return http.ProxyURL(&url.URL{Scheme: "http", Host: address})
 }
 
-// The upstream does not speak for the host that ibid is on.
+// The upstream cannot set headers that concern ibid's host.
 func TestOtherHostsWords(t *testing.T) {
 	w := newWorld(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Alt-Svc", `h3=":443"`)

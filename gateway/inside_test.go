@@ -24,10 +24,10 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// somebody is who calls from inside.
+// somebody is the identity of in-process callers.
 var somebody = gateway.Identity{Tenant: "acme", Token: "tok", Scopes: []string{store.ScopeProxy}}
 
-// twin makes the same call over a listener and from inside.
+// twin makes the same call over a listener and in-process.
 type twin struct {
 	*world
 	inside *http.Client
@@ -39,14 +39,14 @@ func newTwin(tb testing.TB, upstream http.HandlerFunc, s *setup) *twin {
 	return &twin{w, &http.Client{Transport: w.gateway.Transport(somebody)}}
 }
 
-// got is what a caller sees of a response.
+// got is a response as seen by its caller.
 type got struct {
 	Status, Proto   string
 	Code            int
 	Header, Trailer http.Header
 	Length          int64
 	Body            string
-	Err             bool // while the body was read
+	Err             bool // reading the body failed
 	NoBody          bool
 }
 
@@ -70,14 +70,14 @@ func see(tb testing.TB, c *http.Client, method, address, body string) got {
 	return got{res.Status, res.Proto, res.StatusCode, res.Header, res.Trailer, res.ContentLength, string(data), err != nil, none}
 }
 
-// same compares two responses but for what cannot be the same.
+// same compares two responses, except for unavoidable differences.
 func same(tb testing.TB, outside, inside got) {
 	tb.Helper()
 	for _, h := range []http.Header{outside.Header, inside.Header} {
-		h.Del("Date") // a server's
+		h.Del("Date") // set by a server
 		h.Del(gateway.AnswerHeader)
 	}
-	if outside.Length >= 0 && inside.Length < 0 { // a server knows the length of what is short
+	if outside.Length >= 0 && inside.Length < 0 { // servers know the length of short bodies
 		outside.Length = -1
 		outside.Header.Del("Content-Length")
 	}
@@ -86,7 +86,7 @@ func same(tb testing.TB, outside, inside got) {
 	}
 }
 
-// record answers the same bytes, in the same pieces, to the same question.
+// record repeats the same bytes, in the same pieces, for the same request.
 func record(h http.Handler) http.HandlerFunc {
 	type tape struct {
 		header http.Header
@@ -127,7 +127,7 @@ func (r *recorder) Write(p []byte) (int, error) {
 	return r.ResponseRecorder.Write(p)
 }
 
-// insideAsks are calls of every format, with and without a stream.
+// insideAsks are calls of every format, streaming and not.
 var insideAsks = []struct{ upstream, path, body string }{
 	{"openai", "/v1/responses", `{"model":"m","input":"Herons?"}`},
 	{"openai", "/v1/responses", `{"model":"m","stream":true,"input":"Herons?"}`},
@@ -147,8 +147,8 @@ var insideAsks = []struct{ upstream, path, body string }{
 	{"mistral", "/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"Herons?"}]}`},
 }
 
-// A call from inside is, byte for byte, the one over a listener, for every format; and its answer is kept, as whoever it is
-// said to be.
+// For every format, an in-process call equals the one over a listener byte for byte, and its answer is kept under the
+// given identity.
 func TestInside(t *testing.T) {
 	upstream := httptest.NewServer(record(replay.New(nil)))
 	defer upstream.Close()
@@ -170,7 +170,7 @@ func TestInside(t *testing.T) {
 			want := w.stored(t, first)
 			c := testenv.Must(w.store.Call(t.Context(), somebody.Tenant, second))(t)
 			want.AnswerID, want.Tenant = c.AnswerID, c.Tenant
-			ignore := cmpopts.IgnoreFields(store.Call{}, "Started", "FirstByte", "Duration", "Bytes") // of them, those after the end mark may come later
+			ignore := cmpopts.IgnoreFields(store.Call{}, "Started", "FirstByte", "Duration", "Bytes") // bytes after the end mark may arrive later
 			if diff := cmp.Diff(want, c, ignore, cmpopts.IgnoreUnexported(store.Call{})); diff != "" {
 				t.Errorf("what is kept (-over a listener +inside):\n%s", diff)
 			}
@@ -181,7 +181,7 @@ func TestInside(t *testing.T) {
 	}
 }
 
-// Only the request that was handed over is who it is said to be.
+// Only the request passed to the transport has its identity.
 func TestInsideIdentity(t *testing.T) {
 	var g *gateway.Gateway
 	var nested int
@@ -216,7 +216,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Calls from inside are counted and waited for like others, refused once the gateway is closed, and cut when it may not wait.
+// In-process calls are counted and waited for like others, refused once the gateway is closed, and cut off at a
+// timeout.
 func TestInsideClose(t *testing.T) {
 	w := newTwin(t, func(w http.ResponseWriter, r *http.Request) {
 		flush(w)
@@ -246,7 +247,7 @@ func TestInsideClose(t *testing.T) {
 
 const insideURL = "http://ibid.invalid"
 
-// drip sends a line, and then nothing until its client has gone, of which it tells.
+// drip sends a line, then nothing, and reports when its client has gone.
 func drip(gone chan<- struct{}) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "line\n")
@@ -256,7 +257,7 @@ func drip(gone chan<- struct{}) http.HandlerFunc {
 	}
 }
 
-// Closing the body and ending the context break off the call, up to the upstream.
+// Closing the body or ending the context ends the call, including upstream.
 func TestInsideLeave(t *testing.T) {
 	gone := make(chan struct{}, 1)
 	w := newTwin(t, drip(gone), nil)
@@ -286,7 +287,7 @@ func TestInsideLeave(t *testing.T) {
 
 var errLeft = errors.New("the caller has left")
 
-// An upstream that hears nothing holds neither who calls nor who closes.
+// An upstream that does not read blocks neither the caller nor Close.
 func TestInsideHangs(t *testing.T) {
 	free, entered := make(chan struct{}), make(chan struct{}, 1)
 	w := newTwin(t, nil, &setup{options: gateway.Options{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
@@ -310,7 +311,7 @@ func TestInsideHangs(t *testing.T) {
 	close(free)
 }
 
-// A mistake of ours breaks off the call and nothing else.
+// A panic ends the call and nothing else.
 func TestInsidePanic(t *testing.T) {
 	w := newTwin(t, nil, &setup{options: gateway.Options{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
 		panic("a mistake")
@@ -325,7 +326,7 @@ func TestInsidePanic(t *testing.T) {
 	}
 }
 
-// reader is a body that says whether it was closed.
+// reader is a body that records whether it was closed.
 type reader struct {
 	io.Reader
 	closed atomic.Int32
@@ -341,7 +342,7 @@ type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, errLeft }
 
-// The request's body is closed once, whatever becomes of the call, and its own failure is the call's.
+// The request's body is always closed once, and its own error is the call's.
 func TestInsideBody(t *testing.T) {
 	w := newTwin(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }, nil)
 	for _, test := range []struct {
@@ -350,7 +351,7 @@ func TestInsideBody(t *testing.T) {
 		length int64
 		path   string
 		want   string
-		err    error // io.ErrUnexpectedEOF: any will do
+		err    error // io.ErrUnexpectedEOF stands for any error
 	}{
 		{name: "whole", body: strings.NewReader("{}"), length: 2, path: captured, want: "{}"},
 		{name: "of unknown length", body: strings.NewReader("{}"), length: 0, path: captured, want: "{}"},
@@ -382,7 +383,7 @@ func TestInsideBody(t *testing.T) {
 	}
 }
 
-// call makes a call from inside, and reads its response.
+// call makes an in-process call and reads its response.
 func (w *twin) call(r *http.Request) (status int, body string, err error) {
 	res, err := w.gateway.Transport(somebody).RoundTrip(r)
 	if err != nil {
@@ -393,11 +394,11 @@ func (w *twin) call(r *http.Request) (status int, body string, err error) {
 	return res.StatusCode, string(data), err
 }
 
-// A caller that does not read is not waited for, nor is one that does not send.
+// A caller that does not read is disconnected, as is one that does not send.
 func TestInsideIdle(t *testing.T) {
 	w := newTwin(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
-		_, _ = w.Write(make([]byte, 1<<20)) // more than is held on the way
+		_, _ = w.Write(make([]byte, 1<<20)) // more than is buffered
 	}, &setup{options: gateway.Options{Limits: gateway.Limits{Idle: 50 * time.Millisecond, RequestTime: 50 * time.Millisecond}}})
 	res, err := w.inside.Post(insideURL+captured, "", strings.NewReader("{}"))
 	testenv.OK(t, err)
@@ -407,7 +408,7 @@ func TestInsideIdle(t *testing.T) {
 		t.Errorf("who did not read gets %v", err)
 	}
 	from, _ := io.Pipe()
-	defer from.Close() // where an ordinary client's request waits for it
+	defer from.Close() // an ordinary client's request waits for it
 	r := w.request(t, "POST", captured, from)
 	r.ContentLength = 7
 	if got, _, err := w.call(r); err != nil || got != http.StatusRequestTimeout {
@@ -416,7 +417,7 @@ func TestInsideIdle(t *testing.T) {
 	w.holds(t, 0)
 }
 
-// Nothing changes the protocol: a server may ignore the wish.
+// No call changes the protocol: a server may ignore the offer.
 func TestInsideUpgrade(t *testing.T) {
 	w := newTwin(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header["Upgrade"] != nil || r.Header["Connection"] != nil {

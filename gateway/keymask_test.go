@@ -11,8 +11,8 @@ import (
 	"github.com/ibidhq/ibid/internal/call"
 )
 
-// Wherever a text with keys is cut, and whatever comes between its pieces, what is told stands at its place in the masked
-// text, in the order in which it came, and is all of it in the end.
+// However a text with keys is split, and whatever is in between, the emitted texts have the right offsets in the masked
+// text, are in order, and are complete in the end.
 func TestKeyMask(t *testing.T) {
 	const key = "sk-abcsk-abcd+"
 	keys := call.KeysOf(http.Header{"Authorization": {"Bearer " + key}, "X-Api-Key": {key + "-long"}})
@@ -63,7 +63,7 @@ func TestKeyMask(t *testing.T) {
 	}
 }
 
-// whole returns the text as it is masked in one piece.
+// whole returns the text masked in one piece.
 func whole(keys call.Keys, text string) (masked string) {
 	m := gateway.NewKeyMask(keys, func(ev ibid.Event) { masked += ev.Text })
 	m.Event(ibid.Event{Kind: ibid.EventText, Text: text})
@@ -71,7 +71,7 @@ func whole(keys call.Keys, text string) (masked string) {
 	return masked
 }
 
-// What comes behind the beginning of a key that never goes on is withheld only so far, and then told.
+// Events after the beginning of a key that is never completed are withheld only up to a limit, and then emitted.
 func TestKeyMaskLimit(t *testing.T) {
 	told, lost := 0, 0
 	m := gateway.NewKeyMask(call.Keys{"sk-abcdefgh"}, func(ibid.Event) { told++ })

@@ -20,8 +20,8 @@ import (
 	"github.com/ibidhq/ibid/watch"
 )
 
-// A key that a provider repeats anywhere in its answer, also cut into pieces or as part of an address, reaches the
-// client unchanged, and is kept nowhere. What stands beside it is where it was.
+// A key that a provider repeats anywhere in its answer, even split or as part of an address, reaches the client
+// unchanged and is not stored. Everything around it keeps its place.
 func TestRepeatedKeyIsMasked(t *testing.T) {
 	const key = "sk-test/Zq+9=canary0123"
 	text := "Your key is " + key + ", and herons wade."
@@ -104,8 +104,8 @@ func TestRepeatedKeyIsMasked(t *testing.T) {
 	}
 }
 
-// Who listens to a run, from its beginning or later, is not told a key that its provider repeats: all else is told as it
-// is stored.
+// A listener to a run, from its beginning or later, does not receive a key that the provider repeats: everything else
+// is sent as it is stored.
 func TestRepeatedKeyIsNotTold(t *testing.T) {
 	const key = "sk-test/Zq+9=canary0123"
 	s := newStepwise(t, "openai")
@@ -119,12 +119,12 @@ func TestRepeatedKeyIsNotTold(t *testing.T) {
 	cited := fmt.Sprintf(`data: {"id":"c1","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{"annotations":[{"type":"url_citation",`+
 		`"url_citation":{"start_index":%d,"end_index":%d,"url":"https://a.example/?k=%s","title":"of %s"}}]}}]}`+"\n\n",
 		at, at+len("herons wade"), url.QueryEscape(key), key)
-	last := len(parts) - 2 // before the answer's end; the source comes amid the second key
+	last := len(parts) - 2 // before the answer's end; the source arrives within the second key
 	for _, part := range slices.Insert(parts[:last:last], last-2, cited) {
 		s.next <- part
 	}
 	masked := strings.ReplaceAll(text, key, strings.Repeat("*", len(key)))
-	hear := func(l *lateReader) { // until the source and all of the text came
+	hear := func(l *lateReader) { // until the source and all of the text arrived
 		var told strings.Builder
 		for named := false; !named || told.Len() < len(text); {
 			select {
@@ -155,7 +155,7 @@ func TestRepeatedKeyIsNotTold(t *testing.T) {
 	}
 }
 
-// Nor is one that came beside another, in the query.
+// Nor does it receive a key that was in the query, besides another.
 func TestRepeatedKeyBesideAnotherIsNotTold(t *testing.T) {
 	const key = "sk-test/Zq+9=canary0123"
 	s := newStepwise(t, "gemini")
@@ -165,7 +165,7 @@ func TestRepeatedKeyBesideAnotherIsNotTold(t *testing.T) {
 	l.hear(t, "It was "+strings.Repeat("*", len(key))+".", 0, 0)
 }
 
-// What a model was given and an answer is compared with afterwards has no key either.
+// Requests that an answer is compared with afterwards contain no key either.
 func TestRepeatedKeyIsNotCompared(t *testing.T) {
 	const key = "sk-test/Zq+9=canary0123"
 	const answer = `{"id":"c1","object":"chat.completion","model":"m","choices":[{"index":0,"finish_reason":"stop",` +
@@ -201,7 +201,7 @@ func TestRepeatedKeyIsNotCompared(t *testing.T) {
 	}
 }
 
-// pieces cuts a text into pieces of three bytes.
+// pieces splits a text into pieces of three bytes.
 func pieces(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for piece := range slices.Chunk([]byte(text), 3) {

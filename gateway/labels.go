@@ -15,39 +15,39 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// The headers of a request that are for ibid; see [TokenHeader] too.
+// The request headers for ibid; see also [TokenHeader].
 const (
-	RunHeader          = "Ibid-Run"          // the run that the call is part of; in responses too
-	StepHeader         = "Ibid-Step"         // its step: 3;tool="summarize";after="1,2"
-	ConversationHeader = "Ibid-Conversation" // the conversation that it is part of
-	AgentHeader        = "Ibid-Agent"        // who makes it
-	FollowsHeader      = "Ibid-Follows"      // the answer whose place in the conversation it comes behind, or none
-	PublishHeader      = "Ibid-Publish"      // whether its answer is published: yes or no; else as the token says
+	RunHeader          = "Ibid-Run"          // the run that the call belongs to; also set on responses
+	StepHeader         = "Ibid-Step"         // its step in the run: 3;tool="summarize";after="1,2"
+	ConversationHeader = "Ibid-Conversation" // the conversation that the call belongs to
+	AgentHeader        = "Ibid-Agent"        // the agent that makes the call
+	FollowsHeader      = "Ibid-Follows"      // the answer after which the call continues the conversation, or none
+	PublishHeader      = "Ibid-Publish"      // whether its answer is published: yes or no; by default up to the token
 )
 
-// FollowsNone is the value of [FollowsHeader] for a call that begins its conversation again.
+// FollowsNone is the value of [FollowsHeader] for a call that starts its conversation over.
 const FollowsNone = "none"
 
-// AnswerHeader is the header of a response that says under which id its answer is kept.
+// AnswerHeader is the response header with the id under which the answer is kept.
 const AnswerHeader = "Ibid-Answer"
 
 const (
-	// MaxName is how many bytes the ids of runs and conversations and the names of agents and tools may have.
+	// MaxName is the largest length in bytes of the ids of runs and conversations and of the names of agents and tools.
 	MaxName = 128
-	// maxStep is the highest number of a step, and maxStepHeader how many bytes the header may have that says it.
+	// maxStep is the highest number of a step, maxStepHeader the largest length in bytes of its header.
 	maxStep       = 1_000_000
 	maxStepHeader = 1024
-	// maxAfter is on how many steps another may build.
+	// maxAfter is how many steps one step may build on.
 	maxAfter = 64
 )
 
-// labels are what the headers of a request say to ibid.
+// labels are the values of a request's headers for ibid.
 type labels struct {
 	run, conversation, agent string
 	named                    bool // the client named the run
 	step                     store.Step
-	publish                  string // yes, no, or empty: not said
-	follows                  string // as [FollowsHeader] has it
+	publish                  string // yes, no, or empty if unspecified
+	follows                  string // the value of [FollowsHeader]
 }
 
 // readLabels reads the headers for ibid and removes them. The error is a problem.
@@ -73,7 +73,7 @@ func readLabels(h http.Header) (labels, error) {
 	if err != nil {
 		return labels{}, err
 	}
-	if _, said := h[StepHeader]; said {
+	if _, isSet := h[StepHeader]; isSet {
 		if a.step, err = parseStep(text); err != nil {
 			return labels{}, badHeader(StepHeader, err.Error())
 		}
@@ -88,7 +88,7 @@ func readLabels(h http.Header) (labels, error) {
 	return a, nil
 }
 
-// Follows returns what [store.Call] has as Follows, of the value of [FollowsHeader].
+// Follows converts a value of [FollowsHeader] to that of [store.Call]'s Follows.
 func Follows(value string) *string {
 	switch value {
 	case "":
@@ -99,11 +99,11 @@ func Follows(value string) *string {
 	return &value
 }
 
-// readLabel returns the value of a header; empty: it is not there. check says what is wrong with one; nil: nothing is.
+// readLabel returns the value of a header, empty if absent. If check is not nil, it returns what is wrong with a value.
 func readLabel(h http.Header, name string, check func(string) string) (string, error) {
 	values := h[name]
 	if len(values) > 1 {
-		return "", badHeader(name, "it is there more than once")
+		return "", badHeader(name, "it appears more than once")
 	}
 	value := strings.Join(values, "")
 	if check != nil && value != "" {
@@ -118,32 +118,32 @@ func badHeader(name, why string) error {
 	return NewProblem(CodeBadRequest, "header "+name+": "+why, "docs/http.md says what the Ibid- headers may hold")
 }
 
-// CheckID says what is wrong with the id of a run or a conversation; empty: nothing.
+// CheckID returns what is wrong with the id of a run or conversation, or "" if it is valid.
 func CheckID(s string) string {
 	for i := range len(s) {
 		c := s[i]
 		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && strings.IndexByte("-_.:~@", c) < 0 {
-			return "an id has letters, digits and any of -_.:~@"
+			return "an id consists of letters, digits and any of -_.:~@"
 		}
 	}
 	if s == "." || s == ".." {
-		return "an id stands in paths, where these mean something else"
+		return "an id is used in paths, where these have another meaning"
 	}
 	return checkLength(s)
 }
 
-// CheckName says what is wrong with the name of an agent or a tool; empty: nothing.
+// CheckName returns what is wrong with the name of an agent or tool, or "" if it is valid.
 func CheckName(s string) string {
 	if !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) {
-		return "a name has no control characters and is valid UTF-8"
+		return "a name must be valid UTF-8 without control characters"
 	}
 	return checkLength(s)
 }
 
-// checkPublish says what is wrong with the value of [PublishHeader]; empty: nothing.
+// checkPublish returns what is wrong with a value of [PublishHeader], or "" if it is valid.
 func checkPublish(s string) string {
 	if s != publishYes && s != publishNo {
-		return "it is neither yes nor no"
+		return "it must be yes or no"
 	}
 	return ""
 }
@@ -161,21 +161,20 @@ func checkLength(s string) string {
 	return ""
 }
 
-// parseStep reads the value of [StepHeader], an item of a structured field (RFC 9651): the step's number and, as
-// parameters, the tool that it is and the steps that it builds on, all of them earlier ones. Without the latter it
-// builds on the step before it.
+// parseStep parses the value of [StepHeader], an item of a structured field (RFC 9651): the step's number and, as
+// parameters, the tool it calls and the earlier steps it builds on. Without the latter it builds on the step before it.
 func parseStep(s string) (store.Step, error) {
 	if len(s) > maxStepHeader {
 		return store.Step{}, fmt.Errorf("%d bytes are more than %d", len(s), maxStepHeader)
 	}
 	item, err := httpsfv.UnmarshalItem([]string{s})
 	if err != nil {
-		return store.Step{}, errors.New(`it is a number, and parameters that are strings: 3;tool="search";after="1,2"`)
+		return store.Step{}, errors.New(`it must be a number with string parameters: 3;tool="search";after="1,2"`)
 	}
 	number, _ := item.Value.(int64)
 	step := store.Step{Number: int(number)}
 	if number < 1 || number > maxStep {
-		return store.Step{}, fmt.Errorf("it begins with the step's number, from 1 to %d", maxStep)
+		return store.Step{}, fmt.Errorf("it must begin with the step's number, from 1 to %d", maxStep)
 	}
 	for _, name := range item.Params.Names() {
 		value, _ := item.Params.Get(name)
@@ -190,13 +189,14 @@ func parseStep(s string) (store.Step, error) {
 				return store.Step{}, err
 			}
 		default:
-			return store.Step{}, fmt.Errorf("the parameters are tool and after, each as a string; not %s", name)
+			return store.Step{}, fmt.Errorf("the parameters are tool and after, both strings; not %s", name)
 		}
 	}
 	return step, nil
 }
 
-// parseAfter reads the numbers of the steps that step builds on. None is not nil: nil means the step before.
+// parseAfter parses the numbers of the steps that step builds on. An empty list is not nil, which means the step
+// before.
 func parseAfter(s string, step int) ([]int, error) {
 	after := []int{}
 	if s == "" {

@@ -13,30 +13,29 @@ import (
 )
 
 // LateSearch is the search for citations of an answer that ended without any: a second call, or a comparison with what
-// the model was given. It begins and ends in the gateway that makes the call. Its methods may be called at the same
-// time.
+// the model was given. It runs in the gateway that made the call. It is safe for concurrent use.
 type LateSearch struct {
-	begun  atomic.Bool // set before the answer's end mark is handed out
+	begun  atomic.Bool // set before the answer's end mark is sent
 	done   chan struct{}
 	answer *ibid.Answer
 }
 
 type lateSearchKey struct{}
 
-// WithLateSearch returns a context for one call by [Gateway.Transport], and what tells of the search for citations that
-// may follow its answer.
+// WithLateSearch returns a context for one call by [Gateway.Transport], and the search for citations that may follow
+// its answer.
 func WithLateSearch(ctx context.Context) (context.Context, *LateSearch) {
 	s := &LateSearch{done: make(chan struct{})}
 	return context.WithValue(ctx, lateSearchKey{}, s), s
 }
 
-// Begun reports whether there is a search. It may be called once the answer's end mark was read, or its body's end.
+// Begun reports whether a search was started. Call it after reading the answer's end mark or the end of its body.
 func (s *LateSearch) Begun() bool { return s.begun.Load() }
 
-// Done is closed when the search has ended, whatever came of it. It stays open where the gateway was closed meanwhile.
+// Done is closed when the search has ended, with or without a result. It stays open if the gateway is closed first.
 func (s *LateSearch) Done() <-chan struct{} { return s.done }
 
-// Answer returns the answer with the citations that were found; nil: there are none, or the search has not ended. It
+// Answer returns the answer with the citations found, or nil if there are none or the search has not ended. The answer
 // must not be changed.
 func (s *LateSearch) Answer() *ibid.Answer {
 	select {
@@ -47,36 +46,36 @@ func (s *LateSearch) Answer() *ibid.Answer {
 	}
 }
 
-// lateHeader names the search that a call from inside wants to hear of, as [identityHeader] does who makes it.
+// lateHeader is the header with the name of a call's LateSearch; like [identityHeader], it is only used in-process.
 const lateHeader = "Ibid-Late"
 
-// announceLate has the search of the request's context found by its name in the header. The function that it returns
-// forgets the name.
+// announceLate registers the LateSearch of the request's context and puts its name into the header. The function it
+// returns removes the registration.
 func (g *Gateway) announceLate(r *http.Request) (forget func()) {
 	delete(r.Header, lateHeader)
 	s, ok := r.Context().Value(lateSearchKey{}).(*LateSearch)
 	if !ok {
 		return func() {}
 	}
-	name := strconv.FormatUint(g.lateNames.Add(1), 10)
-	g.lates.Store(name, s)
+	name := strconv.FormatUint(g.lateSeq.Add(1), 10)
+	g.lateSearches.Store(name, s)
 	r.Header[lateHeader] = []string{name}
-	return func() { g.lates.Delete(name) }
+	return func() { g.lateSearches.Delete(name) }
 }
 
-// withLate gives a request from inside the search that its header names.
+// withLate adds the LateSearch named in the header to the context of an in-process request.
 func (g *Gateway) withLate(r *http.Request) *http.Request {
 	name := r.Header.Get(lateHeader)
 	delete(r.Header, lateHeader)
-	s, ok := g.lates.Load(name)
+	s, ok := g.lateSearches.Load(name)
 	if !ok {
 		return r
 	}
 	return r.WithContext(context.WithValue(r.Context(), lateSearchKey{}, s))
 }
 
-// offerLateCitations hands an answer without citations to those who may find some: its provider, asked again, and if
-// that found none, who compares it with what the model was given. It reports whether somebody took it.
+// offerLateCitations offers an answer without citations to those who may find some: the backfill, which asks a provider
+// again, and if that found none, the comparison with what the model was given. It reports whether one of them accepted.
 func (e *exchange) offerLateCitations(keys call.Keys, c *store.Call) bool {
 	end := func(*store.Call) {}
 	search, waits := e.in.Context().Value(lateSearchKey{}).(*LateSearch)
@@ -96,7 +95,7 @@ func (e *exchange) offerLateCitations(keys call.Keys, c *store.Call) bool {
 			return false
 		}
 		compared := job
-		compared.Request, _ = call.Mask(keys, job.Request) // what the model was given becomes sources
+		compared.Request, _ = call.Mask(keys, job.Request) // parts of the request become sources
 		return e.g.options.Attribution.Offer(compared)
 	}
 	begun := false

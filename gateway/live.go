@@ -14,61 +14,60 @@ import (
 
 // The kinds of live deltas.
 const (
-	// LiveText is a delta of text: Data is a JSON string that begins at At of the answer's text; empty: the answer is
-	// still on its way
+	// LiveText is a delta of text. Data is a JSON string that begins at At of the answer's text; an empty one means
+	// that the answer is still arriving.
 	LiveText     = "text"
-	LiveSource   = "source"   // Data is a source of an answer document, with index 0: its number is not known yet
-	LiveCitation = "citation" // Data is a LiveCitations; At is where its span ends
+	LiveSource   = "source"   // Data is a source as in an answer document, with index 0: its number is not known yet
+	LiveCitation = "citation" // Data is a LiveCitations; At is the end of its span
 )
 
-// LiveCitations are the rows of one citation, as they are known while its answer arrives: those of an answer document,
-// but without id, group and index.
+// LiveCitations are the rows of one citation as known while its answer arrives: as in an answer document, but without
+// id, group and index.
 type LiveCitations struct {
-	Key       string                  `json:"key"`       // later rows of the same key replace these
-	Withdrawn bool                    `json:"withdrawn"` // the citation is taken back: there are no rows
+	Key       string                  `json:"key"`       // later rows with the same key replace these
+	Withdrawn bool                    `json:"withdrawn"` // the citation was retracted and has no rows
 	Citations []ibid.DocumentCitation `json:"citations"`
 }
 
 const (
-	// liveEvery is how far apart the deltas of one answer are.
+	// liveEvery is the interval between deltas of one answer.
 	liveEvery = 100 * time.Millisecond
-	// maxLiveText is how many bytes of text go into one delta: with six bytes of JSON each they still fit into a
-	// message.
+	// maxLiveText is the most text in one delta, in bytes: even at six bytes of JSON each, it fits into a message.
 	maxLiveText = 8 << 10
-	// maxLivePending is how many deltas of one answer wait for the next moment; more are dropped.
+	// maxLivePending is how many deltas of one answer may wait to be sent; more are dropped.
 	maxLivePending = 256
 )
 
-// live publishes what becomes known of one answer while it arrives, and on request all that was known before.
+// live publishes an answer while it arrives and, on request, replays what was published before.
 type live struct {
 	e    *exchange
-	stop func() // ends the requests
+	stop func() // ends replay requests
 
 	mu      sync.Mutex
 	mask    *KeyMask
 	pending []bus.Live
-	text    []byte // joined, at the end of pending
-	at      int    // where text begins
+	text    []byte // collected text, to be appended to pending
+	at      int    // offset of text
 	last    time.Time
 	timer   *time.Timer
 	closed  bool
 
-	soFar    soFar
-	wanted   bool      // a replay is to begin
-	replayed time.Time // when the last one began
+	partial  partial
+	wanted   bool      // a replay is requested
+	replayed time.Time // start of the last replay
 	replay   replay
 }
 
-// start begins to answer requests, and says from time to time that the answer is on its way.
+// start begins to accept replay requests and to send heartbeats.
 func (l *live) start() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mask = NewKeyMask(l.e.keysOf(), l.take)
-	l.timer = time.AfterFunc(liveFirst, l.tick)
+	l.mask = NewKeyMask(l.e.keysOf(), l.publish)
+	l.timer = time.AfterFunc(firstHeartbeat, l.tick)
 	l.stop = l.e.g.options.Bus.OnReplay(l.e.tenant, l.e.labels.run, l.requestReplay)
 }
 
-// event takes what the tee found. It runs in the copy loop.
+// event receives an event from the tee. It runs in the copy loop.
 func (l *live) event(ev ibid.Event) {
 	if ev.Candidate != 0 || ev.Kind != ibid.EventText && ev.Kind != ibid.EventSource && ev.Kind != ibid.EventCitation {
 		return
@@ -91,9 +90,9 @@ func (l *live) event(ev ibid.Event) {
 	}
 }
 
-// take takes what may be told.
-func (l *live) take(ev ibid.Event) {
-	at := l.soFar.record(&ev)
+// publish receives an event that may be published.
+func (l *live) publish(ev ibid.Event) {
+	at := l.partial.record(&ev)
 	switch {
 	case ev.Kind == ibid.EventText:
 		if len(l.text) > 0 && (ev.At != l.at+len(l.text) || len(l.text)+len(ev.Text) > maxLiveText) {
@@ -103,7 +102,7 @@ func (l *live) take(ev ibid.Event) {
 			l.at = ev.At
 		}
 		l.text = append(l.text, ev.Text...)
-	case l.isPutOff(ev.Kind, at):
+	case l.isDeferred(ev.Kind, at):
 	case ev.Kind == ibid.EventSource:
 		l.endText()
 		l.addSource(ev.Source)
@@ -113,7 +112,7 @@ func (l *live) take(ev ibid.Event) {
 	}
 }
 
-// close says what is left. The stored event follows it.
+// close publishes what is left, before the stored event.
 func (l *live) close() {
 	l.stop()
 	l.mu.Lock()
@@ -121,49 +120,48 @@ func (l *live) close() {
 	l.closed = true
 	l.timer.Stop()
 	l.mask.End()
-	for range maxLivePending / maxLiveAgain { // the answer has the rest of what was put off
+	for range maxLivePending / maxReplayPart { // the answer itself contains the rest
 		l.flush()
 	}
 }
 
 func (l *live) tick() {
-	defer l.e.survive()
+	defer l.e.recoverPanic()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return
 	}
-	if l.wanted && time.Since(l.replayed) >= liveAgain {
+	if l.wanted && time.Since(l.replayed) >= replayEvery {
 		l.wanted, l.replayed = false, time.Now()
-		if s := &l.soFar; s.text.Len() == 0 && len(s.sources) == 0 && len(s.citations) == 0 {
-			l.sayAlive()
+		if s := &l.partial; s.text.Len() == 0 && len(s.sources) == 0 && len(s.citations) == 0 {
+			l.heartbeat()
 		} else {
 			l.flush()
 			l.replay = replay{on: true}
 			l.continueReplay()
 		}
 	}
-	if len(l.pending) == 0 && len(l.text) == 0 && !l.replay.on && time.Since(l.last) >= liveAlive {
-		l.sayAlive()
+	if len(l.pending) == 0 && len(l.text) == 0 && !l.replay.on && time.Since(l.last) >= heartbeatEvery {
+		l.heartbeat()
 	}
 	l.flush()
 	l.schedule()
 }
 
-// schedule has tick called when what is pending may go, a replay may begin, or it is time to say that the answer is
-// still on its way.
+// schedule arranges for tick to be called when pending deltas may be sent, a replay may begin, or a heartbeat is due.
 func (l *live) schedule() {
-	wait := liveAlive
+	wait := heartbeatEvery
 	switch {
 	case l.replay.on || len(l.pending) > 0:
 		wait = liveEvery
 	case l.wanted:
-		wait = max(0, liveAgain-time.Since(l.replayed))
+		wait = max(0, replayEvery-time.Since(l.replayed))
 	}
 	l.timer.Reset(wait)
 }
 
-// endText puts the joined text behind what is pending.
+// endText appends the collected text to pending.
 func (l *live) endText() {
 	for text := l.text; len(text) > 0; {
 		n := min(len(text), maxLiveText)
@@ -188,15 +186,15 @@ func (l *live) addSource(s *ibid.Source) {
 }
 
 func (l *live) addCitation(key string, c *ibid.Citation, withdrawn bool) {
-	said := LiveCitations{Key: key, Withdrawn: withdrawn, Citations: []ibid.DocumentCitation{}}
+	row := LiveCitations{Key: key, Withdrawn: withdrawn, Citations: []ibid.DocumentCitation{}}
 	at := l.at
 	if c != nil && !withdrawn && len(l.pending) < maxLivePending {
-		said.Citations = l.soFar.rows(c)
+		row.Citations = l.partial.rows(c)
 		if c.Placed() {
 			at = c.Span.End
 		}
 	}
-	l.add(LiveCitation, at, said)
+	l.add(LiveCitation, at, row)
 }
 
 func (l *live) add(kind string, at int, data any) {
@@ -217,7 +215,7 @@ func (l *live) add(kind string, at int, data any) {
 	)
 }
 
-// flush publishes what is pending, and prepares the next part of a replay.
+// flush publishes what is pending and prepares the next part of a replay.
 func (l *live) flush() {
 	l.endText()
 	if len(l.pending) > 0 {
@@ -232,39 +230,39 @@ func (l *live) flush() {
 }
 
 const (
-	// liveFirst is after how long it is said for the first time that an answer is on its way of which nothing came.
-	liveFirst = time.Second
-	// liveAlive is how often it is said of an answer that pauses that it is still on its way.
-	liveAlive = 10 * time.Second
-	// liveAgain is how far apart replays of one answer are: whoever asks meanwhile waits for the next one.
-	liveAgain = 2 * time.Second
-	// maxLiveAgain is how many deltas there are at a time in a replay, so that no listener is dropped
-	// for them. All that is kept is sent within liveAgain.
-	maxLiveAgain = 128
-	// maxLiveKept is how many bytes of text of one answer are kept for those who come later: who misses more waits for
+	// firstHeartbeat is when the first heartbeat is sent for an answer of which nothing has arrived.
+	firstHeartbeat = time.Second
+	// heartbeatEvery is the interval between heartbeats of an answer that pauses.
+	heartbeatEvery = 10 * time.Second
+	// replayEvery is the interval between replays of one answer: listeners that ask earlier wait for the next one.
+	replayEvery = 2 * time.Second
+	// maxReplayPart is how many deltas of a replay are sent at once, so that no listener is dropped because of them.
+	// Everything kept is sent within replayEvery.
+	maxReplayPart = 128
+	// maxLiveKept is how many bytes of one answer's text are kept for late listeners; those who missed more wait for
 	// the answer.
 	maxLiveKept = 512 << 10
-	// maxLiveItems is how many sources and how many citations of one answer are kept. The rows of citations have no
-	// title and address of further sources.
+	// maxLiveItems is how many sources, and how many citations, of one answer are kept. Rows of citations that refer to
+	// further sources have no title or address.
 	maxLiveItems = 1024
 )
 
-// soFar is what is known of an answer that is still arriving. The zero value is ready to use.
-type soFar struct {
-	text      strings.Builder // from its beginning, without a gap
-	sources   []ibid.Source   // as last told
+// partial is an answer that is still arriving. The zero value is ready to use.
+type partial struct {
+	text      strings.Builder // the text without gaps
+	sources   []ibid.Source   // their latest state
 	citations []liveCitation  // likewise
-	sourceAt  map[string]int  // by ID
-	citedAt   map[string]int  // by key
+	sourceAt  map[string]int  // index by ID
+	citedAt   map[string]int  // index by key
 }
 
 type liveCitation struct {
 	key      string
-	citation *ibid.Citation // nil: withdrawn
+	citation *ibid.Citation // nil if withdrawn
 }
 
-// record notes what is told, and returns which source or citation it is; -1: there was no room, or it is text.
-func (s *soFar) record(ev *ibid.Event) int {
+// record records an event and returns the index of its source or citation; -1 if there was no room or it is text.
+func (s *partial) record(ev *ibid.Event) int {
 	switch ev.Kind {
 	case ibid.EventText:
 		if ev.At == s.text.Len() && ev.At+len(ev.Text) <= maxLiveKept {
@@ -283,7 +281,7 @@ func (s *soFar) record(ev *ibid.Event) int {
 	return -1
 }
 
-// addOrReplace replaces the item of that name, or adds it if there is room, and returns which it is.
+// addOrReplace replaces the item of that name, or adds it if there is room, and returns its index, or -1.
 func addOrReplace[T any](items *[]T, at *map[string]int, name string, item T) int {
 	i, known := (*at)[name]
 	switch {
@@ -301,8 +299,8 @@ func addOrReplace[T any](items *[]T, at *map[string]int, name string, item T) in
 	return -1
 }
 
-// rows returns the rows of a citation as the document will have them.
-func (s *soFar) rows(c *ibid.Citation) []ibid.DocumentCitation {
+// rows returns the rows of a citation as they will be in the document.
+func (s *partial) rows(c *ibid.Citation) []ibid.DocumentCitation {
 	known := ibid.Answer{Text: s.text.String(), Sources: s.sources}
 	rows := known.CitationRows(c)
 	if !c.Placed() || c.Span.End <= len(known.Text) {
@@ -317,19 +315,19 @@ func (s *soFar) rows(c *ibid.Citation) []ibid.DocumentCitation {
 	return rows
 }
 
-// replay is how far the answer was sent again.
+// replay is the progress of a replay.
 type replay struct {
 	on                 bool
-	text               bool // the text was
+	text               bool // the text was sent
 	sources, citations int
 }
 
-// isPutOff reports whether the source or citation with that index is told later: because those before it are sent
-// again, or because many wait already.
-func (l *live) isPutOff(kind ibid.EventKind, i int) bool {
+// isDeferred reports whether the source or citation with index i is sent later, because a replay has not reached it yet
+// or because too many deltas are pending.
+func (l *live) isDeferred(kind ibid.EventKind, i int) bool {
 	r := &l.replay
-	if !r.on && i >= 0 && len(l.pending) >= maxLiveAgain {
-		*r = replay{on: true, text: true, sources: len(l.soFar.sources), citations: len(l.soFar.citations)}
+	if !r.on && i >= 0 && len(l.pending) >= maxReplayPart {
+		*r = replay{on: true, text: true, sources: len(l.partial.sources), citations: len(l.partial.citations)}
 		if kind == ibid.EventSource {
 			r.sources = i
 		} else {
@@ -342,21 +340,21 @@ func (l *live) isPutOff(kind ibid.EventKind, i int) bool {
 	return r.on && i >= r.citations
 }
 
-// requestReplay has the answer sent again from its beginning. The bus calls it when somebody begins to listen.
+// requestReplay requests a replay of the answer. The bus calls it when a listener joins.
 func (l *live) requestReplay() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.closed && !l.wanted {
 		l.wanted = true
-		l.timer.Reset(max(0, liveAgain-time.Since(l.replayed)))
+		l.timer.Reset(max(0, replayEvery-time.Since(l.replayed)))
 	}
 }
 
-// sayAlive says that the answer is on its way.
-func (l *live) sayAlive() { l.add(LiveText, l.soFar.text.Len(), "") }
+// heartbeat tells listeners that the answer is still arriving.
+func (l *live) heartbeat() { l.add(LiveText, l.partial.text.Len(), "") }
 
-// continueReplay puts the next part of a replay behind what is pending: the text in one go, because what follows must
-// find it there, then the sources, then the citations.
+// continueReplay appends the next part of a replay to pending: the whole text first, because what follows refers to it,
+// then the sources, then the citations.
 func (l *live) continueReplay() {
 	r := &l.replay
 	if !r.on {
@@ -364,16 +362,16 @@ func (l *live) continueReplay() {
 	}
 	if !r.text {
 		r.text = true
-		l.text, l.at = append(l.text, l.soFar.text.String()...), 0
+		l.text, l.at = append(l.text, l.partial.text.String()...), 0
 		l.endText()
 	}
-	for len(l.pending) < maxLiveAgain {
+	for len(l.pending) < maxReplayPart {
 		switch {
-		case r.sources < len(l.soFar.sources):
-			l.addSource(&l.soFar.sources[r.sources])
+		case r.sources < len(l.partial.sources):
+			l.addSource(&l.partial.sources[r.sources])
 			r.sources++
-		case r.citations < len(l.soFar.citations):
-			c := &l.soFar.citations[r.citations]
+		case r.citations < len(l.partial.citations):
+			c := &l.partial.citations[r.citations]
 			l.addCitation(c.key, c.citation, c.citation == nil)
 			r.citations++
 		default:

@@ -21,7 +21,7 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// Who listens to a run gets the text while it arrives, and its sources and citations, in their order.
+// A listener to a run receives the text while it arrives, and its sources and citations, in order.
 func TestLive(t *testing.T) {
 	s := newStepwise(t, "openai")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -74,7 +74,7 @@ func TestLive(t *testing.T) {
 		}
 	}
 	testenv.Equal(t, "source", struct{ Title, URL string }{"A", "https://example.com/0"}, source)
-	want := s.w.stored(t, id).Answer.Document(nil).Citations // the stored one has them all, and what only the whole tells besides
+	want := s.w.stored(t, id).Answer.Document(nil).Citations // the stored answer has them all, and what is only known at the end
 	if diff := cmp.Diff(want, rows, cmpopts.IgnoreFields(ibid.DocumentCitation{}, "ID", "Group", "Index")); diff != "" || rows[0].ID != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
@@ -83,7 +83,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// The event of a stored answer comes over the bus once the indexer has it.
+// The event of a stored answer is sent over the bus once the indexer is done with it.
 func TestEvent(t *testing.T) {
 	b := openBus(t)
 	w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{options: gateway.Options{Bus: b}})
@@ -113,8 +113,8 @@ func TestEvent(t *testing.T) {
 	}
 }
 
-// lateReader is a listener, and what it makes of the deltas as docs/events.md says. What arrives waits in heard, so that
-// a slow test (under the race detector, say) is no listener that falls behind and is dropped.
+// lateReader is a listener that applies deltas as docs/events.md specifies. What arrives waits in heard, so that a slow
+// test (under the race detector, say) is not dropped.
 type lateReader struct {
 	*bus.Listener
 	heard   chan bus.Message
@@ -123,7 +123,7 @@ type lateReader struct {
 	cited   map[string][]string
 }
 
-// hear listens until the text is there and has that many sources and citations.
+// hear listens until the text has arrived, with as many sources and citations.
 func (h *lateReader) hear(t *testing.T, text string, sources, citations int) {
 	t.Helper()
 	late := time.NewTimer(20 * time.Second)
@@ -151,7 +151,7 @@ func (h *lateReader) take(t *testing.T, m *bus.Live) {
 		var s string
 		testenv.OK(t, json.Unmarshal(m.Data, &s))
 		if m.At > len(h.text) {
-			return // what stands before it is still to come
+			return // earlier text is still to come
 		}
 		if known := min(len(s), len(h.text)-m.At); h.text[m.At:m.At+known] != s[:known] {
 			t.Fatalf("at %d, %q was %q", m.At, s[:known], h.text[m.At:m.At+known])
@@ -173,12 +173,12 @@ func (h *lateReader) take(t *testing.T, m *bus.Live) {
 	}
 }
 
-// stepwise is a gateway whose upstream says what the test sends it.
+// stepwise is a gateway whose upstream sends what the test tells it to.
 type stepwise struct {
 	bus    *bus.Bus
 	next   chan string
 	w      *world
-	answer chan string // its id, when the client has read it; closed: the call has ended
+	answer chan string // its id, once the client has read it; closed when the call has ended
 }
 
 func newStepwise(t *testing.T, provider string) *stepwise {
@@ -203,7 +203,7 @@ func newStepwise(t *testing.T, provider string) *stepwise {
 	return s
 }
 
-// call makes the call, as a part of run-1, and returns when its response has begun.
+// call makes a call in run-1, and returns when its response has begun.
 func (s *stepwise) call(t *testing.T, path string, fields ...string) {
 	t.Helper()
 	r := s.w.request(t, "POST", path, strings.NewReader(chatRequest))
@@ -248,7 +248,7 @@ func (s *stepwise) listen(t *testing.T) *lateReader {
 	return &lateReader{Listener: l, heard: heard, sources: map[string]string{}, cited: map[string][]string{}}
 }
 
-// end has the upstream say the rest, and returns the answer's id.
+// end makes the upstream send the rest, and returns the answer's id.
 func (s *stepwise) end(parts ...string) string {
 	for _, part := range parts {
 		s.next <- part
@@ -262,8 +262,8 @@ func citedPart(n, end int) string {
 		`"url_citation":{"start_index":0,"end_index":%d,"url":"https://example.com/%d","title":"A"}}]}}]}`+"\n\n", end, n)
 }
 
-// Who begins to listen in the middle of an answer is told what was said before, even while the answer pauses, and so is who comes
-// when others listen already; to these nothing is missing, and what they are told again is what they know.
+// A listener that joins in the middle of an answer receives what was sent before, even while the answer pauses, and
+// even if others are listening already; these miss nothing, and what they receive again is what they know.
 func TestLiveLate(t *testing.T) {
 	s := newStepwise(t, "openai")
 	s.call(t, chat)
@@ -273,7 +273,7 @@ func TestLiveLate(t *testing.T) {
 		case m := <-early.heard:
 			said = m.Live != nil && m.Live.Kind == gateway.LiveText && string(m.Live.Data) == `""`
 		case <-time.After(20 * time.Second):
-			t.Fatal("nobody says that the answer is on its way")
+			t.Fatal("no heartbeat")
 		}
 	}
 	early.Close()
@@ -310,8 +310,8 @@ func TestLiveLate(t *testing.T) {
 	}
 }
 
-// An answer of many sources and citations is told in pieces that a listener can take, and one too long for that from where it
-// is then.
+// An answer with many sources and citations is sent in parts that a listener can take; one that is too long for that,
+// from its current place.
 func TestLiveLateLimits(t *testing.T) {
 	s := newStepwise(t, "openai")
 	s.call(t, chat)

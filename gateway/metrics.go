@@ -10,19 +10,19 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// Why an answer was not captured, in a metric.
+// The reasons why an answer was not captured, as label values.
 const (
 	failedEncode = "encode"
-	failedAppend = "append"    // the journal is full or does not take it
-	failedSize   = "too-large" // its record is over journal.MaxRecord
-	failedSync   = "sync"      // the disk does not take it
-	failedQuota  = "quota"     // its tenant has as much as it may
+	failedAppend = "append"    // the journal is full or rejects the record
+	failedSize   = "too-large" // the record is larger than journal.MaxRecord
+	failedSync   = "sync"      // the disk failed to write it
+	failedQuota  = "quota"     // the tenant's quota is used up
 )
 
-// otherRoute stands for all routes that are not captured, in metrics and logs.
+// otherRoute is the label for all routes that are not captured, in metrics and logs.
 const otherRoute = "other"
 
-// metrics are the gateway's counters.
+// metrics are the gateway's metrics.
 type metrics struct {
 	calls     *prometheus.CounterVec
 	bytes     *prometheus.CounterVec
@@ -38,7 +38,7 @@ type metrics struct {
 	late, indexed, setAside, retries, liveDropped, panics prometheus.Counter
 }
 
-// newMetrics makes the metrics and registers them, unless r is nil.
+// newMetrics creates the metrics and registers them unless r is nil.
 func newMetrics(g *Gateway, r prometheus.Registerer) (*metrics, error) {
 	var all []prometheus.Collector
 	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
@@ -54,35 +54,34 @@ func newMetrics(g *Gateway, r prometheus.Registerer) (*metrics, error) {
 	}
 	m := &metrics{
 		calls: counters(
-			"calls_total", "Calls, by upstream, route and class of the status.", "upstream", "route", "class"),
+			"calls_total", "Calls, by upstream, route and status class.", "upstream", "route", "class"),
 		bytes:     counters("response_bytes_total", "Bytes of response bodies that upstreams sent.", "upstream"),
-		answers:   counters("answers_total", "Answers that were captured.", "upstream", "complete"),
-		citations: counters("citations_total", "Citations of answers that were captured.", "upstream"),
-		sources:   counters("sources_total", "Sources of answers that were captured.", "upstream"),
-		nothing: counters("empty_responses_total",
-			"Responses of captured routes in which there was no answer.", "upstream"),
-		teeOff: counters("tee_off_total", "Responses that were not decoded to their end: too large, compressed in an "+
-			"unknown way, or a mistake of ours.", "upstream"),
-		failures: counters("capture_failures_total", "Answers that could not be kept, by why.", "reason"),
-		policies: counters("policies_total", "Answers that a policy is against, by what is done; and those that were "+
+		answers:   counters("answers_total", "Captured answers.", "upstream", "complete"),
+		citations: counters("citations_total", "Citations of captured answers.", "upstream"),
+		sources:   counters("sources_total", "Sources of captured answers.", "upstream"),
+		nothing:   counters("empty_responses_total", "Responses of captured routes without an answer.", "upstream"),
+		teeOff: counters("tee_off_total", "Responses that were not decoded to their end: too large, in an unknown "+
+			"encoding, or because of a bug in ibid.", "upstream"),
+		failures: counters("capture_failures_total", "Answers that could not be kept, by reason.", "reason"),
+		policies: counters("policies_total", "Answers that violate a policy, by action; and those that were "+
 			"not-checked.", "policy", "action"),
-		late: counter("capture_late_total", "Answers whose end was handed out before they were known to be durable, "+
-			"since that took too long."),
-		indexed:     counter("indexed_total", "Answers that were moved from the journal into the store."),
-		setAside:    counter("set_aside_total", "Records of the journal that the store does not take."),
-		retries:     counter("store_retries_total", "Failed tries to store a batch of answers."),
+		late: counter("capture_late_total", "Answers whose end was sent before they were known to be durable, "+
+			"because that took too long."),
+		indexed:     counter("indexed_total", "Answers moved from the journal into the store."),
+		setAside:    counter("set_aside_total", "Journal records that the store rejects."),
+		retries:     counter("store_retries_total", "Failed attempts to store a batch of answers."),
 		liveDropped: counter("live_dropped_total", "Live deltas that were not sent because there were too many."),
 		panics: counter("panics_total",
-			"Mistakes of ours while an answer was decoded or kept. Its response passed all the same."),
+			"Panics while an answer was decoded or kept. Its response was still passed on."),
 		waited: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: "ibid", Subsystem: "gateway", Name: "end_mark_wait_seconds",
 			Help:    "How long the ends of answers were held back.",
 			Buckets: []float64{.0001, .00025, .0005, .001, .002, .004, .008, .016, .032, .064, .128, .25, .5},
 		}),
 	}
-	gauge("in_flight", "Calls that are being served.", func() float64 { return float64(g.active.Load()) })
+	gauge("in_flight", "Calls being served.", func() float64 { return float64(g.active.Load()) })
 	gauge(
-		"held_request_bytes", "Bytes of request bodies that are held.",
+		"held_request_bytes", "Bytes of request bodies held in memory.",
 		func() float64 { return float64(g.bodies.Held()) },
 	)
 	gauge("journal_bytes", "Size of the journal.", func() float64 { return float64(g.options.Journal.Stats().Bytes) })
@@ -91,7 +90,7 @@ func newMetrics(g *Gateway, r prometheus.Registerer) (*metrics, error) {
 		func() float64 { return float64(g.options.Journal.Stats().Records) },
 	)
 	gauge(
-		"journal_damaged_records", "Records of the journal that were lost to damage.",
+		"journal_damaged_records", "Journal records lost to damage.",
 		func() float64 { return float64(g.options.Journal.Stats().Damaged) },
 	)
 	gauge("indexer_lag_seconds", "Age of the oldest answer that the indexer is about to store.", func() float64 {
@@ -117,7 +116,7 @@ func newMetrics(g *Gateway, r prometheus.Registerer) (*metrics, error) {
 
 func (m *metrics) failed(why string) { m.failures.WithLabelValues(why).Inc() }
 
-// addUpstream has the counters of an upstream begin at 0.
+// addUpstream makes the counters of an upstream start at 0.
 func (m *metrics) addUpstream(name string) {
 	for _, c := range []*prometheus.CounterVec{m.bytes, m.citations, m.sources, m.nothing, m.teeOff} {
 		c.WithLabelValues(name)
@@ -126,7 +125,7 @@ func (m *metrics) addUpstream(name string) {
 	m.answers.WithLabelValues(name, "false")
 }
 
-// count counts a call by its upstream, its route and the class of its status.
+// count counts a call by upstream, route and status class.
 func (m *metrics) count(upstream, pattern string, status int) {
 	class := "none"
 	if status >= 100 && status < 600 {
@@ -135,7 +134,7 @@ func (m *metrics) count(upstream, pattern string, status int) {
 	m.calls.WithLabelValues(upstream, pattern, class).Inc()
 }
 
-// captured counts an answer.
+// captured counts a captured answer.
 func (m *metrics) captured(upstream string, a *ibid.Answer, waited time.Duration) {
 	m.answers.WithLabelValues(upstream, strconv.FormatBool(a.Complete)).Inc()
 	m.citations.WithLabelValues(upstream).Add(float64(len(a.Citations)))

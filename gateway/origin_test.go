@@ -9,7 +9,7 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// A browser never shows what an upstream sent as a page of ibid's origin, and a program gets it as it was sent.
+// A browser never displays an upstream's response as a page of ibid's origin, and a program gets it unchanged.
 func TestUpstreamPages(t *testing.T) {
 	const own = "default-src *"
 	for _, test := range testenv.Table[struct {
@@ -38,7 +38,8 @@ func TestUpstreamPages(t *testing.T) {
 	}
 }
 
-// What an upstream says in ibid's place never goes on: not in the header, not in the trailer, announced or not.
+// An upstream's values for ibid's own headers are never forwarded: neither in the header nor in the trailer, announced
+// or not.
 func TestUpstreamSpeaksForItself(t *testing.T) {
 	says := http.Header{
 		"Strict-Transport-Security": {"max-age=1"},
@@ -84,7 +85,7 @@ func TestUpstreamSpeaksForItself(t *testing.T) {
 	}
 }
 
-// No page changes anything that is neither ours nor allowed, with and without tokens; programs do.
+// No page that is neither ours nor allowed changes anything, with or without tokens; programs may.
 func TestForeignPagesChangeNothing(t *testing.T) {
 	s := openTokens(t)
 	const token = "tok_for_this_test"

@@ -38,7 +38,7 @@ func noise(n int) string {
 	return string(b)
 }
 
-// A large request is stored as it was asked, compressed or not while its stream was open.
+// A large request is stored unchanged, whether or not it was compressed while its stream was open.
 func TestPackedRequest(t *testing.T) {
 	last := words(t, 100<<10) + " Ibid? 🪿"
 	messages := []store.Message{
@@ -64,7 +64,7 @@ func TestPackedRequest(t *testing.T) {
 	}
 }
 
-// An open stream keeps its question once, and compressed: what does not compress shows what it would take otherwise.
+// An open stream keeps its request once, and compressed: an incompressible one shows the difference.
 func TestOpenStreamMemory(t *testing.T) {
 	const streams, size = 64, 100 << 10
 	goOn, parts := make(chan struct{}), chatParts("So ", "it ", "is.")
@@ -78,7 +78,7 @@ func TestOpenStreamMemory(t *testing.T) {
 		case <-r.Context().Done():
 		}
 		fmt.Fprint(w, strings.Join(parts[1:], ""))
-	}, &setup{idle: true}) // the indexer takes memory when it likes
+	}, &setup{idle: true}) // the indexer's use of memory varies
 	held := func(question string) int {
 		request := fmt.Sprintf(`{"model":"gpt-test","stream":true,"messages":[{"role":"user","content":%q}]}`, question)
 		before, responses := liveHeap(), make([]*http.Response, streams)
@@ -95,7 +95,7 @@ func TestOpenStreamMemory(t *testing.T) {
 		}
 		return (after - before) / streams
 	}
-	held(words(t, size)) // connections and tables are there from now on
+	held(words(t, size)) // connections and tables exist from now on
 	small, packed, plain := held("How?"), held(words(t, size)), held(noise(size))
 	t.Logf("bytes an open stream: %d with a small request, %d with one of 100 KB, %d where it does not compress", small, packed, plain)
 	if packed-small > size*6/10 || plain-small < size*9/10 || plain-small > size*3/2 {
@@ -107,7 +107,7 @@ func TestOpenStreamMemory(t *testing.T) {
 func liveHeap() int {
 	var m runtime.MemStats
 	runtime.GC()
-	runtime.GC() // what pools keep goes by the second one
+	runtime.GC() // pools are emptied by the second one
 	runtime.ReadMemStats(&m)
 	return int(m.HeapAlloc)
 }

@@ -18,52 +18,54 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// PolicyHeader is the header of a response whose answer policies are against: their names, or [NotChecked].
+// PolicyHeader is the response header with the names of the policies that the answer violates, or [NotChecked].
 const PolicyHeader = "Ibid-Policy"
 
-// NotChecked stands in [PolicyHeader] where an answer passed that could not be compared with its policies.
+// NotChecked is the value of [PolicyHeader] for an answer that was passed on without being checked.
 const NotChecked = "not-checked"
 
-// The names of policies.
+// The names of the policies.
 const (
-	PolicyCitations = "require-citations" // an answer with a text has a citation
-	PolicyDoubtful  = "doubtful"          // no claim differs from the words that are quoted for it
-	PolicyAltered   = "altered"           // quotes stand in the last copy of their source, if it is recent
+	PolicyCitations = "require-citations" // an answer with text must have a citation
+	PolicyDoubtful  = "doubtful"          // no claim may differ from the words quoted for it
+	PolicyAltered   = "altered"           // quotes must be in the last copy of their source, if it is recent
 )
 
-// Action says what is done about an answer that a policy is against. Each does what those before it do, too.
+// Action is what is done about an answer that violates a policy. Each action includes the milder ones.
 type Action string
 
-// The actions, the mildest first. Empty: nobody looks.
+// The actions, mildest first. The empty action disables a policy.
 const (
 	Note   Action = "note"   // an alert
-	Header Action = "header" // and [PolicyHeader], where the response is no stream
-	Block  Action = "block"  // a 422 in the place of the response, where that is no stream; the answer is kept
+	Header Action = "header" // also [PolicyHeader], if the response is no stream
+	Block  Action = "block"  // also a 422 in place of the response, if that is no stream; the answer is kept
 )
 
-// Actions returns all actions.
+// Actions returns all actions, mildest first.
 func Actions() []Action { return []Action{Note, Header, Block} }
 
-// Policies says what is done about the answers of an upstream or a tenant. Of both the stricter counts.
+// Policies are the actions for the answers of an upstream or a tenant. If both have policies, the stricter action
+// counts.
 type Policies struct{ RequireCitations, Doubtful, Altered Action }
 
-// Tenant is what is special about the answers of a tenant.
+// Tenant holds the settings of a tenant.
 type Tenant struct {
-	Policies *Policies // nil: those of the upstream only
-	// Quota is how many bytes its stored answers may have, as they are encoded; 0: any number. Over it, new ones pass
-	// and are not kept. What is under way, and on other nodes, may exceed it by a little.
+	Policies *Policies // in addition to the upstream's; may be nil
+	// Quota limits the encoded size of the tenant's stored answers in bytes; zero means no limit. Once it is exceeded,
+	// new answers are passed on but not kept. Answers under way, and on other nodes, may exceed it slightly.
 	Quota int64
 }
 
 const (
-	// PolicyTime is how long a response waits for its answer to be compared with policies. After that it passes.
+	// PolicyTime is how long a response waits for its answer to be checked. After that it is passed on.
 	PolicyTime = 250 * time.Millisecond
-	// maxJudged is how many answers are compared at a time, of which a tenant has half and a token a quarter. What
-	// comes then passes, and is not checked.
+	// maxJudged is how many answers are checked at a time; a tenant has half of them and a token a quarter. Beyond
+	// that, answers are passed on unchecked.
 	maxJudged = 32
-	// MaxJudgedClaims is how many claims of an answer are compared. One with more is not checked, unless these tell.
+	// MaxJudgedClaims is how many claims of an answer are checked. An answer with more counts as not checked, unless
+	// one of these violates a policy.
 	MaxJudgedClaims = 1000
-	// alteredAge is how old the copy of a source may be that quotes are looked for in.
+	// alteredAge is the largest age of a source's copy in which quotes are looked up.
 	alteredAge = 7 * 24 * time.Hour
 )
 
@@ -75,7 +77,7 @@ func stricter(a, b Action) Action {
 	return b
 }
 
-// and returns for each policy the stricter action; nil is no policies.
+// and returns the stricter action for each policy; nil means no policies.
 func (p *Policies) and(q *Policies) *Policies {
 	switch {
 	case p == nil:
@@ -89,7 +91,7 @@ func (p *Policies) and(q *Policies) *Policies {
 	}
 }
 
-// strictest returns what is done about an answer at most.
+// strictest returns the strictest action of all policies.
 func (p *Policies) strictest() Action {
 	if p == nil {
 		return ""
@@ -97,20 +99,20 @@ func (p *Policies) strictest() Action {
 	return stricter(p.RequireCitations, stricter(p.Doubtful, p.Altered))
 }
 
-// check says which action is none.
+// check returns an error if an action is unknown.
 func (p *Policies) check() error {
 	if p == nil {
 		return nil
 	}
 	for _, a := range []Action{p.RequireCitations, p.Doubtful, p.Altered} {
 		if a != "" && !slices.Contains(Actions(), a) {
-			return fmt.Errorf("policies: %q is none of note, header and block", a)
+			return fmt.Errorf("policies: %q must be note, header or block", a)
 		}
 	}
 	return nil
 }
 
-// policies returns those of an upstream and a tenant; nil: none.
+// policies returns the policies for an upstream and a tenant, or nil if there are none.
 func (g *Gateway) policies(upstream, tenant string) *Policies {
 	if !g.policed {
 		return nil
@@ -122,29 +124,29 @@ func (g *Gateway) policies(upstream, tenant string) *Policies {
 	return p.and(g.options.Tenants[tenant].Policies)
 }
 
-// finding is that a policy is against an answer.
+// finding is a violation of a policy.
 type finding struct {
-	policy string
-	action Action
-	kind   store.AlertKind
-	source string // its address; empty: it is about the answer
-	words  string // a sentence
+	policy  string
+	action  Action
+	kind    store.AlertKind
+	source  string // the source's URL; empty if it concerns the whole answer
+	summary string // a sentence
 }
 
-// judged is an answer on its way through the policies.
+// judged is an answer to be checked against policies.
 type judged struct {
-	who      Identity // whose it is
+	who      Identity // its caller
 	upstream string
-	id       string // empty: it is not kept
+	id       string // empty if it is not kept
 	answer   *ibid.Answer
 	policies *Policies
-	searched bool // citations may come for it yet
-	held     bool // its response is: what there is of it is all that its client gets
+	searched bool // citations may still be found for it
+	held     bool // its response is held, so that the client receives all of it or nothing
 }
 
-// Judge compares an answer with the policies of its tenant and upstream, tells of what it finds, and returns what
-// [PolicyHeader] is to say (empty: nothing) and the problem that stands in the answer's place; nil: it passes. It is
-// for responses that are no streams, and takes [PolicyTime] at most.
+// Judge checks an answer against the policies of its tenant and upstream and raises alerts for violations. It returns
+// the value for [PolicyHeader], empty for none, and the problem to send in place of the answer, or nil to pass it on.
+// Judge is for responses that are no streams, and takes at most [PolicyTime].
 func (g *Gateway) Judge(tenant, upstream, answerID string, a *ibid.Answer) (header string, blocked *Problem) {
 	j := &judged{
 		who: Identity{Tenant: tenant}, upstream: upstream, id: answerID, answer: a,
@@ -162,31 +164,31 @@ func (g *Gateway) judge(j *judged) (header string, blocked *Problem) {
 		f := &found[i]
 		g.metrics.policies.WithLabelValues(f.policy, string(f.action)).Inc()
 		subject := store.AlertSubject{AnswerID: j.id, Source: f.source}
-		if j.id == "" { // there is nothing to look at: once a day is enough
+		if j.id == "" { // the answer cannot be looked up: once a day is enough
 			subject.Upstream, subject.Since = j.upstream, time.Now().UTC().Format(time.DateOnly)
 		}
-		g.alert(&store.Alert{Kind: f.kind, Tenant: j.who.Tenant, Subject: subject, Summary: f.words})
+		g.alert(&store.Alert{Kind: f.kind, Tenant: j.who.Tenant, Subject: subject, Summary: f.summary})
 	}
-	var names, against []string
+	var names, blocking []string
 	for i := range found {
 		f := &found[i]
 		if f.action != Note && !slices.Contains(names, f.policy) {
 			names = append(names, f.policy)
 		}
 		if f.action == Block {
-			against = append(against, f.words)
+			blocking = append(blocking, f.summary)
 		}
 	}
-	if len(against) > 0 {
-		hint := "the operator's configuration has the policies"
+	if len(blocking) > 0 {
+		hint := "the policies are in the operator's configuration"
 		if j.id != "" {
 			hint = "it is kept: GET /v1/answers/" + j.id + "; " + hint
 		}
-		blocked = NewProblem(CodePolicy, "the answer is against a policy: "+strings.Join(against, " "), hint)
+		blocked = NewProblem(CodePolicy, "the answer violates a policy: "+strings.Join(blocking, " "), hint)
 	}
 	if err != nil {
 		g.metrics.policies.WithLabelValues("", NotChecked).Inc()
-		g.log.Warn("an answer was not compared with its policies", slog.String("answer_id", j.id),
+		g.log.Warn("an answer was not checked against its policies", slog.String("answer_id", j.id),
 			slog.String("upstream", j.upstream), slog.Any("error", err))
 		if blocked == nil && j.policies.strictest() != Note {
 			return NotChecked, nil
@@ -201,10 +203,10 @@ func (g *Gateway) alert(a *store.Alert) {
 	}
 }
 
-// findings compares an answer with its policies. The error says that it is not known what they are against.
+// findings checks an answer against its policies within the time limit. An error means that it was not fully checked.
 func (g *Gateway) findings(j *judged) ([]finding, error) {
 	if g.judging.Hold(j.who, 1) != nil {
-		return nil, errors.New("too many answers are compared at the moment")
+		return nil, errors.New("too many answers are being checked")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), g.policyTime)
 	type result struct {
@@ -217,9 +219,9 @@ func (g *Gateway) findings(j *judged) ([]finding, error) {
 		defer func() {
 			if v := recover(); v != nil {
 				g.metrics.panics.Inc()
-				g.log.Error("a mistake of ours was caught", slog.String("doing", "comparing an answer with policies"),
+				g.log.Error("recovered from a panic", slog.String("doing", "checking an answer against policies"),
 					slog.String("answer_id", j.id), slog.String("stack", string(debug.Stack())))
-				done <- result{err: errors.New("a mistake of ours")}
+				done <- result{err: errors.New("internal error")}
 			}
 			g.judging.Release(j.who, 1)
 		}()
@@ -239,8 +241,7 @@ func (g *Gateway) findings(j *judged) ([]finding, error) {
 	}
 }
 
-// compare finds what policies are against, in any of the alternatives that the response has. With an error there may be
-// more.
+// compare returns the violations of policies in an answer and its alternatives. With an error, there may be more.
 func (g *Gateway) compare(ctx context.Context, j *judged) (found []finding, err error) {
 	for _, a := range append([]*ibid.Answer{j.answer}, j.answer.Alternatives...) {
 		if a.Error != nil || !a.Complete && !j.held || strings.TrimSpace(a.Text) == "" {
@@ -290,25 +291,25 @@ func (g *Gateway) compareOne(ctx context.Context, j *judged, a *ibid.Answer) (fo
 				PolicyDoubtful, p.Doubtful, store.AlertDoubtful, "", "A claim is doubtful: " + claims[i].Detail,
 			}), nil
 		case len(claims) > MaxJudgedClaims && claims[i].Finding == "" && c.Placed() && c.Span.Start < c.Span.End:
-			err = errors.New("it has more claims than are compared")
+			err = errors.New("it has more claims than are checked")
 		}
 	}
 	return found, err
 }
 
-// altered finds quotes that do not stand in what was read of their sources last.
+// altered finds quotes that are missing from the latest copies of their sources.
 func (g *Gateway) altered(ctx context.Context, j *judged, a *ibid.Answer) (found []finding, err error) {
 	copies, read := g.options.Store.Copies(j.who.Tenant), map[string]*snapshot.Snapshot{}
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for i := range a.Citations {
 		for _, ref := range a.Citations[i].Refs {
 			s := a.Source(ref.Source)
-			if s == nil || strings.TrimSpace(ref.Quote) == "" || told[s.URL] {
+			if s == nil || strings.TrimSpace(ref.Quote) == "" || reported[s.URL] {
 				continue
 			}
 			address, err := snapshot.CleanURL(s.URL)
 			if err != nil {
-				continue // nobody reads it
+				continue // sources without a valid URL are never fetched
 			}
 			snap, known := read[address]
 			if !known {
@@ -326,7 +327,7 @@ func (g *Gateway) altered(ctx context.Context, j *judged, a *ibid.Answer) (found
 				&verify.CompareOptions{Texts: &g.texts, TextProfile: manifest.TextProfile},
 			)
 			if r.Counts == verify.CountFailure {
-				told[s.URL] = true
+				reported[s.URL] = true
 				found = append(found, finding{
 					PolicyAltered, j.policies.Altered, store.AlertSourceChanged, s.URL,
 					"A source does not say what is quoted from it (" + string(r.Status) + ").",
@@ -340,26 +341,26 @@ func (g *Gateway) altered(ctx context.Context, j *judged, a *ibid.Answer) (found
 	return found, nil
 }
 
-// polices reports whether the response waits for policies. Chat compares the answers of its own calls.
-func (e *exchange) polices() bool {
-	return e.policies != nil && !e.inside && e.policies.strictest() != Note && e.captured
+// awaitsPolicies reports whether the response waits for policies. Chat checks the answers of its own calls.
+func (e *exchange) awaitsPolicies() bool {
+	return e.policies != nil && !e.inProcess && e.policies.strictest() != Note && e.captured
 }
 
-// passUnjudged says that a response passes whose answer nobody compares before: it is too long to be held, neither JSON
-// nor a stream, or cannot be read.
-func (e *exchange) passUnjudged() {
-	if e.polices() {
+// passUnchecked marks a response as passed on without a check: its answer is too long to be held, neither JSON nor a
+// stream, or unreadable.
+func (e *exchange) passUnchecked() {
+	if e.awaitsPolicies() {
 		e.g.metrics.policies.WithLabelValues("", NotChecked).Inc()
 		e.w.Header()[PolicyHeader] = []string{NotChecked}
 	}
 }
 
-// judgeHeld compares the answer of a held response with its policies, and reports whether the response may pass. If
-// not, the client has its answer. Before is the header as it was before the upstream's came.
+// judgeHeld checks the answer of a held response and reports whether the response may be passed on. If not, it has
+// answered the client. before is the header before the upstream's was added.
 func (e *exchange) judgeHeld(before http.Header) bool {
 	if e.judging == nil {
 		if e.holds {
-			e.passUnjudged()
+			e.passUnchecked()
 		}
 		return true
 	}

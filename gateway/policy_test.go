@@ -18,7 +18,7 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// The answers of these tests, of Anthropic's, whose citations have quotes. The source of the first two says 1987.
+// The answers in these tests are Anthropic's, whose citations have quotes. The source of the first two says 1987.
 const (
 	millPage     = "<p>The mill closed in 1987. Rain fell on the river, and nobody came.</p>"
 	millFine     = "The mill closed in 1987."
@@ -26,7 +26,7 @@ const (
 	millMoved    = "The mill was moved over the river in the spring of 1912, stone by stone."
 )
 
-// message is an answer that says text, with a quote of the mill's page unless that is empty.
+// message returns an answer with a text, and a quote of the mill's page unless that is empty.
 func message(text, quote string) string {
 	cites := ""
 	if quote != "" {
@@ -35,7 +35,7 @@ func message(text, quote string) string {
 	return fmt.Sprintf(`{"id":"m1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":%q%s}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`, text, cites)
 }
 
-// messageParts is the same as a stream.
+// messageParts returns the same as a stream.
 func messageParts(text, quote string) []string {
 	event := func(kind, data string) string {
 		return "event: " + kind + "\ndata: {\"type\":\"" + kind + "\"," + data + "}\n\n"
@@ -52,7 +52,7 @@ func messageParts(text, quote string) []string {
 		"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n")
 }
 
-// policed is a world with policies, and the alerts that come of them.
+// policed is a world with policies, and the resulting alerts.
 type policed struct {
 	*world
 	mu     sync.Mutex
@@ -76,7 +76,7 @@ func newPoliced(t *testing.T, upstream http.HandlerFunc, of *gateway.Policies, t
 	return p
 }
 
-// kinds returns the kinds of the alerts, when all answers were judged.
+// kinds waits until all answers are checked, and returns the kinds of the alerts.
 func (p *policed) kinds(t *testing.T) []string {
 	t.Helper()
 	p.holds(t, 0)
@@ -96,7 +96,7 @@ func (p *policed) message(t *testing.T) (*reply, []byte) {
 	return p.do(t, r)
 }
 
-// Each policy with each action, of an upstream or a tenant, for each kind of answer: whole, or a stream.
+// Each policy with each action, for an upstream or a tenant, for complete answers and streams.
 func TestPolicies(t *testing.T) {
 	answers := map[string]struct{ text, quote string }{
 		"fine": {millFine, millFine}, "uncited": {millFine, ""}, "doubtful": {millDoubtful, millFine}, "altered": {millMoved, millMoved},
@@ -121,7 +121,7 @@ func TestPolicies(t *testing.T) {
 							want, upstream = strings.Join(parts, ""), answerParts(parts...)
 						}
 						ofUpstream, tenants := of(action), map[string]gateway.Tenant(nil)
-						if action == gateway.Header { // of a tenant: the stricter counts
+						if action == gateway.Header { // from the tenant: the stricter counts
 							ofUpstream, tenants = of(gateway.Note), map[string]gateway.Tenant{store.DefaultTenant: {Policies: of(action)}}
 						}
 						p := newPoliced(t, upstream, ofUpstream, tenants)
@@ -158,7 +158,8 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// What cannot be compared passes, and says so: a check that takes too long, one that fails, and what is too long to be held.
+// Unchecked answers pass, marked as such: a check that takes too long, one that fails, and an answer too long to be
+// held.
 func TestNotChecked(t *testing.T) {
 	block := &gateway.Policies{RequireCitations: gateway.Block, Doubtful: gateway.Block, Altered: gateway.Block}
 	long := message(strings.Repeat("long ", gateway.DefaultHeaderBuffer/4), "")
@@ -181,8 +182,8 @@ func TestNotChecked(t *testing.T) {
 	}
 }
 
-// Nobody gets around a policy by asking for several answers and taking another than the first, by fetching an answer
-// again that was not there yet, by having it cut off, or by offering another protocol.
+// A policy cannot be evaded by requesting several answers and using another than the first, by fetching an answer again
+// that was not complete, by truncating it, or by offering another protocol.
 func TestPoliciesHoldForAll(t *testing.T) {
 	choice := `{"index":1,"finish_reason":"stop","message":{"role":"assistant","content":"Nothing is cited for this."}}`
 	two := strings.TrimSuffix(chatBody("So it is."), "]}") + "," + choice + "]}"
@@ -214,8 +215,7 @@ func TestPoliciesHoldForAll(t *testing.T) {
 	}
 }
 
-// Of a response that cannot be read nobody knows whether it is against a policy, and of one with very many claims not
-// of all.
+// An unreadable response counts as not checked, and so does one with very many claims.
 func TestNotReadIsNotChecked(t *testing.T) {
 	block := &gateway.Policies{RequireCitations: gateway.Block, Doubtful: gateway.Block}
 	var many strings.Builder
@@ -236,7 +236,7 @@ func TestNotReadIsNotChecked(t *testing.T) {
 				_, _ = io.Copy(io.Discard, r.Body)
 				w.Header().Set("Content-Type", "application/json")
 				if w.Header()[test.header] = []string{test.value}; test.value == "" {
-					w.Header()[test.header] = nil // and none is guessed
+					w.Header()[test.header] = nil // and prevents sniffing
 				}
 				fmt.Fprint(w, test.body)
 			}, block, nil)
@@ -247,7 +247,7 @@ func TestNotReadIsNotChecked(t *testing.T) {
 	}
 }
 
-// A tenant whose answers take long to compare keeps no other tenant's from being compared.
+// A tenant whose answers take long to check does not keep other tenants' answers from being checked.
 func TestPoliciesOfBusyTenant(t *testing.T) {
 	p := newPoliced(t, answerJSON(""), &gateway.Policies{RequireCitations: gateway.Block}, nil)
 	p.gateway.Comparing(gateway.Identity{Tenant: "busy"})
@@ -260,7 +260,7 @@ func TestPoliciesOfBusyTenant(t *testing.T) {
 	}
 }
 
-// Without policies no answer waits, and one of another tenant's is nothing to them.
+// Without policies no answer waits, and a tenant's policies do not affect others.
 func TestPoliciesOfOthers(t *testing.T) {
 	p := newPoliced(t, answerJSON(message(millFine, "")), nil, map[string]gateway.Tenant{
 		"other": {Policies: &gateway.Policies{RequireCitations: gateway.Block}, Quota: 1},
@@ -276,13 +276,13 @@ func TestPoliciesOfOthers(t *testing.T) {
 			wrong.Upstreams = p.options.Upstreams
 		}
 		wrong.Store, wrong.Journal = p.store, p.journal
-		if _, err := gateway.New(wrong); err == nil || !strings.Contains(err.Error(), "is none of note, header and block") {
+		if _, err := gateway.New(wrong); err == nil || !strings.Contains(err.Error(), "must be note, header or block") {
 			t.Errorf("New: %v", err)
 		}
 	}
 }
 
-// Over its quota a tenant's answers pass byte for byte and are not kept; room that is made is used again.
+// Over its quota, a tenant's answers pass unchanged and are not kept; freed space is used again.
 func TestQuota(t *testing.T) {
 	want := message(millFine, millFine)
 	p := newPoliced(t, answerJSON(want), nil, map[string]gateway.Tenant{store.DefaultTenant: {Quota: 100}})
@@ -310,7 +310,7 @@ func TestQuota(t *testing.T) {
 	a, b := p.alerts[0], p.alerts[1]
 	p.mu.Unlock()
 	a.Fill()
-	if b.Fill(); a.ID != b.ID || !strings.HasSuffix(a.Summary, ", and may have 100.") {
+	if b.Fill(); a.ID != b.ID || !strings.HasSuffix(a.Summary, "; its quota is 100.") {
 		t.Errorf("two alerts of one day: %+v %+v", a, b)
 	}
 	if log := p.log.String(); !strings.Contains(log, "quota allows") {
@@ -319,6 +319,6 @@ func TestQuota(t *testing.T) {
 	testenv.OK(t, p.store.Delete(t.Context(), store.DefaultTenant, first))
 	p.gateway.CountStored(t.Context())
 	if ask() == "" {
-		t.Error("it is not kept though there is room again")
+		t.Error("not kept despite free space")
 	}
 }

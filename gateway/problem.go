@@ -18,11 +18,11 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// problemDocs is where the codes of problems are explained; each is a heading there.
+// problemDocs is the page that explains the codes of problems, each under a heading of its own.
 const problemDocs = "https://github.com/ibidhq/ibid/blob/main/docs/http.md#"
 
-// The codes of problems. A program may tell problems apart by them: they end the problem's type. docs/http.md says what
-// each means.
+// The codes of problems, by which a program may tell them apart: a problem's type ends in its code. docs/http.md
+// explains them.
 const (
 	CodeBadRequest   = "bad-request"      // 400
 	CodeToken        = "token-needed"     // 401
@@ -42,7 +42,7 @@ const (
 	CodeUpstreamSlow = "upstream-timeout" // 504
 )
 
-// statuses are the HTTP statuses of problems, by their code.
+// statuses maps the codes of problems to HTTP statuses.
 var statuses = map[string]int{
 	CodeBadRequest: 400, CodeToken: 401, CodeForeign: 403, CodeScope: 403, CodeNotFound: 404, CodeMethod: 405,
 	CodeConflict: 409, CodeTooLarge: 413, CodeMediaType: 415, CodeUnreadable: 422, CodePolicy: 422,
@@ -50,54 +50,54 @@ var statuses = map[string]int{
 	CodeUpstream: 502, CodeUnavailable: 503, CodeUpstreamSlow: 504,
 }
 
-// ProblemType returns the type of the problems that have a code: where it is explained.
+// ProblemType returns the type URI of problems with a code, which is the address of its explanation.
 func ProblemType(code string) string { return problemDocs + code }
 
-// Problem is an error as ibid answers it over HTTP, by RFC 9457. Everything in it is shown to the client: it holds no
-// secrets and nothing of other tenants.
+// Problem is an error that ibid reports over HTTP as RFC 9457 specifies. All of it is shown to the client, so it must
+// not contain secrets or data of other tenants.
 type Problem struct {
 	Status int    // the HTTP status; 0 means 500
-	Code   string // one of the codes above; empty: the problem has the type about:blank
-	Title  string // what kind of problem it is; empty: the status in words
+	Code   string // one of the codes above; if empty, the type is about:blank
+	Title  string // the kind of problem; if empty, the status text
 	Detail string // what is wrong with this request
 	Hint   string // what the caller can do about it; may be empty
 	Header http.Header
-	// Plain says that the response is one sentence of plain text: for clients that show a body as it is.
+	// Plain makes the response one sentence of plain text, for clients that display a body as it is.
 	Plain bool
 }
 
-// NewProblem returns a problem with the status of its code.
+// NewProblem returns a problem with its code's status.
 func NewProblem(code, detail, hint string) *Problem {
 	return &Problem{Status: statuses[code], Code: code, Detail: detail, Hint: hint}
 }
 
-// Unavailable returns the problem of something that ibid needs and that does not work now, as detail says. The client
-// is told to try again.
+// Unavailable returns the problem of something that ibid needs and that is not working at the moment, described by
+// detail. It tells the client to try again.
 func Unavailable(detail string) *Problem {
-	p := NewProblem(CodeUnavailable, detail, "try again; /readyz says what does not work")
+	p := NewProblem(CodeUnavailable, detail, "try again; /readyz shows what is not working")
 	p.Header = http.Header{"Retry-After": {"2"}}
 	return p
 }
 
-// TooMany returns the problem of a request that may be made again after a time, which is told in whole seconds.
+// TooMany returns the problem of a request that may be repeated after a while, which is rounded up to whole seconds.
 func TooMany(after time.Duration, detail, hint string) *Problem {
 	p := NewProblem(CodeTooMany, detail, hint)
 	p.Header = http.Header{"Retry-After": {strconv.Itoa(int(math.Ceil(after.Seconds())))}}
 	return p
 }
 
-// Error returns the detail, else the title.
+// Error returns the detail, or the title if there is none.
 func (p *Problem) Error() string {
 	return cmp.Or(p.Detail, p.Title, http.StatusText(p.status()))
 }
 
-// sentence says what is wrong, and what can be done about it, in one sentence.
+// sentence returns the error and its hint as one sentence.
 func (p *Problem) sentence() string {
 	words := strings.TrimRight(p.Error(), ".")
 	if p.Hint != "" {
 		words += "; " + strings.TrimRight(p.Hint, ".")
 	}
-	if word, _, _ := strings.Cut(words, " "); !strings.HasSuffix(word, ":") { // else it is a member's name
+	if word, _, _ := strings.Cut(words, " "); !strings.HasSuffix(word, ":") { // otherwise it is a member's name
 		first, n := utf8.DecodeRuneInString(words)
 		words = string(unicode.ToUpper(first)) + words[n:]
 	}
@@ -106,8 +106,8 @@ func (p *Problem) sentence() string {
 
 func (p *Problem) status() int { return cmp.Or(p.Status, http.StatusInternalServerError) }
 
-// ProblemOf is the one place that knows which problem an error is to the client. An error that it does not know becomes
-// a 500 that says nothing of it, so that the caller has to log it; see [IsInternal].
+// ProblemOf returns the problem with which an error is reported to the client. An unknown error becomes a 500 that
+// reveals nothing about it, so the caller must log it; see [IsInternal].
 func ProblemOf(err error) *Problem {
 	var p *Problem
 	var large *http.MaxBytesError
@@ -131,18 +131,18 @@ func ProblemOf(err error) *Problem {
 		return NewProblem(CodeTooLarge,
 			"the request's body has more than "+strconv.FormatInt(large.Limit, 10)+" bytes", "")
 	case errors.Is(err, context.Canceled):
-		return Unavailable("the call was given up")
+		return Unavailable("the call was cancelled")
 	case errors.Is(err, context.DeadlineExceeded):
 		return Unavailable("it took too long")
 	}
 	return NewProblem(CodeInternal, "something went wrong inside ibid", "its log says what")
 }
 
-// IsInternal reports whether [ProblemOf] does not know err: its words are not shown and belong into the log.
+// IsInternal reports whether err is unknown to [ProblemOf]: its text is not shown to the client and should be logged.
 func IsInternal(err error) bool { return ProblemOf(err).Code == CodeInternal }
 
-// WriteProblem answers a request with what [ProblemOf] makes of err. Nothing must have been written before; header
-// fields that were set for another answer (its length, encoding, tag) are dropped.
+// WriteProblem answers a request with the problem that [ProblemOf] returns for err. Nothing may have been written
+// before; header fields set for another response (its length, encoding, tag) are removed.
 func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	p := ProblemOf(err)
 	body := struct {
@@ -159,7 +159,7 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	kind := "application/problem+json"
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(body) // strings and a number always can be
+	_ = encoder.Encode(body) // strings and a number always encode
 	if p.Plain {
 		kind = "text/plain; charset=utf-8"
 		b.Reset()
@@ -176,6 +176,6 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	h.Set("Content-Length", strconv.Itoa(b.Len()))
 	w.WriteHeader(p.status())
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(b.Bytes()) // who left does not read it
+		_, _ = w.Write(b.Bytes()) // the client may have left
 	}
 }

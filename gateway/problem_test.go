@@ -27,7 +27,7 @@ func TestWriteProblem(t *testing.T) {
 		want   string
 	}{
 		{
-			name: "unknown errors say nothing of themselves", err: fmt.Errorf("open /var/secret: %w", errors.New("password=1")), status: 500,
+			name: "unknown errors are not revealed", err: fmt.Errorf("open /var/secret: %w", errors.New("password=1")), status: 500,
 			want: `{"type":"` + docs + `internal-error","title":"Internal Server Error","status":500,"detail":"something went wrong inside ibid","hint":"its log says what"}`,
 		},
 		{
@@ -44,7 +44,7 @@ func TestWriteProblem(t *testing.T) {
 		},
 		{
 			name: "deadline", err: fmt.Errorf("list: %w", context.DeadlineExceeded), status: 503, header: map[string]string{"Retry-After": "2"},
-			want: `{"type":"` + docs + `unavailable","title":"Service Unavailable","status":503,"detail":"it took too long","hint":"try again; /readyz says what does not work"}`,
+			want: `{"type":"` + docs + `unavailable","title":"Service Unavailable","status":503,"detail":"it took too long","hint":"try again; /readyz shows what is not working"}`,
 		},
 		{
 			name: "no code, angle brackets", err: &gateway.Problem{Status: 418, Title: "<Teapot>"}, status: 418,
@@ -79,7 +79,7 @@ func TestWriteProblem(t *testing.T) {
 	}
 }
 
-// The type of every problem leads to words about it.
+// The type of every problem refers to its explanation.
 func TestProblemCodesAreDocumented(t *testing.T) {
 	page := testenv.Must(os.ReadFile(filepath.Join(testenv.Root(t), "docs", "http.md")))(t)
 	for code := range gateway.Statuses {

@@ -32,7 +32,7 @@ const (
 	streamed = "/up/v1/files"
 )
 
-// What follows the name of the upstream reaches it as it was sent.
+// The rest of the path is forwarded unchanged.
 func TestPath(t *testing.T) {
 	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.RequestURI) }, nil)
 	for _, path := range []string{
@@ -41,14 +41,14 @@ func TestPath(t *testing.T) {
 	} {
 		c := w.raw(t, "GET /up"+path+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 		_, got := readRaw(t, bufio.NewReader(c))
-		want := strings.ReplaceAll(path, "/é", "/%C3%A9") // what is not a URI is made one
+		want := strings.ReplaceAll(path, "/é", "/%C3%A9") // invalid URIs are escaped
 		if string(got) != want {
 			t.Errorf("%s arrived as %s", path, got)
 		}
 	}
 }
 
-// An upstream's URL may have a path of its own, escaped too.
+// An upstream's URL may have a path, including an escaped one.
 func TestUpstreamPath(t *testing.T) {
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.RequestURI) }))
 	defer upstream.Close()
@@ -68,7 +68,7 @@ func TestUpstreamPath(t *testing.T) {
 	}
 }
 
-// The request's headers arrive as they were sent, without ibid's and without those about the connection.
+// Request headers are forwarded unchanged, except ibid's own and hop-by-hop headers.
 func TestRequestHeader(t *testing.T) {
 	for _, path := range []string{captured, streamed} {
 		t.Run(path, func(t *testing.T) {
@@ -98,8 +98,8 @@ func TestRequestHeader(t *testing.T) {
 	}
 }
 
-// The response's status, headers and body arrive as they were sent: nothing is added but ids on captured routes, and the
-// upstream cannot say ibid's headers.
+// The response's status, headers and body are forwarded unchanged: only ids are added on captured routes, and the
+// upstream cannot set ibid's headers.
 func TestResponseHeader(t *testing.T) {
 	for _, path := range []string{captured, streamed} {
 		t.Run(path, func(t *testing.T) {
@@ -159,8 +159,8 @@ func TestInformational(t *testing.T) {
 	}
 }
 
-// A client that waits for leave to send its body gets it once, or a final response without; what else the upstream says before
-// its response passes.
+// A client that waits for permission to send its body gets it once, or a final response without it; other informational
+// responses of the upstream are forwarded.
 func TestExpect(t *testing.T) {
 	for _, path := range []string{captured, streamed} {
 		for _, refuses := range []bool{false, true} {
@@ -186,7 +186,7 @@ func TestExpect(t *testing.T) {
 				want, status := []int{100, 102}, http.StatusOK
 				if refuses {
 					status = http.StatusUnauthorized
-					if path == streamed { // nobody wanted the body
+					if path == streamed { // the upstream did not ask for the body
 						want = []int{102}
 					}
 				}
@@ -221,7 +221,7 @@ func TestTrailers(t *testing.T) {
 	}
 }
 
-// Every byte of a body arrives, whatever the upstream's pace and whatever HTTP is spoken on either side.
+// Every byte of a body arrives, at any pace and with any version of HTTP on either side.
 func TestBytes(t *testing.T) {
 	h2c := func() *http.Client {
 		transport := &http.Transport{Protocols: new(http.Protocols)}
@@ -269,7 +269,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// sendRandom sends a body of the asked size in chunks, with its hash in the header.
+// sendRandom sends a body of the requested size in chunks, with its hash in the header.
 func sendRandom(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	if q.Get("early") == "" {
@@ -295,8 +295,8 @@ func sendRandom(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// An upstream that answers an upload before it has read it may cost the client its connection, as it does without a gateway.
-// It never costs a wrong byte, or the gateway more: the transport's last read must not meet the connection's next request.
+// An upstream that answers an upload before it has read it may cost the client its connection, as without a gateway,
+// but never corrupts data or costs more: the transport's last read must not collide with the connection's next request.
 func TestEarlyAnswer(t *testing.T) {
 	s := &setup{}
 	s.overTLS()
@@ -320,7 +320,7 @@ func TestEarlyAnswer(t *testing.T) {
 
 func hash(b []byte) string { return fmt.Sprintf("%x", sha256.Sum256(b)) }
 
-// An upstream that answers at once and a client with a body: nothing is cut off (golang/go#40747).
+// A client with a body loses nothing if the upstream answers at once (golang/go#40747).
 func TestInstant(t *testing.T) {
 	body := bytes.Repeat([]byte("data: {\"a\":1}\n\n"), 200)
 	w := newWorld(t, func(w http.ResponseWriter, _ *http.Request) { // without reading the request
@@ -357,7 +357,7 @@ func TestInstant(t *testing.T) {
 	}
 }
 
-// A chunk is passed on when it comes, and the header before there is one.
+// A chunk is forwarded when it arrives, and the header before the first chunk.
 func TestNothingWaits(t *testing.T) {
 	for _, path := range []string{captured, streamed} {
 		t.Run(path, func(t *testing.T) {
@@ -390,7 +390,7 @@ func TestNothingWaits(t *testing.T) {
 	}
 }
 
-// An upload streams both ways.
+// Uploads stream in both directions.
 func TestUpload(t *testing.T) {
 	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).EnableFullDuplex()
@@ -420,7 +420,7 @@ func TestUpload(t *testing.T) {
 	}
 }
 
-// A client that leaves ends the call to the upstream.
+// When a client leaves, its upstream call ends.
 func TestClientLeaves(t *testing.T) {
 	for _, path := range []string{captured, streamed} {
 		t.Run(path, func(t *testing.T) {
@@ -442,7 +442,7 @@ func TestClientLeaves(t *testing.T) {
 	}
 }
 
-// Where the upstream breaks off, so does the response: it never looks whole.
+// If the upstream breaks off, so does the response: it never looks complete.
 func TestUpstreamBreaks(t *testing.T) {
 	for name, answer := range map[string]string{
 		"chunked":        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\ndata:\r\n",
@@ -458,7 +458,7 @@ func TestUpstreamBreaks(t *testing.T) {
 				defer res.Body.Close()
 				body, err := io.ReadAll(res.Body)
 				if err == nil {
-					t.Error("the response looks whole")
+					t.Error("the response looks complete")
 				}
 				if string(body) != "data:" {
 					t.Errorf("got %q", body)
@@ -468,7 +468,7 @@ func TestUpstreamBreaks(t *testing.T) {
 	}
 }
 
-// hijack answers with bytes and closes the connection.
+// hijack answers with raw bytes and closes the connection.
 func hijack(answer string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -481,7 +481,7 @@ func hijack(answer string) http.HandlerFunc {
 	}
 }
 
-// What an upstream says beyond its Content-Length is nobody's.
+// Bytes that an upstream sends beyond its Content-Length are dropped.
 func TestLengthTooSmall(t *testing.T) {
 	w := newWorld(t, hijack("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad"), nil)
 	for range 2 {
@@ -491,7 +491,7 @@ func TestLengthTooSmall(t *testing.T) {
 	}
 }
 
-// What is no HTTP response is a 502, and says nothing of where the upstream is or what it was asked.
+// An invalid HTTP response is a 502 that does not reveal the upstream's address or the request.
 func TestNoResponse(t *testing.T) {
 	for name, answer := range map[string]string{
 		"nothing": "", "no HTTP": "secret words\r\n\r\n", "status 099": "HTTP/1.1 099 Odd\r\n\r\n", "switching": "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n",
@@ -532,7 +532,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// Requests that mean one thing to one reader and another to the next are refused, or have one meaning on the other side.
+// Ambiguous requests are refused, or reach the upstream with one meaning.
 func TestSmuggling(t *testing.T) {
 	for name, test := range map[string]struct {
 		request string
@@ -599,7 +599,7 @@ func TestWebSocket(t *testing.T) {
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // a tunnel ends with the gateway, whoever holds it open
+	cancel() // tunnels end with the gateway
 	if err := w.gateway.Close(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("Close: %v", err)
 	}
@@ -612,8 +612,8 @@ func TestWebSocket(t *testing.T) {
 	}
 }
 
-// A client that offers to speak HTTP/2, as the JDK's does with every request, makes a call like any other: it is captured,
-// whatever HTTP the upstream speaks.
+// A client that offers HTTP/2, as the JDK's does with every request, makes an ordinary call: it is captured, with any
+// version of HTTP upstream.
 func TestUpgradeOffered(t *testing.T) {
 	for _, proto := range []string{"HTTP/1.1", "HTTP/2.0"} {
 		t.Run(proto, func(t *testing.T) {
@@ -632,7 +632,7 @@ func TestUpgradeOffered(t *testing.T) {
 				}
 				answerJSON(chatBody("So it is."))(w, r)
 			}, &s)
-			for _, connection := range []string{"Upgrade, HTTP2-Settings", "Upgrade"} { // the second names not all of its fields
+			for _, connection := range []string{"Upgrade, HTTP2-Settings", "Upgrade"} { // the second does not list all of its fields
 				for _, path := range []string{chat, streamed} {
 					c := w.raw(t, "POST "+path+" HTTP/1.1\r\nHost: localhost\r\nConnection: "+connection+"\r\nUpgrade: h2c\r\n"+
 						"HTTP2-Settings: AAEAAEAAAAIAAAAA\r\nContent-Length: 2\r\n\r\n{}")
@@ -649,7 +649,7 @@ func TestUpgradeOffered(t *testing.T) {
 	}
 }
 
-// Any other protocol is the upstream's to take, where there is no answer to miss.
+// An offer of any other protocol is forwarded where no answer would be missed.
 func TestUpgradeToAnother(t *testing.T) {
 	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Header.Get("Upgrade")) }, nil)
 	for path, want := range map[string]string{streamed: "irc/6.9", chat: ""} {

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// firstRead is how many bytes are held at first for a body that does not say its length, and firstReadMost for one
-	// that does: a length is a promise only.
+	// firstRead is the initial buffer size for a body of unknown length, firstReadMost the largest initial size for one
+	// of known length: a Content-Length is only a promise.
 	firstRead     = 4 << 10
 	firstReadMost = 64 << 10
 )
 
-// receive reads the body of a captured request whole. Only then it may be sent on: a server that begins to respond
-// while its client still sends cuts the rest off (golang/go#40747). The error is a problem.
+// receive reads the whole body of a captured request before it is forwarded: a server that begins to respond while its
+// client is still sending cuts off the rest (golang/go#40747). The error is a problem.
 func (e *exchange) receive() error {
 	if e.in.Body == nil || e.in.Body == http.NoBody || e.in.ContentLength == 0 {
 		return nil
@@ -38,21 +38,21 @@ func (e *exchange) receive() error {
 		return nil
 	}
 	e.release()
-	e.w.Header().Set("Connection", "close") // where its next request begins is not known
+	e.w.Header().Set("Connection", "close") // the start of the next request is not known
 	return err
 }
 
-// read reads the body, of which length is known or 0.
+// read reads the body. A length of 0 means unknown.
 func (e *exchange) read(body io.Reader, length int64) error {
 	limit := e.g.options.Limits.Request
-	room, most := min(firstRead, limit+1), limit+1
+	size, most := min(firstRead, limit+1), limit+1
 	if length > 0 {
-		room, most = min(firstReadMost, length), length
+		size, most = min(firstReadMost, length), length
 	}
-	if err := e.hold(room); err != nil {
+	if err := e.hold(size); err != nil {
 		return err
 	}
-	e.body = make([]byte, 0, room)
+	e.body = make([]byte, 0, size)
 	for {
 		n, err := body.Read(e.body[len(e.body):cap(e.body)])
 		e.body = e.body[:len(e.body)+n]
@@ -60,7 +60,7 @@ func (e *exchange) read(body io.Reader, length int64) error {
 		case int64(len(e.body)) > limit:
 			return tooLarge(limit)
 		case errors.Is(err, io.EOF), err == nil && int64(len(e.body)) == length:
-			var one [1]byte // at the body's end the server notices whether the client leaves
+			var one [1]byte // at the end of the body, the server starts to notice whether the client leaves
 			if n, err := e.in.Body.Read(one[:]); n > 0 || !errors.Is(err, io.EOF) {
 				return unreadable(err)
 			}
@@ -78,7 +78,7 @@ func (e *exchange) read(body io.Reader, length int64) error {
 	}
 }
 
-// hold makes sure that neither all calls together nor those of one tenant or token hold too much.
+// hold takes n bytes from the budget of all request bodies.
 func (e *exchange) hold(n int64) error {
 	if err := e.g.bodies.Hold(e.who, n); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (e *exchange) hold(n int64) error {
 	return nil
 }
 
-// release lets go of the body.
+// release frees the body.
 func (e *exchange) release() {
 	e.g.bodies.Release(e.who, e.held)
 	e.held, e.body = 0, nil
@@ -98,22 +98,22 @@ func tooLarge(limit int64) error { return &http.MaxBytesError{Limit: limit} }
 func unreadable(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		p := NewProblem(CodeBadRequest, "the request's body did not arrive in time",
-			"ibid reads the request whole before it sends it on")
+			"ibid reads the whole request before it forwards it")
 		p.Status = http.StatusRequestTimeout
 		return p
 	}
-	return NewProblem(CodeBadRequest, "the request's body broke off, or is not encoded as its header says", "")
+	return NewProblem(CodeBadRequest, "the request's body is incomplete, or not encoded as its header says", "")
 }
 
-// upload is the body of a request that streams. It may last as long as it likes, as long as something comes.
+// upload is a streamed request body. It may take any time as long as data keeps arriving.
 type upload struct {
 	body   io.ReadCloser
 	w      http.ResponseWriter
 	idle   time.Duration
 	closed atomic.Bool
 
-	mu    sync.Mutex // held while the body is read
-	whole bool       // all of it was read
+	mu    sync.Mutex // held during reads of the body
+	whole bool       // it was read to its end
 }
 
 func (u *upload) Read(p []byte) (int, error) {
@@ -131,17 +131,17 @@ func (u *upload) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close does not close the client's body, because the transport may do so at any time: see finish.
+// Close does not close the client's body, because the transport may call it at any time: see finish.
 func (u *upload) Close() error {
 	u.closed.Store(true)
 	return nil
 }
 
-// finish ends the upload once the response has been sent; flush sends what is buffered of it. An upstream may answer
-// before it has read all; then the transport may be reading still, and the rest has to be read before the connection's
-// next request. The server would do so when its handler has returned, but with full duplex that starts a read that
-// meets the next request's, and panics (net/http's connReader.startBackgroundRead). The error says that the rest did
-// not come: the connection is of no use.
+// finish ends the upload once the response has been sent; flush sends what is buffered of the response. An upstream may
+// answer before it has read everything; the transport may then still be reading, and the rest has to be read before the
+// connection's next request. The server would do so after its handler has returned, but with full duplex that starts a
+// read that collides with the next request's and panics (net/http's connReader.startBackgroundRead). An error means
+// that the rest did not arrive and the connection is unusable.
 func (u *upload) finish(flush func() error) error {
 	u.closed.Store(true)
 	if u.mu.TryLock() {
@@ -154,7 +154,7 @@ func (u *upload) finish(flush func() error) error {
 	if err := flush(); err != nil {
 		return err
 	}
-	u.mu.Lock() // until the transport's last read returns, which has its deadline
+	u.mu.Lock() // waits for the transport's last read, which has a deadline
 	defer u.mu.Unlock()
 	if u.whole {
 		return nil
@@ -165,24 +165,24 @@ func (u *upload) finish(flush func() error) error {
 	return err
 }
 
-// abort ends the upload of a call that is broken off.
+// abort ends the upload of a call that was broken off.
 func (u *upload) abort() {
 	u.closed.Store(true)
 	setReadDeadline(u.w, time.Now())
-	u.mu.Lock() // until nobody reads any more
+	u.mu.Lock() // waits for the last read
 	defer u.mu.Unlock()
-	u.whole = true // as much of it as will be read
+	u.whole = true // no more will be read
 }
 
-// readRequest takes from the request what is kept with its answer.
+// readRequest extracts from the request what is kept with its answer.
 func (e *exchange) readRequest() {
-	defer e.survive()
+	defer e.recoverPanic()
 	o := &e.g.options
 	if len(e.body) == 0 || len(e.in.Header["Content-Encoding"]) > 0 ||
 		o.Prompts == PromptsNone && o.Backfill == nil && o.Tracer == nil {
 		return
 	}
-	if request, err := call.ReadRequest(e.route.Format, e.body); err == nil { // else it is the upstream's to complain
+	if request, err := call.ReadRequest(e.route.Format, e.body); err == nil { // else the upstream may complain
 		if e.model == "" {
 			e.model = request.Model
 		}
@@ -202,24 +202,24 @@ func (e *exchange) readRequest() {
 	}
 }
 
-// minPacked is how many bytes a request has at least that is compressed while the stream that answers it is open. Fewer
-// are not worth the time.
+// minPacked is the smallest size, in bytes, of a request that is compressed while its response streams. Less is not
+// worth the time.
 const minPacked = 16 << 10
 
-// packed is what a call keeps of its request while its response is a stream. The zero value is nothing.
+// packed holds the compressed request of a call whose response is a stream.
 type packed struct {
 	bytes []byte // compressed
 	size  int    // uncompressed
-	texts []int  // the lengths of the prompt's texts, one behind the other in bytes; nil: bytes are the body
+	texts []int  // lengths of the prompt's texts, which are concatenated in bytes; nil if bytes is the body
 }
 
-// pack compresses b; nil: that is not worth it.
+// pack compresses b. It returns nil if that is not worth it.
 func (e *exchange) pack(b []byte) []byte {
-	// The clone leaves out the spare capacity.
+	// Clone drops the spare capacity.
 	return slices.Clone(e.g.packer.Pack(b, len(b)/4*3))
 }
 
-// packRequest compresses what is kept of the request until the answer is there.
+// packRequest compresses what is kept of the request until the answer has arrived.
 func (e *exchange) packRequest() {
 	if e.body != nil {
 		if len(e.body) < minPacked {
@@ -252,7 +252,7 @@ func (e *exchange) packRequest() {
 	}
 }
 
-// unpackRequest restores what packRequest has compressed.
+// unpackRequest restores what packRequest compressed.
 func (e *exchange) unpackRequest() {
 	p := e.packed
 	if p.bytes == nil {
@@ -260,7 +260,7 @@ func (e *exchange) unpackRequest() {
 	}
 	e.packed = packed{}
 	all, err := e.g.packer.Unpack(p.bytes, p.size)
-	if err != nil { // they are our own bytes
+	if err != nil { // we compressed them ourselves
 		panic(err)
 	}
 	if p.texts == nil {

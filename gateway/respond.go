@@ -16,18 +16,18 @@ import (
 	"github.com/ibidhq/ibid/manifest"
 )
 
-// respond passes the response on, and captures it where it is an answer.
+// respond forwards the response, and captures its answer if the route is captured.
 func (e *exchange) respond() {
 	res := e.res
 	removeHopByHop(res.Header)
 	h := e.w.Header()
 	var before http.Header
 	if e.captured {
-		if e.policies = e.g.policies(e.up.Name, e.tenant); e.polices() {
+		if e.policies = e.g.policies(e.up.Name, e.tenant); e.awaitsPolicies() {
 			before = h.Clone()
 		}
 		q := e.g.quotas[e.tenant]
-		e.full = q != nil && q.used.Load() >= q.most
+		e.overQuota = q != nil && q.used.Load() >= q.limit
 	}
 	passHeader(h, res.Header, e.g.options.Guard.hasOrigins())
 	sandbox(h, e.in)
@@ -38,7 +38,7 @@ func (e *exchange) respond() {
 	switch {
 	case !e.captured || res.StatusCode/100 != 2 || res.Body == http.NoBody:
 		e.release()
-	case e.wantsCitation(), e.polices():
+	case e.wantsCitation(), e.awaitsPolicies():
 		body = e.cite(body)
 	default:
 		body = e.capture(body)
@@ -51,20 +51,20 @@ func (e *exchange) respond() {
 	e.w.WriteHeader(res.StatusCode)
 	var err error
 	if res.ContentLength < 0 {
-		err = e.flush() // a stream's first byte may be long in coming, its header should not
+		err = e.flush() // a stream's first byte may take long, its header should not
 	}
 	if err == nil {
 		err = e.copy(body)
 	}
 	_ = body.Close() // sets the trailers
 	if err != nil {
-		panic(http.ErrAbortHandler) // a response that breaks off must not look like one that ended
+		panic(http.ErrAbortHandler) // a truncated response must not look complete
 	}
 	e.passTrailer(h, announced)
 	e.citeTrailer()
 }
 
-// announce says which trailers will come and returns how many the upstream announced.
+// announce declares the trailers that will follow and returns how many the upstream declared.
 func announce(h, trailer http.Header) int {
 	if len(trailer) == 0 {
 		return 0
@@ -81,14 +81,14 @@ func announce(h, trailer http.Header) int {
 	return len(trailer)
 }
 
-// passTrailer passes on the trailers that came, those that were not announced too.
+// passTrailer forwards the trailers that came, including undeclared ones.
 func (e *exchange) passTrailer(h http.Header, announced int) {
 	if len(e.res.Trailer) == 0 {
 		return
 	}
 	_ = e.flush() // without it the server would give a short body a length, and no trailers
 	for name, values := range e.res.Trailer {
-		if values = saidByUpstream(name, values); len(values) == 0 {
+		if values = forwardedValues(name, values); len(values) == 0 {
 			continue
 		}
 		if len(e.res.Trailer) != announced {
@@ -103,7 +103,7 @@ const (
 	largeBuffer = 32 << 10
 )
 
-// buffers are for copying. A stream that trickles gets by with a small one.
+// buffers are pools of copy buffers. A stream that trickles makes do with a small one.
 type buffers struct{ small, large sync.Pool }
 
 func (b *buffers) get(large bool) *[]byte {
@@ -126,8 +126,8 @@ func (b *buffers) put(buf *[]byte) {
 	b.small.Put(buf)
 }
 
-// copy copies the body to the client: read, write, flush. The error says that one side failed. Its frame stays small,
-// like those below it: a stream waits in it, and its goroutine's stack is most of what it costs.
+// copy copies the body to the client: read, write, flush. It returns an error if either side fails. Its frame and those
+// below it are kept small: a stream waits in it, and its goroutine's stack is most of what a stream costs.
 func (e *exchange) copy(body io.Reader) error {
 	large := e.res.ContentLength > smallBuffer
 	buf := e.g.buffers.get(large)
@@ -143,7 +143,7 @@ func (e *exchange) copy(body io.Reader) error {
 			if errors.Is(err, io.EOF) {
 				return nil
 			}
-			_ = e.flush() // what came before the break is the client's
+			_ = e.flush() // what came before the error belongs to the client
 			return err
 		}
 		if !large && n == smallBuffer || large && n <= smallBuffer {
@@ -154,12 +154,12 @@ func (e *exchange) copy(body io.Reader) error {
 	}
 }
 
-// write writes a piece of the body and flushes it. The server flushes what is last, and so all of a short body whose
-// length is said: that was ready when the response began.
+// write writes part of the body and flushes it. The last part is left to the server to flush, as is the whole of a
+// short body of known length, which was ready when the response began.
 func (e *exchange) write(p []byte, last bool) error {
-	e.patience.writing()
+	e.idleTimer.writing()
 	n, err := e.w.Write(p)
-	e.patience.written()
+	e.idleTimer.written()
 	e.sent += int64(n)
 	length := e.res.ContentLength
 	if err != nil || last || e.sent == length || length >= 0 && length <= largeBuffer {
@@ -169,15 +169,15 @@ func (e *exchange) write(p []byte, last bool) error {
 }
 
 func (e *exchange) flush() error {
-	e.patience.writing()
-	defer e.patience.written()
+	e.idleTimer.writing()
+	defer e.idleTimer.written()
 	if f, ok := e.w.(interface{ FlushError() error }); ok {
 		return f.FlushError()
 	}
 	return http.NewResponseController(e.w).Flush()
 }
 
-// source is the upstream's body: it counts what comes.
+// source is the upstream's body; it counts the bytes received.
 type source exchange
 
 func (s *source) Read(p []byte) (int, error) {
@@ -190,12 +190,12 @@ func (s *source) Read(p []byte) (int, error) {
 
 func (s *source) Close() error { return s.res.Body.Close() }
 
-// hopByHop are the headers that are about one connection, besides those that Connection names.
+// hopByHop are the headers that concern one connection, besides those that Connection names.
 var hopByHop = strings.Fields("Proxy-Connection Keep-Alive Proxy-Authenticate Proxy-Authorization Te Trailer " +
 	"Transfer-Encoding Upgrade Http2-Settings")
 
-// removeHopByHop removes the headers that are about one connection. Those of a request that ask for trailers or for
-// another protocol have to be read before.
+// removeHopByHop removes the headers that concern one connection. Read those of a request that ask for trailers or for
+// another protocol first.
 func removeHopByHop(h http.Header) {
 	if values, ok := h["Connection"]; ok {
 		for _, value := range values {
@@ -212,7 +212,7 @@ func removeHopByHop(h http.Header) {
 	}
 }
 
-// hasToken reports whether a header that is a list has the token.
+// hasToken reports whether a list-valued header contains the token.
 func hasToken(values []string, token string) bool {
 	for _, value := range values {
 		for item := range strings.SplitSeq(value, ",") {
@@ -224,8 +224,8 @@ func hasToken(values []string, token string) bool {
 	return false
 }
 
-// isUpgrade reports whether a request asks for a tunnel: for another protocol, which nothing does whose answer would be
-// captured. Another HTTP or TLS is about the connection: a server may ignore that (RFC 9110, section 7.8), and
+// isUpgrade reports whether a request asks for a tunnel, that is for another protocol; captured routes have none. A
+// different HTTP version or TLS concerns the connection only: a server may ignore that (RFC 9110, section 7.8), and
 // clients offer it with every call.
 func isUpgrade(r *http.Request, captured bool) bool {
 	protocols := r.Header["Upgrade"]
@@ -238,8 +238,8 @@ func isUpgrade(r *http.Request, captured bool) bool {
 	return !hasToken(protocols, "h2c") && !hasToken(protocols, "TLS/1.0")
 }
 
-// isWithheld reports whether a header or trailer of an upstream's response never goes on: only ibid says what was
-// consulted and what is kept, and what is about a host or an origin a browser would take for ibid's.
+// isWithheld reports whether a header or trailer of an upstream's response is never forwarded: only ibid states what
+// was consulted and what is kept, and a browser would apply statements about a host or an origin to ibid's.
 func isWithheld(name string) bool {
 	switch name {
 	case manifest.HeaderName, "Alt-Svc", "Strict-Transport-Security", "Clear-Site-Data", "Service-Worker-Allowed",
@@ -249,8 +249,8 @@ func isWithheld(name string) bool {
 	return strings.HasPrefix(name, "Ibid-")
 }
 
-// saidByUpstream returns what an upstream may say in a header or trailer of its response.
-func saidByUpstream(name string, values []string) []string {
+// forwardedValues returns those values of an upstream's response header or trailer that are forwarded.
+func forwardedValues(name string, values []string) []string {
 	switch {
 	case isWithheld(name):
 		return nil
@@ -261,18 +261,18 @@ func saidByUpstream(name string, values []string) []string {
 }
 
 const (
-	// corsPrefix begins the headers that say to a browser which pages may call. Where ibid says so itself (see
-	// [Guard.CORS]), the upstream does not: its word would be of another host, and a browser takes one only.
+	// corsPrefix is the prefix of the headers that tell a browser which pages may call. Where ibid sets them itself
+	// (see [Guard.CORS]), the upstream's are dropped: they are about another host, and a browser accepts only one.
 	corsPrefix  = "Access-Control-"
 	corsExposed = corsPrefix + "Expose-Headers"
 )
 
-// passHeader puts an upstream's header into the response to the client. What is there already was put there by whoever
-// serves the gateway (CORS) and stays; lists have both. cors says that what pages may do is ibid's to say.
+// passHeader copies an upstream's header into the response to the client. Fields already set by whoever serves the
+// gateway (CORS) take precedence; lists are merged. cors means that ibid decides which pages may call.
 func passHeader(to, from http.Header, cors bool) {
 	before := len(to) > 0
 	for name, values := range from {
-		if values = saidByUpstream(name, values); len(values) == 0 {
+		if values = forwardedValues(name, values); len(values) == 0 {
 			continue
 		}
 		if before {
@@ -288,7 +288,7 @@ func passHeader(to, from http.Header, cors bool) {
 		}
 		to[name] = values
 	}
-	// The server would make these up.
+	// The server would add these by itself.
 	if _, ok := to["Content-Type"]; !ok {
 		to["Content-Type"] = nil
 	}
@@ -297,21 +297,21 @@ func passHeader(to, from http.Header, cors bool) {
 	}
 }
 
-// sandbox keeps a response out of ibid's origin where a browser may show it as a document: its page would otherwise
-// read ibid's pages and call ibid's API as the user. In a sandbox it has an origin of its own and runs no script. What
-// programs get stays as the upstream sent it.
+// sandbox isolates a response from ibid's origin if a browser may display it as a document: its page could otherwise
+// read ibid's pages and call ibid's API as the user. In a sandbox it has an origin of its own and runs no scripts.
+// Responses to programs are left as the upstream sent them.
 func sandbox(h http.Header, r *http.Request) {
 	if !isShown(h, r) {
 		return
 	}
 	const policy = "Content-Security-Policy"
-	h[policy] = append(slices.Clip(h[policy]), "sandbox") // an upstream's own policy counts as well
+	h[policy] = append(slices.Clip(h[policy]), "sandbox") // an upstream's own policy still applies
 	h["X-Content-Type-Options"] = []string{"nosniff"}
 }
 
-// isShown reports whether a browser may show a response as a document.
+// isShown reports whether a browser may display a response as a document.
 func isShown(h http.Header, r *http.Request) bool {
-	guessed := true // by a browser, from the bytes, as long as no type says what they are
+	guessed := true // browsers sniff the bytes if no type is given
 	for _, value := range h["Content-Type"] {
 		for kind := range strings.SplitSeq(strings.ToLower(value), ",") {
 			kind, _, _ = strings.Cut(kind, ";")
@@ -327,8 +327,8 @@ func isShown(h http.Header, r *http.Request) bool {
 	if guessed && strings.HasPrefix(r.Header.Get("User-Agent"), "Mozilla/") {
 		return true
 	}
-	// A browser asks for a page, a frame or a plug-in. Those that are too old to say so, or that reach ibid by http
-	// under a name that is not loopback, tell it by what they accept.
+	// A browser asks for a page, a frame or a plug-in. Browsers that are too old to send Sec-Fetch-Dest, or that reach
+	// ibid over http under a name that is not loopback, are recognised by what they accept.
 	switch r.Header.Get("Sec-Fetch-Dest") {
 	case "":
 		return strings.Contains(strings.ToLower(strings.Join(r.Header["Accept"], ",")), "text/html")
@@ -338,11 +338,11 @@ func isShown(h http.Header, r *http.Request) bool {
 	return false
 }
 
-// tunnelKey holds the exchange of a tunnelled call in its context.
+// tunnelKey is the context key for the exchange of a tunnelled call.
 type tunnelKey struct{}
 
-// newTunnel returns what passes calls on that ask for another protocol, such as WebSocket: from then on bytes go both
-// ways and nothing of them is read.
+// newTunnel returns the handler for calls that switch to another protocol, such as WebSocket: it then copies bytes both
+// ways without interpreting them.
 func (g *Gateway) newTunnel(u *upstream) http.Handler {
 	return &httputil.ReverseProxy{
 		Transport:     u.transport,
@@ -360,7 +360,7 @@ func (g *Gateway) newTunnel(u *upstream) http.Handler {
 		ModifyResponse: func(res *http.Response) error {
 			exchangeOf(res.Request).status = res.StatusCode
 			for name, values := range res.Header {
-				if values = saidByUpstream(name, values); len(values) == 0 {
+				if values = forwardedValues(name, values); len(values) == 0 {
 					delete(res.Header, name)
 					continue
 				}
@@ -373,8 +373,8 @@ func (g *Gateway) newTunnel(u *upstream) http.Handler {
 	}
 }
 
-// tunnel passes on a call that asks for another protocol. It ends with the gateway, since its server does not know of
-// it any more.
+// tunnel serves a call that asks for another protocol. It ends with the gateway, because the server no longer tracks
+// it.
 func (e *exchange) tunnel() {
 	ctx, cancel := context.WithCancel(context.WithValue(e.in.Context(), tunnelKey{}, e))
 	defer cancel()

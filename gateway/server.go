@@ -18,36 +18,36 @@ import (
 
 // The limits of [NewServer].
 const (
-	// MaxHeader is how many bytes the header of a request may have; more is a 431.
+	// MaxHeader is the largest request header in bytes; more is a 431.
 	MaxHeader = 64 << 10
-	// headerTime is how long a client may take to send a request's header.
+	// headerTime is how long a client may take to send a request header.
 	headerTime = 20 * time.Second
-	// idleTime is how long a connection is kept open between requests.
+	// idleTime is how long a connection stays open between requests.
 	idleTime = 3 * time.Minute
-	// maxStreams is how many requests one HTTP/2 connection may make at a time.
+	// maxStreams is the number of concurrent requests on one HTTP/2 connection.
 	maxStreams = 1000
 )
 
-// lastMoment is how long calls have to end once their connections are closed.
-const lastMoment = 2 * time.Second
+// finalWait is how long calls have to end after their connections were closed.
+const finalWait = 2 * time.Second
 
 // ServerOptions are the options of [NewServer].
 type ServerOptions struct {
-	TLS    *tls.Config  // nil: no TLS
-	Logger *slog.Logger // hears about broken connections and panics of handlers; nil: nobody does
+	TLS    *tls.Config  // nil disables TLS
+	Logger *slog.Logger // logs broken connections and panics of handlers; nil disables logging
 }
 
-// NewServer returns a server for a handler that streams, at an address as net/http takes it. It speaks HTTP/1.1 and
-// HTTP/2, the latter with TLS and, with prior knowledge, without. It bounds what a request's header may cost; how long
-// a request may take is up to its handler.
+// NewServer returns a server for a handler that streams. The address is one that net/http accepts. It supports HTTP/1.1
+// and HTTP/2, the latter over TLS and, with prior knowledge, in plain text. It limits the size of request headers and
+// the time they take; the handler decides how long a request may take.
 func NewServer(address string, h http.Handler, o *ServerOptions) *http.Server {
 	o = cmp.Or(o, &ServerOptions{})
 	log := cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	end := &farewell{Handler: h}
+	graceful := &gracefulHandler{Handler: h}
 	s := &http.Server{
 		Addr:              address,
-		Handler:           end,
-		ConnState:         end.note,
+		Handler:           graceful,
+		ConnState:         graceful.trackConn,
 		TLSConfig:         o.TLS,
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       idleTime,
@@ -64,29 +64,30 @@ func NewServer(address string, h http.Handler, o *ServerOptions) *http.Server {
 	return s
 }
 
-// farewell is the handler of a server that leaves politely: for a while each response says that it is the last one on
-// its connection. If idle connections were just closed, a call that a client was about to send on one would fail.
-type farewell struct {
+// gracefulHandler is the handler of a server that stops gracefully: for a while, each response announces that it is the
+// last one on its connection. If idle connections were just closed, a call that a client was about to send would fail.
+type gracefulHandler struct {
 	http.Handler
 
 	leaving     atomic.Bool
-	connections atomic.Int64          // that are open
-	crowd       atomic.Pointer[Crowd] // nil: there may be any number
+	connections atomic.Int64          // open connections
+	crowd       atomic.Pointer[Crowd] // nil means no limit
 }
 
-// farewellPart is the part of the time to stop in which clients with open connections hear that the server stops.
-const farewellPart = 30
+// drainFraction is the divisor that yields the part of the shutdown time in which clients with open connections are
+// told that the server stops.
+const drainFraction = 30
 
-func (f *farewell) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if f.leaving.Load() && r.ProtoMajor == 1 { // HTTP/2 has a message for that
+func (f *gracefulHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if f.leaving.Load() && r.ProtoMajor == 1 { // HTTP/2 has its own message for that
 		w.Header().Set("Connection", "close")
 	}
 	f.Handler.ServeHTTP(w, r)
 }
 
-// note counts connections, for [http.Server.ConnState].
-func (f *farewell) note(_ net.Conn, state http.ConnState) {
-	switch state { //nolint:exhaustive // the others neither begin nor end a connection
+// trackConn counts connections, for [http.Server.ConnState].
+func (f *gracefulHandler) trackConn(_ net.Conn, state http.ConnState) {
+	switch state { //nolint:exhaustive // other states neither begin nor end a connection
 	case http.StateNew:
 		f.connections.Add(1)
 	case http.StateHijacked, http.StateClosed:
@@ -97,16 +98,16 @@ func (f *farewell) note(_ net.Conn, state http.ConnState) {
 	}
 }
 
-// Shutdown ends a server and the gateway behind it: it takes no more calls, lets those that are being served end, and
-// waits until their answers are in the store. When ctx ends it breaks off what is left, whose partial answers go into
-// the journal, and says so. A server of [NewServer] goes on for a thirtieth of the time until ctx ends, as long as
-// clients have connections: close its listener before, so that these are all.
+// Shutdown stops a server and the gateway behind it: it accepts no more calls, lets those being served finish, and
+// waits until their answers are in the store. When ctx ends, it breaks off the remaining calls, whose partial answers
+// go to the journal, and returns an error. A server made by [NewServer] keeps serving open connections for up to a
+// thirtieth of the time until ctx ends: close its listener first, so that no new ones arrive.
 func Shutdown(ctx context.Context, s *http.Server, g *Gateway) error {
-	if f, ok := s.Handler.(*farewell); ok {
+	if f, ok := s.Handler.(*gracefulHandler); ok {
 		f.leaving.Store(true)
 		const step = 5 * time.Millisecond
 		if end, ok := ctx.Deadline(); ok {
-			left := time.Until(end) / farewellPart
+			left := time.Until(end) / drainFraction
 			for left > 0 && f.connections.Load() > 0 && pause(ctx, min(left, step)) == nil {
 				left -= step
 			}
@@ -119,23 +120,23 @@ func Shutdown(ctx context.Context, s *http.Server, g *Gateway) error {
 	return errors.Join(err, g.Close(ctx))
 }
 
-// patience ends a call whose client does not read: what is written to it may take Limits.Idle, and up to twice as long.
-// How long the upstream is silent is of no matter, which is why a deadline for all that is written would not do. HTTP/2
-// would not see it otherwise: its server only looks at whole connections.
+// idleTimer ends a call whose client does not read: a write to it may take Limits.Idle, and is ended within twice that.
+// A deadline for the whole response would not do, because the upstream may be silent for any time. HTTP/2 needs this
+// too: its server only watches whole connections.
 //
-// It costs a write two atomic additions, and a call a timer that is used again.
-type patience struct {
-	writes atomic.Uint64 // writes begun and ended: odd while one is going on; there is one at a time
+// It costs two atomic additions per write and one reused timer per call.
+type idleTimer struct {
+	writes atomic.Uint64 // writes begun plus writes ended: odd during a write; writes do not overlap
 
 	mu    sync.Mutex
-	w     http.ResponseWriter // nil: no call
+	w     http.ResponseWriter // nil between calls
 	idle  time.Duration
-	seen  uint64 // of writes
+	seen  uint64 // value of writes at the last tick
 	timer *time.Timer
 }
 
-// watch watches over a call.
-func (p *patience) watch(w http.ResponseWriter, idle time.Duration) {
+// watch starts watching a call.
+func (p *idleTimer) watch(w http.ResponseWriter, idle time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.w, p.idle, p.seen = w, idle, 0
@@ -147,8 +148,8 @@ func (p *patience) watch(w http.ResponseWriter, idle time.Duration) {
 	p.timer.Reset(idle)
 }
 
-// end leaves the rest to the server, which has to flush it in the same time. The server takes the deadline away.
-func (p *patience) end() {
+// end leaves the rest to the server, which has to flush it within the same time and then removes the deadline.
+func (p *idleTimer) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.timer.Stop()
@@ -156,12 +157,12 @@ func (p *patience) end() {
 	p.w = nil
 }
 
-// writing surrounds what writes to the client.
-func (p *patience) writing() { p.writes.Add(1) }
-func (p *patience) written() { p.writes.Add(1) }
+// writing and written surround each write to the client.
+func (p *idleTimer) writing() { p.writes.Add(1) }
+func (p *idleTimer) written() { p.writes.Add(1) }
 
-// endStuckWrite ends the write that it saw the last time too.
-func (p *patience) endStuckWrite() {
+// endStuckWrite ends a write that was already in progress at the previous tick.
+func (p *idleTimer) endStuckWrite() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.w == nil {
@@ -175,8 +176,8 @@ func (p *patience) endStuckWrite() {
 	setWriteDeadline(p.w, time.Unix(1, 0)) // HTTP/2 resets the stream at once
 }
 
-// setReadDeadline and setWriteDeadline bound how long the client may take. That a writer knows no deadlines is no
-// error: it is a test's.
+// setReadDeadline and setWriteDeadline limit how long the client may take. Writers without deadlines, as in tests, are
+// not an error.
 func setReadDeadline(w http.ResponseWriter, t time.Time) {
 	_ = http.NewResponseController(w).SetReadDeadline(t)
 }
@@ -185,32 +186,32 @@ func setWriteDeadline(w http.ResponseWriter, t time.Time) {
 	_ = http.NewResponseController(w).SetWriteDeadline(t)
 }
 
-// Transport makes calls of this process through the gateway, as who: the identity is taken as it is, and no token is
-// asked for. It takes a request whose path is /UPSTREAM/REST, of any scheme and host, which goes to the gateway's own
-// server over connections in memory: its Ibid- headers are read, its answer is kept, and the response is the one that a
-// client would get. No request changes the protocol, and a redirect of the provider's leads nowhere in here: a client
-// had better not follow any.
+// Transport makes calls of this process through the gateway with the identity who, without asking for a token. It
+// accepts a request whose path is /UPSTREAM/REST, with any scheme and host, and sends it to the gateway's own server
+// over connections in memory: its Ibid- headers are read, its answer is kept, and the response is the one that a client
+// would receive. Requests cannot change the protocol. Clients should not follow redirects: a provider's redirect leads
+// nowhere here.
 //
-// [Gateway.Close] waits for such calls like for all others, and refuses new ones.
-func (g *Gateway) Transport(who Identity) http.RoundTripper { return &inside{g, who} }
+// [Gateway.Close] waits for these calls as for all others, and refuses new ones.
+func (g *Gateway) Transport(who Identity) http.RoundTripper { return &inProcess{g, who} }
 
-// inside is the way into the gateway from inside its process.
-type inside struct {
+// inProcess is the transport of calls from inside the process.
+type inProcess struct {
 	g   *Gateway
 	who Identity
 }
 
-// identityHeader says who makes a call from inside, as JSON. It counts only on connections in memory, where only
-// [inside.RoundTrip] can set it.
+// identityHeader carries the identity of an in-process call, as JSON. It counts only on connections in memory, where
+// only [inProcess.RoundTrip] can set it.
 const identityHeader = "Ibid-Identity"
 
-func (t *inside) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t *inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL == nil {
-		return t.g.inside.RoundTrip(r) // it says so
+		return t.g.inProcess.RoundTrip(r) // returns the error
 	}
 	who, err := json.Marshal(t.who)
 	if err != nil {
-		return nil, err // strings always can be
+		return nil, err // strings always encode
 	}
 	out := r.Clone(r.Context())
 	out.URL.Scheme = "http"
@@ -219,15 +220,15 @@ func (t *inside) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	delete(out.Header, "Connection")
 	delete(out.Header, "Upgrade")
-	out.Close = t.g.closing.Load() // nothing is to be left of it
+	out.Close = t.g.closing.Load() // leave no connection behind
 	out.Header[identityHeader] = []string{string(who)}
 	defer t.g.announceLate(out)()
-	return t.g.inside.RoundTrip(out)
+	return t.g.inProcess.RoundTrip(out)
 }
 
-// newInside returns the transport of calls from inside. Each of its connections is one end of a pipe, whose other end
+// newInProcess returns the transport of in-process calls. Each of its connections is one end of a pipe whose other end
 // is served like a client's.
-func (g *Gateway) newInside() *http.Transport {
+func (g *Gateway) newInProcess() *http.Transport {
 	serve := func(w http.ResponseWriter, r *http.Request) {
 		var who Identity
 		if err := json.Unmarshal([]byte(r.Header.Get(identityHeader)), &who); err != nil {
@@ -235,37 +236,37 @@ func (g *Gateway) newInside() *http.Transport {
 			return
 		}
 		delete(r.Header, identityHeader)
-		g.handle(w, g.withLate(r), &who) //nolint:contextcheck // the request has it
+		g.handle(w, g.withLate(r), &who) //nolint:contextcheck // the request has the context
 	}
 	server := NewServer("", http.HandlerFunc(serve), &ServerOptions{Logger: g.log})
 	t := NewTransport(nil)
 	t.Protocols.SetHTTP2(false)
 	t.DialContext = func(context.Context, string, string) (net.Conn, error) {
 		near, far := net.Pipe()
-		c := &insideConn{Conn: far}
-		if !g.closing.Load() { // else the call is refused, and that should arrive
+		c := &pipeConn{Conn: far}
+		if !g.closing.Load() { // otherwise the call is refused, and the refusal should arrive
 			c.release = context.AfterFunc(g.stop, func() { _ = far.Close() }) //nolint:contextcheck // ends with g
 		}
-		_ = server.Serve(&oneConn{conn: c}) // returns at once; the connection is served on
+		_ = server.Serve(&oneConn{conn: c}) // returns at once; the connection stays served
 		return near, nil
 	}
 	return t
 }
 
-// insideConn is a server's end of a connection in memory. Closing the gateway breaks it off.
-type insideConn struct {
+// pipeConn is the server's end of a connection in memory. Closing the gateway closes it.
+type pipeConn struct {
 	net.Conn
-	release func() bool // nil: nothing has to be released
+	release func() bool // may be nil
 }
 
-func (c *insideConn) Close() error {
+func (c *pipeConn) Close() error {
 	if c.release != nil {
 		c.release()
 	}
 	return c.Conn.Close()
 }
 
-// oneConn is a listener that has one connection.
+// oneConn is a listener that accepts one connection.
 type oneConn struct{ conn net.Conn }
 
 func (l *oneConn) Accept() (net.Conn, error) {
@@ -278,67 +279,67 @@ func (l *oneConn) Accept() (net.Conn, error) {
 
 func (l *oneConn) Close() error { return nil }
 
-// Addr returns an address that nobody uses.
+// Addr returns a placeholder.
 func (l *oneConn) Addr() net.Addr { return &net.UnixAddr{Net: "pipe"} }
 
-// Crowd bounds how many clients are connected to a server of [NewServer] at once: more wait until somebody leaves.
-// Without that, a process that has no file descriptors left for its database and for providers would accept connections
-// only to fail each call. While it is full, no connection is kept open idle. Its methods may be called by many
-// goroutines at once.
+// Crowd limits how many connections a server of [NewServer] has open at once; further clients wait until one closes.
+// Without it, a process that has no file descriptors left for its database and for providers would accept connections
+// only to fail each call. While the limit is reached, idle connections are not kept open. It is safe for concurrent
+// use.
 type Crowd struct {
-	most   int64
+	limit  int64
 	server *http.Server
 	tell   func(full bool)
 	full   atomic.Bool
-	room   chan struct{} // of capacity 1: somebody has left since Accept looked last
+	room   chan struct{} // capacity 1: a connection was closed since Accept last checked
 }
 
-// fullQuarters is how many quarters of the connections have to be taken for a server that was full to stay full.
+// fullQuarters is how many quarters of the connections must be open for a full server to remain full.
 const fullQuarters = 3
 
-// NewCrowd bounds the connections of a server that does not serve yet. Tell is called when all are taken, and when a
-// quarter is free again.
+// NewCrowd limits the connections of a server that is not serving yet. It calls tell when the limit is reached, and
+// when a quarter of the connections is free again.
 func NewCrowd(s *http.Server, most int, tell func(full bool)) *Crowd {
-	c := &Crowd{most: int64(most), server: s, tell: tell, room: make(chan struct{}, 1)}
-	if f, ok := s.Handler.(*farewell); ok {
+	c := &Crowd{limit: int64(most), server: s, tell: tell, room: make(chan struct{}, 1)}
+	if f, ok := s.Handler.(*gracefulHandler); ok {
 		f.crowd.Store(c)
 	}
 	return c
 }
 
-// Full reports whether new clients wait.
+// Full reports whether new clients have to wait.
 func (c *Crowd) Full() bool { return c.full.Load() }
 
-// Listener returns a listener that takes a connection only when there is room for it.
+// Listener returns a listener that accepts a connection only while there is room for it.
 func (c *Crowd) Listener(l net.Listener) net.Listener {
-	f, ok := c.server.Handler.(*farewell)
+	f, ok := c.server.Handler.(*gracefulHandler)
 	if !ok {
 		return l
 	}
 	return &crowdListener{Listener: l, crowd: c, connections: &f.connections, closed: make(chan struct{})}
 }
 
-// left notes that a connection has ended, and n are open now.
+// left records that a connection was closed and n are still open.
 func (c *Crowd) left(n int64) {
 	select {
 	case c.room <- struct{}{}:
 	default:
 	}
-	if n < c.most*fullQuarters/4 && c.full.CompareAndSwap(true, false) {
+	if n < c.limit*fullQuarters/4 && c.full.CompareAndSwap(true, false) {
 		c.server.SetKeepAlivesEnabled(true)
 		c.tell(false)
 	}
 }
 
-// fill notes that all connections are taken.
+// fill records that the limit is reached.
 func (c *Crowd) fill() {
 	if c.full.CompareAndSwap(false, true) {
 		c.tell(true)
-		c.server.SetKeepAlivesEnabled(false) // which ends those that are idle
+		c.server.SetKeepAlivesEnabled(false) // closes idle ones
 	}
 }
 
-// crowdListener accepts a connection only when there is room for it.
+// crowdListener accepts a connection only while there is room for it.
 type crowdListener struct {
 	net.Listener
 
@@ -348,9 +349,9 @@ type crowdListener struct {
 	closed      chan struct{}
 }
 
-// Accept is that of [net.Listener].
+// Accept implements [net.Listener].
 func (l *crowdListener) Accept() (net.Conn, error) {
-	for l.connections.Load() >= l.crowd.most {
+	for l.connections.Load() >= l.crowd.limit {
 		l.crowd.fill()
 		select {
 		case <-l.crowd.room:
@@ -361,7 +362,7 @@ func (l *crowdListener) Accept() (net.Conn, error) {
 	return l.Listener.Accept()
 }
 
-// Close is that of [net.Listener].
+// Close implements [net.Listener].
 func (l *crowdListener) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return l.Listener.Close()

@@ -15,21 +15,21 @@ import (
 	"time"
 )
 
-// maxUpstreamName is how long the name of an upstream may be, in bytes.
+// maxUpstreamName is the largest length of an upstream's name, in bytes.
 const maxUpstreamName = 64
 
-// reserved are the first path segments that are ibid's own.
+// reserved are the first path segments used by ibid itself.
 var reserved = strings.Fields("v1 ui runs mcp healthz readyz metrics " +
 	"schema log .well-known ibid.js favicon.ico robots.txt assets docs debug api ibid")
 
-// Reserved returns the first path segments that are ibid's own, and so no names of upstreams.
+// Reserved returns the first path segments used by ibid itself, which upstreams cannot have as names.
 func Reserved() []string { return slices.Clone(reserved) }
 
-// upstream is an Upstream, ready for use.
+// upstream is an Upstream with its derived values.
 type upstream struct {
 	Upstream
-	base      string // the URL's path, without a slash at its end
-	rawBase   string // the same, escaped
+	base      string // the URL's path without a trailing slash
+	rawBase   string // base, escaped
 	transport http.RoundTripper
 	tunnel    http.Handler
 }
@@ -41,7 +41,7 @@ func newUpstream(u *Upstream, shared http.RoundTripper) (*upstream, error) {
 	err := u.Policies.check()
 	switch {
 	case u.Name == "" || len(u.Name) > maxUpstreamName || strings.ContainsFunc(u.Name, notInName):
-		err = fmt.Errorf("a name has 1 to %d lower-case letters, digits, '-' and '_'", maxUpstreamName)
+		err = fmt.Errorf("a name consists of 1 to %d lower-case letters, digits, '-' and '_'", maxUpstreamName)
 	case slices.Contains(reserved, u.Name):
 		err = errors.New("the name is reserved for ibid's own paths")
 	case u.URL == nil || u.URL.Host == "" || u.URL.Scheme != "http" && u.URL.Scheme != "https":
@@ -61,8 +61,8 @@ func newUpstream(u *Upstream, shared http.RoundTripper) (*upstream, error) {
 	return up, nil
 }
 
-// splitPath returns the first segment of a request's path, and the rest of it, unescaped and, where that is not the
-// same, escaped: as in [url.URL].
+// splitPath returns the first segment of a request's path and the rest, unescaped and, if different, escaped: as in
+// [url.URL].
 func splitPath(u *url.URL) (name, path, rawPath string) {
 	whole := u.RawPath
 	if whole == "" {
@@ -79,12 +79,12 @@ func splitPath(u *url.URL) (name, path, rawPath string) {
 	if u.RawPath == "" {
 		rawPath = ""
 	} else if path = strings.TrimPrefix(u.Path, "/"+name); len(path) == len(u.Path) {
-		return "", "", "" // the name is escaped: no upstream's is
+		return "", "", "" // the name is escaped; no upstream's name needs that
 	}
 	return name, path, rawPath
 }
 
-// target sets to to where a call goes.
+// target sets to to the URL of a call.
 func (u *upstream) target(to *url.URL, in *url.URL, path, rawPath string) {
 	to.Scheme, to.Host = u.URL.Scheme, u.URL.Host
 	to.RawQuery, to.ForceQuery = in.RawQuery, in.ForceQuery
@@ -101,37 +101,37 @@ func (u *upstream) target(to *url.URL, in *url.URL, path, rawPath string) {
 	to.Path = u.base + path
 }
 
-// errProtocol says that an upstream answered with 101.
-var errProtocol = errors.New("the upstream switched to a protocol that nobody asked for")
+// errProtocol reports an upstream that answered with 101.
+var errProtocol = errors.New("the upstream switched to a protocol without being asked")
 
-// upstreamProblem says what a failed round trip is to the client. An error's own words may hold addresses and what the
-// upstream sent.
+// upstreamProblem returns the problem for a failed round trip. It does not contain the error's own text, which may
+// include addresses and data sent by the upstream.
 func upstreamProblem(upstream string, err error) *Problem {
-	p := NewProblem(CodeUpstream, "", "check the upstream's URL, and whether it runs")
+	p := NewProblem(CodeUpstream, "", "check the upstream's URL and whether it is running")
 	var timeout net.Error
 	var dns *net.DNSError
 	var network *net.OpError
-	what := "it gave no response that can be understood"
+	detail := "it sent an invalid response"
 	switch {
 	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):
 		p = NewProblem(CodeUpstreamSlow, "", p.Hint)
-		what = "it did not answer in time"
+		detail = "it did not answer in time"
 	case errors.As(err, &network) && network.Op == "proxyconnect":
-		what = "the proxy on the way to it cannot be reached"
-		p.Hint = "check HTTPS_PROXY, HTTP_PROXY and NO_PROXY, and whether the proxy runs"
+		detail = "its proxy cannot be reached"
+		p.Hint = "check HTTPS_PROXY, HTTP_PROXY and NO_PROXY, and whether the proxy is running"
 	case errors.As(err, &dns):
-		what = "its name is not known"
+		detail = "its host name cannot be resolved"
 	case errors.As(err, &network) && network.Op == "dial":
-		what = "it cannot be reached"
+		detail = "it cannot be reached"
 	case isTLS(err):
-		what = "its TLS certificate or handshake was not accepted"
+		detail = "its TLS certificate or handshake was not accepted"
 	case errors.Is(err, errProtocol):
-		what = "it switched to a protocol that nobody asked for"
+		detail = "it switched to a protocol without being asked"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), network != nil:
-		what = "it closed the connection without a response"
-		p.Hint = "whether it did what was asked is not known"
+		detail = "it closed the connection without a response"
+		p.Hint = "it is unknown whether it processed the request"
 	}
-	p.Detail = "upstream " + upstream + ": " + what
+	p.Detail = "upstream " + upstream + ": " + detail
 	return p
 }
 
@@ -145,8 +145,8 @@ func isTLS(err error) bool {
 		errors.As(err, &authority) || errors.As(err, &hostname)
 }
 
-// reason returns what the log may say of a failed round trip: the network's own words, which hold an address but
-// nothing that was sent.
+// reason returns the text of a failed round trip that may be logged: the network's own error, which may contain an
+// address but no data that was sent.
 func reason(err error) string {
 	var network *net.OpError
 	var dns *net.DNSError
@@ -160,7 +160,7 @@ func reason(err error) string {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "the connection was closed"
 	}
-	return "the response cannot be understood"
+	return "the response is invalid"
 }
 
 const (
@@ -169,15 +169,15 @@ const (
 	handshakeTimeout = 10 * time.Second
 	idleConnTimeout  = 90 * time.Second
 	idleConnsPerHost = 1024
-	// writeBuffer is for what is sent to an upstream, in bytes: large bodies go past it.
+	// writeBuffer is the size of the buffer for writes to an upstream, in bytes; large bodies bypass it.
 	writeBuffer = 2 << 10
-	// maxResponseHeader bounds the header of a response, in bytes.
+	// maxResponseHeader is the largest response header, in bytes.
 	maxResponseHeader = 1 << 20
 )
 
-// NewTransport returns a transport that suits a gateway: it leaves the encoding of bodies alone, keeps many connections
-// to few hosts, speaks HTTP/2 where the upstream does, and waits for a response as long as the client does, since a
-// model may think for an hour. Proxy says the way to them; nil: straight.
+// NewTransport returns a transport for a gateway: it leaves the encoding of bodies alone, keeps many connections to few
+// hosts, uses HTTP/2 where the upstream supports it, and waits for a response as long as the client does, since a model
+// may think for an hour. If proxy is nil, it connects directly.
 func NewTransport(proxy func(*http.Request) (*url.URL, error)) *http.Transport {
 	t := &http.Transport{
 		Proxy:                  proxy,

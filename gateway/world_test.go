@@ -25,7 +25,7 @@ import (
 	"github.com/ibidhq/ibid/store/journal"
 )
 
-// world is a gateway with everything that belongs to it, in front of an upstream.
+// world is a gateway with all its parts, in front of an upstream.
 type world struct {
 	dir      string
 	upstream *httptest.Server
@@ -39,18 +39,18 @@ type world struct {
 	options  *gateway.Options
 }
 
-// setup says what is special about a world.
+// setup configures a world.
 type setup struct {
 	options  gateway.Options // Upstreams, Store and Journal are filled in
-	provider string          // of the upstream "up"; empty: openai
+	provider string          // of the upstream "up"; default openai
 	journal  journal.Options
-	tls      bool // in front of the gateway
+	tls      bool // the server in front of the gateway uses TLS
 	start    func(*httptest.Server)
-	idle     bool              // the indexer does not run
+	idle     bool              // without the indexer
 	policies *gateway.Policies // of the upstream
 }
 
-// overTLS has the upstream speak HTTP/2, over TLS.
+// overTLS makes the upstream use HTTP/2 over TLS.
 func (s *setup) overTLS() {
 	s.start = func(up *httptest.Server) {
 		up.EnableHTTP2 = true
@@ -61,7 +61,7 @@ func (s *setup) overTLS() {
 	}
 }
 
-// newWorld starts a world and ends it with the test.
+// newWorld starts a world that ends with the test.
 func newWorld(tb testing.TB, upstream http.HandlerFunc, s *setup) *world {
 	tb.Helper()
 	if s == nil {
@@ -136,7 +136,7 @@ func run(tb testing.TB, g *gateway.Gateway) {
 	})
 }
 
-// serve puts a server in front of the gateway.
+// serve starts a server in front of the gateway.
 func (w *world) serve(tb testing.TB, secure bool) {
 	tb.Helper()
 	server := gateway.NewServer("", w.gateway, nil)
@@ -164,7 +164,7 @@ func (w *world) serve(tb testing.TB, secure bool) {
 	})
 }
 
-// reply is a response that was read.
+// reply is a response whose body was read.
 type reply struct {
 	StatusCode      int
 	Proto           string
@@ -179,10 +179,10 @@ func (w *world) do(tb testing.TB, r *http.Request) (*reply, []byte) {
 	return readReply(tb, res)
 }
 
-// flush sends what an upstream has written.
+// flush sends what an upstream has written so far.
 func flush(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() }
 
-// ask posts a chat request and reads the response to its end.
+// ask posts a chat request and reads the whole response.
 func (w *world) ask(tb testing.TB, header http.Header) (*reply, []byte) {
 	tb.Helper()
 	r := w.request(tb, http.MethodPost, chat, strings.NewReader(chatRequest))
@@ -193,7 +193,7 @@ func (w *world) ask(tb testing.TB, header http.Header) (*reply, []byte) {
 	return w.do(tb, r)
 }
 
-// readRaw reads a response off a connection.
+// readRaw reads a response from a connection.
 func readRaw(tb testing.TB, b *bufio.Reader) (*reply, []byte) {
 	tb.Helper()
 	res, err := http.ReadResponse(b, nil)
@@ -219,7 +219,7 @@ func (w *world) request(tb testing.TB, method, path string, body io.Reader) *htt
 	return testenv.Must(http.NewRequest(method, w.url+path, body))(tb)
 }
 
-// raw sends bytes to the gateway over a connection of their own, and returns the connection.
+// raw sends bytes to the gateway over a new connection, which it returns.
 func (w *world) raw(tb testing.TB, s string) net.Conn {
 	tb.Helper()
 	u, _ := url.Parse(w.url)

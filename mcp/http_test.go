@@ -153,7 +153,7 @@ func TestHandlerProblems(t *testing.T) {
 		"coded":          {body: message, header: http.Header{"Content-Encoding": {"gzip"}}, status: 415, word: "Content-Encoding"},
 		"text":           {body: message, header: http.Header{"Content-Type": {"text/plain"}}, status: 415},
 		"foreign page":   {body: message, header: http.Header{"Origin": {"https://evil.example"}}, status: 403, word: "another origin"},
-		"rebound":        {body: message, host: "evil.example", status: 403, word: "not known under the name"},
+		"rebound":        {body: message, host: "evil.example", status: 403, word: "does not answer to the name"},
 		"own page":       {body: message, header: http.Header{"Origin": {"https://app.example"}}, status: 200},
 		"listen":         {body: `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{}}}`, status: 200, word: "method not found"},
 		"good":           {body: message, status: 200, word: `"label":"supported"`},

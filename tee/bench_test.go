@@ -10,7 +10,7 @@ import (
 	"github.com/ibidhq/ibid/tee"
 )
 
-// chunks is an upstream that never runs dry: each Read returns the next chunk of a stream without an end.
+// chunks is an endless upstream: each Read returns the next chunk of a stream without an end.
 type chunks struct {
 	chunks [][]byte
 	next   int
@@ -19,7 +19,7 @@ type chunks struct {
 func (c *chunks) Read(p []byte) (int, error) {
 	n := copy(p, c.chunks[c.next])
 	if c.next++; c.next == len(c.chunks) {
-		c.next = 1 // the first is the beginning
+		c.next = 1 // the first is the stream's start
 	}
 	return n, nil
 }
@@ -34,8 +34,8 @@ func newChunks() *chunks {
 	return c
 }
 
-// BenchmarkChunk passes one chunk of an event stream, a delta of one word: with nothing between, by a Body with and without a
-// listener, and what the decoder alone takes.
+// BenchmarkChunk passes one chunk of an event stream, a delta of one word: directly, through a Body with and without a
+// listener, and through the decoder alone.
 func BenchmarkChunk(b *testing.B) {
 	buf := make([]byte, 32<<10)
 	run := func(b *testing.B, open func() io.Reader) {
@@ -44,7 +44,7 @@ func BenchmarkChunk(b *testing.B) {
 		r := open()
 		for i := 0; b.Loop(); i++ {
 			if i%4096 == 4095 {
-				r = open() // an answer grows with each
+				r = open() // an answer grows with each chunk
 			}
 			testenv.Must(r.Read(buf))(b)
 		}

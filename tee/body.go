@@ -15,17 +15,17 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// DefaultLimit is how many bytes of a response are decoded when [Options.Limit] is 0: 256 MiB.
+// DefaultLimit is the default of [Options.Limit]: 256 MiB.
 const DefaultLimit = 256 << 20
 
-// Why a response was not decoded to its end. [Result.Err] wraps them.
+// The reasons why a response was not decoded to its end. [Result.Err] wraps them.
 var (
-	ErrLimit    = errors.New("the response is over the limit of what is decoded")
+	ErrLimit    = errors.New("the response exceeds the decoding limit")
 	ErrClosed   = errors.New("the response was closed before its end")
-	ErrEncoding = errors.New("no such content encoding is known")
+	ErrEncoding = errors.New("unknown content encoding")
 )
 
-// PanicError says that the decoder, or OnEvent, panicked.
+// PanicError reports that the decoder, or OnEvent, panicked.
 type PanicError struct {
 	Value any
 	Stack []byte
@@ -34,47 +34,47 @@ type PanicError struct {
 // Error returns the value of the panic.
 func (e *PanicError) Error() string { return fmt.Sprintf("decode response: panic: %v", e.Value) }
 
-// Options says how a [Body] decodes what passes. The zero value and nil decode a plain body and tell nobody.
+// Options configure a [Body]. The zero value and nil decode an uncompressed body without reporting anything.
 type Options struct {
 	Decode ibid.DecodeOptions
-	// Encoding is the response's Content-Encoding: empty or identity, or a list of gzip, deflate, br and zstd. With any
-	// other one nothing is decoded.
+	// Encoding is the response's Content-Encoding: empty or identity, or a list of gzip, deflate, br and zstd. A
+	// response with any other encoding is not decoded.
 	Encoding string
-	// Length is the response's Content-Length: with as many bytes the body has ended, even before it says so. 0 or
-	// less: not known.
+	// Length is the response's Content-Length: the body ends after as many bytes, even before it reports io.EOF. Zero
+	// or less means unknown.
 	Length int64
-	// Limit is how many bytes are decoded, of a compressed body how many after decompression. A longer body passes all
-	// the same, but its answer is what came until then, with [ErrLimit]. 0: [DefaultLimit].
+	// Limit is how many bytes are decoded, counted after decompression. A longer body is still passed on, but its
+	// answer consists of what was decoded until then, with [ErrLimit]. Zero means [DefaultLimit].
 	Limit int64
-	// Hold is asked, inside Read, before more of a response is decoded, for [HoldStep] bytes each time. False: nothing
-	// more of it is decoded, as with Limit. Nil: everything may be.
+	// Hold is called inside Read before more of a response is decoded, for [HoldStep] bytes each time. If it returns
+	// false, decoding stops as with Limit. Nil allows everything.
 	Hold func(bytes int64) bool
-	// OnEvent is told what becomes known, while it does, inside Read, and inside Close what the end settles. It must
-	// not call Read. Nil: nobody listens.
+	// OnEvent is called with events as they become known, inside Read, and inside Close for what the end settles. It
+	// must not call Read. It may be nil.
 	OnEvent func(ibid.Event)
-	// Done is called exactly once, inside the Read or the Close that ended the response. It must not call Read. Nil:
-	// nobody waits.
+	// Done is called exactly once, inside the Read or Close that ended the response. It must not call Read. It may be
+	// nil.
 	Done func(Result)
 }
 
-// Result is what a [Body] made of a response.
+// Result is the outcome of decoding a response.
 type Result struct {
-	// Answer is never nil: what was known at the end.
+	// Answer is what was known at the end. It is never nil.
 	Answer *ibid.Answer
-	// Err is nil, or why the answer may not be all of it: a *[ibid.DecodeError], a *[PanicError], the error of reading,
-	// or what wraps [ErrLimit], [ErrClosed] or [ErrEncoding].
+	// Err is the reason why the answer may be incomplete: a *[ibid.DecodeError], a *[PanicError], the error of reading,
+	// or an error that wraps [ErrLimit], [ErrClosed] or [ErrEncoding]. It is nil if there is none.
 	Err error
 	End End
 }
 
-// End says what ended the decoding of a response.
+// End is what ended the decoding of a response.
 type End uint8
 
-// The ends.
+// The values of End.
 const (
 	EndMark   End = iota + 1 // the end mark was seen
 	EndOfBody                // the body ended without one
-	EndClosed                // the body was closed, or its request cancelled, before: the client is gone
+	EndClosed                // the body was closed or its request cancelled before: the client is gone
 	EndBroken                // reading the body returned an error
 )
 
@@ -93,36 +93,36 @@ func (e End) String() string {
 	return fmt.Sprintf("End(%d)", uint8(e))
 }
 
-// HoldStep is for how many bytes [Options.Hold] is asked each time.
+// HoldStep is the number of bytes in each call of [Options.Hold].
 const HoldStep = 16 << 10
 
-// maxHeld is how many bytes are held behind an end mark that is not confirmed before they are let go: a server that
-// sends white space for ever does not make us keep it.
+// maxHeld is how many bytes are held after an unconfirmed end mark before they are passed on, in case a server sends
+// white space forever.
 const maxHeld = 1 << 20
 
-// maxRead is how many bytes are read at once behind an end mark that is not confirmed.
+// maxRead is how many bytes are read at once after an unconfirmed end mark.
 const maxRead = 32 << 10
 
-// Body is a response body that is decoded while it is read; see the package for what is handed out when. It is for one
-// reader; Close may be called at any time, from any goroutine.
+// Body is a response body that is decoded while it is read; see the package documentation for when bytes are passed on.
+// It is for one reader; Close may be called at any time, from any goroutine.
 //
-// It has neither WriteTo nor ReadFrom, so that io.Copy gets what Read promises.
+// Body has neither WriteTo nor ReadFrom, so that io.Copy uses Read.
 type Body struct {
 	body   io.ReadCloser
 	done   func(Result)
 	closed atomic.Bool
 
-	// Of the reader alone.
-	length int64  // at which the body ends; 0: not known
-	total  int64  // bytes read from body, of which
-	held   []byte // the last are held, but
-	out    int    // so many of held are handed out, and
-	free   int    // so many may be
-	due    End    // Done is to be called before the next byte
-	err    error  // what Read returns once nothing is held
+	// Used by the reader alone.
+	length int64  // of the body; 0 if unknown
+	total  int64  // bytes read from body
+	held   []byte // the last of them, which are held
+	out    int    // bytes of held that were passed on
+	free   int    // bytes of held that may be passed on
+	due    End    // if set, Done is called before the next byte
+	err    error  // returned by Read once nothing is held
 
 	mu  sync.Mutex
-	dec *decoding // nil: Done is called, or about to be
+	dec *decoding // nil once Done is called or about to be
 }
 
 // NewBody returns a Body that passes body on. Closing it closes body. The caller must read it to its end or close it.
@@ -161,11 +161,11 @@ func (b *Body) Read(p []byte) (int, error) {
 	}
 }
 
-// pass reads into p and returns how much of it may be handed out. The rest is held.
+// pass reads into p and returns how much of it may be passed on. The rest is held.
 func (b *Body) pass(p []byte) (int, error) {
 	n, hold, err := b.read(p)
 	free := n - int(b.total-hold)
-	if free <= 0 && b.due != 0 { // all of it in one piece, and not copied
+	if free <= 0 && b.due != 0 { // all at once, without copying
 		b.err = err
 		b.finish()
 		return n, err
@@ -179,7 +179,7 @@ func (b *Body) pass(p []byte) (int, error) {
 	return free, nil
 }
 
-// readOn reads on behind what is held.
+// readOn reads more after what is held.
 func (b *Body) readOn(size int) {
 	at := len(b.held)
 	b.held = slices.Grow(b.held, size)
@@ -191,14 +191,14 @@ func (b *Body) readOn(size int) {
 	}
 }
 
-// read reads and decodes once. It returns from which byte of the body on nothing may be handed out, which is b.total
-// where all may, and sets due where the response has ended.
+// read reads and decodes once. It returns the offset in the body from which bytes are held, which is b.total if none
+// are, and sets due if the response has ended.
 func (b *Body) read(p []byte) (n int, hold int64, err error) {
 	n, err = b.body.Read(p)
 	from := b.total
 	b.total += int64(n)
 	at, sure, on := b.decode(p[:n])
-	if b.closed.Load() { // by OnEvent, or while we decoded
+	if b.closed.Load() { // by OnEvent or during decoding
 		b.callDone(EndClosed, nil)
 		on = false
 	}
@@ -208,7 +208,7 @@ func (b *Body) read(p []byte) (n int, hold int64, err error) {
 		return n, b.total, err
 	case sure:
 		b.due = EndMark
-		if i := at - from; i >= 0 && p[i] == '}' { // a JSON body's last byte: without it the others are of no use
+		if i := at - from; i >= 0 && p[i] == '}' { // a JSON body's last byte: without it the others are useless
 			at = from
 		}
 	case whole:
@@ -228,7 +228,7 @@ func (b *Body) read(p []byte) (n int, hold int64, err error) {
 	return n, at, err
 }
 
-// decode decodes p. On is false once the response has ended for the decoder.
+// decode decodes p. on is false once the decoder is done with the response.
 func (b *Body) decode(p []byte) (at int64, sure, on bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -239,14 +239,14 @@ func (b *Body) decode(p []byte) (at int64, sure, on bool) {
 	return at, sure, true
 }
 
-// finish calls Done, then lets go what is held.
+// finish calls Done and then releases what is held.
 func (b *Body) finish() {
 	end := b.due
 	b.due, b.free = 0, len(b.held)
 	b.callDone(end, b.err)
 }
 
-// callDone calls Done, the first time.
+// callDone calls Done unless it was called before.
 func (b *Body) callDone(end End, err error) {
 	b.mu.Lock()
 	dec := b.dec
@@ -261,8 +261,8 @@ func (b *Body) callDone(end End, err error) {
 	}
 }
 
-// Close closes the response's body, at the latest then calls Done, and returns the body's error. While another
-// goroutine decodes, or OnEvent calls it, Done is left to the Read that is going on.
+// Close closes the response's body, calls Done unless it was called before, and returns the body's error. If another
+// goroutine is decoding, or OnEvent calls Close, the Read in progress calls Done.
 func (b *Body) Close() error {
 	b.closed.Store(true)
 	err := b.body.Close()
@@ -273,21 +273,21 @@ func (b *Body) Close() error {
 	return err
 }
 
-// decoding is the decoder of one response and what may go wrong with it. It is for one goroutine at a time.
+// decoding is the decoder of one response and its failures. It is for one goroutine at a time.
 type decoding struct {
 	dec     ibid.Decoder
-	unpack  *unpacker // nil: the response is not compressed
+	unpack  *unpacker // nil if the response is not compressed
 	size    int64     // bytes decoded so far
 	limit   int64
-	hold    func(int64) bool // nil: all may be decoded
-	held    int64            // what it allowed
-	off     error            // why nothing is decoded any more
-	panicky bool             // because the decoder panicked
+	hold    func(int64) bool // nil allows everything
+	held    int64            // bytes allowed by hold
+	off     error            // why decoding has stopped
+	panicky bool             // the decoder panicked
 }
 
 func newDecoding(o *Options) *decoding {
 	d := &decoding{dec: ibid.Decoder{Options: o.Decode, OnEvent: o.OnEvent}, limit: o.Limit, hold: o.Hold}
-	d.dec.Options.One = true // whatever follows the end mark, and in whichever read it comes
+	d.dec.Options.One = true // regardless of what follows the end mark, and in which read
 	if d.limit <= 0 {
 		d.limit = DefaultLimit
 	}
@@ -304,7 +304,7 @@ func newDecoding(o *Options) *decoding {
 	return d
 }
 
-// write decodes p and returns where the end mark begins, below 0 while there is none.
+// write decodes p and returns where the end mark begins, or a negative offset if there is none yet.
 func (d *decoding) write(p []byte) (at int64, sure bool) {
 	at = -1
 	if d.off != nil {
@@ -323,7 +323,7 @@ func (d *decoding) write(p []byte) (at int64, sure bool) {
 	return d.dec.End()
 }
 
-// decode hands the decoder the next bytes, of which size counts.
+// decode passes the next bytes, already counted in size, to the decoder.
 func (d *decoding) decode(p []byte) {
 	for d.hold != nil && d.off == nil && d.held < d.size {
 		if !d.hold(HoldStep) {
@@ -337,14 +337,14 @@ func (d *decoding) decode(p []byte) {
 	}
 }
 
-// guard switches the decoding off after a panic.
+// guard stops decoding after a panic.
 func (d *decoding) guard() {
 	if v := recover(); v != nil {
 		d.off, d.panicky = &PanicError{Value: v, Stack: debug.Stack()}, true
 	}
 }
 
-// result ends the decoding, for what is said to be the reason.
+// result ends the decoding for the given reason.
 func (d *decoding) result(end End, cause error) Result {
 	d.close(end)
 	r := Result{End: end}
@@ -369,7 +369,7 @@ func (d *decoding) result(end End, cause error) Result {
 	return r
 }
 
-// close tells the decoder that the input has ended.
+// close ends the decoder's input.
 func (d *decoding) close(end End) {
 	defer d.guard()
 	if d.unpack != nil {
@@ -383,7 +383,7 @@ func (d *decoding) close(end End) {
 	}
 }
 
-// answer returns what is known, nil if the decoder panicked so that it cannot tell.
+// answer returns what is known, or nil if the decoder panics again.
 func (d *decoding) answer() (a *ibid.Answer, err error) {
 	defer d.guard()
 	return d.dec.Answer()

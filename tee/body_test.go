@@ -60,14 +60,14 @@ func (u *upstream) Close() error {
 	return nil
 }
 
-// What is handed out when: each line is what one Read returned, or that Done was called.
+// When bytes are passed on: each line is the result of one Read, or a call of Done.
 func TestBodyOrder(t *testing.T) {
 	broken := errors.New("reset by peer")
 	for _, tc := range []struct {
 		name string
 		up   upstream
 		opts tee.Options
-		size int // of the reads; 0: large
+		size int // of the reads; 0 means large
 		want []string
 	}{
 		{
@@ -167,19 +167,19 @@ func TestBodyOrder(t *testing.T) {
 			name: "a body over the limit passes",
 			up:   upstream{pieces: []string{chunkA, chunkB, done}},
 			opts: tee.Options{Limit: int64(len(chunkA))},
-			want: []string{chunkA, chunkB, done, "Done: body a: decode response: the response is over the limit of what is decoded", "EOF"},
+			want: []string{chunkA, chunkB, done, "Done: body a: decode response: the response exceeds the decoding limit", "EOF"},
 		},
 		{
 			name: "an encoding that nobody knows",
 			up:   upstream{pieces: []string{"\x1f\x9d"}},
 			opts: tee.Options{Encoding: "gzip, compress"},
-			want: []string{"\x1f\x9d", `Done: body : decompress response: no such content encoding is known: "compress"`, "EOF"},
+			want: []string{"\x1f\x9d", `Done: body : decompress response: unknown content encoding: "compress"`, "EOF"},
 		},
 		{
 			name: "too many encodings",
 			up:   upstream{pieces: []string{"x"}},
 			opts: tee.Options{Encoding: "br, br, br, br, br"},
-			want: []string{"x", "Done: body : decompress response: no such content encoding is known: more than 4", "EOF"},
+			want: []string{"x", "Done: body : decompress response: unknown content encoding: more than 4", "EOF"},
 		},
 		{
 			name: "OnEvent that panics",
@@ -259,7 +259,7 @@ func TestBodyClose(t *testing.T) {
 	}
 }
 
-// Close from elsewhere unblocks a Read, as of a pipe, and Done is called once.
+// Close from another goroutine unblocks a Read, as on a pipe, and Done is called once.
 func TestBodyCloseWhileReading(t *testing.T) {
 	for range 200 {
 		r, w := io.Pipe()
@@ -276,7 +276,7 @@ func TestBodyCloseWhileReading(t *testing.T) {
 	}
 }
 
-// A listener may close the body it listens to.
+// A listener may close its body.
 func TestBodyCloseFromOnEvent(t *testing.T) {
 	var flushed bytes.Buffer
 	w := gzip.NewWriter(&flushed)
@@ -300,7 +300,7 @@ func TestBodyCloseFromOnEvent(t *testing.T) {
 	}
 }
 
-// A panic of Done is the caller's. The body can be read on, and Done is not called again.
+// A panic of Done is the caller's. The rest of the body can be read, and Done is not called again.
 func TestBodyPanicOfDone(t *testing.T) {
 	calls := 0
 	b := tee.NewBody(&upstream{pieces: []string{chunkA + done}, err: io.EOF}, &tee.Options{Done: func(tee.Result) {
@@ -377,7 +377,7 @@ func TestBodyCompressed(t *testing.T) {
 	}
 }
 
-// What a compressed body may do to us: expand without end, break off, be something else, or be left alone.
+// A compressed body may expand without end, break off, be something else, or be left alone.
 func TestBodyCompressedBadly(t *testing.T) {
 	whole := string(pack(t, "gzip", chunkA+chunkB+done))
 	for _, tc := range []struct {
@@ -385,9 +385,9 @@ func TestBodyCompressedBadly(t *testing.T) {
 		broken               error
 		want                 string
 	}{
-		{"a bomb", "gzip", string(pack(t, "gzip", chunkA+strings.Repeat(": \n", 50<<20/3))), nil, "body a: decompress response: the response is over the limit of what is decoded"},
-		{"a bomb in a bomb", "gzip, br", string(pack(t, "gzip, br", chunkA+strings.Repeat(": \n", 50<<20/3))), nil, "body a: decompress response: the response is over the limit of what is decoded"},
-		{"a bomb that expands to nothing", "gzip, br", string(pack(t, "br", strings.Repeat(string(pack(t, "gzip", "")), 100_000))), nil, "body : decompress response: the response is over the limit of what is decoded"},
+		{"a bomb", "gzip", string(pack(t, "gzip", chunkA+strings.Repeat(": \n", 50<<20/3))), nil, "body a: decompress response: the response exceeds the decoding limit"},
+		{"a bomb in a bomb", "gzip, br", string(pack(t, "gzip, br", chunkA+strings.Repeat(": \n", 50<<20/3))), nil, "body a: decompress response: the response exceeds the decoding limit"},
+		{"a bomb that expands to nothing", "gzip, br", string(pack(t, "br", strings.Repeat(string(pack(t, "gzip", "")), 100_000))), nil, "body : decompress response: the response exceeds the decoding limit"},
 		{"broken off", "gzip", whole[:len(whole)-9], nil, "body ab: decompress response: unexpected EOF"},
 		{"not compressed", "gzip", chunkA, nil, "body : decompress response: gzip: invalid header"},
 		{"not zstd", "zstd", chunkA, nil, "body : decompress response: invalid input: magic number mismatch"},
@@ -418,7 +418,7 @@ func TestBodyCompressedBadly(t *testing.T) {
 	}
 }
 
-// Nothing is left behind of a compressed body that is closed before its end.
+// A compressed body that is closed before its end leaves nothing behind.
 func TestBodyCompressedClose(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	var got []string
@@ -433,7 +433,7 @@ func TestBodyCompressedClose(t *testing.T) {
 	testenv.Equal(t, "results", want, got)
 }
 
-// What an upstream sends behind the end mark passes, and is no part of the answer, however the bytes are cut.
+// What an upstream sends after the end mark passes and is not part of the answer, in any chunks.
 func TestBodyAfterTheEnd(t *testing.T) {
 	first := "data: {\"id\":\"a\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Herons.\"}}]}\n\ndata: [DONE]\n\n"
 	for name, behind := range map[string]string{

@@ -12,7 +12,7 @@ import (
 	"github.com/ibidhq/ibid/tee"
 )
 
-// A client keeps its way of calling a provider, and gets each answer as an ibid.Answer besides.
+// A client calls its provider as before, and also gets each answer as an ibid.Answer.
 func ExampleTransport() {
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -52,7 +52,7 @@ func ExampleTransport() {
 	// 369 bytes, <nil>
 }
 
-// A Body is the same for one body: here the answer is kept before its last byte is sent on.
+// A Body does the same for one body: here the answer is kept before its last byte is sent on.
 func ExampleBody() {
 	upstream := io.NopCloser(strings.NewReader("data: {\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Yes.\"}}]}\n\ndata: [DONE]\n\n"))
 	var sent bytes.Buffer

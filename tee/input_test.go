@@ -20,10 +20,10 @@ import (
 type input struct {
 	response, request []byte
 	mark              int  // see marked
-	several           bool // it holds several responses, one after another, or what is none behind it
+	several           bool // it contains several responses in sequence, or other data after one
 }
 
-// readInputs returns the responses of all vectors, and of all recordings where there are any.
+// readInputs returns the responses of all vectors, and of the recordings if there are any.
 func readInputs(t *testing.T) map[string]input {
 	t.Helper()
 	inputs := map[string]input{}

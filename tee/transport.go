@@ -12,29 +12,28 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// Transport is an [http.RoundTripper] that decodes the responses it gets. The zero value is ready to use and, without
-// OnAnswer and OnEvent, only passes on. It changes neither the request nor the response, so that signed requests stay
-// valid. It is safe for concurrent use, as Base is; the fields must not be changed once it is used.
+// Transport is an [http.RoundTripper] that decodes responses. The zero value is ready to use and, without OnAnswer and
+// OnEvent, only passes calls on. Neither the request nor the response is changed, so signed requests stay valid. It is
+// safe for concurrent use if Base is; its fields must not be changed once it is used.
 type Transport struct {
-	// Base sends the requests. Nil: [http.DefaultTransport].
+	// Base sends the requests. Nil means [http.DefaultTransport].
 	Base http.RoundTripper
-	// OnAnswer is called once for each response that is decoded: at its end mark, its end or its Close, inside the
-	// body's Read or Close, before the reader sees the end. The request is the caller's own; its body may be gone. The
-	// answer is never nil, and has an Error where the provider answered with one, whatever the status, and where the
-	// status is that of an error. The error is [Result].Err.
+	// OnAnswer is called once for each decoded response: at its end mark, its end or its Close, inside the body's Read
+	// or Close, before the reader sees the end. The request is the caller's own; its body may be consumed. The answer
+	// is never nil, and has an Error if the provider sent one, whatever the status, or if the status is an error. The
+	// error is [Result].Err.
 	OnAnswer func(*http.Request, *ibid.Answer, error)
-	// OnEvent is told what becomes known of each response, while it does, inside Read. Nil: nobody listens.
+	// OnEvent is called with each response's events as they become known, inside Read. It may be nil.
 	OnEvent func(*http.Request, ibid.Event)
-	// Match says which calls to decode, before they are sent. Nil: those that [ibid.CallOptions] knows to be answered
-	// with an answer. Of these, only responses are decoded that can hold one: not to HEAD, with a body, with a status
-	// that is no redirect and promises a body, of a type that is JSON, an event stream, NDJSON or an AWS event stream,
-	// or not said.
+	// Match selects the calls to decode, before they are sent. Nil selects those for which [ibid.CallOptions] expects
+	// an answer. Of their responses, only those are decoded that can contain one: not a response to HEAD, an empty one
+	// or a redirect, and only JSON, event streams, NDJSON, AWS event streams or an unspecified type.
 	Match func(*http.Request) bool
-	// Limits bounds what a hostile response can cost; see also [DefaultLimit].
+	// Limits limit what a hostile response can cost; see also [DefaultLimit].
 	Limits ibid.Limits
 }
 
-// RoundTrip sends the request by Base. The response is Base's own, its body wrapped in a [Body] if it is decoded.
+// RoundTrip sends the request with Base. The response is Base's own; its body is wrapped in a [Body] if it is decoded.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	base := t.base()
 	opts, ok := t.options(req)
@@ -58,7 +57,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// CloseIdleConnections closes those of Base, for [http.Client.CloseIdleConnections].
+// CloseIdleConnections closes Base's idle connections, for [http.Client.CloseIdleConnections].
 func (t *Transport) CloseIdleConnections() {
 	if c, ok := t.base().(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
@@ -72,7 +71,7 @@ func (t *Transport) base() http.RoundTripper {
 	return t.Base
 }
 
-// options returns how the response is decoded, and whether it is.
+// options returns how the response is to be decoded, and whether it is.
 func (t *Transport) options(req *http.Request) (*Options, bool) {
 	if t.OnAnswer == nil && t.OnEvent == nil || req.URL == nil {
 		return nil, false
@@ -95,7 +94,7 @@ func (t *Transport) options(req *http.Request) (*Options, bool) {
 	return o, true
 }
 
-// hasAnswer reports whether a response can hold an answer.
+// hasAnswer reports whether a response can contain an answer.
 func hasAnswer(req *http.Request, res *http.Response) bool {
 	switch {
 	case req.Method == http.MethodHead, res.Body == nil, res.Body == http.NoBody, res.ContentLength == 0:
@@ -110,7 +109,7 @@ func hasAnswer(req *http.Request, res *http.Response) bool {
 
 func isAnswerType(header string) bool {
 	kind, _, err := mime.ParseMediaType(header)
-	if err != nil { // what stands before the parameters is told all the same
+	if err != nil { // the type before the parameters still counts
 		kind, _, _ = strings.Cut(strings.ToLower(header), ";")
 	}
 	switch kind = strings.TrimSpace(kind); kind {
@@ -121,12 +120,12 @@ func isAnswerType(header string) bool {
 	return strings.HasSuffix(kind, "+json")
 }
 
-// MaxRequest is how many bytes of a request's body are kept to decode its response: 32 MiB. A longer one is sent as any
-// other; documents that only the request names are then not known.
+// MaxRequest is how many bytes of a request's body are kept to decode its response: 32 MiB. A longer request is sent
+// normally, but documents that only the request names are then unknown.
 const MaxRequest = 32 << 20
 
-// teeRequest returns what to send in place of req, and a function that returns the body once the response is there: nil
-// if it is not known. A request that can repeat its body is sent as it is.
+// teeRequest returns the request to send in place of req, and a function that returns its body once the response has
+// arrived, or nil if it is unknown. A request that can repeat its body is sent unchanged.
 func teeRequest(req *http.Request) (out *http.Request, body func() []byte) {
 	none := func() []byte { return nil }
 	switch {
@@ -138,12 +137,12 @@ func teeRequest(req *http.Request) (out *http.Request, body func() []byte) {
 	}
 	sent := &sentBody{body: req.Body, length: req.ContentLength}
 	out = new(http.Request)
-	*out = *req // not Clone: nothing but the body is another
+	*out = *req // not Clone: only the body differs
 	out.Body = sent
 	return out, sent.bytes
 }
 
-// readAgain returns the body of a request that can repeat it.
+// readAgain returns the body of a request that can repeat it, or nil.
 func readAgain(req *http.Request) []byte {
 	body, err := req.GetBody()
 	if err != nil {
@@ -160,15 +159,15 @@ func readAgain(req *http.Request) []byte {
 	return buf.Bytes()
 }
 
-// sentBody keeps what is sent of a request's body. It may still be read when the response is there already.
+// sentBody keeps what is sent of a request's body. It may still be read after the response has arrived.
 type sentBody struct {
 	body   io.ReadCloser
-	length int64 // 0 or less: not known
+	length int64 // 0 or less if unknown
 
 	mu    sync.Mutex
 	buf   []byte
 	whole bool // the body was read to its end
-	over  bool // it is too long to be kept
+	over  bool // it is too long to keep
 }
 
 // Read reads from the request's body.
@@ -188,7 +187,7 @@ func (s *sentBody) Read(p []byte) (int, error) {
 // Close closes the request's body.
 func (s *sentBody) Close() error { return s.body.Close() }
 
-// bytes returns the body, nil if not all of it was sent.
+// bytes returns the body, or nil unless all of it was sent.
 func (s *sentBody) bytes() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()

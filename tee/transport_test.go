@@ -30,7 +30,7 @@ type answered struct {
 	err    error
 }
 
-// calls collects what OnAnswer is told.
+// calls collects the calls of OnAnswer.
 type calls struct {
 	mu  sync.Mutex
 	all []answered
@@ -42,7 +42,7 @@ func (c *calls) add(req *http.Request, a *ibid.Answer, err error) {
 	c.all = append(c.all, answered{req, a, err})
 }
 
-// take returns what was collected, and begins anew.
+// take returns the collected calls, and starts over.
 func (c *calls) take() []answered {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,7 +69,7 @@ func servers(t *testing.T, handler http.HandlerFunc) []server {
 			handler(w, r)
 		}))
 		s.EnableHTTP2 = major == 2
-		s.Config.ErrorLog = log.New(io.Discard, "", 0) // that clients leave is part of the tests
+		s.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that leave are part of the tests
 		s.StartTLS()
 		t.Cleanup(s.Close)
 		all = append(all, server{fmt.Sprintf("HTTP %d", major), s.URL, s.Client().Transport})
@@ -77,7 +77,7 @@ func servers(t *testing.T, handler http.HandlerFunc) []server {
 	return all
 }
 
-// Every response passes as it is, however it is cut, and its answer is known once, before its end is seen.
+// Every response passes unchanged, in any chunks, and its answer is known once, before its end is seen.
 func TestTransportInputs(t *testing.T) {
 	inputs := readInputs(t)
 	for name, in := range inputs {
@@ -150,7 +150,7 @@ func (in input) check(t *testing.T, name string, s server) {
 	}
 }
 
-// marked returns with how many bytes an input's end mark is whole, 0 if it has none.
+// marked returns after how many bytes an input's end mark is complete, or 0 if it has none.
 func marked(in input) int {
 	d := ibid.Decoder{Options: ibid.DecodeOptions{Request: in.request}}
 	end, last := 0, int64(-1)
@@ -166,7 +166,7 @@ func marked(in input) int {
 	return end
 }
 
-// Documents that only the request names are found, whether the request can be repeated or not.
+// Documents that only the request names are found, whether or not the request can be repeated.
 func TestTransportRequest(t *testing.T) {
 	const (
 		request  = `{"model":"command","documents":[{"id":"mill","data":{"title":"The mill","text":"Herons nest."}}],"messages":[]}`
@@ -202,7 +202,7 @@ func TestTransportRequest(t *testing.T) {
 					testenv.OK(t, err)
 					testenv.Must(io.Copy(io.Discard, res.Body))(t)
 					_ = res.Body.Close()
-					if req.Body != before.Body || res.ProtoMajor == 1 && res.Request != req { // HTTP/2 tells of a copy in any case
+					if req.Body != before.Body || res.ProtoMajor == 1 && res.Request != req { // HTTP/2 always reports a copy
 						t.Error("the request was changed, or another is said to have been sent")
 					}
 					all := got.take()
@@ -215,7 +215,7 @@ func TestTransportRequest(t *testing.T) {
 	}
 }
 
-// What is decoded, and what passes unseen.
+// Which responses are decoded, and which pass unread.
 func TestTransportMatch(t *testing.T) {
 	handler := func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -329,7 +329,7 @@ func TestTransportConcurrent(t *testing.T) {
 	}
 }
 
-// A client that goes away, and an upstream that does, in the middle of a stream.
+// A client, or an upstream, that goes away in the middle of a stream.
 func TestTransportBreaks(t *testing.T) {
 	handler := func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -385,7 +385,7 @@ func TestTransportBreaks(t *testing.T) {
 	}
 }
 
-// Trailers arrive, a compressed body is decoded whoever asked for it, and other connections are left alone.
+// Trailers arrive, a compressed body is decoded whoever requested it, and other connections are left alone.
 func TestTransportHTTP(t *testing.T) {
 	handler := func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

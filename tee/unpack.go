@@ -11,7 +11,7 @@ import (
 	"github.com/ibidhq/ibid/internal/unpack"
 )
 
-// maxCodings is how many content encodings may lie over one another.
+// maxCodings is how many content encodings may be applied to one body.
 const maxCodings = 4
 
 // parseEncoding returns the codings of a Content-Encoding, in the order in which they were applied, without identity.
@@ -34,27 +34,27 @@ func parseEncoding(header string) ([]unpack.Coding, error) {
 	return codings, nil
 }
 
-// CanDecode reports whether a [Body] can read a response with that Content-Encoding: see [Options].Encoding.
+// CanDecode reports whether a [Body] can decode a response with that Content-Encoding: see [Options].Encoding.
 func CanDecode(encoding string) bool {
 	_, err := parseEncoding(encoding)
 	return err == nil
 }
 
-// unpacker decompresses what is written to it. The decompressors want to read, and are written to: they run on a
-// coroutine that goes on, inside write, until it has read all there is.
+// unpacker decompresses what is written to it. Since decompressors read, they run on a coroutine that continues inside
+// write until it has read everything.
 type unpacker struct {
 	next  func() (struct{}, bool)
 	stop  func()
 	yield func(struct{}) bool
 	in    []byte
 	eof   bool
-	idle  bool  // nothing more is written, though the input has not ended
-	err   error // of decompressing
+	idle  bool  // nothing more is written, although the input has not ended
+	err   error // of decompression
 }
 
 var errIdle = errors.New("nothing more is written")
 
-// newUnpacker returns an unpacker that calls sink, inside write, with what is decompressed, at most limit bytes of it.
+// newUnpacker returns an unpacker that calls sink, inside write, with at most limit bytes of decompressed data.
 func newUnpacker(codings []unpack.Coding, limit int64, sink func([]byte)) *unpacker {
 	u := &unpacker{}
 	u.next, u.stop = iter.Pull(func(yield func(struct{}) bool) {
@@ -66,15 +66,14 @@ func newUnpacker(codings []unpack.Coding, limit int64, sink func([]byte)) *unpac
 	return u
 }
 
-// write decompresses p and keeps nothing of it.
+// write decompresses p and does not retain it.
 func (u *unpacker) write(p []byte) {
 	u.in = p
 	_, _ = u.next()
 	u.in = nil
 }
 
-// close says that nothing more is written: because the input has ended, or because nobody cares for the rest. It
-// returns what was wrong with the input.
+// close ends the input: either it is complete, or the rest is not needed. It returns the error of decompression.
 func (u *unpacker) close(ended bool) error {
 	if ended {
 		u.eof = true
@@ -84,7 +83,7 @@ func (u *unpacker) close(ended bool) error {
 	return u.err
 }
 
-// Read is where the decompressors wait for what is written.
+// Read returns what is written to the unpacker; decompressors wait in it.
 func (u *unpacker) Read(p []byte) (int, error) {
 	for len(u.in) == 0 {
 		if u.eof {
@@ -106,7 +105,7 @@ func (u *unpacker) run(codings []unpack.Coding, limit int64, sink func([]byte)) 
 		if err != nil {
 			return err
 		}
-		r = unpack.Limit(next, limit, ErrLimit) // each of several: what one makes may all be lost on the next one
+		r = unpack.Limit(next, limit, ErrLimit) // limit each coding: one layer's output may vanish in the next
 	}
 	buf := make([]byte, 16<<10)
 	for {

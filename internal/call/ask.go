@@ -10,15 +10,16 @@ import (
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
-// Ask is one question to the chat API that OpenAI's clients speak and many servers understand.
+// Ask is one question to OpenAI's chat API, which many servers implement.
 type Ask struct {
 	Model  string
-	System string // instructions; empty: none
+	System string // instructions; may be empty
 	User   string
-	// Schema is a JSON schema that the answer must follow, Name what the API calls it. Empty: the answer is free.
+	// Schema is a JSON schema that the answer must follow, Name its name in the request. If empty, the answer is free
+	// text.
 	Schema json.RawMessage
 	Name   string
-	// Alternatives asks for the probabilities of so many alternatives at each token; 0: for none.
+	// Alternatives is how many alternatives, with their probabilities, to request for each token.
 	Alternatives int
 }
 
@@ -33,8 +34,8 @@ type askSchema struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// Body returns the request's body. With alternatives it also asks for a temperature of 0: models that refuse the one
-// refuse the other.
+// Body returns the request's body. With alternatives it also requests a temperature of 0: models that reject one reject
+// the other.
 func (a *Ask) Body() ([]byte, error) {
 	var messages []roleContent
 	if a.System != "" {
@@ -56,17 +57,17 @@ func (a *Ask) Body() ([]byte, error) {
 // Token is one token of an answer.
 type Token struct {
 	Text         string
-	Alternatives []Alternative // the likeliest tokens at this place, itself among them
+	Alternatives []Alternative // the likeliest tokens at this position, including Text
 }
 
-// Alternative is a token that could have stood at a place.
+// Alternative is a possible token at a position.
 type Alternative struct {
 	Text string
 	Log  float64 // the natural logarithm of its probability
 }
 
-// ReadTokens returns the tokens of an answer to [Ask], if the server sent their probabilities; nil: it did not.
-// Alternatives without a number are left out.
+// ReadTokens returns the tokens of an answer to [Ask], or nil if the server sent no probabilities. Alternatives without
+// a number are omitted.
 func ReadTokens(body []byte) []Token {
 	var tokens []Token
 	first := scan.Elements(scan.Value(bytes.TrimSpace(body)).Get("choices"))
@@ -85,12 +86,12 @@ func ReadTokens(body []byte) []Token {
 	return tokens
 }
 
-// GroundingCheck is a text and the facts that Google's check grounding API is to compare it with (Discovery Engine,
-// method groundingConfigs.check).
+// GroundingCheck is a text and the facts to compare it with, for Google's check grounding API (Discovery Engine, method
+// groundingConfigs.check).
 type GroundingCheck struct {
 	Text      string
 	Facts     []string
-	Threshold float64 // of a citation, in (0, 1]; 0: the API's own, 0.6
+	Threshold float64 // minimum confidence of a citation, in (0, 1]; 0 means the API's default, 0.6
 }
 
 type groundingRequest struct {
@@ -108,7 +109,7 @@ type groundingSpec struct {
 	ClaimScore bool    `json:"enableClaimLevelScore"`
 }
 
-// Body returns the request's body. It asks for a score of each claim.
+// Body returns the request's body. It requests a score for each claim.
 func (g *GroundingCheck) Body() ([]byte, error) {
 	r := groundingRequest{
 		Candidate: g.Text,
@@ -121,30 +122,30 @@ func (g *GroundingCheck) Body() ([]byte, error) {
 	return wire.Encode(r)
 }
 
-// Grounding is what the API found.
+// Grounding is the result of a GroundingCheck.
 type Grounding struct {
-	Score  *float64 // of the whole text; nil: not said
+	Score  *float64 // support score of the whole text; nil if missing
 	Claims []GroundedClaim
-	Chunks []GroundedChunk // of the facts, to which the claims' indexes point
+	Chunks []GroundedChunk // parts of the facts, referred to by the claims' indexes
 }
 
-// GroundedClaim is one sentence of the text. Its offsets are in the text, in UTF-8 bytes.
+// GroundedClaim is one sentence of the text. Its offsets are in UTF-8 bytes.
 type GroundedClaim struct {
 	Start, End int
-	Unchecked  bool     // the API found that it needs no support, and looked for none
-	Score      *float64 // nil: not said
-	For        []int    // chunks that support it; only those that exist
-	Against    []int    // chunks that contradict it, in projects that have that experiment
+	Unchecked  bool     // the API decided that it needs no support, and did not look for any
+	Score      *float64 // nil if missing
+	For        []int    // indexes of existing chunks that support it
+	Against    []int    // indexes of chunks that contradict it, in projects with that experiment
 }
 
-// GroundedChunk is a piece of a fact.
+// GroundedChunk is a part of a fact.
 type GroundedChunk struct {
 	Text string
-	Fact int // index of the fact it is of; -1: not said
+	Fact int // index of its fact; -1 if missing
 }
 
-// ReadGrounding reads the API's response. What is missing or of the wrong type is left out; the only error is that of a
-// body that is no such response.
+// ReadGrounding parses the API's response. Missing members and those of the wrong type are omitted; the only error is a
+// body that is not such a response.
 func ReadGrounding(body []byte) (*Grounding, error) {
 	doc := scan.Value(bytes.TrimSpace(body))
 	claims, score := doc.Get("claims"), doc.Get("supportScore").Number()
@@ -174,7 +175,7 @@ func ReadGrounding(body []byte) (*Grounding, error) {
 	return g, nil
 }
 
-// indexes reads a list of indexes into n things.
+// indexes parses a list of indexes below n and omits invalid ones.
 func indexes(v scan.Value, n int) []int {
 	var all []int
 	for each := scan.Elements(v); each.Next(); {

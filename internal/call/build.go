@@ -16,44 +16,44 @@ import (
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
-// Chat is a request in no provider's words. Model and a message of the user are required.
+// Chat is a provider-independent request. Model and a user message are required.
 type Chat struct {
 	Model string
-	// Messages are oldest first. System messages become the instructions where a provider has a place for them. Tools'
-	// messages are left out, for they answer calls that no Message can name, and so is what follows the user's newest.
+	// Messages are in order, oldest first. System messages become the instructions if a provider has a place for them.
+	// Tool messages are omitted, because they answer calls that a Message cannot name, and so is what follows the last
+	// user message.
 	Messages []Message
-	// Documents are what to answer from: their ID, Title, URL, Content and what else describes them, in Raw too. Only
-	// cohere, anthropic and mistral take any.
+	// Documents are the documents to answer from: their ID, Title, URL, Content and further members, including those in
+	// Raw. Only cohere, anthropic and mistral accept them.
 	Documents []wire.Source
-	// Tools are JSON values. Two are in no provider's words, and are put into them: {"type":"web_search"}, and
-	// {"type":"file_search","stores":["…"]} with the names that the provider has for them and, where it can, its
-	// "filter". All others are passed on as they are, save that anthropic is asked to cite the pages that its web_fetch
-	// fetches.
+	// Tools are JSON values. Two are provider-independent and are translated: {"type":"web_search"}, and
+	// {"type":"file_search","stores":["…"]} with the provider's names of the stores and, where supported, its "filter".
+	// All others are passed on unchanged, except that anthropic is asked to cite the pages fetched by its web_fetch.
 	Tools  []json.RawMessage
 	Stream bool
-	// Citations is CitationsFast …; empty: the provider's default. Only cohere has all of them; anthropic (for
-	// documents) and xai (in the text) can do without. To the others it says nothing.
+	// Citations is CitationsFast …; empty means the provider's default. Only cohere has all of them; anthropic (for
+	// documents) and xai (in the text) support CitationsOff. Others ignore it.
 	Citations string
-	Include   bool // ask for the sources of the tools too, where a provider sends them on request only
+	Include   bool // also request the sources that tools found, if a provider sends them only on request
 }
 
 // The values of [Chat].Citations.
 const (
-	CitationsFast     = "fast"     // while the answer is written
-	CitationsAccurate = "accurate" // after it
+	CitationsFast     = "fast"     // during generation
+	CitationsAccurate = "accurate" // after generation
 	CitationsOff      = "off"
 )
 
-// Built is a request in a provider's words. Who sends it adds the key, see [Provider].KeyHeader.
+// Built is a request in a provider's format. The sender adds the key, see [Provider].KeyHeader.
 type Built struct {
 	Method string
-	Path   string              // to append to [Provider].URL, escaped, with its query if there is one
+	Path   string              // appended to [Provider].URL; escaped, including any query
 	Header map[string][]string // canonical names, as in an http.Header
 	Body   []byte
 }
 
-// NewBody returns a request's body that lets go of its bytes at its end: a transport keeps the request as long as the
-// response. Closing it does nothing.
+// NewBody returns a request body that releases its bytes at its end, because a transport keeps the request as long as
+// the response. Close does nothing.
 func NewBody(b []byte) io.ReadCloser { return &body{b} }
 
 type body struct{ rest []byte }
@@ -71,38 +71,38 @@ func (b *body) Read(p []byte) (int, error) {
 
 func (b *body) Close() error { return nil }
 
-// ErrDocuments says that a provider takes no documents with a request: they belong into a message.
-var ErrDocuments = errors.New("the provider takes no documents with a request")
+// ErrDocuments reports that a provider accepts no documents in a request: they must be part of a message.
+var ErrDocuments = errors.New("the provider accepts no documents in a request")
 
-// BuildRequest writes a chat as a request of the provider's API that cites best: Gemini's generateContent, the
+// BuildRequest encodes a chat as a request to the provider's API with the best citations: Gemini's generateContent, the
 // Responses API of openai and xai, Cohere's chat v2, Anthropic's messages, Perplexity's agents (its Sonar models, which
-// ended in September 2026: their chat), OpenRouter's chat, Mistral's chat (its conversations where there are tools, for
-// only they run Mistral's own). Other providers are an error, and so is a chat without a model or a message of the
-// user, a tool that is not JSON or that the provider does not have, and documents that the provider does not take
+// ended in September 2026, use its chat), OpenRouter's chat, Mistral's chat (its conversations if there are tools,
+// because only they run Mistral's own). It returns an error for other providers, for a chat without a model or a user
+// message, for a tool that is not JSON or not supported by the provider, and for documents that it does not accept
 // ([ErrDocuments]).
 //
-// [ReadRequest] gives the messages back that were written, save that several system messages may have become one.
+// [ReadRequest] returns the same messages, except that several system messages may have become one.
 func BuildRequest(provider string, c *Chat) (*Built, error) {
 	p, ok := FindProvider(provider)
 	if !ok {
-		return nil, fmt.Errorf("building a request: provider %q: not known", provider)
+		return nil, fmt.Errorf("building a request: unknown provider %q", provider)
 	}
-	said, err := c.messagesToSend()
+	messages, err := c.messagesToSend()
 	switch {
 	case err != nil:
 	case !slices.Contains([]string{"", CitationsFast, CitationsAccurate, CitationsOff}, c.Citations):
 		err = fmt.Errorf("citations %q: not one of fast, accurate, off", c.Citations)
 	case len(c.Documents) == 0, provider == "cohere", provider == "anthropic":
-	case provider != "mistral", len(c.Tools) > 0: // its conversations take no documents
+	case provider != "mistral", len(c.Tools) > 0: // its conversations accept no documents
 		err = ErrDocuments
 	}
 	if err == nil {
-		c, err = c.words(provider)
+		c, err = c.translate(provider)
 	}
 	var path string
 	var body any
 	if err == nil {
-		path, body, err = c.requestFor(provider, said)
+		path, body, err = c.requestFor(provider, messages)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("building a request for %s: %w", provider, err)
@@ -117,55 +117,55 @@ func BuildRequest(provider string, c *Chat) (*Built, error) {
 	return &b, nil
 }
 
-// requestFor returns the path and the body of a request, whose tools are in the provider's words.
-func (c *Chat) requestFor(provider string, said []Message) (path string, body any, err error) {
+// requestFor returns the path and body of a request whose tools are already in the provider's format.
+func (c *Chat) requestFor(provider string, messages []Message) (path string, body any, err error) {
 	switch provider {
 	case "gemini":
 		for segment := range strings.SplitSeq(c.Model, "/") {
-			if segment == "" || segment == "." || segment == ".." { // they would lead to another path
-				return "", nil, fmt.Errorf("model %.100q: it is not the name of one", c.Model)
+			if segment == "" || segment == "." || segment == ".." { // these would change the path
+				return "", nil, fmt.Errorf("model %.100q: not a model name", c.Model)
 			}
 		}
-		// A name with a slash says itself what kind of model it is.
+		// A name with a slash includes the kind of model.
 		kind, name, ok := strings.Cut(c.Model, "/")
 		if !ok {
 			kind, name = "models", c.Model
 		}
 		path := "/v1beta/" + url.PathEscape(kind) + "/" + url.PathEscape(name)
 		if c.Stream {
-			return path + ":streamGenerateContent?alt=sse", c.gemini(said), nil
+			return path + ":streamGenerateContent?alt=sse", c.gemini(messages), nil
 		}
-		return path + ":generateContent", c.gemini(said), nil
+		return path + ":generateContent", c.gemini(messages), nil
 	case "openai":
 		b := c.body()
-		b.Input, b.Include, b.Store = roleContents(said), c.included(), new(bool)
+		b.Input, b.Include, b.Store = roleContents(messages), c.included(), new(bool)
 		return "/v1/responses", b, nil
 	case "xai":
 		b := c.body()
-		if b.Input, b.Store = roleContents(said), new(bool); c.Citations == CitationsOff {
-			b.Include = []string{"no_inline_citations"} // the sources it found come all the same
+		if b.Input, b.Store = roleContents(messages), new(bool); c.Citations == CitationsOff {
+			b.Include = []string{"no_inline_citations"} // the sources are sent all the same
 		}
 		return "/v1/responses", b, nil
 	case "cohere":
-		return "/v2/chat", c.cohere(said), nil
+		return "/v2/chat", c.cohere(messages), nil
 	case "anthropic":
-		body, err := c.anthropic(said)
+		body, err := c.anthropic(messages)
 		return "/v1/messages", body, err
 	case "perplexity":
-		if c.ofSonar() {
-			return "/chat/completions", c.chat(alternating(said)), nil
+		if c.usesSonar() {
+			return "/chat/completions", c.chat(alternating(messages)), nil
 		}
 		b := c.body()
-		b.Input = roleContents(said)
+		b.Input = roleContents(messages)
 		return "/v1/responses", b, nil
 	case "openrouter":
-		return "/api/v1/chat/completions", c.chat(said), nil
+		return "/api/v1/chat/completions", c.chat(messages), nil
 	case "mistral":
 		if len(c.Tools) == 0 {
-			b, err := c.mistralChat(said)
+			b, err := c.mistralChat(messages)
 			return "/v1/chat/completions", b, err
 		}
-		system, rest := instructions(said)
+		system, rest := instructions(messages)
 		b := c.body()
 		b.Instructions, b.Store = system, new(bool)
 		for _, m := range rest {
@@ -173,15 +173,15 @@ func (c *Chat) requestFor(provider string, said []Message) (path string, body an
 		}
 		return "/v1/conversations", b, nil
 	}
-	return "", nil, errors.New("ibid cannot write its requests")
+	return "", nil, errors.New("its requests are not supported")
 }
 
-// messagesToSend returns the messages up to the user's newest, without those of tools and those that say nothing.
+// messagesToSend returns the messages up to the last user message, without tool messages and empty ones.
 func (c *Chat) messagesToSend() ([]Message, error) {
 	if c.Model == "" {
 		return nil, errors.New("no model")
 	}
-	var said []Message
+	var messages []Message
 	newest := 0
 	for _, m := range c.Messages {
 		if m.Text == "" || m.Role == RoleTool {
@@ -192,20 +192,20 @@ func (c *Chat) messagesToSend() ([]Message, error) {
 		default:
 			return nil, fmt.Errorf("role %q: not one of system, user, assistant, tool", m.Role)
 		}
-		said = append(said, m)
+		messages = append(messages, m)
 		if m.Role == RoleUser {
-			newest = len(said)
+			newest = len(messages)
 		}
 	}
 	if newest == 0 {
 		return nil, errors.New("no message of the user")
 	}
-	return said[:newest], nil
+	return messages[:newest], nil
 }
 
-// Trim returns the newest message and the last n before it; a negative n: all. System messages are all kept and not
-// counted. It never begins with an answer, whose question would be missing: Perplexity, Bedrock and older models of
-// others refuse that. The newest message is kept whatever it is.
+// Trim returns the last message and up to n before it; all if n is negative. System messages are always kept and do not
+// count. The result never begins with an answer whose question is missing, which Perplexity, Bedrock and older models
+// of others reject. The last message is kept whatever its role.
 func Trim(messages []Message, n int) []Message {
 	var spoken []int
 	for i, m := range messages {
@@ -232,9 +232,9 @@ func Trim(messages []Message, n int) []Message {
 	return kept
 }
 
-// instructions joins the system messages, for providers that take them apart from the others, and returns the others.
-func instructions(said []Message) (system string, rest []Message) {
-	for _, m := range said {
+// instructions joins the system messages, for providers that have a separate place for them, and returns the others.
+func instructions(messages []Message) (system string, rest []Message) {
+	for _, m := range messages {
 		switch {
 		case m.Role != RoleSystem:
 			rest = append(rest, m)
@@ -247,10 +247,10 @@ func instructions(said []Message) (system string, rest []Message) {
 	return system, rest
 }
 
-// alternating joins neighbours of the same role: Perplexity refuses two questions, or two answers, in a row.
-func alternating(said []Message) []Message {
+// alternating joins adjacent messages of the same role: Perplexity rejects two questions, or two answers, in a row.
+func alternating(messages []Message) []Message {
 	var all []Message
-	for _, m := range said {
+	for _, m := range messages {
 		if last := len(all) - 1; last >= 0 && all[last].Role == m.Role {
 			all[last].Text += "\n\n" + m.Text
 			continue
@@ -260,10 +260,10 @@ func alternating(said []Message) []Message {
 	return all
 }
 
-// maxTokens is the longest answer asked for where the API demands a number: what every model can write.
+// maxTokens is the length requested where the API requires a limit: every model supports it.
 const maxTokens = 4096
 
-// requestBody is the body of every request that is written, but for Gemini's: each API has some of the members.
+// requestBody is the body of all requests except Gemini's: each API uses some of the members.
 type requestBody struct {
 	Model        string            `json:"model"`
 	MaxTokens    int               `json:"max_tokens,omitempty"`
@@ -279,12 +279,12 @@ type requestBody struct {
 	Format       *askFormat        `json:"response_format,omitempty"`
 	Logprobs     bool              `json:"logprobs,omitempty"`
 	TopLogprobs  int               `json:"top_logprobs,omitempty"`
-	Stream       *bool             `json:"stream,omitempty"` // false: the API wants it always
-	Store        *bool             `json:"store,omitempty"`  // false: the provider need not keep what ibid does
+	Stream       *bool             `json:"stream,omitempty"` // may be false, for APIs that require it
+	Store        *bool             `json:"store,omitempty"`  // may be false: the provider need not store what ibid does
 	Temperature  *float64          `json:"temperature,omitempty"`
 }
 
-// body returns what most requests have.
+// body returns the members common to most requests.
 func (c *Chat) body() requestBody {
 	b := requestBody{Model: c.Model, Tools: c.Tools}
 	if c.Stream {
@@ -298,9 +298,9 @@ type roleContent struct {
 	Content any    `json:"content"`
 }
 
-func roleContents(said []Message) []roleContent {
-	all := make([]roleContent, 0, len(said))
-	for _, m := range said {
+func roleContents(messages []Message) []roleContent {
+	all := make([]roleContent, 0, len(messages))
+	for _, m := range messages {
 		all = append(all, roleContent{m.Role, m.Text})
 	}
 	return all
@@ -321,9 +321,9 @@ type geminiRequest struct {
 	Tools    []json.RawMessage `json:"tools,omitempty"`
 }
 
-func (c *Chat) gemini(said []Message) any {
+func (c *Chat) gemini(messages []Message) any {
 	b := geminiRequest{Tools: c.Tools}
-	system, rest := instructions(said)
+	system, rest := instructions(messages)
 	if system != "" {
 		b.System = &geminiContent{Parts: []textPart{{system}}}
 	}
@@ -337,7 +337,7 @@ func (c *Chat) gemini(said []Message) any {
 	return b
 }
 
-// included returns what OpenAI's tools find and tell only when asked: without it an answer has the cited sources alone.
+// included returns the extra output of OpenAI's tools to request: without it, an answer only has the cited sources.
 func (c *Chat) included() []string {
 	if !c.Include {
 		return nil
@@ -348,7 +348,7 @@ func (c *Chat) included() []string {
 			Type string `json:"type"`
 		}
 		if json.Unmarshal(tool, &t) != nil {
-			continue // no object: for the provider to refuse
+			continue // not an object: the provider will reject it
 		}
 		files = files || t.Type == "file_search"
 		web = web || strings.HasPrefix(t.Type, "web_search")
@@ -363,9 +363,9 @@ func (c *Chat) included() []string {
 	return include
 }
 
-func (c *Chat) chat(said []Message) requestBody {
+func (c *Chat) chat(messages []Message) requestBody {
 	b := c.body()
-	b.Messages = roleContents(said)
+	b.Messages = roleContents(messages)
 	return b
 }
 
@@ -374,8 +374,7 @@ type cohereDocument struct {
 	Data json.RawMessage `json:"data"`
 }
 
-// documentData are the names that Cohere recommends for what a model shall read of a document, and those of ours that
-// [wire.ReadDocuments] knows.
+// documentData uses the names that Cohere recommends for documents, and those that [wire.ReadDocuments] reads.
 type documentData struct {
 	Title       string   `json:"title,omitempty"`
 	URL         string   `json:"url,omitempty"`
@@ -385,8 +384,8 @@ type documentData struct {
 	Text        string   `json:"text,omitempty"`
 }
 
-func (c *Chat) cohere(said []Message) any {
-	b := c.chat(said)
+func (c *Chat) cohere(messages []Message) any {
+	b := c.chat(messages)
 	if b.Stream = &c.Stream; c.Citations != "" {
 		b.Citations = map[string]string{"mode": strings.ToUpper(c.Citations)} // as Cohere's SDKs spell the modes
 	}
@@ -403,7 +402,7 @@ type anthropicContent struct {
 	Text      string          `json:"text,omitempty"`
 	Source    *textSource     `json:"source,omitempty"`
 	Title     string          `json:"title,omitempty"`
-	Context   string          `json:"context,omitempty"` // is read by the model and never cited
+	Context   string          `json:"context,omitempty"` // read by the model, never cited
 	Citations map[string]bool `json:"citations,omitempty"`
 }
 
@@ -413,13 +412,13 @@ type textSource struct {
 	Data      string `json:"data"`
 }
 
-// anthropic puts the documents before the user's newest words, as Anthropic recommends. Their places there are what its
-// citations count, so none may be left out.
-func (c *Chat) anthropic(said []Message) (any, error) {
-	system, rest := instructions(said)
-	messages := roleContents(rest)
+// anthropic puts the documents before the last user message, as Anthropic recommends. Its citations refer to them by
+// position, so none may be omitted.
+func (c *Chat) anthropic(messages []Message) (any, error) {
+	system, rest := instructions(messages)
+	contents := roleContents(rest)
 	b := c.body()
-	b.MaxTokens, b.System, b.Messages = maxTokens, system, messages
+	b.MaxTokens, b.System, b.Messages = maxTokens, system, contents
 	if len(c.Documents) == 0 {
 		return b, nil
 	}
@@ -429,7 +428,7 @@ func (c *Chat) anthropic(said []Message) (any, error) {
 		if s.Content == "" {
 			return nil, fmt.Errorf("document %d: no content", i)
 		}
-		about := About(s) // which the model reads and never cites
+		about := About(s) // read by the model, never cited
 		if s.URL != "" {
 			about = slices.Insert(about, 0, s.URL)
 		}
@@ -439,7 +438,7 @@ func (c *Chat) anthropic(said []Message) (any, error) {
 			Citations: map[string]bool{"enabled": c.Citations != CitationsOff},
 		})
 	}
-	newest := &messages[len(messages)-1]
+	newest := &contents[len(contents)-1]
 	newest.Content = append(blocks, anthropicContent{Type: "text", Text: rest[len(rest)-1].Text})
 	return b, nil
 }
@@ -451,7 +450,7 @@ type mistralEntry struct {
 	Content string `json:"content"`
 }
 
-// mistralResult is one entry of a tool's result in the words of Mistral's guide to citations.
+// mistralResult is one entry of a tool's result, as in Mistral's guide to citations.
 type mistralResult struct {
 	Title    string   `json:"title,omitempty"`
 	URL      string   `json:"url,omitempty"`
@@ -477,10 +476,10 @@ type mistralCall struct {
 	} `json:"function"`
 }
 
-// mistralChat gives the documents as what a tool found, which is the only thing that Mistral's references can point to:
-// by its keys, which are the documents' places.
-func (c *Chat) mistralChat(said []Message) (any, error) {
-	b := c.chat(said)
+// mistralChat sends the documents as a tool's result, which is the only thing that Mistral's references can point to:
+// by its keys, which are the documents' positions.
+func (c *Chat) mistralChat(messages []Message) (any, error) {
+	b := c.chat(messages)
 	if len(c.Documents) == 0 {
 		return b, nil
 	}
@@ -503,11 +502,11 @@ func (c *Chat) mistralChat(said []Message) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	const tool, id = "documents", "documents" // an id has nine letters or digits
+	const tool, id = "documents", "documents" // an id must have nine letters or digits
 	call := mistralCall{ID: id, Type: "function"}
 	call.Function.Name, call.Function.Arguments = tool, "{}"
-	all := make([]mistralMessage, 0, len(said)+2)
-	for _, m := range roleContents(said) {
+	all := make([]mistralMessage, 0, len(messages)+2)
+	for _, m := range roleContents(messages) {
 		all = append(all, mistralMessage{roleContent: m})
 	}
 	all = append(all,
@@ -517,14 +516,14 @@ func (c *Chat) mistralChat(said []Message) (any, error) {
 	return b, nil
 }
 
-// documentMember is what a document says of itself beyond the fields of a source.
+// documentMember is a member of a document beyond the fields of a source.
 type documentMember struct {
 	name  string
 	value scan.Value
 }
 
-// otherMembers returns what the Raw of a document, as [wire.ReadDocuments] reads it, says beyond its other fields. One
-// without a text is its content whole, and there is nothing beyond.
+// otherMembers returns the members of a document's Raw, as read by [wire.ReadDocuments], beyond the other fields. A
+// document without a text is its own content and has none.
 func otherMembers(s *wire.Source) []documentMember {
 	data := scan.Value(s.Raw)
 	if !data.IsObject() || !json.Valid(data) {
@@ -560,8 +559,7 @@ func otherMembers(s *wire.Source) []documentMember {
 	return rest
 }
 
-// About returns what is known of a document besides its title, its address and its content, as lines for a model to
-// read.
+// About returns what is known about a document besides its title, address and content, as lines for a model to read.
 func About(s *wire.Source) []string {
 	var lines []string
 	add := func(name, value string) {
@@ -577,8 +575,7 @@ func About(s *wire.Source) []string {
 	return lines
 }
 
-// withOthers writes an object of ours, which can be written, with what else a document says of itself behind its own
-// members.
+// withOthers encodes object, which must be encodable, with a document's other members appended.
 func withOthers(object any, s *wire.Source) json.RawMessage {
 	all, _ := wire.Encode(object)
 	own := scan.Value(bytes.Clone(all))

@@ -1,6 +1,6 @@
-// Package call holds what ibid knows about calling providers: where they are and how they take a key, which paths are
-// answered with an answer, what a request says, and how to write one. What they answer is read by package wire.
+// Package call contains what ibid knows about calling providers: their addresses and keys, which paths return answers,
+// how to read a request, and how to write one. Their answers are read by package wire.
 //
-// To add a provider whose answers package wire reads: one entry in the table of providers, its paths in the table of
-// routes and, if chat is to ask it, a case in [BuildRequest].
+// To add a provider whose answers package wire reads, add an entry to the table of providers, its paths to the table of
+// routes and, if chat should support it, a case to [BuildRequest].
 package call

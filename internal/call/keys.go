@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// minKey is the length in bytes from which a key is looked for. Anything shorter is no real key, and may be a word.
+// minKey is the smallest length of a key in bytes. Anything shorter is no real key, and may be a word.
 const minKey = 8
 
-// Keys are the keys that a call was made with, in all forms in which its response may repeat them: with their scheme,
-// without it, as a part of a URL, of HTML and of a JSON string; longer ones first. The zero value has none.
+// Keys are the keys of a call, in every form in which its response may repeat them: with and without their scheme, and
+// escaped for URLs, HTML and JSON strings; longest first. The zero value has none.
 type Keys []string
 
-// KeysOf returns the keys in the headers of requests, whose names are as net/http writes them.
+// KeysOf returns the keys in request headers with canonical names.
 func KeysOf(headers ...map[string][]string) Keys {
 	var keys Keys
 	for _, h := range headers {
@@ -32,7 +32,7 @@ func KeysOf(headers ...map[string][]string) Keys {
 	return slices.Compact(keys)
 }
 
-// formsOf returns the forms of the key in the value of a header; nil: it is too short to be one.
+// formsOf returns the forms of the key in a header's value, or nil if it is too short to be a key.
 func formsOf(value string) []string {
 	key := value
 	if i := strings.IndexAny(value, " \t"); i > 0 {
@@ -43,7 +43,7 @@ func formsOf(value string) []string {
 	}
 	forms := []string{value, key}
 	query, path := url.QueryEscape(key), url.PathEscape(key)
-	if query == key && path == key { // it has nothing to escape
+	if query == key && path == key { // nothing to escape
 		return forms
 	}
 	for _, form := range []string{
@@ -55,10 +55,10 @@ func formsOf(value string) []string {
 	return forms
 }
 
-// withSlashes returns an escaped URL whose slashes are not escaped, as some leave them.
+// withSlashes returns an escaped URL with its slashes unescaped, as some programs write them.
 func withSlashes(escaped string) string { return strings.ReplaceAll(escaped, "%2F", "/") }
 
-// lowerEscapes returns an escaped URL with lower-case digits in its escapes: %2f for %2F.
+// lowerEscapes returns an escaped URL with lower-case escapes: %2f for %2F.
 func lowerEscapes(escaped string) string {
 	b := []byte(escaped)
 	for i := range b {
@@ -69,27 +69,27 @@ func lowerEscapes(escaped string) string {
 	return string(b)
 }
 
-// inJSON returns how encoding/json writes s in a string.
+// inJSON returns s as encoding/json writes it in a string.
 func inJSON(s string) string {
-	b, _ := json.Marshal(s) // a string can always be encoded
+	b, _ := json.Marshal(s) // strings always encode
 	return string(b[1 : len(b)-1])
 }
 
-// Hide returns words with an ellipsis in the place of each key.
-func (k Keys) Hide(words string) string {
+// Hide returns s with each key replaced by an ellipsis.
+func (k Keys) Hide(s string) string {
 	for _, key := range k {
-		words = strings.ReplaceAll(words, key, "…")
+		s = strings.ReplaceAll(s, key, "…")
 	}
-	return words
+	return s
 }
 
-// In reports whether b has a key.
+// In reports whether b contains a key.
 func (k Keys) In(b []byte) bool {
 	return slices.ContainsFunc(k, func(key string) bool { return bytes.Contains(b, []byte(key)) })
 }
 
 // Mask returns v with the keys masked in all its exported strings and bytes, and whether there were any. Each byte of a
-// key becomes an asterisk, so that offsets stay right. What v points to is not changed, but copied.
+// key becomes an asterisk, so that offsets stay valid. Values that v points to are copied, not changed.
 func Mask[T any](k Keys, v T) (masked T, found bool) {
 	if len(k) == 0 {
 		return v, false
@@ -101,10 +101,10 @@ func Mask[T any](k Keys, v T) (masked T, found bool) {
 	return w.Interface().(T), true
 }
 
-// MaskText masks the keys in s, as [Mask] does. More says that further text follows s: then masked is without the end
-// of s that may be the beginning of a key, and withheld is the length of that end, in bytes.
+// MaskText masks the keys in s, as [Mask] does. If more is true, further text follows s: masked then ends before a
+// suffix of s that may be the beginning of a key, and withheld is the length of that suffix in bytes.
 func (k Keys) MaskText(s string, more bool) (masked string, withheld int) {
-	var b []byte // nil: nothing was masked so far
+	var b []byte // nil until something is masked
 	for i := 0; i < len(s); {
 		n, open := k.match(s[i:])
 		if open && more {
@@ -125,10 +125,10 @@ func (k Keys) MaskText(s string, more bool) (masked string, withheld int) {
 	return s[:len(s)-withheld], withheld
 }
 
-// match returns the length of the longest key that s begins with; 0: there is none. Open says that s may be the
-// beginning of a longer one.
+// match returns the length of the longest key that s begins with, or 0. open means that s may be the beginning of a
+// longer one.
 func (k Keys) match(s string) (n int, open bool) {
-	for _, key := range k { // the longest first
+	for _, key := range k { // longest first
 		switch {
 		case key[0] != s[0]:
 		case strings.HasPrefix(s, key):
@@ -140,8 +140,7 @@ func (k Keys) match(s string) (n int, open bool) {
 	return 0, open
 }
 
-// mask returns v masked, or v itself if it has no key. Fields that are not exported, such as those of times, are left
-// alone.
+// mask returns v masked, or v itself if it contains no key. Unexported fields, such as those of times, are ignored.
 func (k Keys) mask(v reflect.Value) (masked reflect.Value, found bool) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -156,7 +155,7 @@ func (k Keys) mask(v reflect.Value) (masked reflect.Value, found bool) {
 	case reflect.Struct:
 		masked = v
 		for i := range v.NumField() {
-			if !v.Field(i).CanInterface() { // it is not exported
+			if !v.Field(i).CanInterface() { // unexported
 				continue
 			}
 			field, changed := k.mask(v.Field(i))

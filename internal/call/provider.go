@@ -7,21 +7,22 @@ import (
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
-// Provider is what one must know to reach a provider.
+// Provider describes how to reach a provider.
 type Provider struct {
 	Name string
-	// URL is the base that a call's path is appended to, as its users write the path: it holds no part of the API's own
-	// path and no slash at its end. It is empty where every user has another one (NeedsURL).
+	// URL is the base URL to which the path of a call is appended. It contains no part of the API's own path and no
+	// trailing slash. It is empty if every user has a different one (NeedsURL).
 	URL      string
 	NeedsURL bool
-	// KeyEnv are the environment variables that usually hold a key; where several are set, the first counts, which is
-	// the one that the provider's own SDK prefers.
+	// KeyEnv are the environment variables that usually hold a key, in the order in which the provider's own SDK
+	// prefers them.
 	KeyEnv []string
-	// KeyHeader is the header that carries a key, KeyPrefix what stands before the key there.
+	// KeyHeader is the header that carries a key, KeyPrefix what precedes the key there.
 	KeyHeader, KeyPrefix string
-	// KeyQuery is the query parameter that may carry the key in place of the header; empty: there is none.
+	// KeyQuery is the query parameter that may carry the key instead of the header; empty if there is none.
 	KeyQuery string
-	// Header is what every request must have besides: canonical names, as in an http.Header. Nil: nothing.
+	// Header contains the other headers that every request needs, under canonical names, as in an http.Header. It may
+	// be nil.
 	Header map[string][]string
 }
 
@@ -29,7 +30,7 @@ type Provider struct {
 const anthropicVersion = "2023-06-01"
 
 // providers are in the order of the documentation. Addresses, variables and headers are those of the providers' own
-// SDKs. Bedrock's key is one of its API keys, which are bearer tokens; its address has a region, so that users of
+// SDKs. Bedrock's key is one of its API keys, which are bearer tokens; its address contains a region, so that users of
 // another region need their own.
 var providers = []Provider{
 	withBearer("openai", "https://api.openai.com", "OPENAI_API_KEY"),
@@ -55,8 +56,8 @@ func withBearer(name, url string, keyEnv ...string) Provider {
 	return Provider{Name: name, URL: url, KeyEnv: keyEnv, KeyHeader: "Authorization", KeyPrefix: "Bearer "}
 }
 
-// Providers returns the providers that a gateway knows by name, in the order of the documentation. The caller must not
-// change what they point to.
+// Providers returns the providers known by name, in the order of the documentation. The caller must not change what
+// they point to.
 func Providers() []Provider { return slices.Clone(providers) }
 
 // FindProvider returns the provider of that name, and whether there is one.
@@ -68,10 +69,10 @@ func FindProvider(name string) (Provider, bool) {
 	return providers[i], true
 }
 
-// ProviderNames returns the names that an answer can have for its provider, in order, as long as nobody says another
-// one: those of [Providers] and others whose answers are recognised.
+// ProviderNames returns the names that an answer's provider can have unless configured otherwise, sorted: those of
+// [Providers] and others whose answers are recognised.
 func ProviderNames() []string {
-	names := append(wire.Providers(), "generic") // not known whose it is
+	names := append(wire.Providers(), "generic") // provider unknown
 	for i := range providers {
 		names = append(names, providers[i].Name)
 	}
@@ -79,9 +80,8 @@ func ProviderNames() []string {
 	return slices.Compact(names)
 }
 
-// KeyHeaders returns the canonical names of all headers in which a caller's request may carry its key, whatever the
-// provider: each takes one of its own, most take a bearer token as well. A key may also stand in the query, see
-// [Provider].KeyQuery.
+// KeyHeaders returns the canonical names of all headers in which a request may carry its key, for any provider: each
+// has one of its own, and most also accept a bearer token. A key may also be in the query, see [Provider].KeyQuery.
 func KeyHeaders() []string {
 	return []string{"Authorization", "X-Api-Key", "X-Goog-Api-Key", "Api-Key"}
 }
@@ -92,8 +92,8 @@ var otelNames = map[string]string{
 	"xai": "x_ai", "mistral": "mistral_ai",
 }
 
-// OTelName returns the name of a provider in OpenTelemetry's conventions for generative AI, the provider's own where
-// they have none.
+// OTelName returns a provider's name in OpenTelemetry's conventions for generative AI, or its own name if they have
+// none.
 func OTelName(provider string) string {
 	if name := otelNames[provider]; name != "" {
 		return name
@@ -101,17 +101,16 @@ func OTelName(provider string) string {
 	return provider
 }
 
-// hosts are further hosts of providers. Whatever ends with one, after a dot or, in regional names, a hyphen, is one
-// too.
+// hosts are further hosts of providers. A host that ends with one, after a dot or, in regional names, a hyphen, counts
+// as well.
 var hosts = map[string]string{
 	"api.cohere.ai": "cohere", "discoveryengine.googleapis.com": "gemini", "aiplatform.googleapis.com": "gemini",
 	"openai.azure.com": "azure", "services.ai.azure.com": "azure", "cognitiveservices.azure.com": "azure",
 	"models.ai.azure.com": "azure",
 }
 
-// FindHost returns the provider that answers at a host, one of [Providers], and "" for any other host. The host may
-// have a port, and is written in lower case. Hosts in regions of a provider's own, and those of a user's resource, are
-// found too.
+// FindHost returns the provider behind a host, one of [Providers], or "". The host may have a port, and must be in
+// lower case. Regional hosts of a provider, and those of a user's resource, are recognised too.
 func FindHost(host string) string {
 	host, _, _ = strings.Cut(host, ":")
 	for i := range providers {
@@ -130,7 +129,7 @@ func FindHost(host string) string {
 	return ""
 }
 
-// isHost reports whether host is name, or ends with it behind a separator.
+// isHost reports whether host is name or ends with it after a separator.
 func isHost(host, name, separator string) bool {
 	before, ok := strings.CutSuffix(host, name)
 	return ok && (before == "" || strings.HasSuffix(before, separator))

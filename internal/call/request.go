@@ -10,29 +10,29 @@ import (
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
-// Request is what a request says that matters to who keeps its answer. All its strings are valid UTF-8.
+// Request contains the parts of a request that matter for keeping its answer. All its strings are valid UTF-8.
 type Request struct {
-	Model    string    // empty: the body does not say
-	Stream   bool      // the body asks for a stream
-	Messages []Message // oldest first, instructions before all others; the last 4,096
-	Tools    []string  // what the model may use: a function's name, any other tool's type; the first 256
-	// the body asks the provider to search, or to answer from documents, so that there can be citations
+	Model    string    // empty if the body has none
+	Stream   bool      // the body requests a stream
+	Messages []Message // oldest first, after the instructions; the last 4,096
+	Tools    []string  // available tools: the name of a function, the type of any other tool; the first 256
+	// the body asks the provider to search or to answer from documents, so there can be citations
 	Grounded bool
 }
 
-// maxMessages and maxTools are the most that a [Request] keeps. A body of a few megabytes could name millions.
+// maxMessages and maxTools limit what a [Request] keeps. A body of a few megabytes could contain millions.
 const (
 	maxMessages = 4096
 	maxTools    = 256
 )
 
-// Message is one message of a conversation, as far as it is text.
+// Message is the text of one message in a conversation.
 type Message struct {
 	Role string // RoleSystem, RoleUser, RoleAssistant or RoleTool
-	Text string // its visible text; empty only where a user's message has none, as with a picture
+	Text string // its visible text; empty only for user messages without text, such as a picture
 }
 
-// The roles of a message. What providers call developer is a system message, model and chatbot are the assistant,
+// The roles of a message. The providers' role developer is a system message, model and chatbot are the assistant, and
 // function is a tool.
 const (
 	RoleSystem    = "system"
@@ -41,12 +41,12 @@ const (
 	RoleTool      = "tool"
 )
 
-// ReadRequest reads the body of a request. format is that of its answer, as [FindRoute] says it; empty: not known. The
-// body's own members tell what they mean in all formats, so that format only adds what no member says: whose answers
-// are always grounded, and that Cohere's are in what a tool found.
+// ReadRequest parses the body of a request. format is the format of its answer as returned by [FindRoute], or empty if
+// unknown. The body's members mean the same in all formats; format only adds what no member shows: that some answers
+// are always grounded, and that Cohere's are if a tool returned something.
 //
-// Reading is tolerant: what is missing, of the wrong type or cut off is left out. The only error is that of a body that
-// is no JSON object. Nothing of body is kept.
+// Parsing is tolerant: what is missing, of the wrong type or truncated is omitted. The only error is a body that is not
+// a JSON object. The result does not refer to body.
 func ReadRequest(format string, body []byte) (*Request, error) {
 	doc := scan.Value(bytes.TrimSpace(body))
 	if !doc.IsObject() {
@@ -84,7 +84,7 @@ func ReadRequest(format string, body []byte) (*Request, error) {
 	}
 	r.readMessages(history)
 	r.readMessages(turns)
-	if string(newest) != `""` { // what Cohere v1 wants beside a tool's results
+	if string(newest) != `""` { // required by Cohere v1 besides a tool's results
 		r.readMessages(newest)
 	}
 	for a := scan.Elements(results); a.Next(); {
@@ -97,8 +97,8 @@ func ReadRequest(format string, body []byte) (*Request, error) {
 	return &r.Request, nil
 }
 
-// LastUser returns the newest message of the user, and whether there is one. A tool's result, which some formats send
-// in the user's name, is none.
+// LastUser returns the last user message, and whether there is one. A tool's result does not count, although some
+// formats send it as the user.
 func (r *Request) LastUser() (Message, bool) {
 	for _, m := range slices.Backward(r.Messages) {
 		if m.Role == RoleUser {
@@ -110,8 +110,8 @@ func (r *Request) LastUser() (Message, bool) {
 
 type requestReader struct{ Request }
 
-// readMessages reads a list of messages, or one in its place. Parts without a role, as the Interactions API takes them
-// in place of messages, are all one message of the user.
+// readMessages reads a list of messages, or a single one. Parts without a role, as the Interactions API accepts them in
+// place of messages, form one user message.
 func (r *requestReader) readMessages(v scan.Value) {
 	var parts []string
 	if !v.IsArray() {
@@ -125,7 +125,7 @@ func (r *requestReader) readMessages(v scan.Value) {
 	}
 }
 
-// readMessage reads one message: a string is the user's. The text of what is only the part of one is appended to parts.
+// readMessage reads one message: a string is the user's. The text of a part without a role is appended to parts.
 func (r *requestReader) readMessage(parts []string, v scan.Value) []string {
 	if v.IsString() {
 		r.addMessage(RoleUser, plainText(v))
@@ -150,31 +150,31 @@ func (r *requestReader) readMessage(parts []string, v scan.Value) []string {
 		}
 		return parts
 	}
-	whose := roleOf(string(kind.Bytes()), string(role.Bytes()))
-	if whose == "" || !v.IsObject() {
+	author := roleOf(string(kind.Bytes()), string(role.Bytes()))
+	if author == "" || !v.IsObject() {
 		return parts
 	}
 	between := "\n"
-	if whose == RoleAssistant {
-		between = "" // a provider cuts its answer where citations are
+	if author == RoleAssistant {
+		between = "" // providers split their answers at citations
 	}
-	// The results of tools come first, as messages of their own, because they answer the message before this one.
+	// Tool results come first, as separate messages, because they answer the previous message.
 	answered := false
 	for a := scan.Elements(content); a.Next(); {
 		if result, ok := toolResult(a.Val); ok {
 			answered = true
 			r.addMessage(RoleTool, result)
 		}
-		r.Grounded = r.Grounded || givesDocument(a.Val)
+		r.Grounded = r.Grounded || hasDocument(a.Val)
 	}
 	if text := joinText(content, between); text != "" || !answered {
-		r.addMessage(whose, text)
+		r.addMessage(author, text)
 	}
 	return parts
 }
 
-// roleOf returns whose message an item of that type and role is; empty: it is none, but a call, a thought or a
-// reference.
+// roleOf returns the role of an item with the given type and role, or "" if it is not a message but a call, a thought
+// or a reference.
 func roleOf(kind, role string) string {
 	switch kind {
 	case "user_input":
@@ -200,7 +200,7 @@ func roleOf(kind, role string) string {
 	return ""
 }
 
-// addMessage adds a message; one without text is left out, unless it is the user's.
+// addMessage adds a message; one without text is omitted, unless it is the user's.
 func (r *requestReader) addMessage(role, text string) {
 	if text == "" && role != RoleUser {
 		return
@@ -211,10 +211,10 @@ func (r *requestReader) addMessage(role, text string) {
 	r.Messages = append(r.Messages, Message{role, text})
 }
 
-// plainText returns a string's content as valid UTF-8, or "" where v is no string.
+// plainText returns the value of a string as valid UTF-8, or "" if v is not a string.
 func plainText(v scan.Value) string { return strings.ToValidUTF8(v.Str(), "\uFFFD") }
 
-// anyText is plainText, for what may be any JSON.
+// anyText is plainText for any JSON value.
 func anyText(v scan.Value) string {
 	if v.IsString() {
 		return plainText(v)
@@ -222,8 +222,8 @@ func anyText(v scan.Value) string {
 	return strings.ToValidUTF8(wire.Compact(v), "\uFFFD")
 }
 
-// joinText joins the visible text of a message's content: a string, one part or a list of parts, or an object that
-// holds one of these.
+// joinText joins the visible text of a message's content: a string, a part, a list of parts, or an object that contains
+// one of these.
 func joinText(content scan.Value, between string) string {
 	if inner := content.Get("parts", "content"); inner != nil {
 		content = inner
@@ -241,7 +241,7 @@ func joinText(content scan.Value, between string) string {
 	return strings.Join(all, between)
 }
 
-// visibleText returns the text of one part of a message, and whether the part is text that its reader sees.
+// visibleText returns the text of one part of a message, and whether it is text visible to the reader.
 func visibleText(part scan.Value) (string, bool) {
 	if part.IsString() {
 		return plainText(part), true
@@ -255,8 +255,7 @@ func visibleText(part scan.Value) (string, bool) {
 	return plainText(text), text.IsString() && !part.Get("thought").IsTrue()
 }
 
-// toolResult returns what a tool answered, where a part of a message is that: Anthropic's, Bedrock's, Google's or
-// Cohere's.
+// toolResult returns a tool's result if a part of a message is one: Anthropic's, Bedrock's, Google's or Cohere's.
 func toolResult(part scan.Value) (string, bool) {
 	for o := scan.Members(part); o.Next(); {
 		switch string(o.Key) {
@@ -277,24 +276,24 @@ func toolResult(part scan.Value) (string, bool) {
 	return "", false
 }
 
-// givesDocument reports whether a part of a message is something to cite, or holds it as what a tool found: Anthropic's
-// and Bedrock's documents and search results with citations switched on.
-func givesDocument(part scan.Value) bool {
+// hasDocument reports whether a part of a message is a citable document, or a tool's result with one: Anthropic's and
+// Bedrock's documents and search results with citations enabled.
+func hasDocument(part scan.Value) bool {
 	switch part.Get("type").Str() {
 	case "":
-		return isCitable(part.Get("document", "searchResult")) || holdsCitable(part.Path("toolResult", "content"))
+		return isCitable(part.Get("document", "searchResult")) || hasCitable(part.Path("toolResult", "content"))
 	case "document", "search_result":
 		return isCitable(part)
 	case "tool_result":
-		return holdsCitable(part.Get("content"))
+		return hasCitable(part.Get("content"))
 	}
 	return false
 }
 
 func isCitable(document scan.Value) bool { return document.Path("citations", "enabled").IsTrue() }
 
-// holdsCitable looks at the parts of a tool's result, which hold no further results.
-func holdsCitable(content scan.Value) bool {
+// hasCitable reports whether a tool's result has a citable part; results are not nested.
+func hasCitable(content scan.Value) bool {
 	for a := scan.Elements(content); a.Next(); {
 		if isCitable(a.Val) || isCitable(a.Val.Get("document")) || isCitable(a.Val.Get("searchResult")) {
 			return true
@@ -303,13 +302,13 @@ func holdsCitable(content scan.Value) bool {
 	return false
 }
 
-// readOption reads a member of a body that is neither its model nor a message.
+// readOption reads any member of a body except its model and messages.
 func (r *requestReader) readOption(name string, v scan.Value) {
 	switch name {
 	case "toolConfig":
 		r.readOption("tools", v.Get("tools"))
 	case "tools":
-		if v.IsObject() { // Google takes one in place of a list of one
+		if v.IsObject() { // Google accepts one in place of a list
 			r.readTool(v)
 		}
 		for a := scan.Elements(v); a.Next(); {
@@ -331,7 +330,7 @@ func (r *requestReader) readOption(name string, v scan.Value) {
 	}
 }
 
-// readTool reads one tool. Those that a provider runs itself have a type, or are named by their only member; a caller's
+// readTool reads one tool. Tools that a provider runs itself have a type or a single member with their name; a caller's
 // have a name.
 func (r *requestReader) readTool(v scan.Value) {
 	kind, name := plainText(v.Get("type")), plainText(v.Get("name"))
@@ -372,7 +371,7 @@ func (r *requestReader) addTool(name string) {
 	}
 }
 
-// toolSearches reports whether a tool that a provider runs itself finds sources: web_search in all its versions,
+// toolSearches reports whether a tool that a provider runs itself finds sources: web_search in all versions,
 // file_search, googleSearchRetrieval, urlContext, google_maps, web_fetch, document_library, nova_grounding. Anthropic's
 // tool_search_tool finds tools.
 func toolSearches(tool string) bool {
@@ -388,8 +387,8 @@ func toolSearches(tool string) bool {
 	return false
 }
 
-// modelSearches reports whether a model searches without being asked: OpenAI's search models, Perplexity's, and any of
-// OpenRouter's with :online.
+// modelSearches reports whether a model always searches: OpenAI's search models, Perplexity's, and any of OpenRouter's
+// with :online.
 func modelSearches(model string) bool {
 	return strings.HasSuffix(model, ":online") || strings.Contains(model, "-search-preview") ||
 		strings.Contains(model, "-search-api") || strings.Contains(model, "sonar")

@@ -62,7 +62,7 @@ func TestReadRequestLimits(t *testing.T) {
 	}
 }
 
-// Every recorded request gives its user's words; one whose answer had citations of the provider's asked for grounding.
+// Every recorded request has a user message, and is grounded if its answer had citations of the provider.
 func TestReadRecordedRequests(t *testing.T) {
 	dir := filepath.Join(testenv.Shared(t), "corpus")
 	f := testenv.Must(os.Open(filepath.Join(dir, "MANIFEST.tsv")))(t)
@@ -84,7 +84,7 @@ func TestReadRecordedRequests(t *testing.T) {
 		if m, ok := r.LastUser(); !ok || m.Text == "" {
 			t.Errorf("%s: no words of the user in %+v", name, r)
 		}
-		// Code writes files, which are cited; a Gemini model recites what it learnt: neither was asked for.
+		// Not requested: files written by code, which are cited, and recitations of a Gemini model.
 		unasked := slices.Equal(r.Tools, []string{"code_interpreter"}) || column[1] == "gemini" && r.Tools == nil
 		if cited := column[5] != "0"; cited && !r.Grounded && !unasked {
 			t.Errorf("%s: not grounded, with %s citations", name, column[5])

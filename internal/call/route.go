@@ -6,40 +6,40 @@ import (
 	"strings"
 )
 
-// Route is what a call's method and path tell of its answer.
+// Route is what a call's method and path reveal about its answer.
 type Route struct {
-	// Pattern is the rule that the path's end matched, such as /model/{model}/converse. There are few, none holds
-	// anything of the caller's, so it can name a metric.
+	// Pattern is the pattern that matched the path's end, such as /model/{model}/converse. There are few of them, and
+	// they contain no data of the caller, so they can be used as metric labels.
 	Pattern  string
-	Provider string // who answers; empty: the path does not tell and nobody said
-	Format   string // of the answer; empty: it is to be recognised
-	Model    string // the model, deployment or endpoint that the path names, unescaped; empty: the body names it
-	Stream   bool   // the path asks for a stream; where it is false the body may
-	Get      bool   // the call asks for an earlier answer, again
+	Provider string // the provider that answers; empty if neither configured nor evident from the path
+	Format   string // the answer's format; empty if it must be recognised
+	Model    string // the model, deployment or endpoint in the path, unescaped; empty if the body names it
+	Stream   bool   // the path requests a stream; if false, the body may
+	Get      bool   // the call fetches an earlier answer again
 	ID       string // the provider's id of that answer, unescaped; empty unless Get
 }
 
-// rule says what a path is answered with that ends with a pattern: whole segments, of which {model}, {id} and the like
-// stand for one, or for what comes in it before a colon.
+// rule describes the answers to paths that end with a pattern: whole segments, where {model}, {id} and the like match
+// one segment, or its part before a colon.
 type rule struct {
-	// providers are those whose path it is. A provider whose name is in no rule has those of "other"; where that is not
-	// the first name, the path alone tells that the first is asked.
+	// providers are the providers that have this path. A provider without rules of its own has those of "other". If the
+	// first name is not "other", the path alone implies that provider.
 	providers string
 	pattern   string // for POST, unless it begins with GET
-	format    string // of the answer; empty: it is to be recognised
+	format    string // the answer's format; empty if it must be recognised
 }
 
-// noAnswer is the format of paths that are answered with something else than a model's text.
+// noAnswer is the format of paths that return something other than a model's text.
 const noAnswer = "-"
 
-// rules are tried in their order. The paths are those of the providers' SDKs and references. Their neighbours whose
-// answers hold no text of a model are not among them: counting tokens, batches and jobs, cancelling, embeddings, files.
+// rules are tried in order. The paths are those of the providers' SDKs and references. Neighbouring paths whose answers
+// contain no text of a model are not included: counting tokens, batches and jobs, cancelling, embeddings, files.
 var rules = []rule{
 	{"other perplexity", "/async/chat/completions", noAnswer}, // a job
 	{"gemini vertex", "/openai/chat/completions", "openai-chat"},
 	{"gemini vertex", "/endpoints/openapi/chat/completions", "openai-chat"},
 	{"cohere", "/compatibility/v1/chat/completions", "openai-chat"},
-	{"azure", "/deployments/{model}/chat/completions", ""}, // from the caller's own data or not: the path does not say
+	{"azure", "/deployments/{model}/chat/completions", ""}, // with the caller's own data or without
 	{"azure", "/deployments/{model}/extensions/chat/completions", ""},
 	{"openai", "/chat/completions", "openai-chat"},
 	{"perplexity", "/chat/completions", "perplexity-chat"},
@@ -80,34 +80,34 @@ var rules = []rule{
 	{"bedrock other", "/retrieveAndGenerateStream", "bedrock-rag"},
 }
 
-// ruled are the providers that have rules of their own.
+// ruled are the providers with rules of their own.
 const ruled = "openai gemini vertex cohere anthropic perplexity xai openrouter mistral bedrock azure"
 
-// FindRoute returns what a call's method and path tell, and whether it is a call whose answer has citations to keep.
+// FindRoute returns what a call's method and path reveal, and whether its answer is one whose citations are kept.
 //
-// The path is the one that the upstream sees, without its query, escaped as it was sent. Only its end counts, in whole
-// segments, because a base URL may have a path of its own. With the name of one of [Providers], or vertex, the
-// provider's own paths count; with any other name, and none, those by which one of them, or who copies it, can be told.
-// A path that another writes as one of these, and that some servers read as it, is that one: nobody gets around what is
-// done about answers by writing %63ompletions. For paths as SDKs write them it allocates nothing.
+// The path is the one sent to the upstream, without its query, escaped as sent. Only its end counts, in whole segments,
+// because a base URL may have a path of its own. With the name of one of [Providers], or vertex, that provider's own
+// paths count; with any other name, or none, those that identify one of them or an API modelled on it. A path written
+// differently that some servers read as one of these counts as that one: policies cannot be evaded by writing
+// %63ompletions. FindRoute does not allocate for paths as SDKs write them.
 func FindRoute(provider, method, path string) (Route, bool) {
 	r, ok := findRoute(provider, method, path)
-	if !ok && isOdd(path) {
-		if r, ok = findRoute(provider, method, usual(path)); !ok { // a slash may be escaped because it divides nothing
-			r, ok = findRoute(provider, method, usual(unescape(path)))
+	if !ok && isAmbiguous(path) {
+		if r, ok = findRoute(provider, method, normalise(path)); !ok { // an escaped slash may not be a separator
+			r, ok = findRoute(provider, method, normalise(unescape(path)))
 		}
 	}
 	return r, ok
 }
 
-// isOdd reports whether a path may be another one in some server's reading.
-func isOdd(path string) bool {
+// isAmbiguous reports whether some server may read a path as another one.
+func isAmbiguous(path string) bool {
 	return strings.ContainsAny(path, `%;\`) || strings.Contains(path, "//") || strings.Contains(path, "/.")
 }
 
-// usual returns a path as lenient servers read it: without parameters of segments, empty segments, dots and needless
-// escapes.
-func usual(path string) string {
+// normalise returns a path as lenient servers read it: without parameters of segments, empty segments, dot segments and
+// needless escapes.
+func normalise(path string) string {
 	if !strings.HasPrefix(path, "/") {
 		return path
 	}
@@ -127,9 +127,9 @@ func usual(path string) string {
 
 func findRoute(provider, method, path string) (Route, bool) {
 	path = strings.TrimSuffix(path, "/")
-	who := provider
+	name := provider
 	if !hasField(ruled, provider) {
-		who = "other"
+		name = "other"
 	}
 	for i := range rules {
 		pattern, get := strings.CutPrefix(rules[i].pattern, "GET ")
@@ -137,7 +137,7 @@ func findRoute(provider, method, path string) (Route, bool) {
 			continue
 		}
 		param, ok := matchEnd(path, pattern)
-		if !ok || !hasField(rules[i].providers, who) {
+		if !ok || !hasField(rules[i].providers, name) {
 			continue
 		}
 		if rules[i].format == noAnswer {
@@ -152,15 +152,15 @@ func findRoute(provider, method, path string) (Route, bool) {
 		case get:
 			r.ID = unescape(param)
 		case r.Format == "vertex-search":
-			r.Provider = "vertex" // and what the path names is no model
+			r.Provider = "vertex" // what the path names is not a model
 		case strings.Contains(pattern, "{model}"):
 			r.Model = unescape(param)
 		}
-		if strings.HasSuffix(pattern, "awPredict") { // a model of somebody else, who answers in a format of its own
+		if strings.HasSuffix(pattern, "awPredict") { // a partner's model, which answers in its own format
 			if r.Provider = ""; strings.Contains(path, "/publishers/anthropic/") {
 				r.Format = "anthropic-messages"
 			}
-			if r.Model == "count-tokens" { // so Anthropic's SDKs spell counting
+			if r.Model == "count-tokens" { // counting tokens in Anthropic's SDKs
 				return Route{}, false
 			}
 		}
@@ -169,7 +169,7 @@ func findRoute(provider, method, path string) (Route, bool) {
 	return Route{}, false
 }
 
-// hasField reports whether name is one of the words of list.
+// hasField reports whether list contains the word name.
 func hasField(list, name string) bool {
 	for word := range strings.FieldsSeq(list) {
 		if word == name {
@@ -179,8 +179,8 @@ func hasField(list, name string) bool {
 	return false
 }
 
-// matchEnd reports whether a path ends with a pattern, and returns what stands there for the pattern's parameter, which
-// is not nothing.
+// matchEnd reports whether a path ends with a pattern, and returns the value of the pattern's parameter, which must not
+// be empty.
 func matchEnd(path, pattern string) (param string, ok bool) {
 	open, end := strings.IndexByte(pattern, '{'), strings.IndexByte(pattern, '}')
 	if open < 0 {
@@ -206,7 +206,7 @@ func matchEnd(path, pattern string) (param string, ok bool) {
 	return rest[i:], ok
 }
 
-// cutSuffix is [strings.CutSuffix], but for upper and lower case, which some servers take for the same.
+// cutSuffix is [strings.CutSuffix] ignoring case, as some servers do.
 func cutSuffix(s, suffix string) (before string, found bool) {
 	at := len(s) - len(suffix)
 	if at < 0 || !strings.EqualFold(s[at:], suffix) {
@@ -215,7 +215,7 @@ func cutSuffix(s, suffix string) (before string, found bool) {
 	return s[:at], true
 }
 
-// unescape returns a segment as it was meant, or as it stands where its escapes are none.
+// unescape returns a segment unescaped, or as it is if its escapes are invalid.
 func unescape(segment string) string {
 	if plain, err := url.PathUnescape(segment); err == nil {
 		return plain
@@ -223,11 +223,11 @@ func unescape(segment string) string {
 	return segment
 }
 
-// completeAlone are the formats whose answers name all their sources themselves.
+// completeAlone are the formats whose answers contain all their sources.
 var completeAlone = []string{
 	"openai-responses", "openai-chat", "azure-chat", "xai-responses", "xai-chat", "perplexity-chat", "openrouter-chat",
 }
 
-// ReadsRequest reports whether answers of a format can only be decoded in full with their request: it has the documents
-// that they refer to. So it may be of a format that is yet to be recognised.
+// ReadsRequest reports whether answers of a format can only be decoded in full together with their request, which has
+// the documents that they refer to. It is true for formats that are yet to be recognised.
 func ReadsRequest(format string) bool { return !slices.Contains(completeAlone, format) }

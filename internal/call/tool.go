@@ -13,23 +13,23 @@ import (
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
-// The types of the neutral tools of a [Chat].
+// The types of the provider-independent tools of a [Chat].
 const (
 	toolWeb   = "web_search"
 	toolFiles = "file_search"
 )
 
-// neutralTool is a tool in no provider's words.
+// neutralTool is a provider-independent tool.
 type neutralTool struct {
 	kind   string
-	stores []string        // where to search for files, by the provider's names
-	filter json.RawMessage // which of them, in the provider's words; nil: all
+	stores []string        // stores to search, by the provider's names
+	filter json.RawMessage // filter on files, in the provider's format; nil means all
 }
 
-// words returns the chat with its tools in the provider's words.
-func (c *Chat) words(provider string) (*Chat, error) {
-	worded := *c
-	worded.Tools = nil
+// translate returns the chat with its tools in the provider's format.
+func (c *Chat) translate(provider string) (*Chat, error) {
+	translated := *c
+	translated.Tools = nil
 	for i, raw := range c.Tools {
 		if !json.Valid(raw) {
 			return nil, errors.New("a tool is not JSON")
@@ -38,22 +38,22 @@ func (c *Chat) words(provider string) (*Chat, error) {
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("tool %d: %w", i, err)
-		case neutral && tool.kind == toolWeb && provider == "perplexity" && c.ofSonar():
+		case neutral && tool.kind == toolWeb && provider == "perplexity" && c.usesSonar():
 			continue // it always searches
 		case neutral:
-			if raw, err = tool.words(provider); err != nil {
+			if raw, err = tool.encode(provider); err != nil {
 				return nil, fmt.Errorf("tool %d: %w", i, err)
 			}
 		case provider == "anthropic" && c.Citations != CitationsOff:
 			raw = citing(raw)
 		}
-		worded.Tools = append(worded.Tools, raw)
+		translated.Tools = append(translated.Tools, raw)
 	}
-	return &worded, nil
+	return &translated, nil
 }
 
-// citing returns a tool of Anthropic's that fetches pages so that they are cited, which they are on request only. One
-// that says itself whether they are, and any other tool, is returned as it is.
+// citing returns a tool of Anthropic's that fetches pages with citations enabled, as they are off by default. A tool
+// that sets them itself, and any other tool, is returned unchanged.
 func citing(tool json.RawMessage) json.RawMessage {
 	v := scan.Value(bytes.TrimSpace(tool))
 	if !strings.HasPrefix(v.Get("type").Str(), "web_fetch") || v.Get("citations") != nil {
@@ -62,12 +62,12 @@ func citing(tool json.RawMessage) json.RawMessage {
 	return slices.Concat(json.RawMessage(v[:len(v)-1]), json.RawMessage(`,"citations":{"enabled":true}}`))
 }
 
-// readNeutral reads a tool, and reports whether it is a neutral one: a web search without any detail, or a search in
-// stores. The rest is for the provider to understand.
+// readNeutral parses a tool and reports whether it is provider-independent: a web search without further members, or a
+// search in stores. Others are left to the provider.
 func readNeutral(raw json.RawMessage) (tool neutralTool, neutral bool, err error) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(raw, &members) != nil || json.Unmarshal(members["type"], &tool.kind) != nil {
-		return tool, false, nil //nolint:nilerr // it is somebody's own
+		return tool, false, nil //nolint:nilerr // a provider's own tool
 	}
 	delete(members, "type")
 	stores, ours := members["stores"]
@@ -80,18 +80,18 @@ func readNeutral(raw json.RawMessage) (tool neutralTool, neutral bool, err error
 	case tool.kind != toolFiles || !ours && len(members) > 0:
 		return tool, false, nil
 	case json.Unmarshal(stores, &tool.stores) != nil || len(tool.stores) == 0 || slices.Contains(tool.stores, ""):
-		return tool, false, errors.New(`file_search: "stores" is not a list of the stores' names`)
+		return tool, false, errors.New(`file_search: "stores" must be a list of store names`)
 	}
 	delete(members, "stores")
 	delete(members, "filter")
 	for _, name := range slices.Sorted(maps.Keys(members)) {
-		return tool, false, fmt.Errorf(`file_search: beside "stores" there is only "filter", not %q`, name)
+		return tool, false, fmt.Errorf(`file_search: besides "stores", only "filter" is allowed, not %q`, name)
 	}
 	return tool, true, nil
 }
 
-// words returns the tool in the provider's words.
-func (t *neutralTool) words(provider string) (json.RawMessage, error) {
+// encode returns the tool in the provider's format.
+func (t *neutralTool) encode(provider string) (json.RawMessage, error) {
 	words := t.toolFor(provider)
 	if words == nil {
 		var have []string
@@ -100,7 +100,7 @@ func (t *neutralTool) words(provider string) (json.RawMessage, error) {
 				have = append(have, p.Name)
 			}
 		}
-		return nil, fmt.Errorf("%s has no %s; %s have", provider, t.kind, strings.Join(have, ", "))
+		return nil, fmt.Errorf("%s does not support %s; supported by %s", provider, t.kind, strings.Join(have, ", "))
 	}
 	if why := t.wrongFilter(provider); why != "" {
 		return nil, fmt.Errorf("file_search: %s", why)
@@ -108,8 +108,8 @@ func (t *neutralTool) words(provider string) (json.RawMessage, error) {
 	return wire.Encode(words)
 }
 
-// toolFor returns the tool as the provider calls it; nil: it has none. OpenRouter's is its own, beside those of the
-// models. What Mistral searches are libraries, and what xAI does are collections.
+// toolFor returns the provider's equivalent of the tool, or nil. OpenRouter's is its own, besides those of the models.
+// Mistral's stores are libraries, xAI's are collections.
 func (t *neutralTool) toolFor(provider string) any {
 	switch t.kind + " " + provider {
 	case "web_search gemini":
@@ -132,7 +132,7 @@ func (t *neutralTool) toolFor(provider string) any {
 	return nil
 }
 
-// wrongFilter says what is wrong with the filter of a search in files for a provider; empty: nothing.
+// wrongFilter returns what is wrong with a file search's filter for a provider, or "".
 func (t *neutralTool) wrongFilter(provider string) string {
 	if t.filter == nil {
 		return ""
@@ -141,14 +141,14 @@ func (t *neutralTool) wrongFilter(provider string) string {
 	switch provider {
 	case "gemini":
 		if json.Unmarshal(t.filter, &text) != nil || text == "" {
-			return `gemini's "filter" is a string, such as author = "Ann"`
+			return `gemini's "filter" must be a string, such as author = "Ann"`
 		}
 	case "openai":
 		if t.filter[0] != '{' {
-			return `openai's "filter" is an object, such as {"type":"eq","key":"author","value":"Ann"}`
+			return `openai's "filter" must be an object, such as {"type":"eq","key":"author","value":"Ann"}`
 		}
 	default:
-		return provider + ` takes no "filter"`
+		return provider + ` does not support "filter"`
 	}
 	return ""
 }
@@ -171,21 +171,21 @@ type geminiFiles struct {
 	Filter string   `json:"metadataFilter,omitempty"`
 }
 
-// ofSonar reports whether Perplexity's own API of chats is meant, and not that of its agents, where Sonar has another
+// usesSonar reports whether the model belongs to Perplexity's chat API, not to its agent API, where Sonar has another
 // name.
-func (c *Chat) ofSonar() bool { return strings.HasPrefix(c.Model, "sonar") }
+func (c *Chat) usesSonar() bool { return strings.HasPrefix(c.Model, "sonar") }
 
-// asked is what providers must be sent for sources where a search of theirs is not what does it.
-var asked = map[string]string{
+// sourceOptions are the members that requests need for sources, for providers without a web search.
+var sourceOptions = map[string]string{
 	"cohere":  `"documents": [{"id": "1", "data": {"title": "…", "text": "…"}}]`,
 	"bedrock": `{"document": {"name": "…", "source": {…}, "citations": {"enabled": true}}}`,
 	"azure":   `"tools": [{"type": "web_search"}]`,
 }
 
-// AskForSources returns what a request to a provider must have for the answer to name sources, as members of its JSON:
-// the provider's search of the web, or else the documents of the caller. Empty: none is known, or it always searches.
+// AskForSources returns the members of JSON that a request to a provider needs for its answer to name sources: the
+// provider's web search, or else the caller's documents. It is empty if none are known or the provider always searches.
 func AskForSources(provider string) string {
-	if words := asked[provider]; words != "" || provider == "perplexity" {
+	if words := sourceOptions[provider]; words != "" || provider == "perplexity" {
 		return words
 	}
 	tool := (&neutralTool{kind: toolWeb}).toolFor(provider)

@@ -5,30 +5,30 @@ import (
 	"hash/crc32"
 )
 
-// An AWS message is a prelude (total length, headers length, CRC-32 of these two), headers, a payload, and the CRC-32
-// of all before it; numbers are big-endian.
+// An AWS message is a prelude (total length, headers length, CRC-32 of both), headers, a payload, and the CRC-32 of
+// everything before it; numbers are big-endian.
 const (
 	preludeLen  = 12
 	checksumLen = 4
 )
 
-// awsState is what is known between Writes of AWS messages.
+// awsState is the state between Writes of AWS messages.
 type awsState struct {
-	size    int   // the current message's length; 0: its prelude is not read
-	skip    int64 // how many bytes of a message that is too large are still to come
-	corrupt bool  // no message can be found any more
+	size    int   // the current message's length; 0 before its prelude is read
+	skip    int64 // remaining bytes of a message that is too large
+	corrupt bool  // no more messages can be found
 }
 
 func preludeOK(b []byte) bool {
 	return crc32.ChecksumIEEE(b[:8]) == binary.BigEndian.Uint32(b[8:])
 }
 
-// stepAWS reads at least one byte of p, or learns the message's size from it, and returns how many bytes it read.
+// stepAWS reads at least one byte of p, or the message's size from it, and returns how many bytes it read.
 func (s *Splitter) stepAWS(p []byte) int {
 	m := &s.aws
 	switch {
 	case m.corrupt:
-		s.appendToBuffer(p[:min(len(p), max(s.MaxDocument, preludeLen)-len(s.buf))]) // buf may have the prelude
+		s.appendToBuffer(p[:min(len(p), max(s.MaxDocument, preludeLen)-len(s.buf))]) // buf may contain the prelude
 		return len(p)
 	case m.skip > 0:
 		n := min(int64(len(p)), m.skip)
@@ -49,8 +49,8 @@ func (s *Splitter) stepAWS(p []byte) int {
 	return n
 }
 
-// readPrelude learns the size of the message that begins in buf, or else in p. It leaves p unread if the prelude lies
-// whole in it, so that the message may be passed on without being copied.
+// readPrelude reads the size of the message that begins in buf or p. It leaves p unread if the prelude is completely
+// within it, so that the message need not be copied.
 func (s *Splitter) readPrelude(p []byte) int {
 	n, b := 0, p
 	if len(s.buf) == 0 {
@@ -73,7 +73,7 @@ func (s *Splitter) readPrelude(p []byte) int {
 		s.tooLarge()
 		s.drop()
 		s.aws.skip = total
-		if n > 0 { // the prelude is read, in however many Writes
+		if n > 0 { // the prelude was consumed
 			s.aws.skip -= preludeLen
 		}
 	default:
@@ -82,10 +82,10 @@ func (s *Splitter) readPrelude(p []byte) int {
 	return n
 }
 
-// opening is the event with which the protocol opens a stream. It says nothing of the answer.
+// opening is the event that opens a stream. It contains nothing of the answer.
 const opening = "initial-response"
 
-// endMessage emits the whole message b.
+// endMessage emits the complete message b.
 func (s *Splitter) endMessage(b []byte) {
 	body := len(b) - checksumLen
 	f, ok := message(b[:body:body])
@@ -114,7 +114,7 @@ func (s *Splitter) closeAWS() {
 	}
 }
 
-// message reads a message without its checksum, as far as it is there, and says whether its headers could be read.
+// message parses a message without its checksum, as far as it is present, and reports whether its headers are readable.
 func message(b []byte) (Frame, bool) {
 	if len(b) < preludeLen {
 		return Frame{}, false
@@ -158,7 +158,7 @@ func message(b []byte) (Frame, bool) {
 	return f, true
 }
 
-// header reads the header that b begins with and returns its length, 0 if it is damaged.
+// header parses the header at the start of b and returns its length, or 0 if it is damaged.
 func header(b []byte) (name, value []byte, size int) {
 	at := 1 + int(b[0])
 	if at >= len(b) {

@@ -11,7 +11,7 @@ import (
 	"github.com/ibidhq/ibid/internal/frame"
 )
 
-// header is an AWS header, encoded.
+// header returns an encoded AWS header.
 func header(name string, kind byte, value string) string {
 	b := append([]byte{byte(len(name))}, name...)
 	b = append(b, kind)
@@ -21,7 +21,7 @@ func header(name string, kind byte, value string) string {
 	return string(append(b, value...))
 }
 
-// message is an AWS message, encoded.
+// message returns an encoded AWS message.
 func message(headers, payload string) string {
 	b := binary.BigEndian.AppendUint32(nil, uint32(12+len(headers)+len(payload)+4))
 	b = binary.BigEndian.AppendUint32(b, uint32(len(headers)))
@@ -30,7 +30,7 @@ func message(headers, payload string) string {
 	return string(binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b)))
 }
 
-// prelude is the beginning of a message with the given lengths and a right checksum.
+// prelude returns the start of a message with the given lengths and a correct checksum.
 func prelude(total, headers uint32) string {
 	b := binary.BigEndian.AppendUint32(nil, total)
 	b = binary.BigEndian.AppendUint32(b, headers)
@@ -41,7 +41,7 @@ func event(name, payload string) string {
 	return message(header(":event-type", 7, name)+header(":content-type", 7, "application/json")+header(":message-type", 7, "event"), payload)
 }
 
-// spoil changes the byte of b at the given place, counted from the end when negative.
+// spoil changes one byte of b at an offset, which counts from the end if negative.
 func spoil(b string, at int) string {
 	if at < 0 {
 		at += len(b)

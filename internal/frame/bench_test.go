@@ -28,7 +28,7 @@ func body(size int) []byte {
 	return b.Bytes()
 }
 
-// run splits input again and again in Writes of the given size.
+// run repeatedly splits input in Writes of the given size.
 func run(b *testing.B, input []byte, size int) {
 	b.Helper()
 	b.SetBytes(int64(len(input)))
@@ -62,7 +62,7 @@ func BenchmarkSSE(b *testing.B) {
 	b.Run("named/one", func(b *testing.B) { run(b, named, len(named)) })
 }
 
-// BenchmarkIndexByte is what SSE is measured against.
+// BenchmarkIndexByte is the baseline for SSE.
 func BenchmarkIndexByte(b *testing.B) {
 	input := events(5000, "\n")
 	b.SetBytes(int64(len(input)))

@@ -1,17 +1,16 @@
-// Package frame cuts the bytes of a provider's response into JSON documents.
+// Package frame splits the bytes of a provider's response into JSON documents.
 //
-// Providers send the same documents in several framings: one JSON body, server-sent events, one document a line, a JSON
-// array that grows while the model writes, or the AWS event stream. A [Splitter] recognises the framing from the bytes
-// alone, because content types lie, and hands every document on as a [Frame].
+// Providers send the same documents in several framings: one JSON body, server-sent events, one document per line, a
+// JSON array that grows while the model writes, or the AWS event stream. A [Splitter] recognises the framing from the
+// bytes alone, because content types are unreliable, and passes on every document as a [Frame].
 //
-// A Splitter is pushed: it takes whatever cuts the network makes and calls back. How the input was cut never changes
-// the frames. A document that lies whole within one Write is passed on without being copied; one that does not is
-// collected in a single reused buffer. Every byte is looked at a bounded number of times, and nothing longer than
-// MaxDocument is ever held.
+// A Splitter is a push parser: it accepts any chunks that the network delivers, and calls back. The chunking never
+// changes the frames. A document that is completely within one Write is not copied; others are collected in a single
+// reused buffer. Every byte is examined a bounded number of times, and nothing longer than MaxDocument is ever held.
 //
-// While a document is handed on, Mark tells where in the input it begins to tell its reader something. That costs one
-// store an event, and is how a tee knows which bytes to hold back.
+// While a document is emitted, Mark returns where in the input it begins to be visible to a reader. That costs one
+// store per event, and tells a tee which bytes to hold back.
 //
-// Only as much JSON is understood as is needed to find where documents end (brackets and strings). Whether a document
-// is valid JSON is for its reader to say.
+// JSON is parsed only as far as needed to find where documents end (brackets and strings). Validating a document is up
+// to its reader.
 package frame

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// DefaultMaxDocument is how many bytes a document may have when [Splitter.MaxDocument] is 0: 256 MiB.
+// DefaultMaxDocument is the default of [Splitter.MaxDocument]: 256 MiB.
 const DefaultMaxDocument = 256 << 20
 
-// Kind is a framing: how documents are laid out in the input.
+// Kind is a framing: how documents are arranged in the input.
 type Kind uint8
 
 // The framings.
@@ -18,10 +18,10 @@ const (
 	Unknown Kind = iota // not recognised yet
 	JSON                // one JSON object
 	SSE                 // text/event-stream
-	Lines               // several JSON objects, normally one a line (NDJSON)
+	Lines               // several JSON objects, normally one per line (NDJSON)
 	Array               // a JSON array whose elements are the documents
 	AWS                 // application/vnd.amazon.eventstream
-	Other               // text, or JSON that holds no object: not any of these
+	Other               // text, or JSON without objects: none of the above
 )
 
 // String returns the framing's name.
@@ -41,14 +41,14 @@ var (
 	ErrCorrupt   = errors.New("its framing makes no sense")
 )
 
-// Error says what is wrong with a document and where it is.
+// Error describes what is wrong with a document, and where it is.
 type Error struct {
-	Kind   Kind  // the framing it came in
-	Offset int64 // where it begins, in bytes of the input
-	Err    error // why: ErrTruncated, ErrTooLarge, ErrTrailing, ErrChecksum or ErrCorrupt
+	Kind   Kind  // its framing
+	Offset int64 // its start, in bytes of the input
+	Err    error // ErrTruncated, ErrTooLarge, ErrTrailing, ErrChecksum or ErrCorrupt
 }
 
-// Error returns a sentence with the place and the reason.
+// Error returns the place and the reason.
 func (e *Error) Error() string {
 	return fmt.Sprintf("reading %v document at byte %d: %v", e.Kind, e.Offset, e.Err)
 }
@@ -58,38 +58,38 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Frame is one document. Its slices are valid only during the call that receives it and must not be written to.
 type Frame struct {
-	// Event is the SSE event name, or the AWS :event-type, :exception-type or :error-code. Nil: none.
+	// Event is the SSE event name, or the AWS :event-type, :exception-type or :error-code. Nil means none.
 	Event []byte
-	// Data is the document, without white space around it, except that SSE data is passed on as it is and so may also
-	// be empty. For Kind Other it is the next run of raw bytes, cut as they came. For an AWS error without a payload it
-	// is the :error-message.
+	// Data is the document without surrounding white space, except that SSE data is passed on unchanged and so may also
+	// be empty. For Kind Other, it is the next run of raw bytes, chunked as it arrived. For an AWS error without a
+	// payload, it is the :error-message.
 	Data []byte
-	// Err is nil, or an *Error: the document is damaged and Data holds what there is of it. ErrTooLarge: Data is nil.
-	// ErrTrailing: Data is one line of what follows the JSON. ErrCorrupt: Data is a payload behind unreadable AWS
-	// headers, or, when not even message boundaries can be found any more, the rest of the input.
+	// Err is an *Error if the document is damaged, and Data then contains what there is of it. For ErrTooLarge, Data is
+	// nil. For ErrTrailing, Data is one line of what follows the JSON. For ErrCorrupt, Data is a payload after
+	// unreadable AWS headers or, if no further message boundaries can be found, the rest of the input.
 	Err error
-	// Done says that the SSE data was [DONE]. Data is nil.
+	// Done reports that the SSE data was [DONE]. Data is then nil.
 	Done bool
-	// Exception says that the AWS message is an exception or an error.
+	// Exception reports that the AWS message is an exception or an error.
 	Exception bool
 }
 
-// Splitter cuts a response into documents. The zero value with Emit set is ready. It must not be copied after the first
-// Write, and is for one goroutine at a time.
+// Splitter splits a response into documents. The zero value with Emit set is ready to use. It must not be copied after
+// the first Write, and is for one goroutine at a time.
 type Splitter struct {
-	// Emit receives the frames in their order, from inside Write and Close. Of the Splitter it may only call Kind and
-	// Mark. Nil: frames are dropped.
+	// Emit receives the frames in order, from inside Write and Close. It may call only Kind and Mark of the Splitter.
+	// If it is nil, frames are dropped.
 	Emit func(Frame)
-	// MaxDocument is how many bytes a document may have; a longer one is reported with ErrTooLarge and skipped. An AWS
-	// message counts with its headers. 0 means DefaultMaxDocument. It must not be changed after the first Write.
+	// MaxDocument is the largest document in bytes; a longer one is reported with ErrTooLarge and skipped. AWS messages
+	// include their headers. Zero means DefaultMaxDocument. It must not be changed after the first Write.
 	MaxDocument int
 
 	kind   Kind
 	closed bool
-	skip   bool   // the current document was too large: read on to its end without keeping it
-	buf    []byte // what is held of the current document; before the framing is known, the input so far
-	base   int64  // where in the input the bytes being read begin
-	start  int64  // where in the input the current document begins
+	skip   bool   // the current document was too large: read to its end without keeping it
+	buf    []byte // held bytes of the current document; before the framing is known, all of the input
+	base   int64  // offset in the input of the bytes being read
+	start  int64  // offset in the input of the current document
 	mark   int64  // see Mark
 
 	json jsonState
@@ -97,12 +97,12 @@ type Splitter struct {
 	aws  awsState
 }
 
-// Kind returns the framing, Unknown until it is recognised. JSON becomes Lines when a second document begins.
+// Kind returns the framing, which is Unknown until it is recognised. JSON becomes Lines when a second document begins.
 func (s *Splitter) Kind() Kind { return s.kind }
 
-// Mark returns where in the input, in bytes, a reader learns of the document that is being emitted: the first byte of
-// the event's first line, of the NDJSON line, array element or AWS message; of a JSON body, which says nothing until it
-// is whole, the last byte. It counts only inside Emit.
+// Mark returns the offset in the input at which a reader learns of the document being emitted: the first byte of the
+// event's first line, the NDJSON line, the array element or the AWS message; for a JSON body, which is useless until it
+// is complete, its last byte. It is only valid inside Emit.
 func (s *Splitter) Mark() int64 {
 	switch s.kind {
 	case JSON, SSE:
@@ -112,8 +112,8 @@ func (s *Splitter) Mark() int64 {
 	return s.start
 }
 
-// Write reads on. It always takes all of p, keeps none of it and returns no error; damage shows in the frames. After
-// Close it does nothing.
+// Write reads further input. It always accepts all of p, retains none of it and returns no error; damage is reported in
+// the frames. After Close it does nothing.
 func (s *Splitter) Write(p []byte) (int, error) {
 	switch {
 	case s.closed || len(p) == 0:
@@ -125,7 +125,7 @@ func (s *Splitter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close says that the input has ended and emits what was held. Calling it again does nothing.
+// Close ends the input and emits what was held. Further calls do nothing.
 func (s *Splitter) Close() {
 	if s.closed {
 		return
@@ -172,8 +172,8 @@ func (s *Splitter) damage(why error) error {
 	return &Error{Kind: s.kind, Offset: s.start, Err: why}
 }
 
-// hold adds b to the current document, which goes on after it. The first byte too many reports the document and drops
-// what was held of it.
+// hold appends b to the current document, which is not complete yet. If that exceeds the limit, the document is
+// reported and its held bytes are dropped.
 func (s *Splitter) hold(b []byte) {
 	switch {
 	case s.skip:
@@ -190,8 +190,8 @@ func (s *Splitter) tooLarge() {
 	s.Emit(Frame{Event: s.sse.name, Err: s.damage(ErrTooLarge)})
 }
 
-// appendToBuffer appends b to buf. It is not append because that would double a buffer near the limit to far past it:
-// what is more than half the limit gets all of it.
+// appendToBuffer appends b to buf. The built-in append would grow a buffer near the limit to far beyond it: here a
+// buffer of more than half the limit grows to the limit.
 func (s *Splitter) appendToBuffer(b []byte) {
 	if need := len(s.buf) + len(b); need > cap(s.buf) {
 		size, most := max(2*cap(s.buf), 1024), s.MaxDocument+maxName+maxField+1 // see holdLine
@@ -205,8 +205,8 @@ func (s *Splitter) appendToBuffer(b []byte) {
 	s.buf = append(s.buf, b...)
 }
 
-// finish emits the current document, whose last bytes are b, and makes room for the next. A document that lies whole in
-// b is not copied.
+// finish emits the current document, whose last bytes are b, and prepares for the next. A document completely within b
+// is not copied.
 func (s *Splitter) finish(b []byte, why error) {
 	if s.skip || len(s.buf) > 0 || len(b) > s.MaxDocument {
 		s.hold(b)
@@ -222,13 +222,13 @@ func (s *Splitter) finish(b []byte, why error) {
 	s.drop()
 }
 
-// drop forgets the current document.
+// drop discards the current document.
 func (s *Splitter) drop() {
 	s.skip = false
 	s.buf = s.buf[:0]
 }
 
-const spaces = " \n\r\t" // of JSON
+const spaces = " \n\r\t" // JSON white space
 
 // isSpace reports whether c is JSON white space.
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
@@ -243,12 +243,12 @@ func trimRight(b []byte) []byte {
 
 const (
 	bom = "\xef\xbb\xbf"
-	// maxLead bounds the white space that is looked at, and held, before the framing is known. Servers that send blank
-	// lines to keep a connection open exceed it; what exceeds it says nothing and is dropped.
+	// maxLead limits the white space that is examined and held before the framing is known. Servers that send blank
+	// lines to keep a connection open exceed it; the excess is meaningless and dropped.
 	maxLead = 512
 )
 
-// recognise reads the beginning of the input until its framing is certain, then passes on what it held.
+// recognise reads the beginning of the input until its framing is certain, and then passes on what it held.
 func (s *Splitter) recognise(p []byte) {
 	if s.Emit == nil {
 		s.Emit = func(Frame) {}
@@ -282,7 +282,7 @@ func (s *Splitter) recognise(p []byte) {
 	}
 }
 
-// recogniseRest decides about an input that ended before its framing was certain.
+// recogniseRest determines the framing of an input that ended before it was certain.
 func (s *Splitter) recogniseRest() {
 	held := s.buf
 	s.buf = nil
@@ -295,11 +295,11 @@ func (s *Splitter) recogniseRest() {
 	}
 }
 
-// open begins to read b, whose first lead bytes are a byte order mark and white space.
+// open starts reading b, whose first lead bytes are a byte order mark and white space.
 func (s *Splitter) open(kind Kind, b []byte, lead int) {
 	s.kind = kind
 	if kind == Other {
-		if lead > maxLead { // what was over would have been dropped, had it come in smaller pieces
+		if lead > maxLead { // the excess would have been dropped in smaller chunks
 			s.read(b[:maxLead])
 			b = b[lead:]
 		}
@@ -315,10 +315,10 @@ func (s *Splitter) open(kind Kind, b []byte, lead int) {
 	}
 }
 
-// kindOf says how an input beginning with b is framed, Unknown if more bytes are needed, and how many bytes come before
-// the first that counts.
+// kindOf returns the framing of an input beginning with b, or Unknown if more bytes are needed, and the number of bytes
+// before the first significant one.
 func kindOf(b []byte) (Kind, int) {
-	if len(b) > 0 && b[0] < '\t' { // no text begins so, and no AWS message is so long that it would not
+	if len(b) > 0 && b[0] < '\t' { // no text begins so; AWS messages, given their size, do
 		return awsOrOther(b), 0
 	}
 	if len(b) < len(bom) && string(b) == bom[:len(b)] {
@@ -344,14 +344,14 @@ func kindOf(b []byte) (Kind, int) {
 	return Other, lead
 }
 
-// leading returns how many bytes of byte order mark and white space b begins with.
+// leading returns the length of the byte order mark and white space at the start of b.
 func leading(b []byte) int {
 	rest := bytes.TrimPrefix(b, []byte(bom))
 	return len(b) - len(bytes.TrimLeft(rest, spaces))
 }
 
-// arrayOrOther decides by what follows an opening bracket. Only an array of objects is a sequence of documents; what
-// begins with "[1]" or "[note]" is text.
+// arrayOrOther decides by what follows an opening bracket. Only an array of objects is a sequence of documents; input
+// beginning with "[1]" or "[note]" is text.
 func arrayOrOther(b []byte) Kind {
 	rest := bytes.TrimLeft(b, spaces)
 	switch lead := len(b) - len(rest); {
@@ -379,27 +379,27 @@ func awsOrOther(b []byte) Kind {
 // Server-sent events.
 
 const (
-	maxName = 1024 // bytes of an SSE event name; a longer one counts as none
+	maxName = 1024 // largest SSE event name in bytes; a longer one is ignored
 	done    = "[DONE]"
-	maxDone = 2 * len(done) // with white space around it
+	maxDone = 2 * len(done) // including surrounding white space
 )
 
-// sseState is what is known between Writes of SSE.
+// sseState is the state between Writes of SSE.
 type sseState struct {
 	name    []byte // the current event's name
-	nameBuf []byte // what it is kept in between Writes
-	data    []byte // the current event's data while it is a single line of this Write's input; else it is in buf
+	nameBuf []byte // buffer for name between Writes
+	data    []byte // the current event's data if it is a single line of this Write's input; else it is in buf
 	pending bool   // the current event has data
-	bare    bool   // the document in buf began with a line that is no field and goes on
+	bare    bool   // the document in buf began with a line without a field and is incomplete
 	scan    scanner
-	begun   bool  // the current event has a line, be it a comment; the first is at Splitter.mark
-	line    int64 // where in the input the current line begins
+	begun   bool  // the current event has a line, possibly a comment; the first is at Splitter.mark
+	line    int64 // offset in the input of the current line
 	open    bool  // the last Write ended inside that line
-	from    int   // then its bytes are buf[from:], behind the event's data
-	cr      bool  // the last Write ended in CR: a LF belongs to it
+	from    int   // if open, its bytes are buf[from:], after the event's data
+	cr      bool  // the last Write ended in CR: a following LF belongs to it
 }
 
-// field says what a line of SSE means.
+// field is the meaning of an SSE line.
 type field uint8
 
 const (
@@ -407,7 +407,7 @@ const (
 	fieldData
 	fieldEvent
 	fieldIgnored // id, retry, a comment
-	fieldBare    // a JSON object without a field name, as some servers send their errors
+	fieldBare    // a JSON object without a field name, as some servers send errors
 	fieldOther   // not SSE; ignored unless it continues a bare object
 )
 
@@ -417,7 +417,7 @@ const (
 	maxField  = len(nameEvent + " ")
 )
 
-// fieldOf says what the line beginning with b, which is not empty, means.
+// fieldOf returns the meaning of a line beginning with b, which is not empty.
 func fieldOf(b []byte) field {
 	var name string
 	f := fieldIgnored
@@ -446,7 +446,7 @@ func fieldOf(b []byte) field {
 	return f
 }
 
-// readSSE reads p line by line. Lines end in LF, CR or CRLF; every byte is looked at once for each of the two.
+// readSSE reads p line by line. Lines end in LF, CR or CRLF; every byte is examined once for each of the two.
 func (s *Splitter) readSSE(p []byte) {
 	e := &s.sse
 	i, lf := 0, -1
@@ -489,16 +489,16 @@ func (s *Splitter) readSSE(p []byte) {
 	s.base += int64(len(p))
 }
 
-// holdLine keeps a part of a line that does not lie whole in one Write, as far as it is worth keeping behind the
-// event's data: of a longer line it is certain that it makes the document too large, or the name too long. The line is
-// read once it has ended; then what is kept of it moves down in the same buffer.
+// holdLine holds part of a line that is not completely within one Write, after the event's data. It keeps no more than
+// needed: a longer line certainly makes the document too large, or the name too long. The line is read once it has
+// ended; what is kept of it then moves down in the same buffer.
 func (s *Splitter) holdLine(b []byte, ended bool) {
 	e := &s.sse
 	if !e.open {
 		s.holdEvent()
 		e.open, e.from = true, len(s.buf)
 	}
-	most := max(s.MaxDocument, e.from+maxName) + maxField + 1 // one byte more tells that it is longer
+	most := max(s.MaxDocument, e.from+maxName) + maxField + 1 // one byte more shows that it is longer
 	s.appendToBuffer(b[:min(len(b), max(0, most-len(s.buf)))])
 	if ended {
 		line := slices.Clip(s.buf[e.from:])
@@ -508,7 +508,7 @@ func (s *Splitter) holdLine(b []byte, ended bool) {
 	}
 }
 
-// holdEvent copies what is known of the current event, because the bytes that it is in go away.
+// holdEvent copies what is known of the current event, because its bytes are about to be reused.
 func (s *Splitter) holdEvent() {
 	e := &s.sse
 	if e.name != nil {
@@ -521,7 +521,7 @@ func (s *Splitter) holdEvent() {
 	}
 }
 
-// readField reads a whole line, which is not blank. A field name without a colon has an empty value.
+// readField reads a complete line, which is not blank. A field name without a colon has an empty value.
 func (s *Splitter) readField(b []byte) {
 	e := &s.sse
 	f := fieldOf(b)
@@ -547,7 +547,7 @@ func (s *Splitter) readField(b []byte) {
 	switch {
 	case f == fieldData:
 		switch {
-		case e.pending: // it has data already
+		case e.pending: // already has data
 			s.holdEvent()
 			s.hold([]byte{'\n'})
 			s.hold(value)
@@ -567,7 +567,7 @@ func (s *Splitter) readField(b []byte) {
 	}
 }
 
-// endEvent emits the current event. Last says that no blank line did end it.
+// endEvent emits the current event. last means that no blank line ended it.
 func (s *Splitter) endEvent(last bool) {
 	e := &s.sse
 	if e.pending && !s.skip {
@@ -588,9 +588,9 @@ func (s *Splitter) endEvent(last bool) {
 	s.drop()
 }
 
-// addBare reads a line of a bare object. It is not followed by a blank line, but ends with the line that closes its
-// brackets; what cannot belong to it (a blank line, a data or event field, the end of a line within a string) shows
-// that it is damaged, and ends it too.
+// addBare reads a line of a bare object. No blank line follows it; it ends with the line that closes its brackets.
+// Anything that cannot belong to it (a blank line, a data or event field, a line that ends within a string) shows that
+// it is damaged, and ends it too.
 func (s *Splitter) addBare(b []byte) {
 	e := &s.sse
 	over := len(b) > max(s.MaxDocument-len(s.buf)-len(e.data), maxName)+maxField // see holdLine
@@ -602,9 +602,9 @@ func (s *Splitter) addBare(b []byte) {
 		e.bare, e.scan, s.start = true, scanner{}, e.line
 	}
 	_, closed := e.scan.read(b)
-	s.hold(b) // after it has been read: a held line moves down
+	s.hold(b) // only after reading: a held line moves down
 	switch {
-	case closed, over: // only the beginning of a line too long was kept
+	case closed, over: // only the start of an overlong line was kept
 		s.endBare(nil)
 	case e.scan.quoted:
 		s.endBare(ErrTruncated)
@@ -613,7 +613,7 @@ func (s *Splitter) addBare(b []byte) {
 	}
 }
 
-// endBare ends a bare object, which may break off before the current line.
+// endBare ends a bare object, which may have been cut off before the current line.
 func (s *Splitter) endBare(why error) {
 	if !s.skip {
 		f := Frame{Event: s.sse.name, Data: trimRight(s.buf)}
@@ -628,7 +628,7 @@ func (s *Splitter) endBare(why error) {
 
 func (s *Splitter) closeSSE() {
 	e := &s.sse
-	if e.open && fieldOf(s.buf[e.from:]) != fieldUndecided { // half a field name says nothing
+	if e.open && fieldOf(s.buf[e.from:]) != fieldUndecided { // part of a field name means nothing
 		s.holdLine(nil, true)
 	} else if e.open {
 		s.buf = s.buf[:e.from]

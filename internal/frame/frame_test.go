@@ -60,7 +60,7 @@ func TestKindIsKnownAtOnce(t *testing.T) {
 	}
 }
 
-// A document is emitted with its last byte, not with the first one of the next.
+// A document is emitted with its last byte, not with the first byte of the next.
 func TestEmitIsPrompt(t *testing.T) {
 	for _, tt := range []struct{ in, ready string }{
 		{`{"a":1}`, `{"a":1}`},
@@ -143,7 +143,7 @@ func TestError(t *testing.T) {
 	}
 }
 
-// Whatever comes, no more than about twice MaxDocument is allocated: the buffer, and the smaller one it grew from.
+// No input allocates more than about twice MaxDocument: the buffer, and the smaller one from which it grew.
 func TestMemoryIsBounded(t *testing.T) {
 	const limit = 1 << 20
 	junk := strings.Repeat("x", 1000)
@@ -181,7 +181,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// Inputs on which a splitter that looks back would take hours.
+// Inputs on which a backtracking splitter would take hours.
 func TestTimeIsLinear(t *testing.T) {
 	const n = 1 << 19
 	for _, in := range []struct{ name, first, again string }{

@@ -9,7 +9,7 @@ import (
 	"github.com/ibidhq/ibid/internal/frame"
 )
 
-// FuzzSplit looks for inputs whose frames depend on how they are cut, and for panics.
+// FuzzSplit searches for inputs whose frames depend on the chunking, and for panics.
 func FuzzSplit(f *testing.F) {
 	for _, tt := range slices.Concat(recogniseTests(), jsonTests(), sseTests(), awsTests()) {
 		f.Add([]byte(tt.in), uint16(tt.limit), uint64(1))

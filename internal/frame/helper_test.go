@@ -18,7 +18,7 @@ type record struct {
 	Done, Exception bool
 }
 
-// cutter says how long the next Write is, given what is left.
+// cutter returns the length of the next Write, given what is left.
 type cutter func(left int) int
 
 func whole(left int) int { return left }
@@ -29,8 +29,8 @@ func random(seed uint64, most int) cutter {
 	return func(left int) int { return min(left, 1+r.IntN(most)) }
 }
 
-// split returns the frames of input. Every Write gets its bytes in a slice that is overwritten afterwards, so that bytes
-// kept without being copied show.
+// split returns the frames of input. Each Write gets its bytes in a slice that is overwritten afterwards, which exposes
+// retained bytes.
 func split(t *testing.T, input []byte, limit int, cut cutter) ([]record, frame.Kind) {
 	t.Helper()
 	var got []record
@@ -43,7 +43,7 @@ func split(t *testing.T, input []byte, limit int, cut cutter) ([]record, frame.K
 			t.Errorf("Frame.Err is a %T, want *Error", f.Err)
 		}
 		if n := len(got); s.Kind() == frame.Other && n > 0 {
-			got[n-1].Data += r.Data // text comes in any cuts
+			got[n-1].Data += r.Data // text is chunked arbitrarily
 			return
 		}
 		got = append(got, r)
@@ -64,7 +64,7 @@ func split(t *testing.T, input []byte, limit int, cut cutter) ([]record, frame.K
 	return got, s.Kind()
 }
 
-// splitAnyhow returns the frames of input and reports cuts that change them.
+// splitAnyhow returns the frames of input, and reports chunkings that change them.
 func splitAnyhow(t *testing.T, input []byte, limit int) ([]record, frame.Kind) {
 	t.Helper()
 	want, kind := split(t, input, limit, whole)
@@ -90,7 +90,7 @@ func sameError() cmp.Option {
 	return cmp.Comparer(func(a, b error) bool { return errors.Is(a, b) && errors.Is(b, a) })
 }
 
-// splitTest is one input and what it is made of.
+// splitTest is one input and its expected frames.
 type splitTest struct {
 	name  string
 	in    string

@@ -6,25 +6,25 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// jsonState is what is known between Writes of JSON, Lines and Array.
+// jsonState is the state between Writes of JSON, Lines and Array.
 type jsonState struct {
 	at      place
 	scan    scanner
-	some    bool // a document was read
+	some    bool // at least one document was read
 	newline bool // a line ended since the last document
-	multi   bool // the first document extends over several lines
+	multi   bool // the first document spans several lines
 }
 
-// place is where in the input the next byte is.
+// place is the position of the next byte.
 type place uint8
 
 const (
 	betweenDocuments place = iota // before a document
-	insideDocument                // in a document that ends with its bracket or quote
-	insideScalar                  // in an array element that has neither
-	insideLine                    // in a document that ends with its line, or before it
-	insideGarbage                 // in a line that is no document
-	afterArray                    // behind the array
+	insideDocument                // in a document that ends with a bracket or quote
+	insideScalar                  // in an array element without either
+	insideLine                    // in or before a document that ends with its line
+	insideGarbage                 // in a line that is not a document
+	afterArray                    // after the array
 )
 
 // stepJSON reads at least one byte of p, or changes the place, and returns how many bytes it read.
@@ -58,7 +58,7 @@ func (s *Splitter) stepJSON(p []byte) int {
 	return n
 }
 
-// nextDocument skips what may stand between documents and decides what begins behind it.
+// nextDocument skips separators and determines what follows them.
 func (s *Splitter) nextDocument(p []byte) int {
 	n := 0
 	for n < len(p) && (isSpace(p[n]) || p[n] == ',' && s.kind == Array) {
@@ -88,8 +88,8 @@ func (s *Splitter) nextDocument(p []byte) int {
 	return n
 }
 
-// placeOf decides what begins with c, outside an array. The second document settles whether lines are documents: they
-// are, unless the first one was no line of its own.
+// placeOf returns the place that begins with c, outside an array. The second document decides whether lines are
+// documents: they are, unless the first did not have a line of its own.
 func (s *Splitter) placeOf(c byte) place {
 	if c != '{' {
 		return insideGarbage
@@ -130,7 +130,7 @@ func (s *Splitter) readScalar(p []byte) int {
 	return len(p)
 }
 
-// readLine reads a document that ends with its line and says whether it did. Blank lines are skipped.
+// readLine reads a document that ends with its line, and reports whether it did. Blank lines are skipped.
 func (s *Splitter) readLine(p []byte, why error) (int, bool) {
 	n := 0
 	if len(s.buf) == 0 && !s.skip {
@@ -168,7 +168,7 @@ func (s *Splitter) closeJSON() {
 	}
 }
 
-// unfinished reports whether b begins a JSON object, array or string that it does not end.
+// unfinished reports whether b begins with a JSON object, array or string that it does not complete.
 func unfinished(b []byte) bool {
 	b = bytes.TrimLeft(b, spaces)
 	if len(b) == 0 || b[0] != '{' && b[0] != '[' && b[0] != '"' {
@@ -179,14 +179,14 @@ func unfinished(b []byte) bool {
 	return !done
 }
 
-// scanner finds the end of one JSON object, array or string. The zero value stands before its first byte.
+// scanner finds the end of one JSON object, array or string. The zero value is positioned before its first byte.
 type scanner struct {
 	depth   int
 	quoted  bool // in a string
-	escaped bool // right behind a backslash that escapes the next byte
+	escaped bool // after a backslash that escapes the next byte
 }
 
-// read returns how many bytes of p belong to the value and whether it ends there. Brackets are counted, not matched.
+// read returns how many bytes of p belong to the value, and whether it ends there. Brackets are counted, not matched.
 func (c *scanner) read(p []byte) (int, bool) {
 	for i := 0; i < len(p); {
 		if c.quoted {
@@ -201,11 +201,11 @@ func (c *scanner) read(p []byte) (int, bool) {
 	return len(p), false
 }
 
-// skipPlain returns how many bytes of p come before and with the next quote, or the bracket that ends the value.
+// skipPlain returns the number of bytes of p up to and including the next quote, or the bracket that ends the value.
 func (c *scanner) skipPlain(p []byte) int {
 	depth := c.depth
 	for i, b := range p {
-		switch b | 0x20 { // which makes '[' and ']' what '{' and '}' are
+		switch b | 0x20 { // maps '[' and ']' to '{' and '}'
 		case '{':
 			depth++
 		case '}':
@@ -224,13 +224,13 @@ func (c *scanner) skipPlain(p []byte) int {
 	return len(p)
 }
 
-// skipString returns how many bytes of p belong to the string being read; c.quoted is then false if it ended.
+// skipString returns how many bytes of p belong to the current string, and clears c.quoted if it ended.
 func (c *scanner) skipString(p []byte) int {
 	first := 0
 	if c.escaped {
 		c.escaped = false
 		first = 1
-	} else if n := scan.StringEnd(p, 0); n < len(p) { // most strings are short, for which it is faster
+	} else if n := scan.StringEnd(p, 0); n < len(p) { // faster for short strings, as most are
 		c.quoted = false
 		return n
 	}
@@ -248,7 +248,7 @@ func (c *scanner) skipString(p []byte) int {
 	}
 }
 
-// escapes reports whether the byte behind b is escaped: b ends in an odd number of backslashes.
+// escapes reports whether the byte after b is escaped: b ends in an odd number of backslashes.
 func escapes(b []byte) bool {
 	n := len(b)
 	for n > 0 && b[n-1] == '\\' {

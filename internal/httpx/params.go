@@ -16,47 +16,47 @@ import (
 )
 
 const (
-	// maxQuery is how long a query string can be, in bytes.
+	// maxQuery is the largest length of a query string, in bytes.
 	maxQuery = 16 << 10
-	// maxID is how long an id can be, in bytes. There are none longer.
+	// maxID is the largest length of an id, in bytes. No id is longer.
 	maxID = 512
-	// maxPage is how many items a page of a list has at most.
+	// maxPage is the largest number of items on a page of a list.
 	maxPage = 100
-	// maxSaid is how many characters of what a client sent are repeated to it.
+	// maxSaid is how many characters of a client's input are repeated to it.
 	maxSaid = 40
 )
 
-// Param is a query parameter. Without Kind it is any text.
+// Param is a query parameter. Its Kind defaults to Text.
 type Param struct {
 	Name    string
-	Doc     string // what it says, for the description of the API
+	Doc     string // description for the API documentation
 	Kind    Kind
-	Default string   // what it is if it is not given
-	Words   []string // of a [Word]: those that there are
-	Min     int64    // of an [Int]
+	Default string   // the default value
+	Words   []string // the values of a [Word]
+	Min     int64    // for an [Int]
 	Max     int64
 }
 
-// Kind is what the value of a parameter is.
+// Kind is the type of a parameter.
 type Kind int
 
 // The kinds of parameters.
 const (
-	Text  Kind = iota // without control characters
-	Word              // one of some; empty is the default
-	Int               // a whole number within bounds
+	Text  Kind = iota // any text without control characters
+	Word              // one of Words; empty means the default
+	Int               // a whole number from Min to Max
 	Share             // a number from 0 to 1
 )
 
-// The functions that return parameters take a name, or "name: what it says".
+// The functions that return parameters take a name, or "name: description".
 
-// named returns a parameter by its name and what it says.
+// named returns p with the name and description in name.
 func named(name string, p Param) Param {
 	p.Name, p.Doc, _ = strings.Cut(name, ": ")
 	return p
 }
 
-// Texts returns parameters that are any text.
+// Texts returns parameters of any text.
 func Texts(names ...string) []Param {
 	all := make([]Param, len(names))
 	for i, name := range names {
@@ -65,12 +65,12 @@ func Texts(names ...string) []Param {
 	return all
 }
 
-// AnyOf returns a parameter that is one of words, and has no default of its own.
+// AnyOf returns a parameter that is one of words, without a default.
 func AnyOf(name string, words ...string) Param {
 	return named(name, Param{Kind: Word, Words: words})
 }
 
-// OneOf returns a parameter that is one of words, the first of them if it is not given.
+// OneOf returns a parameter that is one of words, by default the first.
 func OneOf(name string, words ...string) Param {
 	return named(name, Param{Kind: Word, Words: words, Default: words[0]})
 }
@@ -80,7 +80,7 @@ func Number(name string, normal, least, most int64) Param {
 	return named(name, Param{Kind: Int, Default: strconv.FormatInt(normal, 10), Min: least, Max: most})
 }
 
-// PageParams returns the parameters of a list: cursor and limit, which is normal if it is not given.
+// PageParams returns the parameters of a list: cursor, and limit with its default.
 func PageParams(normal int64) []Param {
 	return append(
 		Texts("cursor: next_cursor of the page before; without it, the first page"),
@@ -94,13 +94,13 @@ type Params struct {
 	given map[string]string
 }
 
-// ReadParams reads a query string. A parameter that is not known is an error and not left alone: who misspells a filter
-// must not get everything.
+// ReadParams parses a query string. An unknown parameter is an error and not ignored: a misspelt filter must not return
+// everything.
 func ReadParams(query string, known []Param) (Params, error) {
 	p := Params{known, map[string]string{}}
 	if len(query) > maxQuery {
 		return p, BadRequest(
-			fmt.Sprintf("the query string has more than %d bytes", maxQuery), "leave out what is not needed")
+			fmt.Sprintf("the query string has more than %d bytes", maxQuery), "omit what is not needed")
 	}
 	values, err := url.ParseQuery(query)
 	if err != nil {
@@ -117,7 +117,7 @@ func ReadParams(query string, known []Param) (Params, error) {
 				"there is "+cmp.Or(strings.Join(names, ", "), "none"))
 		}
 		if len(all) > 1 {
-			return p, BadRequest(name+": it is given more than once", "give it once: "+name+"=…")
+			return p, BadRequest(name+": it appears more than once", "give it once:  "+name+"=…")
 		}
 		if err := known[at].check(all[0]); err != nil {
 			return p, err
@@ -127,7 +127,7 @@ func ReadParams(query string, known []Param) (Params, error) {
 	return p, nil
 }
 
-// check says what is wrong with a value of the parameter.
+// check returns the problem with a value of the parameter, or nil.
 func (k *Param) check(value string) error {
 	detail, hint := "", fmt.Sprintf("%s=%s is what it is without the parameter", k.Name, k.Default)
 	switch n, err := strconv.ParseInt(value, 10, 64); {
@@ -138,7 +138,7 @@ func (k *Param) check(value string) error {
 	case k.Kind == Int && (err != nil || n < k.Min || n > k.Max):
 		detail = fmt.Sprintf("%q is not a whole number from %d to %d", Said(value), k.Min, k.Max)
 	case k.Kind == Share:
-		if f, err := strconv.ParseFloat(value, 64); err != nil || !(f >= 0 && f <= 1) { // so that NaN is none
+		if f, err := strconv.ParseFloat(value, 64); err != nil || !(f >= 0 && f <= 1) { // rejects NaN
 			detail = fmt.Sprintf("%q is not a number from 0 to 1", Said(value))
 		}
 	}
@@ -148,10 +148,10 @@ func (k *Param) check(value string) error {
 	return nil
 }
 
-// Has reports whether the parameter was given and is not empty.
+// Has reports whether a parameter was given and is not empty.
 func (p Params) Has(name string) bool { return p.given[name] != "" }
 
-// Get returns a parameter as it was given, else its default.
+// Get returns a parameter, or its default if it was not given.
 func (p Params) Get(name string) string {
 	if value := p.given[name]; value != "" {
 		return value
@@ -164,22 +164,22 @@ func (p Params) Get(name string) string {
 	return ""
 }
 
-// Int returns a parameter that is a whole number.
+// Int returns a parameter as a whole number.
 func (p Params) Int(name string) int {
-	n, _ := strconv.Atoi(p.Get(name)) // it was checked
+	n, _ := strconv.Atoi(p.Get(name)) // checked by ReadParams
 	return n
 }
 
-// Float returns a parameter that is a share.
+// Float returns a parameter as a number.
 func (p Params) Float(name string) float64 {
-	f, _ := strconv.ParseFloat(p.Get(name), 64) // it was checked
+	f, _ := strconv.ParseFloat(p.Get(name), 64) // checked by ReadParams
 	return f
 }
 
-// Given returns the parameters that were given. It must not be changed.
+// Given returns the given parameters. The map must not be changed.
 func (p Params) Given() map[string]string { return p.given }
 
-// Query returns what the parameters ask of a list in the store: cursor, limit, and whatever narrows it.
+// Query returns the store's query for a list: cursor, limit, and filters.
 func (p Params) Query() *store.Query {
 	return &store.Query{
 		Text: p.Get("q"), Source: p.Get("source"), Conversation: p.Get("conversation"), Run: p.Get("run"),
@@ -187,7 +187,7 @@ func (p Params) Query() *store.Query {
 	}
 }
 
-// PathID returns the {id} of the path. What cannot be an id is not found, like any id that is not there.
+// PathID returns the {id} of the path. A value that cannot be an id is not found, like any unknown id.
 func (r *Request) PathID() (string, error) {
 	if id := r.PathValue("id"); IsID(id) {
 		return id, nil
@@ -195,15 +195,15 @@ func (r *Request) PathID() (string, error) {
 	return "", store.ErrNotFound
 }
 
-// IsID reports whether s can be an id of anything.
+// IsID reports whether s can be an id.
 func IsID(s string) bool { return s != "" && len(s) <= maxID && IsClean(s) }
 
-// IsClean reports whether s can be looked for at all: databases keep neither NUL nor what is no text.
+// IsClean reports whether s is valid UTF-8 without control characters, which databases cannot all store.
 func IsClean(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
-// Said shortens what a client sent to what can be repeated to it.
+// Said shortens a client's input so that it can be repeated to it.
 func Said(s string) string {
 	if s = strings.ToValidUTF8(s, "\ufffd"); utf8.RuneCountInString(s) <= maxSaid {
 		return s
@@ -211,7 +211,7 @@ func Said(s string) string {
 	return text.Runes(s, maxSaid) + "…"
 }
 
-// BadRequest returns the problem of a request that its caller has to change.
+// BadRequest returns the problem of an invalid request.
 func BadRequest(detail, hint string) *gateway.Problem {
 	return gateway.NewProblem(gateway.CodeBadRequest, detail, hint)
 }

@@ -21,27 +21,27 @@ import (
 )
 
 const (
-	// StoreTime bounds how long one request may take the store.
+	// StoreTime limits how long one request may use the store.
 	StoreTime = 20 * time.Second
-	// catchUpTime is how long a list waits for what was just captured, unless told otherwise.
+	// catchUpTime is the default for how long a list waits for what was just captured.
 	catchUpTime = 500 * time.Millisecond
-	// bodyTime is how long a client may take to send a body that is not small.
+	// bodyTime is how long a client may take to send a large body.
 	bodyTime = 2 * time.Minute
-	// firstRead is how many bytes of room a body has at first: its length is only a promise.
+	// firstRead is the initial size of a body's buffer: its length is only a promise.
 	firstRead = 16 << 10
-	// MaxJSON is how long the body of a request may be that [ReadJSON] reads, in bytes.
+	// MaxJSON is the largest body that [ReadJSON] reads, in bytes.
 	MaxJSON = 64 << 10
 )
 
-// Reader finds what was captured, wherever it is: in the gateway's memory, or in the store.
+// Reader finds captured answers in the gateway's memory or in the store.
 type Reader struct {
 	Store   *store.Store
-	Gateway *gateway.Gateway // nil: there is none
+	Gateway *gateway.Gateway // may be nil
 	Logger  *slog.Logger
-	Wait    time.Duration // how long CatchUp waits at most; 0: half a second
+	Wait    time.Duration // how long CatchUp waits at most; 0 means half a second
 }
 
-// CatchUp waits, for a moment, until what was captured before is in the store, and reports whether it is.
+// CatchUp waits a moment until everything captured so far is in the store, and reports whether it is.
 func (rd *Reader) CatchUp(ctx context.Context) bool {
 	if rd.Gateway == nil {
 		return true
@@ -56,7 +56,7 @@ func (rd *Reader) CatchUp(ctx context.Context) bool {
 	return err == nil
 }
 
-// Captured reports whether the gateway still has an answer in memory: the store may not have it yet.
+// Captured returns an answer that the gateway still has in memory: the store may not have it yet.
 func (rd *Reader) Captured(tenant, answerID string) (*store.Call, bool) {
 	if rd.Gateway == nil {
 		return nil, false
@@ -64,7 +64,7 @@ func (rd *Reader) Captured(tenant, answerID string) (*store.Call, bool) {
 	return rd.Gateway.Find(tenant, answerID)
 }
 
-// Call returns an answer as soon as it was captured. The call must not be changed.
+// Call returns an answer, as soon as it is captured. The call must not be changed.
 func (rd *Reader) Call(ctx context.Context, tenant, answerID string) (*store.Call, error) {
 	if call, ok := rd.Captured(tenant, answerID); ok {
 		return call, nil
@@ -73,8 +73,8 @@ func (rd *Reader) Call(ctx context.Context, tenant, answerID string) (*store.Cal
 	return call, StoreError("read an answer", err)
 }
 
-// StoreError returns the error of something that was done with the store. That the store is away is the client's to
-// know ([gateway.Unavailable]); problems stay what they are, and the rest is for the log. Of nil it returns nil.
+// StoreError wraps the error of an operation on the store. An unavailable store is reported to the client
+// ([gateway.Unavailable]); problems stay as they are, and other errors are for the log. It returns nil for nil.
 func StoreError(doing string, err error) error {
 	switch {
 	case err == nil:
@@ -85,17 +85,17 @@ func StoreError(doing string, err error) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// maxRuns is how many stored bytes of runs are worked on at the same time: they take some times as many. A larger run
-// goes alone, and a small one counts as a quarter: each takes a processor.
+// maxRuns is how many stored bytes of runs are processed at the same time: in memory they need a multiple. A larger run
+// is processed alone, and a small one counts as a quarter, because each uses a processor.
 const maxRuns = 32 << 20
 
-// Runs bounds the stored bytes of the runs that are worked on at the same time.
+// Runs limits the stored bytes of the runs that are processed at the same time.
 type Runs struct{ room *semaphore.Weighted }
 
-// NewRuns returns a Runs.
+// NewRuns returns a new Runs.
 func NewRuns() *Runs { return &Runs{semaphore.NewWeighted(maxRuns)} }
 
-// Hold waits until a run may be read and worked on. Release lets others.
+// Hold waits until a run may be read and processed. Call release afterwards.
 func (rs *Runs) Hold(ctx context.Context, s *store.Store, tenant, run string) (release func(), err error) {
 	weight, err := s.Weight(ctx, tenant, run)
 	if err != nil {
@@ -103,20 +103,20 @@ func (rs *Runs) Hold(ctx context.Context, s *store.Store, tenant, run string) (r
 	}
 	weight = min(max(weight, maxRuns/4), maxRuns)
 	if err := rs.room.Acquire(ctx, weight); err != nil {
-		return nil, gateway.Unavailable("too many runs are being worked on at the same time")
+		return nil, gateway.Unavailable("too many runs are being processed at the same time")
 	}
 	return func() { rs.room.Release(weight) }, nil
 }
 
-// Bodies bounds the bytes of all request bodies that are held at the same time.
+// Bodies limits the bytes of all request bodies held at the same time.
 type Bodies struct{ room *gateway.Budget }
 
-// NewBodies returns a Bodies that holds up to so many bytes, of which one request may need so many.
+// NewBodies returns a Bodies that holds up to most bytes; a single request may need up to one of them.
 func NewBodies(most, one int64) *Bodies {
 	return &Bodies{gateway.NewBudget("bytes of requests", most, one+1)}
 }
 
-// Hold takes up room for n bytes that do not come from a request's body. Release gives it back.
+// Hold reserves n bytes that do not come from a request's body. Call release afterwards.
 func (b *Bodies) Hold(who gateway.Identity, n int64) (release func(), err error) {
 	if err := b.room.Hold(who, n); err != nil {
 		return nil, err
@@ -124,9 +124,9 @@ func (b *Bodies) Hold(who gateway.Identity, n int64) (release func(), err error)
 	return func() { b.room.Release(who, n) }, nil
 }
 
-// Read reads the body of a request, as it was before its Content-Encoding. It may have limit bytes, before and after it
-// is unpacked, and takes up room as it comes. Release gives the room back; call it once, when the body is not needed
-// any more. The error is a problem, and leaves nothing to release.
+// Read reads a request body and decodes its Content-Encoding. It may have limit bytes, both before and after decoding,
+// and memory is reserved as it arrives. Call release once, when the body is no longer needed. The error is a problem,
+// and leaves nothing to release.
 func (b *Bodies) Read(w http.ResponseWriter, r *Request, limit int64) (body []byte, release func(), err error) {
 	tooLarge := &http.MaxBytesError{Limit: limit}
 	if r.ContentLength > limit {
@@ -151,7 +151,7 @@ func (b *Bodies) Read(w http.ResponseWriter, r *Request, limit int64) (body []by
 		return body, func() { b.room.Release(r.Who, held) }, nil
 	}
 	b.room.Release(r.Who, held)
-	// Problems and limits keep their own words.
+	// Problems and limits are reported as they are.
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, nil, large
 	}
@@ -162,11 +162,11 @@ func (b *Bodies) Read(w http.ResponseWriter, r *Request, limit int64) (body []by
 		"if it is compressed, Content-Encoding says how: gzip, deflate, br or zstd; else leave that out")
 }
 
-// readAll reads to the end, and returns for how many bytes it took up room.
+// readAll reads to the end. held is the number of bytes reserved.
 func (b *Bodies) readAll(who gateway.Identity, from io.Reader, limit int64) (body []byte, held int64, err error) {
 	for {
 		if len(body) == cap(body) {
-			more := min(max(firstRead, 2*int64(cap(body))), limit+1) // one more, to see that it ends
+			more := min(max(firstRead, 2*int64(cap(body))), limit+1) // one more, to detect the end
 			if err := b.room.Hold(who, more-held); err != nil {
 				return nil, held, err
 			}
@@ -184,13 +184,13 @@ func (b *Bodies) readAll(who gateway.Identity, from io.Reader, limit int64) (bod
 	}
 }
 
-// ReadJSON reads a small JSON object from a request's body. It may have no other members than v. The error is a
+// ReadJSON decodes a small JSON object from a request's body into v, which must have all its members. The error is a
 // problem.
 func ReadJSON(w http.ResponseWriter, r *http.Request, v any) error {
 	return DecodeJSON(http.MaxBytesReader(w, r.Body, MaxJSON), v)
 }
 
-// DecodeJSON is [ReadJSON] for a body that is read in another way.
+// DecodeJSON is [ReadJSON] for a body from another reader.
 func DecodeJSON(body io.Reader, v any) error {
 	decoder := json.NewDecoder(body)
 	decoder.DisallowUnknownFields()
@@ -205,13 +205,13 @@ func DecodeJSON(body io.Reader, v any) error {
 		return large
 	}
 	why := Said(strings.TrimPrefix(err.Error(), "json: "))
-	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok { // its words are about Go
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok { // its text is about Go types
 		why = fmt.Sprintf("%s: it must not be a JSON %s", cmp.Or(Said(kind.Field), "all of it"), kind.Value)
 	}
 	return BadRequest("the body is not the JSON object that is needed: "+why, "docs/http.md lists its members")
 }
 
-// Quota bounds how many of something each tenant may have open on this node.
+// Quota limits how many of something each tenant may have open on this node.
 type Quota struct {
 	Most int
 
@@ -220,7 +220,7 @@ type Quota struct {
 	sum  int
 }
 
-// Take counts one more of a tenant, unless it has as many as it may. Release counts one less; call it once.
+// Take counts one more for a tenant, unless it has reached its limit. Call release once, to count one less.
 func (q *Quota) Take(tenant string) (release func(), ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

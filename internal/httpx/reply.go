@@ -14,12 +14,12 @@ import (
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
-// Reply is the response to a request. It remembers whether it has begun.
+// Reply is the response to a request. It records whether it has begun.
 type Reply struct {
 	http.ResponseWriter
 
-	status int  // 0: it has not begun
-	head   bool // the request is a HEAD: bodies are left out
+	status int  // 0 before the response has begun
+	head   bool // the request is a HEAD: bodies are omitted
 }
 
 // WriteHeader begins the response.
@@ -43,17 +43,17 @@ func (w *Reply) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // HasBegun reports whether the response has begun.
 func (w *Reply) HasBegun() bool { return w.status != 0 }
 
-// Body answers with a whole body.
+// Body sends a complete body.
 func (w *Reply) Body(status int, mediaType string, body []byte) {
 	w.Header().Set("Content-Type", mediaType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	if !w.head {
-		_, _ = w.Write(body) // who left does not read it
+		_, _ = w.Write(body) // the client may have left
 	}
 }
 
-// JSON answers with v as JSON: one line, without escapes that only HTML needs.
+// JSON sends v as one line of JSON, without HTML escapes.
 func (w *Reply) JSON(status int, v any) error {
 	body, err := Encode(v)
 	if err == nil {
@@ -62,7 +62,7 @@ func (w *Reply) JSON(status int, v any) error {
 	return err
 }
 
-// Tagged answers with a body and its ETag; a client that has the same already gets a 304.
+// Tagged sends a body with its ETag, or a 304 if the client already has it.
 func (w *Reply) Tagged(r *Request, mediaType string, body []byte) {
 	sum := sha256.Sum256(body)
 	tag := `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
@@ -77,7 +77,7 @@ func (w *Reply) Tagged(r *Request, mediaType string, body []byte) {
 	w.Body(http.StatusOK, mediaType, body)
 }
 
-// Encode returns v as a line of JSON, without escapes that only HTML needs.
+// Encode returns v as a line of JSON, without HTML escapes.
 func Encode(v any) ([]byte, error) {
 	raw, err := wire.Encode(v)
 	if err != nil {
@@ -86,7 +86,7 @@ func Encode(v any) ([]byte, error) {
 	return append(raw, '\n'), nil
 }
 
-// OrNull returns what JSON shows of v: null where it is zero, which means unknown.
+// OrNull returns a pointer to v, or nil if v is zero, which means unknown: JSON then has null.
 func OrNull[T comparable](v T) *T {
 	if v == *new(T) {
 		return nil
@@ -94,10 +94,10 @@ func OrNull[T comparable](v T) *T {
 	return &v
 }
 
-// TimeOrNull returns a time as JSON shows it: in UTC, and null where it is zero.
+// TimeOrNull returns a time in UTC for JSON, or nil if it is zero.
 func TimeOrNull(t time.Time) *time.Time { return OrNull(t.UTC()) }
 
-// OrEmpty returns s as JSON shows lists: [] and not null.
+// OrEmpty returns s for JSON, as [] in place of null.
 func OrEmpty[T any](s []T) []T {
 	if s == nil {
 		return []T{}
@@ -105,19 +105,19 @@ func OrEmpty[T any](s []T) []T {
 	return s
 }
 
-// Stream sends a response piece by piece. A reader who does not accept a piece in time loses it all.
+// Stream sends a response in pieces. A reader that does not accept a piece in time is disconnected.
 type Stream struct {
 	w      http.ResponseWriter
 	rc     *http.ResponseController
 	within time.Duration
 }
 
-// NewStream returns a stream to w, whose pieces are to be accepted within a time each. End it after use.
+// NewStream returns a stream to w. Each piece must be accepted within the given time. Call End after use.
 func NewStream(w http.ResponseWriter, within time.Duration) *Stream {
 	return &Stream{w, http.NewResponseController(w), within}
 }
 
-// Events begins a stream of server-sent events. Its headers are set, unless the response has begun.
+// Events begins a stream of server-sent events. It sets the headers unless the response has begun.
 func (w *Reply) Events(within time.Duration) *Stream {
 	if !w.HasBegun() {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -129,7 +129,7 @@ func (w *Reply) Events(within time.Duration) *Stream {
 
 // Write sends p at once.
 func (s *Stream) Write(p []byte) (int, error) {
-	// A server that cannot set deadlines has its own ways with slow readers.
+	// Servers without deadlines have their own handling of slow readers.
 	err := s.rc.SetWriteDeadline(time.Now().Add(s.within))
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return 0, err
@@ -141,23 +141,23 @@ func (s *Stream) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Comment sends a comment of an event stream, which keeps it alive, and what follows it: fields such as retry.
-func (s *Stream) Comment(words string) error {
-	_, err := s.Write([]byte(": " + words + "\n\n"))
+// Comment sends a comment to an event stream, which keeps it alive, and any lines after it: fields such as retry.
+func (s *Stream) Comment(text string) error {
+	_, err := s.Write([]byte(": " + text + "\n\n"))
 	return err
 }
 
-// Event sends an event. Empty fields are left out.
+// Event sends an event. Empty fields are omitted.
 func (s *Stream) Event(id, name string, data []byte) error {
 	_, err := s.Write(AppendEvent(nil, id, name, data))
 	return err
 }
 
-// End lets the connection serve other requests.
+// End makes the connection available for other requests.
 func (s *Stream) End() { _ = s.rc.SetWriteDeadline(time.Time{}) }
 
-// AppendEvent appends a server-sent event to b. Data is one line, as [Encode] and [json.Compact] write it; empty fields
-// are left out.
+// AppendEvent appends a server-sent event to b. data is one line, as written by [Encode] and [json.Compact]. Empty
+// fields are omitted.
 func AppendEvent(b []byte, id, name string, data []byte) []byte {
 	if id != "" {
 		b = append(append(append(b, "id: "...), id...), '\n')

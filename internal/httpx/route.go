@@ -20,35 +20,35 @@ import (
 
 // Route is one method of one path.
 type Route struct {
-	Method  string // empty: GET. GET answers HEAD too
-	Pattern string // a path as [http.ServeMux] has it, without method and host
+	Method  string // default GET, which serves HEAD too
+	Pattern string // a path for [http.ServeMux], without method and host
 	Access  Access
-	Scope   string // that the caller's token needs; empty: any valid token will do
+	Scope   string // the scope that the caller's token needs; if empty, any valid token suffices
 	Tenant  Tenant
-	Params  []Param // the query parameters that there are; another one is an error
-	// Request and Response are zero values of what the JSON bodies are, or of the items of a list; nil: there is no
-	// body, or it has another media type.
+	Params  []Param // the query parameters; any other is an error
+	// Request and Response are zero values of the types of the JSON bodies, or of a list's items. They are nil if there
+	// is no body, or if it has another media type.
 	Request, Response any
-	List              string // the member of the response that holds the items of a list; empty: it is none
+	List              string // the member of the response with the items of a list; empty if it is not a list
 
-	// What only the description of the API needs, [Route.Doc] in any case: docs/http.md says more.
-	Doc     string   // what it does: a sentence, by which it is listed, and what a caller must know besides
-	Body    []string // media types of the request's body, besides that of Request; "": the body may be left out
-	Many    bool     // the request's body may also be a list of what Request is
-	MaxBody int64    // how many bytes the body may have; 0: [MaxJSON], -1: no limit of ours
-	Example string   // of the request's body, as JSON
-	Media   []string // media types of the response besides that of Response; "": an empty body
-	Status  []int    // of responses that are not problems; nil: 200
-	// Problems are the codes of those that only this route has; [Route.Codes] knows them all.
+	// The rest is only for the description of the API; [Route.Doc] is always needed. docs/http.md says more.
+	Doc     string   // what it does: one sentence for the list of endpoints, then what else a caller must know
+	Body    []string // media types of the request's body besides that of Request; "" means that the body is optional
+	Many    bool     // the request's body may also be a list of Request
+	MaxBody int64    // largest body in bytes; 0 means [MaxJSON], -1 no limit here
+	Example string   // a request body, as JSON
+	Media   []string // media types of the response besides that of Response; "" means an empty body
+	Status  []int    // statuses of successful responses; nil means 200
+	// Problems are the codes of problems specific to this route; [Route.Codes] returns all.
 	Problems []string
-	// Sentences says that problems are a sentence of plain text to front-ends that show the body to their users.
+	// Sentences sends problems as a sentence of plain text, for front-ends that show the body to their users.
 	Sentences bool
 
 	Handle Handler
-	Fail   func(w *Reply, r *Request, err error) // answers with an error; nil: as the mux does
+	Fail   func(w *Reply, r *Request, err error) // sends an error; nil means the mux's default
 }
 
-// Codes returns the codes of all problems that a route may answer with, each once.
+// Codes returns the codes of all problems that a route may return, without duplicates.
 func (rt *Route) Codes() []string {
 	codes := slices.Clone(rt.Problems)
 	if rt.Access != Public {
@@ -71,39 +71,39 @@ func (rt *Route) Codes() []string {
 	return slices.Compact(codes)
 }
 
-// Access says what a route asks of its callers.
+// Access is what a route requires of its callers.
 type Access int
 
-// The sorts of access.
+// The kinds of access.
 const (
 	ByToken  Access = iota // an access token with the route's scope: [gateway.Guard.API]
 	ByCookie               // the same, or the session of a browser: [gateway.Guard.Page]
 	ByStream               // the same, or a stream token for the run {id}: [gateway.Guard.Stream]
-	Open                   // nothing, but no foreign web page may call: [gateway.Guard.Local]. Parameters are not read
-	Public                 // nothing: it is the same for everybody. The handler sets all headers, and reads parameters
+	Open                   // nothing, but foreign web pages may not call: [gateway.Guard.Local]. Parameters are ignored
+	Public                 // nothing: it is the same for everyone. The handler sets all headers and parses parameters
 )
 
-// Tenant says whose rows a route reads and writes.
+// Tenant determines whose rows a route reads and writes.
 type Tenant int
 
 // The tenant rules.
 const (
-	OwnTenant Tenant = iota // those of the caller's tenant; what is another tenant's is a 404
-	AnyTenant               // for callers of the tenant default those of all tenants, else their own
+	OwnTenant Tenant = iota // those of the caller's tenant; others are a 404
+	AnyTenant               // all tenants' for callers of the tenant default, else their own
 	NoTenant                // none
-	Published               // those that their tenants have published
+	Published               // those that tenants have published
 )
 
-// Handler answers a request of somebody who may make it. An error becomes a problem ([gateway.ProblemOf]). Once the
-// response has begun, an error breaks it off.
+// Handler serves an admitted request. An error becomes a problem ([gateway.ProblemOf]). Once the response has begun, an
+// error aborts it.
 type Handler func(w *Reply, r *Request) error
 
-// Request is a request with what is known of it.
+// Request is a request with its route's data.
 type Request struct {
 	*http.Request
 
-	ID     string // for the log; in the response it is X-Request-Id
-	Path   string // the pattern of the route; "/" where no route has the path
+	ID     string // for the log; sent as X-Request-Id
+	Path   string // the route's pattern; "/" if no route matches
 	Who    gateway.Identity
 	Params Params
 
@@ -112,21 +112,21 @@ type Request struct {
 
 // Options are the options of [NewMux].
 type Options struct {
-	Guard  *gateway.Guard    // needed
-	Logger *slog.Logger      // nil: nothing is logged
-	Header map[string]string // of all responses but those of public routes; nil: those for programs
-	// ForPeople says that the routes are pages: links that somebody mended by hand still show them, so that query
-	// parameters are the handlers' to read, and no page of another site reads them, whatever the guard allows.
+	Guard  *gateway.Guard    // required
+	Logger *slog.Logger      // nil disables logging
+	Header map[string]string // headers of all responses except on public routes; nil means those for programs
+	// ForPeople means that the routes are pages: query parameters are left to the handlers, so that links edited by
+	// hand still work, and pages of other sites cannot read them, whatever the guard allows.
 	ForPeople bool
-	// NotFound is the problem of a path that no route has; nil: one that says so.
+	// NotFound is the problem for a path without a route; nil means a default.
 	NotFound error
-	// Fail answers with an error where nothing has been written; nil: [gateway.WriteProblem] does.
+	// Fail sends an error if nothing has been written; nil means [gateway.WriteProblem].
 	Fail func(w *Reply, r *Request, err error)
-	// Count is told how each request was answered; nil: nobody is.
+	// Count is called with the outcome of each request; it may be nil.
 	Count func(path, method string, status int)
 }
 
-// headers returns the headers of responses to programs: what providers sent is shown to nobody as a page of ibid's
+// headers returns the headers of responses to programs: providers' data must not be displayed as a page of ibid's
 // origin, and nothing is cached unless a handler says otherwise.
 func headers() map[string]string {
 	return map[string]string{
@@ -138,13 +138,13 @@ func headers() map[string]string {
 	}
 }
 
-// Mux answers requests by routes.
+// Mux serves requests by routes.
 type Mux struct {
 	o   Options
 	mux *http.ServeMux
 }
 
-// NewMux returns a mux. Routes with the same pattern must agree in whether they are public.
+// NewMux returns a mux. Routes with the same pattern must all be public, or none of them.
 func NewMux(routes []Route, o *Options) *Mux {
 	m := &Mux{o: *o, mux: http.NewServeMux()}
 	if m.o.Logger == nil {
@@ -179,8 +179,8 @@ func NewMux(routes []Route, o *Options) *Mux {
 	return m
 }
 
-// ServeHTTP answers a request. A path that no route has is a 404, also one with dots or with two slashes in a row,
-// which an [http.ServeMux] would redirect.
+// ServeHTTP serves a request. A path without a route is a 404, even with dot segments or double slashes, which an
+// [http.ServeMux] would redirect.
 func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.EscapedPath() + "/"
 	if path[0] != '/' || strings.Contains(strings.TrimSuffix(path, "/"), "//") || strings.Contains(path, "/./") ||
@@ -191,7 +191,7 @@ func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.mux.ServeHTTP(w, r)
 }
 
-// serve answers the requests for one pattern; without methods, those for no pattern at all.
+// serve returns the handler for one pattern; without methods, for paths that match none.
 func (m *Mux) serve(pattern string, methods map[string]*Route) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, hr *http.Request) {
 		method := hr.Method
@@ -218,7 +218,7 @@ func (m *Mux) serve(pattern string, methods map[string]*Route) http.Handler {
 				return
 			}
 		}
-		err := m.admit(r, methods, route) //nolint:contextcheck // the request has it
+		err := m.admit(r, methods, route) //nolint:contextcheck // the request has the context
 		if err == nil {
 			err = route.Handle(w, r)
 		}
@@ -228,11 +228,11 @@ func (m *Mux) serve(pattern string, methods map[string]*Route) http.Handler {
 	})
 }
 
-// admit says who makes a request and what its parameters are, and refuses it if its path does not have the method.
+// admit identifies the caller and parses the parameters, or returns a problem, also if the path lacks the method.
 func (m *Mux) admit(r *Request, methods map[string]*Route, rt *Route) (err error) {
 	switch {
 	case methods == nil:
-		// What is not there is nobody's secret, but a foreign web page need not know what answers here.
+		// Missing paths are no secret, but a foreign web page need not learn what runs here.
 		if err := m.o.Guard.Local(r.Request); err != nil {
 			return err
 		}
@@ -250,7 +250,7 @@ func (m *Mux) admit(r *Request, methods map[string]*Route, rt *Route) (err error
 	switch rt.Access {
 	case Public:
 		return nil
-	case Open: // who scrapes or probes may say what they like
+	case Open: // scrapers and probes may send any parameters
 		return m.o.Guard.Local(r.Request)
 	case ByStream:
 		r.Who, err = m.o.Guard.Stream(r.Request, r.PathValue("id"))
@@ -269,13 +269,13 @@ func (m *Mux) admit(r *Request, methods map[string]*Route, rt *Route) (err error
 	return err
 }
 
-// statusGone is logged for a caller who left before there was a response.
+// statusGone is logged for a client that left before there was a response.
 const statusGone = 499
 
-// ErrGone says that the reader of a response has left, or may read no more: it is broken off, and nobody is told.
+// ErrGone reports that the reader of a response has left or may read no more: the response is aborted without logging.
 var ErrGone = errors.New("the reader is gone")
 
-// fail answers with an error, and logs what the client is not told.
+// fail sends an error, and logs what the client is not shown.
 func (m *Mux) fail(ctx context.Context, w *Reply, r *Request, err error, fail func(*Reply, *Request, error)) {
 	if ctx.Err() != nil && w.status == 0 {
 		w.status = statusGone
@@ -287,14 +287,14 @@ func (m *Mux) fail(ctx context.Context, w *Reply, r *Request, err error, fail fu
 			slog.String("request", r.ID), slog.String("method", r.Method), slog.Any("error", err))
 	}
 	if w.status != 0 {
-		panic(http.ErrAbortHandler) // what was begun must not look whole
+		panic(http.ErrAbortHandler) // a partial response must not look complete
 	}
 	fail(w, r, err)
 }
 
 var errPanic = errors.New("panic")
 
-// finish logs how a request was answered. It is deferred: a panic ends the request and not the program.
+// finish logs the outcome of a request. It is deferred: a panic ends the request and not the program.
 func (m *Mux) finish(ctx context.Context, w *Reply, r *Request, fail func(*Reply, *Request, error)) {
 	v := recover()
 	if err, _ := v.(error); v != nil && !errors.Is(err, http.ErrAbortHandler) {
@@ -316,8 +316,8 @@ func (m *Mux) finish(ctx context.Context, w *Reply, r *Request, fail func(*Reply
 	}
 }
 
-// JSON returns the route with a handler that answers with what f returns, as JSON. The context of f ends after
-// [StoreTime]; its errors are taken for the store's ([StoreError]).
+// JSON returns the route with a handler that sends the result of f as JSON. The context of f ends after [StoreTime];
+// its errors are treated as the store's ([StoreError]).
 func JSON[T any](rt Route, f func(ctx context.Context, r *Request) (T, error)) Route {
 	rt.Response = *new(T)
 	rt.Handle = func(w *Reply, r *Request) error {
@@ -332,9 +332,8 @@ func JSON[T any](rt Route, f func(ctx context.Context, r *Request) (T, error)) R
 	return rt
 }
 
-// List returns the route with a handler that answers with a page of a list, as JSON: {name: […], "next_cursor": …}.
-// The store has been asked by read, after everything that was captured before has arrived there; show returns what is
-// shown of an item.
+// List returns the route with a handler that sends a page of a list as JSON: {name: […], "next_cursor": …}. read
+// queries the store, after everything captured before has arrived there; show converts an item for display.
 func List[T, B any](
 	rt Route, name string, from *Reader, read func(ctx context.Context, r *Request) (*store.Page[T], error),
 	show func(r *Request, item *T) B,
@@ -355,7 +354,7 @@ func List[T, B any](
 	return route
 }
 
-// ByQuery returns what reads a list that takes the parameters of [Params.Query].
+// ByQuery adapts a method of the store to a list with the parameters of [Params.Query].
 func ByQuery[T any](
 	read func(ctx context.Context, tenant string, q *store.Query) (*store.Page[T], error),
 ) func(context.Context, *Request) (*store.Page[T], error) {
@@ -364,14 +363,14 @@ func ByQuery[T any](
 	}
 }
 
-// Same shows an item of a list as it is.
+// Same returns an item of a list unchanged.
 func Same[T any](_ *Request, item *T) T { return *item }
 
 // listBody is a page of a list as JSON.
 type listBody[B any] struct {
 	name  string
 	items []B
-	next  *string // the cursor of the page that follows; null: there is none
+	next  *string // cursor of the next page; null if there is none
 }
 
 // MarshalJSON writes the items under the list's name.

@@ -13,7 +13,7 @@ import (
 	"github.com/ibidhq/ibid/internal/httpx"
 )
 
-// A mistake in ibid ends one request, not the program, and the client is not told what it was.
+// A panic ends one request, not the program, and its text is not sent to the client.
 func TestPanic(t *testing.T) {
 	var log bytes.Buffer
 	for name, write := range map[string]bool{"before": false, "after": true} {
@@ -52,7 +52,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// What one tenant has done takes nobody else's place, and is given back.
+// One tenant's use takes nothing from another's quota, and is released.
 func TestQuota(t *testing.T) {
 	s := httpx.Quota{Most: 2}
 	one, ok := s.Take("a")

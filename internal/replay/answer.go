@@ -15,28 +15,27 @@ import (
 //go:embed answers/*.txt
 var answerFiles embed.FS
 
-// Answer is one answer of ours, before a provider's format changes it: some write links, numbers or nothing into the
-// text.
+// Answer is a made-up answer, independent of a provider's format: some insert links, numbers or nothing into the text.
 type Answer struct {
-	Prompt   string   // asks for it
-	Keywords []string // so does any prompt with one of these
-	Query    string   // what was searched for
+	Prompt   string   // the prompt that asks for it
+	Keywords []string // words in other prompts that ask for it
+	Query    string   // the search query
 	Text     string
 	Sources  []Source
-	Claims   []Claim // in the order of the text
+	Claims   []Claim // in text order
 }
 
 // Source is a web page, or a file if it has an ID.
 type Source struct {
 	ID, URL, Title string
-	Quote          string // its words: those of the claim that cites it, else the first
-	Site           string // the host name of the URL, wherever copies of the page are
+	Quote          string // the words that a claim cites, else the first quote
+	Site           string // the host name of the original URL, even if URL is a copy
 }
 
 // Length returns the length of the quote, in code points.
 func (s Source) Length() int { return utf8.RuneCountInString(s.Quote) }
 
-// Tagged returns the URL as a provider writes it that counts the visits it causes.
+// Tagged returns the URL with the tag of a provider that counts the visits it causes.
 func (s Source) Tagged() string {
 	if strings.Contains(s.URL, "?") {
 		return s.URL + "&utm_source=openai"
@@ -44,34 +43,33 @@ func (s Source) Tagged() string {
 	return s.URL + "?utm_source=openai"
 }
 
-// Claim is a statement of the text with the sources it has.
+// Claim is a statement in the text, with its sources.
 type Claim struct {
-	Start, End int // bytes of Answer.Text
+	Start, End int // byte offsets in Answer.Text
 	Sources    []int
-	Quotes     []string // of each of them
+	Quotes     []string // one for each source
 }
 
-// Answers returns the answers: what tests can compare with. They are the caller's.
+// Answers returns the answers, for tests to compare with. The caller may change them.
 func Answers() []Answer { return mustRead(answerFiles) }
 
-// choose returns the answer that a prompt asks for; of a prompt that has no answer, the one that says what otherwise
-// does, if that is not nil.
-func choose(answers []Answer, prompt string, otherwise *Answer) *Answer {
+// choose returns the answer that a prompt asks for; if there is none, fallback, or any answer if fallback is nil.
+func choose(answers []Answer, prompt string, fallback *Answer) *Answer {
 	lower := strings.ToLower(prompt)
 	for i := range answers {
 		if slices.ContainsFunc(answers[i].Keywords, func(word string) bool { return strings.Contains(lower, word) }) {
 			return &answers[i]
 		}
 	}
-	if otherwise != nil {
-		return otherwise
+	if fallback != nil {
+		return fallback
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(prompt)) // never fails
 	return &answers[h.Sum32()%uint32(len(answers))]
 }
 
-// pad returns the answer with more text, which no source supports, behind it.
+// pad returns the answer with more text appended, which no source supports.
 func (a *Answer) pad(characters int) *Answer {
 	missing := characters - utf8.RuneCountInString(a.Text)
 	if missing <= 0 {
@@ -96,9 +94,9 @@ func (a *Answer) at(addresses []string) *Answer {
 	return &moved
 }
 
-// mustRead reads the answers. They are part of the program, so an error in them is one of ours.
+// mustRead reads the answers. They are part of the program, so an error in them is a bug.
 func mustRead(files fs.FS) []Answer {
-	names, _ := fs.Glob(files, "answers/*.txt") // it fails only by its pattern
+	names, _ := fs.Glob(files, "answers/*.txt") // fails only if the pattern is invalid
 	answers := make([]Answer, 0, len(names))
 	for _, name := range names {
 		data, err := fs.ReadFile(files, name)
@@ -114,9 +112,9 @@ func mustRead(files fs.FS) []Answer {
 	return answers
 }
 
-// readAnswer reads a file: lines of "name: value", an empty line, the text. A claim stands in the text as {words|1,2},
-// where the numbers are those of the source lines. A source is "ID | URL | title | quote", without an ID for a web
-// page; it may have several quotes, with " / " between them: 1.2 cites the second one of source 1.
+// readAnswer parses a file: lines of "name: value", an empty line, the text. A claim in the text is written
+// {words|1,2}, with the numbers of the source lines. A source is "ID | URL | title | quote", without an ID for a web
+// page. It may have several quotes, separated by " / ": 1.2 cites the second quote of source 1.
 func readAnswer(file string) (Answer, error) {
 	head, text, ok := strings.Cut(file, "\n\n")
 	if !ok {

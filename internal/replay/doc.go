@@ -1,16 +1,15 @@
-// Package replay is an upstream that needs no key and no network: it answers in the real wire formats of the providers,
-// with their timing, from a few answers of its own about things that do not exist.
+// Package replay is an upstream that needs neither a key nor a network: it responds in the real wire formats of the
+// providers, with their timing, using a few made-up answers about things that do not exist.
 //
-// A prompt is answered by the answer that it asks for (see [Answers]), always by the same one. It may also ask for
-// something else to happen:
+// A prompt always gets the same answer, the one it asks for (see [Answers]). It may also request something else:
 //
-//	call a tool            the model wants to call the first of the tools that the request offers
+//	call a tool            the model calls the first of the tools that the request offers
 //	unless you can search  an answer without sources, if the request offers no tools
 //	error 429              the provider's error body with that status; any status from 400 on
-//	error in the stream    a stream that ends in an error, half through its text
-//	break off              the connection is cut half through the answer
+//	error in the stream    a stream that ends in an error, halfway through its text
+//	break off              the connection is closed halfway through the answer
 //
-// Which provider speaks is said by the path, which may begin with its name where two providers share one path:
+// The path selects the provider. It may begin with the provider's name if two providers share a path:
 //
 //	POST /v1/responses                                  OpenAI Responses; GET /v1/responses/{id} fetches one again
 //	POST /v1/chat/completions, /chat/completions        OpenAI Chat
@@ -21,11 +20,10 @@
 //	POST /v1/messages                                   Anthropic Messages
 //	POST /v2/chat                                       Cohere
 //
-// A request to Anthropic that holds documents is answered as if these were the answer's sources, in their order; there
-// is no search then. One that holds search results is answered as if the sources stood at the addresses of these.
-// Likewise Mistral Chat cites only what a tool of the client's returned: a result with the sources under the keys "0",
-// "1" and so on. Without one it answers in plain text.
+// A request to Anthropic that contains documents is answered as if these were the answer's sources, in order, without a
+// search. One that contains search results is answered as if the sources were at their addresses. Mistral Chat only
+// cites what a tool of the client's returned: a result with the sources under the keys "0", "1" and so on. Without one
+// it answers in plain text.
 //
-// The answers are in answers/, what the providers make of them in wire/: no provider's JSON name stands in the Go
-// files.
+// The answers are in answers/, the providers' formats in wire/: the Go files contain no JSON names of providers.
 package replay

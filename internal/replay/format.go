@@ -14,15 +14,15 @@ import (
 //go:embed wire/*.tmpl
 var wireFiles embed.FS
 
-// format is what one provider makes of a reply: the templates
+// format is one provider's format, as templates:
 //
 //	body    a JSON document
-//	stream  events: a line "@ NAME" (NAME may be missing) and a JSON document each; "@done" is the word that ends
-//	        some streams
-//	error   the body of an error, whose status is .Status
-//	broken  the event that says so in a stream
+//	stream  events: a line "@ NAME" (NAME is optional) and a JSON document each; "@done" is the word that ends some
+//	        streams
+//	error   the body of an error with the status .Status
+//	broken  the event that reports an error in a stream
 //
-// JSON may stand there with any white space; it is sent in one line.
+// The JSON may contain any white space; it is sent as one line.
 type format struct {
 	templates *template.Template
 	crlf      bool // lines of a stream end in CR LF
@@ -34,9 +34,9 @@ type event struct {
 	data []byte
 }
 
-// mustParse parses the templates. They are part of the program, so an error in them is one of ours.
+// mustParse parses the templates. They are part of the program, so an error in them is a bug.
 func mustParse(files fs.FS) map[string]*format {
-	names, _ := fs.Glob(files, "wire/*.tmpl") // it fails only by its pattern
+	names, _ := fs.Glob(files, "wire/*.tmpl") // fails only if the pattern is invalid
 	formats := make(map[string]*format, len(names))
 	for _, name := range names {
 		base := strings.TrimSuffix(path.Base(name), ".tmpl")
@@ -46,7 +46,7 @@ func mustParse(files fs.FS) map[string]*format {
 	return formats
 }
 
-// document executes a template that makes one JSON document.
+// document executes a template that yields one JSON document.
 func (f *format) document(name string, r *reply) ([]byte, error) {
 	var b, compact bytes.Buffer
 	if err := f.templates.ExecuteTemplate(&b, name, r); err != nil {
@@ -58,7 +58,7 @@ func (f *format) document(name string, r *reply) ([]byte, error) {
 	return compact.Bytes(), nil
 }
 
-// events executes a template that makes the events of a stream.
+// events executes a template that yields the events of a stream.
 func (f *format) events(name string, r *reply) ([]event, error) {
 	var b bytes.Buffer
 	if err := f.templates.ExecuteTemplate(&b, name, r); err != nil {
@@ -80,7 +80,7 @@ func (f *format) events(name string, r *reply) ([]event, error) {
 	return events, nil
 }
 
-// toJSON is JSON as providers write it: with its characters as they are.
+// toJSON returns JSON as providers write it, without HTML escapes.
 func toJSON(v any) (string, error) {
 	var b strings.Builder
 	e := json.NewEncoder(&b)

@@ -12,28 +12,28 @@ import (
 )
 
 const (
-	// maxRequest is how many bytes of a request are read; one that is longer is answered with 413.
+	// maxRequest is the largest request in bytes; a longer one gets a 413.
 	maxRequest = 64 << 20
-	maxKept    = 1000 // responses that can be fetched again
+	maxKept    = 1000 // number of responses that can be fetched again
 )
 
-// Options say how the upstream speaks. The zero value answers at once, a few words at a time.
+// Options configure the upstream. The zero value responds at once, a few words at a time.
 type Options struct {
-	First     time.Duration // before the first byte of a response
-	Delay     time.Duration // between two events of a stream
-	Search    time.Duration // more behind the event that says what is searched for, where that comes before the text
-	ChunkSize int           // characters of text in one event; 0: 12
-	Split     int           // bytes that are written and flushed at a time; 0: whole events, whole bodies
-	Gzip      bool          // compress every response, whatever the request accepts
-	PaddingTo int           // fills each answer's text with repetitions up to so many characters; 0: as it is
-	// Copies is the address, with a slash at its end, below which the pages that answers cite are, by host and path.
-	// Empty: they are cited where they would be, where nothing is.
+	First     time.Duration // delay before the first byte of a response
+	Delay     time.Duration // delay between two events of a stream
+	Search    time.Duration // additional delay after the event with the search query, if it comes before the text
+	ChunkSize int           // characters of text in one event; 0 means 12
+	Split     int           // bytes written and flushed at a time; 0 means whole events and bodies
+	Gzip      bool          // compress every response, regardless of the request
+	PaddingTo int           // pad each answer's text with repetitions to this many characters; 0 means no padding
+	// Copies is the address, with a trailing slash, under which copies of the cited pages are found, by host and path.
+	// If empty, the pages are cited at their own addresses, which do not exist.
 	Copies string
-	// Otherwise is the text of what answers a prompt that no answer is for. Empty: any of the answers does.
+	// Otherwise is the text that answers a prompt without a matching answer. If empty, any answer is used.
 	Otherwise string
 }
 
-// New returns the upstream. It may serve any number of requests at the same time.
+// New returns the upstream. It is safe for concurrent use.
 func New(o *Options) http.Handler {
 	o = cmp.Or(o, &Options{})
 	s := &server{options: *o, answers: mustRead(answerFiles), formats: mustParse(wireFiles), kept: map[string]*reply{}}
@@ -45,7 +45,7 @@ func New(o *Options) http.Handler {
 		}
 	}
 	if o.Otherwise != "" {
-		s.otherwise = &Answer{Text: o.Otherwise}
+		s.fallback = &Answer{Text: o.Otherwise}
 	}
 	if s.options.ChunkSize <= 0 {
 		s.options.ChunkSize = 12
@@ -57,13 +57,13 @@ func New(o *Options) http.Handler {
 type server struct {
 	options Options
 	answers []Answer
-	// otherwise answers a prompt that no answer is for; nil: any of the answers does
-	otherwise *Answer
-	formats   map[string]*format
+	// fallback answers a prompt without a matching answer; nil means that any answer is used
+	fallback *Answer
+	formats  map[string]*format
 
 	mu    sync.Mutex
-	kept  map[string]*reply // by id
-	order []string          // of kept, oldest first
+	kept  map[string]*reply // replies by id
+	order []string          // ids in kept, oldest first
 }
 
 // ServeHTTP answers one request.
@@ -83,40 +83,40 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, f, http.StatusRequestEntityTooLarge)
 		return
 	}
-	asked, err := readRequest(&route, body)
+	req, err := readRequest(&route, body)
 	if err != nil {
 		s.fail(w, r, f, http.StatusBadRequest)
 		return
 	}
-	asked.array = route.Format == "gemini-generate" && route.Stream && r.URL.Query().Get("alt") != "sse"
-	if asked.failure != 0 {
-		s.fail(w, r, f, asked.failure)
+	req.array = route.Format == "gemini-generate" && route.Stream && r.URL.Query().Get("alt") != "sse"
+	if req.failure != 0 {
+		s.fail(w, r, f, req.failure)
 		return
 	}
-	answer := s.reply(asked)
+	answer := s.reply(req)
 	s.rememberReply(answer)
 	s.write(w, r, f, answer)
 }
 
-// reply makes the answer of a request.
-func (s *server) reply(asked *request) *reply {
-	otherwise := s.otherwise
-	if asked.afterTool || asked.tool != "" || asked.breakOff || asked.errorInside || len(asked.found) > 0 {
-		otherwise = nil // what is wished for is shown by an answer that has sources
+// reply creates the reply to a request.
+func (s *server) reply(req *request) *reply {
+	fallback := s.fallback
+	if req.afterTool || req.tool != "" || req.breakOff || req.errorInside || len(req.found) > 0 {
+		fallback = nil // the requested behaviour needs an answer with sources
 	}
-	answer := choose(s.answers, asked.prompt, otherwise)
-	if asked.unsourced {
+	answer := choose(s.answers, req.prompt, fallback)
+	if req.unsourced {
 		answer = &Answer{Text: answer.Text}
 	}
-	answer = answer.at(asked.found)
+	answer = answer.at(req.found)
 	return &reply{
-		ID: newID(), Model: asked.model, Created: time.Now().Unix(), Tool: asked.tool,
+		ID: newID(), Model: req.model, Created: time.Now().Unix(), Tool: req.tool,
 		Answer: answer.pad(s.options.PaddingTo),
-		asked:  asked, chunk: s.options.ChunkSize, seq: new(int),
+		req:    req, chunk: s.options.ChunkSize, seq: new(int),
 	}
 }
 
-// again answers with a response that was given before.
+// again sends a response that was given before.
 func (s *server) again(w http.ResponseWriter, r *http.Request, f *format, id string) {
 	s.mu.Lock()
 	answer := s.kept[id[strings.LastIndexByte(id, '_')+1:]]
@@ -125,10 +125,10 @@ func (s *server) again(w http.ResponseWriter, r *http.Request, f *format, id str
 		s.fail(w, r, f, http.StatusNotFound)
 		return
 	}
-	asked := *answer.asked
-	asked.stream, asked.breakOff, asked.errorInside = r.URL.Query().Get("stream") == "true", false, false
+	req := *answer.req
+	req.stream, req.breakOff, req.errorInside = r.URL.Query().Get("stream") == "true", false, false
 	copied := *answer
-	copied.asked, copied.seq = &asked, new(int)
+	copied.req, copied.seq = &req, new(int)
 	s.write(w, r, f, &copied)
 }
 
@@ -143,7 +143,7 @@ func (s *server) rememberReply(answer *reply) {
 	s.order = append(s.order, answer.ID)
 }
 
-// newID returns what makes an id of its own of every response.
+// newID returns an id that makes a response unique.
 func newID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails

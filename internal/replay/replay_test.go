@@ -22,7 +22,7 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// asks are requests of all providers, with %s for the prompt as JSON.
+// asks are requests to all providers, with %s for the prompt as JSON.
 var asks = []struct{ name, path, body, stream string }{
 	{"openai-responses", "/v1/responses", `{"model":"gpt-heron","input":%s}`, `{"model":"gpt-heron","stream":true,"input":[{"role":"user","content":[{"type":"input_text","text":%s}]}]}`},
 	{"openai-chat", "/v1/chat/completions", `{"model":"gpt-heron","messages":[{"role":"user","content":%s}]}`, `{"model":"gpt-heron","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":%s}]}`},
@@ -49,7 +49,7 @@ func serve(h http.Handler, path, body string) *httptest.ResponseRecorder {
 	return w
 }
 
-// each calls f with every way to ask.
+// each calls f for every kind of request.
 func each(t *testing.T, f func(t *testing.T, format, path, body string)) {
 	t.Helper()
 	for _, ask := range asks {
@@ -61,13 +61,13 @@ func each(t *testing.T, f func(t *testing.T, format, path, body string)) {
 	}
 }
 
-// said is what matters of a citation, whichever format carried it.
+// said is the relevant part of a citation, in any format.
 type said struct {
 	Claim  string
 	Source int
 }
 
-// What every format says is what was written: decoded, it has the same claims with the same sources, and nothing is odd.
+// Decoded from any format, an answer has the original claims and sources, and no issues.
 func TestFormats(t *testing.T) {
 	h := replay.New(nil)
 	each(t, func(t *testing.T, format, path, body string) {
@@ -90,7 +90,7 @@ func TestFormats(t *testing.T) {
 	})
 }
 
-// wanted returns what an answer says.
+// wanted returns the citations of an answer.
 func wanted(a replay.Answer) []said {
 	var all []said
 	for _, claim := range a.Claims {
@@ -101,7 +101,7 @@ func wanted(a replay.Answer) []said {
 	return all
 }
 
-// claims returns what was read.
+// claims returns the decoded citations.
 func claims(a replay.Answer, got *ibid.Answer) []said {
 	var all []said
 	for _, c := range got.Citations {
@@ -116,7 +116,7 @@ func claims(a replay.Answer, got *ibid.Answer) []said {
 	return all
 }
 
-// Mistral Chat cites the results of the client's tool, and nothing where there are none.
+// Mistral Chat cites the results of the client's tool, and nothing without them.
 func TestMistralChat(t *testing.T) {
 	h := replay.New(nil)
 	for _, answer := range replay.Answers() {
@@ -141,7 +141,7 @@ func TestMistralChat(t *testing.T) {
 	}
 }
 
-// Without anything to search with, an answer has no sources if that is what the prompt says.
+// Without a tool to search with, an answer has no sources if the prompt says so.
 func TestUnsourced(t *testing.T) {
 	h := replay.New(nil)
 	for tools, want := range map[string]int{"": 0, `"tools":[{"google_search":{}}],`: 3} {
@@ -153,7 +153,7 @@ func TestUnsourced(t *testing.T) {
 	}
 }
 
-// A model that calls a tool says which and why it stopped; what follows the tool's result is an answer.
+// A model that calls a tool names it and gives its finish reason; after the tool's result it answers.
 func TestTools(t *testing.T) {
 	h := replay.New(nil)
 	each(t, func(t *testing.T, format, path, body string) {
@@ -186,7 +186,7 @@ func TestTools(t *testing.T) {
 
 func isLookUp(c ibid.ToolCall) bool { return c.Name == "look_up" }
 
-// Errors have the provider's own shape, with the status that was asked for.
+// Errors have the provider's own format and the requested status.
 func TestErrors(t *testing.T) {
 	h := replay.New(nil)
 	each(t, func(t *testing.T, format, path, body string) {
@@ -195,7 +195,7 @@ func TestErrors(t *testing.T) {
 			r := serve(h, path, fill(t, body, "error "+strconv.Itoa(status)))
 			data := r.Body.Bytes()
 			if got, err := ibid.Decode(data, nil); err != nil || r.Code != status || format != "cohere-v2" && got.Error == nil {
-				t.Errorf("%d: %d, %v: %s", status, r.Code, err, data) // Cohere's may be anything, without its status
+				t.Errorf("%d: %d, %v: %s", status, r.Code, err, data) // Cohere's has any message, without the status
 			}
 		}
 		if strings.Contains(body, `"stream":true`) || strings.Contains(path, ":stream") {
@@ -213,7 +213,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A connection that breaks off does so after some of the answer, for the client to see.
+// A connection breaks off after part of the answer, visibly to the client.
 func TestBreakOff(t *testing.T) {
 	server := httptest.NewServer(replay.New(nil))
 	defer server.Close()
@@ -228,7 +228,7 @@ func TestBreakOff(t *testing.T) {
 	})
 }
 
-// A response has an id of its own, by which OpenAI's can be fetched again; its model is the one that was asked.
+// A response has a unique id, with which OpenAI's can be fetched again; its model is the requested one.
 func TestIdentity(t *testing.T) {
 	h := replay.New(nil)
 	each(t, func(t *testing.T, format, path, body string) {
@@ -258,7 +258,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// However the bytes are cut, they are the same but for what is new each time.
+// The split into writes does not change the bytes, except for ids and times.
 func TestOptions(t *testing.T) {
 	const ask = `{"model":"gpt-heron","stream":true,"messages":[{"role":"user","content":"herons"}]}`
 	plain := testenv.Must(ibid.Decode(serve(replay.New(nil), "/v1/chat/completions", ask).Body.Bytes(), nil))(t)
@@ -282,7 +282,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// Time passes before the first byte and between events, and not for a client that has gone.
+// There are delays before the first byte and between events, but not for a client that has left.
 func TestTiming(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := replay.New(&replay.Options{First: time.Second, Delay: time.Minute})

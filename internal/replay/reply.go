@@ -6,16 +6,16 @@ import (
 	"unicode/utf8"
 )
 
-// reply is one response, as the templates of wire/ see it.
+// reply is one response, as used by the templates in wire/.
 type reply struct {
 	*Answer
-	ID      string // the provider's prefix goes before it
+	ID      string // without the provider's prefix
 	Model   string
-	Created int64  // seconds since 1970
+	Created int64  // Unix seconds
 	Tool    string // the tool to call instead of answering
-	Status  int    // of an error
-	State   string // where in its life a response is, for formats that say it
-	asked   *request
+	Status  int    // HTTP status of an error
+	State   string // state of the response, for formats that include it
+	req     *request
 	chunk   int
 	seq     *int
 }
@@ -33,41 +33,40 @@ func (r *reply) Next() int {
 	return *r.seq - 1
 }
 
-// Asked reports whether a string occurs in the request.
-func (r *reply) Asked(what string) bool { return bytes.Contains(r.asked.body, []byte(what)) }
+// Asked reports whether the request contains a string.
+func (r *reply) Asked(what string) bool { return bytes.Contains(r.req.body, []byte(what)) }
 
-// SearchStates are the states that a search goes through.
+// SearchStates are the successive states of a search.
 func (r *reply) SearchStates() []string { return []string{"in_progress", "searching", "completed"} }
 
 // Files reports whether the sources are files.
 func (r *reply) Files() bool { return len(r.Sources) > 0 && r.Sources[0].ID != "" }
 
-// Searched reports whether the provider searched by itself.
+// Searched reports whether the provider itself searched.
 func (r *reply) Searched() bool {
 	return len(r.Sources) > 0 && r.Tool == "" && !r.Given() && !r.Found()
 }
 
-// Results reports whether the request holds what tools returned, for formats that only cite that.
-func (r *reply) Results() bool { return r.asked.afterTool }
+// Results reports whether the request contains results of tools, for formats that cite nothing else.
+func (r *reply) Results() bool { return r.req.afterTool }
 
-// Given reports whether the request holds documents to cite, in Anthropic's way. They are taken to be the sources.
+// Given reports whether the request contains documents to cite, as Anthropic's do. They are taken to be the sources.
 func (r *reply) Given() bool { return r.Asked(`"document"`) }
 
-// Found reports whether the request holds what its sender found, to be cited in Anthropic's way. The sources are those
-// then.
-func (r *reply) Found() bool { return len(r.asked.found) > 0 }
+// Found reports whether the request contains search results to cite, as Anthropic's do. The sources are then those.
+func (r *reply) Found() bool { return len(r.req.found) > 0 }
 
-// QueryJSON returns the arguments of the search, as JSON in a string.
+// QueryJSON returns the arguments of the search as JSON in a string.
 func (r *reply) QueryJSON() (string, error) { return toJSON(map[string]string{"query": r.Query}) }
 
-// TokensIn and TokensOut are about what a tokenizer would count.
-func (r *reply) TokensIn() int  { return 1 + len(r.asked.prompt)/4 }
+// TokensIn and TokensOut approximate a tokenizer's counts.
+func (r *reply) TokensIn() int  { return 1 + len(r.req.prompt)/4 }
 func (r *reply) TokensOut() int { return 1 + len(r.Text)/4 }
 
 // Tokens is their sum.
 func (r *reply) Tokens() int { return r.TokensIn() + r.TokensOut() }
 
-// Chunks cuts a text into what one event holds.
+// Chunks splits a text into the pieces of single events.
 func (r *reply) Chunks(text string) []string {
 	var chunks []string
 	for text != "" {
@@ -82,14 +81,14 @@ func (r *reply) Chunks(text string) []string {
 	return chunks
 }
 
-// cite is a citation as a format has it.
+// cite is a citation in a format's terms.
 type cite struct {
 	N          int // from 0
-	Start, End int // in the unit of the view
+	Start, End int // in the view's unit
 	Bytes      [2]int
-	Text       string // of the span
+	Text       string // the cited span
 	Claim      string
-	Numbers    []int // of the sources, from 0
+	Numbers    []int // indexes of the sources
 	Sources    []Source
 }
 
@@ -118,18 +117,18 @@ type step struct {
 	place int
 }
 
-// At returns the place of the step among the contents of its message, where the text between two citations is one
-// content and each source of a citation, of which i is the number, is one.
+// At returns the index of the step among the contents of its message, where the text between two citations is one
+// content, and so is each source of a citation, of which i is the number.
 func (s *step) At(i int) int { return s.place + i }
 
-// view is an answer's text as a provider writes it, with its citations.
+// view is an answer's text with its citations, as a provider writes it.
 type view struct {
 	Text  string
 	Cites []*cite
 	reply *reply
 }
 
-// Bytes, Characters: the claims, in the text as it is; offsets in UTF-8 bytes or in code points.
+// Bytes and Characters return the unchanged text and its claims, with offsets in UTF-8 bytes or code points.
 func (r *reply) Bytes() *view      { return r.plain(func(s string) int { return len(s) }) }
 func (r *reply) Characters() *view { return r.plain(utf8.RuneCountInString) }
 
@@ -141,7 +140,7 @@ func (r *reply) plain(count func(string) int) *view {
 	return v
 }
 
-// Points has one citation for each source of a claim, where the claim ends, in code points.
+// Points has one citation for each source of a claim, at the claim's end, in code points.
 func (r *reply) Points() *view {
 	v := &view{Text: r.Text, reply: r}
 	for _, claim := range r.Claims {
@@ -153,7 +152,7 @@ func (r *reply) Points() *view {
 	return v
 }
 
-// Links has each source of a claim as a link behind it, which is what the citation covers, in code points.
+// Links appends each source of a claim as a link, which is the cited span, in code points.
 func (r *reply) Links() *view {
 	var b strings.Builder
 	type link struct {
@@ -180,7 +179,7 @@ func (r *reply) Links() *view {
 	return v
 }
 
-// Marks has the numbers of the sources behind each claim, and no offsets.
+// Marks appends the numbers of the sources to each claim, without offsets.
 func (r *reply) Marks() *view {
 	var b strings.Builder
 	at := 0
@@ -208,7 +207,7 @@ func (v *view) add(count func(string) int, start, end int, numbers []int, quotes
 	v.Cites = append(v.Cites, c)
 }
 
-// Steps returns the text in pieces, each citation right after the end of its text.
+// Steps returns the text in pieces, each citation directly after the end of its text.
 func (v *view) Steps() []*step {
 	var steps []*step
 	at, place := 0, 0
@@ -231,7 +230,7 @@ func (v *view) Steps() []*step {
 	return steps
 }
 
-// block is a run of text with one set of sources, or none.
+// block is a run of text with the same sources, or none.
 type block struct {
 	N      int
 	Text   string
@@ -239,7 +238,7 @@ type block struct {
 	Chunks []string
 }
 
-// Blocks cuts the text where the sources change. The first has number from.
+// Blocks splits the text where the sources change. The first block has number from.
 func (v *view) Blocks(from int) []block {
 	var blocks []block
 	at := 0

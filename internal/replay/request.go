@@ -12,44 +12,44 @@ import (
 	"github.com/ibidhq/ibid/internal/call"
 )
 
-// copied are the formats of paths that several providers have, by the path's end: those of the provider that the others
-// copied.
-var copied = []struct{ end, format string }{
+// defaultFormats are the formats of paths shared by several providers, by the path's end: those of the provider that
+// the others copied.
+var defaultFormats = []struct{ end, format string }{
 	{"/responses", "openai-responses"},
 	{"/responses/{id}", "openai-responses"},
 	{"/chat/completions", "openai-chat"},
 	{"/v2/chat", "cohere-v2"},
 }
 
-// route says what the address of a request asks for.
+// route returns what a request's address asks for.
 func (s *server) route(r *http.Request) (call.Route, bool) {
 	provider, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	found, ok := call.FindRoute(provider, r.Method, r.URL.EscapedPath())
 	for i := 0; ok && s.formats[found.Format] == nil; i++ {
-		if ok = i < len(copied); ok && strings.HasSuffix(found.Pattern, copied[i].end) {
-			found.Format = copied[i].format
+		if ok = i < len(defaultFormats); ok && strings.HasSuffix(found.Pattern, defaultFormats[i].end) {
+			found.Format = defaultFormats[i].format
 		}
 	}
 	return found, ok
 }
 
-// request is what a request asks for.
+// request is a parsed request.
 type request struct {
 	body        []byte
 	model       string
-	prompt      string // the last words of the user
-	tool        string // the tool to call; empty: answer
+	prompt      string // the last user message
+	tool        string // the tool to call; empty to answer
 	stream      bool
-	array       bool // the stream is one JSON array
-	failure     int  // answer with this status
+	array       bool // stream as one JSON array
+	failure     int  // respond with this status
 	breakOff    bool
-	found       []string // addresses of what the sender searched itself and wants to be cited
-	afterTool   bool     // the last message holds what a tool returned
-	unsourced   bool     // answer from memory: there is nothing to search with
+	found       []string // addresses of search results in the request, to be cited
+	afterTool   bool     // the last message is a tool's result
+	unsourced   bool     // answer from memory: there is no search
 	errorInside bool
 }
 
-// readRequest reads a request to a route.
+// readRequest parses a request to a route.
 func readRequest(route *call.Route, body []byte) (*request, error) {
 	read, err := call.ReadRequest(route.Format, body)
 	if err != nil {
@@ -64,7 +64,7 @@ func readRequest(route *call.Route, body []byte) (*request, error) {
 		r.model = route.Model
 	}
 	r.prompt, r.afterTool = read.Messages[n-1].Text, read.Messages[n-1].Role == call.RoleTool
-	if r.afterTool { // what was asked stands before the results
+	if r.afterTool { // the question precedes the results
 		r.prompt = ""
 		for _, m := range read.Messages {
 			if m.Role != call.RoleTool {
@@ -73,21 +73,21 @@ func readRequest(route *call.Route, body []byte) (*request, error) {
 		}
 		return r, nil
 	}
-	r.wish(read.Tools)
+	r.parsePrompt(read.Tools)
 	return r, nil
 }
 
-// wish reads what the prompt wants to happen.
-func (r *request) wish(tools []string) {
+// parsePrompt reads the requested behaviour from the prompt.
+func (r *request) parsePrompt(tools []string) {
 	prompt := strings.ToLower(r.prompt)
 	if m := regexp.MustCompile(`\berror ([45]\d\d)\b`).FindStringSubmatch(prompt); m != nil {
-		r.failure, _ = strconv.Atoi(m[1]) // three digits
+		r.failure, _ = strconv.Atoi(m[1]) // matched as digits
 	}
 	r.errorInside = strings.Contains(prompt, "error in the stream")
 	r.breakOff = strings.Contains(prompt, "break off")
 	r.unsourced = strings.Contains(prompt, "unless you can search") && len(tools) == 0
 	if strings.Contains(prompt, "call a tool") {
-		// A tool of the provider's own need not have a name, but for its type: the first with one is the client's.
+		// The provider's own tools need no name, only a type: the first tool with a name is the client's.
 		named := slices.IndexFunc(tools, func(tool string) bool {
 			return regexp.MustCompile(`"name"\s*:\s*"` + regexp.QuoteMeta(tool) + `"`).Match(r.body)
 		})
@@ -95,14 +95,14 @@ func (r *request) wish(tools []string) {
 	}
 }
 
-// found returns the addresses of what the last message brings along to be cited, in Anthropic's way.
+// found returns the addresses of search results in the last message, as Anthropic's have them.
 func found(body []byte) []string {
 	var said struct {
 		Messages []struct {
 			Content []struct{ Type, Source string }
 		}
 	}
-	_ = json.Unmarshal(body, &said) // what is of another type is left out
+	_ = json.Unmarshal(body, &said) // other types are skipped
 	var addresses []string
 	for i, m := range said.Messages {
 		for _, part := range m.Content {

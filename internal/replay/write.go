@@ -12,21 +12,21 @@ import (
 	"time"
 )
 
-// fail answers with the provider's error body.
+// fail sends the provider's error body.
 func (s *server) fail(w http.ResponseWriter, r *http.Request, f *format, status int) {
-	failed := &reply{Answer: &Answer{}, ID: newID(), Status: status, asked: &request{}, seq: new(int)}
+	failed := &reply{Answer: &Answer{}, ID: newID(), Status: status, req: &request{}, seq: new(int)}
 	body, err := f.document("error", failed)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	w.Header().Set("X-Should-Retry", "false") // a client that waits and tries again would get the same
+	w.Header().Set("X-Should-Retry", "false") // a retry would get the same
 	s.send(w, r, failed, &response{status, "application/json", [][]byte{body}})
 }
 
-// write answers with a reply.
+// write sends a reply.
 func (s *server) write(w http.ResponseWriter, r *http.Request, f *format, answer *reply) {
-	if !answer.asked.stream {
+	if !answer.req.stream {
 		body, err := f.document("body", answer.As("completed"))
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -41,20 +41,20 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, f *format, answer
 		return
 	}
 	kind := "text/event-stream; charset=utf-8"
-	if answer.asked.array {
+	if answer.req.array {
 		kind = "application/json; charset=UTF-8"
 	}
 	w.Header().Set("Cache-Control", "no-cache")
 	s.send(w, r, answer, &response{http.StatusOK, kind, chunks})
 }
 
-// stream returns the bytes of the events of a reply.
+// stream returns a reply's events in wire format.
 func (s *server) stream(f *format, answer *reply) ([][]byte, error) {
 	events, err := f.events("stream", answer)
 	if err != nil {
 		return nil, err
 	}
-	if answer.asked.errorInside {
+	if answer.req.errorInside {
 		broken, err := f.events("broken", answer)
 		if err != nil {
 			return nil, err
@@ -69,40 +69,40 @@ func (s *server) stream(f *format, answer *reply) ([][]byte, error) {
 	for i, e := range events {
 		before, after := "data: ", end+end
 		switch {
-		case answer.asked.array && i == 0:
+		case answer.req.array && i == 0:
 			before, after = "[", ""
-		case answer.asked.array:
+		case answer.req.array:
 			before, after = "\n,\r\n", ""
 		case e.name != "":
 			before = "event: " + e.name + end + before
 		}
 		chunks = append(chunks, slices.Concat([]byte(before), e.data, []byte(after)))
 	}
-	if answer.asked.array {
+	if answer.req.array {
 		chunks = append(chunks, []byte("\n]\n"))
 	}
 	return chunks, nil
 }
 
-// response is what goes over the wire.
+// response is a response to be sent.
 type response struct {
 	status int
 	kind   string // the media type
 	chunks [][]byte
 }
 
-// send writes a response in its pieces, at the pace of the options.
+// send writes a response in its pieces, at the configured pace.
 func (s *server) send(w http.ResponseWriter, r *http.Request, answer *reply, out *response) {
 	h := w.Header()
 	h.Set("Content-Type", out.kind)
 	h.Set("X-Request-Id", "req_"+answer.ID)
-	h.Set("Request-Id", "req_"+answer.ID) // what Anthropic's SDKs look for
+	h.Set("Request-Id", "req_"+answer.ID) // read by Anthropic's SDKs
 	to := &pacer{w: w, flush: http.NewResponseController(w).Flush, size: s.options.Split}
 	switch {
 	case s.options.Gzip:
 		h.Set("Content-Encoding", "gzip")
 		defer to.pack()()
-	case len(out.chunks) == 1 && s.options.Split == 0 && !answer.asked.breakOff:
+	case len(out.chunks) == 1 && s.options.Split == 0 && !answer.req.breakOff:
 		h.Set("Content-Length", strconv.Itoa(len(out.chunks[0])))
 	}
 	if !pause(r.Context(), s.options.First) {
@@ -110,7 +110,7 @@ func (s *server) send(w http.ResponseWriter, r *http.Request, answer *reply, out
 	}
 	w.WriteHeader(out.status)
 	chunks := out.chunks
-	if answer.asked.breakOff {
+	if answer.req.breakOff {
 		chunks = half(chunks)
 	}
 	searching := searchIn(chunks, answer.Query)
@@ -122,33 +122,33 @@ func (s *server) send(w http.ResponseWriter, r *http.Request, answer *reply, out
 			return
 		}
 	}
-	if answer.asked.breakOff {
-		panic(http.ErrAbortHandler) // cuts the connection without a word to the log
+	if answer.req.breakOff {
+		panic(http.ErrAbortHandler) // closes the connection without logging
 	}
 }
 
-// searchIn returns which of the chunks says first what is searched for; -1: none does before the text has begun.
+// searchIn returns the index of the first chunk that contains the query, or -1 if none does before the text begins.
 func searchIn(chunks [][]byte, query string) int {
 	at := slices.IndexFunc(chunks, func(c []byte) bool { return query != "" && bytes.Contains(c, []byte(query)) })
-	if at >= len(chunks)/2 { // some providers say it at the end
+	if at >= len(chunks)/2 { // some providers send it at the end
 		return -1
 	}
 	return at
 }
 
-// pacer writes in pieces that arrive as they are.
+// pacer writes and flushes pieces of a fixed size.
 type pacer struct {
 	w     io.Writer
 	flush func() error
-	size  int // of a piece; 0: whatever is written
+	size  int // size of a piece; 0 means each write as a whole
 }
 
-// pack compresses from now on. The function it returns ends the compressed data.
+// pack starts compression. The function it returns ends the compressed data.
 func (p *pacer) pack() func() {
 	packed, flush := gzip.NewWriter(p.w), p.flush
 	p.w = packed
 	p.flush = func() error { return errors.Join(packed.Flush(), flush()) }
-	return func() { _ = packed.Close() } // who left does not read it
+	return func() { _ = packed.Close() } // the client may have left
 }
 
 func (p *pacer) write(chunk []byte) error {
@@ -168,7 +168,7 @@ func (p *pacer) write(chunk []byte) error {
 	return nil
 }
 
-// half returns the first half of what would be written.
+// half returns the first half of the data.
 func half(chunks [][]byte) [][]byte {
 	if len(chunks) == 1 {
 		return [][]byte{chunks[0][:len(chunks[0])/2]}
@@ -176,7 +176,7 @@ func half(chunks [][]byte) [][]byte {
 	return chunks[:len(chunks)/2]
 }
 
-// pause waits, and reports whether the client still does.
+// pause waits for d, and reports whether the client is still there.
 func pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

@@ -1,3 +1,3 @@
-// Package unpack reads what is compressed in the ways that HTTP knows, and bounds what comes out: a bomb of a few
-// kilobytes would fill the memory.
+// Package unpack decompresses HTTP's content codings, and limits the output: a bomb of a few kilobytes could otherwise
+// fill the memory.
 package unpack

@@ -14,14 +14,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// MaxWindow is how far back a body of HTTP may refer that is compressed with zstd, in bytes (RFC 9659). That is memory
-// which its unpacking needs.
+// MaxWindow is the largest window of an HTTP body compressed with zstd, in bytes (RFC 9659). Decompression needs that
+// much memory.
 const MaxWindow = 8 << 20
 
-// Coding is a way to compress. The zero value is none.
+// Coding is a content coding. The zero value is Plain.
 type Coding int
 
-// The codings. What HTTP calls deflate is Zlib by the RFC, and [Flate] for some that send it; [Deflate] is either.
+// The codings. HTTP's deflate is Zlib according to the RFC, but some servers send [Flate]; [Deflate] accepts either.
 const (
 	Plain Coding = iota
 	Gzip
@@ -32,7 +32,7 @@ const (
 	Flate
 )
 
-// String returns HTTP's name of the coding.
+// String returns the coding's name in HTTP.
 func (c Coding) String() string {
 	switch c {
 	case Plain:
@@ -49,7 +49,7 @@ func (c Coding) String() string {
 	return fmt.Sprintf("Coding(%d)", int(c))
 }
 
-// Find returns the coding with that name in a Content-Encoding, and whether there is one.
+// Find returns the coding with the given name in a Content-Encoding, and whether there is one.
 func Find(name string) (Coding, bool) {
 	switch strings.ToLower(strings.TrimSpace(name)) {
 	case "", "identity":
@@ -66,9 +66,8 @@ func Find(name string) (Coding, bool) {
 	return Plain, false
 }
 
-// Reader returns a reader of what r holds compressed. Its window, if it is zstd, has at most that many bytes. Most
-// codings read their beginning at once, and their errors are r's or about that. The reader starts no goroutine and
-// needs no closing.
+// Reader returns a reader of the decompressed contents of r. The window of zstd is limited to window bytes. Most
+// codings read a header at once, and return its errors or r's. The reader starts no goroutines and need not be closed.
 func (c Coding) Reader(r io.Reader, window uint64) (io.Reader, error) {
 	switch c {
 	case Gzip:
@@ -108,12 +107,12 @@ func opened[R io.Reader](r R, err error) (io.Reader, error) {
 	return r, nil
 }
 
-// Limit returns a reader of at most most bytes of r. If there are more, over follows them.
+// Limit returns a reader of at most most bytes of r, followed by the error over if there are more.
 func Limit(r io.Reader, most int64, over error) io.Reader { return &limited{r, most, over} }
 
 type limited struct {
 	r    io.Reader
-	left int64 // below 0: there were more
+	left int64 // negative if there were more
 	over error
 }
 
@@ -128,16 +127,16 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Packer compresses, with zstd, data that only this program reads again. It allocates nothing until its first use, and
-// may be used by many goroutines at once. Use [NewPacker]: the zero value panics.
+// Packer compresses data with zstd for use within this program. It allocates nothing until its first use, and is safe
+// for concurrent use. Use [NewPacker]: the zero value panics.
 type Packer struct {
 	encoder     func() (*zstd.Encoder, error)
 	decoder     func() (*zstd.Decoder, error)
 	maxUnpacked int
 }
 
-// NewPacker returns a packer. Window is the size of the compression window in bytes, which adds to the memory that the
-// packer takes; maxUnpacked is how many bytes [Packer.Unpack] returns at most.
+// NewPacker returns a packer. window is the size of the compression window in bytes, which adds to the packer's memory;
+// maxUnpacked is the largest result of [Packer.Unpack].
 func NewPacker(level zstd.EncoderLevel, window, maxUnpacked int) *Packer {
 	return &Packer{
 		encoder: sync.OnceValues(func() (*zstd.Encoder, error) {
@@ -169,8 +168,8 @@ func (p *Packer) Pack(b []byte, maxPacked int) []byte {
 	return packed
 }
 
-// Unpack returns the bytes that were packed. Size is how many they are; it only saves allocations, and may be wrong.
-// There is an error if packed is damaged or has more than maxUnpacked bytes.
+// Unpack returns the original bytes. size is their number; it only saves allocations and may be wrong. It returns an
+// error if packed is damaged or has more than maxUnpacked bytes.
 func (p *Packer) Unpack(packed []byte, size int) ([]byte, error) {
 	decoder, err := p.decoder()
 	if err != nil {

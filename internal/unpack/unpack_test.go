@@ -67,7 +67,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// What is broken, cut or empty is an error, now or then, and no panic.
+// Damaged, truncated or empty input is an error sooner or later, and never a panic.
 func TestReaderBroken(t *testing.T) {
 	for c := Gzip; c <= Flate; c++ {
 		whole := packed(t, c)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What a provider is to be asked for sources with is something that its requests are read as asking for them with.
+// The members that AskForSources returns make ReadRequest report a grounded request.
 func TestAskForSources(t *testing.T) {
 	for provider, want := range map[string]string{
 		"openai": `"tools": [{"type":"web_search"}]`, "gemini": `"tools": [{"googleSearch":{}}]`,
