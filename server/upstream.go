@@ -263,7 +263,7 @@ func (c *Config) AllStrategies() []experiment.Strategy {
 }
 
 // StrategyHint says where strategies can be added.
-const StrategyHint = "a strategy of your own stands under strategies in the file of --config"
+const StrategyHint = "define your own under strategies in the file of --config"
 
 // chooseStrategy returns which strategy attributes the answers of a run; nil: none does.
 func (c *Config) chooseStrategy() (func(run string) *experiment.Strategy, error) {
