@@ -24,7 +24,7 @@ func TestFewDescriptors(t *testing.T) {
 			}
 			crowd = append(crowd, conn)
 		}
-		if err := c.awaitLog(ctx, "all connections are taken"); err != nil {
+		if err := c.awaitLog(ctx, "all connections are in use"); err != nil {
 			return err
 		}
 		for _, conn := range crowd {
