@@ -61,7 +61,7 @@ func TestDocs(t *testing.T) {
 	const mark = "in mcp/tools. -->\n"
 	head, _, found := strings.Cut(string(page), mark)
 	if !found {
-		t.Fatal("docs/mcp.md has not the line that says where the tools begin")
+		t.Fatal("docs/mcp.md lacks the line before the tools")
 	}
 	var b strings.Builder
 	b.WriteString(head + mark)
@@ -112,7 +112,7 @@ func describe(b *strings.Builder, p *property, path string) {
 		of := p.Properties[name]
 		words := of.Description
 		if slices.Contains(p.Required, name) {
-			words += " Needed."
+			words += " Required."
 		}
 		if len(of.Enum) > 0 && !strings.Contains(words, of.Enum[0]) {
 			words += " One of `" + strings.Join(of.Enum, "`, `") + "`."

@@ -176,7 +176,7 @@ func TestWebhooks(t *testing.T) {
 	if n := counted(t, metrics, "fail", "delivered"); n != 2 {
 		t.Errorf("%v were counted as delivered", n)
 	}
-	if text := log.String(); strings.Contains(text, webhookSecret[6:]) || strings.Contains(text, r.URL) || !strings.Contains(text, "it answered 500") {
+	if text := log.String(); strings.Contains(text, webhookSecret[6:]) || strings.Contains(text, r.URL) || !strings.Contains(text, "it responded with status 500") {
 		t.Errorf("the log: %s", text)
 	}
 }

@@ -551,14 +551,14 @@ func TestRules(t *testing.T) {
 	good := watch.Rule{Upstream: "gemini", Provider: "gemini"}
 	keep := func(context.Context, *store.Call) error { return nil }
 	for want, o := range map[string]*watch.BackfillOptions{
-		"a store is missing": {Rules: []watch.Rule{good}},
-		"an earlier rule":    {Rules: []watch.Rule{good, good}, Store: keep},
-		"no upstream":      {Rules: []watch.Rule{{Provider: "gemini"}}, Store: keep},
-		"no provider":      {Rules: []watch.Rule{{Upstream: "x", Provider: "y"}}, Store: keep},
-		"messages":         {Rules: []watch.Rule{{Upstream: "x", Provider: "gemini", Messages: -2}}, Store: keep},
-		"timeout":          {Rules: []watch.Rule{{Upstream: "x", Provider: "gemini", Timeout: -1}}, Store: keep},
-		"no pattern":       {Rules: []watch.Rule{{Upstream: "x", Provider: "gemini", Route: "POST /["}}, Store: keep},
-		"not JSON":         {Rules: []watch.Rule{{Upstream: "x", Provider: "gemini", Tools: []json.RawMessage{[]byte("{")}}}, Store: keep},
+		"a store is missing":  {Rules: []watch.Rule{good}},
+		"an earlier rule":     {Rules: []watch.Rule{good, good}, Store: keep},
+		"no upstream":         {Rules: []watch.Rule{{Provider: "gemini"}}, Store: keep},
+		"unknown provider":    {Rules: []watch.Rule{{Upstream: "x", Provider: "y"}}, Store: keep},
+		"messages":            {Rules: []watch.Rule{{Upstream: "x", Provider: "gemini", Messages: -2}}, Store: keep},
+		"timeout":             {Rules: []watch.Rule{{Upstream: "x", Provider: "gemini", Timeout: -1}}, Store: keep},
+		"not a valid pattern": {Rules: []watch.Rule{{Upstream: "x", Provider: "gemini", Route: "POST /["}}, Store: keep},
+		"not JSON":            {Rules: []watch.Rule{{Upstream: "x", Provider: "gemini", Tools: []json.RawMessage{[]byte("{")}}}, Store: keep},
 	} {
 		if _, err := watch.NewBackfill(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("NewBackfill: %v, want one about %q", err, want)

@@ -460,7 +460,7 @@ func TestPublishingRedirects(t *testing.T) {
 	if got := call.Answer.Sources[0]; got.URL != "https://harbour.example/tides" || got.OriginalURL != redirecting+"good" {
 		t.Errorf("stored: %+v", got)
 	}
-	testenv.Until(t, "the mistake is caught", func() bool { return strings.Contains(h.log.String(), "a mistake of ours was caught") })
+	testenv.Until(t, "the panic is caught", func() bool { return strings.Contains(h.log.String(), "a panic was caught") })
 	if kept.Load() != 1 || len(told(t, s, "run_1", store.EventBackfill)) != 1 {
 		t.Errorf("kept %d times", kept.Load())
 	}
