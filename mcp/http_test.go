@@ -143,8 +143,8 @@ func TestHandlerProblems(t *testing.T) {
 		status       int
 		word         string
 	}{
-		"get":            {method: "GET", status: 405, word: "MCP is spoken by POST"},
-		"delete":         {method: "DELETE", status: 405, word: "MCP is spoken by POST"},
+		"get":            {method: "GET", status: 405, word: "only POST is supported"},
+		"delete":         {method: "DELETE", status: 405, word: "only POST is supported"},
 		"empty":          {body: " \n", status: 400, word: "the body is empty"},
 		"batch":          {body: " [" + message + "]", status: 400, word: "batches"},
 		"garbage":        {body: "{", status: 400},

@@ -87,11 +87,11 @@ func TestServeRefuses(t *testing.T) {
 		"hello":                          {-32700, "not JSON"},
 		`{"jsonrpc":"2.0",`:              {-32700, "not JSON"},
 		"\xff\xfe":                       {-32700, "not JSON"},
-		"42":                             {-32600, "no JSON-RPC message"},
-		"{}":                             {-32600, "no JSON-RPC message"},
-		`{"jsonrpc":"1.0","method":"x"}`: {-32600, "no JSON-RPC message"},
+		"42":                             {-32600, "not a JSON-RPC message"},
+		"{}":                             {-32600, "not a JSON-RPC message"},
+		`{"jsonrpc":"1.0","method":"x"}`: {-32600, "not a JSON-RPC message"},
 		"[" + strings.TrimSuffix(checkCall(7), "\n") + "]":                    {-32600, "batches"},
-		`{"jsonrpc":"2.0","method":"x","params":` + deep + `}`:                {-32600, "no JSON-RPC message"},
+		`{"jsonrpc":"2.0","method":"x","params":` + deep + `}`:                {-32600, "not a JSON-RPC message"},
 		`{"jsonrpc":"2.0","x":"` + strings.Repeat("x", mcp.MaxMessage) + `"}`: {-32600, "more than 16777216 bytes"},
 	} {
 		got := serve(t, mcp.New(nil), strings.NewReader(hello+input+"\n\r\n"+checkCall(9)))
@@ -254,7 +254,7 @@ func TestLongText(t *testing.T) {
 	if diff := cmp.Diff(strings.TrimSpace(long), strings.TrimSpace(got.CitedText)); diff != "" {
 		t.Error("the structured content was changed")
 	}
-	if len(text) > 65<<10 || !strings.HasSuffix(text, "the structured content has all of it)") {
+	if len(text) > 65<<10 || !strings.HasSuffix(text, "the structured content is complete)") {
 		t.Errorf("%d bytes, …%s", len(text), text[len(text)-100:])
 	}
 }

@@ -151,10 +151,10 @@ func TestToolLimits(t *testing.T) {
 		{"more than 1000", "attribute", object{"answer": "A b c.", "sources": slices.Repeat(sources, mcp.MaxSources+1)}, false},
 		{"must not be", "attribute", object{"answer": "A b c.", "sources": deep}, false},
 		{"more than 256", "check", object{"claim": "x", "passages": slices.Repeat([]string{"x"}, mcp.MaxPassages+1)}, false},
-		{"no address", "verify", object{"url": strings.Repeat("x", 4097)}, false},
+		{"not a URL", "verify", object{"url": strings.Repeat("x", 4097)}, false},
 		{"more than 64", "verify", object{"url": "https://a.example", "trust": slices.Repeat([]string{"a"}, 65)}, false},
 		{"neither a host", "verify", object{"url": "https://a.example", "trust": []string{strings.Repeat("a", 257)}}, false},
-		{"run: there is none", "run_sources", object{"run": strings.Repeat("x", 10000)}, false},
+		{"run: no run has", "run_sources", object{"run": strings.Repeat("x", 10000)}, false},
 		{"words: ", "find_answers", object{"words": strings.Repeat("x", 5000)}, true},
 	} {
 		wantRefused(t, session, test.tool, test.args, test.words, test.beyond)
