@@ -285,7 +285,8 @@ func summaryParams() []httpx.Param {
 			Name: "threshold", Kind: httpx.Share, Default: share, Doc: "the relevance that primary sources must exceed",
 		},
 		httpx.Number("top: the maximum number of primary sources", trail.DefaultTop, 1, maxTop),
-		httpx.Number("excerpt: the maximum characters of a passage; 0 omits passages", trail.DefaultExcerpt, 0, maxExcerpt),
+		httpx.Number(
+			"excerpt: the maximum characters of a passage; 0 omits passages", trail.DefaultExcerpt, 0, maxExcerpt),
 		httpx.OneOf("adjust: rank sources by relevance times the confidence of their step", "false", "true"),
 		httpx.Texts("strategy: the strategy that links sentences; defaults to the run's own")[0],
 		httpx.OneOf("content: include the full text of passages", "false", "true"),

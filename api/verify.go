@@ -209,7 +209,8 @@ func readOrder(body []byte, p httpx.Params) (*verifyOrder, error) {
 // verifyParams are the query parameters for a body that is itself the thing to verify.
 func verifyParams() []httpx.Param {
 	return append(
-		httpx.Texts("url: the URL that the response came from", "trust: trusted host names and key ids, separated by commas"),
+		httpx.Texts(
+			"url: the URL that the response came from", "trust: trusted host names and key ids, separated by commas"),
 		httpx.OneOf("offline: fetch nothing", "false", "true"),
 		httpx.Number("max_age: how old, in seconds, a result about a source may be", 0, 0, maxAge),
 		httpx.Number("require_level: the lowest acceptable level; 0 accepts any", 0, 0, 3),

@@ -420,7 +420,7 @@ func (m *MCP) findAnswers(ctx context.Context, c *call, args *findArgs) (*result
 // oneAnswer returns one answer.
 func (m *MCP) oneAnswer(ctx context.Context, tenant string, args *findArgs) (*result, error) {
 	if args.Words+args.Source+args.Run+args.Conversation+args.Cursor != "" {
-		return nil, refuse("answer_id must be the only argument", "it returns that answer; other arguments search for answers")
+		return nil, refuse("answer_id must be the only argument", "it returns that answer; other arguments search")
 	}
 	var one *store.Call
 	err := store.ErrNotFound

@@ -70,7 +70,8 @@ Exit codes: 0 done; 2 if the answer, or one of its sources, could not be read.`,
 	flags.StringVar(&f.self, "self", "", "the `URL` that the manifest will be served at")
 	flags.StringVar(&f.agent, "agent-id", "",
 		"the agent's `name` in manifests: agent.example/v1 (default the publishing host with /v1)")
-	flags.StringVar(&f.run, "run", "", "the `name` of the run in the manifest (default one that does not reveal your own)")
+	flags.StringVar(&f.run, "run", "",
+		"the `name` of the run in the manifest (default one that does not reveal your own)")
 	flags.BoolVar(&f.noFetch, "no-fetch", false, "fetch no sources; the manifest then has no hashes")
 	flags.BoolVar(&f.sign, "sign", false, "sign it with the newest key of --data, and print a bundle")
 	flags.BoolVar(&f.bundle, "bundle", false, "print a stored bundle")

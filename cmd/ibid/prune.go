@@ -76,7 +76,8 @@ words of deleted answers from it.`,
 	flags := cmd.Flags()
 	flags.Var(&said.Default, "older-than", "remove what is older than this `time`: 720h, 90d")
 	flags.Var(&said.Copies, "copies", "remove copies of sources fetched longer ago than this `time`")
-	flags.Var(&said.Manifests, "manifests", "remove manifests published longer ago than this `time`, even if their answers are kept")
+	flags.Var(&said.Manifests, "manifests",
+		"remove manifests published longer ago than this `time`, even if their answers are kept")
 	flags.Var(said.ByProvider, "provider",
 		"a different time for one provider's answers: `NAME=TIME`; repeatable")
 	flags.BoolVar(&dryRun, "dry-run", false, "report what would be removed, but remove nothing")

@@ -56,7 +56,7 @@ func Write(o *Options) ([]byte, error) {
 		"paths":        paths,
 		"components": object{"schemas": w.all, "responses": w.problems, "securitySchemes": object{
 			"bearer": object{"type": "http", "scheme": "bearer", "description": "An access token, ibid_…"},
-			"token":  object{"type": "apiKey", "in": "header", "name": gateway.TokenHeader, "description": "The same token"},
+			"token":  object{"type": "apiKey", "in": "header", "name": gateway.TokenHeader, "description": "The same"},
 			"stream": object{
 				"type": "apiKey", "in": "query", "name": "access_token", "description": "A stream token, for one run",
 			},
@@ -303,7 +303,7 @@ func (w *writer) content(rt *httpx.Route) (object, error) {
 			"type": "object", "required": []string{rt.List, "next_cursor"}, "properties": object{
 				rt.List: object{"type": "array", "items": schema},
 				"next_cursor": object{
-					"type": []string{"string", "null"}, "description": "The cursor of the next page; null on the last page.",
+					"type": []string{"string", "null"}, "description": "The cursor of the next page; null on the last.",
 				},
 			},
 		}

@@ -3380,7 +3380,7 @@ export interface operations {
                 content: {
                     "application/json": {
                         alerts: components["schemas"]["Alert"][];
-                        /** @description The cursor of the next page; null on the last page. */
+                        /** @description The cursor of the next page; null on the last. */
                         next_cursor: string | null;
                     };
                 };
@@ -3590,7 +3590,7 @@ export interface operations {
                      */
                     "application/json": {
                         answers: components["schemas"]["Answer"][];
-                        /** @description The cursor of the next page; null on the last page. */
+                        /** @description The cursor of the next page; null on the last. */
                         next_cursor: string | null;
                     };
                 };
@@ -3844,7 +3844,7 @@ export interface operations {
                 content: {
                     "application/json": {
                         entries: components["schemas"]["AuditEntry"][];
-                        /** @description The cursor of the next page; null on the last page. */
+                        /** @description The cursor of the next page; null on the last. */
                         next_cursor: string | null;
                     };
                 };
@@ -4020,7 +4020,7 @@ export interface operations {
                      */
                     "application/json": {
                         conversations: components["schemas"]["ConversationItem"][];
-                        /** @description The cursor of the next page; null on the last page. */
+                        /** @description The cursor of the next page; null on the last. */
                         next_cursor: string | null;
                     };
                 };
@@ -4745,7 +4745,7 @@ export interface operations {
                 content: {
                     "application/json": {
                         incidents: components["schemas"]["Incident"][];
-                        /** @description The cursor of the next page; null on the last page. */
+                        /** @description The cursor of the next page; null on the last. */
                         next_cursor: string | null;
                     };
                 };
@@ -4879,7 +4879,7 @@ export interface operations {
                      *     }
                      */
                     "application/json": {
-                        /** @description The cursor of the next page; null on the last page. */
+                        /** @description The cursor of the next page; null on the last. */
                         next_cursor: string | null;
                         runs: components["schemas"]["RunItem"][];
                     };
@@ -5600,7 +5600,7 @@ export interface operations {
                      *     }
                      */
                     "application/json": {
-                        /** @description The cursor of the next page; null on the last page. */
+                        /** @description The cursor of the next page; null on the last. */
                         next_cursor: string | null;
                         sources: components["schemas"]["Source"][];
                     };
@@ -5669,7 +5669,7 @@ export interface operations {
                      *     }
                      */
                     "application/json": {
-                        /** @description The cursor of the next page; null on the last page. */
+                        /** @description The cursor of the next page; null on the last. */
                         next_cursor: string | null;
                         versions: components["schemas"]["Version"][];
                     };
