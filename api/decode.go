@@ -132,7 +132,7 @@ func readParts(mediaType string, body []byte, opts *ibid.DecodeOptions) ([]byte,
 	if raw, found := parts["documents"]; found {
 		if opts.Documents, err = ibid.ReadDocuments(raw); err != nil {
 			return nil, httpx.BadRequest(err.Error(),
-				`documents are a JSON array of strings, flat objects or {"id", "data"}; a whole request is the part request`)
+				`documents are a JSON array of strings, flat objects or {"id", "data"}; a request is the part request`)
 		}
 	}
 	return response, nil
